@@ -1,0 +1,131 @@
+import type { ErrorCode } from '../contract/errors.ts'
+import type { JsonObject, JsonValue } from '../contract/json.ts'
+import type { ServerStatus } from '../contract/records.ts'
+
+/** What the rest of the hub may ask of connections. Rights are judged by the caller, by the registry. */
+export interface Upstreams {
+  /**
+   * One request to one server. Never throws; connects first when the server sleeps (`start: lazy`).
+   * The connection is the shared one, or the session's own where the server's `session` says so.
+   */
+  request(serverId: string, request: UpstreamRequest): UpstreamCall
+  /** A notification toward one session's own connection or the shared one; dropped when there is none. */
+  notify(serverId: string, sessionId: string | undefined, method: string, params: JsonObject | undefined): void
+  /** Ends every connection that belongs to this client session alone. */
+  endSession(sessionId: string): void
+  status(serverId: string): ServerStatus
+  /** The last known lists, online or not; undefined when the server was never seen. */
+  catalog(serverId: string): ServerCatalog | undefined
+  /** Waits until each of these has a catalogue or has failed, at most `budgetMs`. */
+  catalogsReady(serverIds: readonly string[], budgetMs: number): Promise<void>
+  /** The wish: on or off. The supervisor follows what the registry says by events; these act at once. */
+  start(serverId: string): void
+  stop(serverId: string): void
+  restart(serverId: string): void
+  /** Reads the lists again (connecting first when needed). */
+  refresh(serverId: string): void
+  /** Resolves with the status once the server is online, offline by fault or stopped, or `timeoutMs` is over. */
+  settled(serverId: string, timeoutMs: number): Promise<ServerStatus>
+  counts(): {
+    readonly total: number
+    readonly online: number
+    readonly connecting: number
+    readonly offline: number
+    readonly tools: number
+  }
+  processes(): readonly ProcessInfo[]
+  /** The last lines of stderr, at most 200, oldest first. */
+  stderr(serverId: string): readonly { readonly at: string; readonly line: string }[]
+  /** Connects once with a configuration that is not saved, and closes. */
+  trial(server: TrialServer, signal: AbortSignal): Promise<TrialReport>
+}
+
+export interface ProcessInfo {
+  readonly pid: number
+  readonly serverId: string
+  readonly sessionId?: string
+  readonly command: string
+  readonly startedAt: string
+  readonly sandbox: 'full' | 'off'
+}
+
+/** A client session as an upstream may meet it. */
+export interface SessionBinding {
+  readonly id: string
+  /** What the client declared: any of `sampling`, `elicitation`, `roots`, as it wrote them. */
+  readonly capabilities: JsonObject
+  readonly protocolVersion: string
+}
+
+export interface UpstreamRequest {
+  readonly method: string
+  /** The upstream's own names; `_meta.progressToken` left out (see `progress`). */
+  readonly params: JsonObject | undefined
+  /** The caller wants progress: the hub's own token is put in, and `progress` hears each that rises. */
+  readonly progress?: (params: JsonObject) => void
+  /** Any other notification that came on this call's own stream (log messages). */
+  readonly notification?: (method: string, params: JsonObject | undefined) => void
+  /** A request of the upstream that this call caused: sampling, elicitation, roots. Absent: answered −32601. */
+  readonly ask?: (method: string, params: JsonObject | undefined, signal: AbortSignal) => Promise<AskReply>
+  readonly session?: SessionBinding
+  /** Headers of this one call that the server's `passthroughHeaders` lists, by lower-case name. */
+  readonly passthroughHeaders?: Readonly<Record<string, string>>
+}
+
+export type AskReply = { readonly result: JsonValue } | { readonly error: RpcError }
+
+export interface RpcError {
+  readonly code: number
+  readonly message: string
+  readonly data?: JsonValue
+}
+
+export interface UpstreamCall {
+  readonly reply: Promise<UpstreamReply>
+  /** Ends the call: the upstream is told, the reply is `{kind: 'cancelled'}`. Without effect once answered. */
+  cancel(reason?: string): void
+}
+
+/** `text` is the JSON text of `result` as the upstream wrote it: it is spliced into the answer, never re-encoded. */
+export type UpstreamReply =
+  | { readonly kind: 'result'; readonly text: string; readonly isError: boolean }
+  | { readonly kind: 'error'; readonly error: RpcError }
+  | { readonly kind: 'failed'; readonly code: ErrorCode; readonly message: string }
+  | { readonly kind: 'cancelled' }
+
+export type CatalogKind = 'tools' | 'prompts' | 'resources' | 'resourceTemplates'
+
+/** The whole lists of one server, all pages, as the upstream wrote the items. */
+export interface ServerCatalog {
+  readonly tools: readonly JsonObject[]
+  readonly prompts: readonly JsonObject[]
+  readonly resources: readonly JsonObject[]
+  readonly resourceTemplates: readonly JsonObject[]
+  readonly capabilities: JsonObject
+  readonly serverInfo: JsonObject
+  readonly instructions?: string
+  readonly protocolVersion: string
+  /** ISO 8601 UTC. */
+  readonly readAt: string
+  /** What was left out at a limit. */
+  readonly warnings: readonly string[]
+}
+
+export interface TrialServer {
+  readonly ownerId: string
+  readonly transport: string
+  readonly config: JsonObject
+  readonly timeoutMs: number
+}
+
+export interface TrialReport {
+  readonly ok: boolean
+  readonly steps: readonly {
+    readonly name: string
+    readonly ok: boolean
+    readonly durationMs: number
+    readonly detail?: string
+  }[]
+  readonly tools: readonly JsonObject[]
+  readonly error?: { readonly code: ErrorCode; readonly message: string }
+}

@@ -1,0 +1,239 @@
+/**
+ * Every code that a person can meet, in one table. `docs/reference/errors.md` is compared with it by a test.
+ *
+ * `status` is the HTTP status outside `/mcp`; `retry` marks what is worth repeating without a change;
+ * `rpc` is the JSON-RPC code under `/mcp` where it is not the default (−32600 for a 4xx, −32603 for a 5xx).
+ */
+export const ERROR_CODES = {
+  // 400
+  header_duplicate: { status: 400, title: 'A header that may come once came twice' },
+  credentials_conflict: { status: 400, title: 'Two different credentials in one request' },
+  token_in_url: { status: 400, title: 'A credential in the URL' },
+  path_invalid: { status: 400, title: 'The path is not in canonical form' },
+  validation_failed: { status: 400, title: 'Some fields are not valid' },
+  json_empty: { status: 400, title: 'The body is empty' },
+  json_invalid: { status: 400, title: 'The body is not JSON', rpc: -32700 },
+  json_encoding: { status: 400, title: 'The body is not UTF-8', rpc: -32700 },
+  json_not_object: { status: 400, title: 'The body is not a JSON object' },
+  json_duplicate_key: { status: 400, title: 'A JSON object names a key twice' },
+  json_too_deep: { status: 400, title: 'The JSON is nested too deeply' },
+  json_too_large: { status: 400, title: 'The JSON has too many members' },
+  key_forbidden: { status: 400, title: 'A JSON key that is never accepted' },
+  // 401
+  unauthenticated: { status: 401, title: 'No usable credential' },
+  token_invalid: { status: 401, title: 'The token is not valid' },
+  token_expired: { status: 401, title: 'The token has expired' },
+  token_revoked: { status: 401, title: 'The token was revoked' },
+  token_wrong_audience: { status: 401, title: 'The token is for something else' },
+  login_failed: { status: 401, title: 'User name or password is wrong' },
+  // 403
+  host_not_allowed: { status: 403, title: 'This Host is not served here' },
+  origin_not_allowed: { status: 403, title: 'This Origin may not call the hub' },
+  address_not_allowed: { status: 403, title: 'Not from this address' },
+  admin_only: { status: 403, title: 'Administrators only' },
+  not_owner: { status: 403, title: 'Only its owner may do this' },
+  insufficient_scope: { status: 403, title: 'The key is not made for this' },
+  field_forbidden: { status: 403, title: 'A field that you may not set' },
+  password_mismatch: { status: 403, title: 'The present password is wrong' },
+  password_change_required: { status: 403, title: 'The password must be changed first' },
+  stdio_not_permitted: { status: 403, title: 'Running commands is not permitted' },
+  env_key_forbidden: { status: 403, title: 'A variable that you may not set' },
+  cwd_forbidden: { status: 403, title: 'A working directory outside the server’s own folder' },
+  network_not_permitted: { status: 403, title: 'More network than was granted' },
+  url_address_blocked: { status: 403, title: 'An address that may not be reached' },
+  // 404
+  route_not_found: { status: 404, title: 'No such route' },
+  server_not_found: { status: 404, title: 'No such server' },
+  group_not_found: { status: 404, title: 'No such group' },
+  user_not_found: { status: 404, title: 'No such user' },
+  key_not_found: { status: 404, title: 'No such access key' },
+  plugin_not_found: { status: 404, title: 'No such plugin' },
+  session_not_found: { status: 404, title: 'No such session' },
+  tool_not_found: { status: 404, title: 'No such tool', rpc: -32602 },
+  prompt_not_found: { status: 404, title: 'No such prompt', rpc: -32602 },
+  resource_not_found: { status: 404, title: 'No such resource', rpc: -32002 },
+  // 405 … 426
+  method_not_allowed: { status: 405, title: 'The route has no such method' },
+  not_acceptable: { status: 406, title: 'None of the accepted types can be served' },
+  server_name_taken: { status: 409, title: 'Server name already used' },
+  group_name_taken: { status: 409, title: 'Group name already used' },
+  username_taken: { status: 409, title: 'User name already used' },
+  name_taken: { status: 409, title: 'Name already used' },
+  server_ambiguous: { status: 409, title: 'Several servers have this name' },
+  group_ambiguous: { status: 409, title: 'Several groups have this name' },
+  group_in_use: { status: 409, title: 'The group is in use' },
+  last_admin: { status: 409, title: 'The last administrator' },
+  user_owns_resources: { status: 409, title: 'The user owns servers or groups' },
+  quota_servers: { status: 409, title: 'Too many servers' },
+  quota_groups: { status: 409, title: 'Too many groups' },
+  quota_members: { status: 409, title: 'Too many members' },
+  quota_keys: { status: 409, title: 'Too many access keys' },
+  settings_read_only: { status: 409, title: 'The settings file cannot be written' },
+  setting_locked: { status: 409, title: 'The setting is held by the environment or the settings file' },
+  stream_exists: { status: 409, title: 'The session has this stream already' },
+  version_conflict: { status: 412, title: 'Changed by somebody else meanwhile' },
+  body_too_large: { status: 413, title: 'The body is too large' },
+  content_type: { status: 415, title: 'The content type is not accepted' },
+  encoding_not_supported: { status: 415, title: 'Compressed request bodies are not accepted' },
+  upgrade_required: { status: 426, title: 'This route is a WebSocket' },
+  // 429
+  rate_limited: { status: 429, title: 'Too many requests', retry: true },
+  login_throttled: { status: 429, title: 'Too many failed sign-ins', retry: true },
+  quota_sessions: { status: 429, title: 'Too many sessions', retry: true },
+  quota_calls: { status: 429, title: 'Too many calls in flight', retry: true },
+  quota_streams: { status: 429, title: 'Too many streams', retry: true },
+  // 500 and up
+  internal: { status: 500, title: 'Internal error' },
+  storage_full: { status: 507, title: 'The disk is full' },
+  connection_lost: { status: 502, title: 'The connection to the server was lost', retry: true },
+  upstream_protocol: { status: 502, title: 'The server broke the protocol' },
+  upstream_http_error: { status: 502, title: 'The server answered with an HTTP error' },
+  upstream_dns_error: { status: 502, title: 'The server’s name cannot be resolved', retry: true },
+  upstream_tls_error: { status: 502, title: 'No secure connection to the server' },
+  redirect_blocked: { status: 502, title: 'A redirect that is not followed' },
+  server_offline: { status: 503, title: 'The server is offline', retry: true },
+  starting: { status: 503, title: 'The hub is starting', retry: true },
+  draining: { status: 503, title: 'The hub is stopping', retry: true },
+  overloaded: { status: 503, title: 'The hub is overloaded', retry: true },
+  storage_busy: { status: 503, title: 'The database is busy', retry: true },
+  storage_unavailable: { status: 503, title: 'The database is not available', retry: true },
+  upstream_timeout: { status: 504, title: 'The server took too long', retry: true },
+  upstream_init_timeout: { status: 504, title: 'The server took too long to start', retry: true },
+  // reasons of a server's state (status.reason); never an answer's own status
+  stopped: { status: 503, title: 'Stopped by hand' },
+  idle: { status: 503, title: 'Asleep until the next call' },
+  config_invalid: { status: 503, title: 'The configuration cannot be read' },
+  transport_unavailable: { status: 503, title: 'No plugin offers this transport' },
+  command_not_found: { status: 503, title: 'The command does not exist' },
+  cwd_not_found: { status: 503, title: 'The working directory does not exist' },
+  spawn_failed: { status: 503, title: 'The process could not be started' },
+  upstream_flood: { status: 503, title: 'The server sends more than can be read' },
+  crash_loop: { status: 503, title: 'The process ends again and again' },
+  authorization_required: { status: 503, title: 'The server wants a credential' },
+  quarantined: { status: 503, title: 'Stopped after it took its worker down' },
+  variable_unknown: { status: 503, title: 'A variable of the configuration is not defined' },
+  loop_detected: { status: 503, title: 'The server is this hub itself' },
+  // JSON-RPC only
+  request_invalid: { status: 400, title: 'Not a JSON-RPC request', rpc: -32600 },
+  session_required: { status: 400, title: 'The session id is missing', rpc: -32600 },
+  method_not_found: { status: 200, title: 'No such method', rpc: -32601 },
+  params_invalid: { status: 200, title: 'The parameters are not valid', rpc: -32602 },
+  uri_ambiguous: { status: 200, title: 'Several servers could have this resource', rpc: -32602 },
+  cursor_invalid: { status: 400, title: 'The cursor is not valid', rpc: -32602 },
+  client_capability_missing: { status: 200, title: 'The client lacks a capability', rpc: -32603 },
+} as const satisfies Record<string, { status: number; title: string; retry?: true; rpc?: number }>
+
+export type ErrorCode = keyof typeof ERROR_CODES
+
+/** Codes of single fields, in `errors[].code` of a `validation_failed` body. */
+export type FieldCode =
+  | 'required'
+  | 'type'
+  | 'enum'
+  | 'range'
+  | 'length'
+  | 'format'
+  | 'unknown_field'
+  | 'duplicate'
+  | 'ambiguous'
+  | 'name_invalid'
+  | 'name_reserved'
+  | 'import_invalid'
+  | 'transport_missing'
+  | 'transport_ambiguous'
+  | 'field_not_for_transport'
+  | 'command_invalid'
+  | 'args_too_large'
+  | 'env_key_invalid'
+  | 'env_value_invalid'
+  | 'url_invalid'
+  | 'url_scheme'
+  | 'url_credentials'
+  | 'loop_detected'
+  | 'header_name'
+  | 'header_value'
+  | 'header_reserved'
+  | 'headers_too_large'
+  | 'variable_unknown'
+  | 'variable_cycle'
+  | 'secret_mask'
+  | 'secret_required'
+  | 'member_not_found'
+  | 'key_invalid'
+  | 'password_weak'
+  | 'timestamp'
+  | 'duration'
+  | 'size'
+  | 'range_order'
+  | 'cursor_invalid'
+  | 'sort_field'
+
+/** One field that is wrong. `pointer` is a JSON Pointer into the body (`#/name`) or a query parameter (`?limit`). */
+export interface FieldError {
+  readonly pointer: string
+  readonly code: FieldCode
+  readonly detail: string
+}
+
+export interface HubErrorOptions {
+  readonly cause?: unknown
+  /** What the reader can do about it, as one sentence. */
+  readonly hint?: string
+  readonly errors?: readonly FieldError[]
+  /** Seconds after which a repetition makes sense; sent as `Retry-After`. */
+  readonly retryAfterSeconds?: number
+  /** Further members for the problem body or `error.data`; never a secret. */
+  readonly data?: Readonly<Record<string, unknown>>
+}
+
+/** The only error class that crosses a room of the hub. The message says the action, the value, what is so. */
+export class HubError extends Error {
+  override readonly name = 'HubError'
+  readonly code: ErrorCode
+  readonly hint: string | undefined
+  readonly errors: readonly FieldError[] | undefined
+  readonly retryAfterSeconds: number | undefined
+  readonly data: Readonly<Record<string, unknown>> | undefined
+
+  constructor(code: ErrorCode, message: string, options: HubErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.code = code
+    this.hint = options.hint
+    this.errors = options.errors
+    this.retryAfterSeconds = options.retryAfterSeconds
+    this.data = options.data
+  }
+
+  get status(): number {
+    return ERROR_CODES[this.code].status
+  }
+
+  /** The JSON-RPC code of this error under `/mcp`. */
+  get rpcCode(): number {
+    const entry: { status: number; rpc?: number } = ERROR_CODES[this.code]
+    return entry.rpc ?? (entry.status >= 500 ? -32603 : -32600)
+  }
+}
+
+/** A refusal that names each wrong field. */
+export function validationError(errors: readonly FieldError[], action = 'Some fields are not valid'): HubError {
+  const detail = errors.length === 1 && errors[0] ? errors[0].detail : `${action}: ${errors.length} problems`
+  return new HubError('validation_failed', detail, { errors: errors.slice(0, 50) })
+}
+
+/** What crosses a worker port in place of an Error, since structured clone loses `code` and `cause`. */
+export interface WireError {
+  readonly code: ErrorCode
+  readonly message: string
+  readonly data?: Readonly<Record<string, unknown>>
+}
+
+export function toWireError(error: unknown): WireError {
+  if (error instanceof HubError)
+    return { code: error.code, message: error.message, ...(error.data ? { data: error.data } : {}) }
+  return { code: 'internal', message: error instanceof Error ? error.message : String(error) }
+}
+
+export function fromWireError(wire: WireError): HubError {
+  return new HubError(wire.code, wire.message, wire.data ? { data: wire.data } : {})
+}

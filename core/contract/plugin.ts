@@ -1,0 +1,76 @@
+import type { ExtensionPoints } from './points.ts'
+import type { Actor, GroupRecord, ServerRecord } from './records.ts'
+
+/** Grows only when a plugin written for the last number would break. */
+export const CONTRACT = 1
+
+export type Cleanup = undefined | (() => void | Promise<void>)
+
+/** The part of the Standard Schema interface that the host calls (https://standardschema.dev). */
+export interface ConfigSchema<Config> {
+  readonly '~standard': {
+    readonly version: 1
+    readonly vendor: string
+    readonly validate: (
+      value: unknown,
+    ) =>
+      | { readonly value: Config; readonly issues?: undefined }
+      | { readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[] }
+      | Promise<
+          | { readonly value: Config; readonly issues?: undefined }
+          | { readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[] }
+        >
+  }
+}
+
+export interface PluginLogger {
+  debug(message: string, fields?: Readonly<Record<string, unknown>>): void
+  info(message: string, fields?: Readonly<Record<string, unknown>>): void
+  warn(message: string, fields?: Readonly<Record<string, unknown>>): void
+  error(message: string, fields?: Readonly<Record<string, unknown>>): void
+}
+
+/** The registry as a plugin sees it: every call takes the actor on whose behalf it is made. */
+export interface RegistryView {
+  group(actor: Actor, owner: string | undefined, name: string): Promise<GroupRecord | undefined>
+  server(actor: Actor, serverId: string): Promise<ServerRecord | undefined>
+}
+
+export interface EventView {
+  /** Hears one event name, or all with `*`, until the plugin stops. */
+  on(
+    name: string,
+    handler: (event: {
+      readonly name: string
+      readonly at: string
+      readonly ownerId: string | null
+      readonly data: unknown
+    }) => void,
+  ): void
+}
+
+export interface PluginContext<Config> {
+  readonly config: Config
+  /** Aborts when the plugin stops. */
+  readonly signal: AbortSignal
+  readonly log: PluginLogger
+  readonly registry: RegistryView
+  readonly events: EventView
+  /** Offers something at an extension point until the plugin stops. `id` is unique per point. */
+  contribute<P extends keyof ExtensionPoints>(point: P, id: string, contribution: ExtensionPoints[P]): void
+  contributions<P extends keyof ExtensionPoints>(point: P): ReadonlyMap<string, ExtensionPoints[P]>
+}
+
+export interface PluginDefinition<Config = undefined> {
+  /** Unique in one hub; lower-case letters, digits and dashes. */
+  readonly name: string
+  readonly contract: typeof CONTRACT
+  /** Validates the plugin's block of `mcp_settings.json`; without it the block must be absent. */
+  readonly config?: ConfigSchema<Config>
+  /** Contributes. Has 10 s. What it returns runs when the plugin stops. */
+  setup(context: PluginContext<Config>): Cleanup | Promise<Cleanup>
+}
+
+export function definePlugin<Config = undefined>(definition: PluginDefinition<Config>): PluginDefinition<Config> {
+  return definition
+}

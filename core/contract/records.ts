@@ -1,0 +1,179 @@
+import type { ErrorCode } from './errors.ts'
+import type { JsonObject } from './json.ts'
+
+export type Role = 'admin' | 'user'
+
+/** What an access key opens. `api` includes `api:read`; `mcp` is everything that its owner may use under `/mcp`. */
+export type KeyScope = 'api' | 'api:read' | 'mcp' | { readonly groupId: string } | { readonly serverId: string }
+
+export type Credential =
+  | { readonly kind: 'session'; readonly tokenId: string; readonly expiresAtMs: number }
+  | {
+      readonly kind: 'key'
+      readonly keyId: string
+      readonly scopes: readonly KeyScope[]
+      readonly expiresAtMs?: number
+    }
+  | { readonly kind: 'local' }
+
+/** A person, known by a credential. Rights follow the user's row, never the credential's own claims. */
+export interface UserActor {
+  readonly kind: 'user'
+  readonly userId: string
+  readonly name: string
+  readonly role: Role
+  readonly credential: Credential
+}
+
+/** The hub itself. `purpose` is written to the audit record in place of a user name. */
+export interface SystemActor {
+  readonly kind: 'system'
+  readonly purpose: string
+}
+
+export type Actor = UserActor | SystemActor
+
+export type Visibility = 'private' | 'public'
+export type TransportName = 'stdio' | 'sse' | 'streamable-http' | 'openapi'
+export type Origin = 'file' | 'store'
+export type ConnectionState = 'online' | 'connecting' | 'offline'
+export type SessionScope = 'shared' | 'per-session' | 'per-user'
+
+/** What the owner changes about one tool of a server or a group member; every part is optional. */
+export interface ToolOverride {
+  readonly enabled?: boolean
+  readonly name?: string
+  readonly description?: string
+}
+
+export interface HealthCheck {
+  readonly enabled: boolean
+  readonly interval: number
+  readonly timeout: number
+  readonly retries: number
+  readonly endpoints?: { readonly ping?: string; readonly tools?: string }
+}
+
+/** The part of a server's configuration that belongs to its transport, validated by that transport's schema. */
+export type TransportConfig = JsonObject
+
+/** Everything that can be configured about a server. Durations in milliseconds. */
+export interface ServerSettings {
+  readonly name: string
+  readonly description?: string
+  readonly transport: TransportName
+  /** True when the configuration named only a URL, so that streamable HTTP may fall back to SSE. */
+  readonly transportInferred?: boolean
+  readonly config: TransportConfig
+  readonly variables: Readonly<Record<string, string>>
+  readonly timeoutMs: number
+  readonly maxTimeoutMs: number
+  readonly visibility: Visibility
+  readonly enabled: boolean
+  /** Absent: the transport's own default (shared for stdio; for HTTP shared until a client can be asked). */
+  readonly session?: SessionScope
+  readonly start: 'eager' | 'lazy'
+  readonly idleTimeoutMs?: number
+  readonly isolate: boolean
+  readonly healthCheck: HealthCheck
+  readonly passthroughHeaders: readonly string[]
+  readonly tools: Readonly<Record<string, ToolOverride>>
+  /** JSON Pointers into the flat body of the values that are kept sealed, such as `/env/API_KEY`. */
+  readonly secrets: readonly string[]
+}
+
+export interface ServerRecord extends ServerSettings {
+  readonly id: string
+  readonly ownerId: string
+  readonly ownerName: string
+  readonly origin: Origin
+  readonly revision: number
+  readonly createdAt: string
+  readonly updatedAt: string
+  /** Why the entry cannot be used at all: it stays listed, offline, with this reason. */
+  readonly problem?: { readonly code: ErrorCode; readonly message: string; readonly pointer?: string }
+}
+
+export interface ServerStatus {
+  readonly state: ConnectionState
+  /** ISO 8601 UTC. */
+  readonly since: string
+  readonly reason?: { readonly code: ErrorCode; readonly message: string }
+  /** Failed attempts since the last time online. */
+  readonly attempts: number
+  readonly nextAttemptAt?: string
+  readonly era?: 'legacy' | 'modern'
+  readonly protocolVersion?: string
+  readonly serverInfo?: JsonObject
+  readonly capabilities?: JsonObject
+  readonly counts: { readonly tools: number; readonly prompts: number; readonly resources: number }
+  readonly pid?: number
+  readonly latencyMs?: { readonly p50: number; readonly p95: number }
+}
+
+export interface MemberTool {
+  readonly name: string
+  readonly as?: string
+  readonly description?: string
+}
+
+export interface GroupMember {
+  readonly serverId: string
+  /** As `owner~name`, for answers. */
+  readonly serverRef: string
+  readonly serverName: string
+  readonly alias?: string
+  readonly tools: 'all' | readonly MemberTool[]
+  readonly prompts: 'all' | readonly string[]
+  readonly resources: 'all' | readonly string[]
+}
+
+export interface GroupRecord {
+  readonly id: string
+  readonly ownerId: string
+  readonly ownerName: string
+  readonly name: string
+  readonly description?: string
+  readonly visibility: Visibility
+  readonly naming: 'auto' | 'prefixed'
+  readonly members: readonly GroupMember[]
+  readonly resultLimitBytes?: number
+  readonly origin: Origin
+  readonly revision: number
+  readonly createdAt: string
+  readonly updatedAt: string
+}
+
+/** One finished tools/call. Never holds arguments or results. */
+export interface ToolCallRecord {
+  readonly at: string
+  readonly requestId: string
+  readonly userId: string
+  readonly userName: string
+  readonly ownerId: string
+  readonly serverId: string
+  readonly server: string
+  readonly group: string
+  readonly tool: string
+  readonly durationMs: number
+  /** `success`; `error` when the tool said isError or the server answered an error; else the hub's own code. */
+  readonly status: string
+}
+
+export type LogLevel = 'ERROR' | 'WARN' | 'INFO' | 'DEBUG' | 'TRACE'
+
+/** The structured log record of the specification. `duration` in milliseconds. */
+export interface LogRecord {
+  readonly timestamp: string
+  readonly level: LogLevel
+  readonly message: string
+  readonly server?: string
+  readonly tool?: string
+  readonly duration?: number
+  readonly status?: string
+  readonly requestId?: string
+  readonly userId?: string
+  /** Who may read it besides administrators. Not part of the written line. */
+  readonly ownerId?: string
+  readonly [field: string]: unknown
+}

@@ -1,0 +1,86 @@
+import type { WireError } from './errors.ts'
+import type { JsonObject } from './json.ts'
+
+/**
+ * The worker-side half of a transport. A module named by a `transport` contribution exports one of these as
+ * `default`, made with {@link defineTransport}. It runs in a connection worker; it never starts a process and never
+ * opens a connection by itself: `io` does both, under the hub's rules.
+ */
+export interface MessageTransportDefinition {
+  readonly kind: 'messages'
+  /** Opens one link. Resolves when messages can be sent; rejects with a HubError when that fails. */
+  open(config: JsonObject, io: TransportIo): Promise<MessageLink>
+}
+
+export type TransportDefinition = MessageTransportDefinition
+
+/** One open link to one upstream, moving JSON-RPC texts (one message each). */
+export interface MessageLink {
+  /**
+   * Sends one JSON-RPC message.
+   * `id` is set for a request, so that what comes back on the same stream can be told as related to it.
+   * Never throws for a link that is gone: it reports by `io.closed` instead.
+   */
+  send(text: string, id?: number): void
+  /** The peer's protocol version is settled; HTTP sends it as a header from now on. */
+  settled?(protocolVersion: string): void
+  /** The caller of this request gave up; a transport may drop its stream. */
+  abandoned?(id: number): void
+  /** Ends the link in good order (HTTP: DELETE of the session). Resolves when nothing is left open; at most 2 s. */
+  close(): Promise<void>
+}
+
+export interface TransportIo {
+  /** Aborts when the link must go away at once. */
+  readonly signal: AbortSignal
+  /** Bytes of a child that the main thread spawned for this link; absent for transports that need none. */
+  readonly child?: ChildPipe
+  /** The guarded fetch: address rules, time and size limits of the server's owner hold. */
+  readonly fetch: GuardedFetch
+  /** Delivers one message text from the upstream. `related` is the id of the request whose stream carried it. */
+  message(text: string, related?: number): void
+  /** The link is gone and will not come back. Called once. Calls that are in flight fail with this. */
+  closed(reason: WireError): void
+  /** One request cannot be answered any more though the link lives on (its own HTTP exchange failed). */
+  failed(id: number, reason: WireError, options?: { readonly notSent?: boolean }): void
+  log(level: 'debug' | 'info' | 'warn' | 'error', message: string): void
+}
+
+/** A child's stdin and stdout as seen from the thread that carries its bytes. */
+export interface ChildPipe {
+  /** Called with the lines of stdout, without their ends; set before the first byte is read. */
+  onLine(handler: (line: string) => void): void
+  /** Writes a text to stdin; the writes of one tick leave as one. */
+  write(text: string): void
+  /** Closes stdin, which asks most servers to end. */
+  end(): void
+}
+
+export interface GuardedRequest {
+  readonly method: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+  readonly signal?: AbortSignal
+  /** Milliseconds until the response head must have come. */
+  readonly headTimeoutMs?: number
+  /** Milliseconds of silence allowed within the body; 0 for a stream without a limit. */
+  readonly idleTimeoutMs?: number
+}
+
+export interface GuardedResponse {
+  readonly status: number
+  /** Lower-case names; repeated headers are joined by ", ". */
+  readonly headers: Readonly<Record<string, string>>
+  /** The whole body, at most 10 MiB decoded; throws `upstream_protocol` beyond. */
+  text(): Promise<string>
+  /** The body as it comes, decoded as UTF-8 without cutting a character. Ends by `done`; either call, not both. */
+  stream(handlers: { chunk(text: string): void; done(error?: unknown): void }): void
+  /** Drops the body and the socket. */
+  cancel(): void
+}
+
+export type GuardedFetch = (url: string, request: GuardedRequest) => Promise<GuardedResponse>
+
+export function defineTransport(definition: TransportDefinition): TransportDefinition {
+  return definition
+}

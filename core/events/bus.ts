@@ -1,0 +1,56 @@
+import type { EventCatalog, EventName, HubEvent } from './catalog.ts'
+
+type Handler<N extends EventName> = (event: HubEvent<N>) => void
+
+/** Hands events to those who listen, in order, within the emitting call. A handler that throws is reported and the rest go on. */
+export class EventBus {
+  readonly #handlers = new Map<EventName | '*', Set<Handler<never>>>()
+  readonly #onHandlerError: (error: unknown, name: EventName) => void
+  #lastId = 0
+
+  constructor(onHandlerError: (error: unknown, name: EventName) => void) {
+    this.#onHandlerError = onHandlerError
+  }
+
+  /** True when somebody listens, so that a busy path may skip building the payload. */
+  wants(name: EventName): boolean {
+    return this.#handlers.has(name) || this.#handlers.has('*')
+  }
+
+  /** `ownerId` null: the hub's own matter. Audience defaults to `owner`. */
+  emit<N extends EventName>(
+    name: N,
+    ownerId: string | null,
+    data: EventCatalog[N],
+    audience: HubEvent['audience'] = 'owner',
+  ): void {
+    this.#lastId += 1
+    const event: HubEvent<N> = { id: this.#lastId, name, at: new Date().toISOString(), ownerId, audience, data }
+    this.#deliver(this.#handlers.get(name), event)
+    this.#deliver(this.#handlers.get('*'), event)
+  }
+
+  /** Listens until the returned function is called. */
+  on<N extends EventName>(name: N, handler: Handler<N>): () => void
+  on(name: '*', handler: Handler<EventName>): () => void
+  on(name: EventName | '*', handler: Handler<never>): () => void {
+    const handlers = this.#handlers.get(name) ?? new Set()
+    this.#handlers.set(name, handlers)
+    handlers.add(handler)
+    return () => {
+      handlers.delete(handler)
+      if (handlers.size === 0 && this.#handlers.get(name) === handlers) this.#handlers.delete(name)
+    }
+  }
+
+  #deliver<N extends EventName>(handlers: Set<Handler<never>> | undefined, event: HubEvent<N>): void {
+    if (!handlers) return
+    for (const handler of [...handlers]) {
+      try {
+        ;(handler as Handler<N>)(event)
+      } catch (error) {
+        this.#onHandlerError(error, event.name)
+      }
+    }
+  }
+}

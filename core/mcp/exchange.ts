@@ -1,0 +1,30 @@
+import type { AskReply, RpcError, SessionBinding } from '../connections/api.ts'
+import type { JsonObject } from '../contract/json.ts'
+import type { UserActor } from '../contract/records.ts'
+
+/**
+ * One MCP request while it crosses the hub. No protocol era appears in it: the wires translate at both ends.
+ * `params` are the caller's, with exposed names and without `_meta.progressToken`.
+ */
+export interface Exchange {
+  readonly requestId: string
+  readonly method: string
+  readonly params: JsonObject | undefined
+  readonly actor: UserActor
+  readonly session: SessionBinding | undefined
+  /** Present when the caller asked for progress. */
+  readonly progress?: (params: JsonObject) => void
+  /** A notification on this call's own stream. */
+  readonly notify: (method: string, params: JsonObject | undefined) => void
+  /** A request to the caller, on the stream of this call. */
+  readonly ask: (method: string, params: JsonObject | undefined, signal: AbortSignal) => Promise<AskReply>
+  readonly passthroughHeaders?: Readonly<Record<string, string>>
+  /** Set by whoever can end the work; called by the wire when the caller gives up. */
+  cancel?: (reason?: string) => void
+}
+
+/** What comes of an exchange. `resultText` is JSON text that is written as it is. */
+export type Outcome =
+  | { readonly kind: 'result'; readonly resultText: string }
+  | { readonly kind: 'error'; readonly error: RpcError }
+  | { readonly kind: 'cancelled' }

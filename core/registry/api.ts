@@ -1,0 +1,248 @@
+import type { FieldError } from '../contract/errors.ts'
+import type { JsonObject, JsonValue } from '../contract/json.ts'
+import type {
+  Actor,
+  GroupMember,
+  GroupRecord,
+  KeyScope,
+  Origin,
+  Role,
+  ServerRecord,
+  ServerSettings,
+  Visibility,
+} from '../contract/records.ts'
+
+/**
+ * The ownership-aware registry: every call takes the actor on whose behalf it is made, checks, does one transaction,
+ * and emits its event after the commit. What an actor may not see is refused exactly as if it were missing.
+ */
+export interface Registry {
+  readonly servers: ServerRegistry
+  readonly groups: GroupRegistry
+  readonly users: UserRegistry
+  readonly keys: KeyRegistry
+  readonly settings: SettingRegistry
+  readonly audit: AuditRegistry
+}
+
+/** A name, or `owner~name`. */
+export type Ref = string
+export type Right = 'see' | 'edit'
+
+export interface Page<T> {
+  readonly items: readonly T[]
+  readonly total: number
+}
+
+export interface ListQuery {
+  /** `mine` (default): owned by the actor. `visible`: also public ones of others. `all`: every one; administrators only. */
+  readonly scope?: 'mine' | 'visible' | 'all'
+  /** Substring of name or description, letter case ignored, taken literally. */
+  readonly q?: string
+  /** A user's name. */
+  readonly owner?: string
+  /** `name`, `createdAt` or `updatedAt`, with `-` in front for descending. Default `name`. */
+  readonly sort?: string
+}
+
+export interface WriteOptions {
+  /** The revision that the writer saw; another one now is `version_conflict`. Absent: the write is taken. */
+  readonly ifRevision?: number
+}
+
+export interface ServerRegistry {
+  /** All that match, unpaged: the route filters by live state and cuts the page. */
+  list(actor: Actor, query: ListQuery): Promise<readonly ServerRecord[]>
+  /**
+   * (actor, name) first, then `owner~name`, then the one public server of that name, then, for an administrator, the one
+   * of that name at all. Two candidates: `server_ambiguous` naming them. Not visible: `server_not_found`, as if missing.
+   * Visible but not editable with right `edit`: `not_owner`.
+   */
+  resolve(actor: Actor, ref: Ref, right: Right): Promise<ServerRecord>
+  /** By id with the same rights; undefined when missing or not visible. */
+  byId(actor: Actor, id: string): Promise<ServerRecord | undefined>
+  /** `body` is the flat body of the API (or the nested one); all wrong fields are reported at once. */
+  create(actor: Actor, body: JsonObject): Promise<ServerRecord>
+  replace(actor: Actor, ref: Ref, body: JsonObject, options?: WriteOptions): Promise<ServerRecord>
+  /** RFC 7396 merge patch of the flat body. */
+  patch(actor: Actor, ref: Ref, patch: JsonObject, options?: WriteOptions): Promise<ServerRecord>
+  remove(actor: Actor, ref: Ref, options?: WriteOptions): Promise<void>
+  setEnabled(actor: Actor, ref: Ref, enabled: boolean): Promise<ServerRecord>
+  /** The flat body as the API shows it to someone who may edit: secrets masked. */
+  publicBody(record: ServerRecord): JsonObject
+  /** The configuration to connect with: secrets opened, `${variables}` filled in. Throws variable_unknown. Never shown. */
+  effective(id: string): Promise<EffectiveServer>
+  /** Checks a body as `create` would, without saving; returns what a trial connection needs. */
+  draft(actor: Actor, body: JsonObject): Promise<EffectiveServer>
+}
+
+export interface EffectiveServer {
+  readonly settings: ServerSettings
+  readonly ownerId: string
+  readonly ownerRole: Role
+  /** SHA-256 of all that would need a new connection when it changes. */
+  readonly configHash: string
+}
+
+export interface GroupRegistry {
+  list(actor: Actor, query: ListQuery): Promise<readonly GroupRecord[]>
+  resolve(actor: Actor, ref: Ref, right: Right): Promise<GroupRecord>
+  byId(actor: Actor, id: string): Promise<GroupRecord | undefined>
+  /** The group of exactly this owner, if the actor may see it. Letter case ignored. */
+  find(actor: Actor, ownerName: string | undefined, name: string): Promise<GroupRecord | undefined>
+  create(actor: Actor, body: JsonObject): Promise<GroupRecord>
+  replace(actor: Actor, ref: Ref, body: JsonObject, options?: WriteOptions): Promise<GroupRecord>
+  patch(actor: Actor, ref: Ref, patch: JsonObject, options?: WriteOptions): Promise<GroupRecord>
+  remove(actor: Actor, ref: Ref, options?: WriteOptions): Promise<void>
+  putMember(actor: Actor, ref: Ref, server: Ref, body: JsonObject): Promise<GroupRecord>
+  removeMember(actor: Actor, ref: Ref, server: Ref): Promise<GroupRecord>
+  /** The members whose servers this actor may use: its own, and public ones. */
+  usableMembers(
+    actor: Actor,
+    group: GroupRecord,
+  ): Promise<readonly { readonly member: GroupMember; readonly server: ServerRecord }[]>
+  publicBody(record: GroupRecord): JsonObject
+}
+
+export interface UserRecord {
+  readonly id: string
+  readonly number: number
+  readonly name: string
+  readonly role: Role
+  readonly disabled: boolean
+  readonly mustChangePassword: boolean
+  readonly tokenEpoch: number
+  readonly origin: Origin
+  readonly revision: number
+  readonly createdAt: string
+  readonly updatedAt: string
+}
+
+export interface UserRegistry {
+  list(actor: Actor, query: ListQuery): Promise<readonly UserRecord[]>
+  byName(actor: Actor, name: string): Promise<UserRecord>
+  byId(id: string): Promise<UserRecord | undefined>
+  /** For sign-in only: the row with its hash, by name in any letter case. */
+  credentials(name: string): Promise<{ readonly user: UserRecord; readonly passwordHash: string | null } | undefined>
+  /** True while no administrator with a password exists, so that set-up is open. */
+  needsSetup(): Promise<boolean>
+  /** Fills in user row 1 (made without name at the first start) and makes it the administrator. Once. */
+  completeSetup(name: string, passwordHash: string): Promise<UserRecord>
+  create(
+    actor: Actor,
+    input: {
+      readonly name: string
+      readonly passwordHash: string
+      readonly role: Role
+      readonly mustChangePassword?: boolean
+    },
+  ): Promise<UserRecord>
+  /** Role, disabled, name, password: each change that narrows rights raises the token epoch. */
+  update(actor: Actor, name: string, change: UserChange, options?: WriteOptions): Promise<UserRecord>
+  /** `user_owns_resources` unless one of the two is given; `last_admin` when it is that. */
+  remove(
+    actor: Actor,
+    name: string,
+    options: { readonly transferTo?: string; readonly cascade?: boolean },
+  ): Promise<void>
+  /** The user's own password; raises the epoch. */
+  setPassword(userId: string, passwordHash: string): Promise<UserRecord>
+  /** Replaces a hash in place (bcrypt → argon2id after a sign-in); no epoch change, no event. */
+  rehash(userId: string, passwordHash: string): Promise<void>
+}
+
+export interface UserChange {
+  readonly name?: string
+  readonly role?: Role
+  readonly disabled?: boolean
+  readonly passwordHash?: string
+  readonly mustChangePassword?: boolean
+}
+
+export interface KeyRecord {
+  readonly id: string
+  readonly ownerId: string
+  readonly label: string
+  readonly last4: string
+  readonly scopes: readonly KeyScope[]
+  readonly expiresAt?: string
+  readonly lastUsedAt?: string
+  readonly createdAt: string
+}
+
+export interface KeyRegistry {
+  /** Own keys; an administrator may name another owner. */
+  list(actor: Actor, ownerName?: string): Promise<readonly KeyRecord[]>
+  /** Scope refs are resolved to ids, so that a rename keeps them. Returns the secret, which is never shown again. */
+  create(
+    actor: Actor,
+    input: { readonly label: string; readonly scopes: readonly JsonValue[]; readonly expiresAt?: string },
+  ): Promise<{ readonly key: KeyRecord; readonly secret: string }>
+  rotate(actor: Actor, id: string): Promise<{ readonly key: KeyRecord; readonly secret: string }>
+  remove(actor: Actor, id: string): Promise<void>
+  /** By the SHA-256 (hex) of a presented secret. */
+  byHash(hash: string): Promise<KeyRecord | undefined>
+  /** Notes the use; batched, at most once a minute per key. */
+  touch(id: string): void
+  /** Scopes as the API shows them: refs in place of ids. */
+  publicScopes(key: KeyRecord): Promise<readonly JsonValue[]>
+}
+
+export interface SettingRegistry {
+  /** A system setting made by the API, or undefined. */
+  system(key: string): Promise<JsonValue | undefined>
+  allSystem(): Promise<Readonly<Record<string, JsonValue>>>
+  setSystem(actor: Actor, values: Readonly<Record<string, JsonValue | null>>): Promise<void>
+  user(userId: string): Promise<Readonly<Record<string, JsonValue>>>
+  setUser(actor: Actor, userId: string, values: Readonly<Record<string, JsonValue | null>>): Promise<void>
+  /** Sealed; null removes. */
+  setUserSecret(actor: Actor, userId: string, key: string, value: string | null): Promise<void>
+  /** For the hub's own use. */
+  openUserSecret(userId: string, key: string): Promise<string | undefined>
+  userSecretInfo(
+    userId: string,
+    prefix: string,
+  ): Promise<Readonly<Record<string, { readonly last4: string; readonly setAt: string }>>>
+}
+
+export interface AuditEntry {
+  readonly action: string
+  readonly target: string
+  readonly ownerId: string | null
+  readonly requestId?: string
+  readonly detail?: JsonObject
+}
+
+export interface AuditRegistry {
+  /** Never throws and never waits: written in batches. */
+  record(actor: Actor, entry: AuditEntry): void
+  list(
+    actor: Actor,
+    query: { readonly limit: number; readonly offset: number; readonly action?: string; readonly user?: string },
+  ): Promise<Page<JsonObject>>
+  flush(): Promise<void>
+}
+
+/** What the settings file says, mirrored into the store with `origin: file`. */
+export interface FileState {
+  readonly users: readonly { readonly name: string; readonly passwordHash?: string; readonly role: Role }[]
+  /** `owner` absent: user row 1. `problem` in place of settings for an entry that cannot be read. */
+  readonly servers: readonly {
+    readonly owner?: string
+    readonly name: string
+    readonly body: JsonObject
+  }[]
+  readonly groups: readonly { readonly owner?: string; readonly body: JsonObject }[]
+}
+
+export interface FileMirror {
+  /** Makes the store say what the file says; what vanished from the file goes. One transaction; events for what differs. */
+  apply(
+    state: FileState,
+  ): Promise<{
+    readonly applied: readonly string[]
+    readonly problems: readonly { readonly entry: string; readonly errors: readonly FieldError[] }[]
+  }>
+}
+
+export type { Visibility }

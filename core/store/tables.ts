@@ -1,0 +1,131 @@
+import type { Generated } from 'kysely'
+
+/** Times are ISO 8601 UTC text of fixed width, JSON is text, booleans are 0 and 1: the same in SQLite and PostgreSQL. */
+export interface Tables {
+  user: UserTable
+  server: ServerTable
+  server_group: GroupTable
+  group_member: GroupMemberTable
+  setting: SettingTable
+  access_key: AccessKeyTable
+  revoked_token: RevokedTokenTable
+  server_catalog: ServerCatalogTable
+  audit: AuditTable
+}
+
+export interface UserTable {
+  id: string
+  /** Never reused: a process uid may be made of it. */
+  number: number
+  /** Null for the first row until set-up fills it in. */
+  name: string | null
+  /** NFKC case-folded form, on which uniqueness is judged. */
+  name_key: string | null
+  role: 'admin' | 'user'
+  password_hash: string | null
+  token_epoch: number
+  disabled: number
+  must_change_password: number
+  origin: 'file' | 'store'
+  revision: number
+  created_at: string
+  updated_at: string
+}
+
+export interface ServerTable {
+  id: string
+  owner_id: string
+  name: string
+  name_key: string
+  transport: string
+  /** JSON of the ServerSettings but for name, transport, visibility and enabled; secrets inside are sealed texts. */
+  config: string
+  visibility: 'private' | 'public'
+  enabled: number
+  origin: 'file' | 'store'
+  /** JSON {code, message, pointer?} of an entry that cannot be used. */
+  problem: string | null
+  revision: number
+  created_at: string
+  updated_at: string
+}
+
+export interface GroupTable {
+  id: string
+  owner_id: string
+  name: string
+  name_key: string
+  description: string | null
+  visibility: 'private' | 'public'
+  naming: 'auto' | 'prefixed'
+  result_limit_bytes: number | null
+  origin: 'file' | 'store'
+  revision: number
+  created_at: string
+  updated_at: string
+}
+
+export interface GroupMemberTable {
+  group_id: string
+  server_id: string
+  position: number
+  alias: string | null
+  /** JSON: "all" or an array. */
+  tools: string
+  prompts: string
+  resources: string
+}
+
+export interface SettingTable {
+  /** `system`, or a user id. */
+  scope: string
+  key: string
+  /** JSON text, or a sealed text when `secret`. */
+  value: string
+  secret: number
+  updated_at: string
+}
+
+export interface AccessKeyTable {
+  id: string
+  owner_id: string
+  /** SHA-256 of the secret, hex. */
+  hash: string
+  label: string
+  last4: string
+  /** JSON of KeyScope[]. */
+  scopes: string
+  expires_at: string | null
+  last_used_at: string | null
+  created_at: string
+}
+
+/** Session tokens that were signed out before they ended. Rows go when the token would have expired. */
+export interface RevokedTokenTable {
+  token_id: string
+  expires_at: string
+}
+
+/** The last lists of each server, so that a sleeping or starting server is not missing from them. */
+export interface ServerCatalogTable {
+  server_id: string
+  /** Hash of the configuration that the lists were read with. */
+  config_hash: string
+  catalog: string
+  read_at: string
+}
+
+export interface AuditTable {
+  id: Generated<number>
+  at: string
+  /** Null for the hub itself. */
+  user_id: string | null
+  user_name: string
+  action: string
+  /** Whose thing it was, for what an ordinary user may see. */
+  owner_id: string | null
+  target: string
+  request_id: string | null
+  /** JSON, without secrets. */
+  detail: string
+}
