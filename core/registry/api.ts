@@ -237,9 +237,7 @@ export interface FileState {
 
 export interface FileMirror {
   /** Makes the store say what the file says; what vanished from the file goes. One transaction; events for what differs. */
-  apply(
-    state: FileState,
-  ): Promise<{
+  apply(state: FileState): Promise<{
     readonly applied: readonly string[]
     readonly problems: readonly { readonly entry: string; readonly errors: readonly FieldError[] }[]
   }>

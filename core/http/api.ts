@@ -1,0 +1,22 @@
+import type { RequestInfo } from './route.ts'
+
+/** The socket's side of a request, as the server knows it. */
+export interface Peer {
+  readonly address: string
+  /** Takes the idle limit off this one connection. */
+  keepOpen(): void
+}
+
+export interface Admitted {
+  /** The canonical path below the base path, still percent-encoded; begins with `/`. */
+  readonly path: string
+  readonly info: RequestInfo
+}
+
+/** The check that stands before every route and upgrade: Host, Origin, canonical path, forwarded headers. */
+export interface RequestGuard {
+  /** Throws HubError: host_not_allowed, origin_not_allowed, path_invalid, header_duplicate, token_in_url, route_not_found (outside the base path). */
+  admit(request: Request, peer: Peer): Admitted
+  /** Names and origins that are served besides those of the configuration (the port is known only after listening). */
+  listening(port: number): void
+}
