@@ -1,0 +1,252 @@
+import type { PluginContext, PluginDefinition, PluginLogger, RegistryView } from '../contract/plugin.ts'
+import type { ExtensionPoints } from '../contract/points.ts'
+import type { EventBus } from '../events/bus.ts'
+import type { EventName } from '../events/catalog.ts'
+import { startIsolated } from './isolate.ts'
+import { asDefinition, type PluginEntry, parsePluginConfig, resolvePlugin } from './resolve.ts'
+
+/** Longest a plugin's setup may take, in milliseconds. */
+const START_LIMIT_MS = 10_000
+const STOP_LIMIT_MS = 5_000
+
+export type PluginState = 'running' | 'failed' | 'disabled' | 'stopped'
+
+export interface PluginInfo {
+  readonly name: string
+  readonly state: PluginState
+  readonly bundled: boolean
+  readonly isolated: boolean
+  /** As `point/id`. */
+  readonly contributions: readonly string[]
+  /** SHA-256 of the entry file, hex; not for bundled ones. */
+  readonly sha256?: string
+  /** Why it failed. */
+  readonly message?: string
+}
+
+export interface PluginHostOptions {
+  /** In the order in which they start. */
+  readonly bundled: readonly PluginDefinition<unknown>[]
+  readonly entries: readonly PluginEntry[]
+  /** Where npm names and relative paths resolve from. */
+  readonly folder: string
+  readonly registry: RegistryView
+  readonly bus: EventBus
+  readonly log: (plugin: string) => PluginLogger
+}
+
+interface Slot {
+  readonly entry: PluginEntry
+  readonly definition: PluginDefinition<unknown> | undefined
+  name: string
+  state: PluginState
+  isolated: boolean
+  sha256: string | undefined
+  message: string | undefined
+  readonly held: [point: keyof ExtensionPoints, id: string][]
+  undo: (() => void | Promise<void>)[]
+}
+
+/**
+ * Starts plugins in order, withdraws what a failing one contributed, and goes on without it unless it is `required`.
+ * Stops them in reverse order.
+ */
+export class PluginHost {
+  readonly #options: PluginHostOptions
+  readonly #slots: Slot[]
+  readonly #points = new Map<keyof ExtensionPoints, Map<string, ExtensionPoints[keyof ExtensionPoints]>>()
+
+  constructor(options: PluginHostOptions) {
+    this.#options = options
+    const configured = new Map(options.entries.map(entry => [entry.use, entry]))
+    const bundled = options.bundled.map(definition =>
+      newSlot(configured.get(definition.name) ?? { use: definition.name }, definition),
+    )
+    const names = new Set(options.bundled.map(definition => definition.name))
+    this.#slots = [
+      ...bundled,
+      ...options.entries.filter(entry => !names.has(entry.use)).map(entry => newSlot(entry, undefined)),
+    ]
+  }
+
+  /** Resolves when each plugin runs or has failed. Throws only when one that is `required` failed. */
+  async start(): Promise<void> {
+    for (const slot of this.#slots) await this.#startSlot(slot)
+  }
+
+  async stop(): Promise<void> {
+    for (const slot of [...this.#slots].reverse()) {
+      if (slot.state === 'running') await this.#stopSlot(slot, 'stopped')
+    }
+  }
+
+  /** Live view: what is contributed later shows up in it. */
+  contributions<P extends keyof ExtensionPoints>(point: P): ReadonlyMap<string, ExtensionPoints[P]> {
+    let map = this.#points.get(point)
+    if (!map) {
+      map = new Map()
+      this.#points.set(point, map)
+    }
+    return map as unknown as ReadonlyMap<string, ExtensionPoints[P]>
+  }
+
+  list(): readonly PluginInfo[] {
+    return this.#slots.map(slot => ({
+      name: slot.name,
+      state: slot.state,
+      bundled: slot.definition !== undefined,
+      isolated: slot.isolated,
+      contributions: slot.held.map(([point, id]) => `${point}/${id}`),
+      ...(slot.sha256 ? { sha256: slot.sha256 } : {}),
+      ...(slot.message ? { message: slot.message } : {}),
+    }))
+  }
+
+  /** Restarts one plugin with another wish; undefined when there is none of that name. */
+  async configure(
+    name: string,
+    change: { readonly enabled?: boolean; readonly config?: unknown },
+  ): Promise<PluginInfo | undefined> {
+    const index = this.#slots.findIndex(slot => slot.name === name)
+    const old = this.#slots[index]
+    if (!old) return undefined
+    if (old.state === 'running') await this.#stopSlot(old, 'stopped')
+    const next = newSlot({ ...old.entry, ...change }, old.definition)
+    next.name = old.name
+    this.#slots[index] = next
+    await this.#startSlot(next, false)
+    return this.list()[index]
+  }
+
+  async #startSlot(slot: Slot, mayEndTheHub = true): Promise<void> {
+    if (slot.entry.enabled === false) {
+      slot.state = 'disabled'
+      return this.#announce(slot)
+    }
+    let limit: ReturnType<typeof setTimeout> | undefined
+    const late = new Promise<never>((_, reject) => {
+      limit = setTimeout(
+        () => reject(new Error(`its setup took longer than ${START_LIMIT_MS / 1000} s`)),
+        START_LIMIT_MS,
+      )
+    })
+    try {
+      await Promise.race([this.#run(slot), late])
+      slot.state = 'running'
+      this.#announce(slot)
+    } catch (error) {
+      await this.#fail(slot, error instanceof Error ? error.message : String(error))
+      if (mayEndTheHub && slot.entry.required)
+        throw new Error(`Required plugin "${slot.name}" failed: ${slot.message}`, { cause: error })
+    } finally {
+      clearTimeout(limit)
+    }
+  }
+
+  async #run(slot: Slot): Promise<void> {
+    if (slot.definition) return this.#runInMain(slot, slot.definition)
+    const { file, sha256 } = await resolvePlugin(slot.entry.use, this.#options.folder)
+    slot.sha256 = sha256
+    slot.isolated = slot.entry.isolate !== false
+    if (!slot.isolated) return this.#runInMain(slot, asDefinition(await import(file), slot.entry.use))
+    const plugin = await startIsolated(
+      { use: slot.entry.use, file, config: slot.entry.config },
+      {
+        log: this.#options.log(slot.name),
+        registry: this.#options.registry,
+        contribute: (point, id, contribution) => this.#hold(slot, point, id, contribution),
+        listen: (name, handler) => slot.undo.push(this.#listen(name, handler)),
+        lost: message => void this.#fail(slot, message),
+      },
+    )
+    slot.undo.push(() => plugin.stop())
+    this.#rename(slot, plugin.name)
+  }
+
+  async #runInMain(slot: Slot, definition: PluginDefinition<unknown>): Promise<void> {
+    this.#rename(slot, definition.name)
+    const config = await parsePluginConfig(definition, slot.entry.config)
+    const stop = new AbortController()
+    slot.undo.push(() => stop.abort())
+    const context: PluginContext<unknown> = {
+      config,
+      signal: stop.signal,
+      log: this.#options.log(definition.name),
+      registry: this.#options.registry,
+      events: { on: (name, handler) => slot.undo.push(this.#listen(name, handler as (event: unknown) => void)) },
+      contribute: (point, id, contribution) => this.#hold(slot, point, id, contribution),
+      contributions: point => this.contributions(point),
+    }
+    const cleanup = await definition.setup(context)
+    if (cleanup) slot.undo.push(cleanup)
+  }
+
+  #rename(slot: Slot, name: string): void {
+    if (this.#slots.some(other => other.name === name && other !== slot && other.state === 'running')) {
+      throw new Error(`another plugin is named "${name}" already`)
+    }
+    slot.name = name
+  }
+
+  #listen(name: string, handler: (event: unknown) => void): () => void {
+    const relay = (event: { readonly audience: string }) => {
+      if (event.audience !== 'internal') handler(event)
+    }
+    return name === '*' ? this.#options.bus.on('*', relay) : this.#options.bus.on(name as EventName, relay)
+  }
+
+  #hold(
+    slot: Slot,
+    point: keyof ExtensionPoints,
+    id: string,
+    contribution: ExtensionPoints[keyof ExtensionPoints],
+  ): void {
+    const map = this.contributions(point) as Map<string, ExtensionPoints[keyof ExtensionPoints]>
+    if (slot.state === 'failed') throw new Error(`plugin "${slot.name}" has failed and can contribute no more`)
+    if (map.has(id)) throw new Error(`"${point}" has a contribution "${id}" already`)
+    map.set(id, contribution)
+    slot.held.push([point, id])
+  }
+
+  async #fail(slot: Slot, message: string): Promise<void> {
+    await this.#stopSlot(slot, 'failed')
+    slot.message = message
+    this.#options.log(slot.name).error(`Plugin "${slot.name}" failed and was withdrawn: ${message}`)
+    this.#options.bus.emit('plugin.failed', null, { plugin: slot.name, message })
+  }
+
+  async #stopSlot(slot: Slot, state: PluginState): Promise<void> {
+    slot.state = state
+    for (const [point, id] of slot.held.splice(0)) this.#points.get(point)?.delete(id)
+    for (const undo of slot.undo.splice(0).reverse()) {
+      try {
+        await Promise.race([undo(), Bun.sleep(STOP_LIMIT_MS)])
+      } catch (error) {
+        this.#options
+          .log(slot.name)
+          .warn(
+            `Plugin "${slot.name}" threw while it was stopped: ${error instanceof Error ? error.message : String(error)}`,
+          )
+      }
+    }
+    this.#announce(slot)
+  }
+
+  #announce(slot: Slot): void {
+    this.#options.bus.emit('plugin.changed', null, { plugin: slot.name, state: slot.state })
+  }
+}
+
+function newSlot(entry: PluginEntry, definition: PluginDefinition<unknown> | undefined): Slot {
+  return {
+    entry,
+    definition,
+    name: definition?.name ?? entry.use,
+    state: 'stopped',
+    isolated: false,
+    sha256: undefined,
+    message: undefined,
+    held: [],
+    undo: [],
+  }
+}

@@ -1,0 +1,48 @@
+import type { WireError } from '../contract/errors.ts'
+import type { ExtensionPoints } from '../contract/points.ts'
+
+/** What main says to an isolated plugin's worker. */
+export type ToPlugin =
+  | { readonly type: 'start'; readonly file: string; readonly use: string; readonly config: unknown }
+  | { readonly type: 'stop' }
+  | { readonly type: 'ping' }
+  | {
+      readonly type: 'call'
+      readonly id: number
+      readonly point: keyof ExtensionPoints
+      readonly contribution: string
+      readonly method: string
+      readonly args: readonly unknown[]
+    }
+  | { readonly type: 'abort'; readonly id: number }
+  | { readonly type: 'answer'; readonly id: number; readonly value?: unknown; readonly error?: WireError }
+  | { readonly type: 'event'; readonly subscription: number; readonly event: unknown }
+
+/** What the worker says to main. `call` goes back for registry look-ups and for `next` of a middleware. */
+export type FromPlugin =
+  | { readonly type: 'started'; readonly name: string }
+  | { readonly type: 'failed'; readonly message: string }
+  | { readonly type: 'stopped' }
+  | { readonly type: 'pong' }
+  | {
+      readonly type: 'contribute'
+      readonly point: keyof ExtensionPoints
+      readonly id: string
+      readonly data: Readonly<Record<string, unknown>>
+      readonly methods: readonly string[]
+    }
+  | { readonly type: 'listen'; readonly subscription: number; readonly name: string }
+  | {
+      readonly type: 'log'
+      readonly level: 'debug' | 'info' | 'warn' | 'error'
+      readonly message: string
+      readonly fields?: Readonly<Record<string, unknown>>
+    }
+  | { readonly type: 'answer'; readonly id: number; readonly value?: unknown; readonly error?: WireError }
+  | {
+      readonly type: 'call'
+      readonly id: number
+      readonly target: 'registry' | 'next'
+      readonly method: string
+      readonly args: readonly unknown[]
+    }

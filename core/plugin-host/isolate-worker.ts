@@ -1,0 +1,158 @@
+import { fromWireError, toWireError } from '../contract/errors.ts'
+import type { PluginContext, PluginDefinition, PluginLogger, RegistryView } from '../contract/plugin.ts'
+import type { ExtensionPoints } from '../contract/points.ts'
+import { registerContractModule } from './contract-module.ts'
+import type { FromPlugin, ToPlugin } from './isolate-protocol.ts'
+import { asDefinition, parsePluginConfig } from './resolve.ts'
+
+/** The thread of one isolated plugin: runs its setup and carries calls and answers over the port. */
+class IsolatedRuntime {
+  readonly #contributions = new Map<string, Record<string, unknown>>()
+  readonly #aborts = new Map<number, AbortController>()
+  readonly #pending = new Map<number, { resolve(value: unknown): void; reject(error: unknown): void }>()
+  readonly #listeners = new Map<number, (event: never) => void>()
+  readonly #stop = new AbortController()
+  #cleanup: (() => void | Promise<void>) | undefined
+  #nextId = 1
+
+  async receive(message: ToPlugin): Promise<void> {
+    switch (message.type) {
+      case 'ping':
+        return post({ type: 'pong' })
+      case 'start':
+        return this.#start(message)
+      case 'stop':
+        this.#stop.abort()
+        await this.#cleanup?.()
+        return post({ type: 'stopped' })
+      case 'abort':
+        return this.#aborts.get(message.id)?.abort()
+      case 'event':
+        return this.#listeners.get(message.subscription)?.(message.event as never)
+      case 'answer': {
+        const pending = this.#pending.get(message.id)
+        this.#pending.delete(message.id)
+        return message.error ? pending?.reject(fromWireError(message.error)) : pending?.resolve(message.value)
+      }
+      case 'call':
+        return this.#perform(message)
+    }
+  }
+
+  async #start(message: Extract<ToPlugin, { type: 'start' }>): Promise<void> {
+    try {
+      registerContractModule()
+      const definition = asDefinition(await import(message.file), message.use)
+      const config = await parsePluginConfig(definition, message.config)
+      this.#cleanup = (await definition.setup(this.#context(definition, config))) ?? undefined
+      post({ type: 'started', name: definition.name })
+    } catch (error) {
+      post({ type: 'failed', message: error instanceof Error ? error.message : String(error) })
+    }
+  }
+
+  #context(_definition: PluginDefinition<unknown>, config: unknown): PluginContext<unknown> {
+    return {
+      config,
+      signal: this.#stop.signal,
+      log: Object.fromEntries(
+        (['debug', 'info', 'warn', 'error'] as const).map(level => [
+          level,
+          (message: string, fields?: Readonly<Record<string, unknown>>) =>
+            post({ type: 'log', level, message, ...(fields ? { fields } : {}) }),
+        ]),
+      ) as unknown as PluginLogger,
+      registry: new Proxy({} as RegistryView, {
+        get:
+          (_, method) =>
+          (...args: readonly unknown[]) =>
+            this.#ask('registry', String(method), args),
+      }),
+      events: {
+        on: (name, handler) => {
+          const subscription = this.#nextId++
+          this.#listeners.set(subscription, handler as (event: never) => void)
+          post({ type: 'listen', subscription, name })
+        },
+      },
+      contribute: (point, id, contribution) =>
+        this.#contribute(point, id, contribution as unknown as Record<string, unknown>),
+      contributions: () => new Map(),
+    }
+  }
+
+  #contribute(point: keyof ExtensionPoints, id: string, contribution: Record<string, unknown>): void {
+    this.#contributions.set(`${point}/${id}`, contribution)
+    const methods = Object.keys(contribution).filter(key => typeof contribution[key] === 'function')
+    const data = Object.fromEntries(Object.entries(contribution).filter(([key]) => !methods.includes(key)))
+    post({ type: 'contribute', point, id, data, methods })
+  }
+
+  async #perform(message: Extract<ToPlugin, { type: 'call' }>): Promise<void> {
+    const abort = new AbortController()
+    this.#aborts.set(message.id, abort)
+    try {
+      const contribution = this.#contributions.get(`${message.point}/${message.contribution}`)
+      const method = contribution?.[message.method]
+      if (typeof method !== 'function') throw new Error(`"${message.contribution}" has no function "${message.method}"`)
+      const args = message.args.map(arg => this.#decode(arg, abort.signal))
+      const value =
+        message.point === 'routes'
+          ? await answerRoute(method.bind(contribution), args)
+          : await method.apply(contribution, args)
+      post({ type: 'answer', id: message.id, value })
+    } catch (error) {
+      post({ type: 'answer', id: message.id, error: toWireError(error) })
+    } finally {
+      this.#aborts.delete(message.id)
+    }
+  }
+
+  #decode(arg: unknown, signal: AbortSignal): unknown {
+    if (typeof arg !== 'object' || arg === null) return arg
+    if ('$signal' in arg) return signal
+    if ('$function' in arg) return (...args: readonly unknown[]) => this.#ask('next', 'next', [arg.$function, ...args])
+    return arg
+  }
+
+  #ask(target: 'registry' | 'next', method: string, args: readonly unknown[]): Promise<unknown> {
+    const id = this.#nextId++
+    return new Promise((resolve, reject) => {
+      this.#pending.set(id, { resolve, reject })
+      post({ type: 'call', id, target, method, args })
+    })
+  }
+}
+
+/** Requests and responses do not cross a port: they travel as their parts. */
+async function answerRoute(
+  fetchRoute: (request: Request, actor: unknown) => Promise<Response>,
+  args: readonly unknown[],
+): Promise<unknown> {
+  const plain = args[0] as { url: string; method: string; headers: [string, string][]; body: ArrayBuffer }
+  const bodyless = plain.method === 'GET' || plain.method === 'HEAD'
+  const request = new Request(plain.url, {
+    method: plain.method,
+    headers: plain.headers,
+    ...(bodyless ? {} : { body: plain.body }),
+  })
+  const response = await fetchRoute(request, args[1])
+  return { status: response.status, headers: [...response.headers], body: await response.arrayBuffer() }
+}
+
+function post(message: FromPlugin): void {
+  self.postMessage(message)
+}
+
+const runtime = new IsolatedRuntime()
+// An unhandled rejection would end this thread with code 0 and no word to main.
+process.on('unhandledRejection', error => {
+  post({
+    type: 'log',
+    level: 'error',
+    message: `Unhandled rejection in the plugin: ${error instanceof Error ? error.message : String(error)}`,
+  })
+})
+self.onmessage = (event: MessageEvent<ToPlugin>) => {
+  void runtime.receive(event.data)
+}

@@ -1,0 +1,96 @@
+import { createHash } from 'node:crypto'
+import { realpath, stat } from 'node:fs/promises'
+import { isAbsolute, resolve as resolvePath } from 'node:path'
+import { CONTRACT, type PluginDefinition } from '../contract/plugin.ts'
+
+/** One line of `plugins` in the settings file. */
+export interface PluginEntry {
+  /** An npm package name, a path that begins with `.` or `/`, or the name of a bundled plugin. */
+  readonly use: string
+  /** Own worker thread. Default true for what is not bundled. */
+  readonly isolate?: boolean
+  /** A failure of this plugin ends the start of the hub. Default false. */
+  readonly required?: boolean
+  /** Default true. */
+  readonly enabled?: boolean
+  readonly config?: unknown
+}
+
+export interface ResolvedPlugin {
+  /** Absolute path of the entry file. */
+  readonly file: string
+  readonly sha256: string
+}
+
+/**
+ * Finds a plugin's entry file. Packages and relative paths resolve from `folder`, the settings file's own.
+ * Throws when it does not exist, or when somebody other than root and the hub's user could have written it:
+ * a plugin runs with all of the hub's rights.
+ */
+export async function resolvePlugin(use: string, folder: string): Promise<ResolvedPlugin> {
+  const isPath = use.startsWith('.') || isAbsolute(use)
+  const found = isPath ? resolvePath(folder, use) : Bun.resolveSync(use, folder)
+  const file = await realpath(found)
+  const { mode, uid } = await stat(file)
+  const self = process.getuid?.()
+  if (self !== undefined && ((uid !== self && uid !== 0) || (mode & 0o022) !== 0)) {
+    throw new Error(
+      `Plugin file ${file} can be written by others; it must belong to the hub's user and be writable by it alone (chmod go-w)`,
+    )
+  }
+  const sha256 = createHash('sha256')
+    .update(await Bun.file(file).bytes())
+    .digest('hex')
+  return { file, sha256 }
+}
+
+/** Takes a plugin's default export and says plainly what is wrong with it. */
+export function asDefinition(loaded: unknown, use: string): PluginDefinition<unknown> {
+  const candidate = typeof loaded === 'object' && loaded !== null && 'default' in loaded ? loaded.default : undefined
+  if (!isDefinition(candidate)) {
+    throw new Error(`Plugin "${use}" has no default export made by definePlugin({name, contract, setup})`)
+  }
+  if (candidate.contract !== CONTRACT) {
+    throw new Error(
+      `Plugin "${use}" was written for contract ${String(candidate.contract)}; this hub offers contract ${CONTRACT}`,
+    )
+  }
+  if (!/^[a-z0-9][a-z0-9-]{0,63}$/.test(candidate.name)) {
+    throw new Error(`Plugin "${use}" is named "${candidate.name}"; lower-case letters, digits and dashes are wanted`)
+  }
+  return candidate
+}
+
+function isDefinition(value: unknown): value is PluginDefinition<unknown> {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'name' in value &&
+    typeof value.name === 'string' &&
+    'setup' in value &&
+    typeof value.setup === 'function' &&
+    'contract' in value
+  )
+}
+
+/** Validates a plugin's configuration block by its own schema; throws naming each wrong place. */
+export async function parsePluginConfig<Config>(
+  definition: PluginDefinition<Config>,
+  config: unknown,
+): Promise<Config> {
+  if (!definition.config) {
+    if (config !== undefined)
+      throw new Error(`Plugin "${definition.name}" takes no configuration, but "config" was given`)
+    return undefined as Config
+  }
+  const verdict = await definition.config['~standard'].validate(config ?? {})
+  if (!verdict.issues) return verdict.value
+  const places = verdict.issues.map(
+    issue => `${(issue.path ?? []).map(part => String(pathKey(part))).join('.') || '(root)'}: ${issue.message}`,
+  )
+  throw new Error(`Configuration of plugin "${definition.name}" is not valid: ${places.join('; ')}`)
+}
+
+function pathKey(part: unknown): unknown {
+  return typeof part === 'object' && part !== null && 'key' in part ? part.key : part
+}

@@ -1,0 +1,147 @@
+import { once } from 'node:events'
+import pino from 'pino'
+import type { PluginLogger } from '../contract/plugin.ts'
+import type { LogLevel, LogRecord, ToolCallRecord } from '../contract/records.ts'
+import type { EventBus } from '../events/bus.ts'
+
+/** Longest text of one field and of one line, in characters, before it is cut with a mark. */
+const FIELD_LIMIT = 8 * 1024
+const LINE_LIMIT = 32 * 1024
+/** Lines wait for each other this long, in milliseconds, so that a busy hub writes in batches. */
+const FLUSH_EVERY_MS = 200
+const BATCH_BYTES = 8 * 1024
+
+export interface LogOptions {
+  readonly level: 'error' | 'warn' | 'info' | 'debug' | 'trace'
+  readonly format: 'json' | 'pretty'
+  /** Absolute path; absent: standard output. */
+  readonly file?: string
+  /** Takes secrets out of a finished line. */
+  readonly redact: (line: string) => string
+  readonly bus: EventBus
+}
+
+export type LogFields = Readonly<Record<string, unknown>>
+
+/** The hub's log: one JSON record a line, in the specification's form. Nothing else in the hub writes to standard output. */
+export class HubLog {
+  readonly #pino: pino.Logger
+  readonly #destination: ReturnType<typeof pino.destination>
+  readonly #bus: EventBus
+
+  private constructor(logger: pino.Logger, destination: ReturnType<typeof pino.destination>, bus: EventBus) {
+    this.#pino = logger
+    this.#destination = destination
+    this.#bus = bus
+  }
+
+  /** Resolves once the destination is open: ending the process before that would throw away the last lines. */
+  static async open(options: LogOptions): Promise<HubLog> {
+    const destination = pino.destination({
+      dest: options.file ?? 1,
+      sync: true,
+      minLength: BATCH_BYTES,
+      periodicFlush: FLUSH_EVERY_MS,
+      ...(options.file ? { mkdir: true, mode: 0o600 } : {}),
+    })
+    if (options.file) await once(destination, 'ready')
+    const render = options.format === 'pretty' ? pretty : (line: string) => line
+    const stream = {
+      write: (line: string) => void destination.write(escapeControls(render(options.redact(cutLine(line))))),
+    }
+    const logger = pino(
+      {
+        level: options.level,
+        base: null,
+        messageKey: 'message',
+        timestamp: () => `,"timestamp":"${new Date().toISOString()}"`,
+        formatters: { level: label => ({ level: label.toUpperCase() }) },
+      },
+      stream,
+    )
+    return new HubLog(logger, destination, options.bus)
+  }
+
+  /** A logger whose records all carry these fields. `ownerId` says who may read them; it is not written. */
+  with(fields: LogFields = {}): PluginLogger {
+    const at = (level: LogLevel, method: 'debug' | 'info' | 'warn' | 'error') => (message: string, more?: LogFields) =>
+      this.#write(level, method, message, { ...fields, ...more })
+    return {
+      debug: at('DEBUG', 'debug'),
+      info: at('INFO', 'info'),
+      warn: at('WARN', 'warn'),
+      error: at('ERROR', 'error'),
+    }
+  }
+
+  /** The one record that a finished tools/call leaves. */
+  call(record: ToolCallRecord): void {
+    this.#write('INFO', 'info', 'tools/call', {
+      server: record.server,
+      tool: record.tool,
+      duration: Math.round(record.durationMs),
+      status: record.status,
+      requestId: record.requestId,
+      userId: record.userId,
+      group: record.group,
+      ownerId: record.ownerId,
+    })
+  }
+
+  /** Writes what waits, at once. For the end of the process too. */
+  flush(): void {
+    this.#destination.flushSync()
+  }
+
+  #write(level: LogLevel, method: 'debug' | 'info' | 'warn' | 'error', message: string, fields: LogFields): void {
+    if (!this.#pino.isLevelEnabled(method)) return
+    const { ownerId, ...written } = fields
+    this.#pino[method](cutFields(written), cut(message))
+    if (level === 'ERROR') this.flush()
+    if (!this.#bus.wants('log.record')) return
+    const record: LogRecord = {
+      timestamp: new Date().toISOString(),
+      level,
+      message: cut(message),
+      ...cutFields(written),
+    }
+    this.#bus.emit('log.record', typeof ownerId === 'string' ? ownerId : null, record)
+  }
+}
+
+function cut(text: string): string {
+  return text.length <= FIELD_LIMIT
+    ? text
+    : `${text.slice(0, FIELD_LIMIT)}… (${text.length - FIELD_LIMIT} more characters)`
+}
+
+function cutFields(fields: LogFields): Record<string, unknown> {
+  const kept: Record<string, unknown> = {}
+  for (const key in fields) {
+    const value = fields[key]
+    if (value === undefined) continue
+    kept[key] =
+      typeof value === 'string' ? cut(value) : value instanceof Error ? cut(value.stack ?? value.message) : value
+  }
+  return kept
+}
+
+function cutLine(line: string): string {
+  if (line.length <= LINE_LIMIT) return line
+  const { level, timestamp, message } = JSON.parse(line) as Record<string, unknown>
+  return `${JSON.stringify({ level, timestamp, message, cut: `the record had ${line.length} characters` })}\n`
+}
+
+/** C1 controls and the Unicode line ends are not escaped by JSON, yet terminals and log readers act on them. */
+function escapeControls(line: string): string {
+  return line.replace(
+    /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
+    character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}
+
+function pretty(line: string): string {
+  const { level, timestamp, message, ...rest } = JSON.parse(line) as Record<string, unknown>
+  const fields = Object.entries(rest).map(([key, value]) => `${key}=${JSON.stringify(value)}`)
+  return `${String(timestamp).slice(11, 23)} ${String(level).padEnd(5)} ${JSON.stringify(message).slice(1, -1)}${fields.length > 0 ? `  ${fields.join(' ')}` : ''}\n`
+}
