@@ -1,0 +1,55 @@
+import { expect, test } from 'bun:test'
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { LogRecord } from '../../../core/contract/records.ts'
+import { EventBus } from '../../../core/events/bus.ts'
+import { HubLog } from '../../../core/telemetry/log.ts'
+
+async function logged(write: (log: HubLog) => void, format: 'json' | 'pretty' = 'json') {
+  const folder = await mkdtemp(join(tmpdir(), 'log-'))
+  const file = join(folder, 'hub.log')
+  const bus = new EventBus(() => {})
+  const records: { ownerId: string | null; record: LogRecord }[] = []
+  bus.on('log.record', event => records.push({ ownerId: event.ownerId, record: event.data }))
+  const log = await HubLog.open({ level: 'info', format, file, redact: line => line.replaceAll('s3cret', '••••'), bus })
+  write(log)
+  log.flush()
+  const text = await readFile(file, 'utf8')
+  const mode = (await stat(file)).mode & 0o777
+  await rm(folder, { recursive: true })
+  return { text, lines: text.trimEnd().split('\n'), records, mode }
+}
+
+test('a record has the form of the specification, one line each, in a file that only its owner reads', async () => {
+  const { lines, mode } = await logged(log => log.with({ server: 'time' }).warn('two\nlines', { requestId: 'r1' }))
+  expect(lines).toHaveLength(1)
+  const record = JSON.parse(lines[0]!)
+  expect(record).toMatchObject({ level: 'WARN', message: 'two\nlines', server: 'time', requestId: 'r1' })
+  expect(record.timestamp).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+  expect(mode).toBe(0o600)
+})
+
+test('secrets are taken out, bidi and line-end characters escaped, in both formats', async () => {
+  for (const format of ['json', 'pretty'] as const) {
+    const { text } = await logged(log => log.with().info('key s3cret \u2028 \u202e'), format)
+    expect(text).not.toContain('s3cret')
+    expect(text).not.toContain('\u2028')
+    expect(text).not.toContain('\u202e')
+  }
+})
+
+test('ownerId says who may read a record and is not written', async () => {
+  const { lines, records } = await logged(log => log.with({ ownerId: 'u1' }).info('mine'))
+  expect(records).toEqual([{ ownerId: 'u1', record: expect.objectContaining({ message: 'mine' }) }])
+  expect(lines[0]).not.toContain('u1')
+})
+
+test('a level below the configured one is not written, and long fields are cut with a mark', async () => {
+  const { lines } = await logged(log => {
+    log.with().debug('hidden')
+    log.with().info('long', { text: 'x'.repeat(9_000) })
+  })
+  expect(lines).toHaveLength(1)
+  expect(JSON.parse(lines[0]!).text).toEndWith('… (808 more characters)')
+})
