@@ -174,6 +174,7 @@ describe('an isolated plugin', () => {
     expect(await reason(middleware.handle(message('tools/exit'), () => Promise.resolve(null)))).toMatchObject({
       code: 'connection_lost',
     })
+    while (failed.length === 0) await Bun.sleep(1)
     expect(host.contributions('mcpMiddleware').size).toBe(0)
     expect(failed).toHaveLength(1)
   })
