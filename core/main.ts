@@ -1,0 +1,20 @@
+#!/usr/bin/env bun
+import { runCommand } from './cli/run.ts'
+
+/**
+ * The process entry: hands argv to a command and ends with its exit code. Nothing is awaited at top level, since an
+ * exception that nobody catches would then leave Bun spinning instead of ending (seen with Bun 1.4.5).
+ */
+function fatal(error: unknown): never {
+  process.stderr.write(`error: internal: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
+  process.exit(1)
+}
+
+process.on('uncaughtException', fatal)
+void runCommand(process.argv.slice(2), {
+  stdin: () => Bun.stdin.text(),
+  stdout: text => void process.stdout.write(text),
+  stderr: text => void process.stderr.write(text),
+  env: process.env,
+  cwd: process.cwd(),
+}).then(code => process.exit(code), fatal)
