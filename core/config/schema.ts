@@ -29,6 +29,26 @@ export interface HubConfig {
   readonly logFormat: 'json' | 'pretty'
   readonly logFile?: string
   readonly requestLogs: boolean
+  // What follows is always filled in by loadConfig, but for the addresses and the key that have no default.
+  /** When `logFile` is begun anew. Default `daily`. */
+  readonly logRotation?: 'hourly' | 'daily' | 'weekly' | 'none'
+  /** Bytes of one log file before the next begins. Default 100,000,000. */
+  readonly logMaxSizeBytes?: number
+  /** Log files kept, 1 to 10,000. Default 14. */
+  readonly logMaxFiles?: number
+  /** Default false; true needs `syslogHost`. */
+  readonly syslogEnabled?: boolean
+  readonly syslogHost?: string
+  /** Default 514. */
+  readonly syslogPort?: number
+  /** A facility of RFC 5424 by its usual name. Default `local0`. */
+  readonly syslogFacility?: string
+  readonly searchEngineUrl?: string
+  /** Default `patchbay-logs`. */
+  readonly searchEngineIndex?: string
+  /** Default false; true needs `assistantApiKey`. */
+  readonly assistantEnabled?: boolean
+  readonly assistantApiKey?: string
 }
 
 export type ConfigSource = 'default' | 'file' | 'env' | 'store'

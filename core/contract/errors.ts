@@ -125,48 +125,51 @@ export const ERROR_CODES = {
 
 export type ErrorCode = keyof typeof ERROR_CODES
 
-/** Codes of single fields, in `errors[].code` of a `validation_failed` body. */
-export type FieldCode =
-  | 'required'
-  | 'type'
-  | 'enum'
-  | 'range'
-  | 'length'
-  | 'format'
-  | 'unknown_field'
-  | 'duplicate'
-  | 'ambiguous'
-  | 'name_invalid'
-  | 'name_reserved'
-  | 'import_invalid'
-  | 'transport_missing'
-  | 'transport_ambiguous'
-  | 'field_not_for_transport'
-  | 'command_invalid'
-  | 'args_too_large'
-  | 'env_key_invalid'
-  | 'env_value_invalid'
-  | 'url_invalid'
-  | 'url_scheme'
-  | 'url_credentials'
-  | 'loop_detected'
-  | 'header_name'
-  | 'header_value'
-  | 'header_reserved'
-  | 'headers_too_large'
-  | 'variable_unknown'
-  | 'variable_cycle'
-  | 'secret_mask'
-  | 'secret_required'
-  | 'member_not_found'
-  | 'key_invalid'
-  | 'password_weak'
-  | 'timestamp'
-  | 'duration'
-  | 'size'
-  | 'range_order'
-  | 'cursor_invalid'
-  | 'sort_field'
+/** Codes of single fields, in `errors[].code` of a `validation_failed` body, with their meaning. */
+export const FIELD_CODES = {
+  required: 'is missing',
+  type: 'has another JSON type than wanted',
+  enum: 'is none of the permitted values',
+  range: 'is too small or too large',
+  length: 'is too short or too long',
+  format: 'has another form than wanted',
+  unknown_field: 'is no field of this body',
+  duplicate: 'is named twice',
+  ambiguous: 'is given in two places with different values',
+  name_invalid: 'has characters that a name cannot have',
+  name_reserved: 'is a name that the hub keeps for itself',
+  import_invalid: 'cannot be read as a server',
+  transport_missing: 'there is nothing to connect to',
+  transport_ambiguous: 'belongs to another transport than the rest',
+  field_not_for_transport: 'is no field of this transport',
+  command_invalid: 'is no command that could be started',
+  args_too_large: 'holds more bytes than a program takes',
+  env_key_invalid: 'is no name of a variable',
+  env_value_invalid: 'holds a NUL character',
+  url_invalid: 'is no URL',
+  url_scheme: 'is not http or https',
+  url_credentials: 'holds a user name or password',
+  loop_detected: 'is an address of this hub',
+  header_name: 'is no header name',
+  header_value: 'holds characters that a header cannot have',
+  header_reserved: 'is a header that the hub sets itself',
+  headers_too_large: 'are too many or too long',
+  variable_unknown: 'names a variable that is not defined',
+  variable_cycle: 'is a variable that refers to itself',
+  secret_mask: 'is a masked value, and none is stored here',
+  secret_required: 'must be entered anew, since the target changed',
+  member_not_found: 'is no server that you may use',
+  key_invalid: 'is no usable key',
+  password_weak: 'is easy to guess',
+  timestamp: 'is no ISO 8601 time',
+  duration: 'is no duration',
+  size: 'is no size',
+  range_order: 'ends before it begins',
+  cursor_invalid: 'is no cursor of this list',
+  sort_field: 'is no field to sort by',
+} as const
+
+export type FieldCode = keyof typeof FIELD_CODES
 
 /** One field that is wrong. `pointer` is a JSON Pointer into the body (`#/name`) or a query parameter (`?limit`). */
 export interface FieldError {

@@ -1,5 +1,5 @@
 import type { ExtensionPoints } from './points.ts'
-import type { Actor, GroupRecord, ServerRecord } from './records.ts'
+import type { Actor, GroupMember, GroupRecord, ServerRecord } from './records.ts'
 
 /** Grows only when a plugin written for the last number would break. */
 export const CONTRACT = 1
@@ -34,6 +34,15 @@ export interface PluginLogger {
 export interface RegistryView {
   group(actor: Actor, owner: string | undefined, name: string): Promise<GroupRecord | undefined>
   server(actor: Actor, serverId: string): Promise<ServerRecord | undefined>
+  /** The server of exactly this owner, or the actor's own one of that name; undefined when the actor may not see it. */
+  serverByName(actor: Actor, owner: string | undefined, name: string): Promise<ServerRecord | undefined>
+  /** Every server that the actor owns, by name. */
+  ownServers(actor: Actor): Promise<readonly ServerRecord[]>
+  /** The members of a group whose servers this actor may use, in group order. */
+  usableMembers(
+    actor: Actor,
+    group: GroupRecord,
+  ): Promise<readonly { readonly member: GroupMember; readonly server: ServerRecord }[]>
 }
 
 export interface EventView {

@@ -53,11 +53,16 @@ export interface McpMiddleware {
 
 /** What the group resolver may ask of the registry. */
 export interface GroupResolver {
-  /** The group behind a name for this actor, or undefined; never one that the actor may not see. */
+  /**
+   * The group behind a name for this actor, or undefined; never one that the actor may not see. An empty name without an
+   * owner asks for all servers of the actor as one group.
+   */
   resolve(actor: Actor, owner: string | undefined, name: string): Promise<ResolvedGroup | undefined>
 }
 
 export interface ResolvedGroup {
+  /** `server`: the name was a server's, and the group is that server alone. `all`: every server of the actor. Default `group`. */
+  readonly kind?: 'group' | 'server' | 'all'
   readonly group: GroupRecord
   /** The members that this actor may use, in group order. */
   readonly servers: readonly ServerRecord[]

@@ -19,9 +19,10 @@ export interface MessageLink {
   /**
    * Sends one JSON-RPC message.
    * `id` is set for a request, so that what comes back on the same stream can be told as related to it.
+   * `headers`: those of this one call that the server lets through (`passthroughHeaders`), for transports over HTTP.
    * Never throws for a link that is gone: it reports by `io.closed` instead.
    */
-  send(text: string, id?: number): void
+  send(text: string, id?: number, headers?: Readonly<Record<string, string>>): void
   /** The peer's protocol version is settled; HTTP sends it as a header from now on. */
   settled?(protocolVersion: string): void
   /** The caller of this request gave up; a transport may drop its stream. */

@@ -1,10 +1,12 @@
-import type { RequestInfo } from './route.ts'
+import type { RequestInfo, SocketHandler } from './route.ts'
 
 /** The socket's side of a request, as the server knows it. */
 export interface Peer {
   readonly address: string
   /** Takes the idle limit off this one connection. */
   keepOpen(): void
+  /** Turns the request into a WebSocket; false when that cannot be. Absent where the server has none. */
+  upgrade?(handler: SocketHandler): boolean
 }
 
 export interface Admitted {

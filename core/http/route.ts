@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { JsonValue } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
+import type { JsonLimits } from '../domain/json-guard.ts'
 
 export type Access = 'public' | 'user' | 'admin'
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -16,6 +17,26 @@ export interface RequestInfo {
   readonly baseUrl: string
   /** Takes the idle limit off this one connection; for streams. */
   keepOpen(): void
+  /** Turns the request into a WebSocket. False when it is no upgrade, or the server cannot; nothing was sent then. */
+  upgrade?(handler: SocketHandler): boolean
+}
+
+/** The hub's end of one WebSocket. */
+export interface Socket {
+  /** False when the peer reads too slowly and the text was dropped. */
+  send(text: string): boolean
+  ping(): void
+  close(code: number, reason?: string): void
+}
+
+/** Text frames only; binary ones, frames over the limit and floods are answered by the server itself. */
+export interface SocketHandler {
+  open(socket: Socket): void
+  message(socket: Socket, text: string): void
+  /** The peer reads again after a `send` that was refused. */
+  drain(socket: Socket): void
+  /** Once, whoever ended it. */
+  close(socket: Socket): void
 }
 
 export interface RouteContext<Params, Query, Body> {
@@ -56,6 +77,15 @@ interface RouteBase<Params, Query, Body> {
   readonly responses: Readonly<Record<number, ResponseSpec>>
   /** Counts as reading for keys with scope `api:read`; default: method is GET. */
   readonly reads?: boolean
+  /** Open to somebody who must change the password before anything else. */
+  readonly beforePasswordChange?: true
+  /** Limits of the body's JSON where they differ from the general ones, and its parts that are foreign data. */
+  readonly json?: JsonLimits
+  /**
+   * Answers a WebSocket upgrade of this path by `info.upgrade`. Without a credential in the headers `actor` is undefined,
+   * whatever `access` says: the handler then takes nothing but a credential in the first message.
+   */
+  upgrade?(context: RouteContext<Params, Query, undefined> & { readonly actor: UserActor | undefined }): void
 }
 
 export interface PublicRoute<P, Q, B> extends RouteBase<P, Q, B> {

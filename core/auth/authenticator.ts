@@ -1,0 +1,223 @@
+import { LRUCache } from 'lru-cache'
+import { HubError } from '../contract/errors.ts'
+import type { Credential, KeyScope, UserActor } from '../contract/records.ts'
+import type { EventBus } from '../events/bus.ts'
+import type { Registry } from '../registry/api.ts'
+import { hashAccessKey, isAccessKey, looksLikeAccessKey } from './access-keys.ts'
+import type { Authenticator } from './api.ts'
+import { credentialOf, wellFormed } from './credentials.ts'
+import type { Revocations } from './revocations.ts'
+import { TOKEN_LEEWAY_MS, type Tokens } from './tokens.ts'
+
+const KEEP_MS = 30_000
+const MAX_KEPT = 10_000
+/** How often a verification is begun again because rights changed during it. */
+const ATTEMPTS = 3
+
+export interface AuthenticatorDeps {
+  readonly tokens: Pick<Tokens, 'verify'>
+  readonly revocations: Pick<Revocations, 'isRevoked'>
+  readonly registry: {
+    readonly users: Pick<Registry['users'], 'byId'>
+    readonly keys: Pick<Registry['keys'], 'byHash' | 'touch'>
+  }
+  readonly bus: Pick<EventBus, 'on'>
+  /** Milliseconds since 1970. Default `Date.now`. */
+  readonly now?: () => number
+}
+
+/** What was found out about one credential, and until when that is taken as true. */
+interface Verified {
+  readonly actor: UserActor
+  /** Null for an access key: it lives on through changes of the password. */
+  readonly epoch: number | null
+  readonly keyHash: string | null
+  mustChangePassword: boolean
+  untilMs: number
+  /** The number of the last change of anybody's rights that this knows of. */
+  change: number
+}
+
+/**
+ * Knows the person behind a credential. What was verified is kept for 30 s, at most 10,000 of them, and dropped at once when
+ * an event says that the user, the key or the token changed. Failures are never kept. `dispose` stops listening.
+ */
+export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & { dispose(): void } {
+  const { tokens, revocations, registry, bus, now = Date.now } = deps
+  const kept = new LRUCache<string, Verified>({ max: MAX_KEPT })
+  const pending = new Map<string, Promise<Verified>>()
+  const known = new WeakMap<UserActor, Verified>()
+  let changes = 0
+
+  const drop = (matches: (actor: UserActor) => boolean): void => {
+    changes += 1
+    // Verifications under way may have read the old row: whoever comes now does not share them.
+    pending.clear()
+    for (const [header, { actor }] of kept) if (matches(actor)) kept.delete(header)
+  }
+  const stopListening = [
+    bus.on('user.updated', ({ data }) => drop(actor => actor.userId === data.userId)),
+    bus.on('user.removed', ({ data }) => drop(actor => actor.userId === data.userId)),
+    bus.on('key.removed', ({ data }) => drop(({ credential: c }) => c.kind === 'key' && c.keyId === data.keyId)),
+    bus.on('token.revoked', ({ data }) =>
+      drop(({ credential: c }) => c.kind === 'session' && c.tokenId === data.tokenId),
+    ),
+  ]
+
+  /** Verifies until no change of rights came in between; then keeps the outcome. */
+  const settle = async (header: string, credential: string): Promise<Verified> => {
+    for (let attempt = 1; ; attempt += 1) {
+      const change = changes
+      const verified = await verify(credential, change)
+      if (change === changes) kept.set(header, verified)
+      else if (attempt < ATTEMPTS) continue
+      return verified
+    }
+  }
+
+  const verifyOnce = (header: string, credential: string): Promise<Verified> => {
+    const running = pending.get(header)
+    if (running !== undefined) return running
+    const started = settle(header, credential).finally(() => {
+      if (pending.get(header) === started) pending.delete(header)
+    })
+    pending.set(header, started)
+    return started
+  }
+
+  const verify = async (credential: string, change: number): Promise<Verified> => {
+    const found = looksLikeAccessKey(credential) ? await byKey(credential) : await byToken(credential)
+    const user = await registry.users.byId(found.userId)
+    if (!user || user.disabled || (found.epoch !== null && found.epoch !== user.tokenEpoch)) throw revoked()
+    const verified: Verified = {
+      actor: { kind: 'user', userId: user.id, name: user.name, role: user.role, credential: found.credential },
+      epoch: found.epoch,
+      keyHash: found.keyHash,
+      mustChangePassword: user.mustChangePassword,
+      untilMs: Math.min(now() + KEEP_MS, endMs(found.credential)),
+      change,
+    }
+    known.set(verified.actor, verified)
+    return verified
+  }
+
+  const byToken = async (token: string) => {
+    const { userId, tokenId, epoch, expiresAtMs } = await tokens.verify(token)
+    if (await revocations.isRevoked(tokenId)) throw revoked()
+    const credential: Credential = { kind: 'session', tokenId, expiresAtMs }
+    return { userId, credential, epoch, keyHash: null }
+  }
+
+  const byKey = async (secret: string) => {
+    if (!isAccessKey(secret)) throw new HubError('token_invalid', 'The access key is not in the form of one')
+    const keyHash = hashAccessKey(secret)
+    const key = await registry.keys.byHash(keyHash)
+    if (!key) throw new HubError('token_invalid', 'No such access key')
+    const expiresAtMs = key.expiresAt === undefined ? undefined : Date.parse(key.expiresAt)
+    if (expiresAtMs !== undefined && expiresAtMs <= now()) {
+      throw new HubError('token_expired', 'The access key has expired', { hint: 'Make a new one.' })
+    }
+    registry.keys.touch(key.id)
+    const credential: Credential = {
+      kind: 'key',
+      keyId: key.id,
+      scopes: key.scopes,
+      ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
+    }
+    return { userId: key.ownerId, credential, epoch: null, keyHash }
+  }
+
+  /** Looks the rows up again for a credential that was verified before. */
+  const holdsStill = async (verified: Verified): Promise<boolean> => {
+    const change = changes
+    const { actor, epoch, keyHash } = verified
+    const { credential } = actor
+    if (now() >= endMs(credential)) return false
+    if (credential.kind === 'session' && (await revocations.isRevoked(credential.tokenId))) return false
+    if (keyHash !== null && !(await registry.keys.byHash(keyHash))) return false
+    const user = await registry.users.byId(actor.userId)
+    if (!user || user.disabled || user.role !== actor.role) return false
+    if (epoch !== null && epoch !== user.tokenEpoch) return false
+    verified.untilMs = Math.min(now() + KEEP_MS, endMs(credential))
+    verified.change = change
+    return true
+  }
+
+  return {
+    authenticate(headers, audience, method, beforePasswordChange = false) {
+      const authorization = headers.get('authorization')
+      const authToken = audience === 'api' ? headers.get('x-auth-token') : null
+      if (authorization !== null && authToken === null) {
+        const hit = kept.get(authorization)
+        if (hit && hit.untilMs > now()) return admit(hit, audience, method, beforePasswordChange)
+      }
+      const credential = credentialOf(authorization, authToken)
+      const header = authorization ?? `Bearer ${credential}`
+      return verifyOnce(header, credential).then(found => admit(found, audience, method, beforePasswordChange))
+    },
+
+    async authenticateToken(token, audience, method) {
+      const header = `Bearer ${wellFormed(token)}`
+      const hit = kept.get(header)
+      const found = hit && hit.untilMs > now() ? hit : await verifyOnce(header, token)
+      return admit(found, audience, method, false)
+    },
+
+    stillValid(actor) {
+      const verified = known.get(actor)
+      if (verified) {
+        if (verified.change === changes && verified.untilMs > now()) return true
+        return holdsStill(verified)
+      }
+      // An actor that was not made here (the command line's own): its user must still be what it says.
+      return registry.users.byId(actor.userId).then(user => !!user && !user.disabled && user.role === actor.role)
+    },
+
+    dispose() {
+      for (const stop of stopListening) stop()
+      kept.clear()
+    },
+  }
+}
+
+/** The rules that depend on what is asked for, for a credential that is known to be good. */
+function admit(
+  { actor, mustChangePassword }: Verified,
+  audience: 'api' | 'mcp',
+  method: string,
+  beforePasswordChange: boolean,
+): UserActor {
+  const { credential } = actor
+  if (audience === 'api' && credential.kind === 'key' && !opensApi(credential.scopes, method)) {
+    throw new HubError('insufficient_scope', `This access key does not open the API for ${method}`, {
+      hint: 'Use a key with scope "api", or "api:read" for reading.',
+    })
+  }
+  if (mustChangePassword && !beforePasswordChange) {
+    throw new HubError(
+      'password_change_required',
+      'The password was set by an administrator and must be changed first',
+      {
+        hint: 'POST /api/auth/password with {"current", "password"}.',
+      },
+    )
+  }
+  return actor
+}
+
+function opensApi(scopes: readonly KeyScope[], method: string): boolean {
+  if (scopes.includes('api')) return true
+  return scopes.includes('api:read') && (method === 'GET' || method === 'HEAD')
+}
+
+/** When a credential ends by itself, in milliseconds since 1970. */
+function endMs(credential: Credential): number {
+  if (credential.kind === 'session') return credential.expiresAtMs + TOKEN_LEEWAY_MS
+  return credential.kind === 'key' && credential.expiresAtMs !== undefined
+    ? credential.expiresAtMs
+    : Number.POSITIVE_INFINITY
+}
+
+function revoked(): HubError {
+  return new HubError('token_revoked', 'The credential was withdrawn', { hint: 'Sign in again.' })
+}

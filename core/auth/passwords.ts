@@ -1,0 +1,117 @@
+import { LIMITS } from '../config/limits.ts'
+import { type FieldError, HubError } from '../contract/errors.ts'
+import { isCommonPassword } from './common-passwords.ts'
+
+/** OWASP's second choice for argon2id: 19 MiB and two passes, 21 to 32 ms, where Bun's default takes up to 280 ms. */
+const COST = { algorithm: 'argon2id', memoryCost: 19_456, timeCost: 2 } as const
+const CURRENT_FORM = /^\$argon2id\$v=19\$m=19456,t=2,p=1\$/
+
+/**
+ * The hash of a random text that nobody has, made with the same cost: verifying against it takes as long as for a
+ * person who exists.
+ */
+const NOBODY =
+  '$argon2id$v=19$m=19456,t=2,p=1$ePEu1Ti1S9rtu54JZE0WBPTU74viOhOqILyY7TTZ+RU$XGE5NfoBHFLhsh+fKHxQjxk507crfK6TGOWXiU9XoOs'
+
+export interface Passwords {
+  /** argon2id, in the PHC text form. Throws `overloaded` when too many wait. */
+  hash(password: string): Promise<string>
+  /**
+   * Whether the password fits. Takes argon2 and imported bcrypt hashes; a hash of unknown form fits nothing. Without a
+   * hash (nobody of that name) the answer is no, after the same time. `outdated`: hash it anew. Throws `overloaded`.
+   */
+  verify(
+    password: string,
+    hash: string | null | undefined,
+  ): Promise<{ readonly ok: boolean; readonly outdated: boolean }>
+}
+
+export interface PasswordOptions {
+  /** Hashes at a time. Default 2: each takes 19 MiB and a thread. */
+  readonly atOnce?: number
+  /** How many may wait for their turn. Default 50. */
+  readonly waiting?: number
+}
+
+export function createPasswords(options: PasswordOptions = {}): Passwords {
+  const gate = createGate(
+    options.atOnce ?? LIMITS.passwordHashesAtOnce,
+    options.waiting ?? LIMITS.passwordHashesWaiting,
+  )
+  return {
+    hash: password => gate(() => Bun.password.hash(canonical(password), COST)),
+    verify: (password, hash) =>
+      gate(async () => {
+        const ok = await fits(canonical(password), hash ?? NOBODY)
+        return { ok: ok && typeof hash === 'string', outdated: ok && !CURRENT_FORM.test(hash ?? NOBODY) }
+      }),
+  }
+}
+
+/** What is wrong with a new password, or undefined: 12 to 256 characters, not a common one, without the user's name. */
+export function passwordProblem(password: string, userName: string, pointer = '#/password'): FieldError | undefined {
+  const problem = (code: 'length' | 'password_weak', detail: string): FieldError => ({ pointer, code, detail })
+  const characters = [...password].length
+  const { passwordMinCharacters: min, passwordMaxCharacters: max } = LIMITS
+  if (characters < min) {
+    return problem('password_weak', `The password has ${characters} characters; at least ${min} are needed`)
+  }
+  if (characters > max) return problem('length', `The password has ${characters} characters; at most ${max} are taken`)
+  if (isCommonPassword(password)) {
+    return problem('password_weak', 'The password is one of those that are tried first; choose another')
+  }
+  // A name of one or two letters is in almost every text.
+  const name = fold(userName)
+  if (name.length > 2 && fold(password).includes(name)) {
+    return problem('password_weak', 'The password contains the user name; choose another')
+  }
+  return undefined
+}
+
+/** The same text typed on another keyboard may be composed otherwise. */
+function canonical(password: string): string {
+  return password.normalize('NFC')
+}
+
+function fold(text: string): string {
+  return text.normalize('NFKC').toLowerCase()
+}
+
+async function fits(password: string, hash: string): Promise<boolean> {
+  // Longer than any password that could have been set: not worth a hash of it, but worth the time of one.
+  const tried = password.length > 4 * LIMITS.passwordMaxCharacters ? '-' : password || '-'
+  try {
+    return (await Bun.password.verify(tried, hash)) && tried === password
+  } catch (error) {
+    // A hash in a form that is not known, from an imported file: nobody can sign in with it.
+    if (error instanceof Error && /UnsupportedAlgorithm|InvalidEncoding/.test(error.message)) return false
+    throw error
+  }
+}
+
+/** Runs so many at a time, lets so many wait in order, and refuses the rest at once. */
+function createGate(atOnce: number, waiting: number): <T>(work: () => Promise<T>) => Promise<T> {
+  const queue: (() => void)[] = []
+  let running = 0
+  const turn = (): Promise<void> | undefined => {
+    if (running < atOnce) {
+      running += 1
+      return undefined
+    }
+    if (queue.length >= waiting) {
+      throw new HubError('overloaded', 'Too many sign-ins at this moment', { retryAfterSeconds: 2 })
+    }
+    return new Promise(resolve => queue.push(resolve))
+  }
+  return async work => {
+    await turn()
+    try {
+      return await work()
+    } finally {
+      const next = queue.shift()
+      // The turn passes on, so that nobody slips in between.
+      if (next) next()
+      else running -= 1
+    }
+  }
+}

@@ -1,0 +1,92 @@
+import { LRUCache } from 'lru-cache'
+import { LIMITS } from '../config/limits.ts'
+import { HubError } from '../contract/errors.ts'
+import type { UserActor } from '../contract/records.ts'
+
+export interface TokenBucketOptions {
+  readonly perSecond: number
+  readonly burst: number
+  /** Buckets kept; the least used one is forgotten, and so is full again. Default 10_000. */
+  readonly maxKeys?: number
+  /** Milliseconds, from any start. */
+  readonly now: () => number
+}
+
+interface Bucket {
+  tokens: number
+  atMs: number
+}
+
+/** One bucket of tokens per key, filled at a steady rate up to a burst. */
+export class TokenBuckets {
+  readonly #options: TokenBucketOptions
+  readonly #buckets: LRUCache<string, Bucket>
+
+  constructor(options: TokenBucketOptions) {
+    this.#options = options
+    this.#buckets = new LRUCache({ max: options.maxKeys ?? 10_000 })
+  }
+
+  /** Takes one token. 0 when there was one; else the seconds until there will be, as a fraction. */
+  take(key: string): number {
+    const { perSecond, burst, now } = this.#options
+    const nowMs = now()
+    const bucket = this.#buckets.get(key)
+    if (!bucket) {
+      this.#buckets.set(key, { tokens: burst - 1, atMs: nowMs })
+      return 0
+    }
+    bucket.tokens = Math.min(burst, bucket.tokens + ((nowMs - bucket.atMs) / 1000) * perSecond)
+    bucket.atMs = nowMs
+    if (bucket.tokens >= 1) {
+      bucket.tokens -= 1
+      return 0
+    }
+    return (1 - bucket.tokens) / perSecond
+  }
+
+  /** Gives one token back, for what turned out not to count. */
+  giveBack(key: string): void {
+    const bucket = this.#buckets.get(key)
+    if (bucket) bucket.tokens = Math.min(this.#options.burst, bucket.tokens + 1)
+  }
+
+  /** Keys that are remembered. */
+  get size(): number {
+    return this.#buckets.size
+  }
+}
+
+export interface RateLimiter {
+  /** Counts one request of a person, or of an address when nobody signed in. Throws `rate_limited`. */
+  count(actor: UserActor | undefined, addressKey: string): void
+}
+
+/** 50 requests a second (burst 100) for each person, 10 (burst 20) for each anonymous address. */
+export function createRateLimiter(now: () => number = () => performance.now()): RateLimiter {
+  const people = new TokenBuckets({
+    perSecond: LIMITS.requestsPerSecondPerUser,
+    burst: LIMITS.requestBurstPerUser,
+    now,
+  })
+  const addresses = new TokenBuckets({
+    perSecond: LIMITS.requestsPerSecondPerAddress,
+    burst: LIMITS.requestBurstPerAddress,
+    now,
+  })
+  return {
+    count(actor, addressKey) {
+      const waitSeconds = actor ? people.take(actor.userId) : addresses.take(addressKey)
+      if (waitSeconds === 0) return
+      const rate = actor ? LIMITS.requestsPerSecondPerUser : LIMITS.requestsPerSecondPerAddress
+      throw new HubError(
+        'rate_limited',
+        `More than ${rate} requests a second ${actor ? '' : 'from this address'}`.trim(),
+        {
+          retryAfterSeconds: Math.max(1, Math.ceil(waitSeconds)),
+          hint: 'Repeat after the time in Retry-After.',
+        },
+      )
+    },
+  }
+}

@@ -1,0 +1,112 @@
+import { errors, jwtVerify, SignJWT } from 'jose'
+import { HubError } from '../contract/errors.ts'
+import type { Role } from '../contract/records.ts'
+
+/** The audience of session tokens: the hub's own interface, and never one MCP resource. */
+const AUDIENCE = 'patchbay-api'
+const ALGORITHM = 'HS256'
+const LIFE_SECONDS = 12 * 60 * 60
+const LEEWAY_SECONDS = 30
+/** HMAC-SHA-256 needs as much key as it has output (RFC 7518, section 3.2); jose itself takes a key of any length. */
+const MIN_SECRET_BYTES = 32
+
+export interface TokenOptions {
+  /** At least 32 bytes; a text counts in UTF-8. */
+  readonly secret: string | Uint8Array
+  /** Stands in `iss`, so that a hub refuses the tokens of another one that was given the same secret. */
+  readonly instanceId: string
+  /** Milliseconds since 1970. Default `Date.now`. */
+  readonly now?: () => number
+}
+
+export interface IssuedToken {
+  readonly token: string
+  /** ISO 8601 UTC, 12 hours after the issue. */
+  readonly expiresAt: string
+  readonly tokenId: string
+}
+
+export interface TokenClaims {
+  readonly userId: string
+  readonly tokenId: string
+  readonly epoch: number
+  readonly expiresAtMs: number
+}
+
+export interface Tokens {
+  issue(user: { readonly id: string; readonly role: Role; readonly tokenEpoch: number }): Promise<IssuedToken>
+  /** Throws HubError: token_invalid (form, signature, algorithm, claims), token_expired, token_wrong_audience. */
+  verify(token: string): Promise<TokenClaims>
+}
+
+/** How long past `exp` a token is still taken, in milliseconds: clocks differ. */
+export const TOKEN_LEEWAY_MS = LEEWAY_SECONDS * 1000
+
+/**
+ * Session tokens: JWT HS256, 12 h, with `iss aud sub jti iat exp role epoch`. The role in it is for display; the user's row
+ * decides. Throws RangeError when the secret is under 32 bytes.
+ */
+export function createTokens({ secret, instanceId, now = Date.now }: TokenOptions): Tokens {
+  const bytes = typeof secret === 'string' ? new TextEncoder().encode(secret) : Uint8Array.from(secret)
+  if (bytes.byteLength < MIN_SECRET_BYTES) {
+    throw new RangeError(`The token secret has ${bytes.byteLength} bytes; at least ${MIN_SECRET_BYTES} are needed`)
+  }
+  const issuer = `patchbay/${instanceId}`
+  const key = crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign', 'verify'])
+
+  return {
+    async issue(user) {
+      const issuedAt = Math.floor(now() / 1000)
+      const expires = issuedAt + LIFE_SECONDS
+      const tokenId = crypto.randomUUID()
+      const token = await new SignJWT({ role: user.role, epoch: user.tokenEpoch })
+        .setProtectedHeader({ alg: ALGORITHM, typ: 'JWT' })
+        .setIssuer(issuer)
+        .setAudience(AUDIENCE)
+        .setSubject(user.id)
+        .setJti(tokenId)
+        .setIssuedAt(issuedAt)
+        .setExpirationTime(expires)
+        .sign(await key)
+      return { token, expiresAt: new Date(expires * 1000).toISOString(), tokenId }
+    },
+
+    async verify(token) {
+      const claims = await checked(token, await key, issuer, now())
+      const { sub, jti, exp, epoch, role } = claims
+      if (typeof sub !== 'string' || sub === '' || typeof jti !== 'string' || jti === '') throw invalid()
+      if (typeof exp !== 'number' || !Number.isSafeInteger(epoch)) throw invalid()
+      if (role !== 'admin' && role !== 'user') throw invalid()
+      return { userId: sub, tokenId: jti, epoch: epoch as number, expiresAtMs: exp * 1000 }
+    },
+  }
+}
+
+async function checked(token: string, key: CryptoKey, issuer: string, nowMs: number) {
+  try {
+    const { payload } = await jwtVerify(token, key, {
+      algorithms: [ALGORITHM],
+      issuer,
+      audience: AUDIENCE,
+      requiredClaims: ['iss', 'aud', 'sub', 'jti', 'iat', 'exp', 'role', 'epoch'],
+      clockTolerance: LEEWAY_SECONDS,
+      // Also refuses one that was signed with a far `exp`, or issued in the future.
+      maxTokenAge: LIFE_SECONDS,
+      currentDate: new Date(nowMs),
+    })
+    return payload
+  } catch (error) {
+    if (error instanceof errors.JWTExpired) {
+      throw new HubError('token_expired', 'The token has expired', { hint: 'Sign in again.' })
+    }
+    if (error instanceof errors.JWTClaimValidationFailed && error.claim === 'aud' && error.reason === 'check_failed') {
+      throw new HubError('token_wrong_audience', 'The token was made for something else than this hub’s API')
+    }
+    if (error instanceof errors.JOSEError || error instanceof TypeError) throw invalid(error)
+    throw error
+  }
+}
+
+function invalid(cause?: unknown): HubError {
+  return new HubError('token_invalid', 'The token is not one that this hub made', { cause, hint: 'Sign in again.' })
+}

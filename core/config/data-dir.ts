@@ -1,0 +1,51 @@
+import { randomUUID } from 'node:crypto'
+import { chmod, mkdir, open, readdir, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { codeOf } from './atomic-write.ts'
+import { LOCK_FILE } from './data-lock.ts'
+import { StartError } from './start-error.ts'
+
+/** Searchable for everybody, readable for the hub alone: sandboxed servers run under other users inside it. */
+const FOLDER_MODE = 0o711
+
+/**
+ * Makes the data folder, or takes one that is there: mode 0711, and no file in it open to others when a hub has run here
+ * before. Throws StartError: data_dir_unwritable, env_invalid for a folder that belongs to the whole machine.
+ */
+export async function prepareDataDir(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true, mode: FOLDER_MODE })
+    const { mode, uid } = await stat(path)
+    if (path === '/' || (mode & 0o1000) !== 0) {
+      throw new StartError('env_invalid', `DATA_DIR is "${path}", which everybody shares; wanted: a folder of its own`)
+    }
+    if ((mode & 0o777) !== FOLDER_MODE && uid === process.getuid?.()) await chmod(path, FOLDER_MODE)
+    await tryWriting(path)
+    await closeToOthers(path)
+  } catch (error) {
+    if (error instanceof StartError) throw error
+    const code = codeOf(error)
+    throw new StartError(
+      'data_dir_unwritable',
+      `DATA_DIR is "${path}", and the hub cannot write there (${code || String(error)}); give it to the hub's user or name another folder`,
+      { cause: error },
+    )
+  }
+}
+
+async function tryWriting(path: string): Promise<void> {
+  const probe = join(path, `.probe-${randomUUID().slice(0, 8)}`)
+  await (await open(probe, 'wx', 0o600)).close()
+  await rm(probe)
+}
+
+async function closeToOthers(path: string): Promise<void> {
+  const entries = await readdir(path, { withFileTypes: true })
+  if (!entries.some(entry => entry.name === LOCK_FILE)) return
+  for (const entry of entries) {
+    if (!entry.isFile()) continue
+    const file = join(path, entry.name)
+    const { mode } = await stat(file)
+    if ((mode & 0o077) !== 0) await chmod(file, mode & 0o700)
+  }
+}

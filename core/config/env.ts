@@ -1,0 +1,88 @@
+import { delimiter, dirname } from 'node:path'
+import type { HubConfig } from './schema.ts'
+import { StartError } from './start-error.ts'
+import { VARIABLES } from './variables.ts'
+
+/** The environment of a process, as `process.env` has it. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** Values of one layer; what the layer says nothing about is absent. */
+export type ConfigLayer = Partial<{ -readonly [K in keyof HubConfig]: HubConfig[K] }>
+
+/** HMAC-SHA-256 wants a key as long as its output (RFC 7518, section 3.2). */
+const SECRET_BYTES = 32
+
+/**
+ * Reads every variable of the hub. An empty one counts as unset, since container files pass those on.
+ * Throws StartError naming each wrong variable with its legal values: `env_invalid`, or `secret_too_short` alone.
+ */
+export function readEnvironment(env: Environment): ConfigLayer {
+  const layer: ConfigLayer = {}
+  const problems: string[] = []
+  for (const { name, key, parse, secret } of VARIABLES) {
+    const text = env[name]?.trim()
+    if (text === undefined || text === '') continue
+    const parsed = parse(text)
+    if (parsed.ok) Object.assign(layer, { [key]: parsed.value })
+    else problems.push(`${name} ${secret ? 'is not valid' : `is ${quoted(text)}`}; wanted: ${parsed.legal}`)
+  }
+  problems.push(...incomplete(layer, env))
+  if (problems.length > 0) throw new StartError('env_invalid', problems.join('; '))
+  const secretBytes = Buffer.byteLength(layer.jwtSecret ?? '')
+  if (layer.jwtSecret !== undefined && secretBytes < SECRET_BYTES) {
+    throw new StartError(
+      'secret_too_short',
+      `JWT_SECRET has ${secretBytes} bytes; at least ${SECRET_BYTES} are wanted (openssl rand -base64 48), or leave it unset and the hub makes its own`,
+    )
+  }
+  return layer
+}
+
+/** Variables that need each other. */
+function incomplete(layer: ConfigLayer, env: Environment): string[] {
+  const set = (name: string) => (env[name] ?? '').trim() !== ''
+  const problems: string[] = []
+  if (layer.syslogEnabled && !set('SYSLOG_HOST'))
+    problems.push('SYSLOG_ENABLED is true and SYSLOG_HOST is not set; wanted: a host name or address')
+  if (layer.assistantEnabled && !set('ASSISTANT_API_KEY'))
+    problems.push(
+      'ASSISTANT_ENABLED is true and ASSISTANT_API_KEY is not set; wanted: the key of the assistant platform',
+    )
+  if (set('ADMIN_USERNAME') !== set('ADMIN_PASSWORD')) {
+    const [there, missing] = set('ADMIN_USERNAME')
+      ? ['ADMIN_USERNAME', 'ADMIN_PASSWORD']
+      : ['ADMIN_PASSWORD', 'ADMIN_USERNAME']
+    problems.push(`${there} is set and ${missing} is not; wanted: both or neither`)
+  }
+  return problems
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text.length > 64 ? `${text.slice(0, 64)}…` : text)
+}
+
+/**
+ * What a child process that is not sandboxed gets of the hub's own environment: where programs are, where its home is,
+ * its language. The folder of the hub's runtime comes last on PATH, so that `bun` is found where nothing else offers it.
+ */
+export function childEnvironment(env: Environment, runtime: string): Record<string, string> {
+  const path = [env.PATH || '/usr/local/bin:/usr/bin:/bin', dirname(runtime)].join(delimiter)
+  const kept: Record<string, string> = { PATH: path }
+  if (env.HOME) kept.HOME = env.HOME
+  if (env.LANG) kept.LANG = env.LANG
+  return kept
+}
+
+/** How `patchbay` on the command line finds a hub. None of these is a setting of the hub itself. */
+export interface ClientEnvironment {
+  /** PATCHBAY_URL: the hub's address, base path included. */
+  readonly url?: string
+  /** PATCHBAY_TOKEN: an access key or session token. */
+  readonly token?: string
+}
+
+export function readClientEnvironment(env: Environment): ClientEnvironment {
+  const url = env.PATCHBAY_URL?.trim()
+  const token = env.PATCHBAY_TOKEN?.trim()
+  return { ...(url ? { url } : {}), ...(token ? { token } : {}) }
+}

@@ -1,0 +1,82 @@
+import { type FSWatcher, realpathSync, type Stats, statSync, watch } from 'node:fs'
+import { basename, dirname } from 'node:path'
+
+/** Quiet time after the last sign of a write, in milliseconds. An editor makes several at once. */
+const DEBOUNCE_MS = 100
+/** How long a content that cannot be read may be somebody's unfinished write, in milliseconds. */
+const SETTLE_MS = 400
+/** A file mounted into a container by itself, and many network file systems, send no events: they are looked at this often. */
+const POLL_MS = 2_000
+
+/**
+ * Says when a file may have changed. The folder is watched, since a watch on the file itself sees the first rename over it
+ * and is deaf from then on. `check` answers false when it wants to be asked again, and is told when there will be no further time.
+ */
+export class FileWatch {
+  readonly #path: string
+  readonly #check: (settled: boolean) => Promise<boolean>
+  readonly #watchers: FSWatcher[] = []
+  readonly #poll: ReturnType<typeof setInterval>
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #seen: string
+  #disposed = false
+
+  constructor(path: string, check: (settled: boolean) => Promise<boolean>) {
+    this.#path = path
+    this.#check = check
+    this.#seen = stamp(path)
+    for (const folder of foldersOf(path)) this.#watchFolder(folder.folder, folder.names)
+    this.#poll = setInterval(() => {
+      if (stamp(this.#path) !== this.#seen) this.#schedule(false, DEBOUNCE_MS)
+    }, POLL_MS)
+    this.#poll.unref()
+  }
+
+  dispose(): void {
+    this.#disposed = true
+    clearInterval(this.#poll)
+    clearTimeout(this.#timer)
+    for (const watcher of this.#watchers) watcher.close()
+  }
+
+  #watchFolder(folder: string, names: ReadonlySet<string>): void {
+    const watcher = watch(folder, { persistent: false }, (_event, name) => {
+      // `..data` is the link that Kubernetes turns over when a mounted ConfigMap changes.
+      if (name === null || names.has(name) || name.startsWith('..')) this.#schedule(false, DEBOUNCE_MS)
+    })
+    watcher.on('error', () => watcher.close())
+    this.#watchers.push(watcher)
+  }
+
+  #schedule(settled: boolean, delayMs: number): void {
+    if (this.#disposed) return
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => {
+      this.#seen = stamp(this.#path)
+      void this.#check(settled).then(
+        done => {
+          if (!done) this.#schedule(true, SETTLE_MS)
+        },
+        () => this.#schedule(true, POLL_MS),
+      )
+    }, delayMs)
+    this.#timer.unref()
+  }
+}
+
+/** The folder of the path, and that of the file behind it when the path is a link. */
+function foldersOf(path: string): { readonly folder: string; readonly names: ReadonlySet<string> }[] {
+  const real = realpathSync(path)
+  const own = { folder: dirname(path), names: new Set([basename(path)]) }
+  return real === path ? [own] : [own, { folder: dirname(real), names: new Set([basename(real)]) }]
+}
+
+function stamp(path: string): string {
+  let stats: Stats
+  try {
+    stats = statSync(path)
+  } catch {
+    return 'missing'
+  }
+  return `${stats.dev}:${stats.ino}:${stats.size}:${stats.mtimeMs}`
+}

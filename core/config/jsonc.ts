@@ -1,0 +1,116 @@
+import { createScanner, type Node, type ParseError, parseTree } from 'jsonc-parser'
+import type { JsonObject, JsonValue } from '../contract/json.ts'
+
+/** Deepest nesting that is read. Every walker below is recursive, and a parser that overflows its stack says nothing useful. */
+const MAX_DEPTH = 256
+
+/** A text that is no JSON, or one that says two things at once. Line and column count from 1. */
+export class JsoncError extends Error {
+  override readonly name = 'JsoncError'
+  readonly kind: 'syntax' | 'duplicate'
+  readonly line: number
+  readonly column: number
+
+  constructor(kind: 'syntax' | 'duplicate', message: string, position: Position) {
+    super(message)
+    this.kind = kind
+    this.line = position.line
+    this.column = position.column
+  }
+}
+
+export interface Position {
+  readonly line: number
+  readonly column: number
+}
+
+/** A text with comments and trailing commas allowed, its value, and the tree that knows where each part stands. */
+export interface JsoncDocument {
+  readonly text: string
+  readonly root: Node
+  readonly value: JsonValue
+}
+
+/** Throws JsoncError: for broken syntax, and for an object that names a key twice. A byte order mark is passed over. */
+export function readJsonc(text: string): JsoncDocument {
+  const body = text.startsWith('\ufeff') ? ` ${text.slice(1)}` : text
+  refuseDeep(body)
+  const errors: ParseError[] = []
+  const root = parseTree(body, errors, { allowTrailingComma: true })
+  const first = errors[0]
+  if (first) throw new JsoncError('syntax', phrase(first.error), positionAt(body, first.offset))
+  if (!root) throw new JsoncError('syntax', 'the text is empty', { line: 1, column: 1 })
+  return { text, root, value: toValue(root, body) }
+}
+
+export function positionAt(text: string, offset: number): Position {
+  const before = text.slice(0, offset)
+  const lineStart = before.lastIndexOf('\n') + 1
+  let line = 1
+  for (let at = before.indexOf('\n'); at >= 0; at = before.indexOf('\n', at + 1)) line += 1
+  return { line, column: offset - lineStart + 1 }
+}
+
+// The parser's own enumerations are ambient constants, which a single-file compiler cannot read.
+export const TOKEN = {
+  openBrace: 1,
+  closeBrace: 2,
+  openBracket: 3,
+  closeBracket: 4,
+  comma: 5,
+  lineComment: 12,
+  blockComment: 13,
+  lineBreak: 14,
+  blank: 15,
+  end: 17,
+} as const
+
+function refuseDeep(text: string): void {
+  const scanner = createScanner(text, true)
+  let depth = 0
+  for (let token: number = scanner.scan(); token !== TOKEN.end; token = scanner.scan()) {
+    if (token === TOKEN.openBrace || token === TOKEN.openBracket) depth += 1
+    if (token === TOKEN.closeBrace || token === TOKEN.closeBracket) depth -= 1
+    if (depth <= MAX_DEPTH) continue
+    const position = positionAt(text, scanner.getTokenOffset())
+    throw new JsoncError('syntax', `nested more than ${MAX_DEPTH} levels deep`, position)
+  }
+}
+
+function toValue(node: Node, text: string): JsonValue {
+  if (node.type === 'array') return (node.children ?? []).map(child => toValue(child, text))
+  if (node.type !== 'object') return node.value as JsonValue
+  const members = new Map<string, JsonValue>()
+  for (const property of node.children ?? []) {
+    const [key, value] = property.children ?? []
+    if (!key || !value) continue
+    const name = String(key.value)
+    if (members.has(name)) {
+      throw new JsoncError('duplicate', `the key ${JSON.stringify(name)} comes twice`, positionAt(text, key.offset))
+    }
+    members.set(name, toValue(value, text))
+  }
+  // fromEntries makes own members even of `__proto__`, where an assignment would change the prototype.
+  return Object.fromEntries(members) as JsonObject
+}
+
+const PHRASES: Readonly<Record<number, string>> = {
+  2: 'a number is not complete',
+  3: 'a key in double quotes was expected',
+  4: 'a value was expected',
+  5: 'a colon was expected',
+  6: 'a comma was expected',
+  7: 'a closing brace "}" was expected',
+  8: 'a closing bracket "]" was expected',
+  9: 'nothing more was expected',
+  11: 'a comment is not closed',
+  12: 'a string is not closed',
+  13: 'a number is not complete',
+  14: 'a \\u escape is not valid',
+  15: 'an escape in a string is not valid',
+  16: 'a control character in a string is not escaped',
+}
+
+function phrase(error: number): string {
+  return PHRASES[error] ?? 'something that is no JSON'
+}

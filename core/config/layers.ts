@@ -1,0 +1,109 @@
+import { availableParallelism } from 'node:os'
+import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import { nearest } from '../domain/nearest.ts'
+import type { ConfigLayer } from './env.ts'
+import type { ConfigSource, HubConfig } from './schema.ts'
+import { VARIABLES } from './variables.ts'
+
+/** The layers of the configuration; one further up wins. What a layer says nothing about is absent in it. */
+export interface ConfigLayers {
+  readonly env: ConfigLayer
+  readonly file: ConfigLayer
+  readonly store: ConfigLayer
+}
+
+export interface Layered {
+  readonly config: HubConfig
+  /** The layer that each value came from. */
+  readonly sources: ReadonlyMap<keyof HubConfig, ConfigSource>
+}
+
+/** What the layers do not say: found out before they are read. */
+export interface Surroundings {
+  readonly dataDir: string
+  readonly settingsFile: string
+  /** Whether the log goes to a person's terminal. */
+  readonly isTerminal: boolean
+}
+
+/** Settings as JSON, from the file's `systemConfig` or the store. What cannot be used is a warning, never a refusal to start. */
+export function readJsonLayer(values: JsonObject, where: string, warn: (message: string) => void): ConfigLayer {
+  const layer: ConfigLayer = {}
+  const known = new Map(VARIABLES.map(variable => [variable.key as string, variable]))
+  for (const [key, value] of Object.entries(values)) {
+    const variable = known.get(key)
+    if (!variable) {
+      const meant = nearest(key, known.keys())
+      if (meant !== undefined) warn(`${where}: "${key}" is not known; is "${meant}" meant?`)
+      continue
+    }
+    if (!variable.inFile) {
+      warn(`${where}: "${key}" is taken from the environment variable ${variable.name} alone; it is not used here`)
+      continue
+    }
+    const text = asText(value)
+    const parsed = text === undefined ? undefined : variable.parse(text)
+    if (parsed?.ok) Object.assign(layer, { [key]: parsed.value })
+    else warn(`${where}: "${key}" cannot be used; wanted: ${parsed ? parsed.legal : 'a text, number, boolean or list'}`)
+  }
+  return layer
+}
+
+function asText(value: JsonValue): string | undefined {
+  if (typeof value === 'string') return value
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
+  if (!Array.isArray(value) || isJsonObject(value)) return undefined
+  return value.every(item => typeof item === 'string') ? value.join(',') : undefined
+}
+
+/** Environment over file over store over default. */
+export function mergeLayers(layers: ConfigLayers, around: Surroundings): Layered {
+  const given = { ...layers.store, ...layers.file, ...layers.env }
+  const sources = new Map<keyof HubConfig, ConfigSource>()
+  for (const { key } of VARIABLES) {
+    const holder = (['env', 'file', 'store'] as const).find(layer => layers[layer][key] !== undefined)
+    sources.set(key, holder ?? 'default')
+  }
+  const config: HubConfig = {
+    port: 3000,
+    host: '127.0.0.1',
+    basePath: '',
+    adminAddresses: [],
+    trustedProxies: [],
+    stdioPolicy: 'sandboxed',
+    outboundAllow: [],
+    workers: Math.min(availableParallelism(), 4),
+    logLevel: 'info',
+    logFormat: around.isTerminal ? 'pretty' : 'json',
+    requestLogs: false,
+    logRotation: 'daily',
+    logMaxSizeBytes: 100_000_000,
+    logMaxFiles: 14,
+    syslogEnabled: false,
+    syslogPort: 514,
+    syslogFacility: 'local0',
+    searchEngineIndex: 'patchbay-logs',
+    assistantEnabled: false,
+    ...given,
+    dataDir: around.dataDir,
+    settingsFile: around.settingsFile,
+    allowedHosts: hosts(given),
+    allowedOrigins: origins(given),
+  }
+  return { config, sources }
+}
+
+/** No page elsewhere can make a browser send one of these as its Host, and health checks and the command line need them. */
+const LOOPBACK = ['localhost', '127.0.0.1', '[::1]']
+const WILDCARDS = new Set(['0.0.0.0', '::'])
+
+function hosts({ host, publicUrl, allowedHosts }: ConfigLayer): readonly string[] {
+  const own = host === undefined || WILDCARDS.has(host) ? [] : [host.includes(':') ? `[${host}]` : host]
+  const published = publicUrl === undefined ? [] : [new URL(publicUrl).hostname]
+  return [...new Set([...LOOPBACK, ...published, ...(allowedHosts ?? own)])]
+}
+
+function origins({ publicUrl, allowedOrigins }: ConfigLayer): readonly string[] {
+  const published = publicUrl === undefined ? [] : [new URL(publicUrl).origin]
+  return [...new Set([...published, ...(allowedOrigins ?? [])])]
+}

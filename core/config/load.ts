@@ -1,0 +1,129 @@
+import { constants } from 'node:fs'
+import { access, chmod, copyFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { JsonObject } from '../contract/json.ts'
+import { codeOf } from './atomic-write.ts'
+import { prepareDataDir } from './data-dir.ts'
+import { type ConfigLayer, type Environment, readEnvironment } from './env.ts'
+import { type ConfigLayers, type Layered, mergeLayers, readJsonLayer, type Surroundings } from './layers.ts'
+import { checkLogFile } from './log-file.ts'
+import { openSettingsFile, type SettingsFile } from './settings-file.ts'
+import { StartError } from './start-error.ts'
+
+export const DEFAULT_DATA_DIR = '.patchbay'
+export const SETTINGS_NAME = 'mcp_settings.json'
+
+const PACKAGE = fileURLToPath(new URL('../../', import.meta.url))
+/** The hub's entry file, which `"command": "patchbay"` of the settings file is started with. */
+const PROGRAM = join(PACKAGE, 'core', 'main.ts')
+
+export interface LoadOptions {
+  /** Whether standard output is a person's terminal. Default: as the process sees it. */
+  readonly isTerminal?: boolean
+  /** Later warnings of the settings file, as sentences for the log. */
+  readonly onWarning?: (message: string) => void
+}
+
+export interface LoadedConfig extends Layered {
+  readonly settings: SettingsFile
+  /** What was left out or looks wrong, as sentences for the log. */
+  readonly warnings: readonly string[]
+  /** The configuration with the settings that were made through the API, which count less than environment and file. */
+  withStored(stored: Readonly<JsonObject>): Layered & { readonly warnings: readonly string[] }
+}
+
+/**
+ * Reads all that is known before the store is open: environment over settings file over default. Makes the data folder, and
+ * in it a copy of the sample settings file when there is no other. Relative paths are resolved from `cwd`.
+ * Throws StartError: env_invalid, secret_too_short, log_file_forbidden (2), settings_* (78), data_dir_unwritable (1).
+ */
+export async function loadConfig(env: Environment, cwd: string, options: LoadOptions = {}): Promise<LoadedConfig> {
+  const fromEnv = readEnvironment(env)
+  const dataDir = resolve(cwd, fromEnv.dataDir ?? DEFAULT_DATA_DIR)
+  const found = await findSettingsFile(fromEnv.settingsFile, cwd, dataDir)
+  await prepareDataDir(dataDir)
+  const settingsFile = found ?? (await copySample(dataDir))
+  const { onWarning } = options
+  const settings = await openSettingsFile(settingsFile, {
+    dataDir,
+    runtime: process.execPath,
+    program: PROGRAM,
+    ...(onWarning ? { onWarning } : {}),
+  })
+  const warnings = [...settings.state.warnings]
+  const file = readJsonLayer(settings.state.systemConfig, 'systemConfig', message => warnings.push(message))
+  const layers: ConfigLayers = {
+    env: absolutePaths(fromEnv, cwd),
+    file: absolutePaths(file, dirname(settingsFile)),
+    store: {},
+  }
+  const around: Surroundings = {
+    dataDir,
+    settingsFile,
+    isTerminal: options.isTerminal ?? process.stdout.isTTY === true,
+  }
+  const layered = mergeLayers(layers, around)
+  if (layered.config.logFile !== undefined) await checkLogFile(layered.config.logFile, [settingsFile])
+  return {
+    ...layered,
+    settings,
+    warnings,
+    withStored(stored) {
+      const more: string[] = []
+      const store = readJsonLayer(stored, 'stored settings', message => more.push(message))
+      return { ...mergeLayers({ ...layers, store }, around), warnings: more }
+    },
+  }
+}
+
+function absolutePaths(layer: ConfigLayer, folder: string): ConfigLayer {
+  return layer.logFile === undefined ? layer : { ...layer, logFile: absoluteFile(layer.logFile, folder) }
+}
+
+/** Like `resolve`, but a slash at the end stays, as it says that a folder is meant. */
+function absoluteFile(path: string, folder: string): string {
+  return path.endsWith('/') ? `${resolve(folder, path)}/` : resolve(folder, path)
+}
+
+/**
+ * The settings file that is there: SETTINGS_FILE, else the one of the folder the hub is started in, else the data folder's.
+ * Throws env_invalid when SETTINGS_FILE names none: starting with a sample in its place would read as an empty hub.
+ */
+export async function findSettingsFile(
+  named: string | undefined,
+  cwd: string,
+  dataDir: string,
+): Promise<string | undefined> {
+  if (named !== undefined) {
+    const path = resolve(cwd, named)
+    if (await exists(path)) return path
+    throw new StartError(
+      'env_invalid',
+      `SETTINGS_FILE is "${named}", and ${path} does not exist; wanted: a file that does`,
+    )
+  }
+  for (const path of [resolve(cwd, SETTINGS_NAME), join(dataDir, SETTINGS_NAME)]) if (await exists(path)) return path
+  return undefined
+}
+
+async function copySample(dataDir: string): Promise<string> {
+  const path = join(dataDir, SETTINGS_NAME)
+  try {
+    await copyFile(join(PACKAGE, SETTINGS_NAME), path, constants.COPYFILE_EXCL)
+    await chmod(path, 0o600)
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return path
+    throw new StartError('data_dir_unwritable', `Cannot copy the sample settings file to ${path}: ${codeOf(error)}`, {
+      cause: error,
+    })
+  }
+  return path
+}
+
+function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  )
+}

@@ -1,0 +1,39 @@
+import { stat } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { codeOf } from './atomic-write.ts'
+import { StartError } from './start-error.ts'
+
+/** Where no log belongs: a hub that runs as root would otherwise append to whatever a slip of the pen names. */
+const SYSTEM_FOLDERS = ['/etc', '/usr', '/bin', '/sbin', '/lib', '/lib64', '/boot', '/dev', '/proc', '/sys']
+
+/**
+ * Refuses a log file that is a folder, a device, the settings file, or lies where the system keeps its own.
+ * Throws StartError log_file_forbidden.
+ */
+export async function checkLogFile(path: string, others: readonly string[]): Promise<void> {
+  const refuse = (why: string) =>
+    new StartError(
+      'log_file_forbidden',
+      `LOG_FILE is "${path}", ${why}; wanted: a file of its own, such as /var/log/patchbay.log`,
+    )
+  const target = resolve(path)
+  if (SYSTEM_FOLDERS.some(folder => target === folder || target.startsWith(`${folder}/`))) {
+    throw refuse('which lies in a folder of the system')
+  }
+  if (path.endsWith('/')) throw refuse('which is a folder')
+  if (others.includes(target)) throw refuse('which the hub uses for something else')
+  try {
+    const stats = await stat(target)
+    if (stats.isDirectory()) throw refuse('which is a folder')
+    if (!stats.isFile()) throw refuse('which is no ordinary file')
+  } catch (error) {
+    if (error instanceof StartError) throw error
+    if (codeOf(error) === 'ENOENT') return refuseFileParent(dirname(target), refuse)
+    throw refuse(`which cannot be looked at (${codeOf(error)})`)
+  }
+}
+
+async function refuseFileParent(folder: string, refuse: (why: string) => StartError): Promise<void> {
+  const stats = await stat(folder).catch(() => undefined)
+  if (stats && !stats.isDirectory()) throw refuse(`and ${folder} is no folder`)
+}

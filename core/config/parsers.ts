@@ -1,0 +1,157 @@
+import ipaddr from 'ipaddr.js'
+import { checkName, isNameProblem } from '../domain/names.ts'
+import { parseSize } from '../domain/size.ts'
+
+/** What came of reading one text. `legal` completes the sentence "wanted: …". */
+export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly legal: string }
+export type Parser<T> = (text: string) => Parsed<T>
+
+const ok = <T>(value: T): Parsed<T> => ({ ok: true, value })
+const wanted = (legal: string): { readonly ok: false; readonly legal: string } => ({ ok: false, legal })
+
+/** Decimal digits only: no sign, no fraction, no exponent. */
+export function integer(min: number, max: number): Parser<number> {
+  return text => {
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
+    return value >= min && value <= max ? ok(value) : wanted(`a whole number from ${min} to ${max}`)
+  }
+}
+
+export function boolean(): Parser<boolean> {
+  const values: Record<string, boolean> = { true: true, '1': true, false: false, '0': false }
+  return text => {
+    const value = values[text.toLowerCase()]
+    return value === undefined ? wanted('true, false, 1 or 0') : ok(value)
+  }
+}
+
+/** One of these words, letter case ignored. */
+export function oneOf<T extends string>(...words: readonly T[]): Parser<T> {
+  return text => {
+    const found = words.find(word => word === text.toLowerCase())
+    return found === undefined ? wanted(`one of ${words.join(', ')}`) : ok(found)
+  }
+}
+
+export function matching(pattern: RegExp, legal: string): Parser<string> {
+  return text => (pattern.test(text) ? ok(text) : wanted(legal))
+}
+
+/** Bytes: `100MB` is 100,000,000 and `10MiB` is 10,485,760; a bare number counts bytes. At least 1. */
+export function size(): Parser<number> {
+  return text => {
+    const bytes = parseSize(/^\d+$/.test(text) ? Number(text) : text) ?? 0
+    return bytes >= 1 ? ok(bytes) : wanted('a size such as 100MB or 10MiB (B, KB, MB, GB, TB, KiB, MiB, GiB, TiB)')
+  }
+}
+
+/** A user's name, brought to NFC. */
+export function userName(): Parser<string> {
+  return text => {
+    const checked = checkName('user', text)
+    return isNameProblem(checked) ? wanted('1 to 64 letters, digits and _ - .') : ok(checked.name)
+  }
+}
+
+/** Comma-separated; spaces around items and empty items are ignored. */
+export function list(item: Parser<string>): Parser<readonly string[]> {
+  return text => {
+    const values: string[] = []
+    for (const part of text.split(',')) {
+      const trimmed = part.trim()
+      if (trimmed === '') continue
+      const parsed = item(trimmed)
+      if (!parsed.ok) return wanted(`a comma-separated list, each ${parsed.legal}`)
+      if (!values.includes(parsed.value)) values.push(parsed.value)
+    }
+    return ok(values)
+  }
+}
+
+/**
+ * One network as CIDR, or one address. The answer is always CIDR in canonical spelling, so `127.0.0.1` is `127.0.0.1/32`.
+ * A prefix of 0 means everybody, which is what an unset list or another setting is for; `allowAll` permits it.
+ */
+export function network(options: { readonly allowAll: boolean }): Parser<string> {
+  const legal = `an address (10.0.0.5) or a network in CIDR form (10.0.0.0/8, fd00::/8)${options.allowAll ? '' : ', never every address'}`
+  return text => {
+    const [address = '', prefix, ...rest] = text.split('/')
+    const known = ipaddr.IPv4.isValidFourPartDecimal(address) || ipaddr.IPv6.isValid(address)
+    if (!known || rest.length > 0 || address.includes('%')) return wanted(legal)
+    const parsed = ipaddr.parse(address)
+    const bits = parsed.kind() === 'ipv4' ? 32 : 128
+    const length = prefix === undefined ? bits : /^\d{1,3}$/.test(prefix) ? Number(prefix) : Number.NaN
+    if (!(length >= (options.allowAll ? 0 : 1) && length <= bits)) return wanted(legal)
+    return ok(`${parsed.toString()}/${length}`)
+  }
+}
+
+/** A host name or address without scheme, port and path, in lower case. IPv6 comes in brackets, as `URL.hostname` has it. */
+export function hostName(): Parser<string> {
+  const legal = 'a host name or address without scheme, port and path'
+  return text => {
+    const bare = text.startsWith('[') && text.endsWith(']') ? text.slice(1, -1) : text
+    if (ipaddr.IPv6.isValid(bare)) return ok(`[${ipaddr.parse(bare).toString()}]`)
+    return /^(?!-)[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?$/i.test(text) ? ok(text.toLowerCase()) : wanted(legal)
+  }
+}
+
+/** What `listen` takes: a host name or address, IPv6 without brackets. */
+export function bindAddress(): Parser<string> {
+  const name = hostName()
+  return text => {
+    const parsed = name(text)
+    return parsed.ok ? ok(parsed.value.replace(/^\[|\]$/g, '')) : parsed
+  }
+}
+
+/** An absolute http or https URL without credentials, query and fragment; the answer has no slash at its end. */
+export function webUrl(): Parser<string> {
+  const legal = 'a URL such as https://hub.example, without credentials, query and fragment'
+  return text => {
+    const url = URL.canParse(text) ? new URL(text) : undefined
+    const plain = url && (url.protocol === 'http:' || url.protocol === 'https:') && !url.username && !url.password
+    return plain && !url.search && !url.hash && !text.includes('#') && !text.includes('?')
+      ? ok(url.href.replace(/\/+$/, ''))
+      : wanted(legal)
+  }
+}
+
+/** Scheme, host and port, as browsers send it in `Origin`. */
+export function origin(): Parser<string> {
+  const legal = 'an origin such as https://hub.example:8443, nothing behind host and port'
+  const url = webUrl()
+  return text => {
+    const parsed = url(text)
+    return parsed.ok && new URL(parsed.value).origin === parsed.value ? parsed : wanted(legal)
+  }
+}
+
+/** `/` is the empty text; otherwise plain segments, one slash before each and none at the end. */
+export function basePath(): Parser<string> {
+  return text => {
+    const path = text.replace(/\/$/, '')
+    const plain = /^(\/[A-Za-z0-9_~.-]+)*$/.test(path) && !path.split('/').some(part => part === '.' || part === '..')
+    return plain && text.startsWith('/') ? ok(path) : wanted('/ or a path such as /hub, of letters, digits and _ ~ . -')
+  }
+}
+
+/** A connection text of one of these schemes. The text itself may hold a password. */
+export function connectionUrl(...schemes: readonly string[]): Parser<string> {
+  return text =>
+    URL.canParse(text) && schemes.includes(new URL(text).protocol)
+      ? ok(text)
+      : wanted(`a URL that begins with ${schemes.map(scheme => `${scheme}//`).join(' or ')}`)
+}
+
+/** Any text without control characters, of this many characters. */
+export function text(min: number, max: number): Parser<string> {
+  return value => {
+    const length = [...value].length
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: exactly these are refused
+    const clean = !/[\u0000-\u001f\u007f]/.test(value)
+    return clean && length >= min && length <= max
+      ? ok(value)
+      : wanted(`a text of ${min} to ${max} characters without control characters`)
+  }
+}

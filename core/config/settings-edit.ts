@@ -1,0 +1,164 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import { nameKey } from '../domain/names.ts'
+import { type FileBase, keepMasked, unresolveEntry } from './file-base.ts'
+import { mergeAt, type Path, renameKey, sameJson, setAt } from './jsonc-edit.ts'
+import type { SettingsText } from './settings-text.ts'
+import { readGroupEntry, writeMembers } from './shape-group.ts'
+import { ALIASES, readServerEntry } from './shape-server.ts'
+import { splitKey } from './shapes.ts'
+
+/** Defaults of the API: a value that says no more is not written where the entry had none. */
+const DEFAULTS: Readonly<Record<string, JsonValue>> = {
+  visibility: 'private',
+  enabled: true,
+  timeout: 60_000,
+  maxTimeout: 600_000,
+  start: 'eager',
+  isolate: false,
+  healthCheck: { enabled: true, interval: 30_000, timeout: 5_000, retries: 2 },
+  naming: 'auto',
+}
+
+/** Answered by the API and no part of an entry. */
+const NOT_WRITTEN = new Set([
+  ...['name', 'owner', 'members', 'id', 'ref', 'origin', 'revision', 'createdAt', 'updatedAt', 'status', 'problem'],
+])
+
+/**
+ * The text with one server's entry saying what `body` says; null removes it. Only what differs is touched, in the entry's own
+ * spelling of everything else. A server that the file has not is added; `body.name` renames.
+ */
+export function editServer(
+  settings: SettingsText,
+  base: FileBase,
+  owner: string | undefined,
+  name: string,
+  body: JsonObject | null,
+): string {
+  const { text, document, state } = settings
+  const index = state.file.servers.findIndex(server => sameOwner(server.owner, owner) && sameName(server.name, name))
+  const path = state.places.servers[index]
+  if (body === null) return path ? setAt(text, path, undefined) : text
+  const known = state.file.servers[index]?.name ?? name
+  const newName = typeof body.name === 'string' ? body.name : known
+  if (!path) return addServer(text, document, base, owner, newName, body)
+  const present = valueOf(document, path)
+  const shape = isJsonObject(present) ? readServerEntry(name, present).body : {}
+  const wanted = unresolveEntry(keepMasked(body, shape), shape, base)
+  const edited = mergeAt(text, path, present, mergeEntry(isJsonObject(present) ? present : {}, shape, wanted))
+  return newName === known ? edited : rename(edited, path, isJsonObject(present) ? present : {}, newName)
+}
+
+function addServer(
+  text: string,
+  document: JsonObject,
+  base: FileBase,
+  owner: string | undefined,
+  name: string,
+  body: JsonObject,
+): string {
+  const entry = mergeEntry({}, {}, unresolveEntry(keepMasked(body, {}), {}, base))
+  const section = document.mcpServers === undefined && isJsonObject(document.servers) ? 'servers' : 'mcpServers'
+  const list = document[section]
+  const key = owner === undefined ? name : `${owner}::${name}`
+  if (Array.isArray(list)) return setAt(text, [section, list.length], { name: key, ...entry })
+  return setAt(text, [section, key], entry)
+}
+
+/** The same for one group; new ones go into the list or map that is there. */
+export function editGroup(
+  settings: SettingsText,
+  owner: string | undefined,
+  name: string,
+  body: JsonObject | null,
+): string {
+  const { text, document, state } = settings
+  const index = state.file.groups.findIndex(
+    group => sameOwner(group.owner, owner) && typeof group.body.name === 'string' && sameName(group.body.name, name),
+  )
+  const path = state.places.groups[index]
+  if (body === null) return path ? setAt(text, path, undefined) : text
+  const known = state.file.groups[index]?.body.name ?? name
+  const newName = typeof body.name === 'string' ? body.name : name
+  if (!path) return addGroup(text, document.groups, owner, newName, body)
+  const present = valueOf(document, path)
+  const shape = readGroupEntry(name, present ?? null)
+  const old: JsonObject = isJsonObject(present) ? present : { servers: Array.isArray(present) ? present : [] }
+  const { members, ...rest } = body
+  const entry = mergeEntry(old, shape, rest)
+  if (members !== undefined && !sameJson(writeMembers(members), writeMembers(shape.members))) {
+    entry[old.members === undefined ? 'servers' : 'members'] = writeMembers(members)
+  }
+  const onlyMembers = Array.isArray(present) && Object.keys(entry).length === 1
+  const edited = mergeAt(text, path, present, onlyMembers ? (entry.servers ?? []) : entry)
+  return newName === known ? edited : rename(edited, path, old, newName)
+}
+
+function addGroup(
+  text: string,
+  section: JsonValue | undefined,
+  owner: string | undefined,
+  name: string,
+  body: JsonObject,
+): string {
+  const { members, ...rest } = body
+  const entry = { ...mergeEntry({}, {}, rest), servers: writeMembers(members) }
+  const mine = owner === undefined ? {} : { owner }
+  if (isJsonObject(section)) return setAt(text, ['groups', name], { ...mine, ...entry })
+  const added = { name, ...mine, ...entry }
+  return Array.isArray(section) ? setAt(text, ['groups', section.length], added) : setAt(text, ['groups'], [added])
+}
+
+/** `present` (as the file spells it, meaning `shape`) with what `wanted` says otherwise. */
+function mergeEntry(present: JsonObject, shape: JsonObject, wanted: JsonObject): Record<string, JsonValue> {
+  const entry = new Map(Object.entries(present))
+  for (const key of new Set([...Object.keys(shape), ...Object.keys(wanted)])) {
+    if (NOT_WRITTEN.has(key)) continue
+    const value = Object.hasOwn(wanted, key) ? wanted[key] : undefined
+    const before = Object.hasOwn(shape, key) ? shape[key] : undefined
+    if (sameJson(before, value) || (before === undefined && saysNothing(key, value, wanted))) continue
+    for (const alias of ALIASES[key] ?? []) entry.delete(alias)
+    if (value === undefined) entry.delete(key)
+    else entry.set(key, value)
+  }
+  // One alias can stand for two fields: what went with it is written out.
+  if (present.options !== undefined && !entry.has('options')) {
+    for (const key of ['timeout', 'maxTimeout']) if (wanted[key] !== undefined) entry.set(key, wanted[key])
+  }
+  return Object.fromEntries(entry)
+}
+
+function saysNothing(key: string, value: JsonValue | undefined, wanted: JsonObject): boolean {
+  if (value === undefined || value === null) return true
+  // Writing down what is inferred would also end the fallback from streamable HTTP to SSE.
+  if (key === 'transport') return value === (wanted.url === undefined ? 'stdio' : 'streamable-http')
+  if (typeof value === 'object' && Object.keys(value).length === 0) return true
+  return sameJson(DEFAULTS[key], value)
+}
+
+function rename(text: string, path: Path, entry: JsonObject, newName: string): string {
+  const keyed = (written: string) => {
+    const { owner } = splitKey(written)
+    return owner === undefined ? newName : `${owner}::${newName}`
+  }
+  const key = path.at(-1)
+  const named = typeof entry.name === 'string' ? setAt(text, [...path, 'name'], keyed(entry.name)) : text
+  return typeof key === 'string' ? renameKey(named, path, keyed(key)) : named
+}
+
+function valueOf(document: JsonObject, path: Path): JsonValue | undefined {
+  let value: JsonValue | undefined = document
+  for (const key of path) {
+    if (Array.isArray(value)) value = value[Number(key)]
+    else value = isJsonObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
+  }
+  return value
+}
+
+function sameOwner(left: string | undefined, right: string | undefined): boolean {
+  return left === undefined || right === undefined ? left === right : sameName(left, right)
+}
+
+function sameName(left: string, right: string): boolean {
+  return nameKey(left) === nameKey(right)
+}

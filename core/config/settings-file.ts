@@ -1,0 +1,257 @@
+import { createHash } from 'node:crypto'
+import { constants } from 'node:fs'
+import { access, readFile, stat } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { HubError } from '../contract/errors.ts'
+import type { JsonObject, JsonValue } from '../contract/json.ts'
+import { codeOf, writeFileAtomically } from './atomic-write.ts'
+import type { FileBase } from './file-base.ts'
+import { FileWatch } from './file-watch.ts'
+import { type Path, setAt } from './jsonc-edit.ts'
+import { editGroup, editServer } from './settings-edit.ts'
+import { readSettingsText, SettingsError, type SettingsText } from './settings-text.ts'
+import type { SettingsState } from './shapes.ts'
+
+export interface SettingsFileOptions {
+  /** Where a copy of the old file goes before it is written in place. */
+  readonly dataDir: string
+  /** What `"command": "patchbay"` in the file stands for: `process.execPath`, and the hub's entry file. */
+  readonly runtime: string
+  readonly program: string
+  /** A sentence for the log. Default: nobody hears it. */
+  readonly onWarning?: (message: string) => void
+}
+
+/** Sets and removes single values; everything else in the file stays as it is. */
+export interface SettingsEdit {
+  /** `undefined` removes. Objects on the way are made. */
+  set(path: Path, value: JsonValue | undefined): void
+}
+
+/** The settings file: what it says, edits of it, and edits by others. */
+export interface SettingsFile {
+  /** Absolute. */
+  readonly path: string
+  /** What paths in the file are relative to. */
+  readonly folder: string
+  /** Whether an edit would be refused as `settings_read_only`. As it was at the start. */
+  readonly readOnly: boolean
+  /** The last valid content. */
+  readonly state: SettingsState
+  /**
+   * From now on: `onChange` with the new state after a valid edit by somebody else, `onRejected` after an invalid one; the
+   * old state then stays in force. Once.
+   */
+  watch(onChange: (state: SettingsState) => void, onRejected: (error: SettingsError) => void): void
+  /**
+   * One edit, durable when it resolves; `state` is then the new one and `onChange` is not called for it. Edits wait for each
+   * other. Throws HubError: settings_read_only (also for a file that is broken now: it is never overwritten), storage_full,
+   * validation_failed when the file would say something invalid. The file is then as it was.
+   */
+  edit(mutator: (edit: SettingsEdit) => void): Promise<void>
+  /** The entry of one server says what `body` (flat, as the API has it) says; null removes it. Throws as `edit` does. */
+  writeServer(owner: string | undefined, name: string, body: JsonObject | null): Promise<void>
+  writeGroup(owner: string | undefined, name: string, body: JsonObject | null): Promise<void>
+  dispose(): void
+}
+
+/** Throws StartError: settings_json, settings_duplicate, settings_mode, settings_newer. */
+export async function openSettingsFile(path: string, options: SettingsFileOptions): Promise<SettingsFile> {
+  const absolute = resolve(path)
+  const base: FileBase = { folder: dirname(absolute), runtime: options.runtime, program: options.program }
+  const { settings, hash } = await load(absolute, base)
+  return new OpenSettingsFile(absolute, base, options, settings, hash, await isReadOnly(absolute))
+}
+
+interface Loaded {
+  readonly settings: SettingsText
+  readonly hash: string
+}
+
+async function load(path: string, base: FileBase): Promise<Loaded> {
+  let bytes: Uint8Array
+  try {
+    const { mode } = await stat(path)
+    if ((mode & 0o002) !== 0) {
+      const problem = `everybody on this machine may write it, and it names commands that the hub runs; chmod o-w ${path}`
+      throw new SettingsError('settings_mode', path, problem)
+    }
+    bytes = await readFile(path)
+  } catch (error) {
+    if (error instanceof SettingsError) throw error
+    const problem = codeOf(error) === 'ENOENT' ? 'it does not exist' : `it cannot be read (${codeOf(error)})`
+    throw new SettingsError('settings_json', path, problem, undefined, { cause: error })
+  }
+  return { settings: readSettingsText(bytes, path, base), hash: hashOf(bytes) }
+}
+
+function hashOf(content: Uint8Array | string): string {
+  return createHash('sha256').update(content).digest('hex')
+}
+
+async function isReadOnly(path: string): Promise<boolean> {
+  // Root may write a file without write bits, but whoever took them off did not mean the hub to.
+  if (((await stat(path)).mode & 0o222) === 0) return true
+  return access(path, constants.W_OK).then(
+    () => false,
+    () => true,
+  )
+}
+
+class OpenSettingsFile implements SettingsFile {
+  readonly path: string
+  readonly readOnly: boolean
+  readonly #base: FileBase
+  readonly #options: SettingsFileOptions
+  #settings: SettingsText
+  #hash: string
+  #watch: FileWatch | undefined
+  #onChange: (state: SettingsState) => void = () => {}
+  #queue: Promise<unknown> = Promise.resolve()
+  #toldInPlace = false
+  #rejected = false
+
+  constructor(
+    path: string,
+    base: FileBase,
+    options: SettingsFileOptions,
+    settings: SettingsText,
+    hash: string,
+    readOnly: boolean,
+  ) {
+    this.path = path
+    this.#base = base
+    this.#options = options
+    this.#settings = settings
+    this.#hash = hash
+    this.readOnly = readOnly
+  }
+
+  get folder(): string {
+    return this.#base.folder
+  }
+
+  get state(): SettingsState {
+    return this.#settings.state
+  }
+
+  watch(onChange: (state: SettingsState) => void, onRejected: (error: SettingsError) => void): void {
+    if (this.#watch) throw new Error('The settings file is watched already')
+    this.#onChange = onChange
+    this.#watch = new FileWatch(this.path, settled => this.#inTurn(() => this.#reread(settled, onRejected)))
+  }
+
+  edit(mutator: (edit: SettingsEdit) => void): Promise<void> {
+    return this.#write(({ text }) => {
+      let edited = text
+      mutator({
+        set: (path, value) => {
+          edited = setAt(edited, path, value)
+        },
+      })
+      return edited
+    })
+  }
+
+  writeServer(owner: string | undefined, name: string, body: JsonObject | null): Promise<void> {
+    return this.#write(settings => editServer(settings, this.#base, owner, name, body))
+  }
+
+  writeGroup(owner: string | undefined, name: string, body: JsonObject | null): Promise<void> {
+    return this.#write(settings => editGroup(settings, owner, name, body))
+  }
+
+  dispose(): void {
+    this.#watch?.dispose()
+    this.#watch = undefined
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#queue.then(work)
+    this.#queue = turn.catch(() => {})
+    return turn
+  }
+
+  #write(change: (settings: SettingsText) => string): Promise<void> {
+    return this.#inTurn(async () => {
+      if (this.readOnly) throw this.#refused('it is not writable')
+      const present = await load(this.path, this.#base).catch((error: unknown) => {
+        if (error instanceof SettingsError) throw this.#refused(`it is broken now (${error.message})`, error)
+        throw error
+      })
+      const text = this.#changed(present.settings, change)
+      // Somebody else's edit that nobody was told of yet comes along with this one.
+      const others = present.hash !== this.#hash
+      const settings = text === present.settings.text ? present.settings : this.#checked(text)
+      if (settings !== present.settings) await this.#save(text)
+      this.#settings = settings
+      this.#hash = hashOf(text)
+      if (others) this.#onChange(settings.state)
+    })
+  }
+
+  #changed(settings: SettingsText, change: (settings: SettingsText) => string): string {
+    try {
+      return change(settings)
+    } catch (error) {
+      throw this.#refused(error instanceof Error ? error.message : String(error), error)
+    }
+  }
+
+  #checked(text: string): SettingsText {
+    try {
+      return readSettingsText(Buffer.from(text), this.path, this.#base)
+    } catch (error) {
+      if (!(error instanceof SettingsError)) throw error
+      throw new HubError('validation_failed', `This edit would make the settings file invalid. ${error.message}`, {
+        cause: error,
+      })
+    }
+  }
+
+  async #save(text: string): Promise<void> {
+    try {
+      const outcome = await writeFileAtomically(this.path, text, this.#options.dataDir)
+      if (outcome === 'replaced' || this.#toldInPlace) return
+      this.#toldInPlace = true
+      this.#options.onWarning?.(
+        `Settings file ${this.path} cannot be replaced (a mounted single file, or a closed folder) and is written in place; a copy of the content before each write is in ${this.#options.dataDir}`,
+      )
+    } catch (error) {
+      const code = codeOf(error)
+      if (code === 'ENOSPC' || code === 'EDQUOT') {
+        throw new HubError('storage_full', `Cannot write settings file ${this.path}: the disk is full`, {
+          cause: error,
+        })
+      }
+      throw this.#refused(`it cannot be written (${code || 'unknown error'})`, error)
+    }
+  }
+
+  #refused(why: string, cause?: unknown): HubError {
+    return new HubError('settings_read_only', `Cannot change settings file ${this.path}: ${why}`, {
+      hint: 'Edit the file by hand, or make it writable to the hub and restart.',
+      ...(cause === undefined ? {} : { cause }),
+    })
+  }
+
+  /** Returns false while the file may still be in the middle of somebody's write. */
+  async #reread(settled: boolean, onRejected: (error: SettingsError) => void): Promise<boolean> {
+    if (!this.#watch) return true
+    try {
+      const { settings, hash } = await load(this.path, this.#base)
+      // After a rejected edit the old content is news again: it says that all is well.
+      if (hash === this.#hash && !this.#rejected) return true
+      this.#rejected = false
+      this.#settings = settings
+      this.#hash = hash
+      this.#onChange(settings.state)
+    } catch (error) {
+      if (!(error instanceof SettingsError)) throw error
+      if (!settled) return false
+      this.#rejected = true
+      onRejected(error)
+    }
+    return true
+  }
+}

@@ -1,0 +1,45 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+
+const SAME = ['description', 'visibility', 'naming', 'resultLimit'] as const
+const MEMBER = ['alias', 'tools', 'prompts', 'resources'] as const
+
+/** A group of the file as the flat body of `POST /api/groups`. `members` or `servers`; a bare list is the members. */
+export function readGroupEntry(name: JsonValue | undefined, entry: JsonValue): JsonObject {
+  const body: Record<string, JsonValue> = name === undefined ? {} : { name }
+  if (Array.isArray(entry)) return { ...body, members: entry.map(readMember) }
+  if (!isJsonObject(entry)) return body
+  if (entry.name !== undefined) body.name ??= entry.name
+  for (const field of SAME) if (Object.hasOwn(entry, field)) body[field] = entry[field] ?? null
+  const members = entry.members ?? entry.servers
+  body.members = Array.isArray(members) ? members.map(readMember) : (members ?? [])
+  return body
+}
+
+/** `name`, `owner::name`, or an object with `name` or `server` and what of it is a member. */
+function readMember(member: JsonValue): JsonValue {
+  if (typeof member === 'string') return readRef(member)
+  if (!isJsonObject(member)) return member
+  const server = member.server ?? member.name
+  const body: Record<string, JsonValue> = {}
+  if (server !== undefined) body.server = typeof server === 'string' ? readRef(server) : server
+  for (const field of MEMBER) if (Object.hasOwn(member, field)) body[field] = member[field] ?? null
+  return body
+}
+
+/** The file writes `owner::name` where everything else writes `owner~name`. */
+function readRef(ref: string): string {
+  return ref.replace('::', '~')
+}
+
+/** The other way round: members as the file has them, plain names where nothing is left out. */
+export function writeMembers(members: JsonValue | undefined): JsonValue {
+  if (!Array.isArray(members)) return []
+  return members.map(member => {
+    if (typeof member === 'string') return member.replace('~', '::')
+    if (!isJsonObject(member)) return member
+    const name = typeof member.server === 'string' ? member.server.replace('~', '::') : (member.server ?? null)
+    const rest = MEMBER.filter(field => member[field] !== undefined && !(field !== 'alias' && member[field] === 'all'))
+    if (rest.length === 0) return name
+    return Object.fromEntries([['name', name], ...rest.map(field => [field, member[field] ?? null] as const)])
+  })
+}

@@ -1,0 +1,138 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+
+/** An entry as the flat body that `POST /api/servers` takes, without `name` and `owner`, and what was left out on the way. */
+export interface ServerShape {
+  readonly body: JsonObject
+  readonly owner?: string
+  readonly warnings: readonly string[]
+}
+
+/** Fields that mean the same in a file and in the API. */
+const SAME = [
+  ...['description', 'command', 'args', 'env', 'cwd', 'sandbox', 'network', 'url', 'headers', 'openapi'],
+  ...['timeout', 'maxTimeout', 'visibility', 'variables', 'enabled', 'session', 'start', 'idleTimeout', 'isolate'],
+  ...['healthCheck', 'passthroughHeaders', 'tools', 'definitionPolicy', 'prompts', 'resources', 'secrets', 'transport'],
+] as const
+
+/**
+ * What other programs call a field of ours. Whoever writes that field anew takes these out of the entry, since two
+ * spellings of one thing could say two things.
+ */
+export const ALIASES: Readonly<Record<string, readonly string[]>> = {
+  transport: ['type', 'transportType'],
+  enabled: ['disabled', 'isActive'],
+  url: ['serverUrl', 'httpUrl'],
+  timeout: ['options'],
+  maxTimeout: ['options'],
+  tools: ['disabledTools', 'excludeTools'],
+}
+
+/** Known to mean nothing here, so that leaving them out needs no warning. */
+const SILENT = new Set(['name', 'owner', 'options', 'alwaysAllow', 'autoApprove', '$schema', 'gallery', 'id'])
+
+const TRANSPORTS: Readonly<Record<string, string>> = {
+  stdio: 'stdio',
+  local: 'stdio',
+  sse: 'sse',
+  openapi: 'openapi',
+  http: 'streamable-http',
+  streamablehttp: 'streamable-http',
+  remote: 'streamable-http',
+}
+
+/**
+ * Reads one entry of `mcpServers` as Claude Desktop, Cursor, VS Code, Windsurf, Cline, Gemini and existing hubs write it.
+ * What cannot be understood is passed on as it is, for the registry to name what is wrong with it.
+ */
+export function readServerEntry(name: string, entry: JsonObject): ServerShape {
+  const body: Record<string, JsonValue> = {}
+  const warnings: string[] = []
+  const used = new Set<string>(SAME)
+  for (const field of SAME) if (Object.hasOwn(entry, field)) body[field] = entry[field] ?? null
+  for (const aliases of Object.values(ALIASES)) for (const alias of aliases) used.add(alias)
+
+  readTransport(entry, body)
+  readAddress(entry, body)
+  readEnabled(entry, body)
+  readTimeouts(entry, body)
+  readCommand(body)
+  for (const field of ['env', 'headers', 'variables']) readTexts(body, field)
+  readTools(name, entry, body, warnings)
+
+  const dropped = Object.keys(entry).filter(key => !used.has(key) && !SILENT.has(key))
+  if (dropped.length > 0) warnings.push(`not known here and left out: ${dropped.join(', ')}`)
+  const owner = typeof entry.owner === 'string' && entry.owner !== '' ? { owner: entry.owner } : {}
+  return { body, ...owner, warnings }
+}
+
+function readTransport(entry: JsonObject, body: Record<string, JsonValue>): void {
+  const written = entry.transport ?? entry.type ?? entry.transportType
+  if (written === undefined) return
+  const key = typeof written === 'string' ? written.toLowerCase().replaceAll(/[-_ ]/g, '') : ''
+  body.transport = Object.hasOwn(TRANSPORTS, key) ? (TRANSPORTS[key] ?? written) : written
+}
+
+function readAddress(entry: JsonObject, body: Record<string, JsonValue>): void {
+  if (body.url !== undefined) return
+  const url = entry.serverUrl ?? entry.httpUrl
+  if (url === undefined) return
+  body.url = url
+  if (entry.httpUrl !== undefined) body.transport ??= 'streamable-http'
+}
+
+function readEnabled(entry: JsonObject, body: Record<string, JsonValue>): void {
+  const { disabled, isActive } = entry
+  if (disabled === true || isActive === false) body.enabled = false
+  else if (disabled !== undefined && typeof disabled !== 'boolean') body.enabled = disabled
+}
+
+/** Clients that keep a list of approved tools in the entry count its timeout in seconds; everybody else in milliseconds. */
+function readTimeouts(entry: JsonObject, body: Record<string, JsonValue>): void {
+  const options = isJsonObject(entry.options) ? entry.options : {}
+  if (typeof options.timeout === 'number') body.timeout ??= options.timeout
+  if (typeof options.maxTotalTimeout === 'number') body.maxTimeout ??= options.maxTotalTimeout
+  const inSeconds = Array.isArray(entry.alwaysAllow) || Array.isArray(entry.autoApprove)
+  if (inSeconds && typeof body.timeout === 'number' && body.timeout <= 3_600) body.timeout *= 1_000
+}
+
+/** A command with its arguments as one list. */
+function readCommand(body: Record<string, JsonValue>): void {
+  if (!Array.isArray(body.command) || body.args !== undefined) return
+  const [command = '', ...args] = body.command
+  body.command = command
+  if (args.length > 0) body.args = args
+}
+
+/** Numbers and booleans in place of texts are common in files, and mean what they show. */
+function readTexts(body: Record<string, JsonValue>, field: string): void {
+  const map = body[field]
+  if (!isJsonObject(map)) return
+  const texts = Object.entries(map)
+    .filter(([, value]) => value !== null)
+    .map(([key, value]) => [key, typeof value === 'number' || typeof value === 'boolean' ? String(value) : value])
+  body[field] = Object.fromEntries(texts) as JsonObject
+}
+
+/** Overrides by tool. Some hubs write the server's name before the tool's: such a key stands for both spellings. */
+function readTools(name: string, entry: JsonObject, body: Record<string, JsonValue>, warnings: string[]): void {
+  const overrides: [string, JsonValue][] = []
+  if (isJsonObject(entry.tools)) {
+    for (const [tool, override] of Object.entries(entry.tools)) {
+      overrides.push([tool, override])
+      const prefix = [`${name}-`, `${name}::`].find(start => tool.startsWith(start) && tool.length > start.length)
+      if (prefix) overrides.push([tool.slice(prefix.length), override])
+    }
+  } else if (Array.isArray(entry.tools)) {
+    delete body.tools
+    if (!entry.tools.includes('*')) warnings.push('"tools" as a list is left out: every tool of the server is on')
+  } else return readDisabledTools(entry, body, overrides)
+  readDisabledTools(entry, body, overrides)
+}
+
+function readDisabledTools(entry: JsonObject, body: Record<string, JsonValue>, overrides: [string, JsonValue][]): void {
+  for (const list of [entry.disabledTools, entry.excludeTools]) {
+    if (!Array.isArray(list)) continue
+    for (const tool of list) if (typeof tool === 'string') overrides.push([tool, { enabled: false }])
+  }
+  if (overrides.length > 0) body.tools = Object.fromEntries(overrides)
+}

@@ -1,0 +1,212 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import type { Role } from '../contract/records.ts'
+import { nameKey } from '../domain/names.ts'
+import type { Path } from './jsonc-edit.ts'
+import { readGroupEntry } from './shape-group.ts'
+import { readServerEntry } from './shape-server.ts'
+
+/** One plugin that the file asks for. `use` is a package, a path from the file's folder, or a bundled plugin's name. */
+export interface PluginUse {
+  readonly use: string
+  readonly isolate?: boolean
+  readonly required?: boolean
+  readonly enabled?: boolean
+  readonly config?: JsonValue
+}
+
+/**
+ * Users, servers and groups of the file. The registry's mirror takes it: its own FileState has this shape, and is not
+ * imported because configuration lies below the registry.
+ */
+export interface FileEntries {
+  readonly users: readonly { readonly name: string; readonly passwordHash?: string; readonly role: Role }[]
+  /** `owner` absent: the first user. `body` as `POST /api/servers` takes it. */
+  readonly servers: readonly { readonly owner?: string; readonly name: string; readonly body: JsonObject }[]
+  /** `body` as `POST /api/groups` takes it. */
+  readonly groups: readonly { readonly owner?: string; readonly body: JsonObject }[]
+}
+
+/** Everything that one settings file says. */
+export interface SettingsState {
+  readonly file: FileEntries
+  readonly systemConfig: JsonObject
+  readonly plugins: readonly PluginUse[]
+  /** What was left out or looks wrong, as sentences; nothing of it stands in the way. Never a secret. */
+  readonly warnings: readonly string[]
+  /** Where each server and group stands in the text, in the order of `file`. */
+  readonly places: { readonly servers: readonly Path[]; readonly groups: readonly Path[] }
+}
+
+/** Two things of one owner have one name, so that the file says two things. */
+export class DuplicateEntry extends Error {
+  override readonly name = 'DuplicateEntry'
+  readonly path: Path
+
+  constructor(message: string, path: Path) {
+    super(message)
+    this.path = path
+  }
+}
+
+const KNOWN = new Set(['mcpServers', 'servers', 'users', 'groups', 'systemConfig', 'plugins', 'inputs', 'version'])
+const SERVER_MAPS = ['mcpServers', 'servers'] as const
+
+/** Throws DuplicateEntry; everything else that is odd is a warning, or an entry for the registry to refuse. */
+export function readSettings(document: JsonObject): SettingsState {
+  const warnings: string[] = []
+  for (const key of Object.keys(document)) {
+    if (!KNOWN.has(key) && key !== '$schema')
+      warnings.push(`${quoted(key)} is not a section that is known here; it is kept`)
+  }
+  const users = readUsers(document.users, warnings)
+  const servers = readServers(document, warnings)
+  const groups = readGroups(document.groups, warnings)
+  const systemConfig = document.systemConfig ?? {}
+  if (!isJsonObject(systemConfig)) warnings.push('"systemConfig" is not an object; it is not used')
+  return {
+    file: { users, servers: servers.map(item => item.value), groups: groups.map(item => item.value) },
+    systemConfig: isJsonObject(systemConfig) ? systemConfig : {},
+    plugins: readPlugins(document.plugins, warnings),
+    warnings,
+    places: { servers: servers.map(item => item.path), groups: groups.map(item => item.path) },
+  }
+}
+
+interface Placed<T> {
+  readonly value: T
+  readonly path: Path
+}
+
+/** `owner::name`; a plain key belongs to the first user. An empty half leaves the key as it is, for the registry to refuse. */
+export function splitKey(key: string): { readonly owner?: string; readonly name: string } {
+  const at = key.indexOf('::')
+  return at > 0 && at + 2 < key.length ? { owner: key.slice(0, at), name: key.slice(at + 2) } : { name: key }
+}
+
+/** A map's members or a list's items with where they stand. `key` is absent for a list's. */
+function* membersOf(
+  section: JsonValue | undefined,
+  path: Path,
+): Generator<{ key?: string; entry: JsonValue; path: Path }> {
+  if (Array.isArray(section)) {
+    for (const [index, entry] of section.entries()) yield { entry, path: [...path, index] }
+  } else if (isJsonObject(section)) {
+    for (const [key, entry] of Object.entries(section)) yield { key, entry, path: [...path, key] }
+  }
+}
+
+function noteOddSection(section: JsonValue | undefined, name: string, warnings: string[]): void {
+  if (section === undefined || (typeof section === 'object' && section !== null)) return
+  warnings.push(`${quoted(name)} is neither a map nor a list; it is not used`)
+}
+
+type FileServer = FileEntries['servers'][number]
+
+function readServers(document: JsonObject, warnings: string[]): Placed<FileServer>[] {
+  const found: Placed<FileServer>[] = []
+  const seen = new Set<string>()
+  for (const section of SERVER_MAPS) {
+    noteOddSection(document[section], section, warnings)
+    for (const { key, entry, path } of membersOf(document[section], [section])) {
+      const value = readServer(key, entry, `${section}[${quoted(key ?? String(path.at(-1)))}]`, warnings)
+      refuseSecond(seen, 'server', value.owner, value.name, path)
+      found.push({ value, path })
+    }
+  }
+  return found
+}
+
+function readServer(key: string | undefined, entry: JsonValue, where: string, warnings: string[]): FileServer {
+  const named = key === undefined && isJsonObject(entry) && typeof entry.name === 'string' ? entry.name : (key ?? '')
+  const { owner, name } = splitKey(named)
+  const mine = owner === undefined ? {} : { owner }
+  if (typeof entry === 'string') return { ...mine, name, body: { name, url: entry } }
+  if (!isJsonObject(entry)) {
+    warnings.push(`${where} is not an object`)
+    return { ...mine, name, body: { name } }
+  }
+  const shape = readServerEntry(name, entry)
+  warnings.push(...shape.warnings.map(warning => `${where}: ${warning}`))
+  const theirs = owner ?? shape.owner
+  if (owner !== undefined && shape.owner !== undefined && nameKey(owner) !== nameKey(shape.owner)) {
+    warnings.push(`${where}: "owner" says otherwise than the key; the key counts`)
+  }
+  return { ...(theirs === undefined ? {} : { owner: theirs }), name, body: { name, ...shape.body } }
+}
+
+function readGroups(section: JsonValue | undefined, warnings: string[]): Placed<FileEntries['groups'][number]>[] {
+  noteOddSection(section, 'groups', warnings)
+  const found: Placed<FileEntries['groups'][number]>[] = []
+  const seen = new Set<string>()
+  for (const { key: mapKey, entry, path } of membersOf(section, ['groups'])) {
+    const given = mapKey ?? (isJsonObject(entry) && typeof entry.name === 'string' ? entry.name : undefined)
+    if (given === undefined) {
+      warnings.push(`groups[${String(path.at(-1))}] has no name; it is not used`)
+      continue
+    }
+    const fields = isJsonObject(entry) ? entry : {}
+    const key = splitKey(given)
+    const owner = key.owner ?? (typeof fields.owner === 'string' && fields.owner !== '' ? fields.owner : undefined)
+    const name = typeof fields.name === 'string' ? splitKey(fields.name).name : key.name
+    if (entry === null || typeof entry !== 'object') warnings.push(`groups[${quoted(given)}] is not an object`)
+    refuseSecond(seen, 'group', owner, name, path)
+    found.push({ value: { ...(owner === undefined ? {} : { owner }), body: readGroupEntry(name, entry) }, path })
+  }
+  return found
+}
+
+const PASSWORD_HASH = /^\$(?:argon2(?:id|i|d)\$|2[abxy]\$\d\d\$)/
+
+function readUsers(section: JsonValue | undefined, warnings: string[]): FileEntries['users'] {
+  noteOddSection(section, 'users', warnings)
+  const users: { name: string; passwordHash?: string; role: Role }[] = []
+  const seen = new Set<string>()
+  for (const { key, entry, path } of membersOf(section, ['users'])) {
+    const fields = isJsonObject(entry) ? entry : {}
+    const name = key ?? fields.username ?? fields.name
+    if (typeof name !== 'string' || !isJsonObject(entry)) {
+      warnings.push(`users[${quoted(String(path.at(-1)))}] is not an object with "username"; it is not used`)
+      continue
+    }
+    refuseSecond(seen, 'user', undefined, name, path)
+    const password = fields.passwordHash ?? fields.password
+    const hashed = typeof password === 'string' && PASSWORD_HASH.test(password)
+    if (password !== undefined && !hashed) {
+      warnings.push(`users[${quoted(name)}]: "password" is no argon2id or bcrypt hash; it is not used`)
+    }
+    const admin = fields.isAdmin === true || fields.role === 'admin'
+    users.push({ name, ...(hashed ? { passwordHash: password } : {}), role: admin ? 'admin' : 'user' })
+  }
+  return users
+}
+
+function readPlugins(section: JsonValue | undefined, warnings: string[]): PluginUse[] {
+  if (section === undefined) return []
+  if (!Array.isArray(section)) {
+    warnings.push('"plugins" is not a list; it is not used')
+    return []
+  }
+  return section.flatMap((item, index) => {
+    const fields = typeof item === 'string' ? { use: item } : isJsonObject(item) ? item : {}
+    if (typeof fields.use !== 'string' || fields.use === '') {
+      warnings.push(`plugins[${index}] has no "use"; it is not used`)
+      return []
+    }
+    const flags = (['isolate', 'required', 'enabled'] as const).filter(flag => typeof fields[flag] === 'boolean')
+    const config = fields.config === undefined ? {} : { config: fields.config }
+    return [{ use: fields.use, ...Object.fromEntries(flags.map(flag => [flag, fields[flag]])), ...config }]
+  })
+}
+
+function refuseSecond(seen: Set<string>, kind: string, owner: string | undefined, name: string, path: Path): void {
+  const key = `${owner === undefined ? '' : nameKey(owner)}\u0000${nameKey(name)}`
+  if (seen.has(key)) {
+    const whose = owner === undefined ? '' : ` of ${quoted(owner)}`
+    throw new DuplicateEntry(`two ${kind}s${whose} are named ${quoted(name)}, letter case and width aside`, path)
+  }
+  seen.add(key)
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text.length > 64 ? `${text.slice(0, 64)}…` : text)
+}

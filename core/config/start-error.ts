@@ -1,0 +1,33 @@
+/** Why the hub cannot start or go on at all, with the exit code that each stands for. */
+export const START_CODES = {
+  usage: 2,
+  env_invalid: 2,
+  secret_too_short: 2,
+  log_file_forbidden: 2,
+  settings_json: 78,
+  settings_duplicate: 78,
+  settings_mode: 78,
+  settings_newer: 78,
+  port_in_use: 1,
+  bind_failed: 1,
+  data_dir_locked: 1,
+  data_dir_unwritable: 1,
+  store_corrupt: 1,
+} as const satisfies Record<string, 1 | 2 | 78>
+
+export type StartCode = keyof typeof START_CODES
+
+/** Ends the process with `exitCode`, after one line `error: <code>: <message>` on standard error. */
+export class StartError extends Error {
+  override readonly name = 'StartError'
+  readonly code: StartCode
+
+  constructor(code: StartCode, message: string, options: { readonly cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.code = code
+  }
+
+  get exitCode(): 1 | 2 | 78 {
+    return START_CODES[this.code]
+  }
+}

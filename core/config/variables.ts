@@ -1,0 +1,94 @@
+import {
+  basePath,
+  bindAddress,
+  boolean,
+  connectionUrl,
+  hostName,
+  integer,
+  list,
+  matching,
+  network,
+  oneOf,
+  origin,
+  type Parsed,
+  type Parser,
+  size,
+  text,
+  userName,
+  webUrl,
+} from './parsers.ts'
+import type { HubConfig } from './schema.ts'
+
+/** One setting of the hub: its variable, its key in HubConfig and in `systemConfig`, and how its text is read. */
+export interface Variable {
+  readonly name: string
+  readonly key: keyof HubConfig
+  readonly parse: (text: string) => Parsed<HubConfig[keyof HubConfig]>
+  /** The value never appears in a message. */
+  readonly secret: boolean
+  /** False for what must be known before the settings file is read, and for secrets: the file may be in a repository. */
+  readonly inFile: boolean
+}
+
+interface Options {
+  readonly secret?: boolean
+  readonly inFile?: boolean
+}
+
+function variable<K extends keyof HubConfig>(
+  name: string,
+  key: K,
+  parse: Parser<NonNullable<HubConfig[K]>>,
+  options: Options = {},
+): Variable {
+  const secret = options.secret ?? false
+  return { name, key, parse, secret, inFile: options.inFile ?? !secret }
+}
+
+const FACILITIES = [
+  ...['kern', 'user', 'mail', 'daemon', 'auth', 'syslog', 'lpr', 'news', 'uucp', 'cron', 'authpriv', 'ftp'],
+  ...['local0', 'local1', 'local2', 'local3', 'local4', 'local5', 'local6', 'local7'],
+]
+
+/** Every variable that the hub knows, in the order of its reference. */
+export const VARIABLES: readonly Variable[] = [
+  variable('PORT', 'port', integer(0, 65_535)),
+  variable('HOST', 'host', bindAddress()),
+  variable('DATA_DIR', 'dataDir', text(1, 4_096), { inFile: false }),
+  variable('SETTINGS_FILE', 'settingsFile', text(1, 4_096), { inFile: false }),
+  variable('DATABASE_URL', 'databaseUrl', connectionUrl('postgres:', 'postgresql:'), { secret: true }),
+  variable('PUBLIC_URL', 'publicUrl', webUrl()),
+  variable('BASE_PATH', 'basePath', basePath()),
+  variable('ALLOWED_HOSTS', 'allowedHosts', list(hostName())),
+  variable('ALLOWED_ORIGINS', 'allowedOrigins', list(origin())),
+  variable('ADMIN_ADDRESSES', 'adminAddresses', list(network({ allowAll: true }))),
+  variable('JWT_SECRET', 'jwtSecret', text(1, 4_096), { secret: true }),
+  variable('ADMIN_USERNAME', 'adminUsername', userName(), { inFile: false }),
+  variable('ADMIN_PASSWORD', 'adminPassword', text(12, 256), { secret: true }),
+  variable('TRUSTED_PROXIES', 'trustedProxies', list(network({ allowAll: false }))),
+  variable('METRICS_TOKEN', 'metricsToken', matching(/^[\x21-\x7e]{1,1024}$/, '1 to 1024 visible ASCII characters'), {
+    secret: true,
+  }),
+  variable('STDIO_POLICY', 'stdioPolicy', oneOf('sandboxed', 'admin', 'off')),
+  variable('OUTBOUND_ALLOW', 'outboundAllow', list(network({ allowAll: true }))),
+  variable('WORKERS', 'workers', integer(1, 64)),
+  variable('LOG_LEVEL', 'logLevel', oneOf('error', 'warn', 'info', 'debug', 'trace')),
+  variable('LOG_FORMAT', 'logFormat', oneOf('json', 'pretty')),
+  variable('LOG_FILE', 'logFile', text(1, 4_096)),
+  variable('ENABLE_REQUEST_LOGS', 'requestLogs', boolean()),
+  variable('LOG_ROTATION', 'logRotation', oneOf('hourly', 'daily', 'weekly', 'none')),
+  variable('LOG_MAX_SIZE', 'logMaxSizeBytes', size()),
+  variable('LOG_MAX_FILES', 'logMaxFiles', integer(1, 10_000)),
+  variable('SYSLOG_ENABLED', 'syslogEnabled', boolean()),
+  variable('SYSLOG_HOST', 'syslogHost', bindAddress()),
+  variable('SYSLOG_PORT', 'syslogPort', integer(1, 65_535)),
+  variable('SYSLOG_FACILITY', 'syslogFacility', oneOf(...FACILITIES)),
+  variable('SEARCH_ENGINE_URL', 'searchEngineUrl', connectionUrl('http:', 'https:'), { secret: true }),
+  variable(
+    'SEARCH_ENGINE_INDEX',
+    'searchEngineIndex',
+    matching(/^[a-z0-9][a-z0-9_.-]{0,199}$/, 'lower-case letters, digits and _ . -, beginning with a letter or digit'),
+  ),
+  variable('ASSISTANT_ENABLED', 'assistantEnabled', boolean()),
+  variable('ASSISTANT_API_KEY', 'assistantApiKey', text(1, 1_024), { secret: true }),
+]

@@ -1,0 +1,72 @@
+import type { Kysely } from 'kysely'
+import type { PluginLogger } from '../contract/plugin.ts'
+import type { Tables } from '../store/tables.ts'
+import type { ServerCatalog } from './api.ts'
+import { asCatalog } from './server-lists.ts'
+
+export interface StoredCatalog {
+  readonly configHash: string
+  readonly catalog: ServerCatalog
+}
+
+/** Keeps the last lists of each server over restarts. A failure costs the cache, never a connection. */
+export class CatalogStore {
+  readonly #db: Kysely<Tables>
+  readonly #log: PluginLogger
+  readonly #writing = new Set<Promise<void>>()
+
+  constructor(db: Kysely<Tables>, log: PluginLogger) {
+    this.#db = db
+    this.#log = log
+  }
+
+  async all(): Promise<ReadonlyMap<string, StoredCatalog>> {
+    const found = new Map<string, StoredCatalog>()
+    try {
+      for (const row of await this.#db.selectFrom('server_catalog').selectAll().execute()) {
+        const catalog = asCatalog(parse(row.catalog))
+        if (catalog) found.set(row.server_id, { configHash: row.config_hash, catalog })
+      }
+    } catch (error) {
+      this.#log.error('The stored catalogues cannot be read; they are read anew from the servers', { error: String(error) })
+    }
+    return found
+  }
+
+  save(serverId: string, configHash: string, catalog: ServerCatalog): void {
+    const row = { config_hash: configHash, catalog: JSON.stringify(catalog), read_at: catalog.readAt }
+    this.#write(
+      this.#db
+        .insertInto('server_catalog')
+        .values({ server_id: serverId, ...row })
+        .onConflict(conflict => conflict.column('server_id').doUpdateSet(row))
+        .execute(),
+    )
+  }
+
+  remove(serverId: string): void {
+    this.#write(this.#db.deleteFrom('server_catalog').where('server_id', '=', serverId).execute())
+  }
+
+  /** Resolves when all that was saved is written. */
+  async flush(): Promise<void> {
+    await Promise.all(this.#writing)
+  }
+
+  #write(work: Promise<unknown>): void {
+    const writing = work.then(
+      () => undefined,
+      (error: unknown) => this.#log.warn('A catalogue could not be stored', { error: String(error) }),
+    )
+    this.#writing.add(writing)
+    void writing.then(() => this.#writing.delete(writing))
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,230 @@
+import { LIMITS } from '../config/limits.ts'
+import type { WireError } from '../contract/errors.ts'
+import type { ChildPipe } from '../contract/transport.ts'
+import { LineFramer } from './line-framer.ts'
+
+/** Bytes that answered no pending call, after which a child has to wait for the rest of the slice of time. */
+const FLOOD_BYTES = 128 * 1024
+const FLOOD_SLICE_MS = 20
+
+export interface CarriedPipe extends ChildPipe {
+  /** The line that is being delivered answered a call: it does not count as flood. */
+  useful(): void
+  /** Lets go of the descriptors at once. */
+  destroy(): void
+}
+
+export interface PipeOptions {
+  /** The pipe is gone; called once, never after `destroy`. */
+  readonly closed: (reason: WireError) => void
+  /** Calls are in flight, so that a long line may be an answer. */
+  readonly expecting: () => boolean
+}
+
+/** What carries the bytes: a socket, or main in its place. */
+interface Carrier {
+  /** Returns the bytes taken; the rest is offered again after `drained`. */
+  write(data: string | Uint8Array): number
+  pause(): void
+  resume(): void
+  end(): void
+  destroy(): void
+}
+
+/** The line side of a child's stdin and stdout: framing, flood control, joined writes. */
+export class LinePipe implements CarriedPipe {
+  readonly #options: PipeOptions
+  readonly #framer: LineFramer
+  #carrier: Carrier | undefined
+  #handler: ((line: string) => void) | undefined
+  #early: string[] = []
+  #out: string[] = []
+  #outBytes = 0
+  #rest: Uint8Array | undefined
+  #flushing = false
+  #useful = false
+  #sliceStart = 0
+  #sliceBytes = 0
+  #resume: ReturnType<typeof setTimeout> | undefined
+  #gone = false
+
+  constructor(options: PipeOptions) {
+    this.#options = options
+    this.#framer = new LineFramer({
+      maxBytes: LIMITS.upstreamLineBytes,
+      line: line => this.#line(line),
+      overflow: () =>
+        this.fail({
+          code: 'upstream_protocol',
+          message: `The server wrote a line longer than ${LIMITS.upstreamLineBytes} bytes to its standard output`,
+        }),
+    })
+  }
+
+  attach(carrier: Carrier): void {
+    this.#carrier = carrier
+    if (this.#out.length > 0) this.#flush()
+  }
+
+  onLine(handler: (line: string) => void): void {
+    this.#handler = handler
+    const early = this.#early
+    this.#early = []
+    for (const line of early) handler(line)
+  }
+
+  useful(): void {
+    this.#useful = true
+  }
+
+  write(text: string): void {
+    if (this.#gone) return
+    this.#out.push(text)
+    this.#outBytes += text.length
+    if (this.#outBytes + (this.#rest?.length ?? 0) > LIMITS.upstreamWriteBacklogBytes) {
+      this.fail({
+        code: 'upstream_protocol',
+        message: `The server does not read its standard input: ${LIMITS.upstreamWriteBacklogBytes} bytes are waiting`,
+      })
+      return
+    }
+    if (this.#flushing) return
+    this.#flushing = true
+    queueMicrotask(() => this.#flush())
+  }
+
+  end(): void {
+    if (this.#gone) return
+    this.#flush()
+    this.#carrier?.end()
+  }
+
+  destroy(): void {
+    this.#gone = true
+    clearTimeout(this.#resume)
+    this.#out = []
+    this.#rest = undefined
+    this.#carrier?.destroy()
+  }
+
+  /** Bytes from the child's stdout. */
+  received(chunk: Buffer): void {
+    if (this.#gone) return
+    const now = performance.now()
+    if (now - this.#sliceStart >= FLOOD_SLICE_MS) {
+      this.#sliceStart = now
+      this.#sliceBytes = 0
+    }
+    const heldBefore = this.#framer.heldBytes
+    this.#framer.push(chunk)
+    const grown = this.#framer.heldBytes - heldBefore
+    if (grown > 0 && !this.#options.expecting()) this.#sliceBytes += grown
+    if (this.#sliceBytes > FLOOD_BYTES) this.#hold()
+  }
+
+  /** The carrier can take more. */
+  drained(): void {
+    this.#flush()
+  }
+
+  /** Ends the pipe for a reason. */
+  fail(reason: WireError): void {
+    if (this.#gone) return
+    this.destroy()
+    this.#options.closed(reason)
+  }
+
+  #line(line: string): void {
+    if (this.#gone || line.trim() === '') return
+    if (!this.#handler) {
+      this.#early.push(line)
+      return
+    }
+    this.#useful = false
+    this.#handler(line)
+    if (!this.#useful) this.#sliceBytes += line.length
+  }
+
+  #hold(): void {
+    if (this.#gone || this.#resume !== undefined) return
+    this.#carrier?.pause()
+    this.#resume = setTimeout(() => {
+      this.#resume = undefined
+      this.#sliceBytes = 0
+      this.#carrier?.resume()
+    }, FLOOD_SLICE_MS)
+  }
+
+  #flush(): void {
+    this.#flushing = false
+    const carrier = this.#carrier
+    if (!carrier || this.#gone) return
+    if (this.#rest) {
+      const taken = Math.max(0, carrier.write(this.#rest))
+      if (taken < this.#rest.length) {
+        this.#rest = this.#rest.subarray(taken)
+        return
+      }
+      this.#rest = undefined
+    }
+    if (this.#out.length === 0) return
+    const text = this.#out.length === 1 ? `${this.#out[0]}\n` : `${this.#out.join('\n')}\n`
+    this.#out = []
+    this.#outBytes = 0
+    const taken = Math.max(0, carrier.write(text))
+    if (taken < Buffer.byteLength(text)) this.#rest = Buffer.from(text).subarray(taken)
+  }
+}
+
+/**
+ * Takes over two descriptors (connected socket ends) and carries them in this thread. `taken` is called as soon as both
+ * belong to this thread; from then on they close with it.
+ */
+export async function openDescriptors(
+  descriptors: { readonly read: number; readonly write: number },
+  options: PipeOptions,
+  taken: () => void,
+): Promise<CarriedPipe> {
+  const pipe = new LinePipe(options)
+  const ended = (): void => pipe.fail({ code: 'connection_lost', message: 'The server closed its standard output' })
+  const reader = await Bun.connect({
+    fd: descriptors.read,
+    socket: { data: (_, chunk) => pipe.received(chunk), end: ended, close: ended, error: ended },
+  } as unknown as Parameters<typeof Bun.connect>[0])
+  // The end of stdin alone says nothing: some servers close it and go on answering.
+  const writer = await Bun.connect({
+    fd: descriptors.write,
+    socket: { data() {}, drain: () => pipe.drained(), close() {}, error() {} },
+  } as unknown as Parameters<typeof Bun.connect>[0])
+  taken()
+  pipe.attach({
+    write: data => writer.write(data),
+    pause: () => void reader.pause(),
+    resume: () => void reader.resume(),
+    end: () => void writer.shutdown(),
+    destroy: () => {
+      writer.terminate()
+      reader.terminate()
+    },
+  })
+  return pipe
+}
+
+/** The same through main, for machines where the descriptors cannot be handed over. */
+export function openRelay(
+  options: PipeOptions,
+  main: { write(text: string): void; end(): void },
+): CarriedPipe & { received(chunk: Buffer): void } {
+  const pipe = new LinePipe(options)
+  pipe.attach({
+    write: data => {
+      main.write(typeof data === 'string' ? data : Buffer.from(data).toString('utf8'))
+      return typeof data === 'string' ? Buffer.byteLength(data) : data.length
+    },
+    pause() {},
+    resume() {},
+    end: () => main.end(),
+    destroy: () => main.end(),
+  })
+  return pipe
+}

@@ -1,0 +1,335 @@
+import type { ErrorCode, WireError } from '../contract/errors.ts'
+import type { JsonObject } from '../contract/json.ts'
+import type { AskReply, RpcError } from './api.ts'
+import type { CallHome, PendingCall } from './call.ts'
+import type { Child } from './children.ts'
+import type { PortClient, WorkerPort } from './port.ts'
+import { type CatalogTexts, type FromWorker, type ListKind, type OpenedMessage, type OpenMessage, readNumber } from './protocol.ts'
+import { requestText } from './request-text.ts'
+
+/** How long the last bytes of an ended process may take to arrive. */
+const DRAIN_MS = 50
+/** How long to wait for the exit code of a process whose output ended, so that the reason can name it. */
+const EXIT_MS = 250
+
+export interface ConnectionEnd {
+  readonly reason: WireError
+  /** It had been open. */
+  readonly wasOpen: boolean
+  /** Its process ended by itself. */
+  readonly exited: boolean
+  /** Its thread ended. */
+  readonly workerLost: boolean
+}
+
+export interface ConnectionEvents {
+  opened(message: OpenedMessage): void
+  /** No call can be sent any more; `ended` follows within a moment. */
+  unusable(): void
+  ended(end: ConnectionEnd): void
+  /** A call came back unanswered. `begun`: the upstream may have seen it. */
+  lost(call: PendingCall, begun: boolean, reason: WireError): void
+  answered(call: PendingCall): void
+  catalog(texts: CatalogTexts, noticed: boolean): void
+  stale(kinds: readonly ListKind[]): void
+  notification(method: string, params: JsonObject | undefined): void
+  log(level: 'debug' | 'info' | 'warn' | 'error', message: string): void
+}
+
+/** Main's half of one connection to one upstream: its ids, the calls in flight, its process. */
+export class Connection implements PortClient, CallHome {
+  readonly number: number
+  readonly child: Child | undefined
+  readonly #port: WorkerPort
+  readonly #events: ConnectionEvents
+  readonly #calls = new Map<number, PendingCall>()
+  readonly #released: () => void
+  #state: 'opening' | 'open' | 'closing' | 'ended' = 'opening'
+  #travelling: Child['descriptors']
+  #lastId = 0
+  #workerDone = Promise.withResolvers<void>()
+
+  constructor(options: {
+    readonly number: number
+    readonly port: WorkerPort
+    readonly child: Child | undefined
+    readonly events: ConnectionEvents
+    /** The thread's place is free again. */
+    readonly released: () => void
+  }) {
+    this.number = options.number
+    this.#port = options.port
+    this.child = options.child
+    this.#events = options.events
+    this.#released = options.released
+  }
+
+  get inFlight(): number {
+    return this.#calls.size
+  }
+
+  open(message: Omit<OpenMessage, 'type' | 'conn' | 'child'>): void {
+    const { child, number: conn } = this
+    this.#port.attach(conn, this)
+    this.#travelling = child?.descriptors
+    const carried = this.#travelling
+      ? { kind: 'descriptors' as const, read: this.#travelling.read.number, write: this.#travelling.write.number }
+      : { kind: 'relay' as const }
+    this.#port.control({ type: 'open', conn, ...message, ...(child ? { child: carried } : {}) })
+    if (!child) return
+    void child.relay?.pump(bytes => this.#port.control({ type: 'bytes', conn, bytes }))
+    void child.exited.then(how => {
+      const detail = `The process of the server ended with ${how}`
+      setTimeout(() => this.#port.control({ type: 'child-exited', conn, detail }), DRAIN_MS)
+    })
+  }
+
+  send(call: PendingCall): void {
+    this.#lastId += 2
+    const id = this.#lastId
+    call.id = id
+    call.home = this
+    this.#calls.set(id, call)
+    const { passthroughHeaders } = call.request
+    const text = requestText(id, call.request)
+    if (passthroughHeaders === undefined) {
+      this.#port.frame(`c${this.number} ${id} ${text}`)
+    } else {
+      const headers = JSON.stringify(passthroughHeaders)
+      this.#port.frame(`h${this.number} ${id} ${headers.length} ${headers}${text}`)
+    }
+  }
+
+  withdraw(call: PendingCall, reason: string): void {
+    if (!this.#calls.delete(call.id)) return
+    this.#port.frame(`x${this.number} ${call.id} ${JSON.stringify(reason)}`)
+    this.#endAsks(call)
+  }
+
+  notify(method: string, params: JsonObject | undefined): void {
+    this.#port.frame(`s${this.number} ${JSON.stringify({ jsonrpc: '2.0', method, ...(params ? { params } : {}) })}`)
+  }
+
+  setLimits(timeoutMs: number, maxTimeoutMs: number): void {
+    this.#port.control({ type: 'limits', conn: this.number, timeoutMs, maxTimeoutMs })
+  }
+
+  refresh(): void {
+    this.#port.control({ type: 'refresh', conn: this.number })
+  }
+
+  /** Ends it in good order; `ended` is not called. Resolves when nothing of it is left. */
+  async close(reason: WireError): Promise<void> {
+    if (this.#state === 'ended') return
+    if (this.#state !== 'closing') {
+      this.#state = 'closing'
+      this.#port.control({ type: 'close', conn: this.number })
+      this.#returnCalls(reason, () => true)
+    }
+    if (this.child) await this.child.stop()
+    await within(this.#workerDone.promise, 2_500)
+    this.#over()
+  }
+
+  frame(frame: string, from: number): void {
+    const letter = frame.charCodeAt(0)
+    const number = readNumber(frame, from)
+    const next = frame.indexOf(' ', from) + 1
+    if (letter === 114) {
+      const call = this.#take(number)
+      if (!call) return
+      this.#events.answered(call)
+      call.finish({ kind: 'result', isError: frame.charCodeAt(next) === 49, text: frame.slice(next + 2) })
+    } else if (letter === 101) {
+      const call = this.#take(number)
+      if (!call) return
+      this.#events.answered(call)
+      call.finish({ kind: 'error', error: JSON.parse(frame.slice(next)) as RpcError })
+    } else if (letter === 102) {
+      this.#failed(number, frame, next)
+    } else if (letter === 110) {
+      this.#progress(number, JSON.parse(frame.slice(next)) as JsonObject)
+    } else if (letter === 109) {
+      this.#notification(number, JSON.parse(frame.slice(next)) as { method: string; params?: JsonObject })
+    } else if (letter === 113) {
+      const jsonAt = frame.indexOf(' ', next) + 1
+      this.#ask(number, readNumber(frame, next), JSON.parse(frame.slice(jsonAt)) as { method: string; params?: JsonObject })
+    } else if (letter === 100) {
+      for (const call of this.#calls.values()) {
+        call.asks?.get(number)?.abort()
+        call.asks?.delete(number)
+      }
+    }
+  }
+
+  control(message: FromWorker): void {
+    switch (message.type) {
+      case 'taken':
+        this.#travelling = undefined
+        return
+      case 'opened':
+        if (this.#state !== 'opening') return
+        this.#state = 'open'
+        this.#events.opened(message)
+        return
+      case 'failed':
+        this.#workerDone.resolve()
+        this.#end(message.error, () => false)
+        return
+      case 'closed': {
+        this.#workerDone.resolve()
+        const begun = new Set(message.begun)
+        this.#end(message.reason, id => begun.has(id))
+        return
+      }
+      case 'catalog':
+        this.#events.catalog(message.json, message.noticed)
+        return
+      case 'stale':
+        this.#events.stale(message.kinds)
+        return
+      case 'log':
+        this.#events.log(message.level, message.message)
+        return
+      case 'write':
+        this.child?.relay?.write(message.text)
+        return
+      case 'end':
+        this.child?.relay?.end()
+        return
+    }
+  }
+
+  workerLost(reason: WireError): void {
+    this.#travelling?.read.closeIfOurs()
+    this.#travelling?.write.closeIfOurs()
+    this.#workerDone.resolve()
+    if (this.#state === 'closing' || this.#state === 'ended') return
+    const wasOpen = this.#state === 'open'
+    this.#state = 'closing'
+    this.#events.unusable()
+    this.#returnCalls(reason, () => true)
+    this.#over()
+    this.#events.ended({ reason, wasOpen, exited: false, workerLost: true })
+  }
+
+  /** The upstream is gone: calls come back at once, the reason follows when the process has said how it ended. */
+  #end(reason: WireError, begun: (id: number) => boolean): void {
+    if (this.#state === 'closing' || this.#state === 'ended') return
+    const wasOpen = this.#state === 'open'
+    this.#state = 'closing'
+    this.#events.unusable()
+    this.#returnCalls(reason, begun)
+    void this.#explain(reason).then(({ explained, exited }) => {
+      this.#over()
+      this.#events.ended({ reason: explained, wasOpen, exited, workerLost: false })
+    })
+  }
+
+  async #explain(reason: WireError): Promise<{ readonly explained: WireError; readonly exited: boolean }> {
+    const { child } = this
+    if (!child) return { explained: reason, exited: false }
+    const how = await within(child.exited, EXIT_MS)
+    if (how === undefined || reason.code !== 'connection_lost') return { explained: reason, exited: how !== undefined }
+    return { explained: { code: reason.code, message: `The process of the server ended with ${how}` }, exited: true }
+  }
+
+  #over(): void {
+    if (this.#state === 'ended') return
+    this.#state = 'ended'
+    this.#port.detach(this.number)
+    this.#released()
+    if (this.child?.running) void this.child.stop()
+  }
+
+  #returnCalls(reason: WireError, begun: (id: number) => boolean): void {
+    const calls = [...this.#calls]
+    this.#calls.clear()
+    for (const [id, call] of calls) {
+      call.home = undefined
+      this.#endAsks(call)
+      this.#events.lost(call, begun(id), reason)
+    }
+  }
+
+  #take(id: number): PendingCall | undefined {
+    const call = this.#calls.get(id)
+    if (!call) return undefined
+    this.#calls.delete(id)
+    if (call.asks !== undefined) this.#endAsks(call)
+    return call
+  }
+
+  #failed(id: number, frame: string, at: number): void {
+    const call = this.#take(id)
+    if (!call) return
+    const codeAt = at + 2
+    const codeEnd = frame.indexOf(' ', codeAt)
+    const reason: WireError = { code: frame.slice(codeAt, codeEnd) as ErrorCode, message: frame.slice(codeEnd + 1) }
+    const notBegun = frame.charCodeAt(at) === 49
+    call.home = undefined
+    if (notBegun || reason.code === 'connection_lost') this.#events.lost(call, !notBegun, reason)
+    else call.fail(reason.code, reason.message)
+  }
+
+  #progress(id: number, { progressToken: _, ...params }: JsonObject): void {
+    const call = this.#calls.get(id)
+    if (!call?.request.progress || typeof params.progress !== 'number' || params.progress <= call.lastProgress) return
+    call.lastProgress = params.progress
+    call.request.progress(params)
+  }
+
+  #notification(id: number, { method, params }: { method: string; params?: JsonObject }): void {
+    let call = id === 0 ? undefined : this.#calls.get(id)
+    if (!call && method === 'notifications/message' && this.#calls.size === 1) {
+      // stdio cannot say which call a log message belongs to; with one in flight there is no doubt.
+      for (const only of this.#calls.values()) call = only
+    }
+    if (call?.request.notification) call.request.notification(method, params)
+    else this.#events.notification(method, params)
+  }
+
+  #ask(callId: number, key: number, { method, params }: { method: string; params?: JsonObject }): void {
+    const call = this.#calls.get(callId)
+    const ask = call?.request.ask
+    if (!call || !ask) {
+      this.#answer(key, { error: { code: -32601, message: `The client offers no ${method}` } })
+      return
+    }
+    const controller = new AbortController()
+    call.asks ??= new Map()
+    call.asks.set(key, controller)
+    ask(method, params, controller.signal).then(
+      reply => {
+        if (call.asks?.delete(key)) this.#answer(key, reply)
+      },
+      (error: unknown) => {
+        if (!call.asks?.delete(key)) return
+        const message = error instanceof Error ? error.message : 'The client could not be asked'
+        this.#answer(key, { error: { code: -32603, message } })
+      },
+    )
+  }
+
+  #endAsks(call: PendingCall): void {
+    if (!call.asks) return
+    for (const [key, controller] of call.asks) {
+      controller.abort()
+      this.#answer(key, { error: { code: -32603, message: 'The call that caused this request has ended' } })
+    }
+    call.asks = undefined
+  }
+
+  #answer(key: number, reply: AskReply): void {
+    this.#port.frame(`a${this.number} ${key} ${JSON.stringify(reply)}`)
+  }
+}
+
+/** The promise's value, or undefined after `ms`. */
+async function within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
+  const { promise: late, resolve } = Promise.withResolvers<undefined>()
+  const timer = setTimeout(() => resolve(undefined), ms)
+  const value = await Promise.race([promise, late])
+  clearTimeout(timer)
+  return value
+}

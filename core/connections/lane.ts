@@ -1,0 +1,46 @@
+import type { WireError } from '../contract/errors.ts'
+import type { CallHome, PendingCall } from './call.ts'
+import type { Connection } from './connection.ts'
+
+/** The way to one upstream for one kind of caller: a connection when there is one, else a place to wait for it. */
+export class Lane implements CallHome {
+  /** Set while calls can be sent. */
+  connection: Connection | undefined
+  readonly #waiting = new Map<PendingCall, ReturnType<typeof setTimeout>>()
+
+  get waiting(): number {
+    return this.#waiting.size
+  }
+
+  /** Keeps the call until a connection comes, at most `limitMs`; then it fails with what `reason` says by then. */
+  wait(call: PendingCall, limitMs: number, reason: () => WireError): void {
+    call.home = this
+    const timer = setTimeout(() => {
+      this.#waiting.delete(call)
+      const { code, message } = reason()
+      call.fail(code, message)
+    }, limitMs)
+    this.#waiting.set(call, timer)
+  }
+
+  opened(connection: Connection): void {
+    this.connection = connection
+    for (const call of this.#takeAll()) connection.send(call)
+  }
+
+  failWaiting({ code, message }: WireError): void {
+    for (const call of this.#takeAll()) call.fail(code, message)
+  }
+
+  withdraw(call: PendingCall): void {
+    clearTimeout(this.#waiting.get(call))
+    this.#waiting.delete(call)
+  }
+
+  #takeAll(): readonly PendingCall[] {
+    const calls = [...this.#waiting.keys()]
+    for (const timer of this.#waiting.values()) clearTimeout(timer)
+    this.#waiting.clear()
+    return calls
+  }
+}

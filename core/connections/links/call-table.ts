@@ -1,0 +1,91 @@
+interface PendingCall {
+  deadlineMs: number
+  hardDeadlineMs: number
+  /** Requests of the upstream to the caller that wait for an answer; both clocks stand still meanwhile. */
+  asks: number
+  stoppedAtMs: number
+}
+
+/** The calls of one connection that wait for an answer, with their clocks (`performance.now()`). */
+export class CallTable {
+  readonly #calls = new Map<number, PendingCall>()
+  timeoutMs: number
+  maxTimeoutMs: number
+
+  constructor(timeoutMs: number, maxTimeoutMs: number) {
+    this.timeoutMs = timeoutMs
+    this.maxTimeoutMs = maxTimeoutMs
+  }
+
+  get size(): number {
+    return this.#calls.size
+  }
+
+  /** Returns the call's deadline. */
+  add(id: number, nowMs: number): number {
+    const deadlineMs = nowMs + Math.min(this.timeoutMs, this.maxTimeoutMs)
+    this.#calls.set(id, { deadlineMs, hardDeadlineMs: nowMs + this.maxTimeoutMs, asks: 0, stoppedAtMs: 0 })
+    return deadlineMs
+  }
+
+  has(id: number): boolean {
+    return this.#calls.has(id)
+  }
+
+  take(id: number): boolean {
+    return this.#calls.delete(id)
+  }
+
+  takeAll(): readonly number[] {
+    const ids = [...this.#calls.keys()]
+    this.#calls.clear()
+    return ids
+  }
+
+  /** The call that began last. */
+  latest(): number | undefined {
+    let latest: number | undefined
+    for (const id of this.#calls.keys()) latest = id
+    return latest
+  }
+
+  /** Progress restarts the first clock, never the second. */
+  progressed(id: number, nowMs: number): void {
+    const call = this.#calls.get(id)
+    if (call && call.asks === 0) call.deadlineMs = Math.min(nowMs + this.timeoutMs, call.hardDeadlineMs)
+  }
+
+  stopClock(id: number, nowMs: number): void {
+    const call = this.#calls.get(id)
+    if (!call) return
+    if (call.asks === 0) call.stoppedAtMs = nowMs
+    call.asks += 1
+  }
+
+  /** Returns the new deadline when the clock runs again. */
+  startClock(id: number, nowMs: number): number | undefined {
+    const call = this.#calls.get(id)
+    if (!call || call.asks === 0) return undefined
+    call.asks -= 1
+    if (call.asks > 0) return undefined
+    const waited = nowMs - call.stoppedAtMs
+    call.deadlineMs += waited
+    call.hardDeadlineMs += waited
+    return call.deadlineMs
+  }
+
+  /** Takes out what has run out; returns the next deadline. */
+  expire(nowMs: number, expired: (id: number) => void): number {
+    let next = Number.POSITIVE_INFINITY
+    for (const [id, call] of this.#calls) {
+      if (call.asks > 0) continue
+      if (call.deadlineMs <= nowMs) {
+        this.#calls.delete(id)
+        expired(id)
+      } else if (call.deadlineMs < next) {
+        next = call.deadlineMs
+      }
+    }
+    return next
+  }
+}

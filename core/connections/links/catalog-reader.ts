@@ -1,0 +1,91 @@
+import { LIMITS } from '../../config/limits.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+import type { CatalogTexts, ListKind } from '../protocol.ts'
+import { isRpcError } from './own-requests.ts'
+
+/** Bytes of all items of one kind; without it, 5,000 items of the largest size would be more than a gigabyte. */
+const KIND_BYTES = 16 * 1024 * 1024
+
+const METHODS = {
+  tools: { method: 'tools/list', member: 'tools', capability: 'tools' },
+  prompts: { method: 'prompts/list', member: 'prompts', capability: 'prompts' },
+  resources: { method: 'resources/list', member: 'resources', capability: 'resources' },
+  resourceTemplates: { method: 'resources/templates/list', member: 'resourceTemplates', capability: 'resources' },
+} as const satisfies Record<ListKind, { method: string; member: string; capability: string }>
+
+export type Ask = (method: string, params: JsonObject | undefined) => Promise<JsonValue>
+
+/**
+ * Reads the lists that the upstream's capabilities promise, every page of each. What is beyond a limit is left out and
+ * named in `warnings`. A kind that fails is null, so that the lists known before stay.
+ */
+export async function readCatalog(
+  ask: Ask,
+  capabilities: JsonObject,
+  kinds: readonly ListKind[],
+): Promise<CatalogTexts> {
+  const warnings: string[] = []
+  const read = async (kind: ListKind): Promise<string | null> => {
+    if (!kinds.includes(kind)) return null
+    if (capabilities[METHODS[kind].capability] === undefined) return '[]'
+    try {
+      return await readList(ask, kind, warnings)
+    } catch (error) {
+      // Many servers with resources have no templates and say so only here.
+      if (isRpcError(error, -32601)) return '[]'
+      warnings.push(`${METHODS[kind].method}: ${error instanceof Error ? error.message : String(error)}`)
+      return null
+    }
+  }
+  const [tools, prompts, resources, resourceTemplates] = await Promise.all([
+    read('tools'),
+    read('prompts'),
+    read('resources'),
+    read('resourceTemplates'),
+  ])
+  return { tools, prompts, resources, resourceTemplates, warnings }
+}
+
+async function readList(ask: Ask, kind: ListKind, warnings: string[]): Promise<string> {
+  const { method, member } = METHODS[kind]
+  const texts: string[] = []
+  let bytes = 0
+  let tooLarge = 0
+  let odd = 0
+  let cursor: string | undefined
+  for (let page = 1; ; page += 1) {
+    const result = await ask(method, cursor === undefined ? undefined : { cursor })
+    const items = isJsonObject(result) ? result[member] : undefined
+    if (!Array.isArray(items)) throw new Error(`the answer has no list "${member}"`)
+    for (const item of items) {
+      if (!isJsonObject(item) || typeof item[kind === 'resourceTemplates' ? 'uriTemplate' : kind === 'resources' ? 'uri' : 'name'] !== 'string') {
+        odd += 1
+        continue
+      }
+      const text = JSON.stringify(item)
+      if (Buffer.byteLength(text) > LIMITS.catalogItemBytes) {
+        tooLarge += 1
+        continue
+      }
+      if (texts.length >= LIMITS.catalogItems || bytes + text.length > KIND_BYTES) {
+        warnings.push(`${method}: more than ${LIMITS.catalogItems} items or ${KIND_BYTES} bytes; the rest is left out`)
+        return finish()
+      }
+      texts.push(text)
+      bytes += text.length
+    }
+    const next = isJsonObject(result) ? result.nextCursor : undefined
+    if (typeof next !== 'string' || next === '') return finish()
+    if (page >= LIMITS.catalogPages) {
+      warnings.push(`${method}: more than ${LIMITS.catalogPages} pages; the rest is left out`)
+      return finish()
+    }
+    cursor = next
+  }
+
+  function finish(): string {
+    if (tooLarge > 0) warnings.push(`${method}: ${tooLarge} items over ${LIMITS.catalogItemBytes} bytes are left out`)
+    if (odd > 0) warnings.push(`${method}: ${odd} items without a name or address are left out`)
+    return `[${texts.join(',')}]`
+  }
+}

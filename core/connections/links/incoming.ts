@@ -1,0 +1,152 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+
+/** A result as found on the wire. `text` is its JSON as written, without raw line ends. */
+export interface IncomingResult {
+  readonly kind: 'result'
+  readonly id: JsonValue
+  readonly text: string
+  readonly value: JsonValue
+}
+
+export type Incoming =
+  | IncomingResult
+  | { readonly kind: 'error'; readonly id: JsonValue; readonly text: string }
+  | { readonly kind: 'request'; readonly id: JsonValue; readonly method: string; readonly params: JsonObject | undefined }
+  | { readonly kind: 'notification'; readonly method: string; readonly params: JsonObject | undefined }
+  /** `id` is set when it can be told whose answer was spoiled. */
+  | { readonly kind: 'bad'; readonly id?: number; readonly detail: string }
+
+const HEAD = '{"jsonrpc":"2.0","id":'
+const RESULT_AFTER_ID = ',"result":'
+const RESULT_FIRST = '{"result":'
+const ID_LAST = ',"jsonrpc":"2.0","id":'
+
+/**
+ * Finds the result in the two shapes that servers write, `{"jsonrpc":"2.0","id":7,"result":X}` and
+ * `{"result":X,"jsonrpc":"2.0","id":7}`, without building the outer object. X is parsed, which proves that exactly one
+ * JSON value lies between head and tail, so that nothing can hide there. Undefined for every other text.
+ */
+export function readPlainResult(text: string): (IncomingResult & { readonly id: number }) | undefined {
+  const end = text.length - 1
+  if (text.charCodeAt(end) !== 125) return undefined
+  let id = 0
+  let from: number
+  let to: number
+  if (text.startsWith(HEAD)) {
+    let at = HEAD.length
+    let digit = text.charCodeAt(at) - 48
+    while (digit >= 0 && digit <= 9) {
+      id = id * 10 + digit
+      at += 1
+      digit = text.charCodeAt(at) - 48
+    }
+    if (at === HEAD.length || !text.startsWith(RESULT_AFTER_ID, at)) return undefined
+    from = at + RESULT_AFTER_ID.length
+    to = end
+  } else if (text.startsWith(RESULT_FIRST)) {
+    let at = end
+    while (text.charCodeAt(at - 1) >= 48 && text.charCodeAt(at - 1) <= 57) at -= 1
+    to = at - ID_LAST.length
+    if (at === end || !text.startsWith(ID_LAST, to)) return undefined
+    id = Number(text.slice(at, end))
+    from = RESULT_FIRST.length
+  } else {
+    return undefined
+  }
+  const inner = text.slice(from, to)
+  try {
+    return { kind: 'result', id, text: withoutLineEnds(inner), value: JSON.parse(inner) as JsonValue }
+  } catch {
+    return undefined
+  }
+}
+
+/** Everything that one text holds: one message, or those of an array (allowed up to 2025-03-26). */
+export function readMessages(text: string): readonly Incoming[] {
+  const plain = readPlainResult(text)
+  if (plain) return [plain]
+  let value: JsonValue
+  try {
+    value = JSON.parse(text) as JsonValue
+  } catch {
+    return [{ kind: 'bad', detail: 'a line that is not JSON', ...spoiledId(text) }]
+  }
+  if (Array.isArray(value)) return value.map(item => classify(item, JSON.stringify(item)))
+  return [classify(value, text)]
+}
+
+function classify(value: JsonValue, text: string): Incoming {
+  if (!isJsonObject(value)) return { kind: 'bad', detail: 'JSON that is not an object' }
+  const { id, method } = value
+  if (value.jsonrpc !== '2.0') {
+    return { kind: 'bad', detail: 'a message without "jsonrpc": "2.0"', ...(typeof id === 'number' ? { id } : {}) }
+  }
+  if (typeof method === 'string') {
+    const params = isJsonObject(value.params) ? value.params : undefined
+    if (id === undefined) return { kind: 'notification', method, params }
+    if (typeof id === 'string' || typeof id === 'number') return { kind: 'request', id, method, params }
+    return { kind: 'bad', detail: `a request "${method.slice(0, 80)}" whose id is neither text nor number` }
+  }
+  if (id === undefined) return { kind: 'bad', detail: 'a message with neither method nor id' }
+  const spoiled = typeof id === 'number' ? { id } : {}
+  if (value.result !== undefined && value.error === undefined) {
+    return { kind: 'result', id, text: memberText(text, 'result'), value: value.result }
+  }
+  if (isJsonObject(value.error) && typeof value.error.code === 'number' && typeof value.error.message === 'string') {
+    if (value.result === undefined) return { kind: 'error', id, text: memberText(text, 'error') }
+  }
+  return { kind: 'bad', detail: 'an answer that has not exactly one of result and error', ...spoiled }
+}
+
+function spoiledId(text: string): { readonly id?: number } {
+  const match = /"id"\s*:\s*(\d{1,15})/.exec(text.slice(0, 256)) ?? /"id"\s*:\s*(\d{1,15})\s*\}\s*$/.exec(text.slice(-256))
+  return match?.[1] ? { id: Number(match[1]) } : {}
+}
+
+/**
+ * The text of one member of the outermost object, as written: numbers beyond 2^53 and the order of keys survive, which
+ * parsing and writing again would lose. `json` must be a valid JSON object that has the member; of two the last counts,
+ * as in JSON.parse.
+ */
+export function memberText(json: string, name: string): string {
+  let found = ''
+  let depth = 0
+  let key: string | undefined
+  let valueFrom = -1
+  for (let at = 0; at < json.length; at += 1) {
+    const char = json.charCodeAt(at)
+    if (char === 34) {
+      const close = stringEnd(json, at)
+      if (depth === 1 && valueFrom === -1) key = JSON.parse(json.slice(at, close + 1)) as string
+      at = close
+    } else if (char === 58 && depth === 1 && valueFrom === -1) {
+      valueFrom = at + 1
+    } else if (char === 123 || char === 91) {
+      depth += 1
+    } else if (char === 125 || char === 93 || (char === 44 && depth === 1)) {
+      if (depth === 1 && valueFrom !== -1) {
+        if (key === name) found = json.slice(valueFrom, at)
+        valueFrom = -1
+      }
+      if (char !== 44) depth -= 1
+    }
+  }
+  return withoutLineEnds(found.trim())
+}
+
+/** The index of the quote that ends the string which begins at `open`. */
+function stringEnd(json: string, open: number): number {
+  let at = json.indexOf('"', open + 1)
+  while (at !== -1) {
+    let slashes = 0
+    while (json.charCodeAt(at - 1 - slashes) === 92) slashes += 1
+    if (slashes % 2 === 0) return at
+    at = json.indexOf('"', at + 1)
+  }
+  return json.length
+}
+
+/** In valid JSON a raw line end is white space between tokens, never part of one. */
+function withoutLineEnds(json: string): string {
+  return json.includes('\n') || json.includes('\r') ? json.replace(/[\r\n]+/g, ' ') : json
+}

@@ -1,0 +1,368 @@
+import { type ErrorCode, HubError, toWireError, type WireError } from '../../contract/errors.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+import type { MessageLink, TransportDefinition, TransportIo } from '../../contract/transport.ts'
+import type { FromWorker, OpenMessage } from '../protocol.ts'
+import { AskTable } from './ask-table.ts'
+import { CallTable } from './call-table.ts'
+import type { Deadlines, Expiring } from './deadlines.ts'
+import { initializeParams, readHandshake } from './handshake.ts'
+import { type Incoming, readMessages, readPlainResult } from './incoming.ts'
+import { ALL_KINDS, kindsOf, ListWatch } from './list-watch.ts'
+import { Liveness } from './liveness.ts'
+import { NoticeBudget } from './notice-budget.ts'
+import { OwnRequests } from './own-requests.ts'
+
+const BAD_IN_A_ROW = 100
+const ASKS_AT_ONCE = 32
+const NOTICES_PER_SECOND = 2_000
+const ASKABLE: readonly string[] = ['sampling/createMessage', 'elicitation/create', 'roots/list']
+
+export interface LinkContext {
+  readonly version: string
+  readonly deadlines: Deadlines
+  frame(text: string): void
+  control(message: FromWorker): void
+  /** The link is over; nothing more comes from it. */
+  gone(): void
+}
+
+/**
+ * The upstream side of MCP in the era with a handshake, over any transport that moves JSON-RPC texts: handshake, ids,
+ * clocks, progress, cancellation, the upstream's own requests, lists, liveness.
+ */
+export class LegacyLink implements Expiring {
+  readonly #options: OpenMessage
+  readonly #context: LinkContext
+  readonly #abort = new AbortController()
+  readonly #calls: CallTable
+  readonly #own: OwnRequests
+  readonly #asks = new AskTable()
+  readonly #budget = new NoticeBudget(NOTICES_PER_SECOND, NOTICES_PER_SECOND)
+  readonly #liveness: Liveness
+  #lists: ListWatch | undefined
+  #link: MessageLink | undefined
+  #state: 'opening' | 'open' | 'closing' | 'gone' = 'opening'
+  #startDeadlineMs: number
+  #lastCallId = 0
+  #badInARow = 0
+  #lateAnswers = 0
+
+  constructor(options: OpenMessage, context: LinkContext) {
+    this.#options = options
+    this.#context = context
+    this.#calls = new CallTable(options.timeoutMs, options.maxTimeoutMs)
+    const arm = (atMs: number): void => context.deadlines.arm(atMs)
+    this.#own = new OwnRequests((text, id) => this.#link?.send(text, id), arm)
+    this.#liveness = new Liveness(options.liveness, {
+      arm,
+      ping: timeoutMs => this.#own.request('ping', undefined, timeoutMs),
+      lost: message => this.#end({ code: 'connection_lost', message }),
+    })
+    this.#startDeadlineMs = performance.now() + options.startTimeoutMs
+    context.deadlines.add(this)
+    arm(this.#startDeadlineMs)
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
+
+  /** Calls are in flight. */
+  get expecting(): boolean {
+    return this.#calls.size > 0 || this.#state === 'opening'
+  }
+
+  /** Opens the transport and shakes hands; the outcome goes out as `opened` or `failed`. */
+  async start(transport: TransportDefinition, io: Pick<TransportIo, 'fetch' | 'child'>, useful: () => void): Promise<void> {
+    try {
+      const link = await transport.open(this.#options.config, {
+        ...io,
+        signal: this.#abort.signal,
+        message: (text, related) => {
+          if (this.receive(text, related)) useful()
+        },
+        closed: reason => this.#end(reason),
+        failed: (id, reason, options) => this.#failed(id, reason, options?.notSent === true),
+        log: (level, message) => this.#log(level, message),
+      })
+      if (this.#state !== 'opening') {
+        await link.close()
+        return
+      }
+      this.#link = link
+      const leftMs = Math.max(1, this.#startDeadlineMs - performance.now())
+      const params = initializeParams(this.#options.capabilities, this.#context.version)
+      this.#opened(link, await this.#own.request('initialize', params, leftMs))
+    } catch (error) {
+      this.#end(startFailure(error, this.#options.startTimeoutMs))
+    }
+  }
+
+  call(id: number, text: string): void {
+    this.#lastCallId = id
+    this.#context.deadlines.arm(this.#calls.add(id, performance.now()))
+    this.#link?.send(text, id)
+  }
+
+  callWith(id: number, text: string, headers: Readonly<Record<string, string>>): void {
+    this.#lastCallId = id
+    this.#context.deadlines.arm(this.#calls.add(id, performance.now()))
+    this.#link?.send(text, id, headers)
+  }
+
+  cancel(id: number, reason: string): void {
+    if (this.#calls.take(id)) this.#tellCancelled(id, reason)
+  }
+
+  send(text: string): void {
+    this.#link?.send(text)
+  }
+
+  /** The client's answer to a request of the upstream; `json` is `{"result":…}` or `{"error":…}`. */
+  answer(key: number, json: string): void {
+    const ask = this.#asks.take(key)
+    if (!ask) return
+    const deadlineMs = this.#calls.startClock(ask.callId, performance.now())
+    if (deadlineMs !== undefined) this.#context.deadlines.arm(deadlineMs)
+    this.#link?.send(`{"jsonrpc":"2.0","id":${JSON.stringify(ask.id)},${json.slice(1)}`)
+  }
+
+  setLimits(timeoutMs: number, maxTimeoutMs: number): void {
+    this.#calls.timeoutMs = timeoutMs
+    this.#calls.maxTimeoutMs = maxTimeoutMs
+  }
+
+  refresh(): void {
+    this.#lists?.stale(ALL_KINDS, false)
+  }
+
+  /** What carried the messages is gone. */
+  lost(reason: WireError): void {
+    this.#end(reason)
+  }
+
+  /** Ends in good order. */
+  async close(): Promise<void> {
+    if (this.#state === 'gone' || this.#state === 'closing') return
+    const opening = this.#state === 'opening'
+    this.#state = 'closing'
+    try {
+      await this.#link?.close()
+    } finally {
+      if (opening) this.#abort.abort()
+      this.#end({ code: 'stopped', message: 'The connection was closed' })
+    }
+  }
+
+  /** True when the text answered a call or a request of the hub. */
+  receive(text: string, related?: number): boolean {
+    if (this.#state === 'gone') return false
+    this.#liveness.heard(performance.now())
+    const plain = readPlainResult(text)
+    if (plain) return this.#result(plain.id, plain.text, plain.value)
+    let useful = false
+    for (const message of readMessages(text)) useful = this.#receiveOne(message, related) || useful
+    return useful
+  }
+
+  sweep(nowMs: number): number {
+    if (this.#state === 'opening') {
+      if (nowMs >= this.#startDeadlineMs) {
+        this.#end(startFailure(undefined, this.#options.startTimeoutMs))
+        return Number.POSITIVE_INFINITY
+      }
+      return Math.min(this.#startDeadlineMs, this.#own.expire(nowMs))
+    }
+    const calls = this.#calls.expire(nowMs, id => {
+      this.#fail(id, 'upstream_timeout', `The server did not answer within ${this.#calls.timeoutMs} ms`)
+      this.#tellCancelled(id, 'timeout')
+      this.#liveness.timedOut()
+    })
+    const own = this.#own.expire(nowMs)
+    const dropped = this.#budget.takeDropped()
+    if (dropped > 0) this.#log('warn', `${dropped} notifications were dropped: more than ${NOTICES_PER_SECOND} a second`)
+    const lists = this.#lists?.sweep(nowMs) ?? Number.POSITIVE_INFINITY
+    const liveness = this.#state === 'open' ? this.#liveness.sweep(nowMs, this.#calls.size) : Number.POSITIVE_INFINITY
+    return Math.min(calls, own, lists, liveness)
+  }
+
+  #opened(link: MessageLink, result: JsonValue): void {
+    if (this.#state !== 'opening') return
+    const handshake = readHandshake(result)
+    link.settled?.(handshake.protocolVersion)
+    link.send('{"jsonrpc":"2.0","method":"notifications/initialized"}')
+    this.#state = 'open'
+    this.#context.control({ type: 'opened', conn: this.#options.conn, ...handshake })
+    this.#liveness.heard(performance.now())
+    this.#liveness.begin()
+    if (!this.#options.catalog) return
+    this.#lists = new ListWatch({
+      ask: (method, params) => this.#own.request(method, params, this.#calls.timeoutMs),
+      capabilities: handshake.capabilities,
+      arm: atMs => this.#context.deadlines.arm(atMs),
+      read: (json, noticed) => {
+        if (this.#state === 'open') this.#context.control({ type: 'catalog', conn: this.#options.conn, json, noticed })
+      },
+    })
+    this.refresh()
+  }
+
+  #receiveOne(message: Incoming, related: number | undefined): boolean {
+    switch (message.kind) {
+      case 'result':
+        return this.#result(message.id, message.text, message.value)
+      case 'error':
+        return this.#error(message.id, message.text)
+      case 'request':
+        this.#badInARow = 0
+        this.#request(message.id, message.method, message.params, related)
+        return false
+      case 'notification':
+        this.#badInARow = 0
+        this.#notification(message.method, message.params, related)
+        return false
+      case 'bad':
+        return this.#bad(message.detail, message.id)
+    }
+  }
+
+  #result(id: JsonValue, text: string, value: JsonValue): boolean {
+    if (typeof id !== 'number') return this.#bad('an answer under an id that the hub never used')
+    if (this.#calls.take(id)) {
+      this.#badInARow = 0
+      const isError = isJsonObject(value) && value.isError === true
+      this.#context.frame(`r${this.#options.conn} ${id} ${isError ? 1 : 0} ${text}`)
+      return true
+    }
+    return this.#own.settle(id, value) || this.#unasked(id)
+  }
+
+  #error(id: JsonValue, text: string): boolean {
+    if (typeof id !== 'number') return this.#bad('an error under an id that the hub never used')
+    if (this.#calls.take(id)) {
+      this.#badInARow = 0
+      this.#context.frame(`e${this.#options.conn} ${id} ${text}`)
+      return true
+    }
+    return this.#own.refuse(id, JSON.parse(text) as JsonObject) || this.#unasked(id)
+  }
+
+  /** Late answers to what timed out or was cancelled are dropped and counted; others are a fault of the server. */
+  #unasked(id: number): boolean {
+    if (id > (id % 2 === 0 ? this.#lastCallId : this.#own.lastId)) {
+      return this.#bad('an answer under an id that the hub never used')
+    }
+    this.#lateAnswers += 1
+    this.#log('debug', `A late answer was dropped (${this.#lateAnswers} so far)`)
+    return false
+  }
+
+  #bad(detail: string, id?: number): boolean {
+    this.#badInARow += 1
+    if (this.#badInARow <= 3) this.#log('warn', `The server sent ${detail}`)
+    const isCall = id !== undefined && this.#calls.take(id)
+    if (isCall) this.#fail(id, 'upstream_protocol', `The server sent ${detail}`)
+    if (this.#badInARow >= BAD_IN_A_ROW) {
+      this.#end({ code: 'upstream_protocol', message: `The server sent ${BAD_IN_A_ROW} bad messages in a row, at last ${detail}` })
+    }
+    return isCall
+  }
+
+  #request(id: JsonValue, method: string, params: JsonObject | undefined, related: number | undefined): void {
+    if (method === 'ping') {
+      this.#link?.send(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{}}`)
+      return
+    }
+    const callId = related !== undefined && this.#calls.has(related) ? related : this.#calls.latest()
+    if (!this.#options.asks || !ASKABLE.includes(method) || callId === undefined) {
+      this.#refuse(id, -32601, `The hub offers no ${method} on this connection`)
+      return
+    }
+    if (this.#asks.size >= ASKS_AT_ONCE) {
+      this.#refuse(id, -32603, `More than ${ASKS_AT_ONCE} requests wait for the client`)
+      return
+    }
+    const key = this.#asks.add({ id, callId })
+    this.#calls.stopClock(callId, performance.now())
+    this.#context.frame(`q${this.#options.conn} ${callId} ${key} ${JSON.stringify({ method, params })}`)
+  }
+
+  #refuse(id: JsonValue, code: number, message: string): void {
+    this.#link?.send(JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } }))
+  }
+
+  #notification(method: string, params: JsonObject | undefined, related: number | undefined): void {
+    const now = performance.now()
+    const { conn } = this.#options
+    if (method === 'notifications/cancelled') {
+      const key = params?.requestId === undefined ? undefined : this.#asks.keyOf(params.requestId)
+      const ask = key === undefined ? undefined : this.#asks.take(key)
+      if (!ask) return
+      const deadlineMs = this.#calls.startClock(ask.callId, now)
+      if (deadlineMs !== undefined) this.#context.deadlines.arm(deadlineMs)
+      this.#context.frame(`d${conn} ${key}`)
+      return
+    }
+    if (method === 'notifications/progress') {
+      const token = params?.progressToken
+      if (typeof token !== 'number' || !this.#calls.has(token)) return
+      this.#calls.progressed(token, now)
+      if (this.#budget.spend(now)) this.#context.frame(`n${conn} ${token} ${JSON.stringify(params)}`)
+      return
+    }
+    const kinds = kindsOf(method)
+    if (kinds && this.#lists) {
+      this.#context.control({ type: 'stale', conn, kinds })
+      this.#lists.stale(kinds, true)
+      return
+    }
+    if (!this.#budget.spend(now)) return
+    const callId = related !== undefined && this.#calls.has(related) ? related : 0
+    this.#context.frame(`m${conn} ${callId} ${JSON.stringify({ method, params })}`)
+  }
+
+  #failed(id: number, reason: WireError, notSent: boolean): void {
+    if (this.#calls.take(id)) this.#fail(id, reason.code, reason.message, notSent)
+    else this.#own.fail(id, new HubError(reason.code, reason.message, reason.data ? { data: reason.data } : {}))
+  }
+
+  #fail(id: number, code: ErrorCode, message: string, notSent = false): void {
+    this.#context.frame(`f${this.#options.conn} ${id} ${notSent ? 1 : 0} ${code} ${message.replace(/[\r\n]+/g, ' ')}`)
+  }
+
+  #tellCancelled(id: number, reason: string): void {
+    this.#link?.send(
+      JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id, reason } }),
+    )
+    this.#link?.abandoned?.(id)
+  }
+
+  #log(level: 'debug' | 'info' | 'warn' | 'error', message: string): void {
+    if (this.#budget.spend(performance.now())) {
+      this.#context.control({ type: 'log', conn: this.#options.conn, level, message })
+    }
+  }
+
+  #end(reason: WireError): void {
+    if (this.#state === 'gone') return
+    const opening = this.#state === 'opening'
+    this.#state = 'gone'
+    this.#context.deadlines.delete(this)
+    this.#abort.abort()
+    const begun = this.#calls.takeAll()
+    this.#own.failAll('connection_lost', reason.message)
+    const { conn } = this.#options
+    this.#context.control(opening ? { type: 'failed', conn, error: reason } : { type: 'closed', conn, reason, begun })
+    this.#context.gone()
+  }
+}
+
+function startFailure(error: unknown, startTimeoutMs: number): WireError {
+  if (error === undefined || (error instanceof HubError && error.code === 'upstream_timeout')) {
+    return {
+      code: 'upstream_init_timeout',
+      message: `The server did not answer initialize within ${startTimeoutMs} ms`,
+    }
+  }
+  return toWireError(error)
+}

@@ -1,0 +1,89 @@
+import { type ErrorCode, HubError } from '../../contract/errors.ts'
+import type { JsonObject, JsonValue } from '../../contract/json.ts'
+
+interface Waiting {
+  readonly method: string
+  readonly deadlineMs: number
+  resolve(result: JsonValue): void
+  reject(error: HubError): void
+}
+
+/**
+ * The requests that the hub itself makes of an upstream: handshake, lists, ping. Their ids are odd and those of callers
+ * even, so that the two threads that count them never meet.
+ */
+export class OwnRequests {
+  readonly #waiting = new Map<number, Waiting>()
+  readonly #send: (text: string, id: number) => void
+  readonly #arm: (atMs: number) => void
+  #lastId = -1
+
+  constructor(send: (text: string, id: number) => void, arm: (atMs: number) => void) {
+    this.#send = send
+    this.#arm = arm
+  }
+
+  get lastId(): number {
+    return this.#lastId
+  }
+
+  /** Resolves with the result; rejects with the upstream's error (`data.rpcCode`) or the hub's. */
+  request(method: string, params: JsonObject | undefined, timeoutMs: number): Promise<JsonValue> {
+    this.#lastId += 2
+    const id = this.#lastId
+    const { promise, resolve, reject } = Promise.withResolvers<JsonValue>()
+    const deadlineMs = performance.now() + timeoutMs
+    this.#waiting.set(id, { method, deadlineMs, resolve, reject })
+    this.#arm(deadlineMs)
+    this.#send(JSON.stringify({ jsonrpc: '2.0', id, method, ...(params ? { params } : {}) }), id)
+    return promise
+  }
+
+  settle(id: number, result: JsonValue): boolean {
+    const waiting = this.#take(id)
+    waiting?.resolve(result)
+    return waiting !== undefined
+  }
+
+  refuse(id: number, error: JsonObject): boolean {
+    const waiting = this.#take(id)
+    if (!waiting) return false
+    const message = typeof error.message === 'string' ? error.message : 'no message'
+    waiting.reject(
+      new HubError('upstream_protocol', `The server answered ${waiting.method} with an error: ${message}`, {
+        data: { rpcCode: error.code },
+      }),
+    )
+    return true
+  }
+
+  fail(id: number, error: HubError): boolean {
+    const waiting = this.#take(id)
+    waiting?.reject(error)
+    return waiting !== undefined
+  }
+
+  failAll(code: ErrorCode, message: string): void {
+    for (const id of [...this.#waiting.keys()]) this.fail(id, new HubError(code, message))
+  }
+
+  expire(nowMs: number): number {
+    let next = Number.POSITIVE_INFINITY
+    for (const [id, waiting] of this.#waiting) {
+      if (waiting.deadlineMs > nowMs) next = Math.min(next, waiting.deadlineMs)
+      else this.fail(id, new HubError('upstream_timeout', `The server did not answer ${waiting.method} in time`))
+    }
+    return next
+  }
+
+  #take(id: number): Waiting | undefined {
+    const waiting = this.#waiting.get(id)
+    this.#waiting.delete(id)
+    return waiting
+  }
+}
+
+/** True for an upstream's error of this JSON-RPC code. */
+export function isRpcError(error: unknown, rpcCode: number): boolean {
+  return error instanceof HubError && error.data?.rpcCode === rpcCode
+}

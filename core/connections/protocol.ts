@@ -1,0 +1,138 @@
+import type { WireError } from '../contract/errors.ts'
+import type { JsonObject } from '../contract/json.ts'
+
+/**
+ * What crosses a worker's port. Rare messages are objects; all that belongs to a call is a *frame*, a line of text, and
+ * the frames of one tick travel as one string joined by line ends (a structured clone of a small object costs three
+ * times as much as a string). JSON texts inside a frame hold no raw line end.
+ *
+ * Main to worker:
+ * - `c<conn> <id> <json>` one request, the whole JSON-RPC text
+ * - `h<conn> <id> <length> <headers><json>` the same with headers of this one call, JSON of `length` characters
+ * - `x<conn> <id> <json string>` the caller gave up; the reason
+ * - `s<conn> <json>` a notification toward the upstream
+ * - `a<conn> <ask> <json>` the answer to the upstream's request `ask`: `{"result":…}` or `{"error":…}`
+ *
+ * Worker to main:
+ * - `r<conn> <id> <0|1> <json>` the result as the upstream wrote it; 1: a tool said isError
+ * - `e<conn> <id> <json>` the upstream's error object
+ * - `f<conn> <id> <0|1> <code> <message>` the hub's own failure; 1: the request had not begun
+ * - `n<conn> <id> <json>` progress of a call: its params
+ * - `m<conn> <id or 0> <json>` another notification, `{method, params}`; 0: it came on no call's own stream
+ * - `q<conn> <id> <ask> <json>` a request of the upstream that call `id` caused, `{method, params}`
+ * - `d<conn> <ask>` the upstream withdrew it
+ */
+export type Frame = string
+
+export type ToWorker =
+  | { readonly type: 'hello'; readonly instanceId: string; readonly version: string }
+  | OpenMessage
+  | { readonly type: 'close'; readonly conn: number }
+  | {
+      readonly type: 'limits'
+      readonly conn: number
+      readonly timeoutMs: number
+      readonly maxTimeoutMs: number
+    }
+  | { readonly type: 'refresh'; readonly conn: number }
+  | { readonly type: 'ping' }
+  | { readonly type: 'child-exited'; readonly conn: number; readonly detail: string }
+  /** Bytes of a child whose descriptors could not be handed over. */
+  | { readonly type: 'bytes'; readonly conn: number; readonly bytes: Uint8Array }
+
+export interface OpenMessage {
+  readonly type: 'open'
+  readonly conn: number
+  /** For messages to people. */
+  readonly name: string
+  /** file: URL of the transport's worker half. */
+  readonly module: string
+  readonly config: JsonObject
+  /** What the upstream is told that the client can do. */
+  readonly capabilities: JsonObject
+  /** The upstream may ask: the connection belongs to one client session. */
+  readonly asks: boolean
+  readonly timeoutMs: number
+  readonly maxTimeoutMs: number
+  readonly startTimeoutMs: number
+  readonly liveness: Liveness
+  /** Read the lists once the connection is open. */
+  readonly catalog: boolean
+  readonly rights: { readonly networks: readonly string[]; readonly admin: boolean }
+  /** How the child's bytes come: descriptors that the worker owns from now on, or through main. */
+  readonly child?:
+    | { readonly kind: 'descriptors'; readonly read: number; readonly write: number }
+    | { readonly kind: 'relay' }
+}
+
+export interface Liveness {
+  /** Milliseconds of silence before a ping; 0: never. */
+  readonly idleMs: number
+  readonly timeoutMs: number
+  /** Missed pings in a row after which the connection counts as lost. */
+  readonly misses: number
+}
+
+export type FromWorker =
+  | { readonly type: 'ready' }
+  | { readonly type: 'pong' }
+  /** The descriptors of this connection belong to the worker now. */
+  | { readonly type: 'taken'; readonly conn: number }
+  | OpenedMessage
+  | { readonly type: 'failed'; readonly conn: number; readonly error: WireError }
+  /** `begun`: the calls that were in flight. What main sent besides them and is not answered by now had not begun. */
+  | { readonly type: 'closed'; readonly conn: number; readonly reason: WireError; readonly begun: readonly number[] }
+  /** `json` is the text of the lists; null for a kind that could not be read again. */
+  | { readonly type: 'catalog'; readonly conn: number; readonly json: CatalogTexts; readonly noticed: boolean }
+  /** The lists are being read again because the upstream said that they changed. */
+  | { readonly type: 'stale'; readonly conn: number; readonly kinds: readonly ListKind[] }
+  | {
+      readonly type: 'log'
+      readonly conn: number
+      readonly level: 'debug' | 'info' | 'warn' | 'error'
+      readonly message: string
+    }
+  | { readonly type: 'write'; readonly conn: number; readonly text: string }
+  | { readonly type: 'end'; readonly conn: number }
+
+export interface OpenedMessage {
+  readonly type: 'opened'
+  readonly conn: number
+  readonly protocolVersion: string
+  readonly serverInfo: JsonObject
+  readonly capabilities: JsonObject
+  readonly instructions?: string
+}
+
+export type ListKind = 'tools' | 'prompts' | 'resources' | 'resourceTemplates'
+
+export interface CatalogTexts {
+  readonly tools: string | null
+  readonly prompts: string | null
+  readonly resources: string | null
+  readonly resourceTemplates: string | null
+  readonly warnings: readonly string[]
+}
+
+/** Calls `each` for every frame of a joined string. */
+export function eachFrame(joined: string, each: (frame: Frame) => void): void {
+  let start = 0
+  let end = joined.indexOf('\n')
+  while (end !== -1) {
+    each(joined.slice(start, end))
+    start = end + 1
+    end = joined.indexOf('\n', start)
+  }
+  each(start === 0 ? joined : joined.slice(start))
+}
+
+/** Reads the digits at `from`; the caller knows that a space follows them. */
+export function readNumber(text: string, from: number): number {
+  let value = 0
+  for (let at = from; ; at += 1) {
+    const digit = text.charCodeAt(at) - 48
+    // NaN at the end of the text fails both comparisons.
+    if (!(digit >= 0 && digit <= 9)) return value
+    value = value * 10 + digit
+  }
+}

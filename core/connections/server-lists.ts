@@ -1,0 +1,93 @@
+import { isJsonObject, type JsonObject } from '../contract/json.ts'
+import type { ServerCatalog } from './api.ts'
+import type { CatalogTexts, ListKind, OpenedMessage } from './protocol.ts'
+
+type EventKind = 'tools' | 'prompts' | 'resources'
+
+const EVENT_KIND = {
+  tools: 'tools',
+  prompts: 'prompts',
+  resources: 'resources',
+  resourceTemplates: 'resources',
+} as const satisfies Record<ListKind, EventKind>
+const KINDS = ['tools', 'prompts', 'resources', 'resourceTemplates'] as const satisfies readonly ListKind[]
+
+/** The last known lists of one server, and whether they are being read. */
+export class ServerLists {
+  #catalog: ServerCatalog | undefined
+  readonly #texts = new Map<ListKind, string>()
+  readonly #stale = new Set<ListKind>()
+  #reading = false
+
+  get catalog(): ServerCatalog | undefined {
+    return this.#catalog
+  }
+
+  /** A reading is under way whose outcome is worth waiting for. */
+  get reading(): boolean {
+    return this.#reading
+  }
+
+  /** Takes the lists that were stored. */
+  restore(catalog: ServerCatalog): void {
+    this.#catalog = catalog
+    for (const kind of KINDS) this.#texts.set(kind, JSON.stringify(catalog[kind]))
+  }
+
+  forget(): void {
+    this.#catalog = undefined
+    this.#texts.clear()
+    this.#stale.clear()
+    this.#reading = false
+  }
+
+  begin(kinds: readonly ListKind[] = []): void {
+    this.#reading = true
+    for (const kind of kinds) this.#stale.add(kind)
+  }
+
+  abandon(): void {
+    this.#reading = false
+  }
+
+  /** Takes what was read; returns the kinds that differ, or that the upstream itself called changed. */
+  read(texts: CatalogTexts, noticed: boolean, opened: OpenedMessage): readonly EventKind[] {
+    this.#reading = false
+    const changed = new Set<EventKind>()
+    const before = this.#catalog
+    for (const kind of KINDS) {
+      const text = texts[kind]
+      if (text === null) continue
+      const differs = text !== (this.#texts.get(kind) ?? '[]')
+      if (differs || (noticed && this.#stale.has(kind))) changed.add(EVENT_KIND[kind])
+      this.#stale.delete(kind)
+      this.#texts.set(kind, text)
+    }
+    const items = (kind: ListKind): readonly JsonObject[] => {
+      const text = texts[kind]
+      return text === null ? (before?.[kind] ?? []) : (JSON.parse(text) as readonly JsonObject[])
+    }
+    this.#catalog = {
+      tools: items('tools'),
+      prompts: items('prompts'),
+      resources: items('resources'),
+      resourceTemplates: items('resourceTemplates'),
+      capabilities: opened.capabilities,
+      serverInfo: opened.serverInfo,
+      ...(opened.instructions === undefined ? {} : { instructions: opened.instructions }),
+      protocolVersion: opened.protocolVersion,
+      readAt: new Date().toISOString(),
+      warnings: texts.warnings,
+    }
+    return [...changed]
+  }
+}
+
+/** What was stored, if it still has the shape of a catalogue. */
+export function asCatalog(value: unknown): ServerCatalog | undefined {
+  if (!isJsonObject(value)) return undefined
+  const { tools, prompts, resources, resourceTemplates, warnings } = value
+  const lists = [tools, prompts, resources, resourceTemplates, warnings]
+  if (!lists.every(list => Array.isArray(list)) || typeof value.readAt !== 'string') return undefined
+  return value as unknown as ServerCatalog
+}

@@ -1,0 +1,145 @@
+import type { SystemActor } from '../contract/records.ts'
+import type { EventBus } from '../events/bus.ts'
+import type { ServerRegistry } from '../registry/api.ts'
+import type { CatalogStore } from './catalog-store.ts'
+import { ManagedServer, type ServerContext } from './managed-server.ts'
+
+const TICK_MS = 1_000
+/** Events say what has changed; all records are compared now and then, so that a lost one heals by itself. */
+const COMPARE_MS = 60_000
+const RETRY_MS = 5_000
+
+const ACTOR: SystemActor = { kind: 'system', purpose: 'connections' }
+
+export interface SupervisorOptions {
+  readonly servers: Pick<ServerRegistry, 'list' | 'byId'>
+  readonly bus: EventBus
+  readonly catalogs: CatalogStore
+  readonly context: ServerContext
+}
+
+/** Knows every server, and keeps what runs equal to what is wished. */
+export class Supervisor {
+  readonly #options: SupervisorOptions
+  readonly #servers = new Map<string, ManagedServer>()
+  /** Records that could not be read when an event named them. */
+  readonly #unread = new Set<string>()
+  readonly #unlisten: (() => void)[] = []
+  #tick: ReturnType<typeof setInterval> | undefined
+  #comparedAtMs = 0
+  #retriedAtMs = 0
+  #disposed = false
+
+  constructor(options: SupervisorOptions) {
+    this.#options = options
+  }
+
+  async begin(): Promise<void> {
+    const { bus } = this.#options
+    this.#unlisten.push(
+      bus.on('server.created', event => void this.#follow(event.data.serverId)),
+      bus.on('server.updated', event => void this.#follow(event.data.serverId)),
+      bus.on('server.removed', event => void this.#remove(event.data.serverId)),
+      bus.on('user.updated', event => this.#ownerChanged(event.data.userId)),
+      bus.on('plugin.changed', () => {
+        for (const server of this.#servers.values()) void server.judgeAgain()
+      }),
+    )
+    await this.#compare()
+    this.#tick = setInterval(() => this.#look(), TICK_MS)
+  }
+
+  get(serverId: string): ManagedServer | undefined {
+    return this.#servers.get(serverId)
+  }
+
+  all(): Iterable<ManagedServer> {
+    return this.#servers.values()
+  }
+
+  async dispose(): Promise<void> {
+    this.#disposed = true
+    clearInterval(this.#tick)
+    for (const unlisten of this.#unlisten) unlisten()
+    await Promise.all([...this.#servers.values()].map(server => server.dispose()))
+  }
+
+  #look(): void {
+    const now = performance.now()
+    for (const server of this.#servers.values()) server.tick(now)
+    if (this.#unread.size > 0 && now - this.#retriedAtMs > RETRY_MS) {
+      this.#retriedAtMs = now
+      for (const serverId of [...this.#unread]) void this.#follow(serverId)
+    }
+    if (now - this.#comparedAtMs > COMPARE_MS) {
+      this.#comparedAtMs = now
+      this.#compare().catch((error: unknown) => {
+        this.#options.context.log.warn('The servers cannot be compared with the store', { error: String(error) })
+      })
+    }
+  }
+
+  /** Makes the servers here those of the store. */
+  async #compare(): Promise<void> {
+    const { servers, catalogs, context } = this.#options
+    this.#comparedAtMs = performance.now()
+    const records = await servers.list(ACTOR, { scope: 'all' })
+    if (this.#disposed) return
+    const isFirst = this.#servers.size === 0
+    const stored = isFirst ? await catalogs.all() : undefined
+    const seen = new Set<string>()
+    const fresh: ManagedServer[] = []
+    for (const record of records) {
+      seen.add(record.id)
+      const known = this.#servers.get(record.id)
+      if (!known) {
+        const server = new ManagedServer(record, context, stored?.get(record.id))
+        this.#servers.set(record.id, server)
+        fresh.push(server)
+      } else if (known.record.revision !== record.revision) {
+        await known.update(record)
+      }
+    }
+    for (const serverId of [...this.#servers.keys()]) if (!seen.has(serverId)) await this.#remove(serverId)
+    await Promise.all(fresh.map(server => server.begin()))
+  }
+
+  async #follow(serverId: string): Promise<void> {
+    const { servers, context } = this.#options
+    try {
+      const record = await servers.byId(ACTOR, serverId)
+      this.#unread.delete(serverId)
+      if (this.#disposed) return
+      if (!record) {
+        await this.#remove(serverId)
+        return
+      }
+      const known = this.#servers.get(serverId)
+      if (known) {
+        await known.update(record)
+        return
+      }
+      const server = new ManagedServer(record, context, undefined)
+      this.#servers.set(serverId, server)
+      await server.begin()
+    } catch (error) {
+      this.#unread.add(serverId)
+      context.log.warn('A server that changed cannot be read; it is tried again', { serverId, error: String(error) })
+    }
+  }
+
+  async #remove(serverId: string): Promise<void> {
+    const server = this.#servers.get(serverId)
+    if (!server) return
+    this.#servers.delete(serverId)
+    this.#options.catalogs.remove(serverId)
+    await server.dispose()
+    this.#options.context.children.forgetServer(serverId)
+  }
+
+  #ownerChanged(userId: string): void {
+    for (const server of this.#servers.values()) {
+      if (server.record.ownerId === userId) void server.judgeAgain()
+    }
+  }
+}

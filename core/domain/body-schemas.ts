@@ -1,0 +1,127 @@
+import { z } from 'zod'
+
+/**
+ * The bodies of servers and groups for the API document. Requests are judged by `parseServerBody` and `parseGroupBody`,
+ * which know rules that a schema cannot say; a test holds the two together on examples.
+ */
+
+const name = z
+  .string()
+  .min(1)
+  .max(64)
+  .describe('Letters, digits, spaces, "_", "-" and "."; unique per owner, letter case ignored.')
+const visibility = z
+  .enum(['private', 'public'])
+  .default('private')
+  .describe('Public: others see and use it, never change it, never see its configuration.')
+const milliseconds = (max: number) => z.int().min(1).max(max)
+const stringMap = z.record(z.string(), z.string())
+
+const toolOverride = z.strictObject({
+  enabled: z.boolean().optional(),
+  name: z.string().optional(),
+  description: z.string().optional(),
+})
+
+const serverFields = {
+  transport: z
+    .enum(['stdio', 'sse', 'streamable-http', 'openapi'])
+    .optional()
+    .describe('Inferred when absent: "openapi", else "url" (streamable HTTP, falling back to SSE), else "command".'),
+  type: z.string().optional().describe('The same as "transport".'),
+  command: z.string().optional(),
+  args: z.array(z.string()).optional(),
+  env: stringMap.optional(),
+  cwd: z.string().optional(),
+  sandbox: z.enum(['full', 'off']).optional(),
+  network: z.enum(['none', 'proxy', 'host']).optional(),
+  url: z.string().optional(),
+  headers: stringMap.optional(),
+  openapi: z
+    .strictObject({
+      url: z.string().optional(),
+      schema: z.record(z.string(), z.unknown()).optional(),
+      version: z.string().optional(),
+      operations: z
+        .strictObject({ include: z.array(z.string()).optional(), exclude: z.array(z.string()).optional() })
+        .optional(),
+      auth: z.record(z.string(), z.unknown()).optional(),
+      baseUrl: z.string().optional(),
+    })
+    .optional(),
+  description: z.string().optional(),
+  owner: z.string().optional().describe('Administrators only; the default is the caller.'),
+  enabled: z.boolean().default(true),
+  disabled: z.boolean().optional().describe('The opposite of "enabled", as other programs write it.'),
+  visibility,
+  variables: stringMap
+    .optional()
+    .describe('Filled in where a string of the configuration names one; never the hub’s own environment.'),
+  timeout: milliseconds(3_600_000).default(60_000).describe('Longest wait for one reply, in milliseconds.'),
+  maxTimeout: milliseconds(86_400_000).optional().describe('Longest wait with progress, in milliseconds.'),
+  session: z.enum(['shared', 'per-session', 'per-user']).optional(),
+  start: z.enum(['eager', 'lazy']).default('eager'),
+  idleTimeout: milliseconds(2 ** 31 - 1).optional(),
+  isolate: z.boolean().default(false),
+  healthCheck: z
+    .strictObject({
+      enabled: z.boolean().default(true),
+      interval: milliseconds(2 ** 31 - 1).default(30_000),
+      timeout: milliseconds(3_600_000).default(5_000),
+      retries: z.int().min(0).max(100).default(2),
+      endpoints: z.strictObject({ ping: z.string().optional(), tools: z.string().optional() }).optional(),
+    })
+    .optional(),
+  passthroughHeaders: z.array(z.string()).optional(),
+  tools: z.record(z.string(), toolOverride).optional(),
+  secrets: z
+    .array(z.string())
+    .optional()
+    .describe('JSON Pointers of values that are kept sealed, such as /env/API_KEY; found by name when absent.'),
+}
+
+export const serverBodySchema = z
+  .strictObject({
+    name,
+    ...serverFields,
+    config: z
+      .strictObject({ name: name.optional(), ...serverFields })
+      .optional()
+      .describe('The other fields may stand in here instead.'),
+  })
+  .meta({ id: 'ServerBody' })
+
+const names = z.union([z.literal('all'), z.array(z.string())]).default('all')
+const memberParts = {
+  alias: name.optional(),
+  tools: z
+    .union([
+      z.literal('all'),
+      z.array(
+        z.union([
+          z.string(),
+          z.strictObject({ name: z.string(), as: z.string().optional(), description: z.string().optional() }),
+        ]),
+      ),
+    ])
+    .default('all'),
+  prompts: names,
+  resources: names,
+}
+
+export const memberBodySchema = z.strictObject(memberParts).meta({ id: 'MemberBody' })
+
+export const groupBodySchema = z
+  .strictObject({
+    name,
+    description: z.string().optional(),
+    owner: z.string().optional().describe('Administrators only; the default is the caller.'),
+    visibility,
+    naming: z.enum(['auto', 'prefixed']).default('auto'),
+    members: z
+      .array(z.union([z.string(), z.strictObject({ server: z.string(), ...memberParts })]))
+      .max(500)
+      .default([]),
+    resultLimit: z.int().min(1).optional().describe('Bytes.'),
+  })
+  .meta({ id: 'GroupBody' })

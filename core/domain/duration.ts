@@ -1,0 +1,38 @@
+/** Milliseconds of each unit, largest first: the order in which a text names them. */
+const UNITS: readonly (readonly [string, number])[] = [
+  ['w', 7 * 86_400_000],
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['m', 60_000],
+  ['s', 1_000],
+  ['ms', 1],
+]
+
+const DURATION = /^(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+)s)?(?:(\d+)ms)?$/
+
+/**
+ * A duration in milliseconds: `"5m"`, `"30d"`, `"1h30m"`, `"250ms"`, or a whole number of milliseconds.
+ * Strict: whole numbers, each unit at most once, largest first, no spaces, no sign; undefined for anything else, and for
+ * what does not fit a safe integer. Zero is a duration; whether it is allowed is the caller's rule.
+ */
+export function parseDuration(input: unknown): number | undefined {
+  if (typeof input === 'number') return Number.isSafeInteger(input) && input >= 0 ? input : undefined
+  if (typeof input !== 'string' || input === '') return undefined
+  const match = DURATION.exec(input)
+  if (!match) return undefined
+  let ms = 0
+  for (const [index, [, unitMs]] of UNITS.entries()) ms += Number(match[index + 1] ?? 0) * unitMs
+  return Number.isSafeInteger(ms) ? ms : undefined
+}
+
+/** The shortest text that {@link parseDuration} reads back; `0ms` for nothing. */
+export function formatDuration(ms: number): string {
+  let rest = ms
+  let text = ''
+  for (const [unit, unitMs] of UNITS) {
+    const count = Math.floor(rest / unitMs)
+    if (count > 0) text += `${count}${unit}`
+    rest -= count * unitMs
+  }
+  return text === '' ? '0ms' : text
+}

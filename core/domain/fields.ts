@@ -1,0 +1,148 @@
+import { Buffer } from 'node:buffer'
+import type { FieldCode, FieldError } from '../contract/errors.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import { pointerToken } from './json-pointer.ts'
+import { quoteName } from './names.ts'
+import { nearest } from './nearest.ts'
+
+/** Longest string of a field whose rule does not say more, in UTF-8 bytes. */
+export const STRING_BYTES = 8 * 1024
+
+/**
+ * Reads the members of one JSON object, noting every wrong one instead of stopping at the first.
+ * Each reader returns undefined for a member that is absent or wrong; `errors` tells the two apart.
+ */
+export class Fields {
+  readonly errors: FieldError[]
+  readonly #body: JsonObject
+  readonly #at: string
+
+  /** `at` is the pointer of the object itself, `#` for the body. Nested readers share the list of errors. */
+  constructor(body: JsonObject, at = '#', errors: FieldError[] = []) {
+    this.#body = body
+    this.#at = at
+    this.errors = errors
+  }
+
+  pointer(name: string | number): string {
+    return `${this.#at}/${pointerToken(name)}`
+  }
+
+  problem(name: string, code: FieldCode, detail: string): undefined {
+    this.errors.push({ pointer: this.pointer(name), code, detail })
+    return undefined
+  }
+
+  has(name: string): boolean {
+    return Object.hasOwn(this.#body, name)
+  }
+
+  raw(name: string): JsonValue | undefined {
+    return this.has(name) ? this.#body[name] : undefined
+  }
+
+  required(name: string): boolean {
+    if (this.has(name)) return true
+    this.problem(name, 'required', `"${name}" is missing`)
+    return false
+  }
+
+  /** Notes each member that is not in the list, with the one that was probably meant. */
+  refuseUnknown(known: Iterable<string>): void {
+    const names = new Set(known)
+    for (const name of Object.keys(this.#body)) {
+      if (names.has(name)) continue
+      const near = nearest(name, names)
+      this.problem(
+        name,
+        'unknown_field',
+        `${quoteName(name)} is not a field here${near ? `; did you mean "${near}"?` : ''}`,
+      )
+    }
+  }
+
+  string(name: string, maxBytes = STRING_BYTES): string | undefined {
+    const value = this.raw(name)
+    if (value === undefined) return undefined
+    if (typeof value !== 'string') return this.problem(name, 'type', `"${name}" must be a string`)
+    if (Buffer.byteLength(value) > maxBytes) {
+      return this.problem(name, 'length', `"${name}" is longer than ${maxBytes} bytes`)
+    }
+    return value
+  }
+
+  boolean(name: string): boolean | undefined {
+    const value = this.raw(name)
+    if (value === undefined || typeof value === 'boolean') return value
+    return this.problem(name, 'type', `"${name}" must be true or false`)
+  }
+
+  /** A whole number from `min` to `max`; `unit` is named in the message. */
+  integer(name: string, min: number, max: number, unit = ''): number | undefined {
+    const value = this.raw(name)
+    if (value === undefined) return undefined
+    const wanted = `a whole number${unit === '' ? '' : ` of ${unit}`}`
+    if (typeof value !== 'number')
+      return this.problem(name, 'type', `"${name}" must be ${wanted}, not a ${kind(value)}`)
+    if (value < min || value > max) {
+      return this.problem(name, 'range', `"${name}" is ${value}; it must be ${wanted} from ${min} to ${max}`)
+    }
+    if (!Number.isInteger(value)) return this.problem(name, 'type', `"${name}" is ${value}; it must be ${wanted}`)
+    return value
+  }
+
+  oneOf<T extends string>(name: string, values: readonly T[]): T | undefined {
+    const value = this.raw(name)
+    if (value === undefined) return undefined
+    if (typeof value !== 'string') return this.problem(name, 'type', `"${name}" must be a string`)
+    const match = values.find(candidate => candidate === value)
+    if (match !== undefined) return match
+    return this.problem(name, 'enum', `"${name}" is ${quoteName(value)}; it must be one of ${values.join(', ')}`)
+  }
+
+  object(name: string): JsonObject | undefined {
+    const value = this.raw(name)
+    if (value === undefined || isJsonObject(value)) return value
+    return this.problem(name, 'type', `"${name}" must be an object, not a ${kind(value)}`)
+  }
+
+  array(name: string): JsonValue[] | undefined {
+    const value = this.raw(name)
+    if (value === undefined || Array.isArray(value)) return value
+    return this.problem(name, 'type', `"${name}" must be an array, not a ${kind(value)}`)
+  }
+
+  /** A reader of a member that is an object; undefined when it is absent or none. */
+  nested(name: string): Fields | undefined {
+    const value = this.object(name)
+    return value && new Fields(value, this.pointer(name), this.errors)
+  }
+
+  strings(name: string): readonly string[] | undefined {
+    const list = this.array(name)
+    if (!list) return undefined
+    const wrong = list.flatMap((item, index) => (typeof item === 'string' ? [] : [index]))
+    for (const index of wrong) {
+      const detail = `Element ${index} of "${name}" must be a string`
+      this.errors.push({ pointer: `${this.pointer(name)}/${index}`, code: 'type', detail })
+    }
+    return wrong.length === 0 ? (list as string[]) : undefined
+  }
+
+  stringMap(name: string): Readonly<Record<string, string>> | undefined {
+    const map = this.object(name)
+    if (!map) return undefined
+    const wrong = Object.entries(map).filter(([, value]) => typeof value !== 'string')
+    for (const [key, value] of wrong) {
+      const detail = `The value of ${quoteName(key)} in "${name}" must be a string, not a ${kind(value)}`
+      this.errors.push({ pointer: `${this.pointer(name)}/${pointerToken(key)}`, code: 'type', detail })
+    }
+    return wrong.length === 0 ? (map as Record<string, string>) : undefined
+  }
+}
+
+/** What a JSON value is called in a message. */
+export function kind(value: JsonValue): string {
+  if (value === null) return 'null'
+  return Array.isArray(value) ? 'array' : typeof value
+}

@@ -1,0 +1,233 @@
+import { type FieldError, validationError } from '../contract/errors.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import type { GroupRecord, MemberTool, Visibility } from '../contract/records.ts'
+import { Fields } from './fields.ts'
+import { checkName, isNameProblem, nameKey, quoteName } from './names.ts'
+import { canonical } from './server-body.ts'
+import { readToolName } from './server-common.ts'
+
+const LARGEST_RESULT_BYTES = 2 ** 30
+const ANSWER_FIELDS = [
+  'id',
+  'revision',
+  'createdAt',
+  'updatedAt',
+  'origin',
+  'endpoint',
+  'status',
+  'tokens',
+  'warnings',
+  'tools',
+]
+/** Every field that the body of a group may have. `servers` is what the settings files of other hubs call the members. */
+export const GROUP_FIELDS = [
+  'name',
+  'description',
+  'owner',
+  'visibility',
+  'naming',
+  'members',
+  'servers',
+  'resultLimit',
+] as const
+const MEMBER_FIELDS = ['server', 'name', 'alias', 'tools', 'prompts', 'resources'] as const
+
+/** A member as the body names it; the reference is not looked up yet. */
+export interface MemberInput {
+  /** `name` or `owner~name`. */
+  readonly server: string
+  /** Where in the body the reference stands. */
+  readonly pointer: string
+  readonly alias?: string
+  readonly tools: 'all' | readonly MemberTool[]
+  readonly prompts: 'all' | readonly string[]
+  readonly resources: 'all' | readonly string[]
+}
+
+export interface ParsedGroupBody {
+  readonly name: string
+  readonly description?: string
+  readonly owner?: string
+  readonly visibility: Visibility
+  readonly naming: 'auto' | 'prefixed'
+  readonly resultLimitBytes?: number
+  readonly members: readonly MemberInput[]
+}
+
+/** Reads a whole body. Throws `validation_failed` with every wrong field (at most 50). */
+export function parseGroupBody(
+  body: JsonObject,
+  options: { unknownFields?: 'refuse' | 'ignore' } = {},
+): ParsedGroupBody {
+  const errors: FieldError[] = []
+  const parsed = readGroupBody(body, errors, options)
+  if (!parsed) throw validationError(errors, 'The group cannot be saved')
+  return parsed
+}
+
+/** The same with the errors handed back. Undefined when there are any. */
+export function readGroupBody(
+  body: JsonObject,
+  errors: FieldError[],
+  options: { unknownFields?: 'refuse' | 'ignore' } = {},
+): ParsedGroupBody | undefined {
+  const fields = new Fields(body, '#', errors)
+  if (options.unknownFields !== 'ignore') fields.refuseUnknown([...GROUP_FIELDS, ...ANSWER_FIELDS])
+  let name: string | undefined
+  if (fields.required('name')) {
+    const checked = checkName('group', fields.raw('name'))
+    if (isNameProblem(checked)) fields.problem('name', checked.code, checked.detail)
+    else name = checked.name
+  }
+  const description = fields.string('description')
+  const owner = fields.string('owner')
+  const visibility = fields.oneOf('visibility', ['private', 'public']) ?? 'private'
+  const naming = fields.oneOf('naming', ['auto', 'prefixed']) ?? 'auto'
+  const resultLimitBytes = fields.integer('resultLimit', 1, LARGEST_RESULT_BYTES, 'bytes')
+  const members = readMembers(fields)
+  if (errors.length > 0 || name === undefined) return undefined
+  return {
+    name,
+    ...(description === undefined ? {} : { description }),
+    ...(owner === undefined ? {} : { owner }),
+    visibility,
+    naming,
+    ...(resultLimitBytes === undefined ? {} : { resultLimitBytes }),
+    members,
+  }
+}
+
+/** Reads one member without its server, as `PUT …/members/{server}` has it. Throws `validation_failed`. */
+export function parseMemberBody(server: string, body: JsonObject): MemberInput {
+  const errors: FieldError[] = []
+  const fields = new Fields(body, '#', errors)
+  fields.refuseUnknown(['alias', 'tools', 'prompts', 'resources'])
+  const member = { server, pointer: '#', ...readMemberParts(fields) }
+  if (errors.length > 0) throw validationError(errors, 'The member cannot be saved')
+  return member
+}
+
+/** The body of a group, as {@link parseGroupBody} reads it. */
+export function groupBodyOf(group: GroupRecord): JsonObject {
+  return {
+    name: group.name,
+    ...(group.description === undefined ? {} : { description: group.description }),
+    visibility: group.visibility,
+    naming: group.naming,
+    members: group.members.map(member => ({
+      server: member.serverRef,
+      ...(member.alias === undefined ? {} : { alias: member.alias }),
+      tools: member.tools === 'all' ? 'all' : member.tools.map(tool => ({ ...tool }) as JsonObject),
+      prompts: member.prompts === 'all' ? 'all' : [...member.prompts],
+      resources: member.resources === 'all' ? 'all' : [...member.resources],
+    })),
+    ...(group.resultLimitBytes === undefined ? {} : { resultLimit: group.resultLimitBytes }),
+  }
+}
+
+function readMembers(fields: Fields): readonly MemberInput[] {
+  const given = fields.has('members') ? 'members' : 'servers'
+  if (fields.has('members') && fields.has('servers')) {
+    if (canonical(fields.raw('members') ?? null) !== canonical(fields.raw('servers') ?? null)) {
+      fields.problem('servers', 'ambiguous', '"members" and "servers" say different things')
+    }
+  }
+  return (fields.array(given) ?? []).flatMap((item, index) => {
+    const member = readMember(item, `${fields.pointer(given)}/${index}`, fields.errors)
+    return member ? [member] : []
+  })
+}
+
+function readMember(item: JsonValue, pointer: string, errors: FieldError[]): MemberInput | undefined {
+  if (typeof item === 'string') return { server: item, pointer, tools: 'all', prompts: 'all', resources: 'all' }
+  if (!isJsonObject(item)) {
+    errors.push({ pointer, code: 'type', detail: 'A member is a server’s name, or an object with "server"' })
+    return undefined
+  }
+  const fields = new Fields(item, pointer, errors)
+  fields.refuseUnknown(MEMBER_FIELDS)
+  const field = fields.has('server') || !fields.has('name') ? 'server' : 'name'
+  if (!fields.required(field)) return undefined
+  const server = fields.string(field)
+  const parts = readMemberParts(fields)
+  return server === undefined ? undefined : { server, pointer: fields.pointer(field), ...parts }
+}
+
+function readMemberParts(fields: Fields): Omit<MemberInput, 'server' | 'pointer'> {
+  let alias: string | undefined
+  if (fields.has('alias')) {
+    const checked = checkName('alias', fields.raw('alias'))
+    if (isNameProblem(checked)) fields.problem('alias', checked.code, checked.detail)
+    else alias = checked.name
+  }
+  return {
+    ...(alias === undefined ? {} : { alias }),
+    tools: readTools(fields),
+    prompts: readNames(fields, 'prompts'),
+    resources: readNames(fields, 'resources'),
+  }
+}
+
+function readTools(fields: Fields): 'all' | readonly MemberTool[] {
+  if (!fields.has('tools') || fields.raw('tools') === 'all') return 'all'
+  const list = allOrArray(fields, 'tools')
+  const tools = list.flatMap((item, index): MemberTool[] => {
+    if (typeof item === 'string') return [{ name: item }]
+    const pointer = `${fields.pointer('tools')}/${index}`
+    if (!isJsonObject(item)) {
+      fields.errors.push({ pointer, code: 'type', detail: 'A tool is a name, or an object with "name"' })
+      return []
+    }
+    const tool = new Fields(item, pointer, fields.errors)
+    tool.refuseUnknown(['name', 'as', 'description'])
+    const name = tool.required('name') ? tool.string('name') : undefined
+    const as = readToolName(tool, 'as')
+    const description = tool.string('description')
+    if (name === undefined) return []
+    return [{ name, ...(as === undefined ? {} : { as }), ...(description === undefined ? {} : { description }) }]
+  })
+  refuseTwice(
+    fields,
+    'tools',
+    tools.map(tool => tool.name),
+  )
+  return tools
+}
+
+function readNames(fields: Fields, field: 'prompts' | 'resources'): 'all' | readonly string[] {
+  if (!fields.has(field) || fields.raw(field) === 'all') return 'all'
+  const list = allOrArray(fields, field)
+  const names = list.filter(item => typeof item === 'string')
+  if (names.length < list.length) fields.problem(field, 'type', `"${field}" must be "all" or an array of strings`)
+  refuseTwice(fields, field, names)
+  return names
+}
+
+function allOrArray(fields: Fields, field: string): JsonValue[] {
+  const value = fields.raw(field)
+  if (Array.isArray(value)) return value
+  if (typeof value === 'string')
+    fields.problem(field, 'enum', `"${field}" is ${quoteName(value)}; it must be "all" or an array`)
+  else fields.problem(field, 'type', `"${field}" must be "all" or an array`)
+  return []
+}
+
+function refuseTwice(fields: Fields, field: string, names: readonly string[]): void {
+  const seen = new Set<string>()
+  for (const name of names) {
+    if (seen.has(name)) fields.problem(field, 'duplicate', `${quoteName(name)} comes twice in "${field}"`)
+    seen.add(name)
+  }
+}
+
+/** The alias that two members share, by its folded form. */
+export function sharedAlias(members: readonly { readonly alias?: string }[]): string | undefined {
+  const seen = new Set<string>()
+  for (const { alias } of members) {
+    if (alias === undefined) continue
+    const key = nameKey(alias)
+    if (seen.has(key)) return alias
+    seen.add(key)
+  }
+  return undefined
+}

@@ -1,0 +1,30 @@
+import type { Actor, Role, Visibility } from '../contract/records.ts'
+
+export interface Owned {
+  readonly ownerId: string
+  readonly visibility: Visibility
+}
+
+/** Owner, administrators, the hub itself; everybody who is signed in when the thing is public. */
+export function canSee(actor: Actor, thing: Owned): boolean {
+  return thing.visibility === 'public' || canEdit(actor, thing)
+}
+
+/** Owner, administrators and the hub itself. Being public gives nobody the right to change. */
+export function canEdit(actor: Actor, thing: Pick<Owned, 'ownerId'>): boolean {
+  return isAdmin(actor) || (actor.kind === 'user' && actor.userId === thing.ownerId)
+}
+
+/** What this user's sessions under `/mcp` may call: own servers and public ones, whatever the role. */
+export function canUse(userId: string, thing: Owned): boolean {
+  return thing.visibility === 'public' || thing.ownerId === userId
+}
+
+/** The hub itself counts as an administrator. */
+export function isAdmin(actor: Actor): boolean {
+  return actor.kind === 'system' || actor.role === 'admin'
+}
+
+export function actorRole(actor: Actor): Role {
+  return isAdmin(actor) ? 'admin' : 'user'
+}

@@ -1,0 +1,262 @@
+import { type FieldError, type HubError, validationError } from '../contract/errors.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import type { ServerSettings, TransportName } from '../contract/records.ts'
+import { Fields } from './fields.ts'
+import { mapStrings } from './json-pointer.ts'
+import { checkName, isNameProblem } from './names.ts'
+import { readCommon } from './server-common.ts'
+import { SECRET_FIELDS, secretPointers } from './server-secrets.ts'
+import { FIELDS_OF, readTransport, refuseForeignFields, TRANSPORT_FIELDS } from './server-transport.ts'
+import { expandVariables, fillText } from './variables.ts'
+
+/** Members of an answer that a client may send back with the rest; they say nothing and are not taken. */
+const ANSWER_FIELDS = ['id', 'revision', 'createdAt', 'updatedAt', 'status', 'origin', 'problem'] as const
+
+const COMMON_FIELDS = [
+  'name',
+  'transport',
+  'description',
+  'owner',
+  'enabled',
+  'disabled',
+  'visibility',
+  'variables',
+  'timeout',
+  'maxTimeout',
+  'session',
+  'start',
+  'idleTimeout',
+  'isolate',
+  'healthCheck',
+  'passthroughHeaders',
+  'tools',
+  'secrets',
+] as const
+
+/** Every field that the flat body may have. */
+export const SERVER_FIELDS: readonly string[] = [...COMMON_FIELDS, ...TRANSPORT_FIELDS]
+
+export interface ParsedServerBody {
+  /** Secrets in the clear, variables not filled in. */
+  readonly settings: ServerSettings
+  /** `settings.config` with `${variables}` filled in. */
+  readonly filled: JsonObject
+  /** The owner's name that the body asks for. */
+  readonly owner?: string
+  /** Whether the body listed the secrets itself. */
+  readonly secretsListed: boolean
+  /** Fields that are not known, where those are let pass. */
+  readonly ignored: readonly FieldError[]
+}
+
+export interface ServerBodyOptions {
+  /** The settings file is shared with other programs, whose fields are no fault. Default `refuse`. */
+  readonly unknownFields?: 'refuse' | 'ignore'
+}
+
+/**
+ * The one flat form of a body: `{name, config: {…}}` unfolded and `type` renamed to `transport`. What cannot be unfolded
+ * (a field in both places with different values) is added to `errors` as `ambiguous`.
+ */
+export function flattenServerBody(body: JsonObject, errors: FieldError[]): JsonObject {
+  const { config, ...outer } = body
+  let flat: JsonObject = outer
+  if (config !== undefined) {
+    if (isJsonObject(config)) flat = mergeOnce(outer, config, errors)
+    else errors.push({ pointer: '#/config', code: 'type', detail: '"config" must be an object' })
+  }
+  const { type, ...rest } = flat
+  if (type === undefined) return rest
+  if (rest.transport !== undefined && canonical(rest.transport) !== canonical(type)) {
+    errors.push({ pointer: '#/type', code: 'ambiguous', detail: '"type" and "transport" say different things' })
+    return rest
+  }
+  return { ...rest, transport: type }
+}
+
+/** Reads a whole body. Throws `validation_failed` with every wrong field (at most 50). */
+export function parseServerBody(body: JsonObject, options: ServerBodyOptions = {}): ParsedServerBody {
+  const errors: FieldError[] = []
+  const parsed = readServerBody(flattenServerBody(body, errors), errors, options)
+  if (!parsed) throw serverInvalid(errors, body)
+  return parsed
+}
+
+/** The refusal of a body with these errors; where `body` is nested, pointers lead into its `config`. */
+export function serverInvalid(errors: readonly FieldError[], body: JsonObject): HubError {
+  const { config, ...outer } = body
+  if (!isJsonObject(config)) return validationError(errors, 'The server cannot be saved')
+  const led = errors.map(error => {
+    const field = error.pointer.split('/')[1]
+    const inside =
+      field !== undefined && field !== 'config' && Object.hasOwn(config, field) && !Object.hasOwn(outer, field)
+    return inside ? { ...error, pointer: `#/config${error.pointer.slice(1)}` } : error
+  })
+  return validationError(led, 'The server cannot be saved')
+}
+
+/** The same for a flat body, with the errors handed back. Undefined when there are any. */
+export function readServerBody(
+  flat: JsonObject,
+  errors: FieldError[],
+  options: ServerBodyOptions = {},
+): ParsedServerBody | undefined {
+  const fields = new Fields(flat, '#', errors)
+  const ignored: FieldError[] = []
+  const unknown = new Fields(flat, '#', options.unknownFields === 'ignore' ? ignored : errors)
+  unknown.refuseUnknown([...SERVER_FIELDS, ...ANSWER_FIELDS])
+
+  const name = readName(fields)
+  const transport = readTransportName(fields, flat)
+  const variables = readVariables(fields)
+  const common = readCommon(fields)
+  const expanded = expandVariables(variables)
+  errors.push(...expanded.errors)
+  if (transport) refuseForeignFields(fields, transport.name)
+  const raw = pick(flat, transport ? FIELDS_OF[transport.name] : [])
+  const filled = mapStrings(raw, (text, pointer) =>
+    fillText(text, expanded.values, `#${pointer}`, error => errors.push(error)),
+  )
+  const config = transport && readTransport(transport.name, raw, filled, errors)
+  const secrets = readSecrets(fields, flat)
+  const owner = fields.string('owner')
+
+  if (errors.length > 0 || !name || !transport || !common || !config || !secrets) return undefined
+  return {
+    settings: {
+      ...common,
+      name,
+      transport: transport.name,
+      ...(transport.inferred ? { transportInferred: true } : {}),
+      config: config.config,
+      variables,
+      secrets,
+    },
+    filled: config.filled,
+    ...(owner === undefined ? {} : { owner }),
+    secretsListed: fields.has('secrets'),
+    ignored,
+  }
+}
+
+/** The flat body of settings, as {@link parseServerBody} reads it. Secrets stay as they are in the settings. */
+export function serverBodyOf(settings: ServerSettings): JsonObject {
+  return {
+    name: settings.name,
+    ...(settings.description === undefined ? {} : { description: settings.description }),
+    transport: settings.transport,
+    ...settings.config,
+    timeout: settings.timeoutMs,
+    maxTimeout: settings.maxTimeoutMs,
+    visibility: settings.visibility,
+    enabled: settings.enabled,
+    variables: { ...settings.variables },
+    ...(settings.session === undefined ? {} : { session: settings.session }),
+    start: settings.start,
+    ...(settings.idleTimeoutMs === undefined ? {} : { idleTimeout: settings.idleTimeoutMs }),
+    isolate: settings.isolate,
+    healthCheck: { ...settings.healthCheck } as JsonObject,
+    passthroughHeaders: [...settings.passthroughHeaders],
+    tools: structuredClone(settings.tools) as JsonObject,
+    secrets: [...settings.secrets],
+  }
+}
+
+function readName(fields: Fields): string | undefined {
+  if (!fields.required('name')) return undefined
+  const checked = checkName('server', fields.raw('name'))
+  if (isNameProblem(checked)) return fields.problem('name', checked.code, checked.detail)
+  return checked.name
+}
+
+/** Spellings of other programs that mean one of the four. */
+const TRANSPORT_SYNONYMS: Readonly<Record<string, TransportName>> = {
+  http: 'streamable-http',
+  streamableHttp: 'streamable-http',
+  streamable_http: 'streamable-http',
+}
+const TRANSPORTS: readonly TransportName[] = ['stdio', 'sse', 'streamable-http', 'openapi']
+
+function readTransportName(fields: Fields, flat: JsonObject): { name: TransportName; inferred: boolean } | undefined {
+  const given = fields.raw('transport')
+  if (given !== undefined) {
+    if (typeof given === 'string' && Object.hasOwn(TRANSPORT_SYNONYMS, given)) {
+      return { name: TRANSPORT_SYNONYMS[given] ?? 'streamable-http', inferred: false }
+    }
+    const name = fields.oneOf('transport', TRANSPORTS)
+    return name && { name, inferred: false }
+  }
+  const present = ['openapi', 'url', 'command'].filter(field => flat[field] !== undefined)
+  if (present.length > 1) {
+    const detail = `${present.map(field => `"${field}"`).join(' and ')} name different transports; keep one, or say which by "transport"`
+    return fields.problem('transport', 'transport_ambiguous', detail)
+  }
+  switch (present[0]) {
+    case 'openapi':
+      return { name: 'openapi', inferred: false }
+    case 'url':
+      return { name: 'streamable-http', inferred: true }
+    case 'command':
+      return { name: 'stdio', inferred: false }
+    default:
+      return fields.problem(
+        'transport',
+        'transport_missing',
+        'Nothing to connect to: give "command", "url" or "openapi"',
+      )
+  }
+}
+
+function readVariables(fields: Fields): Readonly<Record<string, string>> {
+  const variables = fields.stringMap('variables') ?? {}
+  const nested = fields.nested('variables')
+  for (const name of Object.keys(variables)) {
+    if (!/^[A-Za-z_][A-Za-z0-9_.-]{0,127}$/.test(name)) {
+      nested?.problem(
+        name,
+        'format',
+        'The name of a variable begins with a letter or "_", and holds letters, digits, "_", "." and "-"',
+      )
+    }
+  }
+  return variables
+}
+
+function readSecrets(fields: Fields, flat: JsonObject): readonly string[] | undefined {
+  if (!fields.has('secrets')) return secretPointers(flat)
+  const listed = fields.strings('secrets')
+  if (!listed) return undefined
+  for (const [index, pointer] of listed.entries()) {
+    const field = pointer.split('/')[1] ?? ''
+    if (pointer.startsWith('/') && (SECRET_FIELDS as readonly string[]).includes(field)) continue
+    const detail = `"secrets" holds JSON Pointers to values in ${SECRET_FIELDS.join(', ')}, such as /env/API_KEY`
+    fields.errors.push({ pointer: `#/secrets/${index}`, code: 'format', detail })
+  }
+  return [...new Set(listed)]
+}
+
+function mergeOnce(outer: JsonObject, inner: JsonObject, errors: FieldError[]): JsonObject {
+  for (const [name, value] of Object.entries(inner)) {
+    if (!Object.hasOwn(outer, name) || canonical(outer[name] ?? null) === canonical(value)) continue
+    const detail = `"${name}" stands in the body and in "config" with different values`
+    errors.push({ pointer: `#/${name}`, code: 'ambiguous', detail })
+  }
+  return { ...inner, ...outer }
+}
+
+/** One text for equal values, whatever the order of their members. */
+export function canonical(value: JsonValue): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
+  if (!isJsonObject(value)) return JSON.stringify(value)
+  const members = Object.keys(value).sort()
+  return `{${members.map(name => `${JSON.stringify(name)}:${canonical(value[name] ?? null)}`).join(',')}}`
+}
+
+function pick(flat: JsonObject, names: readonly string[]): JsonObject {
+  return Object.fromEntries(
+    names.flatMap(name => {
+      const value = flat[name]
+      return value === undefined ? [] : [[name, value]]
+    }),
+  )
+}

@@ -1,0 +1,119 @@
+import type { HealthCheck, ServerSettings, ToolOverride } from '../contract/records.ts'
+import type { Fields } from './fields.ts'
+import { quoteName } from './names.ts'
+import { checkPassthroughHeader } from './server-address.ts'
+
+/** The SDK's own request timeout. */
+export const DEFAULT_TIMEOUT_MS = 60_000
+export const LONGEST_TIMEOUT_MS = 3_600_000
+export const DEFAULT_MAX_TIMEOUT_MS = 600_000
+const LONGEST_MAX_TIMEOUT_MS = 86_400_000
+const DEFAULT_LAZY_IDLE_MS = 300_000
+/** The longest delay that a timer of the runtime takes. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1
+const TOOL_CHARACTERS = 256
+
+const HEALTH_CHECK: HealthCheck = { enabled: true, interval: 30_000, timeout: 5_000, retries: 2 }
+
+type Common = Omit<ServerSettings, 'name' | 'transport' | 'transportInferred' | 'config' | 'variables' | 'secrets'>
+
+/** The fields that every transport has, with their defaults. What is wrong is noted in `fields.errors`. */
+export function readCommon(fields: Fields): Common {
+  const description = fields.string('description')
+  const timeoutMs = fields.integer('timeout', 1, LONGEST_TIMEOUT_MS, 'milliseconds') ?? DEFAULT_TIMEOUT_MS
+  const maxTimeoutMs = fields.integer('maxTimeout', 1, LONGEST_MAX_TIMEOUT_MS, 'milliseconds')
+  if (maxTimeoutMs !== undefined && maxTimeoutMs < timeoutMs) {
+    fields.problem(
+      'maxTimeout',
+      'range',
+      `"maxTimeout" is ${maxTimeoutMs}; it must be at least "timeout" (${timeoutMs})`,
+    )
+  }
+  const session = fields.oneOf('session', ['shared', 'per-session', 'per-user'])
+  const start = fields.oneOf('start', ['eager', 'lazy']) ?? 'eager'
+  const idleTimeoutMs =
+    fields.integer('idleTimeout', 1, LONGEST_TIMER_MS, 'milliseconds') ??
+    (start === 'lazy' ? DEFAULT_LAZY_IDLE_MS : undefined)
+  return {
+    ...(description === undefined ? {} : { description }),
+    timeoutMs,
+    maxTimeoutMs: maxTimeoutMs ?? Math.max(timeoutMs, DEFAULT_MAX_TIMEOUT_MS),
+    visibility: fields.oneOf('visibility', ['private', 'public']) ?? 'private',
+    enabled: readEnabled(fields),
+    ...(session === undefined ? {} : { session }),
+    start,
+    ...(idleTimeoutMs === undefined ? {} : { idleTimeoutMs }),
+    isolate: fields.boolean('isolate') ?? false,
+    healthCheck: readHealthCheck(fields),
+    passthroughHeaders: readPassthroughHeaders(fields),
+    tools: readTools(fields),
+  }
+}
+
+/** `disabled` is how the settings files of other programs say it. */
+function readEnabled(fields: Fields): boolean {
+  const enabled = fields.boolean('enabled')
+  const disabled = fields.boolean('disabled')
+  if (enabled !== undefined && disabled !== undefined && enabled === disabled) {
+    fields.problem('disabled', 'ambiguous', `"enabled" and "disabled" are both ${enabled}`)
+  }
+  return enabled ?? !(disabled ?? false)
+}
+
+function readHealthCheck(fields: Fields): HealthCheck {
+  const block = fields.nested('healthCheck')
+  if (!block) return HEALTH_CHECK
+  block.refuseUnknown(['enabled', 'interval', 'timeout', 'retries', 'endpoints'])
+  const endpoints = block.nested('endpoints')
+  endpoints?.refuseUnknown(['ping', 'tools'])
+  const ping = endpoints?.string('ping')
+  const tools = endpoints?.string('tools')
+  return {
+    enabled: block.boolean('enabled') ?? HEALTH_CHECK.enabled,
+    interval: block.integer('interval', 1, LONGEST_TIMER_MS, 'milliseconds') ?? HEALTH_CHECK.interval,
+    timeout: block.integer('timeout', 1, LONGEST_TIMEOUT_MS, 'milliseconds') ?? HEALTH_CHECK.timeout,
+    retries: block.integer('retries', 0, 100) ?? HEALTH_CHECK.retries,
+    ...(endpoints
+      ? { endpoints: { ...(ping === undefined ? {} : { ping }), ...(tools === undefined ? {} : { tools }) } }
+      : {}),
+  }
+}
+
+function readPassthroughHeaders(fields: Fields): readonly string[] {
+  const names = fields.strings('passthroughHeaders') ?? []
+  for (const [index, name] of names.entries()) {
+    checkPassthroughHeader(name, `${fields.pointer('passthroughHeaders')}/${index}`, error => fields.errors.push(error))
+  }
+  return [...new Set(names.map(name => name.toLowerCase()))]
+}
+
+function readTools(fields: Fields): Readonly<Record<string, ToolOverride>> {
+  const tools = fields.nested('tools')
+  if (!tools) return {}
+  const overrides: [string, ToolOverride][] = []
+  for (const original of Object.keys(fields.object('tools') ?? {})) {
+    const block = tools.nested(original)
+    if (!block) continue
+    block.refuseUnknown(['enabled', 'name', 'description'])
+    const enabled = block.boolean('enabled')
+    const name = readToolName(block, 'name')
+    const description = block.string('description')
+    overrides.push([
+      original,
+      {
+        ...(enabled === undefined ? {} : { enabled }),
+        ...(name === undefined ? {} : { name }),
+        ...(description === undefined ? {} : { description }),
+      },
+    ])
+  }
+  return Object.fromEntries(overrides)
+}
+
+/** The name under which a tool is offered; its final shape is made where names are exposed. */
+export function readToolName(fields: Fields, field: string): string | undefined {
+  const name = fields.string(field, TOOL_CHARACTERS)
+  if (name === undefined) return undefined
+  if (name.trim() !== '' && !/\p{C}/u.test(name)) return name
+  return fields.problem(field, 'format', `${quoteName(name)} cannot be the name of a tool`)
+}

@@ -1,0 +1,53 @@
+import { isJsonObject, type JsonObject } from '../contract/json.ts'
+import { pointerToken } from './json-pointer.ts'
+
+/** What a sealed value looks like from outside; the last four characters follow when they give nothing away. */
+export const MASK = '••••'
+
+/** The fields in which a value may be sealed. */
+export const SECRET_FIELDS = ['env', 'headers', 'variables', 'args', 'url', 'openapi'] as const
+
+const SECRET_NAME = /key|token|secret|passw|pwd|authorization|credential|cookie/i
+// A value that only names a variable holds no secret: the variable does.
+const ONLY_REFERENCE = /^\$\{[^{}]*\}$/
+
+export function isSecretName(name: string): boolean {
+  return SECRET_NAME.test(name)
+}
+
+/** Pointers of the values that are secrets by their names, where a flat body does not list them itself. */
+export function secretPointers(body: JsonObject): string[] {
+  const found: string[] = []
+  for (const field of ['env', 'headers', 'variables']) {
+    const map = body[field]
+    if (!isJsonObject(map)) continue
+    for (const [name, value] of Object.entries(map)) {
+      if (typeof value !== 'string' || value === '' || ONLY_REFERENCE.test(value) || !isSecretName(name)) continue
+      found.push(`/${field}/${pointerToken(name)}`)
+    }
+  }
+  const openapi = body.openapi
+  if (isJsonObject(openapi) && isJsonObject(openapi.auth)) collectByName(openapi.auth, '/openapi/auth', found)
+  return found
+}
+
+function collectByName(value: JsonObject, at: string, found: string[]): void {
+  for (const [name, item] of Object.entries(value)) {
+    const pointer = `${at}/${pointerToken(name)}`
+    if (isJsonObject(item)) collectByName(item, pointer, found)
+    // `value` is where an apiKey scheme keeps its secret, and its name says nothing.
+    else if (typeof item === 'string' && item !== '' && (name === 'value' || isSecretName(name))) {
+      if (!ONLY_REFERENCE.test(item)) found.push(pointer)
+    }
+  }
+}
+
+/** How a secret is shown: its last four characters only when at least eight stay hidden. */
+export function maskSecret(secret: string): string {
+  return secret.length >= 12 ? `${MASK}${secret.slice(-4)}` : MASK
+}
+
+/** Whether a value was meant as a mask and not as a secret. */
+export function looksMasked(value: string): boolean {
+  return value.startsWith(MASK)
+}

@@ -1,0 +1,165 @@
+import { Buffer } from 'node:buffer'
+import type { FieldError } from '../contract/errors.ts'
+import { isJsonObject, type JsonObject } from '../contract/json.ts'
+import type { TransportName } from '../contract/records.ts'
+import { Fields } from './fields.ts'
+import { pointerToken } from './json-pointer.ts'
+import { quoteName } from './names.ts'
+import { checkHeaders, checkUrl } from './server-address.ts'
+
+/** The largest argument list or environment that every system takes with room to spare, in bytes. */
+const PROCESS_BYTES = 128 * 1024
+const COMMAND_BYTES = 4096
+
+/** Which fields belong to which transport. */
+export const FIELDS_OF: Readonly<Record<TransportName, readonly string[]>> = {
+  stdio: ['command', 'args', 'env', 'cwd', 'sandbox', 'network'],
+  sse: ['url', 'headers'],
+  'streamable-http': ['url', 'headers'],
+  openapi: ['openapi', 'headers'],
+}
+
+export const TRANSPORT_FIELDS: readonly string[] = [...new Set(Object.values(FIELDS_OF).flat())]
+
+/** A transport's own part: as it was written, and with its variables filled in. */
+export interface TransportPart {
+  readonly config: JsonObject
+  readonly filled: JsonObject
+}
+
+/** Notes each field that belongs to another transport than this one. */
+export function refuseForeignFields(fields: Fields, transport: TransportName): void {
+  for (const name of TRANSPORT_FIELDS) {
+    if (!fields.has(name) || FIELDS_OF[transport].includes(name)) continue
+    fields.problem(name, 'field_not_for_transport', `"${name}" has no meaning for the transport ${transport}`)
+  }
+}
+
+/** Judges the transport's part, as written for its form and as filled in for its content. */
+export function readTransport(
+  transport: TransportName,
+  raw: JsonObject,
+  filled: JsonObject,
+  errors: FieldError[],
+): TransportPart | undefined {
+  const before = errors.length
+  const fields = new Fields(filled, '#', errors)
+  if (transport === 'stdio') readStdio(fields)
+  else if (transport === 'openapi') readOpenapi(fields)
+  else readRemote(fields)
+  return errors.length === before ? { config: raw, filled } : undefined
+}
+
+function readStdio(fields: Fields): void {
+  if (fields.required('command')) checkCommand(fields)
+  const args = fields.strings('args') ?? []
+  for (const [index, argument] of args.entries()) {
+    if (!argument.includes('\0')) continue
+    const detail = `Argument ${index} holds a NUL character`
+    fields.errors.push({ pointer: `${fields.pointer('args')}/${index}`, code: 'command_invalid', detail })
+  }
+  tooLarge(fields, 'args', args)
+  checkEnv(fields)
+  const cwd = fields.string('cwd', COMMAND_BYTES)
+  if (cwd !== undefined && (cwd === '' || cwd.includes('\0'))) {
+    fields.problem('cwd', 'format', '"cwd" must be a path')
+  }
+  fields.oneOf('sandbox', ['full', 'off'])
+  fields.oneOf('network', ['none', 'proxy', 'host'])
+}
+
+function checkCommand(fields: Fields): void {
+  const command = fields.string('command', COMMAND_BYTES)
+  if (command === undefined) return
+  const wrong =
+    command.trim() === ''
+      ? 'is empty'
+      : command !== command.trim() || /\p{Cc}/u.test(command)
+        ? 'begins or ends with a space, or holds a control character'
+        : command.split(/[/\\]/).includes('..')
+          ? 'climbs out of its folder by ".."'
+          : undefined
+  if (wrong) fields.problem('command', 'command_invalid', `The command ${quoteName(command)} ${wrong}`)
+}
+
+function checkEnv(fields: Fields): void {
+  const env = fields.stringMap('env') ?? {}
+  for (const [name, value] of Object.entries(env)) {
+    const pointer = `${fields.pointer('env')}/${pointerToken(name)}`
+    if (name === '' || /[=\s\p{Cc}]/u.test(name)) {
+      const detail = `${quoteName(name)} cannot be the name of a variable of the environment`
+      fields.errors.push({ pointer, code: 'env_key_invalid', detail })
+    }
+    if (value.includes('\0')) {
+      fields.errors.push({ pointer, code: 'env_value_invalid', detail: `The value of "${name}" holds a NUL character` })
+    }
+  }
+  tooLarge(
+    fields,
+    'env',
+    Object.entries(env).map(([name, value]) => `${name}=${value}`),
+  )
+}
+
+function tooLarge(fields: Fields, name: string, texts: readonly string[]): void {
+  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text) + 1, 0)
+  if (bytes <= PROCESS_BYTES) return
+  fields.problem(
+    name,
+    'args_too_large',
+    `"${name}" has ${bytes} bytes; at most ${PROCESS_BYTES} can be handed to a process`,
+  )
+}
+
+function readRemote(fields: Fields): void {
+  if (fields.required('url')) checkUrlField(fields, 'url')
+  readHeaders(fields)
+}
+
+function readHeaders(fields: Fields): void {
+  checkHeaders(fields.stringMap('headers') ?? {}, fields.pointer('headers'), error => fields.errors.push(error))
+}
+
+function checkUrlField(fields: Fields, name: string): void {
+  const url = fields.string(name)
+  if (url !== undefined) checkUrl(url, fields.pointer(name), error => fields.errors.push(error))
+}
+
+function readOpenapi(fields: Fields): void {
+  readHeaders(fields)
+  if (!fields.required('openapi')) return
+  const block = fields.nested('openapi')
+  if (!block) return
+  block.refuseUnknown(['url', 'schema', 'version', 'operations', 'auth', 'baseUrl'])
+  if (block.has('url') && block.has('schema')) {
+    block.problem('schema', 'ambiguous', 'Give the document by "url" or as "schema", not both')
+  } else if (!block.has('url') && !block.has('schema')) {
+    block.problem(
+      'url',
+      'required',
+      'The OpenAPI document is missing: give its "url", or the document itself as "schema"',
+    )
+  }
+  checkUrlField(block, 'url')
+  checkUrlField(block, 'baseUrl')
+  block.object('schema')
+  block.object('auth')
+  block.string('version')
+  const operations = block.nested('operations')
+  operations?.refuseUnknown(['include', 'exclude'])
+  operations?.strings('include')
+  operations?.strings('exclude')
+}
+
+/** The addresses that a filled-in transport part names, with the pointer of each. */
+export function addressesOf(transport: TransportName, filled: JsonObject): readonly { pointer: string; url: URL }[] {
+  const named: [string, unknown][] = []
+  if (transport === 'openapi') {
+    const block = isJsonObject(filled.openapi) ? filled.openapi : {}
+    named.push(['#/openapi/url', block.url], ['#/openapi/baseUrl', block.baseUrl])
+  } else if (transport !== 'stdio') named.push(['#/url', filled.url])
+  return named.flatMap(([pointer, text]) => {
+    const url = typeof text === 'string' ? URL.parse(text) : null
+    return url ? [{ pointer, url }] : []
+  })
+}

@@ -1,0 +1,26 @@
+const UNITS: Readonly<Record<string, number>> = {
+  B: 1,
+  kB: 1e3,
+  KB: 1e3,
+  MB: 1e6,
+  GB: 1e9,
+  TB: 1e12,
+  KiB: 2 ** 10,
+  MiB: 2 ** 20,
+  GiB: 2 ** 30,
+  TiB: 2 ** 40,
+}
+
+/**
+ * A size in bytes: `"100MB"` (decimal), `"10MiB"` (binary), `"512B"`, or a whole number of bytes.
+ * Strict: a whole number and one unit in this spelling (`Mb` would be megabits), no space; undefined for anything else.
+ */
+export function parseSize(input: unknown): number | undefined {
+  if (typeof input === 'number') return Number.isSafeInteger(input) && input >= 0 ? input : undefined
+  if (typeof input !== 'string') return undefined
+  const match = /^(\d+)([kKMGT]?i?B)$/.exec(input)
+  const unit = match?.[2]
+  if (!match || unit === undefined || !Object.hasOwn(UNITS, unit)) return undefined
+  const bytes = Number(match[1]) * (UNITS[unit] ?? Number.NaN)
+  return Number.isSafeInteger(bytes) ? bytes : undefined
+}

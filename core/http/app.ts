@@ -1,0 +1,131 @@
+import { Hono } from 'hono'
+import type { PluginLogger } from '../contract/plugin.ts'
+import type { Admitted, Peer, RequestGuard } from './api.ts'
+import { targetOf } from './canonical.ts'
+import { compressed } from './compress.ts'
+import { problemResponse } from './errors.ts'
+import { SECURITY_HEADERS, withHeaders } from './headers.ts'
+import { createPipeline, type PipelineDeps, type RunnableRoute, runnable } from './pipeline.ts'
+import type { Route } from './route.ts'
+
+export interface AppDeps extends PipelineDeps {
+  /** In the order in which they are tried: a fixed path stands before one with a parameter. */
+  readonly routes: readonly Route[]
+  readonly guard: RequestGuard
+  readonly log: Pick<PluginLogger, 'error' | 'info'>
+  /** Names a request that was refused before it had a name. */
+  readonly nextId: () => string
+  /** One log line for each request. */
+  readonly requestLogs: boolean
+}
+
+export interface App {
+  /** Judges and answers one request; never rejects. */
+  fetch(request: Request, peer: Peer): Promise<Response>
+  /** Answers a request that the guard has admitted; never rejects. */
+  handle(request: Request, admitted: Admitted): Promise<Response>
+  /** The answer to a request that the guard refused. */
+  refuse(request: Request, error: unknown): Response
+}
+
+type Env = { Bindings: { admitted: Admitted } }
+
+/**
+ * The HTTP application, on web standards alone. What no route declares is closed: the table of routes is the access table.
+ */
+export function createApp(deps: AppDeps): App {
+  const pipeline = createPipeline(deps)
+  const routes = deps.routes.map(runnable)
+  const hono = new Hono<Env>({
+    // The guard's path: below the base path, in canonical form.
+    getPath: (_request, options) => (options as { env: Env['Bindings'] }).env.admitted.path,
+  })
+  for (const route of routes) {
+    hono.on(route.method, honoPath(route.path), context =>
+      pipeline.run(route, context.req.raw, context.env.admitted.info, context.req.param() as Record<string, string>),
+    )
+  }
+  const known = routes.map(route => ({ route, matches: pathPattern(route.path) }))
+  hono.notFound(context => {
+    const { path, info } = context.env.admitted
+    const here = known.filter(({ matches }) => matches.test(path)).map(({ route }) => route)
+    return pipeline.unrouted(context.req.raw, path, info, allowedMethods(here), here.some(isPublic))
+  })
+  hono.onError(error => {
+    throw error
+  })
+
+  const answer = async (request: Request, { path, info }: Admitted): Promise<Response> => {
+    const { requestId } = info
+    try {
+      const response = await hono.fetch(request, { admitted: { path, info } })
+      if (request.method === 'HEAD') return withoutBody(response)
+      return await compressed(request, response)
+    } catch (error) {
+      return problemResponse(error, { requestId, method: request.method, path, log: deps.log })
+    }
+  }
+
+  const app: App = {
+    refuse(request, error) {
+      const { path } = targetOf(request.url)
+      return problemResponse(error, { requestId: deps.nextId(), method: request.method, path, log: deps.log })
+    },
+
+    async handle(request, admitted) {
+      const startedAt = performance.now()
+      const { requestId } = admitted.info
+      const response = withHeaders(await answer(request, admitted), {
+        ...SECURITY_HEADERS,
+        'cache-control': 'no-store',
+        'x-request-id': requestId,
+      })
+      if (deps.requestLogs) {
+        const { method } = request
+        const duration = Math.round(performance.now() - startedAt)
+        deps.log.info('request', { requestId, method, path: admitted.path, status: String(response.status), duration })
+      }
+      return response
+    },
+
+    async fetch(request, peer) {
+      let admitted: Admitted
+      try {
+        admitted = deps.guard.admit(request, peer)
+      } catch (error) {
+        return app.refuse(request, error)
+      }
+      return app.handle(request, admitted)
+    },
+  }
+  return app
+}
+
+/** `/api/servers/{ref}` as Hono writes it. */
+function honoPath(path: string): string {
+  return path.replace(/\{(\w+)\}/g, ':$1')
+}
+
+function pathPattern(path: string): RegExp {
+  const literal = path.replace(/[.*+?^$()|[\]\\]/g, '\\$&')
+  return new RegExp(`^${literal.replace(/\{\w+\}/g, '[^/]+')}$`)
+}
+
+function allowedMethods(routes: readonly RunnableRoute[]): string[] {
+  const methods = new Set<string>()
+  for (const { method } of routes) {
+    methods.add(method)
+    if (method === 'GET') methods.add('HEAD')
+  }
+  return [...methods].sort()
+}
+
+function isPublic(route: RunnableRoute): boolean {
+  return route.access === 'public'
+}
+
+/** The head of a GET. A body that is a stream would otherwise run on with nobody to read it. */
+async function withoutBody(response: Response): Promise<Response> {
+  await response.body?.cancel()
+  return new Response(null, { status: response.status, headers: response.headers })
+}

@@ -1,0 +1,129 @@
+import { LIMITS } from '../config/limits.ts'
+import { HubError } from '../contract/errors.ts'
+import type { JsonObject } from '../contract/json.ts'
+import { type JsonLimits, parseJsonObject } from '../domain/json-guard.ts'
+
+/** Longest silence between two parts of a body, in milliseconds. */
+const SILENCE_MS = 30_000
+
+export interface BodyOptions {
+  /** Bytes. Default 1 MiB. */
+  readonly limit?: number
+  /** Milliseconds between two parts of the body. Default 30_000. */
+  readonly silenceMs?: number
+}
+
+export interface JsonBodyOptions extends BodyOptions {
+  readonly json?: JsonLimits
+}
+
+/**
+ * The JSON object in a request's body; undefined when there is no body at all. Throws HubError: body_too_large, content_type,
+ * encoding_not_supported, header_duplicate, json_encoding, and what {@link parseJsonObject} throws.
+ */
+export async function readJsonBody(request: Request, options: JsonBodyOptions = {}): Promise<JsonObject | undefined> {
+  const { headers } = request
+  refuseAnnounced(headers, options.limit ?? LIMITS.bodyBytes)
+  const type = headers.get('content-type')
+  if (type !== null) requireJson(type)
+  refuseEncoded(headers)
+  const bytes = await readBytes(request, options)
+  if (bytes.byteLength === 0) return undefined
+  if (type === null) requireJson('')
+  return parseJsonObject(decode(bytes), options.json)
+}
+
+/**
+ * The bytes of a body, counted as they come: what a client announces, or leaves out, changes nothing. Throws `body_too_large`
+ * at the first byte over the limit, and `json_invalid` when nothing came for `silenceMs` or the client went away.
+ */
+export async function readBytes(request: Request, options: BodyOptions = {}): Promise<Uint8Array> {
+  const limit = options.limit ?? LIMITS.bodyBytes
+  refuseAnnounced(request.headers, limit)
+  if (request.body === null) return new Uint8Array()
+  const reader = request.body.getReader()
+  const chunks: Uint8Array[] = []
+  let length = 0
+  try {
+    for (;;) {
+      const { done, value } = await within(reader.read(), options.silenceMs ?? SILENCE_MS)
+      if (done) return joined(chunks, length)
+      length += value.byteLength
+      if (length > limit) throw tooLarge(limit)
+      chunks.push(value)
+    }
+  } catch (error) {
+    // Whatever is still on its way is not wanted any more; a fault of that is the client's matter.
+    reader.cancel().catch(() => {})
+    if (error instanceof HubError) throw error
+    throw new HubError('json_invalid', 'The body ended before it was whole', { cause: error })
+  }
+}
+
+function refuseAnnounced(headers: Headers, limit: number): void {
+  const announced = headers.get('content-length')
+  if (announced !== null && Number(announced) > limit) throw tooLarge(limit)
+}
+
+function tooLarge(limit: number): HubError {
+  return new HubError('body_too_large', `The body is larger than ${limit} bytes`)
+}
+
+/** `application/json` and its relatives (`application/merge-patch+json`), in UTF-8. */
+function requireJson(type: string): void {
+  const [media = '', ...parameters] = type.split(';').map(part => part.trim().toLowerCase())
+  if (type.includes(',')) throw new HubError('header_duplicate', 'The header "Content-Type" came twice')
+  const charset = parameters.find(parameter => parameter.startsWith('charset='))?.slice('charset='.length)
+  const utf8 = charset === undefined || /^"?utf-?8"?$/.test(charset)
+  if (/^application\/(?:[\w.-]+\+)?json$/.test(media) && utf8) return
+  throw new HubError('content_type', `The content type ${JSON.stringify(type.slice(0, 64))} is not accepted`, {
+    hint: 'Send JSON in UTF-8 with "Content-Type: application/json".',
+  })
+}
+
+function refuseEncoded(headers: Headers): void {
+  const encoding = headers.get('content-encoding')?.trim().toLowerCase()
+  if (encoding === undefined || encoding === '' || encoding === 'identity') return
+  throw new HubError('encoding_not_supported', 'Compressed request bodies are not accepted', {
+    hint: 'Send the body as it is, without Content-Encoding.',
+  })
+}
+
+function decode(bytes: Uint8Array): string {
+  const marked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
+  try {
+    if (!marked) return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    // Said below.
+  }
+  throw new HubError(
+    'json_encoding',
+    `The body is not plain UTF-8${marked ? ': it begins with a byte order mark' : ''}`,
+  )
+}
+
+async function within<T>(work: Promise<T>, milliseconds: number): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const silence = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(new HubError('json_invalid', `Nothing of the body came for ${Math.round(milliseconds / 1000)} s`))
+    }, milliseconds)
+  })
+  try {
+    return await Promise.race([work, silence])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function joined(chunks: readonly Uint8Array[], length: number): Uint8Array {
+  const [first] = chunks
+  if (first && chunks.length === 1) return first
+  const whole = new Uint8Array(length)
+  let at = 0
+  for (const chunk of chunks) {
+    whole.set(chunk, at)
+    at += chunk.byteLength
+  }
+  return whole
+}

@@ -1,0 +1,48 @@
+/** Below this many bytes compression saves less than its head and the work cost. */
+const WORTH_BYTES = 1_024
+const COMPRESSIBLE =
+  /^(?:application\/(?:[\w.-]+\+)?json|text\/(?!event-stream)[\w.-]+|application\/javascript|image\/svg\+xml)\b/i
+
+/**
+ * Compresses a body of known length: gzip, when the request takes it and the type is worth it. Streams pass untouched, since
+ * a compressor would hold their parts back.
+ */
+export async function compressed(request: Request, response: Response): Promise<Response> {
+  const { headers } = response
+  const length = Number(headers.get('content-length') ?? Number.NaN)
+  if (!(length >= WORTH_BYTES) || response.body === null || headers.has('content-encoding')) return response
+  if (!COMPRESSIBLE.test(headers.get('content-type') ?? '')) return response
+  const varied = new Headers(headers)
+  varied.append('vary', 'Accept-Encoding')
+  const status = { status: response.status, statusText: response.statusText }
+  if (!acceptsGzip(request.headers.get('accept-encoding'))) {
+    return new Response(response.body, { ...status, headers: varied })
+  }
+  const packed = await new Response(response.body.pipeThrough(new CompressionStream('gzip'))).arrayBuffer()
+  varied.set('content-encoding', 'gzip')
+  varied.set('content-length', String(packed.byteLength))
+  return new Response(packed, { ...status, headers: varied })
+}
+
+/** Whether gzip is named (or `*`) with a weight above 0. */
+export function acceptsGzip(header: string | null): boolean {
+  if (header === null) return false
+  let wildcard = false
+  for (const part of header.toLowerCase().split(',')) {
+    const [coding = '', ...parameters] = part.split(';').map(piece => piece.trim())
+    const weight = parameters.find(parameter => parameter.startsWith('q='))
+    const wanted = weight === undefined || Number(weight.slice(2)) > 0
+    if (coding === 'gzip' || coding === 'x-gzip') return wanted
+    if (coding === '*') wildcard = wanted
+  }
+  return wildcard
+}
+
+/** A whole body with its length, so that {@link compressed} may work on it. */
+export function wholeBody(text: string, contentType: string, init: ResponseInit = {}): Response {
+  const bytes = new TextEncoder().encode(text)
+  const headers = new Headers(init.headers)
+  headers.set('content-type', contentType)
+  headers.set('content-length', String(bytes.byteLength))
+  return new Response(bytes, { ...init, headers })
+}

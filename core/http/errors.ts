@@ -1,0 +1,72 @@
+import { ERROR_CODES, HubError } from '../contract/errors.ts'
+import type { PluginLogger } from '../contract/plugin.ts'
+import { SECURITY_HEADERS } from './headers.ts'
+
+/** Which request an error answers. */
+export interface ErrorScene {
+  readonly requestId: string
+  readonly method: string
+  /** Path alone: a query may hold what nobody should read. */
+  readonly path: string
+  readonly log: Pick<PluginLogger, 'error'>
+}
+
+/**
+ * Any error as problem+json (RFC 9457). What is not a HubError, and `internal` itself, tells nothing but the request's id;
+ * the rest goes to the log.
+ */
+export function problemResponse(thrown: unknown, scene: ErrorScene): Response {
+  const error = publicError(thrown, scene)
+  const body = {
+    ...error.data,
+    type: `/errors/${error.code}`,
+    title: ERROR_CODES[error.code].title,
+    status: error.status,
+    code: error.code,
+    detail: error.message,
+    instance: scene.path.slice(0, 512),
+    requestId: scene.requestId,
+    ...(error.errors === undefined ? {} : { errors: error.errors }),
+    ...(error.hint === undefined ? {} : { hint: error.hint }),
+  }
+  return new Response(JSON.stringify(body), {
+    status: error.status,
+    headers: { ...baseHeaders(scene), 'content-type': 'application/problem+json', ...errorHeaders(error) },
+  })
+}
+
+/** The same under `/mcp`, where every error is JSON-RPC. The id of the message is not known, so none is given. */
+export function rpcErrorResponse(thrown: unknown, scene: ErrorScene): Response {
+  const error = publicError(thrown, scene)
+  const data = { ...error.data, code: error.code, requestId: scene.requestId }
+  const body = { jsonrpc: '2.0', error: { code: error.rpcCode, message: error.message, data } }
+  return new Response(JSON.stringify(body), {
+    status: error.status,
+    headers: { ...baseHeaders(scene), 'content-type': 'application/json', ...errorHeaders(error) },
+  })
+}
+
+function publicError(thrown: unknown, { requestId, method, path, log }: ErrorScene): HubError {
+  if (thrown instanceof HubError && thrown.code !== 'internal') return thrown
+  const error = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)
+  log.error('A request failed by a fault of the hub', { requestId, method, path, error })
+  return new HubError('internal', 'The hub failed at this request; its log says more under the request’s id')
+}
+
+function baseHeaders({ requestId }: ErrorScene): Record<string, string> {
+  return { ...SECURITY_HEADERS, 'cache-control': 'no-store', 'x-request-id': requestId }
+}
+
+function errorHeaders(error: HubError): Record<string, string> {
+  const { status, code, data, retryAfterSeconds } = error
+  const headers: Record<string, string> = {}
+  if (status === 401) {
+    const withoutCredential = code === 'unauthenticated' || code === 'login_failed'
+    headers['www-authenticate'] = `Bearer realm="patchbay"${withoutCredential ? '' : ', error="invalid_token"'}`
+  }
+  if (status === 405 && Array.isArray(data?.allow)) headers.allow = data.allow.join(', ')
+  if (status === 415) headers.accept = 'application/json'
+  if (status === 426) headers.upgrade = 'websocket'
+  if (status === 429 || status === 503) headers['retry-after'] = String(Math.max(1, Math.ceil(retryAfterSeconds ?? 1)))
+  return headers
+}

@@ -1,0 +1,168 @@
+import type { HubConfig } from '../config/schema.ts'
+import { HubError } from '../contract/errors.ts'
+import { type AddressList, addressList, plainAddress } from './addresses.ts'
+import type { Admitted, Peer, RequestGuard } from './api.ts'
+import { refuseTokenInQuery, requireCanonical, targetOf } from './canonical.ts'
+import { createHostList, type HostList } from './hosts.ts'
+import type { RequestInfo, SocketHandler } from './route.ts'
+
+export type GuardConfig = Pick<
+  HubConfig,
+  'basePath' | 'allowedHosts' | 'allowedOrigins' | 'publicUrl' | 'trustedProxies' | 'adminAddresses'
+>
+
+const FORWARDING = ['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'forwarded', 'x-real-ip'] as const
+/** The only route that takes a credential from its query: assistant platforms keep nothing but a URL. */
+const TAKES_TOKEN = '/api/assistant/ws'
+
+/** Ids of requests: a random start for each process and a number that rises. */
+export function createRequestIds(): () => string {
+  const start = crypto.getRandomValues(new Uint32Array(2)).reduce((text, part) => text + part.toString(36), '')
+  let count = 0
+  return () => {
+    count += 1
+    return `${start}-${count.toString(36)}`
+  }
+}
+
+/**
+ * The check before every route and upgrade. `nextId` names the requests. Throws RangeError when TRUSTED_PROXIES holds what
+ * is no address.
+ */
+export function createGuard(config: GuardConfig, nextId: () => string = createRequestIds()): RequestGuard {
+  const publicUrl = config.publicUrl === undefined ? undefined : publicBase(config.publicUrl, config.basePath)
+  const publicOrigin = publicUrl === undefined ? [] : [new URL(publicUrl).origin]
+  const hosts = createHostList(config.allowedHosts, [...config.allowedOrigins, ...publicOrigin])
+  const world: World = {
+    basePath: config.basePath,
+    publicUrl,
+    hosts,
+    trusts: config.trustedProxies.length === 0 ? () => false : addressList(config.trustedProxies),
+    trustsNobody: config.trustedProxies.length === 0,
+  }
+  return {
+    admit(request, peer) {
+      const { headers } = request
+      const { path, query } = targetOf(request.url)
+      requireCanonical(path)
+      const host = headers.get('host') ?? hostInUrl(request.url)
+      hosts.requireHost(host)
+      const origin = headers.get('origin')
+      if (origin !== null) hosts.requireOrigin(origin)
+      const below = config.basePath === '' ? path : belowBase(path, config.basePath)
+      if (query !== '') refuseTokenInQuery(query, below === TAKES_TOKEN)
+      return new AdmittedRequest(world, below, nextId(), headers, host, peer)
+    },
+    listening: port => hosts.listening(port),
+  }
+}
+
+/**
+ * Whether `/api/admin/*` may be used from the address of this request (ADMIN_ADDRESSES; none: from any). A request that was
+ * forwarded by somebody who is not a trusted proxy has no address that could be on a list.
+ */
+export function createAdminAddressCheck(adminAddresses: readonly string[]): (info: RequestInfo) => void {
+  if (adminAddresses.length === 0) return () => {}
+  const listed = addressList(adminAddresses)
+  return info => {
+    if (!info.untrustedForwarding && listed(info.clientAddress)) return
+    throw new HubError('address_not_allowed', 'Administration is not open to this address', {
+      hint: 'Add its network to ADMIN_ADDRESSES; behind a proxy, list the proxy in TRUSTED_PROXIES.',
+    })
+  }
+}
+
+interface World {
+  readonly basePath: string
+  readonly publicUrl: string | undefined
+  readonly hosts: HostList
+  readonly trusts: AddressList
+  readonly trustsNobody: boolean
+}
+
+/** What is known of an admitted request. Addresses and URLs are worked out when somebody asks: most requests never do. */
+class AdmittedRequest implements Admitted, RequestInfo {
+  readonly path: string
+  readonly requestId: string
+  readonly #world: World
+  readonly #headers: Headers
+  readonly #host: string
+  readonly #peer: Peer
+
+  constructor(world: World, path: string, requestId: string, headers: Headers, host: string, peer: Peer) {
+    this.path = path
+    this.requestId = requestId
+    this.#world = world
+    this.#headers = headers
+    this.#host = host
+    this.#peer = peer
+  }
+
+  get info(): RequestInfo {
+    return this
+  }
+
+  get clientAddress(): string {
+    const own = this.#peerAddress()
+    if (this.#world.trustsNobody || !this.#world.trusts(own)) return own
+    const hops = (this.#headers.get('x-forwarded-for') ?? '').split(',')
+    let client = own
+    for (const hop of hops.reverse()) {
+      const address = plainAddress(hop.trim())
+      // What stands further left was written by somebody who cannot even write an address.
+      if (address === undefined) return client
+      client = address
+      if (!this.#world.trusts(address)) return client
+    }
+    return client
+  }
+
+  get untrustedForwarding(): boolean {
+    if (!FORWARDING.some(name => this.#headers.has(name))) return false
+    return this.#world.trustsNobody || !this.#world.trusts(this.#peerAddress())
+  }
+
+  get baseUrl(): string {
+    const { publicUrl, basePath, trustsNobody, trusts, hosts } = this.#world
+    if (publicUrl !== undefined) return publicUrl
+    if (trustsNobody || !trusts(this.#peerAddress())) return `http://${this.#host}${basePath}`
+    const proto = last(this.#headers.get('x-forwarded-proto'))?.toLowerCase()
+    const forwarded = last(this.#headers.get('x-forwarded-host'))
+    const host = forwarded !== undefined && hosts.isListed(forwarded) ? forwarded : this.#host
+    return `${proto === 'https' ? 'https' : 'http'}://${host}${basePath}`
+  }
+
+  keepOpen(): void {
+    this.#peer.keepOpen()
+  }
+
+  upgrade(handler: SocketHandler): boolean {
+    return this.#peer.upgrade?.(handler) ?? false
+  }
+
+  #peerAddress(): string {
+    return plainAddress(this.#peer.address) ?? this.#peer.address
+  }
+}
+
+/** The nearest proxy wrote the last one. */
+function last(header: string | null): string | undefined {
+  return header?.split(',').at(-1)?.trim()
+}
+
+function belowBase(path: string, basePath: string): string {
+  if (path === basePath) return '/'
+  if (path.startsWith(basePath) && path.charCodeAt(basePath.length) === 0x2f) return path.slice(basePath.length)
+  throw new HubError('route_not_found', `Nothing is served here; the hub is mounted at ${basePath}/`)
+}
+
+/** PUBLIC_URL may hold the base path already. */
+function publicBase(publicUrl: string, basePath: string): string {
+  const url = new URL(publicUrl)
+  const path = url.pathname.replace(/\/+$/, '')
+  return `${url.origin}${path === '' ? basePath : path}`
+}
+
+function hostInUrl(url: string): string {
+  return /^[a-z]+:\/\/([^/?#]*)/i.exec(url)?.[1] ?? ''
+}

@@ -1,0 +1,169 @@
+import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib'
+import { HubError } from '../contract/errors.ts'
+import { MAX_HEAD_BYTES, malformed } from './outbound-head.ts'
+
+/** Longest body that is read as a whole, in decoded bytes. */
+export const MAX_BODY_BYTES = 10 * 1024 * 1024
+/** Decoded bytes per encoded byte beyond which a body counts as a bomb. */
+const MAX_EXPANSION = 100
+/** Up to here the ratio says nothing: short texts of one repeated character compress better than that. */
+const EXPANSION_FLOOR_BYTES = 100 * 1024
+
+/** Takes the framing off a body sent in chunks. Strict as the head parser is, for the same reason. */
+export class ChunkedReader {
+  #state: 'size' | 'data' | 'data-end' | 'trailer' | 'done' = 'size'
+  #left = 0
+  #line = ''
+  #trailerBytes = 0
+
+  get done(): boolean {
+    return this.#state === 'done'
+  }
+
+  /** Hands each piece of the body to `piece`; returns how many bytes belonged to it. Throws `upstream_protocol`. */
+  push(bytes: Buffer, piece: (bytes: Buffer) => void): number {
+    let at = 0
+    while (at < bytes.length && this.#state !== 'done') {
+      if (this.#state === 'data') {
+        const end = Math.min(at + this.#left, bytes.length)
+        this.#left -= end - at
+        // The state comes first: `piece` may end the whole exchange.
+        if (this.#left === 0) this.#state = 'data-end'
+        piece(bytes.subarray(at, end))
+        at = end
+        continue
+      }
+      const newline = bytes.indexOf(10, at)
+      const end = newline < 0 ? bytes.length : newline + 1
+      this.#line += bytes.toString('latin1', at, end)
+      at = end
+      if (this.#line.length > 1024 && this.#state !== 'trailer') throw malformed('a chunk has an endless head')
+      if (this.#line.length > MAX_HEAD_BYTES) throw malformed('its trailer is too long')
+      if (newline >= 0) this.#endOfLine()
+    }
+    return at
+  }
+
+  #endOfLine(): void {
+    const line = this.#line
+    this.#line = ''
+    if (!line.endsWith('\r\n')) throw malformed('a line of its chunked body ends without CR LF')
+    if (this.#state === 'data-end') {
+      if (line !== '\r\n') throw malformed('a chunk is longer than announced')
+      this.#state = 'size'
+    } else if (this.#state === 'size') {
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it must refuse
+      const size = /^([0-9a-fA-F]{1,8})(?:[ \t]*;[^\x00-\x08\x0a-\x1f\x7f]*)?\r\n$/.exec(line)
+      if (!size) throw malformed('the size of a chunk is no number')
+      this.#left = Number.parseInt(size[1] ?? '', 16)
+      this.#state = this.#left === 0 ? 'trailer' : 'data'
+    } else {
+      this.#trailerBytes += line.length
+      if (this.#trailerBytes > MAX_HEAD_BYTES) throw malformed('its trailer is too long')
+      if (line === '\r\n') this.#state = 'done'
+    }
+  }
+}
+
+/** Where decoded bytes go. `end` and `fail` exclude each other and come once. */
+export interface BodySink {
+  bytes(bytes: Buffer): void
+  end(): void
+  fail(error: HubError): void
+}
+
+/** Undoes a content coding on the way to a sink, and stops at a bomb. */
+export interface BodyDecoder {
+  push(bytes: Buffer): void
+  end(): void
+  /** Nothing is delivered from now on. */
+  cancel(): void
+}
+
+/**
+ * A decoder for this `Content-Encoding`; undefined when there is nothing to decode.
+ * Throws `upstream_protocol` for a coding that is not known or is applied in layers.
+ */
+export function decoderFor(encoding: string | undefined, sink: BodySink): BodyDecoder | undefined {
+  const coding = encoding?.toLowerCase() ?? 'identity'
+  if (coding === 'identity' || coding === '') return undefined
+  if (coding === 'gzip' || coding === 'x-gzip') return zlibDecoder(() => createGunzip(), sink)
+  if (coding === 'br') return zlibDecoder(() => createBrotliDecompress(), sink)
+  // "deflate" means zlib (RFC 9110), but servers exist that send the raw form: the first byte tells.
+  if (coding === 'deflate') {
+    return zlibDecoder(first => ((first & 0x0f) === 8 ? createInflate() : createInflateRaw()), sink)
+  }
+  throw malformed('its content coding is not gzip, deflate or br')
+}
+
+type Inflater = ReturnType<typeof createInflate | typeof createGunzip | typeof createBrotliDecompress>
+
+function zlibDecoder(create: (firstByte: number) => Inflater, sink: BodySink): BodyDecoder {
+  let inflater: Inflater | undefined
+  let encodedBytes = 0
+  let decodedBytes = 0
+  let over = false
+
+  const finish = (error?: HubError) => {
+    if (over) return
+    over = true
+    if (error) {
+      inflater?.destroy()
+      sink.fail(error)
+    } else sink.end()
+  }
+  const start = (firstByte: number): Inflater => {
+    const made = create(firstByte)
+    made.on('data', (bytes: Buffer) => {
+      if (over) return
+      decodedBytes += bytes.length
+      if (decodedBytes > Math.max(EXPANSION_FLOOR_BYTES, encodedBytes * MAX_EXPANSION)) {
+        return finish(malformed(`its compressed body expands more than ${MAX_EXPANSION} times`))
+      }
+      sink.bytes(bytes)
+    })
+    made.on('error', () => finish(malformed('its compressed body is damaged')))
+    made.on('end', () => finish())
+    return made
+  }
+
+  return {
+    push(bytes) {
+      if (over || bytes.length === 0) return
+      encodedBytes += bytes.length
+      inflater ??= start(bytes[0] ?? 0)
+      inflater.write(bytes)
+    },
+    end() {
+      if (inflater) inflater.end()
+      else finish()
+    },
+    cancel() {
+      over = true
+      inflater?.destroy()
+    },
+  }
+}
+
+/** Turns pieces of UTF-8 into text without cutting a character; what is not UTF-8 becomes U+FFFD. */
+export class Utf8Reader {
+  #decoder: TextDecoder | undefined
+
+  push(bytes: Buffer): string {
+    const endsWhole = (bytes[bytes.length - 1] ?? 0) < 0x80
+    if (endsWhole && !this.#decoder) return bytes.toString()
+    this.#decoder ??= new TextDecoder('utf-8', { ignoreBOM: true })
+    const text = this.#decoder.decode(bytes, { stream: true })
+    if (endsWhole) this.#decoder = undefined
+    return text
+  }
+
+  /** What was left of a character that never ended. */
+  end(): string {
+    return this.#decoder?.decode() ?? ''
+  }
+}
+
+export function bodyTooLarge(): HubError {
+  return new HubError('upstream_protocol', `The server's answer is longer than ${MAX_BODY_BYTES / 1024 / 1024} MiB`)
+}

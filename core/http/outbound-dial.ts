@@ -1,0 +1,113 @@
+import { lookup as systemLookup } from 'node:dns/promises'
+import { HubError } from '../contract/errors.ts'
+import { type AddressRights, judgeAddress, judgeHostLiteral } from '../domain/address.ts'
+import { type ConnectionOwner, type ConnectTarget, Http1Connection, notSent } from './outbound-http1.ts'
+
+const CONNECT_TIMEOUT_MS = 10_000
+/** How long one address may stay silent before the next is tried beside it (RFC 8305 recommends 250). */
+const NEXT_ADDRESS_MS = 250
+
+/** All addresses of a name, in the order in which they should be tried; throws when there is none. */
+export type Lookup = (hostname: string) => Promise<readonly string[]>
+
+export const lookupAll: Lookup = async hostname => {
+  const answers = await systemLookup(hostname, { all: true, order: 'verbatim' })
+  return answers.map(answer => answer.address)
+}
+
+/**
+ * The addresses that may be connected to for this URL. A literal is judged as it stands; of a name every address must
+ * pass, since whoever answers for the name could otherwise mix a permitted one with the one that is meant.
+ * Throws `url_address_blocked` or `upstream_dns_error`.
+ */
+export async function resolveTargets(
+  url: URL,
+  rights: AddressRights,
+  lookup: Lookup,
+  ca: string | undefined,
+): Promise<readonly ConnectTarget[]> {
+  const host = url.hostname.replace(/\.+$/, '')
+  const verdict = judgeHostLiteral(url.hostname, rights)
+  if (verdict === 'blocked') throw blocked(url.origin)
+  const isName = !/^\[|^[\d.]+$/.test(host)
+  const addresses = isName ? await resolve(url.origin, host, lookup) : [host.replace(/^\[|\]$/g, '')]
+  if (!addresses.every(address => judgeAddress(address, rights) === 'ok')) throw blocked(url.origin)
+  const secure = url.protocol === 'https:'
+  const tls = secure ? { ...(isName ? { serverName: host } : {}), ...(ca === undefined ? {} : { ca }) } : undefined
+  const port = Number(url.port) || (secure ? 443 : 80)
+  return addresses.map(address => ({ address, port, tls, origin: url.origin }))
+}
+
+async function resolve(origin: string, host: string, lookup: Lookup): Promise<readonly string[]> {
+  let addresses: readonly string[]
+  try {
+    addresses = await lookup(host)
+  } catch (cause) {
+    throw notSent('upstream_dns_error', `Cannot connect to ${origin}: its name cannot be resolved`, cause)
+  }
+  if (addresses.length > 0) return addresses
+  throw notSent('upstream_dns_error', `Cannot connect to ${origin}: its name has no address`)
+}
+
+function blocked(origin: string): HubError {
+  return new HubError('url_address_blocked', `${origin} is at an address that servers of this owner may not reach`, {
+    hint: 'Use a public address, or ask an administrator to open the network (OUTBOUND_ALLOW).',
+    data: { sent: false },
+  })
+}
+
+/** A wait for one connection. */
+export interface Dial {
+  /** Rejects with a HubError whose `data.sent` is false. */
+  readonly connection: Promise<Http1Connection>
+  cancel(error: HubError): void
+}
+
+/** Resolves the name and connects to the first of its addresses that answers, all within 10 s. */
+export function dial(origin: string, owner: ConnectionOwner, targets: () => Promise<readonly ConnectTarget[]>): Dial {
+  const { promise, resolve: win, reject } = Promise.withResolvers<Http1Connection>()
+  const tried: Http1Connection[] = []
+  let left: ConnectTarget[] = []
+  let running = 0
+  let next: ReturnType<typeof setTimeout> | undefined
+  let over = false
+
+  const finish = (outcome: Http1Connection | HubError) => {
+    if (over) return
+    over = true
+    clearTimeout(limit)
+    clearTimeout(next)
+    for (const connection of tried) if (connection !== outcome) connection.drop()
+    if (outcome instanceof HubError) reject(outcome)
+    else win(outcome)
+  }
+  const attempt = () => {
+    clearTimeout(next)
+    const target = left.shift()
+    if (over || !target) return
+    if (left.length > 0) next = setTimeout(attempt, NEXT_ADDRESS_MS)
+    running += 1
+    const connection = new Http1Connection(target, owner, error => {
+      running -= 1
+      if (!error) return finish(connection)
+      // A certificate that does not fit is an answer, not an address that is out of order.
+      if (error.code === 'upstream_tls_error' || (left.length === 0 && running === 0)) finish(error)
+      else attempt()
+    })
+    tried.push(connection)
+  }
+  const limit = setTimeout(() => {
+    finish(
+      notSent('upstream_timeout', `Cannot connect to ${origin}: nobody answered in ${CONNECT_TIMEOUT_MS / 1000} s`),
+    )
+  }, CONNECT_TIMEOUT_MS)
+
+  targets().then(
+    found => {
+      left = [...found]
+      attempt()
+    },
+    error => finish(error),
+  )
+  return { connection: promise, cancel: finish }
+}

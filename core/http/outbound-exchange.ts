@@ -1,0 +1,216 @@
+import { HubError } from '../contract/errors.ts'
+import type { GuardedResponse } from '../contract/transport.ts'
+import {
+  type BodyDecoder,
+  type BodySink,
+  bodyTooLarge,
+  decoderFor,
+  MAX_BODY_BYTES,
+  Utf8Reader,
+} from './outbound-body.ts'
+import type { ResponseHead } from './outbound-head.ts'
+
+type StreamHandlers = Parameters<GuardedResponse['stream']>[0]
+
+/** What a connection must know to write one request. */
+export interface RequestText {
+  readonly method: string
+  /** `https://host:port`, for messages: never the path, which may hold a secret. */
+  readonly origin: string
+  /** Head, length and body as they go out. */
+  readonly text: string
+  readonly bytes: number
+  /** 0: no limit. */
+  readonly headTimeoutMs: number
+  /** 0: no limit. */
+  readonly idleTimeoutMs: number
+  readonly signal: AbortSignal | undefined
+}
+
+/**
+ * One request and its answer. The connection feeds it; the caller reads it as a {@link GuardedResponse}. It owns its
+ * timers and its listener on the caller's signal, and lets go of them when the answer is complete or has failed.
+ */
+export class Exchange implements GuardedResponse {
+  readonly request: RequestText
+  /** Resolves with this object once the head is there. */
+  readonly answered: Promise<GuardedResponse>
+  status = 0
+  headers: Readonly<Record<string, string>> = {}
+  /** The connection that carries it; asked to go away when the answer is not wanted any more. */
+  carrier: { drop(): void } | undefined
+  #resolve!: (response: GuardedResponse) => void
+  #reject!: (error: unknown) => void
+  #state: 'head' | 'body' | 'ended' | 'failed' = 'head'
+  #error: unknown
+  #decoder: BodyDecoder | undefined
+  #pieces: Buffer[] = []
+  #size = 0
+  #handlers: StreamHandlers | undefined
+  #utf8: Utf8Reader | undefined
+  #textReady: { resolve(text: string): void; reject(error: unknown): void } | undefined
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #onAbort: (() => void) | undefined
+
+  constructor(request: RequestText) {
+    this.request = request
+    this.answered = new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+    const { signal } = request
+    if (!signal) return
+    this.#onAbort = () => this.fail(signal.reason)
+    if (signal.aborted) this.#onAbort()
+    else signal.addEventListener('abort', this.#onAbort)
+  }
+
+  /** Nothing more is expected: answered in full, failed, cancelled or aborted. */
+  get over(): boolean {
+    return this.#state === 'ended' || this.#state === 'failed'
+  }
+
+  /** The request is written: from now on the head is awaited. */
+  sent(): void {
+    if (this.over) return
+    this.#arm(this.request.headTimeoutMs, 'an answer')
+  }
+
+  /** The head is there. Throws `upstream_protocol` for a content coding that cannot be undone. */
+  begin(head: ResponseHead): void {
+    if (this.over) return
+    this.status = head.status
+    this.headers = head.headers
+    const encoding = head.headers['content-encoding']
+    if (encoding !== undefined && head.framing !== 'none') this.#decoder = decoderFor(encoding, this.#sink())
+    this.#state = 'body'
+    this.#disarm()
+    this.#resolve(this)
+  }
+
+  /** Body bytes, without their framing and still in their content coding. */
+  receive(bytes: Buffer): void {
+    if (this.#state !== 'body') return
+    if (this.request.idleTimeoutMs > 0) this.#arm(this.request.idleTimeoutMs, 'the rest of its answer')
+    if (this.#decoder) this.#decoder.push(bytes)
+    else this.#deliver(bytes)
+  }
+
+  /** Begins to watch for silence; called once the head was read and the body is not complete. */
+  awaitBody(): void {
+    if (this.#state === 'body') this.#arm(this.request.idleTimeoutMs, 'the rest of its answer')
+  }
+
+  /** The body is complete as far as its framing says. */
+  end(): void {
+    if (this.#state !== 'body') return
+    if (this.#decoder) {
+      this.#disarm()
+      this.#decoder.end()
+    } else this.#finish()
+  }
+
+  /** Ends the exchange with an error, wherever it is, and drops the connection. */
+  fail(error: unknown): void {
+    if (this.over) return
+    const hadHead = this.#state === 'body'
+    this.#state = 'failed'
+    this.#error = error
+    this.#release()
+    this.#decoder?.cancel()
+    this.#pieces = []
+    this.carrier?.drop()
+    if (!hadHead) return this.#reject(error)
+    this.#textReady?.reject(error)
+    this.#handlers?.done(error)
+  }
+
+  text(): Promise<string> {
+    if (this.#state === 'ended') return Promise.resolve(this.#wholeText())
+    if (this.#state === 'failed') return Promise.reject(this.#error)
+    return new Promise((resolve, reject) => {
+      this.#textReady = { resolve, reject }
+    })
+  }
+
+  stream(handlers: StreamHandlers): void {
+    this.#utf8 = new Utf8Reader()
+    this.#handlers = handlers
+    const pieces = this.#pieces
+    this.#pieces = []
+    for (const piece of pieces) this.#chunk(piece)
+    if (this.#handlers !== handlers) return
+    if (this.#state === 'ended') this.#endStream()
+    if (this.#state === 'failed') handlers.done(this.#error)
+  }
+
+  cancel(): void {
+    this.#handlers = undefined
+    this.fail(new HubError('connection_lost', 'The answer was not read to its end'))
+  }
+
+  #sink(): BodySink {
+    return {
+      bytes: bytes => this.#deliver(bytes),
+      end: () => this.#finish(),
+      fail: error => this.fail(error),
+    }
+  }
+
+  #deliver(bytes: Buffer): void {
+    if (this.#state !== 'body') return
+    if (this.#handlers) return this.#chunk(bytes)
+    this.#size += bytes.length
+    if (this.#size > MAX_BODY_BYTES) return this.fail(bodyTooLarge())
+    this.#pieces.push(bytes)
+  }
+
+  #chunk(bytes: Buffer): void {
+    const text = this.#utf8?.push(bytes)
+    if (text) this.#handlers?.chunk(text)
+  }
+
+  #finish(): void {
+    if (this.#state !== 'body') return
+    this.#state = 'ended'
+    this.#release()
+    this.#textReady?.resolve(this.#wholeText())
+    if (this.#handlers) this.#endStream()
+  }
+
+  #endStream(): void {
+    const rest = this.#utf8?.end()
+    if (rest) this.#handlers?.chunk(rest)
+    this.#handlers?.done()
+  }
+
+  #wholeText(): string {
+    const [first] = this.#pieces
+    if (!first) return ''
+    const text = this.#pieces.length === 1 ? first.toString() : Buffer.concat(this.#pieces, this.#size).toString()
+    this.#pieces = []
+    return text
+  }
+
+  #arm(timeoutMs: number, awaited: string): void {
+    this.#disarm()
+    if (timeoutMs <= 0) return
+    this.#timer = setTimeout(() => {
+      const { origin } = this.request
+      this.fail(new HubError('upstream_timeout', `${origin} did not send ${awaited} within ${timeoutMs / 1000} s`))
+    }, timeoutMs)
+  }
+
+  #disarm(): void {
+    if (this.#timer === undefined) return
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+  }
+
+  #release(): void {
+    this.#disarm()
+    if (!this.#onAbort) return
+    this.request.signal?.removeEventListener('abort', this.#onAbort)
+    this.#onAbort = undefined
+  }
+}

@@ -1,0 +1,119 @@
+import { HubError } from '../contract/errors.ts'
+import { type Dial, dial } from './outbound-dial.ts'
+import type { Exchange } from './outbound-exchange.ts'
+import type { ResponseHead } from './outbound-head.ts'
+import { type ConnectionOwner, type ConnectTarget, type Http1Connection, notSent } from './outbound-http1.ts'
+
+/** Most connections to one origin at a time. */
+const MAX_CONNECTIONS = 512
+const MAX_IDLE = 64
+/**
+ * How long a connection is kept for reuse when the server does not say: shorter than Node's 5 s, the shortest of the
+ * common servers, since a POST written while the server closes is lost.
+ */
+const IDLE_MS = 4_000
+const MAX_IDLE_MS = 60_000
+/** Taken off what the server promised, for the way there. */
+const IDLE_MARGIN_MS = 1_000
+
+/** The connections of one guarded fetch to one origin: kept alive, one exchange at a time on each. */
+export class OriginPool implements ConnectionOwner {
+  readonly heads = new Map<string, ResponseHead>()
+  readonly #origin: string
+  readonly #targets: () => Promise<readonly ConnectTarget[]>
+  readonly #open = new Set<Http1Connection>()
+  readonly #idle: Http1Connection[] = []
+  readonly #expiry = new Map<Http1Connection, ReturnType<typeof setTimeout>>()
+  readonly #dials = new Set<Dial>()
+  #closed = false
+
+  /** `targets` is asked for each new connection. */
+  constructor(origin: string, targets: () => Promise<readonly ConnectTarget[]>) {
+    this.#origin = origin
+    this.#targets = targets
+  }
+
+  /** Nothing is open or being opened. */
+  get empty(): boolean {
+    return this.#open.size === 0 && this.#dials.size === 0
+  }
+
+  /** Sends the exchange's request on an idle connection or a new one. */
+  send(exchange: Exchange): void {
+    for (let connection = this.#takeIdle(); connection; connection = this.#takeIdle()) {
+      if (connection.start(exchange)) return
+    }
+    this.#dial(exchange)
+  }
+
+  /** Drops every connection. What is under way fails with `connection_lost`. */
+  close(): void {
+    this.#closed = true
+    for (const waiting of [...this.#dials]) waiting.cancel(this.#closedError())
+    for (const connection of [...this.#open]) connection.abandon(new HubError('connection_lost', this.#closedText()))
+  }
+
+  idle(connection: Http1Connection, idleSeconds: number | undefined): void {
+    const idleMs = idleSeconds === undefined ? IDLE_MS : idleSeconds * 1_000 - IDLE_MARGIN_MS
+    if (this.#closed || idleMs <= 0 || this.#idle.length >= MAX_IDLE) return connection.drop()
+    this.#idle.push(connection)
+    const timer = setTimeout(() => connection.drop(), Math.min(idleMs, MAX_IDLE_MS))
+    timer.unref()
+    this.#expiry.set(connection, timer)
+  }
+
+  lost(connection: Http1Connection, retry: Exchange | undefined): void {
+    this.#open.delete(connection)
+    this.#forget(connection)
+    const index = this.#idle.indexOf(connection)
+    if (index >= 0) this.#idle.splice(index, 1)
+    if (retry) this.#dial(retry)
+  }
+
+  #takeIdle(): Http1Connection | undefined {
+    const connection = this.#idle.pop()
+    if (connection) this.#forget(connection)
+    return connection
+  }
+
+  #forget(connection: Http1Connection): void {
+    const timer = this.#expiry.get(connection)
+    if (timer === undefined) return
+    clearTimeout(timer)
+    this.#expiry.delete(connection)
+  }
+
+  #dial(exchange: Exchange): void {
+    if (exchange.over) return
+    if (this.#closed) return exchange.fail(this.#closedError())
+    if (this.#open.size + this.#dials.size >= MAX_CONNECTIONS) {
+      return exchange.fail(notSent('overloaded', `${MAX_CONNECTIONS} connections to ${this.#origin} are open already`))
+    }
+    const waiting = dial(this.#origin, this, this.#targets)
+    this.#dials.add(waiting)
+    // An exchange that ends while it waits for its connection ends the wait.
+    exchange.carrier = { drop: () => waiting.cancel(this.#closedError()) }
+    waiting.connection.then(
+      connection => {
+        this.#dials.delete(waiting)
+        this.#open.add(connection)
+        exchange.carrier = undefined
+        if (exchange.over || this.#closed) connection.drop()
+        else if (!connection.start(exchange)) exchange.fail(this.#closedError())
+      },
+      error => {
+        this.#dials.delete(waiting)
+        exchange.carrier = undefined
+        exchange.fail(error)
+      },
+    )
+  }
+
+  #closedText(): string {
+    return `The connection to ${this.#origin} was closed by the hub`
+  }
+
+  #closedError(): HubError {
+    return notSent('connection_lost', this.#closedText())
+  }
+}

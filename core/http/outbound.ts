@@ -1,0 +1,129 @@
+import { HubError } from '../contract/errors.ts'
+import type { GuardedFetch, GuardedRequest } from '../contract/transport.ts'
+import type { AddressRights } from '../domain/address.ts'
+import { type Lookup, lookupAll, resolveTargets } from './outbound-dial.ts'
+import { Exchange } from './outbound-exchange.ts'
+import { renderHead } from './outbound-head.ts'
+import { OriginPool } from './outbound-pool.ts'
+
+const HEAD_TIMEOUT_MS = 10_000
+const IDLE_TIMEOUT_MS = 30_000
+/** Beyond so many origins, those without a connection are forgotten. */
+const KEPT_POOLS = 32
+
+export interface GuardedFetchOptions {
+  /** Whose connections these are. A change of rights needs a new guarded fetch, so that no open connection outlives it. */
+  readonly rights: AddressRights
+  /** Sent as `x-patchbay-instance`, so that a hub can recognise a request of its own. */
+  readonly instanceId: string
+  /** How names become addresses. Default: the system's resolver. */
+  readonly lookup?: Lookup
+  /** Certificates (PEM) to trust instead of the system's. */
+  readonly ca?: string
+  /**
+   * Closes every connection, idle or not, when it aborts; what is under way fails with `connection_lost`. Without it
+   * idle connections close by themselves after some seconds.
+   */
+  readonly signal?: AbortSignal
+}
+
+/**
+ * The only way out of the hub to addresses that somebody else chose: http and https, each new connection to an address
+ * that these rights permit, no redirect followed (a 3xx is an answer like others), limits on time and size.
+ *
+ * `headTimeoutMs` is 10 s unless said otherwise, counted from the written request; `idleTimeoutMs` is 30 s; 0 lifts
+ * either. A headers object that is frozen is rendered once and reused for the same URL and method.
+ *
+ * Rejects with a HubError: `url_address_blocked`, `upstream_dns_error`, `upstream_tls_error`, `upstream_timeout`,
+ * `connection_lost`, `upstream_protocol`, `overloaded`, `config_invalid`; with `data.sent` false when nothing of the
+ * request was written. An abort rejects with the signal's reason. A request that was written is repeated only if it is
+ * a GET or HEAD on a reused connection that closed without a byte.
+ */
+export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
+  const { rights, instanceId, lookup = lookupAll, ca, signal } = options
+  const pools = new Map<string, OriginPool>()
+  const rendered = new WeakMap<GuardedRequest['headers'], RenderedHead>()
+
+  function poolFor(url: URL): OriginPool {
+    const known = pools.get(url.origin)
+    if (known) return known
+    if (pools.size >= KEPT_POOLS) for (const [origin, pool] of pools) if (pool.empty) pools.delete(origin)
+    const pool = new OriginPool(url.origin, () => resolveTargets(url, rights, lookup, ca))
+    pools.set(url.origin, pool)
+    return pool
+  }
+
+  function headFor(url: string, request: GuardedRequest): RenderedHead {
+    const known = rendered.get(request.headers)
+    if (known && known.href === url && known.method === request.method) return known
+    const parsed = parseUrl(url)
+    const text = renderHead(request.method, parsed, request.headers, instanceId)
+    const head = { href: url, method: request.method, url: parsed, text, bytes: Buffer.byteLength(text) }
+    if (Object.isFrozen(request.headers)) rendered.set(request.headers, head)
+    return head
+  }
+
+  signal?.addEventListener(
+    'abort',
+    () => {
+      for (const pool of pools.values()) pool.close()
+    },
+    { once: true },
+  )
+  return (url, request) => {
+    try {
+      if (signal?.aborted) throw closedError()
+      const head = headFor(url, request)
+      const exchange = new Exchange({
+        method: request.method,
+        origin: head.url.origin,
+        ...wholeText(head, request.body),
+        headTimeoutMs: request.headTimeoutMs ?? HEAD_TIMEOUT_MS,
+        idleTimeoutMs: request.idleTimeoutMs ?? IDLE_TIMEOUT_MS,
+        signal: request.signal,
+      })
+      if (!exchange.over) poolFor(head.url).send(exchange)
+      return exchange.answered
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+}
+
+interface RenderedHead {
+  readonly href: string
+  readonly method: string
+  readonly url: URL
+  readonly text: string
+  readonly bytes: number
+}
+
+function wholeText(head: RenderedHead, body: string | undefined): { text: string; bytes: number } {
+  if (body === undefined) {
+    // Without a length some servers wait for the body of a POST that has none.
+    const text = head.method === 'POST' || head.method === 'PUT' ? 'content-length: 0\r\n\r\n' : '\r\n'
+    return { text: head.text + text, bytes: head.bytes + text.length }
+  }
+  const length = Buffer.byteLength(body)
+  const field = `content-length: ${length}\r\n\r\n`
+  return { text: head.text + field + body, bytes: head.bytes + field.length + length }
+}
+
+function parseUrl(text: string): URL {
+  const url = URL.parse(text)
+  if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
+    throw refusedUrl('The address is not an http or https URL')
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw refusedUrl(`The URL for ${url.host} holds a user name or password; use a header instead`)
+  }
+  return url
+}
+
+function closedError(): HubError {
+  return new HubError('connection_lost', 'This connection was closed by the hub', { data: { sent: false } })
+}
+
+function refusedUrl(message: string): HubError {
+  return new HubError('url_address_blocked', message, { data: { sent: false } })
+}

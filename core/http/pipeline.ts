@@ -1,0 +1,180 @@
+import type { z } from 'zod'
+import type { Authenticator } from '../auth/api.ts'
+import type { RateLimiter } from '../auth/rate-limit.ts'
+import { LIMITS } from '../config/limits.ts'
+import { type FieldError, HubError, validationError } from '../contract/errors.ts'
+import type { JsonObject } from '../contract/json.ts'
+import type { UserActor } from '../contract/records.ts'
+import { addressKey } from './addresses.ts'
+import { readJsonBody } from './body.ts'
+import { targetOf } from './canonical.ts'
+import { wholeBody } from './compress.ts'
+import type { Method, Reply, RequestInfo, ResponseSpec, Route, RouteContext } from './route.ts'
+import { check, closed, queryObject } from './validate.ts'
+
+export interface PipelineDeps {
+  readonly authenticator: Authenticator
+  readonly rateLimiter: RateLimiter
+  /** Throws `address_not_allowed` for administration from an address that is not on the list. */
+  readonly requireAdminAddress: (info: RequestInfo) => void
+}
+
+type AnyContext = RouteContext<unknown, unknown, unknown>
+
+/** A route as it runs: its types were checked where it was declared. */
+export interface RunnableRoute {
+  readonly method: Method
+  readonly path: string
+  readonly access: Route['access']
+  readonly summary: string
+  readonly tag: string
+  readonly params?: z.ZodType
+  readonly query?: z.ZodType
+  readonly body?: z.ZodType
+  readonly bodyLimit?: number
+  readonly responses: Readonly<Record<number, ResponseSpec>>
+  readonly reads?: boolean
+  readonly beforePasswordChange?: true
+  readonly json?: Route['json']
+  upgrade?(context: AnyContext & { readonly actor: UserActor | undefined }): void
+  handle(context: AnyContext & { readonly actor: UserActor | undefined }): Promise<Reply | Response> | Reply | Response
+}
+
+export function runnable(route: Route): RunnableRoute {
+  return route as unknown as RunnableRoute
+}
+
+/** Only these paths are counted: a load balancer's look at /health and the console's files are not the API. */
+export function isApi(path: string): boolean {
+  return /^\/api(?:\/|$)/i.test(path)
+}
+
+/**
+ * Runs one request through one route, in the order that makes an answer tell as little as possible: credential, access, rate,
+ * size, type, JSON, fields, handler. Throws HubError.
+ */
+export function createPipeline(deps: PipelineDeps) {
+  const { authenticator, rateLimiter, requireAdminAddress } = deps
+
+  const count = (path: string, actor: UserActor | undefined, info: RequestInfo): void => {
+    if (isApi(path)) rateLimiter.count(actor, actor ? '' : addressKey(info.clientAddress))
+  }
+
+  const actorFor = async (route: RunnableRoute, request: Request): Promise<UserActor | undefined> => {
+    const method = route.reads ? 'GET' : request.method
+    try {
+      return await authenticator.authenticate(request.headers, 'api', method, route.beforePasswordChange)
+    } catch (error) {
+      // A public answer is the same for a credential that has ended, so that signing in again is possible with it.
+      const ended = error instanceof HubError && (error.status === 401 || error.status === 403)
+      if (route.access === 'public' && ended) return undefined
+      throw error
+    }
+  }
+
+  const upgraded = async (route: RunnableRoute, request: Request, info: RequestInfo): Promise<Response> => {
+    const { headers } = request
+    const given = headers.has('authorization') || headers.has('x-auth-token')
+    const actor = given ? await authenticator.authenticate(headers, 'api', 'GET') : undefined
+    if (route.access === 'admin' && actor) requireAdmin(actor)
+    count(route.path, actor, info)
+    const errors: FieldError[] = []
+    const query = readQuery(route, request, errors)
+    if (errors.length > 0) throw validationError(errors)
+    route.upgrade?.({ request, info, actor, params: {}, query, body: undefined, signal: request.signal })
+    // Never sent: the connection is a WebSocket by now.
+    return new Response(null, { status: 204 })
+  }
+
+  return {
+    /** A request that no route takes. `allow`: the methods of the path, when it is one. */
+    async unrouted(request: Request, path: string, info: RequestInfo, allow: readonly string[], open: boolean) {
+      if (isApi(path) && !open) {
+        const actor = await authenticator.authenticate(request.headers, 'api', 'GET', true)
+        count(path, actor, info)
+      }
+      if (allow.length > 0) {
+        throw new HubError('method_not_allowed', `${request.method.slice(0, 16)} is not one of ${allow.join(', ')}`, {
+          data: { allow },
+        })
+      }
+      throw new HubError('route_not_found', 'There is nothing at this path', {
+        hint: 'GET /api/docs lists what there is.',
+      })
+    },
+
+    async run(route: RunnableRoute, request: Request, info: RequestInfo, params: Readonly<Record<string, string>>) {
+      if (route.upgrade && isUpgrade(request)) return upgraded(route, request, info)
+      if (route.path.startsWith('/api/admin/')) requireAdminAddress(info)
+      const actor = await actorFor(route, request)
+      if (route.access === 'admin' && actor) requireAdmin(actor)
+      count(route.path, actor, info)
+      const body = route.body ? await readJsonBody(request, bodyOptions(route)) : undefined
+      const fields = readFields(route, request, params, body)
+      // From here on somebody who is known waits for work of unknown length.
+      if (actor) info.keepOpen()
+      const reply = await route.handle({ request, info, actor, ...fields, signal: request.signal })
+      return reply instanceof Response ? reply : replyResponse(reply)
+    },
+  }
+}
+
+function requireAdmin(actor: UserActor): void {
+  if (actor.role !== 'admin') throw new HubError('admin_only', 'This is open to administrators only')
+}
+
+function isUpgrade(request: Request): boolean {
+  return request.headers.get('upgrade')?.toLowerCase() === 'websocket'
+}
+
+function bodyOptions({ bodyLimit, json }: RunnableRoute) {
+  return {
+    limit: bodyLimit ?? LIMITS.bodyBytes,
+    json: json ?? { depth: LIMITS.jsonDepth, members: LIMITS.jsonMembers },
+  }
+}
+
+/** Query, path parameters and body, all of whose faults are told at once. */
+function readFields(
+  route: RunnableRoute,
+  request: Request,
+  rawParams: Readonly<Record<string, string>>,
+  rawBody: JsonObject | undefined,
+) {
+  const errors: FieldError[] = []
+  const query = readQuery(route, request, errors)
+  const params = route.params ? read(route.params, rawParams, 'params', errors) : rawParams
+  if (route.body && rawBody === undefined && !route.body.safeParse(undefined).success) {
+    throw new HubError('json_empty', 'The body is empty; a JSON object is wanted')
+  }
+  const body = route.body ? read(closed(route.body), rawBody, 'body', errors) : undefined
+  if (errors.length > 0) throw validationError(errors)
+  return { query, params, body }
+}
+
+function readQuery(route: RunnableRoute, request: Request, errors: FieldError[]): unknown {
+  const { query } = targetOf(request.url)
+  const given = query === '' ? {} : queryObject(query)
+  if (route.query) return read(closed(route.query), given, 'query', errors)
+  for (const name of Object.keys(given)) {
+    const shown = name.slice(0, 64)
+    errors.push({
+      pointer: `?${shown}`,
+      code: 'unknown_field',
+      detail: `There is no query parameter ${JSON.stringify(shown)}`,
+    })
+  }
+  return {}
+}
+
+function read(schema: z.ZodType, input: unknown, where: 'query' | 'params' | 'body', errors: FieldError[]): unknown {
+  const checked = check(schema, input, where)
+  if ('value' in checked) return checked.value
+  errors.push(...checked.errors)
+  return undefined
+}
+
+function replyResponse({ status = 200, body, headers = {} }: Reply): Response {
+  if (body === undefined) return new Response(null, { status, headers })
+  return wholeBody(JSON.stringify(body), 'application/json', { status, headers })
+}

@@ -1,0 +1,55 @@
+import type { Upstreams } from '../../connections/api.ts'
+import type { ToolCallRecord } from '../../contract/records.ts'
+import type { McpEndpoint } from '../../mcp/api.ts'
+import type { Registry } from '../../registry/api.ts'
+import type { Route } from '../route.ts'
+import { adminRoutes } from './admin.ts'
+import { groupRoutes } from './groups.ts'
+import { type HealthDeps, healthRoutes } from './health.ts'
+import { limitRoutes } from './limits.ts'
+import { type PluginsView, pluginRoutes } from './plugins.ts'
+import { publicRoutes } from './public.ts'
+import { serverControlRoutes } from './server-control.ts'
+import { type ServerImportDeps, serverImportRoutes } from './server-import.ts'
+import { toolCallRoutes } from './server-tool-call.ts'
+import { serverToolRoutes } from './server-tools.ts'
+import { serverRoutes } from './servers.ts'
+import { settingsRoutes } from './settings.ts'
+import { type ConfigView, systemSettingsRoutes } from './system-settings.ts'
+
+/** Everything that the routes of resources need of the hub. */
+export interface ResourceRoutesDeps {
+  readonly registry: Registry
+  readonly upstreams: Upstreams
+  readonly mcp: Pick<McpEndpoint, 'groupView' | 'sessions' | 'endSession'>
+  readonly plugins: PluginsView
+  readonly config: ConfigView
+  readonly importDocument: ServerImportDeps['importDocument']
+  readonly recordCall: (record: ToolCallRecord) => void
+  readonly version: string
+  /** Milliseconds since the epoch. */
+  readonly startedAtMs: number
+  readonly draining: () => boolean
+  readonly checks: HealthDeps['checks']
+  /** What this hub can do, as `/api/public/info` tells it. */
+  readonly features: Readonly<Record<string, boolean>>
+}
+
+/** Servers, groups, settings, health, limits, public answers and administration. A fixed path stands before `{ref}`. */
+export function resourceRoutes(deps: ResourceRoutesDeps): Route[] {
+  return [
+    ...serverImportRoutes(deps),
+    ...serverRoutes(deps),
+    ...serverControlRoutes(deps),
+    ...serverToolRoutes(deps),
+    ...toolCallRoutes(deps),
+    ...groupRoutes(deps),
+    ...settingsRoutes(deps),
+    ...systemSettingsRoutes(deps),
+    ...healthRoutes(deps),
+    ...limitRoutes(deps),
+    ...publicRoutes(deps),
+    ...adminRoutes(deps),
+    ...pluginRoutes({ plugins: deps.plugins, audit: deps.registry.audit }),
+  ]
+}

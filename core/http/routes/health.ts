@@ -1,0 +1,97 @@
+import { z } from 'zod'
+import type { Upstreams } from '../../connections/api.ts'
+import { type Reply, type Route, route } from '../route.ts'
+
+/** What the hub knows of its own parts. */
+export interface HealthChecks {
+  readonly store: 'ok' | 'lost'
+  /** Of log sinks; `none` when no plugin offers one. */
+  readonly sinks: 'ok' | 'failed' | 'none'
+  readonly plugins: 'ok' | 'failed'
+  /** What this machine can enforce on child processes. */
+  readonly sandbox: 'full' | 'uid' | 'none'
+}
+
+export interface HealthDeps {
+  readonly version: string
+  /** Milliseconds since the epoch. */
+  readonly startedAtMs: number
+  readonly upstreams: Pick<Upstreams, 'counts'>
+  draining(): boolean
+  /** Asks the store itself; must answer within a second or so, since load balancers wait for it. */
+  checks(): Promise<HealthChecks>
+}
+
+const health = z.object({
+  status: z.enum(['ok', 'degraded', 'draining']),
+  version: z.string(),
+  uptimeMs: z.number().int(),
+  servers: z.object({
+    total: z.number().int(),
+    online: z.number().int(),
+    connecting: z.number().int(),
+    offline: z.number().int(),
+  }),
+  tools: z.number().int(),
+  checks: z.object({
+    store: z.enum(['ok', 'lost']),
+    sinks: z.enum(['ok', 'failed', 'none']),
+    plugins: z.enum(['ok', 'failed']),
+    sandbox: z.enum(['full', 'uid', 'none']),
+  }),
+})
+
+const example = {
+  status: 'ok',
+  version: '1.1.0',
+  uptimeMs: 86_400_000,
+  servers: { total: 20, online: 19, connecting: 0, offline: 1 },
+  tools: 112,
+  checks: { store: 'ok', sinks: 'ok', plugins: 'ok', sandbox: 'full' },
+}
+
+/** Whether the hub can do its work. */
+export function healthRoutes(deps: HealthDeps): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/health',
+      access: 'public',
+      summary: 'Whether the hub can do its work; an offline server alone does not matter',
+      tag: 'health',
+      responses: {
+        200: { description: 'It can', schema: health, example },
+        503: {
+          description: 'It is stopping, or its store is lost',
+          schema: health,
+          example: { ...example, status: 'draining' },
+        },
+      },
+      async handle() {
+        return healthReply(deps, await deps.checks())
+      },
+    }),
+  ]
+}
+
+function healthReply(deps: HealthDeps, checks: HealthChecks): Reply {
+  const { tools, ...servers } = deps.upstreams.counts()
+  const uptimeMs = Math.max(0, Math.round(Date.now() - deps.startedAtMs))
+  const { status, httpStatus } = healthStatus(checks, deps.draining())
+  return {
+    status: httpStatus,
+    body: { status, version: deps.version, uptimeMs, servers, tools, checks },
+    headers: httpStatus === 503 ? { 'retry-after': '5' } : {},
+  }
+}
+
+/** A failed plugin or sink degrades the hub, which still serves; only stopping and a lost store take it out of service. */
+export function healthStatus(
+  checks: HealthChecks,
+  draining: boolean,
+): { readonly status: 'ok' | 'degraded' | 'draining'; readonly httpStatus: 200 | 503 } {
+  if (draining) return { status: 'draining', httpStatus: 503 }
+  if (checks.store === 'lost') return { status: 'degraded', httpStatus: 503 }
+  const failed = checks.sinks === 'failed' || checks.plugins === 'failed'
+  return { status: failed ? 'degraded' : 'ok', httpStatus: 200 }
+}

@@ -1,0 +1,80 @@
+import { z } from 'zod'
+import { LIMITS } from '../../config/limits.ts'
+import type { Upstreams } from '../../connections/api.ts'
+import type { UserActor } from '../../contract/records.ts'
+import type { McpEndpoint } from '../../mcp/api.ts'
+import type { Registry } from '../../registry/api.ts'
+import { type Route, route } from '../route.ts'
+
+export interface LimitRoutesDeps {
+  readonly registry: Pick<Registry, 'servers' | 'groups' | 'keys'>
+  readonly mcp: Pick<McpEndpoint, 'sessions'>
+  readonly upstreams: Pick<Upstreams, 'processes'>
+}
+
+type LimitName = keyof typeof LIMITS
+
+const limit = z.object({
+  name: z.string(),
+  value: z.number(),
+  unit: z.enum(['bytes', 'ms', 'count']),
+  used: z.number().optional().meta({ description: 'What the caller uses of it now' }),
+})
+
+const example = {
+  items: [
+    { name: 'bodyBytes', value: 1_048_576, unit: 'bytes' },
+    { name: 'serversPerUser', value: 200, unit: 'count', used: 12 },
+  ],
+}
+
+/** Every limit with its value, and what the caller uses of those that are counted per user. */
+export function limitRoutes(deps: LimitRoutesDeps): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/api/limits',
+      access: 'user',
+      summary: 'Every limit, and what you use of it',
+      tag: 'health',
+      responses: { 200: { description: 'All limits', schema: z.object({ items: z.array(limit) }), example } },
+      async handle({ actor }) {
+        return { body: { items: limitItems(await usage(deps, actor)) } }
+      },
+    }),
+  ]
+}
+
+type Usage = Partial<Record<LimitName, number>>
+
+/** The table of limits as the API shows it. */
+export function limitItems(used: Usage) {
+  return Object.entries(LIMITS).map(([name, value]) => {
+    const count = used[name as LimitName]
+    return { name, value, unit: unitOf(name), ...(count === undefined ? {} : { used: count }) }
+  })
+}
+
+function unitOf(name: string): 'bytes' | 'ms' | 'count' {
+  if (name.endsWith('Bytes')) return 'bytes'
+  return name.endsWith('Ms') ? 'ms' : 'count'
+}
+
+async function usage({ registry, mcp, upstreams }: LimitRoutesDeps, actor: UserActor): Promise<Usage> {
+  const [servers, groups, keys] = await Promise.all([
+    registry.servers.list(actor, { scope: 'mine' }),
+    registry.groups.list(actor, { scope: 'mine' }),
+    registry.keys.list(actor),
+  ])
+  const own = new Set(servers.map(server => server.id))
+  const sessions = mcp.sessions().filter(session => session.userId === actor.userId)
+  return {
+    serversPerUser: servers.length,
+    groupsPerUser: groups.length,
+    keysPerUser: keys.length,
+    liveStdioPerUser: upstreams.processes().filter(process => own.has(process.serverId)).length,
+    sessionsPerUser: sessions.length,
+    callsPerUser: sessions.reduce((sum, session) => sum + session.callsInFlight, 0),
+    streamsPerUser: sessions.reduce((sum, session) => sum + session.streams, 0),
+  }
+}

@@ -1,0 +1,78 @@
+import { z } from 'zod'
+import type { JsonObject, JsonValue } from '../../contract/json.ts'
+
+/** JSON of any shape, as an upstream wrote it. */
+export const anyJson = z.unknown() as z.ZodType<JsonValue>
+export const anyObject = z.record(z.string(), z.unknown())
+
+/** A time as the hub writes it: ISO 8601 UTC with milliseconds. */
+export const timestamp = z.string().meta({ description: 'ISO 8601 UTC with milliseconds', format: 'date-time' })
+
+/** `name` (the caller's own first) or `owner~name`. */
+const ref = z.string().min(1).max(256).meta({ description: '`name`, the caller’s own first, or `owner~name`' })
+
+export const refParams = z.object({ ref })
+export const refToolParams = z.object({ ref, tool: z.string().min(1).max(512) })
+export const refServerParams = z.object({ ref, server: ref })
+
+/** The cut of a list: every list takes these two. */
+export const pageFields = {
+  limit: z.coerce.number().int().min(1).max(1000).default(100),
+  offset: z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).default(0),
+}
+
+/** The filters that the registry itself judges, for servers and groups alike. */
+export const ownershipFilters = {
+  scope: z
+    .enum(['mine', 'visible', 'all'])
+    .optional()
+    .meta({ description: '`mine` (default), `visible`: also public ones of others, `all`: administrators only' }),
+  owner: z.string().max(256).optional().meta({ description: 'A user’s name' }),
+  q: z.string().max(256).optional().meta({ description: 'Part of name or description, letter case ignored' }),
+  sort: z
+    .enum(['name', '-name', 'createdAt', '-createdAt', 'updatedAt', '-updatedAt'])
+    .optional()
+    .meta({ description: 'Default `name`; `-` in front: descending' }),
+}
+
+export const pageQuery = z.strictObject(pageFields)
+
+/** The answer of every list. `total` counts what matches, not what is on the page. */
+export function listOf<T extends z.ZodType>(item: T) {
+  return z.object({
+    items: z.array(item),
+    total: z.number().int(),
+    limit: z.number().int(),
+    offset: z.number().int(),
+  })
+}
+
+/** An example for {@link listOf}. */
+export function exampleList(...items: readonly unknown[]) {
+  return { items, total: items.length, limit: 100, offset: 0 }
+}
+
+/** `?flag=true`, as a boolean; absent is false. */
+export const flag = z.enum(['true', 'false']).optional().meta({ description: '`true` or `false` (default)' })
+
+export const visibility = z.enum(['private', 'public'])
+
+/**
+ * A body whose fields the registry judges, so that all wrong ones are reported at once and in the order that keeps a bad body
+ * from telling anything about a foreign record. The fields given here are what the API document shows.
+ */
+export function judgedByRegistry(fields: z.ZodObject, example: Readonly<Record<string, unknown>>) {
+  const { $schema, additionalProperties, ...shown } = z.toJSONSchema(fields, { io: 'input' })
+  // A request body was parsed from JSON text, so that its values are JSON already; walking 17 MiB again would prove nothing.
+  return anyObject.meta({ ...shown, examples: [example] }) as unknown as z.ZodType<JsonObject>
+}
+
+/** One thing that went wrong within a larger answer: the members of a problem body without those of the request. */
+export const problemPart = z.object({
+  code: z.string(),
+  title: z.string(),
+  status: z.number().int(),
+  detail: z.string(),
+  hint: z.string().optional(),
+  errors: z.array(z.object({ pointer: z.string(), code: z.string(), detail: z.string() })).optional(),
+})

@@ -1,0 +1,205 @@
+import { randomUUID } from 'node:crypto'
+import { z } from 'zod'
+import { LIMITS } from '../../config/limits.ts'
+import type { Upstreams } from '../../connections/api.ts'
+import { HubError } from '../../contract/errors.ts'
+import type { JsonObject, JsonValue } from '../../contract/json.ts'
+import type { UserActor } from '../../contract/records.ts'
+import { formatRef, nameKey } from '../../domain/names.ts'
+import type { Registry } from '../../registry/api.ts'
+import { type RequestInfo, type Route, route } from '../route.ts'
+import { type ProblemPart, problemPart } from './problem-part.ts'
+import { anyObject, flag, judgedByRegistry, problemPart as problemSchema } from './schemas.ts'
+import { serverBody } from './server-schemas.ts'
+import { noteChange, qualified } from './views.ts'
+
+/** One server that a document of another program names, as the flat body of the API. */
+export interface ImportEntry {
+  readonly name: string
+  readonly body: JsonObject
+  /** Why the entry cannot be read; `pointer` is into the document. */
+  readonly problem?: { readonly message: string; readonly pointer?: string } | undefined
+}
+
+export interface ServerImportDeps {
+  readonly registry: Pick<Registry, 'servers' | 'audit'>
+  readonly upstreams: Pick<Upstreams, 'trial'>
+  /** Reads the shapes of known clients, a command line or a URL. Throws `validation_failed` when it knows none of it. */
+  importDocument(text: string): { readonly entries: readonly ImportEntry[] }
+}
+
+const tag = 'servers'
+const bodyLimit = LIMITS.serverBodyBytes
+
+/** Trial connections, and servers from the files of other programs. */
+export function serverImportRoutes(deps: ServerImportDeps): Route[] {
+  return [trialRoute(deps), importRoute(deps)]
+}
+
+const trialReport = z.object({
+  ok: z.boolean(),
+  steps: z.array(
+    z.object({ name: z.string(), ok: z.boolean(), durationMs: z.number(), detail: z.string().optional() }),
+  ),
+  tools: z.array(anyObject),
+  error: z.object({ code: z.string(), message: z.string() }).optional(),
+})
+
+const exampleTrial = {
+  ok: true,
+  steps: [
+    { name: 'start', ok: true, durationMs: 412 },
+    { name: 'initialize', ok: true, durationMs: 38, detail: '2025-11-25' },
+    { name: 'tools/list', ok: true, durationMs: 6, detail: '2 tools' },
+  ],
+  tools: [{ name: 'get_current_time', inputSchema: { type: 'object' } }],
+}
+
+function trialRoute(deps: ServerImportDeps): Route {
+  return route({
+    method: 'POST',
+    path: '/api/servers/test',
+    access: 'user',
+    summary: 'Connect once with a configuration, without saving it',
+    tag,
+    body: serverBody,
+    bodyLimit,
+    responses: { 200: { description: 'Each step with its outcome', schema: trialReport, example: exampleTrial } },
+    async handle({ actor, body, info, signal }) {
+      // The name is left aside: the configuration of a server that exists is tried as well, under edit.
+      const draft = await deps.registry.servers.draft(actor, { ...body, name: `trial-${randomUUID().slice(0, 8)}` })
+      const { transport, config, timeoutMs } = draft.settings
+      info.keepOpen()
+      return { body: await deps.upstreams.trial({ ownerId: draft.ownerId, transport, config, timeoutMs }, signal) }
+    },
+  })
+}
+
+const verdictSchema = z.object({
+  name: z.string(),
+  verdict: z.enum(['new', 'exists', 'invalid', 'created']),
+  ref: z.string().optional().meta({ description: 'Of the server that was created or exists' }),
+  body: anyObject.optional().meta({ description: 'What would be created; with `dryRun` only' }),
+  pointer: z.string().optional().meta({ description: 'Where the document is wrong' }),
+  error: problemSchema.optional(),
+})
+
+const exampleImport = {
+  dryRun: true,
+  entries: [
+    { name: 'time', verdict: 'new', body: { name: 'time', command: 'uvx', args: ['mcp-server-time'] } },
+    { name: 'files', verdict: 'exists', ref: 'ada~files' },
+    {
+      name: 'odd',
+      verdict: 'invalid',
+      pointer: '#/mcpServers/odd',
+      error: {
+        code: 'validation_failed',
+        title: 'Some fields are not valid',
+        status: 400,
+        detail: 'Entry "odd" names neither a command nor a URL',
+      },
+    },
+  ],
+}
+
+const importFields = z.object({
+  document: z.union([z.string(), anyObject]).meta({
+    description: 'The file’s text or its JSON, a command line, or a URL. The JSON may also be the whole body',
+  }),
+})
+
+function importRoute(deps: ServerImportDeps): Route {
+  const answer = z.object({ dryRun: z.boolean(), entries: z.array(verdictSchema) })
+  return route({
+    method: 'POST',
+    path: '/api/servers/import',
+    access: 'user',
+    summary:
+      'Take servers over from Claude Desktop, Cursor, VS Code, Windsurf, a settings file, a command line or a URL',
+    tag,
+    query: z.strictObject({ dryRun: flag }),
+    body: judgedByRegistry(importFields, { document: 'npx -y @modelcontextprotocol/server-memory' }),
+    bodyLimit,
+    responses: { 200: { description: 'Each entry with its verdict', schema: answer, example: exampleImport } },
+    async handle({ actor, query, body, info }) {
+      const { entries } = deps.importDocument(documentText(body))
+      const dryRun = query.dryRun === 'true'
+      const verdicts = []
+      for (const entry of entries) verdicts.push(await takeOver(deps, actor, info, entry, dryRun))
+      return { body: { dryRun, entries: firstOfEachName(verdicts) } }
+    },
+  })
+}
+
+/** `{document}` alone is the envelope; any other object is the document itself. */
+export function documentText(body: JsonObject): string {
+  const document: JsonValue | undefined = Object.keys(body).length === 1 ? body.document : undefined
+  if (typeof document === 'string') return document
+  return JSON.stringify(document !== null && typeof document === 'object' ? document : body)
+}
+
+export interface Verdict {
+  readonly name: string
+  readonly verdict: 'new' | 'exists' | 'invalid' | 'created'
+  readonly ref?: string
+  readonly body?: JsonObject
+  readonly pointer?: string
+  readonly error?: ProblemPart
+}
+
+async function takeOver(
+  deps: ServerImportDeps,
+  actor: UserActor,
+  info: RequestInfo,
+  entry: ImportEntry,
+  dryRun: boolean,
+): Promise<Verdict> {
+  const { name, body, problem } = entry
+  if (problem) return invalid(name, new HubError('validation_failed', problem.message), problem.pointer)
+  const existing = await existingRef(deps, actor, entry)
+  if (existing !== undefined) return { name, verdict: 'exists', ref: existing }
+  try {
+    if (dryRun) {
+      await deps.registry.servers.draft(actor, { ...body, name })
+      return { name, verdict: 'new', body: { ...body, name } }
+    }
+    const record = await deps.registry.servers.create(actor, { ...body, name })
+    noteChange(deps.registry.audit, actor, info, 'server.create', record, { by: 'import' })
+    return { name: record.name, verdict: 'created', ref: qualified(record) }
+  } catch (error) {
+    if (error instanceof HubError && error.code === 'server_name_taken') return { name, verdict: 'exists' }
+    return invalid(name, error)
+  }
+}
+
+function invalid(name: string, error: unknown, pointer?: string): Verdict {
+  const problem = problemPart(error)
+  const where = pointer ?? problem.errors?.[0]?.pointer
+  return { name, verdict: 'invalid', ...(where === undefined ? {} : { pointer: where }), error: problem }
+}
+
+/** The server that already has the name in the namespace that the entry is meant for. */
+async function existingRef(deps: ServerImportDeps, actor: UserActor, entry: ImportEntry): Promise<string | undefined> {
+  const owner = typeof entry.body.owner === 'string' ? entry.body.owner : actor.name
+  try {
+    return qualified(await deps.registry.servers.resolve(actor, formatRef(owner, entry.name), 'see'))
+  } catch (error) {
+    // A name that no server can have is refused with the rest of the entry; a failing store must not read as "new".
+    if (error instanceof HubError && error.status < 500) return undefined
+    throw error
+  }
+}
+
+/** A dry run creates nothing, so that a second entry of one name would still read as new: it would not be. */
+export function firstOfEachName(verdicts: readonly Verdict[]): readonly Verdict[] {
+  const seen = new Set<string>()
+  return verdicts.map(verdict => {
+    const key = nameKey(verdict.name)
+    if (verdict.verdict !== 'new' || !seen.has(key)) {
+      if (verdict.verdict === 'new') seen.add(key)
+      return verdict
+    }
+    return { name: verdict.name, verdict: 'exists' as const }
+  })
+}

@@ -1,0 +1,137 @@
+import { z } from 'zod'
+import { anyObject, judgedByRegistry, timestamp, visibility } from './schemas.ts'
+
+const milliseconds = (description: string) =>
+  z
+    .number()
+    .int()
+    .meta({ description: `Milliseconds. ${description}` })
+
+export const transport = z.enum(['stdio', 'sse', 'streamable-http', 'openapi'])
+export const connectionState = z.enum(['online', 'connecting', 'offline'])
+const reason = z.object({ code: z.string(), message: z.string() })
+const counts = z.object({ tools: z.number().int(), prompts: z.number().int(), resources: z.number().int() })
+
+const toolOverride = z.object({
+  enabled: z.boolean().optional(),
+  name: z.string().optional(),
+  description: z.string().optional(),
+})
+
+const serverFields = z.object({
+  name: z.string().meta({ description: '1 to 64 characters; no `/ ~ :` or controls' }),
+  description: z.string().optional(),
+  transport: transport.optional().meta({ description: 'Inferred when absent; `type` is accepted for it' }),
+  command: z.string().optional(),
+  args: z.array(z.string()).optional(),
+  env: z.record(z.string(), z.string()).optional(),
+  cwd: z.string().optional(),
+  sandbox: z.enum(['full', 'off']).optional(),
+  network: z.enum(['none', 'proxy', 'host']).optional(),
+  url: z.string().optional(),
+  headers: z.record(z.string(), z.string()).optional(),
+  openapi: anyObject.optional(),
+  timeout: milliseconds('Per request; 1 to 3,600,000, default 60,000').optional(),
+  maxTimeout: milliseconds(
+    'Progress extends a request up to this; default the larger of timeout and 600,000',
+  ).optional(),
+  visibility: visibility.optional(),
+  variables: z.record(z.string(), z.string()).optional(),
+  owner: z.string().optional().meta({ description: 'Administrators only; default is the caller' }),
+  enabled: z.boolean().optional(),
+  session: z.enum(['shared', 'per-session', 'per-user']).optional(),
+  start: z.enum(['eager', 'lazy']).optional(),
+  idleTimeout: milliseconds('Default 300,000 for lazy, none for eager').optional(),
+  isolate: z.boolean().optional(),
+  healthCheck: anyObject.optional(),
+  passthroughHeaders: z.array(z.string()).optional(),
+  tools: z.record(z.string(), toolOverride).optional().meta({ description: 'By the tool’s original name' }),
+  secrets: z.array(z.string()).optional().meta({ description: 'JSON Pointers such as `/env/API_KEY`' }),
+})
+
+const stdioExample = { name: 'time', command: 'uvx', args: ['mcp-server-time'] }
+
+/** Create and replace; the nested `{name, config}` that existing clients send is taken as well. */
+export const serverBody = judgedByRegistry(serverFields, stdioExample)
+export const serverPatch = judgedByRegistry(serverFields.partial(), { description: 'Tells the time', timeout: 30_000 })
+
+export const serverStatus = z.object({
+  state: connectionState,
+  since: timestamp,
+  reason: reason.optional(),
+  attempts: z.number().int(),
+  nextAttemptAt: timestamp.optional(),
+  era: z.enum(['legacy', 'modern']).optional(),
+  protocolVersion: z.string().optional(),
+  serverInfo: anyObject.optional(),
+  capabilities: anyObject.optional(),
+  counts,
+  pid: z.number().int().optional(),
+  latencyMs: z.object({ p50: z.number(), p95: z.number() }).optional(),
+})
+
+const fullServer = z.looseObject({
+  ...serverFields.partial().shape,
+  id: z.string(),
+  ref: z.string().meta({ description: '`owner~name`' }),
+  name: z.string(),
+  owner: z.string(),
+  origin: z.enum(['file', 'store']),
+  revision: z.number().int(),
+  createdAt: timestamp,
+  updatedAt: timestamp,
+  problem: z.object({ code: z.string(), message: z.string(), pointer: z.string().optional() }).optional(),
+  status: serverStatus,
+})
+
+/** What somebody gets who sees a public server of another owner: nothing of its configuration. */
+export const viewedServer = z.strictObject({
+  name: z.string(),
+  owner: z.string(),
+  description: z.string().optional(),
+  transport,
+  tools: z.array(z.object({ name: z.string(), description: z.string().optional() })),
+  status: z.strictObject({ state: connectionState, since: timestamp, counts }),
+})
+
+export const server = z
+  .union([viewedServer, fullServer])
+  .meta({ description: 'The whole record for its owner and administrators; the short form for who only sees it' })
+
+export const exampleStatus = {
+  state: 'online',
+  since: '2026-11-21T09:30:00.000Z',
+  attempts: 0,
+  era: 'legacy',
+  protocolVersion: '2025-11-25',
+  counts: { tools: 2, prompts: 0, resources: 0 },
+}
+
+export const exampleServer = {
+  ...stdioExample,
+  id: '01JD7C2M8K',
+  ref: 'ada~time',
+  owner: 'ada',
+  transport: 'stdio',
+  visibility: 'private',
+  enabled: true,
+  timeout: 60_000,
+  origin: 'store',
+  revision: 1,
+  createdAt: '2026-11-21T09:29:58.000Z',
+  updatedAt: '2026-11-21T09:29:58.000Z',
+  status: exampleStatus,
+}
+
+export const exampleViewedServer = {
+  name: 'time',
+  owner: 'ada',
+  description: 'Tells the time',
+  transport: 'stdio',
+  tools: [{ name: 'get_current_time', description: 'The current time in a time zone' }],
+  status: {
+    state: 'online',
+    since: '2026-11-21T09:30:00.000Z',
+    counts: { tools: 1, prompts: 0, resources: 0 },
+  },
+}

@@ -1,0 +1,108 @@
+import { z } from 'zod'
+import type { JsonValue } from '../../contract/json.ts'
+import type { UserActor } from '../../contract/records.ts'
+import type { Registry, SettingRegistry } from '../../registry/api.ts'
+import { type Route, route } from '../route.ts'
+import { timestamp } from './schemas.ts'
+
+export interface SettingsRoutesDeps {
+  readonly registry: Pick<Registry, 'settings' | 'audit'>
+}
+
+/** Hosted-platform keys lie among a user's secrets under this prefix. */
+export const HOSTED_KEY_PREFIX = 'hostedKeys.'
+
+const language = z.enum(['en', 'zh'])
+const theme = z.enum(['light', 'dark', 'system'])
+const platform = z.string().regex(/^[a-z0-9][a-z0-9-]{0,63}$/, 'a platform is lower-case letters, digits and dashes')
+
+const settings = z.object({
+  language,
+  theme,
+  hostedKeys: z.record(z.string(), z.object({ set: z.literal(true), last4: z.string(), setAt: timestamp })),
+})
+
+const example = {
+  language: 'en',
+  theme: 'system',
+  hostedKeys: { modelscope: { set: true, last4: '1f3c', setAt: '2026-11-21T09:30:00.000Z' } },
+}
+
+const patch = z.strictObject({
+  language: language.nullable().optional(),
+  theme: theme.nullable().optional(),
+  hostedKeys: z
+    .record(platform, z.string().min(1).max(8192).nullable())
+    .optional()
+    .meta({ description: 'Write-only: a secret per platform; null removes it' }),
+})
+
+/** The caller's own settings. */
+export function settingsRoutes({ registry }: SettingsRoutesDeps): Route[] {
+  const common = { path: '/api/settings', tag: 'settings' } as const
+  const responses = { 200: { description: 'Your settings', schema: settings, example } }
+  return [
+    route({
+      ...common,
+      access: 'user',
+      method: 'GET',
+      summary: 'Your own settings',
+      responses,
+      async handle({ actor }) {
+        return { body: await userSettings(registry.settings, actor.userId) }
+      },
+    }),
+    route({
+      ...common,
+      access: 'user',
+      method: 'PATCH',
+      summary: 'Change your own settings; null goes back to the default',
+      body: patch,
+      responses,
+      async handle({ actor, body, info }) {
+        await changeUserSettings(registry.settings, actor, body)
+        registry.audit.record(actor, {
+          action: 'settings.update',
+          target: actor.name,
+          ownerId: actor.userId,
+          requestId: info.requestId,
+          detail: { keys: changedKeys(body) },
+        })
+        return { body: await userSettings(registry.settings, actor.userId) }
+      },
+    }),
+  ]
+}
+
+type Patch = z.output<typeof patch>
+
+async function userSettings(registry: SettingRegistry, userId: string): Promise<object> {
+  const stored = await registry.user(userId)
+  const secrets = await registry.userSecretInfo(userId, HOSTED_KEY_PREFIX)
+  return {
+    language: language.safeParse(stored.language).data ?? 'en',
+    theme: theme.safeParse(stored.theme).data ?? 'system',
+    hostedKeys: Object.fromEntries(
+      Object.entries(secrets).map(([key, { last4, setAt }]) => [platformOf(key), { set: true, last4, setAt }]),
+    ),
+  }
+}
+
+function platformOf(key: string): string {
+  return key.startsWith(HOSTED_KEY_PREFIX) ? key.slice(HOSTED_KEY_PREFIX.length) : key
+}
+
+async function changeUserSettings(registry: SettingRegistry, actor: UserActor, body: Patch): Promise<void> {
+  const { hostedKeys, ...plain } = body
+  const values: Record<string, JsonValue> = {}
+  for (const [key, value] of Object.entries(plain)) if (value !== undefined) values[key] = value
+  if (Object.keys(values).length > 0) await registry.setUser(actor, actor.userId, values)
+  for (const [name, secret] of Object.entries(hostedKeys ?? {})) {
+    await registry.setUserSecret(actor, actor.userId, `${HOSTED_KEY_PREFIX}${name}`, secret)
+  }
+}
+
+/** What was changed, without any value: a secret is among them. */
+export function changedKeys({ hostedKeys, ...plain }: Patch): string[] {
+  return [...Object.keys(plain), ...Object.keys(hostedKeys ?? {}).map(name => `${HOSTED_KEY_PREFIX}${name}`)]
+}

@@ -1,0 +1,149 @@
+import type { Upstreams } from '../../connections/api.ts'
+import { HubError } from '../../contract/errors.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import type { ServerRecord, ServerStatus, UserActor } from '../../contract/records.ts'
+import { formatRef } from '../../domain/names.ts'
+import { canEdit } from '../../domain/ownership.ts'
+import type { AuditRegistry, ListQuery, ServerRegistry, WriteOptions } from '../../registry/api.ts'
+import type { Reply, RequestInfo } from '../route.ts'
+import { serverTools } from './tool-views.ts'
+
+/** The live side of a server, as answers need it. */
+export type LiveView = Pick<Upstreams, 'status' | 'catalog'>
+
+export interface ServerViewDeps {
+  readonly registry: { readonly servers: Pick<ServerRegistry, 'publicBody'> }
+  readonly upstreams: LiveView
+}
+
+/** Whether the actor gets the whole record of something; what may be changed is judged by the registry. */
+export function seesWhole(actor: UserActor | undefined, ownerId: string): boolean {
+  return actor !== undefined && canEdit(actor, { ownerId })
+}
+
+/** `owner~name`, the form that means the same for everybody. */
+export function qualified(record: { readonly ownerName: string; readonly name: string }): string {
+  return formatRef(record.ownerName, record.name)
+}
+
+/** A server as this actor may know it. */
+export function serverView(deps: ServerViewDeps, actor: UserActor | undefined, record: ServerRecord): object {
+  return seesWhole(actor, record.ownerId) ? wholeServer(deps, record) : viewedServer(deps.upstreams, record)
+}
+
+function wholeServer(deps: ServerViewDeps, record: ServerRecord): object {
+  return {
+    ...deps.registry.servers.publicBody(record),
+    id: record.id,
+    ref: qualified(record),
+    name: record.name,
+    owner: record.ownerName,
+    origin: record.origin,
+    revision: record.revision,
+    createdAt: record.createdAt,
+    updatedAt: record.updatedAt,
+    ...(record.problem === undefined ? {} : { problem: record.problem }),
+    status: deps.upstreams.status(record.id),
+  }
+}
+
+/** What anybody may know of a public server: tools that the owner switched off are left out, and not counted. */
+export function viewedServer(live: LiveView, record: ServerRecord): object {
+  const catalog = live.catalog(record.id)
+  const tools = serverTools(record.tools, catalog).filter(tool => tool.enabled)
+  const status = live.status(record.id)
+  return {
+    name: record.name,
+    owner: record.ownerName,
+    ...(record.description === undefined ? {} : { description: record.description }),
+    transport: record.transport,
+    tools: tools.map(tool => toolSummary(tool.exposed)),
+    status: {
+      state: status.state,
+      since: status.since,
+      counts: catalog ? { ...status.counts, tools: tools.length } : status.counts,
+    },
+  }
+}
+
+function toolSummary({ name, description }: JsonObject): object {
+  return { name, ...(typeof description === 'string' ? { description } : {}) }
+}
+
+/** An answer with one record: its revision is the entity tag, when the actor sees one. */
+export function recordReply(view: object, status = 200, location?: string): Reply {
+  const revision = (view as { readonly revision?: unknown }).revision
+  const headers = {
+    ...(typeof revision === 'number' ? { etag: etag(revision) } : {}),
+    ...(location === undefined ? {} : { location }),
+  }
+  return { status, body: view, headers }
+}
+
+export function etag(revision: number): string {
+  return `"${revision}"`
+}
+
+/** The revision that `If-Match` names. Absent or `*`: any. Throws `version_conflict` for what is no revision. */
+export function writeOptions(headers: Headers): WriteOptions {
+  const value = headers.get('if-match')
+  if (value === null || value.trim() === '*') return {}
+  const revision = /^\s*"(\d{1,15})"\s*$/.exec(value)?.[1]
+  if (revision === undefined) {
+    throw new HubError('version_conflict', `If-Match is ${value.slice(0, 64)}, which is no revision of this record`, {
+      hint: 'Send the ETag of your last read as it came, such as "3" with its quotes, or leave the header out.',
+    })
+  }
+  return { ifRevision: Number(revision) }
+}
+
+/** One page of a list that is whole in memory. */
+export function page<T>(
+  items: readonly T[],
+  query: { readonly limit: number; readonly offset: number },
+): { readonly items: readonly T[]; readonly total: number; readonly limit: number; readonly offset: number } {
+  const { limit, offset } = query
+  return { items: items.slice(offset, offset + limit), total: items.length, limit, offset }
+}
+
+/** The filters of a query that were given. */
+export function listQuery(query: { readonly [K in keyof ListQuery]: ListQuery[K] | undefined }): ListQuery {
+  const { scope, q, owner, sort } = query
+  return {
+    ...(scope === undefined ? {} : { scope }),
+    ...(q === undefined ? {} : { q }),
+    ...(owner === undefined ? {} : { owner }),
+    ...(sort === undefined ? {} : { sort }),
+  }
+}
+
+export interface ServerFilter {
+  readonly state?: ServerStatus['state'] | undefined
+  readonly transport?: ServerRecord['transport'] | undefined
+  /** Ids of the servers of a group; absent: any. */
+  readonly members?: ReadonlySet<string> | undefined
+}
+
+export function matchesFilter(record: ServerRecord, status: () => ServerStatus, filter: ServerFilter): boolean {
+  if (filter.transport !== undefined && record.transport !== filter.transport) return false
+  if (filter.members !== undefined && !filter.members.has(record.id)) return false
+  return filter.state === undefined || status().state === filter.state
+}
+
+/** Notes who did what to a server or a group. */
+export function noteChange(
+  audit: Pick<AuditRegistry, 'record'>,
+  actor: UserActor,
+  info: RequestInfo,
+  action: string,
+  record: { readonly ownerName: string; readonly name: string; readonly ownerId: string },
+  detail?: JsonObject,
+): void {
+  audit.record(actor, {
+    action,
+    target: qualified(record),
+    ownerId: record.ownerId,
+    requestId: info.requestId,
+    ...(detail === undefined ? {} : { detail }),
+  })
+}

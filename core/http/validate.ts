@@ -1,0 +1,101 @@
+import { z } from 'zod'
+import type { FieldCode, FieldError } from '../contract/errors.ts'
+import { pointerToken } from '../domain/json-pointer.ts'
+import { nearest } from '../domain/nearest.ts'
+
+type Where = 'query' | 'params' | 'body'
+
+export type Checked = { readonly value: unknown } | { readonly errors: readonly FieldError[] }
+
+/**
+ * Reads one part of a request by its schema. All wrong fields are reported, with the hub's own codes. An object schema that
+ * says nothing about further keys takes none: see {@link closed}.
+ */
+export function check(schema: z.ZodType, input: unknown, where: Where): Checked {
+  const result = schema.safeParse(input)
+  if (result.success) return { value: result.data }
+  return { errors: result.error.issues.flatMap(issue => fieldErrors(issue, input, where, schema)) }
+}
+
+/** The schema with unknown keys refused, unless it says itself what is to become of them. */
+export function closed(schema: z.ZodType): z.ZodType {
+  return schema instanceof z.ZodObject && schema.def.catchall === undefined ? schema.strict() : schema
+}
+
+/** A query as an object: a parameter that comes several times is an array. */
+export function queryObject(query: string): Record<string, string | string[]> {
+  const found: Record<string, string | string[]> = Object.create(null)
+  for (const [name, value] of new URLSearchParams(query)) {
+    const before = found[name]
+    if (before === undefined) found[name] = value
+    else if (Array.isArray(before)) before.push(value)
+    else found[name] = [before, value]
+  }
+  return found
+}
+
+type Issue = z.core.$ZodIssue
+
+function fieldErrors(issue: Issue, input: unknown, where: Where, schema: z.ZodType): FieldError[] {
+  if (issue.code === 'unrecognized_keys') {
+    const known = schema instanceof z.ZodObject && issue.path.length === 0 ? Object.keys(schema.shape) : []
+    return issue.keys.map(key => unknownField(key, [...issue.path, key], where, known))
+  }
+  const pointer = pointerOf(issue.path, where)
+  const code = codeOf(issue, valueAt(input, issue.path))
+  const name = shown(issue.path.at(-1)) ?? 'The body'
+  const detail = code === 'required' ? `${name} is required` : `${name}: ${issue.message}`
+  return [{ pointer, code, detail }]
+}
+
+function unknownField(key: string, path: readonly PropertyKey[], where: Where, known: readonly string[]): FieldError {
+  const meant = nearest(key, known)
+  const kind = where === 'query' ? 'query parameter' : 'field'
+  return {
+    pointer: pointerOf(path, where),
+    code: 'unknown_field',
+    detail: `There is no ${kind} ${shown(key)}${meant === undefined ? '' : `; did you mean "${meant}"?`}`,
+  }
+}
+
+function codeOf(issue: Issue, value: unknown): FieldCode {
+  switch (issue.code) {
+    case 'invalid_type':
+      return value === undefined ? 'required' : 'type'
+    case 'too_big':
+    case 'too_small':
+      return ['string', 'array', 'set', 'map', 'file'].includes(issue.origin) ? 'length' : 'range'
+    case 'not_multiple_of':
+      return 'range'
+    case 'invalid_value':
+      if (value === undefined) return 'required'
+      return typeof value === typeof issue.values[0] ? 'enum' : 'type'
+    case 'invalid_union':
+      return value === undefined ? 'required' : 'type'
+    case 'custom':
+      return typeof issue.params?.code === 'string' ? (issue.params.code as FieldCode) : 'format'
+    case 'invalid_format':
+      return 'format'
+    default:
+      return 'type'
+  }
+}
+
+function pointerOf(path: readonly PropertyKey[], where: Where): string {
+  if (where === 'query') return `?${String(path[0] ?? '')}`.slice(0, 65)
+  if (where === 'params') return `{${String(path[0] ?? '')}}`
+  return `#${path.map(part => `/${pointerToken(String(part)).slice(0, 64)}`).join('')}`
+}
+
+function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
+  let value = input
+  for (const part of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, part)) return undefined
+    value = (value as Record<PropertyKey, unknown>)[part]
+  }
+  return value
+}
+
+function shown(part: PropertyKey | undefined): string | undefined {
+  return part === undefined ? undefined : JSON.stringify(String(part).slice(0, 64))
+}

@@ -1,0 +1,114 @@
+import type { AskReply, SessionBinding } from '../connections/api.ts'
+import type { JsonObject, JsonValue } from '../contract/json.ts'
+import type { UserActor } from '../contract/records.ts'
+import type { Exchange, Outcome } from './exchange.ts'
+import { logLevelOf } from './log-levels.ts'
+import type { PostReply } from './post-reply.ts'
+import { errorMessage, type IdText, isPlainObject, notificationMessage, resultMessage } from './rpc.ts'
+import type { Session } from './session.ts'
+
+type ProgressToken = Exclude<JsonValue, null | boolean | readonly JsonValue[]>
+
+/** One request of a legacy client as the era-neutral exchange; what comes back goes on the stream of its POST. */
+export class LegacyCall implements Exchange {
+  readonly requestId: string
+  readonly method: string
+  readonly params: JsonObject | undefined
+  readonly actor: UserActor
+  readonly session: SessionBinding
+  readonly notify: (method: string, params: JsonObject | undefined) => void
+  readonly ask: (method: string, params: JsonObject | undefined, signal: AbortSignal) => Promise<AskReply>
+  readonly progress?: (params: JsonObject) => void
+  readonly passthroughHeaders?: Readonly<Record<string, string>>
+  readonly #session: Session
+  readonly #id: IdText
+  readonly #reply: PostReply
+  #done = false
+  #cancel: ((reason?: string) => void) | undefined
+  #cancelled = false
+
+  constructor(
+    session: Session,
+    requestId: string,
+    id: IdText,
+    method: string,
+    params: JsonObject | undefined,
+    reply: PostReply,
+    passthroughHeaders: Readonly<Record<string, string>> | undefined,
+  ) {
+    this.#session = session
+    this.#id = id
+    this.#reply = reply
+    this.requestId = requestId
+    this.method = method
+    this.actor = session.actor
+    this.session = session.binding
+    if (passthroughHeaders) this.passthroughHeaders = passthroughHeaders
+    const token = progressToken(params)
+    this.params = token === undefined ? params : withoutToken(params)
+    if (token !== undefined)
+      this.progress = progress => this.#send('notifications/progress', { ...progress, progressToken: token })
+    this.notify = (name, body) => this.#notify(name, body)
+    this.ask = (name, body, signal) => session.ask(reply, name, body, signal)
+  }
+
+  get cancel(): (reason?: string) => void {
+    return this.#cancel ?? (() => {})
+  }
+
+  /** Set once an upstream is at work; a call that was cancelled before that ends it at once. */
+  set cancel(cancel: (reason?: string) => void) {
+    this.#cancel = cancel
+    if (this.#cancelled) cancel('Cancelled by the client')
+  }
+
+  /** The caller gave up: no answer is written, and the upstream, if one is at work, is told. */
+  abort(reason: string): void {
+    if (this.#done) return
+    this.#cancelled = true
+    this.#cancel?.(reason)
+    this.finish({ kind: 'cancelled' })
+  }
+
+  /** Writes what came of it. After this nothing more is sent for this call. */
+  finish(outcome: Outcome): void {
+    if (this.#done) return
+    this.#done = true
+    const session = this.#session
+    if (session.calls.get(this.#id) === this) session.calls.delete(this.#id)
+    session.load.calls -= 1
+    if (outcome.kind === 'result') this.#reply.answer(resultMessage(this.#id, outcome.resultText))
+    else if (outcome.kind === 'error') this.#reply.answer(errorMessage(this.#id, outcome.error))
+    else this.#reply.withoutAnswer()
+  }
+
+  #notify(method: string, params: JsonObject | undefined): void {
+    if (method === 'notifications/message' && !this.#wanted(params)) return
+    this.#send(method, params)
+  }
+
+  #send(method: string, params: JsonObject | undefined): void {
+    if (!this.#done) this.#reply.send(notificationMessage(method, params))
+  }
+
+  #wanted(params: JsonObject | undefined): boolean {
+    return logLevelOf(params?.level) >= (this.#session.logLevel ?? logLevelOf('info'))
+  }
+}
+
+/** The client's own token: any text or number, `0` and `""` too. */
+function progressToken(params: JsonObject | undefined): ProgressToken | undefined {
+  const meta = params?._meta
+  const token = isPlainObject(meta) ? meta.progressToken : undefined
+  if (typeof token === 'string' || typeof token === 'number') return token
+  // A number beyond 2⁵³ is an object that holds its source text.
+  return token !== undefined && token !== null && typeof token === 'object' && !Array.isArray(token) && !isPlainObject(token)
+    ? token
+    : undefined
+}
+
+function withoutToken(params: JsonObject | undefined): JsonObject {
+  const { progressToken: _, ...meta } = params?._meta as JsonObject
+  const { _meta: __, ...rest } = params ?? {}
+  return Object.keys(meta).length > 0 ? { ...rest, _meta: meta } : rest
+}

@@ -1,0 +1,67 @@
+import type { CatalogKind } from '../connections/api.ts'
+import type { Scope } from './scope.ts'
+import type { SessionTable } from './sessions.ts'
+
+/** What changes within this time is told once. */
+const WINDOW_MS = 250
+/** Shortest time between two notices of one kind to one session. */
+const INTERVAL_MS = 1_000
+
+export type ChangedKind = 'tools' | 'prompts' | 'resources'
+
+interface Pending {
+  readonly kinds: Set<ChangedKind>
+  timer: ReturnType<typeof setTimeout> | undefined
+  readonly sentMs: Map<ChangedKind, number>
+}
+
+export function changedKind(kind: CatalogKind): ChangedKind {
+  return kind === 'resourceTemplates' ? 'resources' : kind
+}
+
+/** Tells sessions that a list changed: gathered for 250 ms, at most once per kind and second, only those of the scope. */
+export class ListChanges {
+  readonly #sessions: SessionTable
+  readonly #now: () => number
+  readonly #pending = new Map<Scope, Pending>()
+
+  constructor(sessions: SessionTable, now: () => number) {
+    this.#sessions = sessions
+    this.#now = now
+  }
+
+  announce(scope: Scope, kinds: Iterable<ChangedKind>): void {
+    if (this.#sessions.of(scope).size === 0) return
+    const pending = this.#pending.get(scope) ?? { kinds: new Set(), timer: undefined, sentMs: new Map() }
+    this.#pending.set(scope, pending)
+    for (const kind of kinds) pending.kinds.add(kind)
+    if (pending.kinds.size > 0) pending.timer ??= setTimeout(() => this.#flush(scope, pending), WINDOW_MS)
+  }
+
+  forget(scope: Scope): void {
+    clearTimeout(this.#pending.get(scope)?.timer)
+    this.#pending.delete(scope)
+  }
+
+  dispose(): void {
+    for (const { timer } of this.#pending.values()) clearTimeout(timer)
+    this.#pending.clear()
+  }
+
+  #flush(scope: Scope, pending: Pending): void {
+    pending.timer = undefined
+    const now = this.#now()
+    let wait = 0
+    for (const kind of pending.kinds) {
+      const early = (pending.sentMs.get(kind) ?? -INTERVAL_MS) + INTERVAL_MS - now
+      if (early > 0) {
+        wait = Math.max(wait, early)
+        continue
+      }
+      pending.kinds.delete(kind)
+      pending.sentMs.set(kind, now)
+      for (const session of this.#sessions.of(scope)) session.notify(`notifications/${kind}/list_changed`, undefined)
+    }
+    if (pending.kinds.size > 0) pending.timer = setTimeout(() => this.#flush(scope, pending), wait)
+  }
+}

@@ -1,0 +1,30 @@
+import type { CatalogKind } from '../connections/api.ts'
+import type { JsonObject } from '../contract/json.ts'
+import type { Outcome } from './exchange.ts'
+import type { Pages } from './pages.ts'
+import { invalid, type MethodHandler } from './router.ts'
+import type { Scope } from './scope.ts'
+
+/** The four lists. `settled` waits for what is being read again; undefined when nothing is. */
+export function listRoutes(
+  pages: Pages,
+  settled: (scope: Scope) => Promise<void> | undefined,
+): Readonly<Record<string, MethodHandler>> {
+  const list = (kind: CatalogKind): MethodHandler => {
+    return ({ scope }, params) => {
+      const waiting = settled(scope)
+      return waiting ? waiting.then(() => page(kind, scope, params)) : page(kind, scope, params)
+    }
+  }
+  const page = (kind: CatalogKind, scope: Scope, params: JsonObject | undefined): Outcome => {
+    const cursor = params?.cursor
+    if (cursor !== undefined && typeof cursor !== 'string') throw invalid('"cursor" must be a text')
+    return { kind: 'result', resultText: pages.page(kind, scope.catalog.lists[kind], scope.key, cursor) }
+  }
+  return {
+    'tools/list': list('tools'),
+    'prompts/list': list('prompts'),
+    'resources/list': list('resources'),
+    'resources/templates/list': list('resourceTemplates'),
+  }
+}

@@ -1,0 +1,197 @@
+import type { CatalogKind, ServerCatalog } from '../connections/api.ts'
+import type { JsonObject } from '../contract/json.ts'
+import { exposeNames, type Nameable, type NamedKind, type NamingMode } from './naming.ts'
+import type { ResolvedScope, ScopeMember } from './scope-types.ts'
+import { UriTable, withUiUri } from './uris.ts'
+
+export const CATALOG_KINDS = ['tools', 'prompts', 'resources', 'resourceTemplates'] as const
+
+/** Where an exposed name leads. */
+export interface Target {
+  readonly member: ScopeMember
+  /** The name by which the upstream knows it. */
+  readonly original: string
+}
+
+export interface ListItem {
+  /** What a cursor remembers: unique within its list. */
+  readonly key: string
+  readonly serverId: string
+  readonly original: string
+  /** The item as JSON text, names and URIs exposed. */
+  readonly text: string
+}
+
+export interface MemberState {
+  readonly member: ScopeMember
+  readonly catalog: ServerCatalog | undefined
+  /** False for a member that is left out of lists now; its names stay reserved and reachable. */
+  readonly listed: boolean
+}
+
+/** What one scope offers at one moment. */
+export interface MergedCatalog {
+  readonly tools: ReadonlyMap<string, Target>
+  readonly prompts: ReadonlyMap<string, Target>
+  readonly uris: UriTable
+  readonly lists: Readonly<Record<CatalogKind, readonly ListItem[]>>
+  readonly states: readonly MemberState[]
+  readonly byServer: ReadonlyMap<string, MemberState>
+}
+
+/** Remembers the text of items that did not change, since one server's list appears in many scopes and outlives many edits. */
+export class ItemTexts {
+  readonly #texts = new WeakMap<JsonObject, Map<string, string>>()
+
+  text(item: JsonObject, changes: JsonObject): string {
+    const key = JSON.stringify(changes)
+    const known = this.#texts.get(item)
+    const found = known?.get(key)
+    if (found !== undefined) return found
+    const text = JSON.stringify({ ...item, ...changes })
+    if (known) known.set(key, text)
+    else this.#texts.set(item, new Map([[key, text]]))
+    return text
+  }
+}
+
+export function mergeCatalogs(scope: ResolvedScope, states: readonly MemberState[], texts: ItemTexts): MergedCatalog {
+  const mode: NamingMode =
+    scope.group.naming === 'prefixed' ? 'prefixed' : scope.members.length === 1 ? 'plain' : 'auto'
+  const uris = uriTable(states)
+  const tools = named('tools', mode, states, texts, uris)
+  const prompts = named('prompts', mode, states, texts, uris)
+  return {
+    tools: tools.targets,
+    prompts: prompts.targets,
+    uris,
+    lists: {
+      tools: tools.items,
+      prompts: prompts.items,
+      resources: states.flatMap(state => resourceItems(state, texts, uris)),
+      resourceTemplates: states.flatMap(state => templateItems(state, texts, uris)),
+    },
+    states,
+    byServer: new Map(states.map(state => [state.member.server.id, state])),
+  }
+}
+
+interface Candidate extends Nameable {
+  readonly state: MemberState
+  readonly item: JsonObject
+  readonly changes: JsonObject
+}
+
+function named(
+  kind: NamedKind & CatalogKind,
+  mode: NamingMode,
+  states: readonly MemberState[],
+  texts: ItemTexts,
+  uris: UriTable,
+): { targets: Map<string, Target>; items: ListItem[] } {
+  const candidates = states.flatMap(state => (kind === 'tools' ? toolCandidates(state) : promptCandidates(state)))
+  const names = exposeNames(kind, mode, candidates)
+  const targets = new Map<string, Target>()
+  const items: ListItem[] = []
+  candidates.forEach((candidate, index) => {
+    const name = names[index] ?? candidate.wanted
+    const { state, original, changes } = candidate
+    const serverId = state.member.server.id
+    targets.set(name, { member: state.member, original })
+    if (!state.listed) return
+    const item = uris.mayMap(serverId)
+      ? withUiUri(candidate.item, uri => uris.publicUri(serverId, uri))
+      : candidate.item
+    items.push({ key: name, serverId, original, text: texts.text(item, { ...changes, name }) })
+  })
+  return { targets, items }
+}
+
+/** The items of a list by their name, the first of each: an upstream that lists one twice gets one. */
+function byText(items: readonly JsonObject[] | undefined, key: 'name' | 'uri' | 'uriTemplate'): Map<string, JsonObject> {
+  const found = new Map<string, JsonObject>()
+  for (const item of items ?? []) {
+    const text = item[key]
+    if (typeof text === 'string' && !found.has(text)) found.set(text, item)
+  }
+  return found
+}
+
+function toolCandidates(state: MemberState): Candidate[] {
+  const { member, catalog } = state
+  const chosen = member.tools === 'all' ? undefined : new Map(member.tools.map(tool => [tool.name, tool]))
+  const candidates: Candidate[] = []
+  for (const [original, item] of byText(catalog?.tools, 'name')) {
+    const override = member.server.tools[original]
+    const choice = chosen?.get(original)
+    if (override?.enabled === false || (chosen && !choice)) continue
+    const description = choice?.description ?? override?.description
+    candidates.push({
+      state,
+      item,
+      serverId: member.server.id,
+      alias: member.alias,
+      original,
+      wanted: choice?.as ?? override?.name ?? original,
+      changes: description === undefined ? {} : { description },
+    })
+  }
+  return candidates
+}
+
+function promptCandidates(state: MemberState): Candidate[] {
+  const { member, catalog } = state
+  const candidates: Candidate[] = []
+  for (const [original, item] of byText(catalog?.prompts, 'name')) {
+    if (member.prompts !== 'all' && !member.prompts.includes(original)) continue
+    candidates.push({
+      state,
+      item,
+      serverId: member.server.id,
+      alias: member.alias,
+      original,
+      wanted: original,
+      changes: {},
+    })
+  }
+  return candidates
+}
+
+function chosenUris(state: MemberState, key: 'uri' | 'uriTemplate'): Map<string, JsonObject> {
+  const { member, catalog } = state
+  const found = byText(key === 'uri' ? catalog?.resources : catalog?.resourceTemplates, key)
+  if (member.resources === 'all') return found
+  for (const uri of found.keys()) if (!member.resources.includes(uri)) found.delete(uri)
+  return found
+}
+
+function uriTable(states: readonly MemberState[]): UriTable {
+  return new UriTable(
+    states.map(state => ({
+      serverId: state.member.server.id,
+      alias: state.member.alias,
+      uris: [...chosenUris(state, 'uri').keys()],
+      templates: [...chosenUris(state, 'uriTemplate').keys()],
+      readsUnlisted:
+        state.member.resources === 'all' && (!state.catalog || state.catalog.capabilities.resources !== undefined),
+    })),
+  )
+}
+
+function resourceItems(state: MemberState, texts: ItemTexts, uris: UriTable): ListItem[] {
+  if (!state.listed) return []
+  const serverId = state.member.server.id
+  return [...chosenUris(state, 'uri')].map(([original, item]) => {
+    const uri = uris.publicUri(serverId, original)
+    return { key: uri, serverId, original, text: texts.text(item, { uri }) }
+  })
+}
+
+function templateItems(state: MemberState, texts: ItemTexts, uris: UriTable): ListItem[] {
+  if (!state.listed) return []
+  const serverId = state.member.server.id
+  return [...chosenUris(state, 'uriTemplate')].map(([original, item]) => {
+    const uriTemplate = uris.publicTemplate(serverId, original)
+    return { key: uriTemplate, serverId, original, text: texts.text(item, { uriTemplate }) }
+  })
+}

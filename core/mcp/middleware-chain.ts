@@ -1,0 +1,102 @@
+import { HubError } from '../contract/errors.ts'
+import type { JsonObject, JsonValue } from '../contract/json.ts'
+import type { McpMessage, McpMiddleware } from '../contract/points.ts'
+import type { RpcError } from '../connections/api.ts'
+import type { Exchange, Outcome } from './exchange.ts'
+import { parseExact } from './rpc.ts'
+
+/** An upstream's own error on its way through middlewares, so that it comes out as it went in. */
+class PassedError extends Error {
+  readonly error: RpcError
+  constructor(error: RpcError) {
+    super(error.message)
+    this.error = error
+  }
+}
+
+/** The call was cancelled; there is no answer to pass on. */
+class PassedCancel extends Error {}
+
+type Dispatch = (params: JsonObject | undefined) => Outcome | Promise<Outcome>
+
+/** The middlewares that a method must pass, outermost first; none for most methods of most hubs. */
+export function matchingMiddlewares(middlewares: readonly McpMiddleware[], method: string): readonly McpMiddleware[] {
+  const matching = middlewares.filter(({ method: pattern }) =>
+    pattern.endsWith('*') ? method.startsWith(pattern.slice(0, -1)) : pattern === method,
+  )
+  return matching.sort((a, b) => (a.order ?? 0) - (b.order ?? 0))
+}
+
+/**
+ * Runs an exchange through middlewares. `dispatch` judges names and rights anew on whatever parameters reach it, so a
+ * middleware that rewrites them gains nothing by it.
+ */
+export async function runMiddlewares(
+  middlewares: readonly McpMiddleware[],
+  exchange: Exchange,
+  dispatch: Dispatch,
+): Promise<Outcome> {
+  const run = async (index: number, message: McpMessage): Promise<JsonValue> => {
+    const middleware = middlewares[index]
+    if (middleware) return guarded(middleware, message, next => run(index + 1, next))
+    if (message.method !== exchange.method)
+      throw new HubError('request_invalid', `A middleware may not turn ${exchange.method} into another method`)
+    const outcome = await dispatch(message.params)
+    if (outcome.kind === 'error') throw new PassedError(outcome.error)
+    if (outcome.kind === 'cancelled') throw new PassedCancel()
+    return parseExact(outcome.resultText)
+  }
+  try {
+    const result = await run(0, { method: exchange.method, params: exchange.params, actor: exchange.actor })
+    return { kind: 'result', resultText: JSON.stringify(result ?? {}) }
+  } catch (error) {
+    if (error instanceof PassedError) return { kind: 'error', error: error.error }
+    if (error instanceof PassedCancel) return { kind: 'cancelled' }
+    throw error
+  }
+}
+
+type Next = (message: McpMessage) => Promise<JsonValue>
+
+/** One middleware within its own time; what it waits for behind `next` does not count. */
+async function guarded(middleware: McpMiddleware, message: McpMessage, next: Next): Promise<JsonValue> {
+  const late = Promise.withResolvers<never>()
+  let behind: Promise<JsonValue> | undefined
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let over = false
+  const watch = () => {
+    if (over) return
+    timer = setTimeout(
+      () => late.reject(new HubError('internal', `A middleware for ${middleware.method} took too long`)),
+      middleware.timeoutMs,
+    )
+  }
+  watch()
+  try {
+    const handled = middleware.handle(message, async changed => {
+      clearTimeout(timer)
+      behind = next(changed)
+      try {
+        return await behind
+      } finally {
+        watch()
+      }
+    })
+    return await Promise.race([handled, late.promise])
+  } catch (error) {
+    if (error instanceof PassedError || error instanceof PassedCancel) throw error
+    if (middleware.onError === 'closed') throw closedError(middleware, error)
+    // Not called again once it ran: a tools/call may have acted.
+    return await (behind ?? next(message))
+  } finally {
+    over = true
+    clearTimeout(timer)
+  }
+}
+
+function closedError(middleware: McpMiddleware, error: unknown): HubError {
+  if (error instanceof HubError) return error
+  return new HubError('internal', `A middleware for ${middleware.method} failed, so the request was refused`, {
+    cause: error,
+  })
+}

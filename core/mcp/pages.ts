@@ -1,0 +1,75 @@
+import { HubError } from '../contract/errors.ts'
+import { LIMITS } from '../config/limits.ts'
+import type { CatalogKind } from '../connections/api.ts'
+import type { ListItem } from './merge.ts'
+
+const MAX_PAGE_BYTES = 1_024 * 1_024
+const CURSOR_PURPOSE = 'mcp-cursor'
+
+/** Sealed tokens: what a client holds it can neither read nor make. */
+export interface Sealer {
+  sealToken(purpose: string, text: string): string
+  /** The text of a token sealed for this purpose, else undefined. */
+  openToken(purpose: string, token: string): string | undefined
+}
+
+/** Lists cut into pages, as the JSON text of their results. First pages are kept for as long as their list is. */
+export class Pages {
+  readonly #sealer: Sealer
+  readonly #first = new WeakMap<readonly ListItem[], string>()
+
+  constructor(sealer: Sealer) {
+    this.#sealer = sealer
+  }
+
+  /**
+   * A cursor names scope, kind and the last item of its page, and goes on behind that item's place in the list even when
+   * the item itself is gone. Throws cursor_invalid.
+   */
+  page(kind: CatalogKind, items: readonly ListItem[], scopeKey: string, cursor: string | undefined): string {
+    if (cursor !== undefined)
+      return this.#cut(kind, items, scopeKey, placeAfter(items, openCursor(kind, scopeKey, cursor, this.#sealer)))
+    const known = this.#first.get(items)
+    if (known !== undefined) return known
+    const text = this.#cut(kind, items, scopeKey, 0)
+    this.#first.set(items, text)
+    return text
+  }
+
+  #cut(kind: CatalogKind, items: readonly ListItem[], scopeKey: string, start: number): string {
+    let end = start
+    let bytes = 0
+    while (end < items.length && end - start < LIMITS.pageItems) {
+      const size = Buffer.byteLength(items[end]?.text ?? '')
+      if (end > start && bytes + size > MAX_PAGE_BYTES) break
+      bytes += size
+      end++
+    }
+    const texts = items.slice(start, end).map(item => item.text)
+    const last = items[end - 1]
+    if (end >= items.length || !last) return `{"${kind}":[${texts.join(',')}]}`
+    const next = this.#sealer.sealToken(CURSOR_PURPOSE, JSON.stringify([scopeKey, kind, last.key, end]))
+    return `{"${kind}":[${texts.join(',')}],"nextCursor":${JSON.stringify(next)}}`
+  }
+}
+
+interface Place {
+  readonly key: string
+  readonly index: number
+}
+
+function openCursor(kind: CatalogKind, scopeKey: string, cursor: string, sealer: Sealer): Place {
+  const text = sealer.openToken(CURSOR_PURPOSE, cursor)
+  const parts: unknown = text === undefined ? undefined : JSON.parse(text)
+  if (Array.isArray(parts) && parts[0] === scopeKey && parts[1] === kind)
+    return { key: String(parts[2]), index: Number(parts[3]) }
+  throw new HubError(
+    'cursor_invalid',
+    `Cannot list ${kind}: the cursor was not made by this hub for this list; start again without one`,
+  )
+}
+
+function placeAfter(items: readonly ListItem[], place: Place): number {
+  const index = items.findIndex(item => item.key === place.key)
+  return index >= 0 ? index + 1 : Math.min(place.index, items.length)
+}

@@ -1,0 +1,207 @@
+import { HubError } from '../contract/errors.ts'
+import type { GroupResolver, ResolvedGroup } from '../contract/points.ts'
+import type { Credential, UserActor } from '../contract/records.ts'
+import { aliases } from './naming.ts'
+import { Scope, type ScopeParts } from './scope.ts'
+import type { ResolvedScope } from './scope-types.ts'
+
+/** Scopes without a session that are remembered. */
+const MAX_IDLE_SCOPES = 2_000
+/** Credentials for the hub, what MCP itself sets, and what belongs to one connection; whatever a configuration says. */
+const NEVER_PASSED =
+  /^(authorization|x-auth-token|cookie|host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|content-length|proxy-.*|mcp-.*)$/
+
+/** `/mcp…` taken apart. `name` empty: everything of the caller. */
+export interface ScopePath {
+  readonly owner: string | undefined
+  readonly name: string
+  /** One text per scope, however its path was written. */
+  readonly normal: string
+}
+
+/** Undefined for a path that can be none of `/mcp`, `/mcp/{name}`, `/mcp/@{owner}/{name}`. */
+export function parseScopePath(path: string): ScopePath | undefined {
+  const [empty, root, ...encoded] = path.endsWith('/') ? path.slice(0, -1).split('/') : path.split('/')
+  if (empty !== '' || root !== 'mcp') return undefined
+  const segments: string[] = []
+  for (const text of encoded) {
+    const segment = decodeSegment(text)
+    if (segment === undefined || segment === '') return undefined
+    segments.push(segment)
+  }
+  const [first, second] = segments
+  if (first === undefined) return { owner: undefined, name: '', normal: '/mcp' }
+  const owner = first.startsWith('@') ? first.slice(1) : undefined
+  const name = owner === undefined ? first : second
+  const wanted = owner === undefined ? 1 : 2
+  if (segments.length !== wanted || name === undefined || owner === '') return undefined
+  return { owner, name, normal: ['/mcp', ...segments.map(foldSegment)].join('/') }
+}
+
+function decodeSegment(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text).normalize('NFC')
+  } catch {
+    return undefined
+  }
+}
+
+function foldSegment(segment: string): string {
+  return encodeURIComponent(segment.toLowerCase())
+}
+
+/** Who the caller is, as far as sessions and scopes are concerned: the user, and what the credential opens of it. */
+export class Principals {
+  readonly #keys = new WeakMap<Credential, string>()
+
+  key(actor: UserActor): string {
+    const known = this.#keys.get(actor.credential)
+    if (known !== undefined) return known
+    const key = `${actor.userId}|${opening(actor.credential)}`
+    this.#keys.set(actor.credential, key)
+    return key
+  }
+}
+
+function opening(credential: Credential): string {
+  if (credential.kind !== 'key' || credential.scopes.includes('mcp')) return '*'
+  const parts: string[] = []
+  for (const scope of credential.scopes) {
+    if (typeof scope === 'string') continue
+    parts.push('groupId' in scope ? `group:${scope.groupId}` : `server:${scope.serverId}`)
+  }
+  return parts.sort().join(',')
+}
+
+function opens(credential: Credential, resolved: ResolvedGroup): boolean {
+  if (credential.kind !== 'key') return true
+  return credential.scopes.some(scope => {
+    if (typeof scope === 'string') return scope === 'mcp'
+    if ('groupId' in scope) return resolved.kind !== 'all' && scope.groupId === resolved.group.id
+    return resolved.kind === 'server' && resolved.servers.some(server => server.id === scope.serverId)
+  })
+}
+
+/** The members of a group with the aliases that hold in it. */
+export function toResolvedScope({ kind, group, servers }: ResolvedGroup): ResolvedScope {
+  const choices = servers.map(server => {
+    const choice = group.members.find(member => member.serverId === server.id)
+    return {
+      server,
+      serverId: server.id,
+      serverName: server.name,
+      ...(choice?.alias === undefined ? {} : { alias: choice.alias }),
+      tools: choice?.tools ?? ('all' as const),
+      prompts: choice?.prompts ?? ('all' as const),
+      resources: choice?.resources ?? ('all' as const),
+    }
+  })
+  const names = aliases(choices)
+  const members = choices.map(({ server, tools, prompts, resources }, index) => {
+    return { server, alias: names[index] ?? server.name, tools, prompts, resources }
+  })
+  const headers = new Set(servers.flatMap(server => server.passthroughHeaders.map(name => name.toLowerCase())))
+  for (const name of headers) if (NEVER_PASSED.test(name)) headers.delete(name)
+  return { kind: kind ?? 'group', group, members, passthroughHeaders: [...headers] }
+}
+
+/** The scopes in use, one per caller and path. */
+export class ScopeTable {
+  readonly #scopes = new Map<string, Scope>()
+  readonly #pending = new Map<string, Promise<Scope>>()
+  readonly #resolver: () => GroupResolver | undefined
+  readonly #parts: ScopeParts
+  readonly #inUse: (scope: Scope) => boolean
+  #generation = 0
+
+  constructor(resolver: () => GroupResolver | undefined, parts: ScopeParts, inUse: (scope: Scope) => boolean) {
+    this.#resolver = resolver
+    this.#parts = parts
+    this.#inUse = inUse
+  }
+
+  /** Marks what may have changed. A look-up that is on its way counts as changed too: it may have read what was before. */
+  invalidate(affected: (scope: Scope) => boolean): void {
+    this.#generation += 1
+    for (const scope of this.#scopes.values()) if (affected(scope)) scope.stale = true
+  }
+
+  [Symbol.iterator](): IterableIterator<Scope> {
+    return this.#scopes.values()
+  }
+
+  /** The scope of a path for a caller. Throws group_not_found, the same for missing, foreign and out of the key's scopes. */
+  find(actor: UserActor, principal: string, path: ScopePath): Scope | Promise<Scope> {
+    const key = `${principal}|${path.normal}`
+    const scope = this.#scopes.get(key)
+    if (!scope) return this.#once(key, () => this.#open(key, actor, path))
+    scope.actor = actor
+    return scope.stale ? this.#once(key, () => this.refresh(scope)) : scope
+  }
+
+  /** Asks the registry again. Throws group_not_found when the path stands for nothing now; the scope is gone then. */
+  async refresh(scope: Scope): Promise<Scope> {
+    const generation = this.#generation
+    const path = parseScopePath(scope.path)
+    const resolved = path && (await this.#resolve(scope.actor, path))
+    if (!path || !resolved) {
+      scope.gone = true
+      this.#scopes.delete(scope.key)
+      throw notFound(path?.name ?? '')
+    }
+    scope.replace(resolved)
+    scope.stale = generation !== this.#generation
+    return scope
+  }
+
+  /** What a group is for this caller outside any session. */
+  unbound(actor: UserActor, resolved: ResolvedScope): Scope {
+    return new Scope('', '', actor, resolved, this.#parts)
+  }
+
+  async #open(key: string, actor: UserActor, path: ScopePath): Promise<Scope> {
+    const generation = this.#generation
+    const resolved = await this.#resolve(actor, path)
+    if (!resolved) throw notFound(path.name)
+    const scope = new Scope(key, path.normal, actor, resolved, this.#parts)
+    scope.stale = generation !== this.#generation
+    this.#scopes.set(key, scope)
+    if (this.#scopes.size > MAX_IDLE_SCOPES) this.#dropIdle()
+    return scope
+  }
+
+  async #resolve(actor: UserActor, path: ScopePath): Promise<ResolvedScope | undefined> {
+    const resolver = this.#resolver()
+    if (!resolver)
+      throw new HubError('starting', 'Cannot look up a group: the plugin that resolves groups is not running', {
+        retryAfterSeconds: 5,
+      })
+    const found = await resolver.resolve(actor, path.owner, path.name)
+    return found && opens(actor.credential, found) ? toResolvedScope(found) : undefined
+  }
+
+  #once(key: string, work: () => Promise<Scope>): Promise<Scope> {
+    const running = this.#pending.get(key)
+    if (running) return running
+    const promise = work().finally(() => this.#pending.delete(key))
+    this.#pending.set(key, promise)
+    return promise
+  }
+
+  /** Oldest first; a scope with a session stays. */
+  #dropIdle(): void {
+    for (const [key, scope] of this.#scopes) {
+      if (this.#scopes.size <= MAX_IDLE_SCOPES) return
+      if (!this.#inUse(scope)) this.#scopes.delete(key)
+    }
+  }
+}
+
+function notFound(name: string): HubError {
+  return new HubError(
+    'group_not_found',
+    name === ''
+      ? 'Cannot open /mcp: this credential does not open all servers of its owner'
+      : `Cannot open /mcp: there is no group or server "${name.slice(0, 64)}" that you may use`,
+  )
+}

@@ -1,0 +1,113 @@
+import type { Session } from './session.ts'
+import type { SessionStream } from './session-streams.ts'
+
+/** Never stored by anybody on the way: answers belong to one caller. */
+const JSON_HEADERS = { headers: { 'content-type': 'application/json', 'cache-control': 'no-store' } }
+
+/** A JSON answer of 200. */
+export function jsonResponse(text: string): Response {
+  return new Response(text, JSON_HEADERS)
+}
+
+/** Where the replies that have not begun are watched for silence. */
+export interface ReplyHost {
+  readonly now: () => number
+  waiting(reply: PostReply): void
+  begun(reply: PostReply): void
+}
+
+/**
+ * The answer to one POST. Plain JSON when the answers come first; server-sent events as soon as anything comes before
+ * them, or after a silence, since the client then learns that the hub is at work.
+ */
+export class PostReply {
+  readonly response: Promise<Response>
+  readonly startedMs: number
+  readonly #host: ReplyHost
+  readonly #session: Session
+  readonly #keepOpen: () => void
+  readonly #batch: boolean
+  #resolve!: (response: Response) => void
+  #left: number
+  #texts: string[] | undefined
+  #stream: SessionStream | undefined
+  #done = false
+
+  /** `expected`: how many requests the POST holds. `batch`: it was an array, so a JSON answer is one too. */
+  constructor(host: ReplyHost, session: Session, expected: number, batch: boolean, keepOpen: () => void) {
+    this.#host = host
+    this.#session = session
+    this.#left = expected
+    this.#batch = batch
+    this.#keepOpen = keepOpen
+    this.startedMs = host.now()
+    this.response = new Promise(resolve => {
+      this.#resolve = resolve
+    })
+    host.waiting(this)
+  }
+
+  /** The answer to one of the requests. */
+  answer(text: string): void {
+    if (this.#done) return
+    this.#left -= 1
+    if (this.#stream) this.#session.streams.send(this.#stream, text)
+    else if (!this.#batch) {
+      this.#finish()
+      this.#resolve(jsonResponse(text))
+      return
+    } else {
+      this.#texts ??= []
+      this.#texts.push(text)
+    }
+    if (this.#left === 0) this.#complete()
+  }
+
+  /** One of the requests gets no answer: it was cancelled. */
+  withoutAnswer(): void {
+    if (this.#done) return
+    this.#left -= 1
+    if (this.#left === 0) this.#complete()
+  }
+
+  /** A notification or a request of the hub, ahead of the answers. */
+  send(text: string): void {
+    if (this.#done || this.#session.ended) return
+    this.#session.streams.send(this.startStream(), text)
+  }
+
+  /** Begins with server-sent events now; what was collected goes first. */
+  startStream(): SessionStream {
+    if (this.#stream) return this.#stream
+    const { streams } = this.#session
+    const stream = streams.create()
+    this.#stream = stream
+    this.#keepOpen()
+    this.#host.begun(this)
+    const connection = streams.connect(stream)
+    for (const text of this.#texts ?? []) streams.send(stream, text)
+    this.#texts = undefined
+    this.#resolve(connection.response)
+    return stream
+  }
+
+  /** The session is over: nothing more will be said. */
+  abandon(): void {
+    if (this.#done) return
+    this.#complete()
+  }
+
+  #complete(): void {
+    // A request without an answer cannot end as JSON; its stream just closes.
+    if (!this.#stream && !this.#texts) this.startStream()
+    this.#finish()
+    if (this.#stream) this.#session.streams.finish(this.#stream)
+    else this.#resolve(jsonResponse(`[${(this.#texts ?? []).join(',')}]`))
+  }
+
+  #finish(): void {
+    this.#done = true
+    if (!this.#stream) this.#host.begun(this)
+    this.#session.closeAsks(this)
+  }
+}

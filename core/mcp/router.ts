@@ -1,0 +1,265 @@
+import type { RpcError, UpstreamReply, UpstreamRequest, Upstreams } from '../connections/api.ts'
+import { HubError } from '../contract/errors.ts'
+import type { JsonObject } from '../contract/json.ts'
+import type { McpMiddleware } from '../contract/points.ts'
+import type { ToolCallRecord } from '../contract/records.ts'
+import { memberHas } from './capabilities.ts'
+import type { Exchange, Outcome } from './exchange.ts'
+import type { Target } from './merge.ts'
+import { matchingMiddlewares, runMiddlewares } from './middleware-chain.ts'
+import { nearNames } from './naming.ts'
+import { isPlainObject, parseExact, rpcError } from './rpc.ts'
+import type { Scope } from './scope.ts'
+import type { ScopeMember } from './scope-types.ts'
+import { mapResultUris } from './uris.ts'
+
+/** What one request needs besides its own contents. */
+export interface Routed {
+  readonly exchange: Exchange
+  readonly scope: Scope
+}
+
+/** Methods that the router leaves to others: lists, and what lasts longer than one request. */
+export type MethodHandler = (routed: Routed, params: JsonObject | undefined) => Outcome | Promise<Outcome>
+
+export interface RouterParts {
+  readonly upstreams: Upstreams
+  readonly middlewares: () => readonly McpMiddleware[]
+  readonly recordCall: (record: ToolCallRecord) => void
+  readonly now: () => number
+  /** A notification that came on the stream of a call; true when it was no matter of that call alone. */
+  readonly sharedNotice: (
+    serverId: string,
+    sessionId: string | undefined,
+    method: string,
+    params: JsonObject | undefined,
+  ) => boolean
+  /** An upstream answered with URL elicitations, whose completion it will tell later. */
+  readonly sawElicitation: (sessionId: string, serverId: string, elicitationId: string) => void
+}
+
+const URL_ELICITATION_REQUIRED = -32042
+const EMPTY: Outcome = { kind: 'result', resultText: '{}' }
+
+/** Exposed names to upstreams and results back. One table of methods, whatever wire a request came by. */
+export class Router {
+  readonly #parts: RouterParts
+  readonly #methods: ReadonlyMap<string, MethodHandler>
+
+  /** `others`: handlers of methods that this class does not have. */
+  constructor(parts: RouterParts, others: Readonly<Record<string, MethodHandler>>) {
+    this.#parts = parts
+    this.#methods = new Map<string, MethodHandler>([
+      ['tools/call', (routed, params) => this.#callTool(routed, params)],
+      ['prompts/get', (routed, params) => this.#getPrompt(routed, params)],
+      ['resources/read', (routed, params) => this.#readResource(routed, params)],
+      ['completion/complete', (routed, params) => this.#complete(routed, params)],
+      ['ping', () => EMPTY],
+      ...Object.entries(others),
+    ])
+  }
+
+  /** What comes of a request. Throws HubError for what the hub itself refuses; upstream errors are outcomes. */
+  handle(exchange: Exchange, scope: Scope): Outcome | Promise<Outcome> {
+    const handler = this.#methods.get(exchange.method)
+    if (!handler)
+      throw new HubError('method_not_found', `The hub has no method "${exchange.method.slice(0, 64)}"`)
+    const routed = { exchange, scope }
+    const all = this.#parts.middlewares()
+    if (all.length > 0) {
+      const matching = matchingMiddlewares(all, exchange.method)
+      if (matching.length > 0) return runMiddlewares(matching, exchange, async params => handler(routed, params))
+    }
+    return handler(routed, exchange.params)
+  }
+
+  /** Sends a request to one member; `finish` turns its reply into the outcome. */
+  forward(
+    { exchange, scope }: Routed,
+    member: ScopeMember,
+    params: JsonObject | undefined,
+    finish: (reply: UpstreamReply) => Outcome,
+  ): Promise<Outcome> {
+    const serverId = member.server.id
+    const sessionId = exchange.session?.id
+    const request: { -readonly [Key in keyof UpstreamRequest]: UpstreamRequest[Key] } = {
+      method: exchange.method,
+      params,
+      notification: (method, body) => {
+        if (!this.#parts.sharedNotice(serverId, sessionId, method, body)) exchange.notify(method, body)
+      },
+      ask: exchange.ask,
+    }
+    if (exchange.progress) request.progress = exchange.progress
+    if (exchange.session) request.session = exchange.session
+    if (exchange.passthroughHeaders && scope.resolved.passthroughHeaders.length > 0)
+      request.passthroughHeaders = wantedHeaders(member, exchange.passthroughHeaders)
+    const call = this.#parts.upstreams.request(serverId, request)
+    exchange.cancel = reason => call.cancel(reason)
+    return call.reply.then(finish)
+  }
+
+  /** A reply as an outcome: results and upstream errors unchanged, but for the URIs that have another form in this scope. */
+  outcome({ exchange, scope }: Routed, member: ScopeMember, reply: UpstreamReply, own?: OwnUri): Outcome {
+    switch (reply.kind) {
+      case 'result':
+        return { kind: 'result', resultText: exposeUris(scope, member, reply.text, own) }
+      case 'error':
+        this.#noteElicitations(exchange, member, reply.error)
+        return { kind: 'error', error: reply.error }
+      case 'failed':
+        return { kind: 'error', error: rpcError(new HubError(reply.code, reply.message), exchange.requestId) }
+      case 'cancelled':
+        return { kind: 'cancelled' }
+    }
+  }
+
+  #callTool(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
+    const { exchange, scope } = routed
+    const name = params?.name
+    if (typeof name !== 'string') throw invalid('tools/call needs "name", the name of a tool')
+    const target = scope.tool(name)
+    if (!target) throw unknownName('tool', name, scope.catalog.tools.keys())
+    if (params?.arguments !== undefined && !isPlainObject(params.arguments))
+      throw invalid(`tools/call of "${name}" needs "arguments" to be an object`)
+    const startedMs = this.#parts.now()
+    const sent = toolParams(params ?? {}, target.original)
+    return this.forward(routed, target.member, sent, reply => {
+      const { server } = target.member
+      const endedMs = this.#parts.now()
+      this.#parts.recordCall({
+        at: new Date(startedMs).toISOString(),
+        requestId: exchange.requestId,
+        userId: exchange.actor.userId,
+        userName: exchange.actor.name,
+        ownerId: server.ownerId,
+        serverId: server.id,
+        server: server.name,
+        group: scope.resolved.group.name,
+        tool: target.original,
+        durationMs: endedMs - startedMs,
+        status: callStatus(reply),
+      })
+      return this.outcome(routed, target.member, reply)
+    })
+  }
+
+  #getPrompt(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
+    const name = params?.name
+    if (typeof name !== 'string') throw invalid('prompts/get needs "name", the name of a prompt')
+    const target = routed.scope.prompt(name)
+    if (!target) throw unknownName('prompt', name, routed.scope.catalog.prompts.keys())
+    return this.#forwardPlain(routed, target, { ...params, name: target.original })
+  }
+
+  #readResource(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
+    const uri = params?.uri
+    if (typeof uri !== 'string') throw invalid('resources/read needs "uri", the URI of a resource')
+    const target = resourceTarget(routed.scope, uri)
+    return this.#forwardPlain(routed, target, { ...params, uri: target.original }, { original: target.original, uri })
+  }
+
+  #complete(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
+    const ref = params?.ref
+    if (!isPlainObject(ref)) throw invalid('completion/complete needs "ref", a prompt or a resource')
+    const { target, original } = completionTarget(routed.scope, ref)
+    if (!memberHas(routed.scope.catalog.byServer.get(target.member.server.id), 'completions'))
+      throw new HubError('method_not_found', `The server of this ${String(ref.type)} offers no completion`)
+    return this.#forwardPlain(routed, target, { ...params, ref: original })
+  }
+
+  #forwardPlain(routed: Routed, target: Target, params: JsonObject, own?: OwnUri): Promise<Outcome> {
+    return this.forward(routed, target.member, params, reply => this.outcome(routed, target.member, reply, own))
+  }
+
+  #noteElicitations(exchange: Exchange, member: ScopeMember, error: RpcError): void {
+    if (error.code !== URL_ELICITATION_REQUIRED || !exchange.session || !isPlainObject(error.data)) return
+    const list = error.data.elicitations
+    if (!Array.isArray(list)) return
+    for (const item of list)
+      if (isPlainObject(item) && typeof item.elicitationId === 'string')
+        this.#parts.sawElicitation(exchange.session.id, member.server.id, item.elicitationId)
+  }
+}
+
+/** The form in which the caller asked for a URI, which its answer keeps. */
+interface OwnUri {
+  readonly original: string
+  readonly uri: string
+}
+
+export function invalid(message: string): HubError {
+  return new HubError('params_invalid', message)
+}
+
+function unknownName(kind: 'tool' | 'prompt', name: string, known: Iterable<string>): HubError {
+  const near = nearNames(name, known)
+  const hint = near.length > 0 ? { hint: `Did you mean ${near.map(text => `"${text}"`).join(' or ')}?` } : {}
+  return new HubError(`${kind}_not_found`, `There is no ${kind} "${name.slice(0, 64)}" here`, hint)
+}
+
+/** The member and the original of a URI. Throws resource_not_found, uri_ambiguous. */
+export function resourceTarget(scope: Scope, uri: string): Target {
+  const found = scope.catalog.uris.resolve(uri)
+  const shown = uri.slice(0, 256)
+  if (found === 'ambiguous')
+    throw new HubError('uri_ambiguous', `Several servers here could have the resource "${shown}"`, {
+      hint: 'Use its form from the list of resources, which names the server.',
+      data: { uri },
+    })
+  const member = found && scope.catalog.byServer.get(found.serverId)?.member
+  if (!member) throw new HubError('resource_not_found', `There is no resource "${shown}" here`, { data: { uri } })
+  return { member, original: found.original }
+}
+
+function completionTarget(scope: Scope, ref: JsonObject): { target: Target; original: JsonObject } {
+  if (ref.type === 'ref/prompt' && typeof ref.name === 'string') {
+    const target = scope.prompt(ref.name)
+    if (target) return { target, original: { ...ref, name: target.original } }
+  }
+  if (ref.type === 'ref/resource' && typeof ref.uri === 'string') {
+    const found = scope.catalog.uris.resolveTemplate(ref.uri)
+    const member = found && scope.catalog.byServer.get(found.serverId)?.member
+    if (member) return { target: { member, original: found.original }, original: { ...ref, uri: found.original } }
+  }
+  throw invalid('completion/complete names a prompt or a resource that is not here')
+}
+
+/** Task augmentation is left off: the hub does not offer tasks, and without that offer it has no meaning. */
+function toolParams(params: JsonObject, original: string): JsonObject {
+  if (params.task === undefined) return params.name === original ? params : { ...params, name: original }
+  const { task: _, ...rest } = params
+  return { ...rest, name: original }
+}
+
+function wantedHeaders(
+  member: ScopeMember,
+  headers: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  const wanted: Record<string, string> = {}
+  for (const name of member.server.passthroughHeaders) {
+    const value = headers[name.toLowerCase()]
+    if (value !== undefined) wanted[name.toLowerCase()] = value
+  }
+  return wanted
+}
+
+function callStatus(reply: UpstreamReply): string {
+  if (reply.kind === 'result') return reply.isError ? 'error' : 'success'
+  return reply.kind === 'failed' ? reply.code : reply.kind
+}
+
+function exposeUris(scope: Scope, member: ScopeMember, text: string, own: OwnUri | undefined): string {
+  const { uris } = scope.catalog
+  const serverId = member.server.id
+  const renamed = own !== undefined && own.uri !== own.original
+  // Most results name no resource at all, which a look at their text tells for less than parsing them.
+  if (!renamed && !(uris.mayMap(serverId) && /[uU]ri"/.test(text))) return text
+  let changed = false
+  const mapped = mapResultUris(parseExact(text), uri => {
+    const shown = own && uri === own.original ? own.uri : uris.publicUri(serverId, uri)
+    if (shown !== uri) changed = true
+    return shown
+  })
+  return changed ? JSON.stringify(mapped) : text
+}

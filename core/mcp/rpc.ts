@@ -1,0 +1,155 @@
+import { HubError } from '../contract/errors.ts'
+import type { JsonObject, JsonValue } from '../contract/json.ts'
+import { LIMITS } from '../config/limits.ts'
+import type { RpcError } from '../connections/api.ts'
+
+/** JSON text of a request id as its sender wrote it: `1` and `"1"` are two ids. */
+export type IdText = string
+
+/** One JSON-RPC message after its shape was judged. */
+export type Message =
+  | { readonly kind: 'request'; readonly id: IdText; readonly method: string; readonly params: JsonObject | undefined }
+  | { readonly kind: 'notification'; readonly method: string; readonly params: JsonObject | undefined }
+  | { readonly kind: 'result'; readonly id: IdText; readonly result: JsonValue }
+  | { readonly kind: 'error'; readonly id: IdText; readonly error: RpcError }
+
+/** What is wrong with one message; `id` is there when it could be read. */
+export interface BadMessage {
+  readonly kind: 'bad'
+  readonly id: IdText | undefined
+  readonly message: string
+}
+
+interface SourceAccess {
+  rawJSON(text: string): JsonValue
+  isRawJSON(value: unknown): boolean
+  parse(
+    text: string,
+    reviver: (this: unknown, key: string, value: JsonValue, context: { readonly source?: string }) => JsonValue,
+  ): JsonValue
+}
+// The TypeScript library does not describe these members of JSON yet; Bun has them.
+const json = JSON as unknown as SourceAccess
+
+const LONG_DIGITS = /\d{16}/
+
+function keepSource(this: unknown, _key: string, value: JsonValue, context: { readonly source?: string }): JsonValue {
+  const source = context.source
+  if (typeof value !== 'number' || source === undefined || source.length < 16 || String(value) === source) return value
+  return json.rawJSON(source)
+}
+
+/** Parses a text so that `JSON.stringify` writes its numbers as they were, beyond 2⁵³ too. Throws SyntaxError. */
+export function parseExact(text: string): JsonValue {
+  return LONG_DIGITS.test(text) ? json.parse(text, keepSource) : (JSON.parse(text) as JsonValue)
+}
+
+/** True for a JSON object that is not a number kept as its source text. */
+export function isPlainObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !json.isRawJSON(value)
+}
+
+function checkTree(value: unknown, levelsLeft: number): void {
+  if (typeof value !== 'object' || value === null) return
+  if (levelsLeft === 0)
+    throw new HubError(
+      'json_too_deep',
+      `Cannot read the request: its JSON is nested more than ${LIMITS.jsonDepth} levels deep`,
+    )
+  if (Array.isArray(value)) {
+    for (const item of value) checkTree(item, levelsLeft - 1)
+    return
+  }
+  for (const key in value) {
+    if (key === '__proto__')
+      throw new HubError('key_forbidden', 'Cannot read the request: the JSON key "__proto__" is never accepted')
+    checkTree((value as Record<string, unknown>)[key], levelsLeft - 1)
+  }
+}
+
+/** A request body as JSON. Throws HubError: json_empty, json_invalid, json_too_deep, key_forbidden. */
+export function parseBody(text: string): JsonValue {
+  let value: JsonValue
+  try {
+    value = parseExact(text)
+  } catch (cause) {
+    if (text.trim() === '') throw new HubError('json_empty', 'Cannot read the request: its body is empty')
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new HubError('json_invalid', `Cannot read the request: its body is not JSON (${reason})`, { cause })
+  }
+  // A depth over 64 takes at least 130 characters, and the forbidden key can only be written out or escaped.
+  if (text.length > 2 * LIMITS.jsonDepth || text.includes('__proto__') || text.includes('\\u'))
+    checkTree(value, LIMITS.jsonDepth)
+  return value
+}
+
+/** The id as text, or undefined when it is neither a string nor a number. */
+export function idText(id: unknown): IdText | undefined {
+  if (typeof id === 'number') return String(id)
+  if (typeof id === 'string') return JSON.stringify(id)
+  return json.isRawJSON(id) ? JSON.stringify(id) : undefined
+}
+
+function bad(id: IdText | undefined, message: string): BadMessage {
+  return { kind: 'bad', id, message }
+}
+
+/** Judges the shape of one message. */
+export function readMessage(value: JsonValue): Message | BadMessage {
+  if (!isPlainObject(value)) return bad(undefined, 'A JSON-RPC message must be an object')
+  const id = idText(value.id)
+  if (value.jsonrpc !== '2.0') return bad(id, 'The member "jsonrpc" must be "2.0"')
+  if (value.id !== undefined && id === undefined) return bad(undefined, 'The member "id" must be a string or a number')
+  const method = value.method
+  if (method === undefined) return readResponse(value, id)
+  if (typeof method !== 'string' || method === '') return bad(id, 'The member "method" must be a text')
+  const params = value.params
+  if (params !== undefined && !isPlainObject(params)) return bad(id, 'The member "params" must be an object')
+  if (id === undefined) return { kind: 'notification', method, params }
+  return { kind: 'request', id, method, params }
+}
+
+function readResponse(value: JsonObject, id: IdText | undefined): Message | BadMessage {
+  if (id === undefined) return bad(undefined, 'A JSON-RPC message must have a "method" or an "id"')
+  if (value.result !== undefined && value.error === undefined) return { kind: 'result', id, result: value.result }
+  const error = value.error
+  if (value.result === undefined && isPlainObject(error)) {
+    const { code, message, data } = error
+    if (typeof code === 'number' && typeof message === 'string')
+      return { kind: 'error', id, error: { code, message, ...(data === undefined ? {} : { data }) } }
+  }
+  return bad(id, 'A JSON-RPC message must have a "method", or one of "result" and "error"')
+}
+
+export function resultMessage(id: IdText, resultText: string): string {
+  return `{"jsonrpc":"2.0","id":${id},"result":${resultText}}`
+}
+
+/** `id` undefined: the id of the request could not be read, and the member is left out. */
+export function errorMessage(id: IdText | undefined, error: RpcError): string {
+  const idPart = id === undefined ? '' : `"id":${id},`
+  return `{"jsonrpc":"2.0",${idPart}"error":${JSON.stringify(error)}}`
+}
+
+export function notificationMessage(method: string, params: JsonObject | undefined): string {
+  return JSON.stringify(params === undefined ? { jsonrpc: '2.0', method } : { jsonrpc: '2.0', method, params })
+}
+
+export function requestMessage(id: number, method: string, params: JsonObject | undefined): string {
+  return JSON.stringify(params === undefined ? { jsonrpc: '2.0', id, method } : { jsonrpc: '2.0', id, method, params })
+}
+
+/** A hub error as JSON-RPC writes it: `data` carries the code, the request's id and what the error adds. */
+export function rpcError(error: HubError, requestId: string): RpcError {
+  const hint = error.hint === undefined ? {} : { hint: error.hint }
+  return {
+    code: error.rpcCode,
+    message: error.message,
+    data: { ...(error.data as JsonObject | undefined), ...hint, code: error.code, requestId },
+  }
+}
+
+/** Whatever was thrown as a HubError; what is not one becomes `internal`, which tells nothing of its cause. */
+export function asHubError(error: unknown): HubError {
+  return error instanceof HubError ? error : new HubError('internal', 'The hub failed on this request', { cause: error })
+}

@@ -1,0 +1,136 @@
+import type { CatalogKind, Upstreams } from '../connections/api.ts'
+import type { UserActor } from '../contract/records.ts'
+import { CATALOG_KINDS, type ItemTexts, type ListItem, type MergedCatalog, mergeCatalogs, type Target } from './merge.ts'
+import type { Outages } from './outages.ts'
+import type { ResolvedScope } from './scope-types.ts'
+
+/** How long a name that was exposed before a change still leads to its item. */
+const OLD_NAME_MS = 10 * 60_000
+/** Longest wait of a list for members that were never seen. */
+const CATALOG_WAIT_MS = 2_000
+
+export interface ScopeParts {
+  readonly upstreams: Upstreams
+  readonly outages: Outages
+  readonly texts: ItemTexts
+  readonly now: () => number
+}
+
+interface OldName {
+  readonly serverId: string
+  readonly original: string
+  readonly until: number
+}
+
+/** One path as one caller sees it: its members and their merged catalogue, kept until an event says otherwise. */
+export class Scope {
+  /** Unique per caller and path. */
+  readonly key: string
+  /** In normal form, such as `/mcp/work`. */
+  readonly path: string
+  /** Whose rights it was resolved with. */
+  actor: UserActor
+  /** True when what it stands for must be asked of the registry again. */
+  stale = false
+  /** True when it stands for nothing any more. */
+  gone = false
+  #resolved: ResolvedScope
+  #catalog: MergedCatalog | undefined
+  #dirty = true
+  #announced: MergedCatalog | undefined
+  readonly #old = { tools: new Map<string, OldName>(), prompts: new Map<string, OldName>() }
+  readonly #parts: ScopeParts
+
+  constructor(key: string, path: string, actor: UserActor, resolved: ResolvedScope, parts: ScopeParts) {
+    this.key = key
+    this.path = path
+    this.actor = actor
+    this.#resolved = resolved
+    this.#parts = parts
+  }
+
+  get resolved(): ResolvedScope {
+    return this.#resolved
+  }
+
+  replace(resolved: ResolvedScope): void {
+    this.#resolved = resolved
+    this.stale = false
+    this.#dirty = true
+  }
+
+  /** The catalogue must be merged anew before its next use. */
+  touch(): void {
+    this.#dirty = true
+  }
+
+  has(serverId: string): boolean {
+    return this.#resolved.members.some(member => member.server.id === serverId)
+  }
+
+  get catalog(): MergedCatalog {
+    if (this.#catalog && !this.#dirty) return this.#catalog
+    const { upstreams, outages, texts } = this.#parts
+    const states = this.#resolved.members.map(member => ({
+      member,
+      catalog: upstreams.catalog(member.server.id),
+      listed: member.server.enabled && outages.listed(member.server.id),
+    }))
+    const before = this.#catalog
+    this.#catalog = mergeCatalogs(this.#resolved, states, texts)
+    this.#dirty = false
+    this.#announced ??= this.#catalog
+    if (before) this.#keepOldNames(before, this.#catalog)
+    return this.#catalog
+  }
+
+  tool(name: string): Target | undefined {
+    return this.catalog.tools.get(name) ?? this.#oldTarget('tools', name)
+  }
+
+  prompt(name: string): Target | undefined {
+    return this.catalog.prompts.get(name) ?? this.#oldTarget('prompts', name)
+  }
+
+  /** Waits for members that were never seen, at most 2 s; undefined when there is none. */
+  ready(): Promise<void> | undefined {
+    const missing = this.catalog.states.filter(state => !state.catalog && state.member.server.enabled)
+    if (missing.length === 0) return undefined
+    const ids = missing.map(state => state.member.server.id)
+    return this.#parts.upstreams.catalogsReady(ids, CATALOG_WAIT_MS).then(() => this.touch())
+  }
+
+  /** The kinds whose lists differ from what sessions were last told, and from now on count as told. */
+  differences(): CatalogKind[] {
+    const before = this.#announced
+    const now = this.catalog
+    this.#announced = now
+    return before ? CATALOG_KINDS.filter(kind => !sameItems(before.lists[kind], now.lists[kind])) : []
+  }
+
+  #keepOldNames(before: MergedCatalog, now: MergedCatalog): void {
+    const clock = this.#parts.now()
+    for (const kind of ['tools', 'prompts'] as const) {
+      const old = this.#old[kind]
+      for (const [name, entry] of old) if (entry.until <= clock) old.delete(name)
+      for (const [name, target] of before[kind]) {
+        if (now[kind].has(name)) continue
+        const serverId = target.member.server.id
+        old.set(name, { serverId, original: target.original, until: clock + OLD_NAME_MS })
+      }
+    }
+  }
+
+  /** An old name leads only to what is still shown under another one: what was hidden or removed stays out of reach. */
+  #oldTarget(kind: 'tools' | 'prompts', name: string): Target | undefined {
+    const old = this.#old[kind].get(name)
+    if (!old || old.until <= this.#parts.now()) return undefined
+    for (const target of this.catalog[kind].values())
+      if (target.member.server.id === old.serverId && target.original === old.original) return target
+    return undefined
+  }
+}
+
+function sameItems(a: readonly ListItem[], b: readonly ListItem[]): boolean {
+  return a.length === b.length && a.every((item, index) => item.text === b[index]?.text)
+}

@@ -1,0 +1,151 @@
+import { HubError } from '../contract/errors.ts'
+import type { Actor, Visibility } from '../contract/records.ts'
+import { formatRef, nameKey, parseRef, quoteName } from '../domain/names.ts'
+import { canEdit, canSee, isAdmin } from '../domain/ownership.ts'
+import type { ListQuery, Right } from './api.ts'
+import { type OwnerColumns, ownerName } from './rows.ts'
+
+/** What servers and groups have alike. */
+export interface OwnedRow extends OwnerColumns {
+  readonly id: string
+  readonly owner_id: string
+  readonly name: string
+  readonly name_key: string
+  readonly visibility: Visibility
+  readonly created_at: string
+  readonly updated_at: string
+}
+
+export type Kind = 'server' | 'group'
+
+const NOT_FOUND = { server: 'server_not_found', group: 'group_not_found' } as const
+const AMBIGUOUS = { server: 'server_ambiguous', group: 'group_ambiguous' } as const
+
+/** The same words for what is missing and for what is not visible, and nothing in them but what was asked. */
+export function notFound(kind: Kind, ref: string): HubError {
+  return new HubError(NOT_FOUND[kind], `There is no ${kind} ${quoteName(ref)}`)
+}
+
+/**
+ * Which of all rows with this name is meant: the actor's own; else `owner~name`; else the one public row; else, for an
+ * administrator, the one there is. Throws `…_not_found`, `…_ambiguous`, and `not_owner` for what may be seen only.
+ */
+export function chooseRow<Row extends OwnedRow>(
+  kind: Kind,
+  candidates: readonly Row[],
+  actor: Actor,
+  ref: string,
+  right: Right,
+): Row {
+  const row = findRow(kind, candidates, actor, ref)
+  if (!row || !canSee(actor, owned(row))) throw notFound(kind, ref)
+  if (right === 'edit' && !canEdit(actor, owned(row))) {
+    throw new HubError(
+      'not_owner',
+      `The ${kind} ${quoteName(ref)} is ${ownerName(row)}’s; only its owner may change it`,
+    )
+  }
+  return row
+}
+
+function findRow<Row extends OwnedRow>(
+  kind: Kind,
+  candidates: readonly Row[],
+  actor: Actor,
+  ref: string,
+): Row | undefined {
+  const { owner } = parseRef(ref)
+  if (owner !== undefined) return candidates.find(row => isOwner(row, owner))
+  const own = actor.kind === 'user' ? candidates.find(row => row.owner_id === actor.userId) : undefined
+  if (own) return own
+  const open = candidates.filter(row => row.visibility === 'public')
+  const rest = open.length > 0 ? open : isAdmin(actor) ? candidates : []
+  if (rest.length > 1) throw ambiguous(kind, ref, rest)
+  return rest[0]
+}
+
+/** The folded form of the name in a reference. */
+export function refKey(ref: string): string {
+  return nameKey(parseRef(ref).name)
+}
+
+function isOwner(row: OwnerColumns, owner: string): boolean {
+  return row.owner_key === null ? owner === `#${row.owner_number}` : row.owner_key === nameKey(owner)
+}
+
+function ambiguous(kind: Kind, ref: string, rows: readonly OwnedRow[]): HubError {
+  const refs = rows.map(row => formatRef(ownerName(row), row.name)).sort()
+  return new HubError(AMBIGUOUS[kind], `Several ${kind}s are called ${quoteName(ref)}: ${refs.join(', ')}`, {
+    hint: 'Name the owner as well: owner~name.',
+    data: { candidates: refs },
+  })
+}
+
+export function owned(row: Pick<OwnedRow, 'owner_id' | 'visibility'>): { ownerId: string; visibility: Visibility } {
+  return { ownerId: row.owner_id, visibility: row.visibility }
+}
+
+/** The part of a list that the query wants. `text` is what `q` is looked for in. Throws `admin_only`, `validation_failed`. */
+export function filterRows<Row extends OwnedRow>(
+  rows: readonly Row[],
+  actor: Actor,
+  query: ListQuery,
+  text: (row: Row) => string,
+): Row[] {
+  const scope = query.scope ?? (actor.kind === 'user' ? 'mine' : 'all')
+  if (scope === 'all' && !isAdmin(actor)) {
+    throw new HubError('admin_only', 'Only administrators list what belongs to everybody (scope=all)')
+  }
+  const q = query.q?.toLowerCase()
+  const kept = rows.filter(
+    row =>
+      inScope(row, actor, scope) &&
+      (query.owner === undefined || isOwner(row, query.owner)) &&
+      (q === undefined || text(row).toLowerCase().includes(q)),
+  )
+  return kept.sort(compareRows(query.sort ?? 'name'))
+}
+
+function inScope(row: OwnedRow, actor: Actor, scope: NonNullable<ListQuery['scope']>): boolean {
+  if (scope === 'all' || actor.kind === 'system') return true
+  return row.owner_id === actor.userId || (scope === 'visible' && row.visibility === 'public')
+}
+
+const SORT_COLUMNS = { name: 'name_key', createdAt: 'created_at', updatedAt: 'updated_at' } as const
+
+/** Compares by one of the three fields, and by name, owner and id where that is equal. */
+function compareRows(sort: string): (left: OwnedRow, right: OwnedRow) => number {
+  const { field, descending } = parseSort(sort, Object.keys(SORT_COLUMNS))
+  const column = SORT_COLUMNS[field as keyof typeof SORT_COLUMNS]
+  return (left, right) => {
+    const order = byText(left[column], right[column])
+    if (order !== 0) return descending ? -order : order
+    return byText(left.name_key, right.name_key) || left.owner_number - right.owner_number || byText(left.id, right.id)
+  }
+}
+
+/** Splits `-updatedAt`. Throws `validation_failed` with `sort_field`. */
+export function parseSort(sort: string, fields: readonly string[]): { field: string; descending: boolean } {
+  const descending = sort.startsWith('-')
+  const field = descending ? sort.slice(1) : sort
+  if (fields.includes(field)) return { field, descending }
+  const detail = `Cannot sort by ${quoteName(sort)}; it must be one of ${fields.join(', ')}, with "-" in front for descending`
+  throw new HubError('validation_failed', detail, { errors: [{ pointer: '?sort', code: 'sort_field', detail }] })
+}
+
+/** By code unit: the same order on every machine and database. */
+export function byText(left: string, right: string): number {
+  return left < right ? -1 : left > right ? 1 : 0
+}
+
+/** Throws `version_conflict` when the writer saw another revision. */
+export function checkRevision(kind: string, revision: number, ifRevision: number | undefined): void {
+  if (ifRevision === undefined || ifRevision === revision) return
+  throw new HubError(
+    'version_conflict',
+    `The ${kind} was changed meanwhile: its revision is ${revision}, not ${ifRevision}`,
+    {
+      hint: 'Read it again and repeat the change.',
+    },
+  )
+}

@@ -1,0 +1,119 @@
+import type { JsonObject } from '../contract/json.ts'
+import type { KeyScope, Role, ServerRecord, ServerSettings } from '../contract/records.ts'
+import type { AccessKeyTable, ServerTable, UserTable } from '../store/tables.ts'
+import type { KeyRecord, UserRecord } from './api.ts'
+
+/** What a row says of its owner, joined from the user table. */
+export interface OwnerColumns {
+  readonly owner_name: string | null
+  readonly owner_key: string | null
+  readonly owner_number: number
+  readonly owner_role: Role
+}
+
+export type ServerRow = ServerTable & OwnerColumns
+
+/** What the hub remembers of an entry of the settings file. */
+export interface FileOrigin {
+  /** The owner as the file names it; absent for a plain entry, which belongs to the first user. */
+  readonly owner?: string
+}
+
+/** The JSON in `server.config`: the settings but for what has columns of its own. */
+type StoredConfig = Omit<ServerSettings, 'name' | 'transport' | 'visibility' | 'enabled'> & {
+  readonly file?: FileOrigin
+}
+
+/** How an owner is called. The first user has no name until set-up; `#` cannot occur in one. */
+export function ownerName(row: Pick<OwnerColumns, 'owner_name' | 'owner_number'>): string {
+  return row.owner_name ?? `#${row.owner_number}`
+}
+
+export function serverRecord(row: ServerRow): ServerRecord {
+  const { file: _, ...config } = storedConfig(row)
+  return {
+    ...config,
+    name: row.name,
+    transport: row.transport as ServerRecord['transport'],
+    visibility: row.visibility,
+    enabled: row.enabled === 1,
+    id: row.id,
+    ownerId: row.owner_id,
+    ownerName: ownerName(row),
+    origin: row.origin,
+    revision: row.revision,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    ...(row.problem === null ? {} : { problem: JSON.parse(row.problem) as NonNullable<ServerRecord['problem']> }),
+  }
+}
+
+export function fileOrigin(row: Pick<ServerTable, 'config'>): FileOrigin | undefined {
+  return storedConfig(row).file
+}
+
+function storedConfig(row: Pick<ServerTable, 'config'>): StoredConfig {
+  return JSON.parse(row.config) as StoredConfig
+}
+
+/** The columns that settings fill. Secrets must be sealed already. */
+export function serverColumns(
+  settings: ServerSettings,
+  file: FileOrigin | undefined,
+): Pick<ServerTable, 'name' | 'transport' | 'config' | 'visibility' | 'enabled'> {
+  const { name, transport, visibility, enabled, ...config } = settings
+  const stored: StoredConfig = { ...config, ...(file ? { file } : {}) }
+  return { name, transport, config: JSON.stringify(stored), visibility, enabled: enabled ? 1 : 0 }
+}
+
+export function userRecord(row: UserTable): UserRecord {
+  return {
+    id: row.id,
+    number: row.number,
+    name: row.name ?? `#${row.number}`,
+    role: row.role,
+    disabled: row.disabled === 1,
+    mustChangePassword: row.must_change_password === 1,
+    tokenEpoch: row.token_epoch,
+    origin: row.origin,
+    revision: row.revision,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  }
+}
+
+export function keyRecord(row: AccessKeyTable): KeyRecord {
+  return {
+    id: row.id,
+    ownerId: row.owner_id,
+    label: row.label,
+    last4: row.last4,
+    scopes: JSON.parse(row.scopes) as KeyScope[],
+    ...(row.expires_at === null ? {} : { expiresAt: row.expires_at }),
+    ...(row.last_used_at === null ? {} : { lastUsedAt: row.last_used_at }),
+    createdAt: row.created_at,
+  }
+}
+
+/** A row of the audit as the API shows it. */
+export function auditItem(row: {
+  id: number | string
+  at: string
+  user_id: string | null
+  user_name: string
+  action: string
+  target: string
+  request_id: string | null
+  detail: string
+}): JsonObject {
+  return {
+    id: Number(row.id),
+    at: row.at,
+    user: row.user_name,
+    userId: row.user_id,
+    action: row.action,
+    target: row.target,
+    requestId: row.request_id,
+    detail: JSON.parse(row.detail) as JsonObject,
+  }
+}

@@ -1,0 +1,164 @@
+import { Buffer } from 'node:buffer'
+
+export const REDACTED = '[redacted]'
+
+/** Shorter secrets are not looked for: they would blot out ordinary words. */
+export const SHORTEST_SECRET = 6
+/** Variants are found by their first characters; no variant is shorter. */
+const PREFIX = 6
+const DEEPEST = 16
+
+const SECRET_KEY =
+  /^(?:.*[_.-])?(?:authorization|cookie|set_cookie|password|passwd|pwd|secret|token|api_?key|apikey|private_?key|credentials?)$/
+
+/**
+ * Takes live secrets out of texts and records before anything leaves the hub: as they are, inside base64 (standard and URL
+ * alphabet, at any offset), percent-encoded and as JSON writes them. Costs one pass over the text, however many there are.
+ */
+export class Redactor {
+  /** How often each secret was added. */
+  readonly #live = new Map<string, number>()
+  /** Variants by their first characters, longest first. */
+  readonly #variants = new Map<string, string[]>()
+  readonly #uses = new Map<string, number>()
+  readonly #firstCodes = new Map<number, number>()
+
+  /** Secrets under 6 characters are ignored. Each `add` wants its own `remove`. */
+  add(secret: string): void {
+    if (secret.length < SHORTEST_SECRET) return
+    const count = this.#live.get(secret) ?? 0
+    this.#live.set(secret, count + 1)
+    if (count === 0) for (const variant of variantsOf(secret)) this.#addVariant(variant)
+  }
+
+  remove(secret: string): void {
+    const count = this.#live.get(secret)
+    if (count === undefined) return
+    if (count > 1) this.#live.set(secret, count - 1)
+    else {
+      this.#live.delete(secret)
+      for (const variant of variantsOf(secret)) this.#removeVariant(variant)
+    }
+  }
+
+  /** The text with each live secret replaced by `[redacted]`. */
+  text(text: string): string {
+    if (this.#live.size === 0 || text.length < PREFIX) return text
+    let kept = 0
+    let result = ''
+    for (let at = 0; at <= text.length - PREFIX; at += 1) {
+      if (!this.#firstCodes.has(text.charCodeAt(at))) continue
+      const found = this.#variants.get(text.slice(at, at + PREFIX))?.find(variant => text.startsWith(variant, at))
+      if (found === undefined) continue
+      result += text.slice(kept, at) + REDACTED
+      kept = at + found.length
+      at = kept - 1
+    }
+    return kept === 0 ? text : result + text.slice(kept)
+  }
+
+  /** A copy of a value that may be logged: its texts redacted, and every text whose key names a secret. */
+  record<T>(value: T): T {
+    return this.#copy(value, 0, new Set()) as T
+  }
+
+  #copy(value: unknown, depth: number, above: Set<object>): unknown {
+    if (typeof value === 'string') return this.text(value)
+    if (typeof value !== 'object' || value === null) return value
+    if (depth > DEEPEST) return '[too deep]'
+    if (above.has(value)) return '[circular]'
+    above.add(value)
+    try {
+      if (Array.isArray(value)) return value.map(item => this.#copy(item, depth + 1, above))
+      if (value instanceof Error) return this.#copy(errorFields(value), depth, above)
+      const prototype = Object.getPrototypeOf(value) as unknown
+      if (prototype !== Object.prototype && prototype !== null) return this.text(String(value))
+      return Object.fromEntries(
+        Object.entries(value).map(([key, item]) => [
+          this.text(key),
+          typeof item === 'string' && isSecretKey(key) ? REDACTED : this.#copy(item, depth + 1, above),
+        ]),
+      )
+    } finally {
+      above.delete(value)
+    }
+  }
+
+  #addVariant(variant: string): void {
+    const uses = this.#uses.get(variant) ?? 0
+    this.#uses.set(variant, uses + 1)
+    if (uses > 0) return
+    const prefix = variant.slice(0, PREFIX)
+    const list = this.#variants.get(prefix) ?? []
+    list.push(variant)
+    list.sort((left, right) => right.length - left.length)
+    this.#variants.set(prefix, list)
+    const code = variant.charCodeAt(0)
+    this.#firstCodes.set(code, (this.#firstCodes.get(code) ?? 0) + 1)
+  }
+
+  #removeVariant(variant: string): void {
+    const uses = this.#uses.get(variant) ?? 0
+    if (uses > 1) {
+      this.#uses.set(variant, uses - 1)
+      return
+    }
+    this.#uses.delete(variant)
+    const prefix = variant.slice(0, PREFIX)
+    const left = (this.#variants.get(prefix) ?? []).filter(candidate => candidate !== variant)
+    if (left.length === 0) this.#variants.delete(prefix)
+    else this.#variants.set(prefix, left)
+    const code = variant.charCodeAt(0)
+    const codes = (this.#firstCodes.get(code) ?? 1) - 1
+    if (codes === 0) this.#firstCodes.delete(code)
+    else this.#firstCodes.set(code, codes)
+  }
+}
+
+/** Whether a key names a secret: `Authorization`, `x-api-key`, `refreshToken`, `client_secret`; not `tokens` or `tokenId`. */
+export function isSecretKey(key: string): boolean {
+  return SECRET_KEY.test(
+    key
+      .replace(/(?<=[a-z0-9])(?=[A-Z])/g, '_')
+      .replaceAll('-', '_')
+      .toLowerCase(),
+  )
+}
+
+function errorFields(error: Error): Record<string, unknown> {
+  return {
+    name: error.name,
+    message: error.message,
+    ...('code' in error ? { code: error.code } : {}),
+    ...(error.stack === undefined ? {} : { stack: error.stack }),
+    ...(error.cause === undefined ? {} : { cause: error.cause }),
+  }
+}
+
+function variantsOf(secret: string): Set<string> {
+  const encoded = percentEncoded(secret)
+  const variants = new Set([
+    secret,
+    JSON.stringify(secret).slice(1, -1),
+    encoded,
+    encoded.replaceAll('%20', '+'),
+    encoded.replace(/%[0-9A-F]{2}/g, hex => hex.toLowerCase()),
+  ])
+  for (const text of base64Forms(secret)) variants.add(text).add(text.replaceAll('+', '-').replaceAll('/', '_'))
+  return variants
+}
+
+function percentEncoded(secret: string): string {
+  // Half a surrogate pair has no UTF-8 form, and encodeURIComponent refuses it.
+  return encodeURIComponent(secret.toWellFormed())
+}
+
+/** The characters of base64 that depend on the secret alone, for each of the three offsets at which it may begin. */
+function base64Forms(secret: string): string[] {
+  const bytes = Buffer.from(secret)
+  return [0, 1, 2].flatMap(offset => {
+    const text = Buffer.concat([Buffer.alloc(offset), bytes]).toString('base64')
+    const form = text.slice(Math.ceil((offset * 8) / 6), Math.floor(((offset + bytes.length) * 8) / 6))
+    return form.length < PREFIX ? [] : [form]
+  })
+}

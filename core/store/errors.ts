@@ -1,0 +1,69 @@
+import { HubError } from '../contract/errors.ts'
+
+/** Why the database could not be opened at start. `exitName` is what the process says when it ends for it. */
+export class StoreOpenError extends Error {
+  override readonly name = 'StoreOpenError'
+  readonly exitName: 'store_corrupt' | 'store_unavailable' | 'data_dir_unwritable'
+
+  constructor(exitName: StoreOpenError['exitName'], message: string, cause?: unknown) {
+    super(message, { cause })
+    this.exitName = exitName
+  }
+}
+
+/** SQLite's result code name or PostgreSQL's SQLSTATE or the system's errno name, whichever the driver gave. */
+export function storageCode(error: unknown): string | undefined {
+  if (typeof error !== 'object' || error === null || !('code' in error)) return undefined
+  return typeof error.code === 'string' ? error.code : undefined
+}
+
+/** Whether a write failed because a row with the same unique value exists. */
+export function isUniqueViolation(error: unknown): boolean {
+  const code = storageCode(error)
+  return code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY' || code === '23505'
+}
+
+/** Whether a write failed because the row that it points to is gone. */
+export function isForeignKeyViolation(error: unknown): boolean {
+  const code = storageCode(error)
+  return code === 'SQLITE_CONSTRAINT_FOREIGNKEY' || code === '23503'
+}
+
+/** Whether another transaction won, so that the whole of this one is worth repeating. */
+export function isSerializationFailure(error: unknown): boolean {
+  const code = storageCode(error)
+  return code === '40001' || code === '40P01'
+}
+
+const FULL = new Set(['SQLITE_FULL', '53100', 'ENOSPC', 'EDQUOT'])
+const BUSY = /^(?:SQLITE_BUSY|SQLITE_LOCKED)|^(?:55P03|57014|40001|40P01)$/
+const UNAVAILABLE =
+  /^(?:SQLITE_(?:IOERR|CANTOPEN|READONLY|CORRUPT|NOTADB|PROTOCOL|NOMEM))|^(?:08...|57P0.|53...|28...|3D000)$|^(?:ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ENOENT)/
+const LOST =
+  /Connection terminated|timeout exceeded when trying to connect|Cannot use a pool after calling end|connection is not open/i
+
+/** The hub's own error for a failure of the database; anything else comes back as it is. */
+export function storageError(error: unknown): unknown {
+  if (error instanceof HubError) return error
+  const code = storageCode(error)
+  if (code !== undefined && FULL.has(code)) {
+    return new HubError('storage_full', 'The change was not saved: the disk of the database is full', { cause: error })
+  }
+  if (code !== undefined && BUSY.test(code)) {
+    return new HubError('storage_busy', 'The database is busy', { cause: error, retryAfterSeconds: 1 })
+  }
+  const lost = error instanceof Error && LOST.test(error.message)
+  if (lost || (code !== undefined && UNAVAILABLE.test(code))) {
+    return new HubError('storage_unavailable', 'The database does not answer', { cause: error, retryAfterSeconds: 5 })
+  }
+  return error
+}
+
+/** Runs work on the database; its failures come out as `storage_full`, `storage_busy` or `storage_unavailable`. */
+export async function withStorageErrors<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw storageError(error)
+  }
+}

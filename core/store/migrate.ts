@@ -1,0 +1,28 @@
+import type { Kysely } from 'kysely'
+import { type Migration, Migrator } from 'kysely/migration'
+import { StoreOpenError } from './errors.ts'
+import { firstTables } from './migrations/0001-first-tables.ts'
+import type { Tables } from './tables.ts'
+
+/** Every migration by its name, in order. One that was released is never changed. */
+function migrations(dialect: 'sqlite' | 'postgres'): Record<string, Migration> {
+  return {
+    '0001-first-tables': firstTables(dialect),
+  }
+}
+
+/** Brings the tables to the newest form, in one transaction per migration. Throws what the database said. */
+export async function migrateToLatest(db: Kysely<Tables>, dialect: 'sqlite' | 'postgres'): Promise<void> {
+  const known = migrations(dialect)
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => known } })
+  const { error } = await migrator.migrateToLatest()
+  if (!error) return
+  if (error instanceof Error && /previously executed migration/.test(error.message)) {
+    throw new StoreOpenError(
+      'store_unavailable',
+      `The database was written by a newer Patchbay: ${error.message}`,
+      error,
+    )
+  }
+  throw error
+}

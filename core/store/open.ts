@@ -1,0 +1,111 @@
+import { chmod, open } from 'node:fs/promises'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { Kysely, PostgresDialect, SqliteDialect, sql } from 'kysely'
+import pg from 'pg'
+import { StoreOpenError, storageCode, withStorageErrors } from './errors.ts'
+import { migrateToLatest } from './migrate.ts'
+import type { Tables } from './tables.ts'
+
+export type DialectName = 'sqlite' | 'postgres'
+
+export interface Store {
+  readonly db: Kysely<Tables>
+  readonly dialect: DialectName
+  /** Resolves when the database answers; throws `storage_unavailable` or `storage_busy`. */
+  ping(): Promise<void>
+  /** Ends all connections. The store is of no use afterwards. */
+  close(): Promise<void>
+}
+
+export interface StoreOptions {
+  /** `postgres://…` or `postgresql://…`; absent: `patchbay.db` in dataDir. */
+  readonly databaseUrl?: string
+  /** Absolute path of a folder that exists. */
+  readonly dataDir: string
+}
+
+const SQLITE_FILE = 'patchbay.db'
+/** A busy wait stops the whole thread, so it is short; there is one writer. */
+const BUSY_TIMEOUT_MS = 250
+const POSTGRES_CONNECT_MS = 5_000
+const POSTGRES_STATEMENT_MS = 15_000
+const POSTGRES_CONNECTIONS = 10
+
+/**
+ * Opens the database and brings its tables up to date. Throws StoreOpenError: `store_corrupt` (the file is left as it
+ * is), `store_unavailable`, `data_dir_unwritable`.
+ */
+export async function openStore(options: StoreOptions): Promise<Store> {
+  const { databaseUrl } = options
+  if (databaseUrl !== undefined && !/^postgres(?:ql)?:\/\//.test(databaseUrl)) {
+    throw new StoreOpenError('store_unavailable', 'DATABASE_URL must begin with postgres:// or postgresql://')
+  }
+  const dialect: DialectName = databaseUrl === undefined ? 'sqlite' : 'postgres'
+  const db = databaseUrl === undefined ? await openSqlite(options.dataDir) : openPostgres(databaseUrl)
+  try {
+    await migrateToLatest(db, dialect)
+  } catch (error) {
+    await db.destroy()
+    if (error instanceof StoreOpenError) throw error
+    throw openFailed(error, databaseUrl === undefined ? join(options.dataDir, SQLITE_FILE) : 'the PostgreSQL database')
+  }
+  return {
+    db,
+    dialect,
+    ping: () => withStorageErrors(async () => void (await sql`select 1`.execute(db))),
+    close: () => db.destroy(),
+  }
+}
+
+async function openSqlite(dataDir: string): Promise<Kysely<Tables>> {
+  const path = join(dataDir, SQLITE_FILE)
+  let database: Database | undefined
+  try {
+    // Made first, so that the file is never readable for others; SQLite gives its side files the same mode.
+    await (await open(path, 'a', 0o600)).close()
+    await chmod(path, 0o600)
+    database = new Database(path, { timeout: BUSY_TIMEOUT_MS })
+    // Looked at before anything is set: setting the journal mode already writes.
+    const verdict = database.pragma('quick_check(1)', { simple: true })
+    if (verdict !== 'ok') throw new StoreOpenError('store_corrupt', corrupt(path, String(verdict)))
+    database.pragma('journal_mode = WAL')
+    database.pragma('foreign_keys = ON')
+    database.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`)
+    // FULL: an acknowledged write survives a power cut too. Writes are few; history has a file of its own.
+    database.pragma('synchronous = FULL')
+    return new Kysely<Tables>({ dialect: new SqliteDialect({ database }) })
+  } catch (error) {
+    database?.close()
+    throw error instanceof StoreOpenError ? error : openFailed(error, path)
+  }
+}
+
+function openPostgres(databaseUrl: string): Kysely<Tables> {
+  const pool = new pg.Pool({
+    connectionString: databaseUrl,
+    max: POSTGRES_CONNECTIONS,
+    connectionTimeoutMillis: POSTGRES_CONNECT_MS,
+    statement_timeout: POSTGRES_STATEMENT_MS,
+    application_name: 'patchbay',
+  })
+  // An idle connection that breaks is reported here; the pool drops it, and the next query says what is wrong.
+  pool.on('error', () => {})
+  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
+}
+
+function openFailed(error: unknown, what: string): StoreOpenError {
+  const code = storageCode(error)
+  const message = error instanceof Error ? error.message : String(error)
+  if (code === 'SQLITE_NOTADB' || code?.startsWith('SQLITE_CORRUPT')) {
+    return new StoreOpenError('store_corrupt', corrupt(what, message), error)
+  }
+  if (code && /^(?:EACCES|EPERM|EROFS|ENOENT|ENOTDIR|EISDIR|SQLITE_CANTOPEN|SQLITE_READONLY)/.test(code)) {
+    return new StoreOpenError('data_dir_unwritable', `Cannot write ${what}: ${message}`, error)
+  }
+  return new StoreOpenError('store_unavailable', `Cannot open ${what}: ${message}`, error)
+}
+
+function corrupt(path: string, why: string): string {
+  return `${path} is damaged or not a database of Patchbay (${why}). It was left as it is: restore a backup, or move it away to begin anew`
+}

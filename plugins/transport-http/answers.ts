@@ -1,0 +1,38 @@
+/**
+ * Whether a JSON-RPC text answers the request of this id. The two usual shapes are told by head and tail alone, since a
+ * result may be megabytes long; anything else is parsed. False for what is not JSON.
+ */
+export function answersRequest(text: string, id: number): boolean {
+  if (text.startsWith('{"jsonrpc":"2.0","id":')) {
+    const after = text.slice(22, 50)
+    if (after.startsWith(`${id},"result":`) || after.startsWith(`${id},"error":`)) return true
+  } else if (text.startsWith('{"result":') && text.endsWith(`,"jsonrpc":"2.0","id":${id}}`)) return true
+  try {
+    const message: unknown = JSON.parse(text)
+    return Array.isArray(message) ? message.some(one => isAnswer(one, id)) : isAnswer(message, id)
+  } catch {
+    return false
+  }
+}
+
+/** The code of a JSON-RPC error body, for what an HTTP error says; `own` when it answers the request of this id. */
+export function readErrorBody(
+  text: string,
+  id: number | undefined,
+): { readonly code: number; readonly own: boolean } | undefined {
+  try {
+    const body: unknown = JSON.parse(text)
+    if (!isRecord(body) || !isRecord(body.error) || !Number.isInteger(body.error.code)) return undefined
+    return { code: Number(body.error.code), own: id !== undefined && body.id === id && body.jsonrpc === '2.0' }
+  } catch {
+    return undefined
+  }
+}
+
+function isAnswer(message: unknown, id: number): boolean {
+  return isRecord(message) && message.id === id && ('result' in message || 'error' in message)
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

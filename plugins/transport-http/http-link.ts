@@ -1,0 +1,320 @@
+import type { GuardedRequest, GuardedResponse, MessageLink, TransportIo, WireError } from 'patchbay/contract'
+import { answersRequest, readErrorBody } from './answers.ts'
+import { backoffMs, readEvents, type StreamPosition } from './event-stream.ts'
+import { ListenStream } from './listen-stream.ts'
+import { notAnAnswer, reasonOf, sessionLost, statusReason, streamLost, wasNotSent } from './reasons.ts'
+import { RequestHeaders } from './request-headers.ts'
+
+/** How long other requests may still learn for themselves that the server is gone, before the link ends. */
+const LAST_WORDS_MS = 250
+/** How long a stream may stay open behind its answer. */
+const AFTER_ANSWER_MS = 2_000
+const NOTICE_TIMEOUT_MS = 10_000
+const CLOSE_TIMEOUT_MS = 1_900
+const RESUME_ATTEMPTS = 8
+
+/** One message on its way: a request until it is answered, anything else until the server has taken it. */
+interface Post {
+  readonly key: number
+  /** Of a request; absent for a notification or an answer. */
+  readonly id: number | undefined
+  readonly abort: AbortController
+  readonly position: StreamPosition
+  answered: boolean
+  /** Nothing more is told about it. */
+  over: boolean
+  /** An HTTP exchange may still be under way for it. */
+  open: boolean
+  failures: number
+  timer: ReturnType<typeof setTimeout> | undefined
+  done: ((accepted: boolean) => void) | undefined
+}
+
+/** One MCP session with one server over streamable HTTP. */
+export class HttpLink implements MessageLink {
+  readonly #url: string
+  readonly #io: TransportIo
+  readonly #headers: RequestHeaders
+  readonly #posts = new Map<number, Post>()
+  readonly #listen: ListenStream
+  readonly #listenAbort = new AbortController()
+  #lastNoticeKey = 0
+  #sessionId: string | undefined
+  #settled = false
+  #accepted = false
+  /** Messages that wait until the server has taken `notifications/initialized`. */
+  #gate: (() => void)[] | undefined
+  #dying: WireError | undefined
+  #dyingTimer: ReturnType<typeof setTimeout> | undefined
+  #over = false
+
+  constructor(url: string, headers: Readonly<Record<string, string>>, io: TransportIo) {
+    this.#url = url
+    this.#io = io
+    this.#headers = new RequestHeaders(headers)
+    this.#listen = new ListenStream({
+      open: lastEventId => this.#get(lastEventId, this.#listenAbort.signal),
+      message: text => io.message(text),
+      hasSession: () => this.#sessionId !== undefined,
+      lost: reason => this.#die(reason),
+      log: (level, message) => io.log(level, message),
+    })
+    if (io.signal.aborted) this.#stop()
+    else io.signal.addEventListener('abort', () => this.#stop(), { once: true })
+  }
+
+  /** `headers` go out with this one message. */
+  send(text: string, id?: number, headers?: Readonly<Record<string, string>>): void {
+    if (this.#over || this.#dying) {
+      const reason = this.#dying ?? { code: 'connection_lost', message: 'The connection to the server is closed' }
+      if (id !== undefined) this.#io.failed(id, reason, { notSent: true })
+      return
+    }
+    if (this.#gate) {
+      this.#gate.push(() => this.send(text, id, headers))
+      return
+    }
+    // Requests travel on connections of their own and could overtake it; servers may refuse what comes before it.
+    const opensGate = id === undefined && !this.#accepted && text.includes('"notifications/initialized"')
+    if (opensGate) this.#gate = []
+    this.#post(text, id, headers, opensGate ? accepted => this.#initialized(accepted) : undefined)
+  }
+
+  settled(protocolVersion: string): void {
+    this.#settled = true
+    this.#headers.add('mcp-protocol-version', protocolVersion)
+  }
+
+  abandoned(id: number): void {
+    const post = this.#posts.get(id)
+    if (post) this.#finish(post)
+  }
+
+  async close(): Promise<void> {
+    const ends = !this.#over && this.#dying === undefined && this.#sessionId !== undefined
+    this.#stop()
+    if (!ends || this.#io.signal.aborted) return
+    const abort = new AbortController()
+    const timer = setTimeout(() => abort.abort(), CLOSE_TIMEOUT_MS)
+    try {
+      const response = await this.#io.fetch(this.#url, {
+        method: 'DELETE',
+        headers: this.#headers.delete(),
+        signal: abort.signal,
+      })
+      response.cancel()
+    } catch (error) {
+      this.#io.log('debug', `The session could not be ended: ${reasonOf(error).message}`)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  #post(
+    text: string,
+    id: number | undefined,
+    headers: Readonly<Record<string, string>> | undefined,
+    done: Post['done'],
+  ): void {
+    const abort = new AbortController()
+    const key = id ?? --this.#lastNoticeKey
+    const position = { lastEventId: undefined, retryMs: undefined }
+    const flags = { answered: false, over: false, open: true }
+    const post: Post = { key, id, abort, position, ...flags, failures: 0, timer: undefined, done }
+    this.#posts.set(key, post)
+    const request: GuardedRequest = {
+      method: 'POST',
+      headers: this.#headers.post(headers),
+      body: text,
+      signal: abort.signal,
+      // How long a call may take is decided above; its end comes as abandoned().
+      headTimeoutMs: id === undefined ? NOTICE_TIMEOUT_MS : 0,
+      idleTimeoutMs: id === undefined ? NOTICE_TIMEOUT_MS : 0,
+    }
+    this.#io.fetch(this.#url, request).then(
+      response => this.#answered(post, response),
+      error => this.#failed(post, error),
+    )
+  }
+
+  #answered(post: Post, response: GuardedResponse): void {
+    if (post.over) return response.cancel()
+    const { status, headers } = response
+    if (status < 200 || status > 299) return this.#refused(post, response)
+    if (this.#sessionId === undefined && !this.#settled) this.#learnSession(headers['mcp-session-id'])
+    const type = headers['content-type'] ?? ''
+    if (type.startsWith('text/event-stream')) return this.#readStream(post, response)
+    if (post.id === undefined) {
+      const taken = () => this.#finish(post, true)
+      // Usually empty; read all the same, so that the connection can be used again.
+      response.text().then(taken, taken)
+      return
+    }
+    if (!type.startsWith('application/json')) {
+      response.cancel()
+      return this.#fail(post, notAnAnswer(`HTTP ${status} and neither JSON nor a stream of events`))
+    }
+    response.text().then(
+      text => this.#deliverJson(post, text),
+      error => this.#failed(post, error),
+    )
+  }
+
+  #deliverJson(post: Post, text: string): void {
+    const { id } = post
+    if (id === undefined || post.over) return
+    post.open = false
+    if (!answersRequest(text, id)) return this.#fail(post, notAnAnswer('JSON that does not answer it'))
+    this.#io.message(text, id)
+    this.#finish(post)
+  }
+
+  #readStream(post: Post, response: GuardedResponse): void {
+    const { id } = post
+    const message = (text: string) => {
+      if (post.over) return
+      post.failures = 0
+      if (id !== undefined && !post.answered && answersRequest(text, id)) {
+        post.answered = true
+        post.timer = setTimeout(() => this.#finish(post, true), AFTER_ANSWER_MS)
+      }
+      this.#io.message(text, id)
+    }
+    readEvents(response, post.position, message, error => this.#streamEnded(post, error))
+  }
+
+  #streamEnded(post: Post, error: unknown): void {
+    if (post.over) return
+    post.open = false
+    if (post.answered || post.id === undefined) return this.#finish(post, true)
+    if (post.position.lastEventId === undefined) return this.#failed(post, error ?? undefined)
+    const failures = post.failures++
+    if (failures >= RESUME_ATTEMPTS) return this.#fail(post, streamLost())
+    const delayMs = Math.max(post.position.retryMs ?? 0, backoffMs(failures))
+    post.timer = setTimeout(() => this.#resume(post), delayMs)
+  }
+
+  /** Takes a call's stream up again behind the last event that came. */
+  #resume(post: Post): void {
+    post.open = true
+    this.#get(post.position.lastEventId, post.abort.signal).then(
+      response => {
+        if (post.over) return response.cancel()
+        const { status } = response
+        if (status === 200 && response.headers['content-type']?.startsWith('text/event-stream')) {
+          return this.#readStream(post, response)
+        }
+        response.cancel()
+        if (status >= 500 && status !== 501) return this.#streamEnded(post, undefined)
+        if (status === 404 && this.#sessionId !== undefined) this.#die(sessionLost())
+        this.#fail(post, streamLost())
+      },
+      error => {
+        if (post.over) return
+        if (!wasNotSent(error)) return this.#streamEnded(post, error)
+        // The call itself was sent long ago: its end is a loss, whatever became of this request.
+        this.#fail(post, streamLost())
+        this.#die(reasonOf(error))
+      },
+    )
+  }
+
+  #get(lastEventId: string | undefined, signal: AbortSignal): Promise<GuardedResponse> {
+    const headers = this.#headers.get(lastEventId)
+    return this.#io.fetch(this.#url, { method: 'GET', headers, signal, headTimeoutMs: 0, idleTimeoutMs: 0 })
+  }
+
+  #refused(post: Post, response: GuardedResponse): void {
+    const { status } = response
+    if (status === 404 && this.#sessionId !== undefined) {
+      response.cancel()
+      this.#fail(post, sessionLost(), true)
+      return this.#die(sessionLost())
+    }
+    if (post.id === undefined || !response.headers['content-type']?.startsWith('application/json')) {
+      response.cancel()
+      return this.#fail(post, statusReason(response))
+    }
+    const { id } = post
+    response.text().then(
+      text => {
+        if (post.over) return
+        const body = readErrorBody(text, id)
+        if (!body?.own || status === 401 || status === 403) return this.#fail(post, statusReason(response, body?.code))
+        this.#io.message(text, id)
+        this.#finish(post)
+      },
+      () => this.#fail(post, statusReason(response)),
+    )
+  }
+
+  /** The exchange itself failed; `error` undefined: the stream ended in good order, but without the answer. */
+  #failed(post: Post, error: unknown): void {
+    if (post.over) return
+    const unsent = wasNotSent(error)
+    const reason = error === undefined ? streamLost() : reasonOf(error)
+    this.#fail(post, reason, unsent)
+    if (unsent && reason.code !== 'overloaded') this.#die(reason)
+    // Is the server gone, or only this connection? The stream of its own tells.
+    else if (reason.code === 'connection_lost' && this.#accepted) this.#listen.start()
+  }
+
+  #fail(post: Post, reason: WireError, notSent = false): void {
+    if (post.over) return
+    if (post.id !== undefined) this.#io.failed(post.id, reason, { notSent })
+    else this.#io.log('warn', `A message to the server was not taken: ${reason.message}`)
+    // Behind the report, since the end of the last one may end a link whose server is gone.
+    this.#finish(post)
+  }
+
+  #finish(post: Post, accepted = false): void {
+    if (post.over) return
+    post.over = true
+    this.#posts.delete(post.key)
+    if (post.timer !== undefined) clearTimeout(post.timer)
+    if (post.open) post.abort.abort()
+    post.done?.(accepted)
+    if (this.#dying && this.#posts.size === 0) this.#end(this.#dying)
+  }
+
+  #learnSession(id: string | undefined): void {
+    if (id === undefined) return
+    if (id.length > 1024 || !/^[\x21-\x7e]+$/.test(id)) {
+      this.#io.log('warn', 'The server named a session id that is not visible ASCII; it is not used')
+      return
+    }
+    this.#sessionId = id
+    this.#headers.add('mcp-session-id', id)
+  }
+
+  #initialized(accepted: boolean): void {
+    const waiting = this.#gate ?? []
+    this.#gate = undefined
+    this.#accepted = accepted
+    for (const send of waiting) send()
+    if (accepted && !this.#over && !this.#dying) this.#listen.start()
+  }
+
+  /** The server or its session is gone. What is under way may still learn its own end, so that it can be sent anew. */
+  #die(reason: WireError): void {
+    if (this.#over || this.#dying) return
+    this.#dying = reason
+    this.#listen.stop()
+    if (this.#posts.size === 0) return this.#end(reason)
+    this.#dyingTimer = setTimeout(() => this.#end(reason), LAST_WORDS_MS)
+  }
+
+  #end(reason: WireError): void {
+    if (this.#over) return
+    this.#stop()
+    this.#io.closed(reason)
+  }
+
+  #stop(): void {
+    this.#over = true
+    clearTimeout(this.#dyingTimer)
+    this.#listen.stop()
+    this.#listenAbort.abort()
+    for (const post of [...this.#posts.values()]) this.#finish(post)
+  }
+}

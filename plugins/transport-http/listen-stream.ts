@@ -1,0 +1,82 @@
+import type { GuardedResponse, WireError } from 'patchbay/contract'
+import { backoffMs, readEvents, type StreamPosition } from './event-stream.ts'
+import { reasonOf, sessionLost, wasNotSent } from './reasons.ts'
+
+/** A stream that lived so long was sound: the next attempt follows at once. */
+const SOUND_MS = 5_000
+
+export interface ListenOptions {
+  /** A GET for a stream, taken up behind this event. */
+  open(lastEventId: string | undefined): Promise<GuardedResponse>
+  message(text: string): void
+  hasSession(): boolean
+  /** The server is gone, or has forgotten the session. */
+  lost(reason: WireError): void
+  log(level: 'debug' | 'warn', message: string): void
+}
+
+/** The GET stream, on which a server sends what belongs to no call. Kept open while the server offers one. */
+export class ListenStream {
+  readonly #options: ListenOptions
+  readonly #position: StreamPosition = { lastEventId: undefined, retryMs: undefined }
+  #state: 'off' | 'opening' | 'open' | 'waiting' | 'stopped' = 'off'
+  #failures = 0
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #response: GuardedResponse | undefined
+
+  constructor(options: ListenOptions) {
+    this.#options = options
+  }
+
+  /** Opens the stream unless it is open or being opened. Also asked to find out whether the server is still there. */
+  start(): void {
+    if (this.#state !== 'off' && this.#state !== 'waiting') return
+    clearTimeout(this.#timer)
+    this.#state = 'opening'
+    this.#options.open(this.#position.lastEventId).then(
+      response => this.#opened(response),
+      error => this.#ended(error),
+    )
+  }
+
+  stop(): void {
+    this.#state = 'stopped'
+    clearTimeout(this.#timer)
+    this.#response?.cancel()
+  }
+
+  #opened(response: GuardedResponse): void {
+    if (this.#state === 'stopped') return response.cancel()
+    const { status } = response
+    if (status === 200 && response.headers['content-type']?.startsWith('text/event-stream')) {
+      this.#state = 'open'
+      this.#response = response
+      const since = performance.now()
+      const done = (error?: unknown) => {
+        if (performance.now() - since >= SOUND_MS) this.#failures = 0
+        this.#ended(error)
+      }
+      return readEvents(response, this.#position, text => this.#options.message(text), done)
+    }
+    response.cancel()
+    if (status === 404 && this.#options.hasSession()) return this.#options.lost(sessionLost())
+    if (status >= 500 && status !== 501) return this.#wait()
+    // 405 is how a server says that it has no such stream; others say it with other refusals.
+    if (status !== 405) this.#options.log('debug', `The server offers no stream of its own (HTTP ${status})`)
+    this.#state = 'off'
+  }
+
+  #ended(error: unknown): void {
+    this.#response = undefined
+    if (this.#state === 'stopped') return
+    if (wasNotSent(error)) return this.#options.lost(reasonOf(error))
+    this.#wait()
+  }
+
+  #wait(): void {
+    this.#state = 'waiting'
+    const delayMs = Math.max(this.#position.retryMs ?? 0, backoffMs(this.#failures))
+    this.#failures += 1
+    this.#timer = setTimeout(() => this.start(), delayMs)
+  }
+}

@@ -1,0 +1,236 @@
+import { describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { blank, filesBelow, readSources, type SourceFile } from './support/source.ts'
+
+const ROOT = join(import.meta.dir, '..')
+const sources = readSources(ROOT, ['core', 'plugins'])
+const core = sources.filter(file => file.path.startsWith('core/'))
+const plugins = sources.filter(file => file.path.startsWith('plugins/'))
+const byPath = new Map(sources.map(file => [file.path, file]))
+
+/** A room may import from its own level and from all below it. */
+const LEVELS: readonly (readonly string[])[] = [
+  ['contract'],
+  ['domain'],
+  ['store', 'events', 'config'],
+  ['registry', 'auth', 'telemetry', 'secrets'],
+  ['http', 'mcp', 'plugin-host', 'connections'],
+  ['hub'],
+  ['cli'],
+  ['main'],
+]
+
+function room(path: string): string {
+  const [, first = '', second] = path.split('/')
+  return second === undefined ? first.replace(/(-[\w-]+)?\.ts$/, '') : first
+}
+
+function level(path: string): number {
+  return LEVELS.findIndex(names => names.includes(room(path)))
+}
+
+/** `path:line` of each match in the code, comments and strings left out. */
+function places(
+  files: readonly SourceFile[],
+  pattern: RegExp,
+  except: (path: string) => boolean = () => false,
+): string[] {
+  return files
+    .filter(file => !except(file.path))
+    .flatMap(file =>
+      [...file.code.matchAll(pattern)].map(match => {
+        const line = file.code.slice(0, match.index).split('\n').length
+        return `${file.path}:${line}: ${match[0].trim()}`
+      }),
+    )
+}
+
+test('the scan finds the sources', () => {
+  expect(core.length).toBeGreaterThan(20)
+})
+
+describe('imports', () => {
+  test('every file of core belongs to a room of the picture', () => {
+    expect(core.filter(file => level(file.path) < 0).map(file => file.path)).toEqual([])
+  })
+
+  test('every relative import names a file that exists', () => {
+    const broken = sources.flatMap(file =>
+      file.imports
+        .filter(one => one.target !== undefined && !byPath.has(one.target) && !one.target.endsWith('.json'))
+        .map(one => `${file.path} → ${one.specifier}`),
+    )
+    expect(broken).toEqual([])
+  })
+
+  test('arrows only go down', () => {
+    const upward = core.flatMap(file =>
+      file.imports
+        .filter(one => one.target?.startsWith('core/') && level(one.target) > level(file.path))
+        .map(one => `${file.path} → ${one.target}`),
+    )
+    expect(upward).toEqual([])
+  })
+
+  test('core knows its bundled plugins only in the place that lists them', () => {
+    const known = core.flatMap(file =>
+      file.imports.filter(one => one.target?.startsWith('plugins/')).map(() => file.path),
+    )
+    expect([...new Set(known)].filter(path => room(path) !== 'hub' && room(path) !== 'plugin-host')).toEqual([])
+  })
+
+  test('a plugin imports neither core nor another plugin', () => {
+    const foreign = plugins.flatMap(file => {
+      const own = file.path.split('/').slice(0, 2).join('/')
+      return file.imports
+        .filter(one =>
+          one.target === undefined
+            ? one.specifier.startsWith('patchbay') && one.specifier !== 'patchbay/contract'
+            : !one.target.startsWith(`${own}/`),
+        )
+        .map(one => `${file.path} → ${one.specifier}`)
+    })
+    expect(foreign).toEqual([])
+  })
+
+  test('there is no cycle, type imports included', () => {
+    expect(findCycles(sources)).toEqual([])
+  })
+
+  test('nothing that a connection worker loads reaches the store, the registry or sign-in', () => {
+    const reached = new Set<string>()
+    const walk = (path: string): void => {
+      if (reached.has(path)) return
+      reached.add(path)
+      for (const one of byPath.get(path)?.imports ?? []) if (one.target && !one.typeOnly) walk(one.target)
+    }
+    walk('core/connections/worker.ts')
+    const closed = ['store', 'registry', 'auth', 'mcp', 'hub', 'cli']
+    expect([...reached].filter(path => path.startsWith('core/') && closed.includes(room(path)))).toEqual([])
+  })
+})
+
+describe('what only some files may do', () => {
+  test('Bun.* and bun:* stay at the edges', () => {
+    const edge = (path: string): boolean =>
+      path === 'core/main.ts' ||
+      path === 'core/auth/passwords.ts' ||
+      /^core\/http\/(serve-bun|outbound)[\w-]*\.ts$/.test(path) ||
+      /^core\/connections\/[\w-]+\.ts$/.test(path) ||
+      path.startsWith('core/plugin-host/')
+    expect(places(sources, /(?<![\w.])Bun\.\w+/g, edge)).toEqual([])
+    const importers = sources.filter(file => file.imports.some(one => one.specifier.startsWith('bun:')))
+    expect(importers.map(file => file.path).filter(path => !edge(path))).toEqual([])
+  })
+
+  test('only core/config/env.ts reads the environment, which main hands to it', () => {
+    const allowed = (path: string): boolean => path === 'core/config/env.ts' || path === 'core/main.ts'
+    expect(places(sources, /\bprocess\.env\b|\bBun\.env\b|\bimport\.meta\.env\b/g, allowed)).toEqual([])
+  })
+
+  test('only core/main.ts ends the process', () => {
+    expect(
+      places(sources, /\bprocess\.(exit|abort|kill\(\s*process\.pid)\b/g, path => path === 'core/main.ts'),
+    ).toEqual([])
+  })
+
+  test('only core/http/outbound*.ts opens connections to addresses that others chose', () => {
+    const outbound = (path: string): boolean => /^core\/http\/outbound[\w-]*\.ts$/.test(path)
+    const dialling = /^(node:)?(http2?|https|tls|dgram)$|^undici$|^ws$/
+    const importers = sources.filter(file =>
+      file.imports.some(one => dialling.test(one.specifier) && !one.typeOnly && !outbound(file.path)),
+    )
+    expect(importers.map(file => file.path)).toEqual([])
+    // A name `fetch` of the file's own is a guarded one that was handed in.
+    const ownName = /\b(const|let)\s+fetch\b|[{,(]\s*fetch\s*[,:}]|\bfetch\??:\s/
+    const calling = sources.filter(file => !ownName.test(file.code))
+    const calls = places(calling, /(?:\b(?:await|return|void|yield)\s+|[=(,:?&|]\s*)fetch\(/g, outbound)
+    const global = places(
+      sources,
+      /\b(?:globalThis|self|window)\.fetch\b|\bnew (?:WebSocket|EventSource|XMLHttpRequest)\(/g,
+      outbound,
+    )
+    const sockets = places(sources, /\b(?:net|tls)\.(?:connect|createConnection)\(/g, outbound)
+    expect([...calls, ...global, ...sockets]).toEqual([])
+  })
+
+  test('domain and contract touch neither a clock nor the disk', () => {
+    const rules = core.filter(file => room(file.path) === 'domain' || room(file.path) === 'contract')
+    const importers = rules.flatMap(file =>
+      file.imports
+        .filter(one => /^node:(fs|net|child_process|os|dns|worker_threads)/.test(one.specifier) && !one.typeOnly)
+        .filter(one => !(one.specifier === 'node:net' && /import \{[\w\s,]*isIP/.test(file.text)))
+        .map(one => `${file.path} → ${one.specifier}`),
+    )
+    expect(importers).toEqual([])
+    expect(places(rules, /\bDate\.now\(|\bnew Date\(\)|\bperformance\.now\(|\bMath\.random\(/g)).toEqual([])
+  })
+
+  test('no state that changes lives in a module', () => {
+    const variables = places(sources, /^(?:export )?(?:let|var) \w+/gm)
+    const collections = places(
+      sources,
+      /^(?:export )?const \w+\b(?!: Readonly)[^=\n]*= (?:new (?:Map|Set|WeakMap|WeakSet)(?:<[^\n]*>)?\(\)|\[\]|\{\})$/gm,
+    )
+    expect([...variables, ...collections]).toEqual([])
+  })
+})
+
+test('contract/mod.ts is the only barrel', () => {
+  const barrels = sources.filter(
+    file => /\bexport\s+\*\s+from\b/.test(file.code) && file.path !== 'core/contract/mod.ts',
+  )
+  expect(barrels.map(file => file.path)).toEqual([])
+})
+
+test('no file names a folder of the machine it was written on', () => {
+  const home = ['home', 'Users', 'root', 'work'].map(name => `/${name}/`)
+  const starts = ['core', 'plugins', 'test', 'docs', 'ui', '.ci', ...rootFiles()]
+  const found = filesBelow(ROOT, starts).flatMap(path =>
+    readFileSync(join(ROOT, path), 'utf8')
+      .split('\n')
+      .flatMap((line, index) =>
+        home.some(folder => new RegExp(`(^|[\\s"'\`(=:])${folder}\\w`).test(line)) ? [`${path}:${index + 1}`] : [],
+      ),
+  )
+  expect(found).toEqual([])
+})
+
+test('the scan tells code from comments, strings, templates and regular expressions', () => {
+  const { code } = blank(`a // x\nb /* y */ c\n\`t \${d(\`u\`)} v\` / 2; e = /[/]f/; "g"; h`)
+  expect(code.replaceAll(/\s+/g, ' ')).toBe(`a b c \` \${d(\` \`)} \` / 2; e = ; " "; h`)
+})
+
+function rootFiles(): string[] {
+  return [
+    'README.md',
+    'CONTRIBUTING.md',
+    'Dockerfile',
+    'package.json',
+    'tsconfig.json',
+    'biome.json',
+    'mcp_settings.json',
+  ]
+}
+
+/** Each cycle once, as the path around it. */
+function findCycles(files: readonly SourceFile[]): string[] {
+  const cycles: string[] = []
+  const done = new Set<string>()
+  const path: string[] = []
+  const visit = (file: string): void => {
+    const at = path.indexOf(file)
+    if (at >= 0) {
+      cycles.push([...path.slice(at), file].join(' → '))
+      return
+    }
+    if (done.has(file)) return
+    path.push(file)
+    for (const one of byPath.get(file)?.imports ?? []) if (one.target && byPath.has(one.target)) visit(one.target)
+    path.pop()
+    done.add(file)
+  }
+  for (const file of files) visit(file.path)
+  return cycles
+}

@@ -1,0 +1,186 @@
+import type { Socket } from 'bun'
+import type { Latencies } from './latencies.ts'
+
+export interface HttpTarget {
+  readonly url: string
+  readonly credential?: string
+  /** The exposed name of the echo tool. */
+  readonly tool: string
+}
+
+/** 64 bytes, as in every figure that is compared with these. */
+export const TEXT = 'x'.repeat(64)
+const HEAD_END = Buffer.from('\r\n\r\n')
+const CHUNKED_END = Buffer.from('\r\n0\r\n\r\n')
+/** All ids have seven digits, so that Content-Length never changes. */
+const FIRST_ID = 1_000_000
+
+/** Opens an MCP session and returns the headers of its further requests. */
+async function openSession(target: HttpTarget): Promise<Record<string, string>> {
+  const headers: Record<string, string> = {
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    ...(target.credential === undefined ? {} : { authorization: `Bearer ${target.credential}` }),
+  }
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'bench', version: '1.0.0' } }
+  const answer = await fetch(target.url, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params }),
+  })
+  const text = await answer.text()
+  const session = answer.headers.get('mcp-session-id')
+  if (!answer.ok || session === null) throw new Error(`initialize answered ${answer.status}: ${text}`)
+  headers['mcp-session-id'] = session
+  headers['mcp-protocol-version'] = '2025-11-25'
+  const initialized = await fetch(target.url, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' }),
+  })
+  await initialized.text()
+  return headers
+}
+
+/**
+ * One session on one keep-alive connection with one call in flight: writes the next call as soon as the last is answered.
+ * Knows just enough of HTTP/1.1 to see where an answer ends, so that the client is not what is measured.
+ */
+export class HttpSession {
+  readonly #socket: Socket
+  readonly #head: string
+  readonly #bodyHead: string
+  readonly #bodyTail: string
+  readonly #onAnswer: (ms: number, error: string | undefined) => boolean
+  #id = FIRST_ID
+  #sentAt = 0
+  #buffered: Buffer | undefined
+
+  private constructor(
+    socket: Socket,
+    url: URL,
+    headers: Record<string, string>,
+    tool: string,
+    onAnswer: (ms: number, error: string | undefined) => boolean,
+  ) {
+    this.#socket = socket
+    this.#onAnswer = onAnswer
+    this.#bodyHead = '{"jsonrpc":"2.0","id":'
+    this.#bodyTail = `,"method":"tools/call","params":{"name":"${tool}","arguments":{"text":"${TEXT}"}}}`
+    const length = this.#bodyHead.length + String(FIRST_ID).length + this.#bodyTail.length
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+    this.#head = `POST ${url.pathname} HTTP/1.1\r\nhost: ${url.host}\r\n${lines.join('\r\n')}\r\ncontent-length: ${length}\r\n\r\n`
+  }
+
+  /** `onAnswer` gets each call's duration and what was wrong with it, and says whether to go on. */
+  static async open(
+    target: HttpTarget,
+    onAnswer: (ms: number, error: string | undefined) => boolean,
+  ): Promise<HttpSession> {
+    const headers = await openSession(target)
+    const url = new URL(target.url)
+    let session: HttpSession | undefined
+    const socket = await Bun.connect({
+      hostname: url.hostname,
+      port: Number(url.port),
+      socket: {
+        data: (_, chunk) => session?.received(chunk),
+        close: () => session?.lost('the connection was closed'),
+        error: (_, error) => session?.lost(error.message),
+      },
+    })
+    session = new HttpSession(socket, url, headers, target.tool, onAnswer)
+    return session
+  }
+
+  call(): void {
+    this.#id += 1
+    this.#sentAt = performance.now()
+    this.#socket.write(this.#head + this.#bodyHead + this.#id + this.#bodyTail)
+  }
+
+  close(): void {
+    this.#sentAt = 0
+    this.#socket.end()
+  }
+
+  lost(reason: string): void {
+    if (this.#sentAt === 0) return
+    this.#sentAt = 0
+    this.#onAnswer(0, reason)
+  }
+
+  received(chunk: Buffer): void {
+    const data = this.#buffered ? Buffer.concat([this.#buffered, chunk]) : chunk
+    const headEnd = data.indexOf(HEAD_END)
+    if (headEnd < 0 || !this.#isWhole(data, headEnd)) {
+      // The runtime may use the chunk's memory again.
+      this.#buffered = Buffer.from(data)
+      return
+    }
+    this.#buffered = undefined
+    const ms = performance.now() - this.#sentAt
+    this.#sentAt = 0
+    if (this.#onAnswer(ms, this.#problem(data, headEnd))) this.call()
+  }
+
+  #isWhole(data: Buffer, headEnd: number): boolean {
+    const head = data.toString('latin1', 0, headEnd)
+    const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
+    if (length !== undefined) return data.length >= headEnd + 4 + Number(length)
+    return data.indexOf(CHUNKED_END, headEnd) >= 0
+  }
+
+  #problem(data: Buffer, headEnd: number): string | undefined {
+    const right =
+      data.toString('latin1', 9, 12) === '200' &&
+      data.indexOf(`"id":${this.#id}`, headEnd) > 0 &&
+      data.indexOf(TEXT, headEnd) > 0
+    return right ? undefined : data.toString('latin1', 0, 600)
+  }
+}
+
+export interface LoadResult {
+  readonly calls: number
+  readonly errors: number
+  readonly firstError?: string
+  readonly seconds: number
+  readonly p50: number
+  readonly p99: number
+}
+
+/** Sessions that are all busy until `stop` is called. */
+export async function httpLoad(
+  target: HttpTarget,
+  count: number,
+  latencies: () => Latencies | undefined,
+  onError: (message: string) => void,
+): Promise<{ stop(): Promise<void> }> {
+  let stopping = false
+  let busy = count
+  let drained = (): void => {}
+  const done = new Promise<void>(resolve => {
+    drained = resolve
+  })
+  const onAnswer = (ms: number, error: string | undefined): boolean => {
+    if (error !== undefined) onError(error)
+    else latencies()?.add(ms)
+    if (!stopping && (error === undefined || ms > 0)) return true
+    busy -= 1
+    if (busy === 0) drained()
+    return false
+  }
+  const sessions: HttpSession[] = []
+  for (let opened = 0; opened < count; opened += 16) {
+    const batch = Array.from({ length: Math.min(16, count - opened) }, () => HttpSession.open(target, onAnswer))
+    sessions.push(...(await Promise.all(batch)))
+  }
+  for (const session of sessions) session.call()
+  return {
+    async stop() {
+      stopping = true
+      await Promise.race([done, Bun.sleep(5_000)])
+      for (const session of sessions) session.close()
+    },
+  }
+}

@@ -1,0 +1,136 @@
+/**
+ * `bun run bench`: what the hub costs, measured against the same server without it.
+ * --rounds N (3), --seconds N (0.8) per measurement, --only calls,sessions,startup,memory,stdio,http
+ */
+import { parseArgs } from 'node:util'
+import { Bench, type Transport } from './measure.ts'
+import { measureMemory } from './memory.ts'
+import { alternate, median } from './rounds.ts'
+import { measureStartUp } from './startup.ts'
+
+const { values: options } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '3' },
+    seconds: { type: 'string', default: '0.8' },
+    only: { type: 'string', default: '' },
+  },
+})
+const rounds = Number(options.rounds)
+const seconds = Number(options.seconds)
+if (!(rounds >= 1) || !(seconds > 0)) {
+  console.error('--rounds is a whole number from 1 on, --seconds a number above 0')
+  process.exit(2)
+}
+const only = options.only === '' ? [] : options.only.split(',')
+const wanted = (part: string): boolean => only.length === 0 || only.includes(part)
+const transports = (['stdio', 'http'] as const).filter(
+  transport => !only.some(part => part === 'stdio' || part === 'http') || only.includes(transport),
+)
+const measuresCalls = wanted('calls') || only.includes('stdio') || only.includes('http')
+
+function table(rows: readonly (readonly (string | number)[])[]): void {
+  const texts = rows.map(row => row.map(String))
+  const widths = (texts[0] ?? []).map((_, column) => Math.max(...texts.map(row => (row[column] ?? '').length)))
+  for (const row of texts) {
+    console.log(
+      row
+        .map((cell, column) => (column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0)))
+        .join('  '),
+    )
+  }
+  console.log()
+}
+
+async function calls(bench: Bench, transport: Transport): Promise<void> {
+  const rows: (string | number)[][] = [
+    [
+      'in flight',
+      'direct/s',
+      'hub/s',
+      'ratio',
+      'best',
+      'p50 ms',
+      '+p50',
+      'p99 ms',
+      'direct p99',
+      'CPU µs',
+      'MB',
+      'errors',
+    ],
+  ]
+  for (const sessions of [1, 16, 64]) {
+    const all = await alternate(bench, transport, sessions, rounds, seconds)
+    const of = (pick: (round: (typeof all)[number]) => number): number => median(all.map(pick))
+    rows.push([
+      sessions,
+      Math.round(of(round => round.direct.callsPerSecond)),
+      Math.round(of(round => round.hub.callsPerSecond)),
+      of(round => round.ratio).toFixed(3),
+      Math.max(...all.map(round => round.ratio)).toFixed(3),
+      of(round => round.hub.p50).toFixed(3),
+      of(round => round.p50Added).toFixed(3),
+      of(round => round.hub.p99).toFixed(3),
+      of(round => round.direct.p99).toFixed(3),
+      of(round => round.hub.cpuMicros).toFixed(1),
+      (of(round => round.hub.residentBytes) / 1024 / 1024).toFixed(0),
+      all.reduce((sum, round) => sum + round.hub.errors + round.direct.errors, 0),
+    ])
+    const failed = all.find(round => round.hub.firstError ?? round.direct.firstError)
+    if (failed) console.log(`first error: ${failed.hub.firstError ?? failed.direct.firstError}\n`)
+  }
+  console.log(`${transport}: 64-byte echo, ${rounds} rounds of ${seconds} s, medians`)
+  table(rows)
+}
+
+async function sessions(bench: Bench, transport: Transport): Promise<void> {
+  const run = await bench.through(transport, 256, Math.max(1, seconds))
+  const told = run.firstError === undefined ? '' : `, first: ${run.firstError}`
+  console.log(
+    `${transport}, 256 sessions: ${Math.round(run.callsPerSecond)} calls/s, p99 ${run.p99.toFixed(1)} ms, ${run.errors} errors${told}`,
+  )
+}
+
+if (measuresCalls || wanted('sessions')) {
+  const bench = await Bench.start()
+  try {
+    if (measuresCalls) for (const transport of transports) await calls(bench, transport)
+    if (wanted('sessions')) for (const transport of transports) await sessions(bench, transport)
+    console.log()
+  } finally {
+    await bench.stop()
+  }
+}
+if (wanted('startup')) {
+  const rows: (string | number)[][] = [
+    ['servers (one hangs from 20 on)', 'listening ms', 'others online ms', 'tools/list ms', 'tools', 'by hand ms'],
+  ]
+  for (const servers of [1, 20, 50]) {
+    const one = await measureStartUp(servers)
+    rows.push([
+      servers,
+      ...[one.listeningMs, one.othersOnlineMs, one.toolsListMs].map(Math.round),
+      one.toolsListed,
+      Math.round(one.bareMs),
+    ])
+  }
+  table(rows)
+}
+if (wanted('memory')) {
+  const memory = await measureMemory()
+  table([
+    [
+      'resident MB of the hub alone',
+      'empty',
+      `${memory.few} idle stdio`,
+      `${memory.many} idle stdio`,
+      'per further server',
+    ],
+    [
+      '',
+      memory.emptyMb.toFixed(1),
+      memory.withFewMb.toFixed(1),
+      memory.withManyMb.toFixed(1),
+      memory.perServerMb.toFixed(3),
+    ],
+  ])
+}

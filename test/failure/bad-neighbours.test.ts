@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
+import { callText, statusOf, toolNames } from '../support/servers.ts'
+import { timed, until } from '../support/wait.ts'
+
+const GOOD = Array.from({ length: 16 }, (_, index) => `good-${index + 1}`)
+
+let hub: Hub
+let admin: Client
+let startedAt = 0
+
+beforeAll(async () => {
+  startedAt = performance.now()
+  hub = await startHub({
+    settings: {
+      mcpServers: {
+        deaf: stdioFixture('deaf'),
+        leaving: stdioFixture('crashing'),
+        flooding: stdioFixture('flooding', { MODE: 'notices' }),
+        malformed: { command: 42, args: 'none' },
+        ...Object.fromEntries(GOOD.map(name => [name, stdioFixture('echo', { WHO: name })])),
+      },
+    },
+  })
+}, 30_000)
+
+afterAll(async () => {
+  await hub?.stop()
+}, 40_000)
+
+async function health(): Promise<{ total: number; online: number; connecting: number; offline: number }> {
+  return (await (await fetch(`${hub.url}/health`)).json()).servers
+}
+
+test('sixteen servers are online within 5 s beside one malformed, one deaf, one leaving and one flooding', async () => {
+  await until(async () => (await health()).online >= GOOD.length, { timeoutMs: 5_000, intervalMs: 50 })
+  admin = await hub.setup()
+  const { items } = await admin.ok('GET', '/api/servers')
+  const states = new Map<string, string>(
+    items.map((item: { name: string; status: { state: string } }) => [item.name, item.status.state]),
+  )
+  expect(GOOD.filter(name => states.get(name) !== 'online')).toEqual([])
+  expect(performance.now() - startedAt).toBeLessThan(5_000)
+}, 15_000)
+
+test('tools/list answers within 200 ms and names every good server', async () => {
+  const client = await admin.mcp('/mcp')
+  const { value: names, ms } = await timed(() => toolNames(client))
+  expect(ms).toBeLessThan(200)
+  for (const name of GOOD) expect(names.some(tool => tool.includes(name))).toBe(true)
+})
+
+test('/health counts each of the twenty once and right', async () => {
+  const { items } = await admin.ok('GET', '/api/servers')
+  const counted = await health()
+  expect(counted.total).toBe(20)
+  expect(items).toHaveLength(20)
+  expect(counted.online + counted.connecting + counted.offline).toBe(20)
+  expect(counted.online).toBeGreaterThanOrEqual(16)
+  expect(counted.offline).toBeGreaterThanOrEqual(1)
+})
+
+test('GET /api/servers gives each bad one its state and reason', async () => {
+  expect((await statusOf(admin, 'deaf')).state).toBe('connecting')
+  const malformed = await statusOf(admin, 'malformed')
+  expect(malformed.state).toBe('offline')
+  expect(malformed.reason?.code).toBe('config_invalid')
+  expect(malformed.reason?.message).toContain('command')
+  const leaving = await until(
+    async () => {
+      const status = await statusOf(admin, 'leaving')
+      return status.state !== 'online' && status.reason ? status : undefined
+    },
+    { what: 'a reason of the server that exits at once' },
+  )
+  expect(['connection_lost', 'crash_loop', 'spawn_failed']).toContain(leaving.reason?.code ?? '')
+  expect(leaving.reason?.message).not.toBe('')
+})
+
+test('the neighbours of a flooding server answer within 250 ms, fifty times in a row', async () => {
+  const client = await admin.mcp('/mcp/good-1')
+  const durations: number[] = []
+  for (let call = 0; call < 50; call += 1) {
+    durations.push((await timed(() => callText(client, 'echo', { text: String(call) }))).ms)
+  }
+  expect(Math.max(...durations)).toBeLessThan(250)
+}, 20_000)
+
+test('no call and no state of the bad ones has left an error that nobody handled', () => {
+  expect(hub.log()).not.toMatch(/unhandled|uncaught/i)
+})

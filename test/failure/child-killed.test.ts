@@ -1,0 +1,72 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
+import { callText, failureOf, online, statusOf } from '../support/servers.ts'
+import { until } from '../support/wait.ts'
+
+/** A connection that was online for so long is made again at once when it is lost. */
+const SETTLED_MS = 5_200
+
+let hub: Hub
+let admin: Client
+
+beforeAll(async () => {
+  hub = await startHub({
+    settings: {
+      mcpServers: {
+        echo: stdioFixture('echo'),
+        slow: stdioFixture('slow'),
+        crashing: stdioFixture('crashing', { MODE: 'call' }),
+      },
+      groups: [{ name: 'g', servers: ['echo', 'slow', 'crashing'] }],
+    },
+  })
+  admin = await hub.setup()
+  await online(admin, ['echo', 'slow', 'crashing'])
+  for (const name of ['echo', 'slow', 'crashing']) {
+    const { since } = await statusOf(admin, name)
+    await until(() => Date.now() - Date.parse(since) > SETTLED_MS, { timeoutMs: 10_000, intervalMs: 100 })
+  }
+}, 60_000)
+
+afterAll(async () => {
+  await hub?.stop()
+}, 40_000)
+
+test('kill -9 of a stdio child: the same client session gets answers again within 1 s', async () => {
+  const client = await admin.mcp('/mcp/g')
+  const before = JSON.parse(await callText(client, 'whoami'))
+  process.kill(before.pid, 'SIGKILL')
+  const start = performance.now()
+  const after = await until(() => callText(client, 'whoami'), { timeoutMs: 5_000, intervalMs: 10 })
+  const ms = performance.now() - start
+  expect(JSON.parse(after).pid).not.toBe(before.pid)
+  expect(ms).toBeLessThan(1_000)
+}, 20_000)
+
+test('a call in flight fails with connection_lost when its child is killed, and is not repeated', async () => {
+  const client = await admin.mcp('/mcp/g')
+  const { pid } = await statusOf(admin, 'slow')
+  const call = failureOf(callText(client, 'wait', { ms: 20_000 }))
+  await until(async () =>
+    (await admin.ok('GET', '/api/admin/sessions')).items.some(
+      (one: { callsInFlight: number }) => one.callsInFlight > 0,
+    ),
+  )
+  const start = performance.now()
+  process.kill(pid ?? 0, 'SIGKILL')
+  const failure = await call
+  expect(performance.now() - start).toBeLessThan(1_000)
+  expect(failure.code).toBe(-32603)
+  expect(failure.data?.code).toBe('connection_lost')
+}, 20_000)
+
+test('a child that exits in the middle of a call fails that call alone and comes back', async () => {
+  const client = await admin.mcp('/mcp/g')
+  const [failure, echo] = await Promise.all([
+    failureOf(callText(client, 'crash')),
+    callText(client, 'echo', { text: 'unharmed' }),
+  ])
+  expect(failure.data?.code).toBe('connection_lost')
+  expect(echo).toBe('unharmed')
+  expect(Number(await until(() => callText(client, 'pid'), { timeoutMs: 5_000 }))).toBeGreaterThan(0)
+}, 20_000)

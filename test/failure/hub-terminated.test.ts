@@ -1,0 +1,78 @@
+import { afterEach, expect, test } from 'bun:test'
+import { type Hub, send, startHub, stdioFixture } from '../support/hub.ts'
+import { alive, descendants } from '../support/processes.ts'
+import { callText, online } from '../support/servers.ts'
+import { removeTemp } from '../support/temp.ts'
+import { until } from '../support/wait.ts'
+
+let hub: Hub | undefined
+
+afterEach(async () => {
+  if (hub && alive(hub.pid)) await hub.stop()
+  if (hub) await removeTemp(hub.folder)
+  hub = undefined
+}, 40_000)
+
+async function startSlow(): Promise<Hub> {
+  hub = await startHub({
+    settings: {
+      mcpServers: {
+        slow: stdioFixture('slow'),
+        stubborn: stdioFixture('deaf', { IGNORE_TERM: '1' }),
+        family: stdioFixture('grandchild', { SETSID: '0' }),
+      },
+    },
+  })
+  await online(await hub.setup(), ['slow', 'family'])
+  return hub
+}
+
+test('TERM under load: calls in flight end, new sessions get 503, exit code 0, and no child is left', async () => {
+  const running = await startSlow()
+  const admin = await running.setup()
+  const client = await admin.mcp('/mcp/slow')
+  const children = descendants(running.pid).map(stat => stat.pid)
+  expect(children.length).toBeGreaterThanOrEqual(3)
+  const call = callText(client, 'wait', { ms: 1_500 })
+  await callText(client, 'quick')
+
+  running.signal('SIGTERM')
+  await until(async () => (await send(running.url, 'GET', '/health')).json.status === 'draining', { timeoutMs: 1_000 })
+  expect((await send(running.url, 'GET', '/health')).status).toBe(503)
+  const refused = await send(
+    running.url,
+    'POST',
+    '/mcp/slow',
+    {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'initialize',
+      params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'late', version: '1' } },
+    },
+    { authorization: `Bearer ${await admin.mcpKey()}`, accept: 'application/json, text/event-stream' },
+  )
+  expect(refused.status).toBe(503)
+  expect(refused.headers.get('retry-after')).not.toBeNull()
+
+  expect(await call).toBe('waited 1500')
+  expect(await running.exited(15_000)).toBe(0)
+  expect(children.filter(alive)).toEqual([])
+}, 40_000)
+
+test('a second TERM ends the hub at once, and no child is left', async () => {
+  const running = await startSlow()
+  const admin = await running.setup()
+  const client = await admin.mcp('/mcp/slow')
+  const children = descendants(running.pid).map(stat => stat.pid)
+  const call = callText(client, 'wait', { ms: 20_000 }).catch(() => 'cut off')
+  await callText(client, 'quick')
+  running.signal('SIGTERM')
+  await until(async () => (await send(running.url, 'GET', '/health')).status === 503, { timeoutMs: 1_000 })
+  const start = performance.now()
+  running.signal('SIGTERM')
+  await running.exited(10_000)
+  expect(performance.now() - start).toBeLessThan(5_000)
+  await until(() => children.every(pid => !alive(pid)), { timeoutMs: 3_000, what: 'all children to be gone' })
+  await client.close()
+  expect(await call).toBe('cut off')
+}, 40_000)

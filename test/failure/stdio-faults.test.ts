@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
+import { alive, descendants, processStat } from '../support/processes.ts'
+import { callText, failureOf, online, statusOf } from '../support/servers.ts'
+import { until } from '../support/wait.ts'
+
+const MODES = ['notices', 'stderr', 'garbage', 'huge', 'partial', 'answers'] as const
+
+let hub: Hub
+let admin: Client
+
+beforeAll(async () => {
+  const flooders = Object.fromEntries(MODES.map(mode => [mode, { ...stdioFixture('flooding'), timeout: 1_500 }]))
+  hub = await startHub({
+    settings: {
+      mcpServers: {
+        ...flooders,
+        good: stdioFixture('echo'),
+        leaving: stdioFixture('crashing', { CODE: '9' }),
+        family: stdioFixture('grandchild', { SETSID: '0' }),
+        missing: { command: 'no-such-program-anywhere' },
+        lost: { ...stdioFixture('echo'), cwd: '/nonexistent/folder' },
+      },
+    },
+  })
+  admin = await hub.setup()
+  await online(admin, [...MODES, 'good', 'family'])
+}, 60_000)
+
+afterAll(async () => {
+  await hub?.stop()
+}, 40_000)
+
+describe('a child that breaks the protocol costs itself alone', () => {
+  for (const mode of MODES) {
+    test(`mode ${mode}: the hub lives, the neighbour answers, and memory grows by less than 150 MB`, async () => {
+      const before = processStat(hub.pid)?.residentBytes ?? 0
+      const bad = await admin.mcp(`/mcp/${mode}`)
+      const good = await admin.mcp('/mcp/good')
+      const flood = callText(bad, 'flood', { mode }).catch((error: unknown) => error)
+      for (let call = 0; call < 20; call += 1) {
+        expect(await callText(good, 'echo', { text: `${call}` })).toBe(`${call}`)
+      }
+      await flood
+      await admin.ok('POST', `/api/servers/${mode}/stop`)
+      await until(async () => (await statusOf(admin, mode)).state === 'offline', { timeoutMs: 10_000 })
+      expect((processStat(hub.pid)?.residentBytes ?? 0) - before).toBeLessThan(150 * 1024 * 1024)
+      expect(hub.log()).not.toMatch(/unhandled|uncaught/i)
+    }, 30_000)
+  }
+})
+
+test('half a line and then silence: the next call ends with upstream_timeout at its limit', async () => {
+  await admin.ok('POST', '/api/servers/partial/start?wait=10s')
+  await online(admin, ['partial'])
+  const client = await admin.mcp('/mcp/partial')
+  await callText(client, 'flood', { mode: 'partial' }).catch(() => undefined)
+  const start = performance.now()
+  const failure = await failureOf(callText(client, 'quick'))
+  expect(failure.code).toBe(-32603)
+  expect(['upstream_timeout', 'upstream_protocol', 'connection_lost']).toContain(failure.data?.code ?? '')
+  expect(performance.now() - start).toBeLessThan(4_000)
+}, 20_000)
+
+test('a program that exits at every start ends as crash_loop, with its last words', async () => {
+  const status = await until(
+    async () => {
+      const now = await statusOf(admin, 'leaving')
+      return now.reason?.code === 'crash_loop' ? now : undefined
+    },
+    { timeoutMs: 60_000, intervalMs: 250, what: 'crash_loop' },
+  )
+  expect(status.state).toBe('offline')
+  expect(status.reason?.message).toContain('as it was told')
+}, 70_000)
+
+test('a missing program and a missing folder are told apart', async () => {
+  const reasonOf = (name: string) => until(async () => (await statusOf(admin, name)).reason?.code)
+  expect(await reasonOf('missing')).toBe('command_not_found')
+  expect(await reasonOf('lost')).toBe('cwd_not_found')
+})
+
+test('stopping a server ends its children too, and leaves no zombie', async () => {
+  const client = await admin.mcp('/mcp/family')
+  const { child, grandchild } = JSON.parse(await callText(client, 'pids'))
+  expect([alive(child), alive(grandchild)]).toEqual([true, true])
+  await admin.ok('POST', '/api/servers/family/stop')
+  await until(() => !alive(child) && !alive(grandchild), { timeoutMs: 5_000, what: 'child and grandchild to be gone' })
+  await until(() => descendants(hub.pid).every(stat => stat.state !== 'Z'), { timeoutMs: 2_000, what: 'no zombie' })
+}, 20_000)

@@ -1,0 +1,126 @@
+/**
+ * Runs the checks and the test families one after the other, with their output as it comes, and ends with one line
+ * `N passed, N failed`. Exit code 1 when anything failed, a family ran no test, or errors were left unhandled.
+ *
+ *   bun run test               everything
+ *   bun run test http mcp      these families
+ *   bun run test http -t name  further arguments go to `bun test`
+ *   bun run check              types, lint, dead code, architecture
+ */
+import { join } from 'node:path'
+
+interface Suite {
+  readonly name: string
+  readonly command: readonly string[]
+  /** A program that passes or fails as a whole; else a run of `bun test` that counts. */
+  readonly single: boolean
+}
+
+interface Count {
+  readonly passed: number
+  readonly failed: number
+  readonly problem?: string
+}
+
+const ROOT = join(import.meta.dir, '..')
+const LONGEST_MS = 15 * 60_000
+const bun = process.execPath
+const bin = (name: string): string => join('node_modules/.bin', name)
+
+const CHECKS: readonly Suite[] = [
+  // Under Bun and not by their own first line, which asks for a newer Node than a machine may have.
+  { name: 'types', command: [bun, bin('tsc'), '-p', '.'], single: true },
+  { name: 'lint', command: [bun, bin('biome'), 'check', '.'], single: true },
+  { name: 'dead-code', command: [bun, bin('knip')], single: true },
+  { name: 'architecture', command: tests('./test/architecture.test.ts'), single: false },
+]
+const FAMILIES: readonly Suite[] = [
+  ...['unit', 'plugins', 'http', 'mcp', 'conformance', 'failure', 'runtime'].map(name => ({
+    name,
+    command: tests(`./test/${name}/`),
+    single: false,
+  })),
+  { name: 'bench', command: tests('./test/bench/floors.test.ts'), single: false },
+]
+
+function tests(path: string): readonly string[] {
+  return [bun, 'test', '--timeout', '20000', path]
+}
+
+/** What the names on the command line stand for: none is everything, `check` all checks. */
+function chosen(names: readonly string[]): readonly Suite[] {
+  const all = [...CHECKS, ...FAMILIES]
+  const unknown = names.find(name => name !== 'check' && !all.some(suite => suite.name === name))
+  if (unknown !== undefined) {
+    console.error(`Unknown family "${unknown}": choose from check, ${all.map(one => one.name).join(', ')}`)
+    process.exit(2)
+  }
+  if (names.length === 0) return all
+  return names.flatMap(name => (name === 'check' ? CHECKS : all.filter(suite => suite.name === name)))
+}
+
+async function run(suite: Suite, extra: readonly string[]): Promise<Count> {
+  const child = Bun.spawn([...suite.command, ...(suite.single ? [] : extra)], {
+    cwd: ROOT,
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+    timeout: LONGEST_MS,
+    killSignal: 'SIGKILL',
+  })
+  let text = ''
+  const follow = async (stream: ReadableStream<Uint8Array>, to: NodeJS.WriteStream): Promise<void> => {
+    const decoder = new TextDecoder()
+    for await (const chunk of stream) {
+      to.write(chunk)
+      text += decoder.decode(chunk, { stream: true })
+    }
+  }
+  await Promise.all([follow(child.stdout, process.stdout), follow(child.stderr, process.stderr)])
+  const code = await child.exited
+  return suite.single ? whole(code) : count(text, code)
+}
+
+function whole(code: number): Count {
+  return code === 0 ? { passed: 1, failed: 0 } : { passed: 0, failed: 1, problem: `ended with ${code}` }
+}
+
+/** Adds up what `bun test` says at its end; an exit code that these numbers do not explain is a failure too. */
+function count(text: string, code: number): Count {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: colours are control characters
+  const plain = text.replaceAll(/\x1b\[[0-9;]*m/g, '')
+  const last = (pattern: RegExp): number => Number([...plain.matchAll(pattern)].at(-1)?.[1] ?? 0)
+  const passed = last(/^ *(\d+) pass$/gm)
+  const errors = last(/^ *(\d+) errors?$/gm)
+  const failed = last(/^ *(\d+) fail$/gm)
+  if (errors > 0) return { passed, failed: failed + errors, problem: `${errors} errors outside of any test` }
+  if (passed + failed === 0) return { passed: 0, failed: 1, problem: `ran no test (ended with ${code})` }
+  if (code !== 0 && failed === 0) return { passed, failed: 1, problem: `ended with ${code}` }
+  return { passed, failed }
+}
+
+const given = process.argv.slice(2)
+const firstOption = given.findIndex(argument => argument.startsWith('-'))
+const names = firstOption < 0 ? given : given.slice(0, firstOption)
+const extra = firstOption < 0 ? [] : given.slice(firstOption)
+
+const results: { readonly suite: Suite; readonly count: Count; readonly seconds: number }[] = []
+for (const suite of chosen(names)) {
+  console.log(`\n=== ${suite.name}: ${suite.command.slice(1).join(' ')}`)
+  const start = performance.now()
+  const counted = await run(suite, extra)
+  results.push({ suite, count: counted, seconds: (performance.now() - start) / 1_000 })
+}
+
+console.log('\n=== summary')
+for (const { suite, count: counted, seconds } of results) {
+  const told = counted.problem === undefined ? '' : `  (${counted.problem})`
+  const mark = counted.failed > 0 ? 'FAILED' : 'ok'
+  console.log(
+    `${mark.padEnd(6)} ${suite.name.padEnd(12)} ${counted.passed} passed, ${counted.failed} failed in ${seconds.toFixed(1)} s${told}`,
+  )
+}
+const passed = results.reduce((sum, result) => sum + result.count.passed, 0)
+const failed = results.reduce((sum, result) => sum + result.count.failed, 0)
+console.log(`${passed} passed, ${failed} failed`)
+process.exit(failed > 0 ? 1 : 0)

@@ -1,0 +1,195 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Client, send } from './client.ts'
+import { descendants } from './processes.ts'
+import { makeTemp, removeTemp } from './temp.ts'
+import { until } from './wait.ts'
+
+export { Client, send } from './client.ts'
+
+export const ROOT = join(import.meta.dir, '../..')
+export const PASSWORD = 'correct horse battery staple 7'
+/** Opens the fixtures on 127.0.0.1 to the servers of ordinary users. */
+export const LOOPBACK = { OUTBOUND_ALLOW: '127.0.0.0/8' }
+
+const MCP_SERVERS = join(import.meta.dir, 'mcp-servers')
+
+/** The settings entry of a fixture that speaks stdio, started by the Bun that runs the test. */
+export function stdioFixture(name: string, env: Record<string, string> = {}, ...args: string[]): object {
+  return { command: process.execPath, args: [join(MCP_SERVERS, `${name}.ts`), ...args], env }
+}
+
+export interface HubOptions {
+  readonly env?: Readonly<Record<string, string>>
+  /** Content of the settings file: an object, or a text that is written as it is. Default: no servers. */
+  readonly settings?: object | string
+  /** Arguments behind `core/main.ts`. */
+  readonly args?: readonly string[]
+  /** A data folder of an earlier hub; its settings file is kept unless `settings` is given. */
+  readonly folder?: string
+  /** Longest wait for the address. Default 15_000. */
+  readonly timeoutMs?: number
+}
+
+/** A hub that runs as a process of its own, with all it writes in a folder under the system's temporary folder. */
+export class Hub {
+  readonly url: string
+  readonly pid: number
+  readonly folder: string
+  readonly dataDir: string
+  readonly settingsFile: string
+  readonly #process: Bun.Subprocess
+  readonly #log: { text: string }
+  readonly #people: Client[] = []
+  #admin: Promise<Client> | undefined
+
+  constructor(url: string, child: Bun.Subprocess, folder: string, log: { text: string }) {
+    this.url = url
+    this.pid = child.pid
+    this.folder = folder
+    this.dataDir = join(folder, 'data')
+    this.settingsFile = join(folder, 'mcp_settings.json')
+    this.#process = child
+    this.#log = log
+  }
+
+  /** Everything the process has written so far, both streams. */
+  log(): string {
+    return this.#log.text
+  }
+
+  get setupToken(): string | undefined {
+    return /set-?up token: ([^\s"\\]+)/i.exec(this.#log.text)?.[1]
+  }
+
+  /** The administrator `admin`, made by the set-up page's route at the first call. */
+  setup(): Promise<Client> {
+    this.#admin ??= this.#setup()
+    return this.#admin
+  }
+
+  async #setup(): Promise<Client> {
+    const token = await until(() => this.setupToken, { what: `the set-up token in the log:\n${this.log()}` })
+    const answer = await send(this.url, 'POST', '/api/setup', { token, username: 'admin', password: PASSWORD })
+    if (answer.status > 299) throw new Error(`Set-up answered ${answer.status}: ${answer.text}`)
+    return this.#person('admin', answer.json.token)
+  }
+
+  /** Signs in somebody who exists already. */
+  async signIn(name: string, password = PASSWORD): Promise<Client> {
+    const answer = await send(this.url, 'POST', '/api/auth/login', { username: name, password })
+    if (answer.status > 299) throw new Error(`Sign-in of ${name} answered ${answer.status}: ${answer.text}`)
+    return this.#person(name, answer.json.token)
+  }
+
+  /** A person made by the administrator and signed in. */
+  async user(name: string, role: 'user' | 'admin' = 'user'): Promise<Client> {
+    const admin = await this.setup()
+    await admin.ok('POST', '/api/admin/users', { username: name, password: PASSWORD, role })
+    return this.signIn(name)
+  }
+
+  #person(name: string, token: string): Client {
+    const client = new Client(this.url, name, token)
+    this.#people.push(client)
+    return client
+  }
+
+  /** TERM, and the exit code once the process is gone. The folder is removed unless `keep`. */
+  async stop(options: { readonly keep?: boolean; readonly timeoutMs?: number } = {}): Promise<number> {
+    await Promise.all(this.#people.map(person => person.close()))
+    if (this.#process.exitCode === null && this.#process.signalCode === null) this.#process.kill('SIGTERM')
+    const code = await this.exited(options.timeoutMs ?? 35_000)
+    if (!options.keep) await removeTemp(this.folder)
+    return code
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#process.kill(name)
+  }
+
+  /** The exit code, 128 + n after a signal. Kills the whole tree and throws when the process does not end in time. */
+  async exited(timeoutMs = 35_000): Promise<number> {
+    const ended = await Promise.race([this.#process.exited, Bun.sleep(timeoutMs).then(() => undefined)])
+    if (ended !== undefined) return ended
+    const children = descendants(this.pid)
+    for (const { pid } of [{ pid: this.pid }, ...children]) killQuietly(pid)
+    throw new Error(`The hub did not end within ${timeoutMs} ms. Its log:\n${this.log()}`)
+  }
+
+  /** `kill -9`, without a word to anybody. Resolves when the process is gone; children are left to themselves. */
+  async kill9(): Promise<void> {
+    this.#process.kill('SIGKILL')
+    await this.#process.exited
+  }
+}
+
+/** Starts `core/main.ts` on a free port and waits for its address. */
+export async function startHub(options: HubOptions = {}): Promise<Hub> {
+  const folder = options.folder ?? (await makeTemp('hub'))
+  const settingsFile = join(folder, 'mcp_settings.json')
+  const settings = options.settings ?? (options.folder === undefined ? { mcpServers: {} } : undefined)
+  if (settings !== undefined) {
+    await writeFile(settingsFile, typeof settings === 'string' ? settings : JSON.stringify(settings, null, 2), {
+      mode: 0o600,
+    })
+  }
+  const log = { text: '' }
+  const child = Bun.spawn([process.execPath, join(ROOT, 'core/main.ts'), ...(options.args ?? [])], {
+    cwd: ROOT,
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+    env: {
+      PATH: process.env.PATH ?? '',
+      HOME: folder,
+      TMPDIR: process.env.TMPDIR ?? '/tmp',
+      PORT: '0',
+      DATA_DIR: join(folder, 'data'),
+      SETTINGS_FILE: settingsFile,
+      ...options.env,
+    },
+  })
+  const reading = [gather(child.stdout, log), gather(child.stderr, log)]
+  const deadline = performance.now() + (options.timeoutMs ?? 15_000)
+  for (;;) {
+    const url = /listening on (https?:\/\/[^\s"\\,}]+)/.exec(log.text)?.[1]
+    if (url !== undefined) return new Hub(url, child, folder, log)
+    if (child.exitCode !== null || child.signalCode !== null) {
+      await Promise.all(reading)
+      if (options.folder === undefined) await removeTemp(folder)
+      throw new HubDidNotStart(child.exitCode ?? -1, log.text)
+    }
+    if (performance.now() > deadline) {
+      child.kill('SIGKILL')
+      if (options.folder === undefined) await removeTemp(folder)
+      throw new Error(`The hub did not say where it listens. Its log:\n${log.text}`)
+    }
+    await Bun.sleep(10)
+  }
+}
+
+/** The process ended before it listened. */
+export class HubDidNotStart extends Error {
+  readonly exitCode: number
+  readonly log: string
+
+  constructor(exitCode: number, log: string) {
+    super(`The hub ended with ${exitCode} before it listened. Its log:\n${log}`)
+    this.exitCode = exitCode
+    this.log = log
+  }
+}
+
+async function gather(stream: ReadableStream<Uint8Array>, into: { text: string }): Promise<void> {
+  const decoder = new TextDecoder()
+  for await (const chunk of stream) into.text += decoder.decode(chunk, { stream: true })
+}
+
+function killQuietly(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // Gone already.
+  }
+}

@@ -1,0 +1,44 @@
+/**
+ * Makes ready what the tests need: the packages of the lock file, development ones included, and the Debian packages that
+ * some tests call. Runs before anything is installed, so it imports nothing but Node's own modules.
+ */
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+
+/** A test that finds its command missing says so and fails; nothing is skipped silently. */
+const DEBIAN_PACKAGES = [{ command: 'strace', name: 'strace' }]
+
+const root = join(import.meta.dirname, '../..')
+
+function run(command: string, args: readonly string[]): boolean {
+  const result = spawnSync(command, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] })
+  return result.status === 0
+}
+
+function onPath(command: string): boolean {
+  const folders = (process.env.PATH ?? '').split(delimiter)
+  return folders.some(folder => folder !== '' && existsSync(join(folder, command)))
+}
+
+if (!run(process.execPath, ['install', '--frozen-lockfile', '--silent'])) {
+  console.error(
+    'Cannot install the packages of bun.lock: see the message above. `bun install` needs the npm registry once.',
+  )
+  process.exit(1)
+}
+
+const missing = DEBIAN_PACKAGES.filter(entry => !onPath(entry.command))
+if (missing.length > 0) {
+  const names = missing.map(entry => entry.name)
+  const mayInstall = process.getuid?.() === 0 && onPath('apt-get')
+  const installed =
+    mayInstall &&
+    (run('apt-get', ['install', '-y', '-q', '--no-install-recommends', ...names]) ||
+      (run('apt-get', ['update', '-q']) &&
+        run('apt-get', ['install', '-y', '-q', '--no-install-recommends', ...names])))
+  if (!installed)
+    console.error(
+      `Not installed: ${names.join(', ')}. The tests that need them will fail: apt-get install ${names.join(' ')}`,
+    )
+}

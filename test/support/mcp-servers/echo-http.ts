@@ -1,0 +1,88 @@
+/**
+ * Streamable HTTP written by hand on Bun.serve: sessions, JSON answers, no validation to speak of, so that it is no limit for
+ * who calls it. `echo` gives its text back, `whoami` the environment's WHO, the session's number and the headers it saw.
+ * `POST /control/forget` makes it forget all sessions (as a restart does). PORT: 0 by default. Prints `listening on URL`.
+ */
+const TOOLS = [
+  {
+    name: 'echo',
+    description: 'Gives the text back',
+    inputSchema: { type: 'object', properties: { text: { type: 'string' } } },
+  },
+  { name: 'whoami', description: 'Says which of several servers this is', inputSchema: { type: 'object' } },
+]
+const JSON_HEADERS = { 'content-type': 'application/json' }
+
+const sessions = new Map<string, number>()
+let opened = 0
+
+const reply = (id: unknown, result: unknown, headers: Record<string, string> = JSON_HEADERS): Response =>
+  new Response(JSON.stringify({ jsonrpc: '2.0', id, result }), { headers })
+
+const refuse = (status: number, id: unknown, code: number, message: string): Response =>
+  new Response(JSON.stringify({ jsonrpc: '2.0', ...(id === undefined ? {} : { id }), error: { code, message } }), {
+    status,
+    headers: JSON_HEADERS,
+  })
+
+async function post(request: Request): Promise<Response> {
+  // biome-ignore lint/suspicious/noExplicitAny: a fixture takes what comes
+  const message: any = await request.json()
+  const { id, method, params } = message
+  if (method === 'initialize') {
+    const session = crypto.randomUUID()
+    opened += 1
+    sessions.set(session, opened)
+    return reply(
+      id,
+      {
+        protocolVersion: params.protocolVersion,
+        capabilities: { tools: {} },
+        serverInfo: { name: `echo-http${process.env.WHO ? `-${process.env.WHO}` : ''}`, version: '1.0.0' },
+      },
+      { ...JSON_HEADERS, 'mcp-session-id': session },
+    )
+  }
+  const session = request.headers.get('mcp-session-id')
+  if (session === null) return refuse(400, id, -32600, 'Mcp-Session-Id is required')
+  if (!sessions.has(session)) return refuse(404, id, -32001, 'Session not found')
+  if (id === undefined) return new Response(null, { status: 202 })
+  if (method === 'ping') return reply(id, {})
+  if (method === 'tools/list') return reply(id, { tools: TOOLS })
+  if (method !== 'tools/call') return refuse(200, id, -32601, `Method not found: ${method}`)
+  if (params.name === 'echo') {
+    const text = JSON.stringify(params.arguments?.text ?? '')
+    return new Response(
+      `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":[{"type":"text","text":${text}}]}}`,
+      { headers: JSON_HEADERS },
+    )
+  }
+  if (params.name !== 'whoami') return refuse(200, id, -32602, `Unknown tool: ${params.name}`)
+  const who = {
+    who: process.env.WHO ?? '',
+    session: sessions.get(session),
+    headers: Object.fromEntries(request.headers),
+  }
+  return reply(id, { content: [{ type: 'text', text: JSON.stringify(who) }] })
+}
+
+const server = Bun.serve({
+  hostname: '127.0.0.1',
+  port: Number(process.env.PORT ?? 0),
+  fetch(request) {
+    const path = request.url.slice(request.url.indexOf('/', 8))
+    if (path === '/control/forget') {
+      const forgotten = sessions.size
+      sessions.clear()
+      return Response.json({ forgotten })
+    }
+    if (path !== '/mcp') return new Response('Not found', { status: 404 })
+    if (request.method === 'POST') return post(request)
+    if (request.method === 'DELETE') {
+      const known = sessions.delete(request.headers.get('mcp-session-id') ?? '')
+      return new Response(null, { status: known ? 204 : 404 })
+    }
+    return new Response(null, { status: 405, headers: { allow: 'POST, DELETE' } })
+  },
+})
+console.log(`listening on http://127.0.0.1:${server.port}/mcp`)

@@ -1,0 +1,47 @@
+import { until } from './wait.ts'
+
+/** A helper program of the tests that prints `listening on URL`. */
+export interface Program {
+  readonly url: string
+  readonly pid: number
+  log(): string
+  stop(): Promise<void>
+}
+
+/** Starts a script with this Bun and waits for its address. Whoever starts it stops it. */
+export async function startProgram(
+  script: string,
+  options: { readonly args?: readonly string[]; readonly env?: Readonly<Record<string, string>> } = {},
+): Promise<Program> {
+  const log = { text: '' }
+  const child = Bun.spawn([process.execPath, script, ...(options.args ?? [])], {
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+    env: { PATH: process.env.PATH ?? '', ...options.env },
+  })
+  const gather = async (stream: ReadableStream<Uint8Array>): Promise<void> => {
+    const decoder = new TextDecoder()
+    for await (const chunk of stream) log.text += decoder.decode(chunk, { stream: true })
+  }
+  const reading = [gather(child.stdout), gather(child.stderr)]
+  const stop = async (): Promise<void> => {
+    child.kill('SIGKILL')
+    await child.exited
+    await Promise.all(reading)
+  }
+  try {
+    const url = await until(
+      () => {
+        if (child.exitCode !== null) return 'ended'
+        return /listening on (http:\/\/[^\s"]+)/.exec(log.text)?.[1]
+      },
+      { timeoutMs: 10_000, intervalMs: 10, what: `the address of ${script}` },
+    )
+    if (url === 'ended') throw new Error(`${script} ended before it listened:\n${log.text}`)
+    return { url, pid: child.pid, log: () => log.text, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}

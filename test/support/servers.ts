@@ -1,0 +1,61 @@
+import type { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
+import type { Client } from './client.ts'
+import { until } from './wait.ts'
+
+export interface Status {
+  readonly state: 'online' | 'connecting' | 'offline'
+  readonly since: string
+  readonly reason?: { readonly code: string; readonly message: string }
+  readonly pid?: number
+}
+
+export async function statusOf(client: Client, ref: string): Promise<Status> {
+  return (await client.ok('GET', `/api/servers/${encodeURIComponent(ref)}`)).status
+}
+
+/** Waits until these servers are online, asking with one request at a time. */
+export async function online(client: Client, refs: readonly string[], timeoutMs = 15_000): Promise<void> {
+  for (const ref of refs) {
+    await until(async () => (await statusOf(client, ref)).state === 'online', {
+      timeoutMs,
+      intervalMs: 50,
+      what: `server "${ref}" to be online`,
+    })
+  }
+}
+
+/** The text of the first content block. A result with `isError` throws. */
+export async function callText(client: McpClient, name: string, args: Record<string, unknown> = {}): Promise<string> {
+  const result = await client.callTool({ name, arguments: args })
+  const [block] = result.content as { readonly text?: string }[]
+  if (result.isError) throw new Error(`${name} failed: ${block?.text}`)
+  return block?.text ?? ''
+}
+
+export interface RpcFailure {
+  readonly code: number
+  readonly message: string
+  readonly data?: { readonly code?: string; readonly requestId?: string }
+}
+
+/** The JSON-RPC error that the work ends with. */
+export async function failureOf(work: Promise<unknown>): Promise<RpcFailure> {
+  const outcome = await work.then(
+    value => ({ value }),
+    (error: unknown) => ({ error }),
+  )
+  if ('error' in outcome) return outcome.error as RpcFailure
+  throw new Error(`Expected an error and got ${JSON.stringify(outcome.value)}`)
+}
+
+/** The names of all tools that a client sees, page after page. */
+export async function toolNames(client: McpClient): Promise<string[]> {
+  const names: string[] = []
+  let cursor: string | undefined
+  do {
+    const page = await client.listTools(cursor === undefined ? {} : { cursor })
+    names.push(...page.tools.map(tool => tool.name))
+    cursor = page.nextCursor
+  } while (cursor !== undefined)
+  return names
+}

@@ -1,0 +1,43 @@
+export interface UntilOptions {
+  /** Default 5_000. */
+  readonly timeoutMs?: number
+  /** Pause between two looks. Default 20. */
+  readonly intervalMs?: number
+  /** What is waited for, as it stands in the error. */
+  readonly what?: string
+}
+
+/**
+ * Waits until the condition gives something truthy, and returns that. An error that the condition throws counts as
+ * "not yet" and is the cause of the error at the time limit.
+ */
+export async function until<T>(
+  condition: () => T | Promise<T>,
+  options: UntilOptions = {},
+): Promise<Exclude<Awaited<T>, undefined | null | false | 0 | ''>> {
+  const { timeoutMs = 5_000, intervalMs = 20, what = 'the condition' } = options
+  const deadline = performance.now() + timeoutMs
+  let last: unknown
+  for (;;) {
+    try {
+      last = undefined
+      const value = await condition()
+      if (value) return value as Exclude<Awaited<T>, undefined | null | false | 0 | ''>
+    } catch (error) {
+      last = error
+    }
+    if (performance.now() >= deadline) {
+      throw new Error(`Waited ${timeoutMs} ms for ${what}${last instanceof Error ? `: ${last.message}` : ''}`, {
+        cause: last,
+      })
+    }
+    await new Promise(resolve => setTimeout(resolve, intervalMs))
+  }
+}
+
+/** How long the work took, in milliseconds, beside its result. */
+export async function timed<T>(work: () => Promise<T>): Promise<{ readonly value: T; readonly ms: number }> {
+  const start = performance.now()
+  const value = await work()
+  return { value, ms: performance.now() - start }
+}

@@ -1,0 +1,125 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { HubError } from '../../../core/contract/errors.ts'
+import type { GuardedFetch } from '../../../core/contract/transport.ts'
+import { createGuardedFetch } from '../../../core/http/outbound.ts'
+import { rawServer } from './raw-server.ts'
+
+const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
+const post = { method: 'POST', headers: { 'x-secret': 'canary' }, body: 'canary' }
+const folder = mkdtempSync(join(tmpdir(), 'patchbay-tls-'))
+const file = (name: string): string => join(folder, name)
+
+function openssl(...args: string[]): void {
+  execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' })
+}
+
+/** A certificate of the test's own authority for these names. */
+function certificate(name: string, altNames: string, days = '30'): { key: string; cert: string } {
+  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
+  openssl('req', ...key, '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', '/CN=server')
+  writeFileSync(file('ext'), `subjectAltName=${altNames}\n`)
+  const sign = ['-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial', '-days', days, '-extfile', 'ext']
+  openssl('x509', '-req', '-in', `${name}.csr`, ...sign, '-out', `${name}.pem`)
+  return { key: readFileSync(file(`${name}.key`), 'utf8'), cert: readFileSync(file(`${name}.pem`), 'utf8') }
+}
+
+let ca = ''
+beforeAll(() => {
+  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
+  openssl('req', '-x509', ...key, '-keyout', 'ca.key', '-out', 'ca.pem', '-days', '30', '-subj', '/CN=Test CA')
+  ca = readFileSync(file('ca.pem'), 'utf8')
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+function trusting(authority: string | undefined): GuardedFetch {
+  return createGuardedFetch({
+    rights: { networks: [], admin: true },
+    instanceId: 'i',
+    lookup: async () => ['127.0.0.1'],
+    ...(authority === undefined ? {} : { ca: authority }),
+  })
+}
+
+async function outcome(fetch: GuardedFetch, url: string): Promise<unknown> {
+  try {
+    return await (await fetch(url, post)).text()
+  } catch (error) {
+    return error
+  }
+}
+
+describe('createGuardedFetch() over TLS', () => {
+  test('answers when the certificate is of a trusted issuer and for the name, and reuses the connection', async () => {
+    await using server = await rawServer(socket => socket.write(OK), certificate('good', 'DNS:up.example'))
+    const fetch = trusting(ca)
+    for (let index = 0; index < 3; index++) {
+      expect(await outcome(fetch, `https://up.example:${server.port}/mcp`)).toBe('ok')
+    }
+    expect(server.connections()).toBe(1)
+    expect(server.requests[0]).toContain(`host: up.example:${server.port}\r\n`)
+  })
+
+  test('judges the certificate of a literal address by that address', async () => {
+    await using server = await rawServer(socket => socket.write(OK), certificate('ip', 'IP:127.0.0.1'))
+    expect(await outcome(trusting(ca), `https://127.0.0.1:${server.port}/`)).toBe('ok')
+    expect(await outcome(trusting(ca), `https://up.example:${server.port}/`)).toMatchObject({
+      code: 'upstream_tls_error',
+    })
+  })
+
+  test('takes a large answer and a large request', async () => {
+    const body = 'y'.repeat(3_000_000)
+    await using server = await rawServer(
+      socket => {
+        socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
+      },
+      certificate('large', 'DNS:up.example'),
+    )
+    const request = { method: 'POST', headers: {}, body: 'x'.repeat(3_000_000) }
+    const response = await trusting(ca)(`https://up.example:${server.port}/`, request)
+    expect((await response.text()).length).toBe(3_000_000)
+    expect(server.requests[0]?.length).toBeGreaterThan(3_000_000)
+  })
+
+  test.each([
+    ['an untrusted issuer', 'DNS:up.example', undefined, 'issuer'],
+    ['another name', 'DNS:canary.example', 'ca', 'another name'],
+  ])('refuses a certificate of %s and sends nothing', async (what, names, authority, why) => {
+    await using server = await rawServer(socket => socket.write(OK), certificate(what.replace(/ /g, '-'), names))
+    const error = await outcome(trusting(authority && ca), `https://up.example:${server.port}/`)
+    expect(error).toMatchObject({ code: 'upstream_tls_error', data: { sent: false } })
+    expect(String(error)).toContain(why)
+    expect(String(error)).not.toContain('canary')
+    expect(server.requests).toEqual([])
+  })
+
+  test('refuses a certificate that has expired', async () => {
+    await using server = await rawServer(socket => socket.write(OK), certificate('old', 'DNS:up.example', '-1'))
+    const error = await outcome(trusting(ca), `https://up.example:${server.port}/`)
+    expect(error).toMatchObject({ code: 'upstream_tls_error' })
+    expect(String(error)).toContain('expired')
+    expect(server.requests).toEqual([])
+  })
+
+  test.each([
+    ['speaks another protocol', (socket: Socket) => socket.write('220 canary\r\n'), 'upstream_tls_error'],
+    ['hangs up', (socket: Socket) => socket.destroy(), /^(upstream_tls_error|connection_lost)$/],
+  ] as const)('sends nothing to a server that %s', async (_what, greet, code) => {
+    const server = createServer(socket => {
+      socket.on('error', () => {})
+      greet(socket)
+    })
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    const error = await outcome(trusting(ca), `https://up.example:${port}/`)
+    expect(error).toMatchObject({ data: { sent: false } })
+    expect((error as HubError).code).toMatch(code)
+    expect(String(error)).not.toContain('canary')
+    await new Promise<void>(resolve => server.close(() => resolve()))
+  })
+})

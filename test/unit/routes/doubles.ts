@@ -1,0 +1,292 @@
+import type { ServerCatalog, UpstreamReply, UpstreamRequest, Upstreams } from '../../../core/connections/api.ts'
+import { HubError } from '../../../core/contract/errors.ts'
+import type { JsonObject, JsonValue } from '../../../core/contract/json.ts'
+import type { GroupRecord, Role, ServerRecord, ServerStatus, UserActor } from '../../../core/contract/records.ts'
+import type { Method, Reply, RequestInfo, Route } from '../../../core/http/route.ts'
+import { type ResourceRoutesDeps, resourceRoutes } from '../../../core/http/routes/all.ts'
+import type { AuditEntry, EffectiveServer, Registry } from '../../../core/registry/api.ts'
+
+export function actor(name: string, role: Role = 'user'): UserActor {
+  return { kind: 'user', userId: `u-${name}`, name, role, credential: { kind: 'local' } }
+}
+
+export const ada = actor('ada')
+export const bob = actor('bob')
+export const root = actor('root', 'admin')
+
+export function serverRecord(change: Partial<ServerRecord> = {}): ServerRecord {
+  return {
+    id: 's-1',
+    ownerId: ada.userId,
+    ownerName: 'ada',
+    name: 'time',
+    transport: 'stdio',
+    config: { command: 'uvx', args: ['mcp-server-time'] },
+    variables: {},
+    timeoutMs: 60_000,
+    maxTimeoutMs: 600_000,
+    visibility: 'private',
+    enabled: true,
+    start: 'eager',
+    isolate: false,
+    healthCheck: { enabled: true, interval: 30_000, timeout: 5_000, retries: 2 },
+    passthroughHeaders: [],
+    tools: {},
+    secrets: [],
+    origin: 'store',
+    revision: 3,
+    createdAt: '2026-11-21T09:00:00.000Z',
+    updatedAt: '2026-11-21T09:00:00.000Z',
+    ...change,
+  }
+}
+
+export function groupRecord(change: Partial<GroupRecord> = {}): GroupRecord {
+  return {
+    id: 'g-1',
+    ownerId: ada.userId,
+    ownerName: 'ada',
+    name: 'daily',
+    visibility: 'private',
+    naming: 'auto',
+    members: ['s-1', 's-2'].map(serverId => ({
+      serverId,
+      serverRef: `ada~${serverId}`,
+      serverName: serverId,
+      tools: 'all',
+      prompts: 'all',
+      resources: 'all',
+    })),
+    origin: 'store',
+    revision: 5,
+    createdAt: '2026-11-21T09:00:00.000Z',
+    updatedAt: '2026-11-21T09:00:00.000Z',
+    ...change,
+  }
+}
+
+export function catalog(...tools: JsonObject[]): ServerCatalog {
+  return {
+    tools,
+    prompts: [],
+    resources: [],
+    resourceTemplates: [],
+    capabilities: {},
+    serverInfo: {},
+    protocolVersion: '2025-11-25',
+    readAt: '2026-11-21T09:00:00.000Z',
+    warnings: [],
+  }
+}
+
+export function status(state: ServerStatus['state'] = 'online'): ServerStatus {
+  return {
+    state,
+    since: '2026-11-21T09:00:00.000Z',
+    attempts: 0,
+    pid: 4711,
+    counts: { tools: 2, prompts: 0, resources: 0 },
+    ...(state === 'offline' ? { reason: { code: 'crash_loop', message: 'secret path in here' } } : {}),
+  }
+}
+
+/** The hub's parts as the routes use them, with everything that was done to them written down. */
+export class World {
+  servers: ServerRecord[] = []
+  groups: GroupRecord[] = []
+  catalogs = new Map<string, ServerCatalog>()
+  states = new Map<string, ServerStatus['state']>()
+  stored: Record<string, JsonValue> = {}
+  deeds: string[] = []
+  audit: AuditEntry[] = []
+  records: { readonly tool: string; readonly status: string; readonly group: string }[] = []
+  requests: UpstreamRequest[] = []
+  cancelled: string[] = []
+  answer: (request: UpstreamRequest) => UpstreamReply | Promise<UpstreamReply> = () => ({
+    kind: 'result',
+    text: '{"content":[]}',
+    isError: false,
+  })
+  readonly deps: ResourceRoutesDeps
+
+  constructor(change: Partial<ResourceRoutesDeps> = {}) {
+    this.deps = {
+      registry: this.#registry(),
+      upstreams: this.#upstreams(),
+      mcp: {
+        groupView: async () => ({
+          tools: [],
+          counts: { tools: 7, prompts: 0, resources: 0 },
+          tokens: 90,
+          warnings: [],
+        }),
+        sessions: () => [],
+        endSession: () => false,
+      },
+      plugins: { list: () => [], configure: () => Promise.reject(new Error('not asked for')) },
+      config: { values: {} as ResourceRoutesDeps['config']['values'], sources: {} },
+      importDocument: () => ({ entries: [] }),
+      recordCall: record => this.records.push(record),
+      version: '1.1.0',
+      startedAtMs: Date.now(),
+      draining: () => false,
+      checks: async () => ({ store: 'ok', sinks: 'none', plugins: 'ok', sandbox: 'none' }),
+      features: {},
+      ...change,
+    }
+  }
+
+  #server(who: UserActor, ref: string, right: 'see' | 'edit'): ServerRecord {
+    const [owner, name] = ref.includes('~') ? ref.split('~') : [who.name, ref]
+    const found = this.servers.find(record => record.ownerName === owner && record.name === name)
+    const edits = who.role === 'admin' || found?.ownerId === who.userId
+    if (!found || !(edits || found.visibility === 'public')) throw new HubError('server_not_found', `No server ${ref}`)
+    if (right === 'edit' && !edits) throw new HubError('not_owner', 'Not yours')
+    return found
+  }
+
+  #registry(): Registry {
+    const servers = {
+      list: async (_who: unknown, query: JsonObject) => {
+        this.deeds.push(`list ${JSON.stringify(query)}`)
+        return this.servers
+      },
+      resolve: async (who: UserActor, ref: string, right: 'see' | 'edit') => this.#server(who, ref, right),
+      create: async (who: UserActor, body: JsonObject) => {
+        if (body.name === 'bad') throw new HubError('validation_failed', 'bad', { errors: [fieldError] })
+        const record = serverRecord({ ownerId: who.userId, ownerName: who.name, name: String(body.name), revision: 1 })
+        if (this.servers.some(each => each.name === record.name)) throw new HubError('server_name_taken', 'taken')
+        this.servers.push(record)
+        return record
+      },
+      draft: async (_who: UserActor, body: JsonObject): Promise<EffectiveServer> => {
+        if (String(body.name).startsWith('bad'))
+          throw new HubError('validation_failed', 'bad', { errors: [fieldError] })
+        return {
+          settings: serverRecord({ name: String(body.name) }),
+          ownerId: 'u-ada',
+          ownerRole: 'user',
+          configHash: '',
+        }
+      },
+      patch: async (who: UserActor, ref: string, patch: JsonObject, options: JsonObject) => {
+        this.deeds.push(`patch ${JSON.stringify(patch)} ${JSON.stringify(options)}`)
+        const record = this.#server(who, ref, 'edit')
+        return { ...record, revision: record.revision + 1, tools: { ...record.tools, ...(patch.tools as object) } }
+      },
+      remove: async (_who: UserActor, ref: string) => this.deeds.push(`remove ${ref}`),
+      setEnabled: async (who: UserActor, ref: string, enabled: boolean) => {
+        this.deeds.push(`enabled ${enabled}`)
+        return { ...this.#server(who, ref, 'edit'), enabled, revision: 4 }
+      },
+      publicBody: (record: ServerRecord) => ({ name: record.name, transport: record.transport, ...record.config }),
+    }
+    const groups = {
+      list: async () => this.groups,
+      resolve: async (_who: UserActor, ref: string) => {
+        const found = this.groups.find(record => record.name === ref)
+        if (!found) throw new HubError('group_not_found', `No group ${ref}`)
+        return found
+      },
+      usableMembers: async (who: UserActor, group: GroupRecord) =>
+        group.members.flatMap(member => {
+          const server = this.servers.find(each => each.id === member.serverId)
+          const usable = server && (server.visibility === 'public' || server.ownerId === who.userId)
+          return usable ? [{ member, server }] : []
+        }),
+      publicBody: (record: GroupRecord) => ({
+        name: record.name,
+        members: record.members.map(({ serverRef }) => ({ server: serverRef })),
+      }),
+    }
+    const settings = {
+      allSystem: async () => this.stored,
+      setSystem: async (_who: UserActor, values: Record<string, JsonValue>) => {
+        Object.assign(this.stored, values)
+      },
+    }
+    const audit = { record: (_who: unknown, entry: AuditEntry) => this.audit.push(entry) }
+    return { servers, groups, settings, audit } as unknown as Registry
+  }
+
+  #upstreams(): Upstreams {
+    const note = (verb: string) => (id: string) => this.deeds.push(`${verb} ${id}`)
+    return {
+      status: (id: string) => status(this.states.get(id) ?? 'online'),
+      catalog: (id: string) => this.catalogs.get(id),
+      catalogsReady: async () => {},
+      counts: () => ({ total: 2, online: 1, connecting: 0, offline: 1, tools: 7 }),
+      stderr: () => [1, 2, 3].map(n => ({ at: '2026-11-21T09:00:00.000Z', line: `line ${n}` })),
+      start: note('start'),
+      stop: note('stop'),
+      restart: note('restart'),
+      refresh: note('refresh'),
+      settled: async (id: string, timeoutMs: number) => {
+        this.deeds.push(`settled ${id} ${timeoutMs}`)
+        return status()
+      },
+      request: (_id: string, request: UpstreamRequest) => {
+        this.requests.push(request)
+        const reply = Promise.resolve(this.answer(request))
+        return { reply, cancel: (reason = '') => this.cancelled.push(reason) }
+      },
+    } as unknown as Upstreams
+  }
+}
+
+const fieldError = { pointer: '#/command', code: 'required', detail: 'command is required' } as const
+
+export interface Asked {
+  readonly actor?: UserActor | undefined
+  readonly params?: object
+  readonly query?: object
+  readonly body?: object
+  readonly headers?: Record<string, string>
+  readonly signal?: AbortSignal
+}
+
+export const info: RequestInfo = {
+  requestId: 'r-1',
+  clientAddress: '127.0.0.1',
+  untrustedForwarding: false,
+  baseUrl: 'http://hub.test/base',
+  keepOpen: () => {},
+}
+
+interface Callable {
+  handle(context: object): Promise<Reply | Response>
+}
+
+/** Runs one route as the application does: the parts of the request go through their schemas first. */
+export async function ask(deps: ResourceRoutesDeps, method: Method, path: string, asked: Asked = {}) {
+  const route = resourceRoutes(deps).find(each => each.method === method && each.path === path)
+  if (!route) throw new Error(`There is no route ${method} ${path}`)
+  const reply = await (route as unknown as Callable).handle({
+    request: new Request(`http://hub.test${path}`, { method, headers: asked.headers ?? {} }),
+    info,
+    actor: 'actor' in asked ? asked.actor : ada,
+    params: route.params?.parse(asked.params ?? {}),
+    query: route.query?.parse(asked.query ?? {}),
+    body: route.body?.parse(asked.body),
+    signal: asked.signal ?? new AbortController().signal,
+  })
+  if (reply instanceof Response)
+    return { status: reply.status, headers: {}, body: undefined as unknown, response: reply }
+  const answered = { status: reply.status ?? 200, headers: reply.headers ?? {}, body: reply.body as unknown }
+  checkAnswer(route, answered.status, answered.body)
+  return { ...answered, response: undefined }
+}
+
+/** What a route answers must be what its document says. */
+export function checkAnswer(route: Route, code: number, body: unknown): void {
+  const spec = route.responses[code]
+  if (!spec) throw new Error(`${route.method} ${route.path} answered ${code}, which it does not declare`)
+  if (spec.schema) spec.schema.parse(body === undefined ? undefined : JSON.parse(JSON.stringify(body)))
+  else if (body !== undefined) throw new Error(`${route.method} ${route.path} has a body with ${code}`)
+}
+
+/** A member of a body that the test knows to be there. */
+// biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects, and fails where it is not so
+export function of(body: unknown): any {
+  return JSON.parse(JSON.stringify(body))
+}
