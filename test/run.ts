@@ -8,18 +8,13 @@
  *   bun run check              types, lint, dead code, architecture
  */
 import { join } from 'node:path'
+import { type Count, countTests, countWhole } from './support/count.ts'
 
 interface Suite {
   readonly name: string
   readonly command: readonly string[]
   /** A program that passes or fails as a whole; else a run of `bun test` that counts. */
   readonly single: boolean
-}
-
-interface Count {
-  readonly passed: number
-  readonly failed: number
-  readonly problem?: string
 }
 
 const ROOT = join(import.meta.dir, '..')
@@ -78,25 +73,7 @@ async function run(suite: Suite, extra: readonly string[]): Promise<Count> {
   }
   await Promise.all([follow(child.stdout, process.stdout), follow(child.stderr, process.stderr)])
   const code = await child.exited
-  return suite.single ? whole(code) : count(text, code)
-}
-
-function whole(code: number): Count {
-  return code === 0 ? { passed: 1, failed: 0 } : { passed: 0, failed: 1, problem: `ended with ${code}` }
-}
-
-/** Adds up what `bun test` says at its end; an exit code that these numbers do not explain is a failure too. */
-function count(text: string, code: number): Count {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: colours are control characters
-  const plain = text.replaceAll(/\x1b\[[0-9;]*m/g, '')
-  const last = (pattern: RegExp): number => Number([...plain.matchAll(pattern)].at(-1)?.[1] ?? 0)
-  const passed = last(/^ *(\d+) pass$/gm)
-  const errors = last(/^ *(\d+) errors?$/gm)
-  const failed = last(/^ *(\d+) fail$/gm)
-  if (errors > 0) return { passed, failed: failed + errors, problem: `${errors} errors outside of any test` }
-  if (passed + failed === 0) return { passed: 0, failed: 1, problem: `ran no test (ended with ${code})` }
-  if (code !== 0 && failed === 0) return { passed, failed: 1, problem: `ended with ${code}` }
-  return { passed, failed }
+  return suite.single ? countWhole(code) : countTests(text, code)
 }
 
 const given = process.argv.slice(2)

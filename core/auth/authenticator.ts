@@ -112,7 +112,8 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & { 
     if (!isAccessKey(secret)) throw new HubError('token_invalid', 'The access key is not in the form of one')
     const keyHash = hashAccessKey(secret)
     const key = await registry.keys.byHash(keyHash)
-    if (!key) throw new HubError('token_invalid', 'No such access key')
+    // Nothing is kept of a deleted key, so that one that never was looks the same.
+    if (!key) throw new HubError('token_revoked', 'There is no such access key any more', { hint: 'Make a new one.' })
     const expiresAtMs = key.expiresAt === undefined ? undefined : Date.parse(key.expiresAt)
     if (expiresAtMs !== undefined && expiresAtMs <= now()) {
       throw new HubError('token_expired', 'The access key has expired', { hint: 'Make a new one.' })
@@ -198,7 +199,7 @@ function admit(
       'password_change_required',
       'The password was set by an administrator and must be changed first',
       {
-        hint: 'POST /api/auth/password with {"current", "password"}.',
+        hint: 'POST /api/auth/password with "currentPassword" and "newPassword".',
       },
     )
   }

@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely'
 import type { EventBus } from '../events/bus.ts'
+import { withStorageErrors } from '../store/errors.ts'
 import type { Tables } from '../store/tables.ts'
 import { TOKEN_LEEWAY_MS } from './tokens.ts'
 
@@ -18,20 +19,20 @@ export function createRevocations(
   return {
     async revoke({ tokenId, userId, expiresAtMs }) {
       const takenUntil = new Date(expiresAtMs + TOKEN_LEEWAY_MS).toISOString()
-      await db.deleteFrom('revoked_token').where('expires_at', '<', new Date(now()).toISOString()).execute()
-      await db
-        .insertInto('revoked_token')
-        .values({ token_id: tokenId, expires_at: takenUntil })
-        .onConflict(conflict => conflict.column('token_id').doNothing())
-        .execute()
+      await withStorageErrors(async () => {
+        await db.deleteFrom('revoked_token').where('expires_at', '<', new Date(now()).toISOString()).execute()
+        await db
+          .insertInto('revoked_token')
+          .values({ token_id: tokenId, expires_at: takenUntil })
+          .onConflict(conflict => conflict.column('token_id').doNothing())
+          .execute()
+      })
       bus.emit('token.revoked', userId, { tokenId, userId }, 'internal')
     },
     async isRevoked(tokenId) {
-      const row = await db
-        .selectFrom('revoked_token')
-        .select('token_id')
-        .where('token_id', '=', tokenId)
-        .executeTakeFirst()
+      const row = await withStorageErrors(() =>
+        db.selectFrom('revoked_token').select('token_id').where('token_id', '=', tokenId).executeTakeFirst(),
+      )
       return row !== undefined
     },
   }

@@ -1,5 +1,6 @@
 import { isAbsolute, resolve } from 'node:path'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import { looksMasked } from '../domain/server-secrets.ts'
 
 /** What a server entry of the settings file is relative to. */
 export interface FileBase {
@@ -56,18 +57,24 @@ export function unresolveEntry(body: JsonObject, present: JsonObject, base: File
   return written
 }
 
-/** The mask that the API shows in place of a secret: whoever sends it back means the value that is there. */
-const MASK = '••••'
+/**
+ * `wanted` with every mask that the API shows in place of a secret replaced by what `present` has there: whoever sends one
+ * back means the value that is there. A mask for nothing is left out.
+ */
+export function keepMasked(wanted: JsonObject, present: JsonObject): JsonObject {
+  return unmasked(wanted, present) as JsonObject
+}
 
-/** `wanted` with every mask replaced by what `present` has in its place; a mask for nothing is left out. */
-export function keepMasked(wanted: JsonObject, present: JsonValue | undefined): JsonObject {
-  const before = isJsonObject(present) ? present : {}
-  const kept: [string, JsonValue][] = []
-  for (const [key, value] of Object.entries(wanted)) {
-    const old = Object.hasOwn(before, key) ? before[key] : undefined
-    if (typeof value !== 'string' || !value.startsWith(MASK)) {
-      kept.push([key, isJsonObject(value) ? keepMasked(value, old) : value])
-    } else if (old !== undefined) kept.push([key, old])
+function unmasked(wanted: JsonValue, present: JsonValue | undefined): JsonValue | undefined {
+  if (typeof wanted === 'string') return looksMasked(wanted) ? present : wanted
+  if (Array.isArray(wanted)) {
+    const before = Array.isArray(present) ? present : []
+    return wanted.map((item, index) => unmasked(item, before[index])).filter(item => item !== undefined)
   }
-  return Object.fromEntries(kept)
+  if (!isJsonObject(wanted)) return wanted
+  const before = isJsonObject(present) ? present : {}
+  const members = Object.entries(wanted)
+    .map(([key, value]) => [key, unmasked(value, Object.hasOwn(before, key) ? before[key] : undefined)] as const)
+    .filter((member): member is [string, JsonValue] => member[1] !== undefined)
+  return Object.fromEntries(members)
 }

@@ -30,6 +30,8 @@ export class FileWatch {
       if (stamp(this.#path) !== this.#seen) this.#schedule(false, DEBOUNCE_MS)
     }, POLL_MS)
     this.#poll.unref()
+    // Whatever happened between the first reading and this watch.
+    this.#schedule(false, 0)
   }
 
   dispose(): void {

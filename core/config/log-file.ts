@@ -1,5 +1,5 @@
-import { stat } from 'node:fs/promises'
-import { dirname, resolve } from 'node:path'
+import { realpath, stat } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
 import { codeOf } from './atomic-write.ts'
 import { StartError } from './start-error.ts'
 
@@ -16,7 +16,7 @@ export async function checkLogFile(path: string, others: readonly string[]): Pro
       'log_file_forbidden',
       `LOG_FILE is "${path}", ${why}; wanted: a file of its own, such as /var/log/patchbay.log`,
     )
-  const target = resolve(path)
+  const target = await behindLinks(resolve(path))
   if (SYSTEM_FOLDERS.some(folder => target === folder || target.startsWith(`${folder}/`))) {
     throw refuse('which lies in a folder of the system')
   }
@@ -30,6 +30,16 @@ export async function checkLogFile(path: string, others: readonly string[]): Pro
     if (error instanceof StartError) throw error
     if (codeOf(error) === 'ENOENT') return refuseFileParent(dirname(target), refuse)
     throw refuse(`which cannot be looked at (${codeOf(error)})`)
+  }
+}
+
+/** The path with links followed, as far as it exists. */
+async function behindLinks(path: string): Promise<string> {
+  try {
+    return await realpath(path)
+  } catch {
+    const parent = dirname(path)
+    return parent === path ? path : join(await behindLinks(parent), basename(path))
   }
 }
 

@@ -42,7 +42,7 @@ export function editServer(
   const known = state.file.servers[index]?.name ?? name
   const newName = typeof body.name === 'string' ? body.name : known
   if (!path) return addServer(text, document, base, owner, newName, body)
-  const present = valueOf(document, path)
+  const present = valueAtPath(document, path)
   const shape = isJsonObject(present) ? readServerEntry(name, present).body : {}
   const wanted = unresolveEntry(keepMasked(body, shape), shape, base)
   const edited = mergeAt(text, path, present, mergeEntry(isJsonObject(present) ? present : {}, shape, wanted))
@@ -81,7 +81,7 @@ export function editGroup(
   const known = state.file.groups[index]?.body.name ?? name
   const newName = typeof body.name === 'string' ? body.name : name
   if (!path) return addGroup(text, document.groups, owner, newName, body)
-  const present = valueOf(document, path)
+  const present = valueAtPath(document, path)
   const shape = readGroupEntry(name, present ?? null)
   const old: JsonObject = isJsonObject(present) ? present : { servers: Array.isArray(present) ? present : [] }
   const { members, ...rest } = body
@@ -146,7 +146,7 @@ function rename(text: string, path: Path, entry: JsonObject, newName: string): s
   return typeof key === 'string' ? renameKey(named, path, keyed(key)) : named
 }
 
-function valueOf(document: JsonObject, path: Path): JsonValue | undefined {
+function valueAtPath(document: JsonObject, path: Path): JsonValue | undefined {
   let value: JsonValue | undefined = document
   for (const key of path) {
     if (Array.isArray(value)) value = value[Number(key)]

@@ -28,7 +28,9 @@ export class CatalogStore {
         if (catalog) found.set(row.server_id, { configHash: row.config_hash, catalog })
       }
     } catch (error) {
-      this.#log.error('The stored catalogues cannot be read; they are read anew from the servers', { error: String(error) })
+      this.#log.error('The stored catalogues cannot be read; they are read anew from the servers', {
+        error: String(error),
+      })
     }
     return found
   }

@@ -216,7 +216,10 @@ export class Children {
 /** Bun reports a missing working directory and a missing program alike, so both are looked at before. */
 function checkProgram(spec: ChildSpec, path: string): void {
   if (spec.cwd !== undefined && !statSync(spec.cwd, { throwIfNoEntry: false })?.isDirectory()) {
-    throw new HubError('cwd_not_found', `Cannot start "${spec.command}": the working directory "${spec.cwd}" does not exist`)
+    throw new HubError(
+      'cwd_not_found',
+      `Cannot start "${spec.command}": the working directory "${spec.cwd}" does not exist`,
+    )
   }
   const found = Bun.which(spec.command, { PATH: path, ...(spec.cwd === undefined ? {} : { cwd: spec.cwd }) })
   if (found) return
@@ -229,7 +232,10 @@ function spawnError(spec: ChildSpec, error: unknown): HubError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   const detail = code || (error instanceof Error ? error.message : String(error))
   if (code === 'ENOENT') {
-    return new HubError('command_not_found', `Cannot start "${spec.command}": it, or the interpreter it names, does not exist`)
+    return new HubError(
+      'command_not_found',
+      `Cannot start "${spec.command}": it, or the interpreter it names, does not exist`,
+    )
   }
   return new HubError('spawn_failed', `Cannot start "${spec.command}": ${detail}`, { cause: error })
 }

@@ -4,7 +4,14 @@ import type { AskReply, RpcError } from './api.ts'
 import type { CallHome, PendingCall } from './call.ts'
 import type { Child } from './children.ts'
 import type { PortClient, WorkerPort } from './port.ts'
-import { type CatalogTexts, type FromWorker, type ListKind, type OpenedMessage, type OpenMessage, readNumber } from './protocol.ts'
+import {
+  type CatalogTexts,
+  type FromWorker,
+  type ListKind,
+  type OpenedMessage,
+  type OpenMessage,
+  readNumber,
+} from './protocol.ts'
 import { requestText } from './request-text.ts'
 
 /** How long the last bytes of an ended process may take to arrive. */
@@ -153,7 +160,11 @@ export class Connection implements PortClient, CallHome {
       this.#notification(number, JSON.parse(frame.slice(next)) as { method: string; params?: JsonObject })
     } else if (letter === 113) {
       const jsonAt = frame.indexOf(' ', next) + 1
-      this.#ask(number, readNumber(frame, next), JSON.parse(frame.slice(jsonAt)) as { method: string; params?: JsonObject })
+      this.#ask(
+        number,
+        readNumber(frame, next),
+        JSON.parse(frame.slice(jsonAt)) as { method: string; params?: JsonObject },
+      )
     } else if (letter === 100) {
       for (const call of this.#calls.values()) {
         call.asks?.get(number)?.abort()

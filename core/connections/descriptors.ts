@@ -36,7 +36,8 @@ export function openSocketPairs(): MakePair | undefined {
       const make = (): SocketPair => {
         const ends = new Int32Array(2)
         // The usual failure is that the process has no descriptors left.
-        if (symbols.socketpair(AF_UNIX, type, 0, ptr(ends)) !== 0) throw new Error('EMFILE: no socket pair could be made')
+        if (symbols.socketpair(AF_UNIX, type, 0, ptr(ends)) !== 0)
+          throw new Error('EMFILE: no socket pair could be made')
         return { ours: ends[0]!, theirs: ends[1]! }
       }
       const probe = make()

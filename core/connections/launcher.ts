@@ -124,7 +124,10 @@ export class Launcher {
     })
     // Never run outside what the rule has said, not even where nothing can put a program inside.
     if (verdict.sandbox === 'full') {
-      throw new HubError('stdio_not_permitted', 'Cannot run a command for this server: this hub has no sandbox to run it in')
+      throw new HubError(
+        'stdio_not_permitted',
+        'Cannot run a command for this server: this hub has no sandbox to run it in',
+      )
     }
   }
 
@@ -133,7 +136,10 @@ export class Launcher {
     const { config, transport } = settings
     const providers = this.#options.headerProviders()
     if (providers.size === 0 || typeof config.url !== 'string') return config
-    const manual = typeof config.headers === 'object' && config.headers !== null && !Array.isArray(config.headers) ? config.headers : {}
+    const manual =
+      typeof config.headers === 'object' && config.headers !== null && !Array.isArray(config.headers)
+        ? config.headers
+        : {}
     const taken = new Set(Object.keys(manual).map(name => name.toLowerCase()))
     const headers: JsonObject = { ...manual }
     for (const provider of providers.values()) {
@@ -159,5 +165,7 @@ function offered(session: SessionBinding | undefined): JsonObject {
 }
 
 function livenessOf(check: HealthCheck): Liveness {
-  return check.enabled ? { idleMs: check.interval, timeoutMs: check.timeout, misses: Math.max(1, check.retries) } : LIVENESS
+  return check.enabled
+    ? { idleMs: check.interval, timeoutMs: check.timeout, misses: Math.max(1, check.retries) }
+    : LIVENESS
 }

@@ -1,22 +1,18 @@
 import { type ErrorCode, toWireError, type WireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
-import type { PluginLogger } from '../contract/plugin.ts'
 import type { ServerRecord, ServerStatus } from '../contract/records.ts'
-import type { EventBus } from '../events/bus.ts'
 import type { EffectiveServer } from '../registry/api.ts'
 import type { ServerCatalog, SessionBinding } from './api.ts'
 import { backoffMs, isCrashLoop, RecentCount } from './backoff.ts'
 import type { PendingCall } from './call.ts'
-import type { CatalogStore, StoredCatalog } from './catalog-store.ts'
-import type { Children } from './children.ts'
+import type { StoredCatalog } from './catalog-store.ts'
 import type { Connection, ConnectionEnd, ConnectionEvents } from './connection.ts'
 import { Lane } from './lane.ts'
 import { Latency } from './latency.ts'
-import type { Launcher } from './launcher.ts'
 import type { OpenedMessage } from './protocol.ts'
+import type { ServerContext } from './server-context.ts'
 import { ServerLists } from './server-lists.ts'
 import { needsOwnConnection, SessionLanes } from './session-lanes.ts'
-import type { StartSlots } from './start-slots.ts'
 
 const STEADY_MS = 5_000
 const RESET_MS = 60_000
@@ -37,18 +33,6 @@ const FINAL: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'loop_detected',
   'quarantined',
 ])
-
-export interface ServerContext {
-  readonly launcher: Launcher
-  readonly children: Children
-  readonly starts: StartSlots
-  readonly catalogs: CatalogStore
-  readonly bus: EventBus
-  readonly log: PluginLogger
-  readonly effective: (serverId: string) => Promise<EffectiveServer>
-  readonly redact: (text: string) => string
-  readonly random: () => number
-}
 
 interface Observed {
   readonly state: ServerStatus['state']
@@ -382,14 +366,19 @@ export class ManagedServer {
           this.#context.bus.emit('catalog.changed', ownerId, { serverId: id, name: this.#record.name, kinds })
         }
         this.#changed()
-        if (this.#lookingOnly && this.#usedAtMs < this.#openedAtMs && this.#lane.connection?.inFlight === 0) this.#sleep()
+        if (this.#lookingOnly && this.#usedAtMs < this.#openedAtMs && this.#lane.connection?.inFlight === 0)
+          this.#sleep()
       },
       stale: kinds => {
         if (current()) this.#lists.begin(kinds)
       },
       notification: (method, params) => {
         if (method === 'notifications/message') {
-          this.#context.log.info('Log message of a server', { server: name, ownerId, ...(params ? { record: params } : {}) })
+          this.#context.log.info('Log message of a server', {
+            server: name,
+            ownerId,
+            ...(params ? { record: params } : {}),
+          })
         } else {
           this.#context.bus.emit('upstream.notification', ownerId, { serverId: id, method, params }, 'internal')
         }
@@ -507,7 +496,10 @@ export class ManagedServer {
       this.#sessions.open(session.id)
     } else if (state !== 'offline') {
       lane.wait(call, this.#record.start === 'lazy' ? FIRST_START_WAIT_MS : RECONNECT_WAIT_MS, reasonNow)
-    } else if (nextAttemptAtMs !== undefined && nextAttemptAtMs - Date.now() <= (call.repeated ? RECONNECT_WAIT_MS : NEAR_MS)) {
+    } else if (
+      nextAttemptAtMs !== undefined &&
+      nextAttemptAtMs - Date.now() <= (call.repeated ? RECONNECT_WAIT_MS : NEAR_MS)
+    ) {
       lane.wait(call, RECONNECT_WAIT_MS, reasonNow)
     } else {
       const { code, message } = reasonNow()
@@ -535,7 +527,8 @@ export class ManagedServer {
     const { state, reason } = this.#observed
     const { name } = this.#record
     const why = reason ? `: ${this.#context.redact(reason.message)}` : ''
-    const said = state === 'offline' ? `Server "${name}" is offline${why}` : `Server "${name}" is not connected yet${why}`
+    const said =
+      state === 'offline' ? `Server "${name}" is offline${why}` : `Server "${name}" is not connected yet${why}`
     return { code: 'server_offline', message: said }
   }
 

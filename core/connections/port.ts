@@ -108,7 +108,10 @@ export class WorkerPort {
     this.#down = true
     const detail = this.#detail || 'it ended by itself'
     this.#events.down(this, detail)
-    const reason: WireError = { code: 'connection_lost', message: `The worker thread of this connection ended: ${detail}` }
+    const reason: WireError = {
+      code: 'connection_lost',
+      message: `The worker thread of this connection ended: ${detail}`,
+    }
     for (const client of [...this.#clients.values()]) client.workerLost(reason)
     this.#clients.clear()
   }

@@ -90,7 +90,8 @@ export class ProcessTable {
   #read(): { readonly hub: { pid: number; startTime: string }; readonly children: readonly Entry[] } | undefined {
     try {
       const value = JSON.parse(readFileSync(this.#file, 'utf8')) as JsonValue
-      if (!isJsonObject(value) || !isJsonObject(value.hub) || !Array.isArray(value.children)) throw new Error('not a table')
+      if (!isJsonObject(value) || !isJsonObject(value.hub) || !Array.isArray(value.children))
+        throw new Error('not a table')
       const { pid, startTime } = value.hub
       if (typeof pid !== 'number' || typeof startTime !== 'string') throw new Error('not a table')
       return { hub: { pid, startTime }, children: value.children.filter(isEntry) }

@@ -4,7 +4,7 @@ import type { SessionBinding } from './api.ts'
 import type { PendingCall } from './call.ts'
 import type { Connection, ConnectionEvents } from './connection.ts'
 import { Lane } from './lane.ts'
-import type { ServerContext } from './managed-server.ts'
+import type { ServerContext } from './server-context.ts'
 
 /** A session's own connection ends when it was not used for so long; the next call opens it again. */
 const IDLE_MS = 5 * 60_000
@@ -102,8 +102,10 @@ export class SessionLanes {
 
   tick(nowMs: number): void {
     for (const [sessionId, entry] of [...this.#entries]) {
-      const idle = nowMs - entry.usedAtMs > IDLE_MS && entry.lane.waiting === 0 && (entry.connection?.inFlight ?? 0) === 0
-      if (idle && !entry.opening) this.#close(sessionId, entry, { code: 'idle', message: 'The connection was not used' })
+      const idle =
+        nowMs - entry.usedAtMs > IDLE_MS && entry.lane.waiting === 0 && (entry.connection?.inFlight ?? 0) === 0
+      if (idle && !entry.opening)
+        this.#close(sessionId, entry, { code: 'idle', message: 'The connection was not used' })
     }
   }
 

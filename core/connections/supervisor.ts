@@ -2,7 +2,8 @@ import type { SystemActor } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { ServerRegistry } from '../registry/api.ts'
 import type { CatalogStore } from './catalog-store.ts'
-import { ManagedServer, type ServerContext } from './managed-server.ts'
+import { ManagedServer } from './managed-server.ts'
+import type { ServerContext } from './server-context.ts'
 
 const TICK_MS = 1_000
 /** Events say what has changed; all records are compared now and then, so that a lost one heals by itself. */

@@ -20,12 +20,21 @@ export async function tryServer(
   signal: AbortSignal,
 ): Promise<TrialReport> {
   const steps: Step[] = []
-  const step = async <T>(name: string, work: () => Promise<T>, detail: (value: T) => string | undefined): Promise<T> => {
+  const step = async <T>(
+    name: string,
+    work: () => Promise<T>,
+    detail: (value: T) => string | undefined,
+  ): Promise<T> => {
     const began = performance.now()
     try {
       const value = await work()
       const said = detail(value)
-      steps.push({ name, ok: true, durationMs: Math.round(performance.now() - began), ...(said ? { detail: said } : {}) })
+      steps.push({
+        name,
+        ok: true,
+        durationMs: Math.round(performance.now() - began),
+        ...(said ? { detail: said } : {}),
+      })
       return value
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error)
@@ -46,7 +55,11 @@ export async function tryServer(
   signal.addEventListener('abort', abandon, { once: true })
   let connection: Connection | undefined
   try {
-    const plan = await step('check', () => launcher.prepare(TRIAL_ID, asEffective(server)), () => undefined)
+    const plan = await step(
+      'check',
+      () => launcher.prepare(TRIAL_ID, asEffective(server)),
+      () => undefined,
+    )
     connection = await step(
       plan.child ? 'start the process' : 'load the transport',
       async () =>
@@ -73,8 +86,16 @@ export async function tryServer(
         }),
       ({ child }) => (child ? `pid ${child.pid}` : undefined),
     )
-    await step('initialize', () => opened.promise, info => describe(info))
-    const list = await step('tools/list', () => tools.promise, found => `${found.length} tools`)
+    await step(
+      'initialize',
+      () => opened.promise,
+      info => describe(info),
+    )
+    const list = await step(
+      'tools/list',
+      () => tools.promise,
+      found => `${found.length} tools`,
+    )
     return { ok: true, steps, tools: list }
   } catch (error) {
     const { code, message } = toWireError(error)

@@ -110,7 +110,7 @@ class ConnectionWorker {
       if (pipe) held.pipe = pipe
       if (link.signal.aborted) pipe?.destroy()
       const transport = await this.#transport(options.module)
-      const fetch = await this.#fetch(options)
+      const fetch = await this.#fetch(options, link.signal)
       await link.start(transport, { fetch, ...(pipe ? { child: pipe } : {}) }, () => pipe?.useful())
     } catch (error) {
       link.lost(toWireError(error))
@@ -132,7 +132,7 @@ class ConnectionWorker {
 
   #transport(module: string): Promise<TransportDefinition> {
     const known = this.#transports.get(module)
-    if (known) return known
+    if (known !== undefined) return known
     const loading = loadTransport(module)
     this.#transports.set(module, loading)
     // What failed to load is tried again at the next start.
@@ -141,10 +141,10 @@ class ConnectionWorker {
   }
 
   /** The guarded client is loaded when the first link without a child needs it: it is most of a worker's memory. */
-  async #fetch({ rights, child }: OpenMessage): Promise<GuardedFetch> {
+  async #fetch({ rights, child }: OpenMessage, signal: AbortSignal): Promise<GuardedFetch> {
     const make = async (): Promise<GuardedFetch> => {
       const { createGuardedFetch } = await import('../http/outbound.ts')
-      return createGuardedFetch({ rights, instanceId: this.#instanceId })
+      return createGuardedFetch({ rights, instanceId: this.#instanceId, signal })
     }
     if (!child) return await make()
     let made: Promise<GuardedFetch> | undefined
@@ -201,6 +201,11 @@ registerContractModule()
 const worker = new ConnectionWorker(self)
 // A rejection that nobody handled belongs to one link at most: the others go on. With no handler the thread would end.
 process.on('unhandledRejection', error => {
-  self.postMessage({ type: 'log', conn: 0, level: 'error', message: `Unhandled rejection in a worker: ${String(error)}` })
+  self.postMessage({
+    type: 'log',
+    conn: 0,
+    level: 'error',
+    message: `Unhandled rejection in a worker: ${String(error)}`,
+  })
 })
 self.onmessage = event => worker.receive(event.data)

@@ -41,9 +41,12 @@ export function createApp(deps: AppDeps): App {
     getPath: (_request, options) => (options as { env: Env['Bindings'] }).env.admitted.path,
   })
   for (const route of routes) {
-    hono.on(route.method, honoPath(route.path), context =>
-      pipeline.run(route, context.req.raw, context.env.admitted.info, context.req.param() as Record<string, string>),
-    )
+    hono.on(route.method, honoPath(route.path), async context => {
+      const { raw } = context.req
+      const params = context.req.param() as Record<string, string>
+      const response = await pipeline.run(route, raw, context.env.admitted.info, params)
+      return raw.method === 'HEAD' ? withoutBody(response) : response
+    })
   }
   const known = routes.map(route => ({ route, matches: pathPattern(route.path) }))
   hono.notFound(context => {
@@ -59,7 +62,6 @@ export function createApp(deps: AppDeps): App {
     const { requestId } = info
     try {
       const response = await hono.fetch(request, { admitted: { path, info } })
-      if (request.method === 'HEAD') return withoutBody(response)
       return await compressed(request, response)
     } catch (error) {
       return problemResponse(error, { requestId, method: request.method, path, log: deps.log })

@@ -1,7 +1,8 @@
 import { lookup as systemLookup } from 'node:dns/promises'
 import { HubError } from '../contract/errors.ts'
 import { type AddressRights, judgeAddress, judgeHostLiteral } from '../domain/address.ts'
-import { type ConnectionOwner, type ConnectTarget, Http1Connection, notSent } from './outbound-http1.ts'
+import { notSent } from './outbound-failures.ts'
+import { type ConnectionOwner, type ConnectTarget, Http1Connection } from './outbound-http1.ts'
 
 const CONNECT_TIMEOUT_MS = 10_000
 /** How long one address may stay silent before the next is tried beside it (RFC 8305 recommends 250). */

@@ -2,6 +2,7 @@ import type { Socket, SocketHandler } from 'bun'
 import { HubError } from '../contract/errors.ts'
 import { ChunkedReader } from './outbound-body.ts'
 import type { Exchange } from './outbound-exchange.ts'
+import { connectFailure, notSent, tlsFailure } from './outbound-failures.ts'
 import { MAX_HEAD_BYTES, malformed, parseHead, type ResponseHead } from './outbound-head.ts'
 
 const HEAD_END = Buffer.from('\r\n\r\n')
@@ -34,6 +35,8 @@ export interface ConnectionOwner {
  * acted. It reads no web streams and allocates little, which halves the cost of a call against node:http.
  */
 export class Http1Connection {
+  /** Until when its owner keeps it without use, by `performance.now()`. */
+  idleUntilMs = 0
   readonly #owner: ConnectionOwner
   readonly #target: ConnectTarget
   readonly #connected: (error?: HubError) => void
@@ -270,44 +273,4 @@ const TLS_HANDLERS: SocketHandler<Http1Connection> = {
 /** Safe methods of RFC 9110: a repetition cannot act twice. */
 function isSafe(method: string): boolean {
   return method === 'GET' || method === 'HEAD'
-}
-
-/** A failure from before the first byte of the request was written: `data.sent` false says it may be sent anew. */
-export function notSent(code: HubError['code'], message: string, cause?: unknown): HubError {
-  return new HubError(code, message, { data: { sent: false }, cause })
-}
-
-function connectFailure(origin: string, error: unknown): HubError {
-  const code = codeOf(error)
-  const why =
-    code === 'ECONNREFUSED'
-      ? 'the connection was refused'
-      : code === 'ETIMEDOUT'
-        ? 'nobody answered'
-        : code === 'EHOSTUNREACH' || code === 'ENETUNREACH'
-          ? 'there is no way to its network'
-          : 'the connection failed'
-  return notSent('connection_lost', `Cannot connect to ${origin}: ${why}`, error)
-}
-
-/** By code alone: the runtime's message quotes names out of the target's certificate. */
-function tlsFailure(origin: string, error: unknown): HubError {
-  const code = codeOf(error)
-  const why =
-    code === 'ERR_TLS_CERT_ALTNAME_INVALID'
-      ? 'its certificate is for another name'
-      : code === 'CERT_HAS_EXPIRED'
-        ? 'its certificate has expired'
-        : code === 'CERT_NOT_YET_VALID'
-          ? 'its certificate is not valid yet'
-          : code === 'DEPTH_ZERO_SELF_SIGNED_CERT' || code === 'SELF_SIGNED_CERT_IN_CHAIN'
-            ? 'its certificate is self-signed'
-            : code.startsWith('UNABLE_TO_')
-              ? 'its certificate comes from an issuer that is not trusted here'
-              : 'the TLS handshake failed, perhaps because it speaks plain http there'
-  return notSent('upstream_tls_error', `No secure connection to ${origin}: ${why}`, error)
-}
-
-function codeOf(error: unknown): string {
-  return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : ''
 }

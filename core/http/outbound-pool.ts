@@ -1,8 +1,9 @@
 import { HubError } from '../contract/errors.ts'
 import { type Dial, dial } from './outbound-dial.ts'
 import type { Exchange } from './outbound-exchange.ts'
+import { notSent } from './outbound-failures.ts'
 import type { ResponseHead } from './outbound-head.ts'
-import { type ConnectionOwner, type ConnectTarget, type Http1Connection, notSent } from './outbound-http1.ts'
+import type { ConnectionOwner, ConnectTarget, Http1Connection } from './outbound-http1.ts'
 
 /** Most connections to one origin at a time. */
 const MAX_CONNECTIONS = 512
@@ -15,6 +16,8 @@ const IDLE_MS = 4_000
 const MAX_IDLE_MS = 60_000
 /** Taken off what the server promised, for the way there. */
 const IDLE_MARGIN_MS = 1_000
+/** How often idle connections are looked through: one timer for all is cheaper than one for each call. */
+const SWEEP_MS = 250
 
 /** The connections of one guarded fetch to one origin: kept alive, one exchange at a time on each. */
 export class OriginPool implements ConnectionOwner {
@@ -23,8 +26,8 @@ export class OriginPool implements ConnectionOwner {
   readonly #targets: () => Promise<readonly ConnectTarget[]>
   readonly #open = new Set<Http1Connection>()
   readonly #idle: Http1Connection[] = []
-  readonly #expiry = new Map<Http1Connection, ReturnType<typeof setTimeout>>()
   readonly #dials = new Set<Dial>()
+  #sweeper: ReturnType<typeof setTimeout> | undefined
   #closed = false
 
   /** `targets` is asked for each new connection. */
@@ -40,7 +43,8 @@ export class OriginPool implements ConnectionOwner {
 
   /** Sends the exchange's request on an idle connection or a new one. */
   send(exchange: Exchange): void {
-    for (let connection = this.#takeIdle(); connection; connection = this.#takeIdle()) {
+    // The one used last is the least likely to be closed by now.
+    for (let connection = this.#idle.pop(); connection; connection = this.#idle.pop()) {
       if (connection.start(exchange)) return
     }
     this.#dial(exchange)
@@ -49,6 +53,7 @@ export class OriginPool implements ConnectionOwner {
   /** Drops every connection. What is under way fails with `connection_lost`. */
   close(): void {
     this.#closed = true
+    clearTimeout(this.#sweeper)
     for (const waiting of [...this.#dials]) waiting.cancel(this.#closedError())
     for (const connection of [...this.#open]) connection.abandon(new HubError('connection_lost', this.#closedText()))
   }
@@ -56,31 +61,26 @@ export class OriginPool implements ConnectionOwner {
   idle(connection: Http1Connection, idleSeconds: number | undefined): void {
     const idleMs = idleSeconds === undefined ? IDLE_MS : idleSeconds * 1_000 - IDLE_MARGIN_MS
     if (this.#closed || idleMs <= 0 || this.#idle.length >= MAX_IDLE) return connection.drop()
+    connection.idleUntilMs = performance.now() + Math.min(idleMs, MAX_IDLE_MS)
     this.#idle.push(connection)
-    const timer = setTimeout(() => connection.drop(), Math.min(idleMs, MAX_IDLE_MS))
-    timer.unref()
-    this.#expiry.set(connection, timer)
+    if (this.#sweeper === undefined) this.#sweepLater()
   }
 
   lost(connection: Http1Connection, retry: Exchange | undefined): void {
     this.#open.delete(connection)
-    this.#forget(connection)
     const index = this.#idle.indexOf(connection)
     if (index >= 0) this.#idle.splice(index, 1)
     if (retry) this.#dial(retry)
   }
 
-  #takeIdle(): Http1Connection | undefined {
-    const connection = this.#idle.pop()
-    if (connection) this.#forget(connection)
-    return connection
-  }
-
-  #forget(connection: Http1Connection): void {
-    const timer = this.#expiry.get(connection)
-    if (timer === undefined) return
-    clearTimeout(timer)
-    this.#expiry.delete(connection)
+  #sweepLater(): void {
+    this.#sweeper = setTimeout(() => {
+      this.#sweeper = undefined
+      const now = performance.now()
+      for (const connection of [...this.#idle]) if (connection.idleUntilMs <= now) connection.drop()
+      if (this.#idle.length > 0) this.#sweepLater()
+    }, SWEEP_MS)
+    this.#sweeper.unref()
   }
 
   #dial(exchange: Exchange): void {

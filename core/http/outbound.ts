@@ -44,12 +44,12 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   const pools = new Map<string, OriginPool>()
   const rendered = new WeakMap<GuardedRequest['headers'], RenderedHead>()
 
-  function poolFor(url: URL): OriginPool {
-    const known = pools.get(url.origin)
+  function poolFor({ url, origin }: RenderedHead): OriginPool {
+    const known = pools.get(origin)
     if (known) return known
-    if (pools.size >= KEPT_POOLS) for (const [origin, pool] of pools) if (pool.empty) pools.delete(origin)
-    const pool = new OriginPool(url.origin, () => resolveTargets(url, rights, lookup, ca))
-    pools.set(url.origin, pool)
+    if (pools.size >= KEPT_POOLS) for (const [one, pool] of pools) if (pool.empty) pools.delete(one)
+    const pool = new OriginPool(origin, () => resolveTargets(url, rights, lookup, ca))
+    pools.set(origin, pool)
     return pool
   }
 
@@ -58,7 +58,8 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
     if (known && known.href === url && known.method === request.method) return known
     const parsed = parseUrl(url)
     const text = renderHead(request.method, parsed, request.headers, instanceId)
-    const head = { href: url, method: request.method, url: parsed, text, bytes: Buffer.byteLength(text) }
+    const bytes = Buffer.byteLength(text)
+    const head = { href: url, method: request.method, url: parsed, origin: parsed.origin, text, bytes }
     if (Object.isFrozen(request.headers)) rendered.set(request.headers, head)
     return head
   }
@@ -74,15 +75,21 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
     try {
       if (signal?.aborted) throw closedError()
       const head = headFor(url, request)
+      const { method, body, signal: caller } = request
+      const length = body === undefined ? 0 : Buffer.byteLength(body)
+      // Without a length some servers wait for the body of a POST that has none.
+      const framed = body !== undefined || method === 'POST' || method === 'PUT'
+      const field = framed ? `content-length: ${length}\r\n\r\n` : '\r\n'
       const exchange = new Exchange({
-        method: request.method,
-        origin: head.url.origin,
-        ...wholeText(head, request.body),
+        method,
+        origin: head.origin,
+        text: head.text + field + (body ?? ''),
+        bytes: head.bytes + field.length + length,
         headTimeoutMs: request.headTimeoutMs ?? HEAD_TIMEOUT_MS,
         idleTimeoutMs: request.idleTimeoutMs ?? IDLE_TIMEOUT_MS,
-        signal: request.signal,
+        signal: caller,
       })
-      if (!exchange.over) poolFor(head.url).send(exchange)
+      if (!exchange.over) poolFor(head).send(exchange)
       return exchange.answered
     } catch (error) {
       return Promise.reject(error)
@@ -94,19 +101,9 @@ interface RenderedHead {
   readonly href: string
   readonly method: string
   readonly url: URL
+  readonly origin: string
   readonly text: string
   readonly bytes: number
-}
-
-function wholeText(head: RenderedHead, body: string | undefined): { text: string; bytes: number } {
-  if (body === undefined) {
-    // Without a length some servers wait for the body of a POST that has none.
-    const text = head.method === 'POST' || head.method === 'PUT' ? 'content-length: 0\r\n\r\n' : '\r\n'
-    return { text: head.text + text, bytes: head.bytes + text.length }
-  }
-  const length = Buffer.byteLength(body)
-  const field = `content-length: ${length}\r\n\r\n`
-  return { text: head.text + field + body, bytes: head.bytes + field.length + length }
 }
 
 function parseUrl(text: string): URL {

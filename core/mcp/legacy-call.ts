@@ -102,13 +102,18 @@ function progressToken(params: JsonObject | undefined): ProgressToken | undefine
   const token = isPlainObject(meta) ? meta.progressToken : undefined
   if (typeof token === 'string' || typeof token === 'number') return token
   // A number beyond 2⁵³ is an object that holds its source text.
-  return token !== undefined && token !== null && typeof token === 'object' && !Array.isArray(token) && !isPlainObject(token)
+  return token !== undefined &&
+    token !== null &&
+    typeof token === 'object' &&
+    !Array.isArray(token) &&
+    !isPlainObject(token)
     ? token
     : undefined
 }
 
 function withoutToken(params: JsonObject | undefined): JsonObject {
-  const { progressToken: _, ...meta } = params?._meta as JsonObject
-  const { _meta: __, ...rest } = params ?? {}
+  const { _meta, ...rest } = params ?? {}
+  if (!isPlainObject(_meta)) return rest
+  const { progressToken: _, ...meta } = _meta
   return Object.keys(meta).length > 0 ? { ...rest, _meta: meta } : rest
 }

@@ -13,7 +13,7 @@ export function listRoutes(
   const list = (kind: CatalogKind): MethodHandler => {
     return ({ scope }, params) => {
       const waiting = settled(scope)
-      return waiting ? waiting.then(() => page(kind, scope, params)) : page(kind, scope, params)
+      return waiting === undefined ? page(kind, scope, params) : waiting.then(() => page(kind, scope, params))
     }
   }
   const page = (kind: CatalogKind, scope: Scope, params: JsonObject | undefined): Outcome => {

@@ -108,7 +108,10 @@ function named(
 }
 
 /** The items of a list by their name, the first of each: an upstream that lists one twice gets one. */
-function byText(items: readonly JsonObject[] | undefined, key: 'name' | 'uri' | 'uriTemplate'): Map<string, JsonObject> {
+function byText(
+  items: readonly JsonObject[] | undefined,
+  key: 'name' | 'uri' | 'uriTemplate',
+): Map<string, JsonObject> {
   const found = new Map<string, JsonObject>()
   for (const item of items ?? []) {
     const text = item[key]

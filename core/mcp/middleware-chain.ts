@@ -1,7 +1,7 @@
+import type { RpcError } from '../connections/api.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { McpMessage, McpMiddleware } from '../contract/points.ts'
-import type { RpcError } from '../connections/api.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 import { parseExact } from './rpc.ts'
 

@@ -1,6 +1,7 @@
-import { HubError } from '../contract/errors.ts'
 import { LIMITS } from '../config/limits.ts'
 import type { CatalogKind } from '../connections/api.ts'
+import { HubError } from '../contract/errors.ts'
+import type { JsonValue } from '../contract/json.ts'
 import type { ListItem } from './merge.ts'
 
 const MAX_PAGE_BYTES = 1_024 * 1_024
@@ -9,8 +10,8 @@ const CURSOR_PURPOSE = 'mcp-cursor'
 /** Sealed tokens: what a client holds it can neither read nor make. */
 export interface Sealer {
   sealToken(purpose: string, text: string): string
-  /** The text of a token sealed for this purpose, else undefined. */
-  openToken(purpose: string, token: string): string | undefined
+  /** What was sealed for this purpose; undefined for every other token. */
+  openToken(purpose: string, token: string): JsonValue | undefined
 }
 
 /** Lists cut into pages, as the JSON text of their results. First pages are kept for as long as their list is. */
@@ -60,7 +61,7 @@ interface Place {
 
 function openCursor(kind: CatalogKind, scopeKey: string, cursor: string, sealer: Sealer): Place {
   const text = sealer.openToken(CURSOR_PURPOSE, cursor)
-  const parts: unknown = text === undefined ? undefined : JSON.parse(text)
+  const parts: unknown = typeof text === 'string' ? JSON.parse(text) : undefined
   if (Array.isArray(parts) && parts[0] === scopeKey && parts[1] === kind)
     return { key: String(parts[2]), index: Number(parts[3]) }
   throw new HubError(

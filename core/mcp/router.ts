@@ -62,8 +62,7 @@ export class Router {
   /** What comes of a request. Throws HubError for what the hub itself refuses; upstream errors are outcomes. */
   handle(exchange: Exchange, scope: Scope): Outcome | Promise<Outcome> {
     const handler = this.#methods.get(exchange.method)
-    if (!handler)
-      throw new HubError('method_not_found', `The hub has no method "${exchange.method.slice(0, 64)}"`)
+    if (!handler) throw new HubError('method_not_found', `The hub has no method "${exchange.method.slice(0, 64)}"`)
     const routed = { exchange, scope }
     const all = this.#parts.middlewares()
     if (all.length > 0) {

@@ -1,7 +1,7 @@
-import { HubError } from '../contract/errors.ts'
-import type { JsonObject, JsonValue } from '../contract/json.ts'
 import { LIMITS } from '../config/limits.ts'
 import type { RpcError } from '../connections/api.ts'
+import { HubError } from '../contract/errors.ts'
+import type { JsonObject, JsonValue } from '../contract/json.ts'
 
 /** JSON text of a request id as its sender wrote it: `1` and `"1"` are two ids. */
 export type IdText = string
@@ -151,5 +151,7 @@ export function rpcError(error: HubError, requestId: string): RpcError {
 
 /** Whatever was thrown as a HubError; what is not one becomes `internal`, which tells nothing of its cause. */
 export function asHubError(error: unknown): HubError {
-  return error instanceof HubError ? error : new HubError('internal', 'The hub failed on this request', { cause: error })
+  return error instanceof HubError
+    ? error
+    : new HubError('internal', 'The hub failed on this request', { cause: error })
 }

@@ -1,6 +1,13 @@
 import type { CatalogKind, Upstreams } from '../connections/api.ts'
 import type { UserActor } from '../contract/records.ts'
-import { CATALOG_KINDS, type ItemTexts, type ListItem, type MergedCatalog, mergeCatalogs, type Target } from './merge.ts'
+import {
+  CATALOG_KINDS,
+  type ItemTexts,
+  type ListItem,
+  type MergedCatalog,
+  mergeCatalogs,
+  type Target,
+} from './merge.ts'
 import type { Outages } from './outages.ts'
 import type { ResolvedScope } from './scope-types.ts'
 
@@ -92,12 +99,24 @@ export class Scope {
     return this.catalog.prompts.get(name) ?? this.#oldTarget('prompts', name)
   }
 
-  /** Waits for members that were never seen, at most 2 s; undefined when there is none. */
+  /**
+   * Waits for members that were never seen, until 2 s after their first start began; undefined when there is none. A
+   * member that failed or hangs is waited for once at most, so that it does not slow every list down.
+   */
   ready(): Promise<void> | undefined {
-    const missing = this.catalog.states.filter(state => !state.catalog && state.member.server.enabled)
-    if (missing.length === 0) return undefined
-    const ids = missing.map(state => state.member.server.id)
-    return this.#parts.upstreams.catalogsReady(ids, CATALOG_WAIT_MS).then(() => this.touch())
+    const { upstreams, now } = this.#parts
+    const ids: string[] = []
+    let budgetMs = 0
+    for (const { catalog, member } of this.catalog.states) {
+      if (catalog || !member.server.enabled) continue
+      const { state, attempts, since } = upstreams.status(member.server.id)
+      const leftMs = Date.parse(since) + CATALOG_WAIT_MS - now()
+      if (state === 'offline' || attempts > 0 || leftMs <= 0) continue
+      ids.push(member.server.id)
+      budgetMs = Math.max(budgetMs, leftMs)
+    }
+    if (ids.length === 0) return undefined
+    return upstreams.catalogsReady(ids, Math.min(budgetMs, CATALOG_WAIT_MS)).then(() => this.touch())
   }
 
   /** The kinds whose lists differ from what sessions were last told, and from now on count as told. */

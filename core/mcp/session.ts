@@ -76,6 +76,8 @@ export class Session {
   /** Whoever used it last: the credential that keeps it alive. */
   actor: UserActor
   lastUsedMs: number
+  /** The path of its last request as it was written. */
+  usedPath: string | undefined
   /** `notifications/initialized` has come: the hub may send more than log messages. */
   initialized = false
   ended = false

@@ -84,7 +84,11 @@ export class SessionTable {
       id,
       key,
       load,
-      streams: new SessionStreams(this.#countStreams(streamHost, load), hash(`events ${id}`, 6), primesStreams(protocolVersion)),
+      streams: new SessionStreams(
+        this.#countStreams(streamHost, load),
+        hash(`events ${id}`, 6),
+        primesStreams(protocolVersion),
+      ),
       openedMs: now(),
     })
     load.sessions += 1

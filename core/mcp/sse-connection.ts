@@ -28,7 +28,7 @@ export class SseConnection {
         },
         cancel: () => this.#end(),
       },
-      { highWaterMark: MAX_QUEUED, size: chunk => Math.max(chunk.byteLength, EVENT_WEIGHT) },
+      { highWaterMark: MAX_QUEUED, size: chunk => Math.max(chunk?.byteLength ?? 0, EVENT_WEIGHT) },
     )
     this.response = new Response(body, { headers: SSE_HEADERS })
     this.comment()

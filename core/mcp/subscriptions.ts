@@ -23,7 +23,7 @@ const UPDATED = 'notifications/resources/updated'
 
 /** Whether an upstream has a connection for this session alone. */
 export function hasOwnConnection({ server }: ScopeMember, session: Session): boolean {
-  if (server.session !== undefined) return server.session === 'per-session'
+  if (server.session !== undefined) return server.session !== 'shared'
   // The default for remote servers: shared until a client can be asked something.
   return (server.transport === 'streamable-http' || server.transport === 'sse') && session.answers
 }
@@ -78,7 +78,7 @@ export class Subscriptions {
     forms.delete(uri)
     if (forms.size > 0) return EMPTY
     const reply = this.#leave(subscription, session)
-    return reply ? router.outcome(routed, member, await reply) : EMPTY
+    return reply === undefined ? EMPTY : router.outcome(routed, member, await reply)
   }
 
   /** Drops all of a session that has ended. */
@@ -115,8 +115,7 @@ export class Subscriptions {
       }
     }
     for (const subscription of this.#byKey.values())
-      if (subscription.member.server.id === serverId)
-        this.updated(serverId, sessionId, { uri: subscription.original })
+      if (subscription.member.server.id === serverId) this.updated(serverId, sessionId, { uri: subscription.original })
   }
 
   #judge(routed: Routed, params: JsonObject | undefined) {

@@ -1,8 +1,8 @@
 import type { Upstreams } from '../connections/api.ts'
 import { HubError } from '../contract/errors.ts'
+import { memberHas } from './capabilities.ts'
 import type { Outcome } from './exchange.ts'
 import { LOG_LEVELS, logLevelOf } from './log-levels.ts'
-import { memberHas } from './capabilities.ts'
 import { invalid, type MethodHandler } from './router.ts'
 import type { Scope } from './scope.ts'
 import type { ScopeMember } from './scope-types.ts'
@@ -51,8 +51,7 @@ export class UpstreamLevels {
   }
 
   drop(session: Session): void {
-    for (const member of session.scope.resolved.members)
-      this.#told.delete(connectionKey(member.server.id, session.key))
+    for (const member of session.scope.resolved.members) this.#told.delete(connectionKey(member.server.id, session.key))
   }
 
   #tell(scope: Scope, member: ScopeMember, session: Session): void {

@@ -1,7 +1,8 @@
 import type { GuardedRequest, GuardedResponse, MessageLink, TransportIo, WireError } from 'patchbay/contract'
 import { answersRequest, readErrorBody } from './answers.ts'
-import { backoffMs, readEvents, type StreamPosition } from './event-stream.ts'
+import { backoffMs, readEvents } from './event-stream.ts'
 import { ListenStream } from './listen-stream.ts'
+import { Post } from './post.ts'
 import { notAnAnswer, reasonOf, sessionLost, statusReason, streamLost, wasNotSent } from './reasons.ts'
 import { RequestHeaders } from './request-headers.ts'
 
@@ -12,23 +13,6 @@ const AFTER_ANSWER_MS = 2_000
 const NOTICE_TIMEOUT_MS = 10_000
 const CLOSE_TIMEOUT_MS = 1_900
 const RESUME_ATTEMPTS = 8
-
-/** One message on its way: a request until it is answered, anything else until the server has taken it. */
-interface Post {
-  readonly key: number
-  /** Of a request; absent for a notification or an answer. */
-  readonly id: number | undefined
-  readonly abort: AbortController
-  readonly position: StreamPosition
-  answered: boolean
-  /** Nothing more is told about it. */
-  over: boolean
-  /** An HTTP exchange may still be under way for it. */
-  open: boolean
-  failures: number
-  timer: ReturnType<typeof setTimeout> | undefined
-  done: ((accepted: boolean) => void) | undefined
-}
 
 /** One MCP session with one server over streamable HTTP. */
 export class HttpLink implements MessageLink {
@@ -116,17 +100,14 @@ export class HttpLink implements MessageLink {
     headers: Readonly<Record<string, string>> | undefined,
     done: Post['done'],
   ): void {
-    const abort = new AbortController()
     const key = id ?? --this.#lastNoticeKey
-    const position = { lastEventId: undefined, retryMs: undefined }
-    const flags = { answered: false, over: false, open: true }
-    const post: Post = { key, id, abort, position, ...flags, failures: 0, timer: undefined, done }
+    const post = new Post(key, id, done)
     this.#posts.set(key, post)
     const request: GuardedRequest = {
       method: 'POST',
       headers: this.#headers.post(headers),
       body: text,
-      signal: abort.signal,
+      signal: post.abort.signal,
       // How long a call may take is decided above; its end comes as abandoned().
       headTimeoutMs: id === undefined ? NOTICE_TIMEOUT_MS : 0,
       idleTimeoutMs: id === undefined ? NOTICE_TIMEOUT_MS : 0,
@@ -180,6 +161,7 @@ export class HttpLink implements MessageLink {
       }
       this.#io.message(text, id)
     }
+    post.position ??= { lastEventId: undefined, retryMs: undefined }
     readEvents(response, post.position, message, error => this.#streamEnded(post, error))
   }
 
@@ -187,17 +169,18 @@ export class HttpLink implements MessageLink {
     if (post.over) return
     post.open = false
     if (post.answered || post.id === undefined) return this.#finish(post, true)
-    if (post.position.lastEventId === undefined) return this.#failed(post, error ?? undefined)
+    const { position } = post
+    if (position?.lastEventId === undefined) return this.#failed(post, error ?? undefined)
     const failures = post.failures++
     if (failures >= RESUME_ATTEMPTS) return this.#fail(post, streamLost())
-    const delayMs = Math.max(post.position.retryMs ?? 0, backoffMs(failures))
+    const delayMs = Math.max(position.retryMs ?? 0, backoffMs(failures))
     post.timer = setTimeout(() => this.#resume(post), delayMs)
   }
 
   /** Takes a call's stream up again behind the last event that came. */
   #resume(post: Post): void {
     post.open = true
-    this.#get(post.position.lastEventId, post.abort.signal).then(
+    this.#get(post.position?.lastEventId, post.abort.signal).then(
       response => {
         if (post.over) return response.cancel()
         const { status } = response

@@ -43,7 +43,9 @@ export const stdioTransport: TransportContribution = {
 
 function strings(value: unknown): Readonly<Record<string, string>> {
   if (!isJsonObject(value)) return {}
-  return Object.fromEntries(Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === 'string'))
+  return Object.fromEntries(
+    Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+  )
 }
 
 export default definePlugin({

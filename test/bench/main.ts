@@ -23,7 +23,7 @@ if (!(rounds >= 1) || !(seconds > 0)) {
 }
 const only = options.only === '' ? [] : options.only.split(',')
 const wanted = (part: string): boolean => only.length === 0 || only.includes(part)
-const transports = (['stdio', 'http'] as const).filter(
+const transports = (['http', 'stdio'] as const).filter(
   transport => !only.some(part => part === 'stdio' || part === 'http') || only.includes(transport),
 )
 const measuresCalls = wanted('calls') || only.includes('stdio') || only.includes('http')
@@ -41,7 +41,11 @@ function table(rows: readonly (readonly (string | number)[])[]): void {
   console.log()
 }
 
-async function calls(bench: Bench, transport: Transport): Promise<void> {
+/**
+ * `yardstick` holds the calls per second of the raw HTTP server by sessions in flight. What the hub makes of a stdio server is
+ * set against it too: a pipe joins many calls in one read, which no client of the hub can have over HTTP.
+ */
+async function calls(bench: Bench, transport: Transport, yardstick: Map<number, number>): Promise<void> {
   const rows: (string | number)[][] = [
     [
       'in flight',
@@ -49,6 +53,7 @@ async function calls(bench: Bench, transport: Transport): Promise<void> {
       'hub/s',
       'ratio',
       'best',
+      'of raw HTTP',
       'p50 ms',
       '+p50',
       'p99 ms',
@@ -61,12 +66,19 @@ async function calls(bench: Bench, transport: Transport): Promise<void> {
   for (const sessions of [1, 16, 64]) {
     const all = await alternate(bench, transport, sessions, rounds, seconds)
     const of = (pick: (round: (typeof all)[number]) => number): number => median(all.map(pick))
+    if (transport === 'http')
+      yardstick.set(
+        sessions,
+        of(round => round.direct.callsPerSecond),
+      )
+    const rawHttp = yardstick.get(sessions)
     rows.push([
       sessions,
       Math.round(of(round => round.direct.callsPerSecond)),
       Math.round(of(round => round.hub.callsPerSecond)),
       of(round => round.ratio).toFixed(3),
       Math.max(...all.map(round => round.ratio)).toFixed(3),
+      rawHttp === undefined ? '-' : (of(round => round.hub.callsPerSecond) / rawHttp).toFixed(3),
       of(round => round.hub.p50).toFixed(3),
       of(round => round.p50Added).toFixed(3),
       of(round => round.hub.p99).toFixed(3),
@@ -93,7 +105,8 @@ async function sessions(bench: Bench, transport: Transport): Promise<void> {
 if (measuresCalls || wanted('sessions')) {
   const bench = await Bench.start()
   try {
-    if (measuresCalls) for (const transport of transports) await calls(bench, transport)
+    const yardstick = new Map<number, number>()
+    if (measuresCalls) for (const transport of transports) await calls(bench, transport, yardstick)
     if (wanted('sessions')) for (const transport of transports) await sessions(bench, transport)
     console.log()
   } finally {

@@ -110,7 +110,11 @@ export class Hub {
 
   /** The exit code, 128 + n after a signal. Kills the whole tree and throws when the process does not end in time. */
   async exited(timeoutMs = 35_000): Promise<number> {
-    const ended = await Promise.race([this.#process.exited, Bun.sleep(timeoutMs).then(() => undefined)])
+    const late = Promise.withResolvers<undefined>()
+    // Cleared at once, since a timer that is left would hold a program open that has nothing else to do.
+    const timer = setTimeout(() => late.resolve(undefined), timeoutMs)
+    const ended = await Promise.race([this.#process.exited, late.promise])
+    clearTimeout(timer)
     if (ended !== undefined) return ended
     const children = descendants(this.pid)
     for (const { pid } of [{ pid: this.pid }, ...children]) killQuietly(pid)

@@ -58,7 +58,10 @@ async function readList(ask: Ask, kind: ListKind, warnings: string[]): Promise<s
     const items = isJsonObject(result) ? result[member] : undefined
     if (!Array.isArray(items)) throw new Error(`the answer has no list "${member}"`)
     for (const item of items) {
-      if (!isJsonObject(item) || typeof item[kind === 'resourceTemplates' ? 'uriTemplate' : kind === 'resources' ? 'uri' : 'name'] !== 'string') {
+      if (
+        !isJsonObject(item) ||
+        typeof item[kind === 'resourceTemplates' ? 'uriTemplate' : kind === 'resources' ? 'uri' : 'name'] !== 'string'
+      ) {
         odd += 1
         continue
       }

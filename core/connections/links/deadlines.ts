@@ -27,7 +27,10 @@ export class Deadlines {
     clearTimeout(this.#timer)
     this.#atMs = atMs
     // The longest wait that a timer can hold is 2^31 ms; an earlier sweep only looks again.
-    this.#timer = setTimeout(() => this.#sweep(), Math.min(Math.max(0, Math.ceil(atMs - performance.now())), 86_400_000))
+    this.#timer = setTimeout(
+      () => this.#sweep(),
+      Math.min(Math.max(0, Math.ceil(atMs - performance.now())), 86_400_000),
+    )
   }
 
   #sweep(): void {

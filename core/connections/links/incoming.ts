@@ -11,7 +11,12 @@ export interface IncomingResult {
 export type Incoming =
   | IncomingResult
   | { readonly kind: 'error'; readonly id: JsonValue; readonly text: string }
-  | { readonly kind: 'request'; readonly id: JsonValue; readonly method: string; readonly params: JsonObject | undefined }
+  | {
+      readonly kind: 'request'
+      readonly id: JsonValue
+      readonly method: string
+      readonly params: JsonObject | undefined
+    }
   | { readonly kind: 'notification'; readonly method: string; readonly params: JsonObject | undefined }
   /** `id` is set when it can be told whose answer was spoiled. */
   | { readonly kind: 'bad'; readonly id?: number; readonly detail: string }
@@ -99,7 +104,8 @@ function classify(value: JsonValue, text: string): Incoming {
 }
 
 function spoiledId(text: string): { readonly id?: number } {
-  const match = /"id"\s*:\s*(\d{1,15})/.exec(text.slice(0, 256)) ?? /"id"\s*:\s*(\d{1,15})\s*\}\s*$/.exec(text.slice(-256))
+  const match =
+    /"id"\s*:\s*(\d{1,15})/.exec(text.slice(0, 256)) ?? /"id"\s*:\s*(\d{1,15})\s*\}\s*$/.exec(text.slice(-256))
   return match?.[1] ? { id: Number(match[1]) } : {}
 }
 

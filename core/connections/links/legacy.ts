@@ -73,7 +73,11 @@ export class LegacyLink implements Expiring {
   }
 
   /** Opens the transport and shakes hands; the outcome goes out as `opened` or `failed`. */
-  async start(transport: TransportDefinition, io: Pick<TransportIo, 'fetch' | 'child'>, useful: () => void): Promise<void> {
+  async start(
+    transport: TransportDefinition,
+    io: Pick<TransportIo, 'fetch' | 'child'>,
+    useful: () => void,
+  ): Promise<void> {
     try {
       const link = await transport.open(this.#options.config, {
         ...io,
@@ -180,7 +184,8 @@ export class LegacyLink implements Expiring {
     })
     const own = this.#own.expire(nowMs)
     const dropped = this.#budget.takeDropped()
-    if (dropped > 0) this.#log('warn', `${dropped} notifications were dropped: more than ${NOTICES_PER_SECOND} a second`)
+    if (dropped > 0)
+      this.#log('warn', `${dropped} notifications were dropped: more than ${NOTICES_PER_SECOND} a second`)
     const lists = this.#lists?.sweep(nowMs) ?? Number.POSITIVE_INFINITY
     const liveness = this.#state === 'open' ? this.#liveness.sweep(nowMs, this.#calls.size) : Number.POSITIVE_INFINITY
     return Math.min(calls, own, lists, liveness)
@@ -263,7 +268,10 @@ export class LegacyLink implements Expiring {
     const isCall = id !== undefined && this.#calls.take(id)
     if (isCall) this.#fail(id, 'upstream_protocol', `The server sent ${detail}`)
     if (this.#badInARow >= BAD_IN_A_ROW) {
-      this.#end({ code: 'upstream_protocol', message: `The server sent ${BAD_IN_A_ROW} bad messages in a row, at last ${detail}` })
+      this.#end({
+        code: 'upstream_protocol',
+        message: `The server sent ${BAD_IN_A_ROW} bad messages in a row, at last ${detail}`,
+      })
     }
     return isCall
   }

@@ -14,7 +14,7 @@ export interface RawServer extends AsyncDisposable {
 
 /** `answer` is called with the number of the request (from 0) and its connection, once the whole request is there. */
 export async function rawServer(
-  answer: (socket: Socket, index: number, request: string) => void | Promise<void>,
+  answer: (socket: Socket, index: number, request: string) => unknown,
   tls?: { key: string; cert: string },
 ): Promise<RawServer> {
   const requests: string[] = []

@@ -31,7 +31,7 @@ describe('clientConfig()', () => {
   test('for Claude Desktop starts a bridge, told to allow http where it would refuse it', () => {
     const args = (endpoint: string): string[] =>
       JSON.parse(config('claude-desktop', endpoint).text).mcpServers['daily-work'].args
-    expect(args(url)).toEqual(['-y', 'mcp-remote', url, '--header', 'Authorization:${AUTHORIZATION}'])
+    expect(args(url)).toEqual(['-y', 'mcp-remote', url, '--header', `Authorization:${'$'}{AUTHORIZATION}`])
     expect(args('http://127.0.0.1:3000/mcp/x')).not.toContain('--allow-http')
     expect(args('http://10.0.0.7:3000/mcp/x')).toContain('--allow-http')
     expect(JSON.parse(config('claude-desktop').text).mcpServers['daily-work'].env).toEqual({ AUTHORIZATION: bearer })

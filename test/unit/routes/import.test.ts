@@ -54,7 +54,7 @@ describe('import', () => {
     const { made } = world()
     made.deps.registry.servers.resolve = () => Promise.reject(new Error('disk'))
     const asked = { query: { dryRun: 'true' }, body: { document: 'x' } }
-    expect(ask(made.deps, 'POST', '/api/servers/import', asked)).rejects.toThrow('disk')
+    await expect(ask(made.deps, 'POST', '/api/servers/import', asked)).rejects.toThrow('disk')
   })
 })
 

@@ -122,7 +122,7 @@ test('liveConnections() lists children with their owner, then what is online wit
 describe('sessions and plugins', () => {
   test('a session that is not open is 404', async () => {
     const asked = { actor: root, params: { id: 'x' } }
-    expect(ask(new World().deps, 'DELETE', '/api/admin/sessions/{id}', asked)).rejects.toMatchObject({
+    await expect(ask(new World().deps, 'DELETE', '/api/admin/sessions/{id}', asked)).rejects.toMatchObject({
       code: 'session_not_found',
     })
   })
@@ -145,7 +145,7 @@ describe('sessions and plugins', () => {
     expect(changes).toEqual([{ enabled: false }])
     expect(made.audit).toMatchObject([{ action: 'plugin.update', target: 'groups', detail: { fields: ['enabled'] } }])
     const missing = ask(made.deps, 'PATCH', '/api/admin/plugins/{name}', { ...asked, params: { name: 'x' } })
-    expect(missing).rejects.toMatchObject({ code: 'plugin_not_found' })
+    await expect(missing).rejects.toMatchObject({ code: 'plugin_not_found' })
   })
 })
 
@@ -214,7 +214,7 @@ describe('system settings', () => {
     expect(of(body).logLevel).toBe('debug')
     expect(made.audit).toMatchObject([{ action: 'settings.update', target: 'system', detail: { keys: ['logLevel'] } }])
     const unknown = ask(made.deps, 'PATCH', '/api/admin/settings', { actor: root, body: { port: 1 } })
-    expect(unknown).rejects.toThrow('port')
+    await expect(unknown).rejects.toThrow('port')
   })
 })
 

@@ -30,7 +30,7 @@ describe('GET /api/servers', () => {
     const { body } = await ask(made.deps, 'GET', '/api/servers', { query: { group: 'daily' } })
     expect(names(body)).toEqual(['notes'])
     expect(made.deeds).toEqual(['list {"scope":"visible"}'])
-    expect(ask(made.deps, 'GET', '/api/servers', { query: { group: 'nope' } })).rejects.toMatchObject({
+    await expect(ask(made.deps, 'GET', '/api/servers', { query: { group: 'nope' } })).rejects.toMatchObject({
       code: 'group_not_found',
     })
   })
@@ -43,8 +43,8 @@ describe('GET /api/servers', () => {
     { state: 'up' },
     { sort: 'up' },
     { x: '1' },
-  ])('refuses %p', query => {
-    expect(ask(world().deps, 'GET', '/api/servers', { query })).rejects.toThrow()
+  ])('refuses %p', async query => {
+    await expect(ask(world().deps, 'GET', '/api/servers', { query })).rejects.toThrow()
   })
 })
 
@@ -118,7 +118,7 @@ describe('start, stop, restart, refresh', () => {
 
   test('refresh reads again, and is refused for a server that is off', async () => {
     expect(await control('refresh', true)).toEqual(['refresh s-1'])
-    expect(control('refresh', false)).rejects.toMatchObject({ code: 'server_offline' })
+    await expect(control('refresh', false)).rejects.toMatchObject({ code: 'server_offline' })
   })
 
   test('wait holds the answer for the outcome', async () => {
@@ -138,8 +138,8 @@ describe('start, stop, restart, refresh', () => {
     const made = world()
     made.servers = [serverRecord({ visibility: 'public' })]
     const asked = { actor: bob, params: { ref: 'ada~time' } }
-    expect(ask(made.deps, 'POST', '/api/servers/{ref}/stop', asked)).rejects.toMatchObject({ code: 'not_owner' })
-    expect(ask(made.deps, 'GET', '/api/servers/{ref}/logs', asked)).rejects.toMatchObject({ code: 'not_owner' })
+    await expect(ask(made.deps, 'POST', '/api/servers/{ref}/stop', asked)).rejects.toMatchObject({ code: 'not_owner' })
+    await expect(ask(made.deps, 'GET', '/api/servers/{ref}/logs', asked)).rejects.toMatchObject({ code: 'not_owner' })
   })
 })
 

@@ -108,6 +108,6 @@ describe('the tools of a server over REST', () => {
   test('cannot be changed when there is no such tool', async () => {
     const asked = { params: { ref: 'time', tool: 'nope' }, body: { enabled: false } }
     const change = ask(world().deps, 'PATCH', '/api/servers/{ref}/tools/{tool}', asked)
-    expect(change).rejects.toMatchObject({ code: 'tool_not_found' })
+    await expect(change).rejects.toMatchObject({ code: 'tool_not_found' })
   })
 })

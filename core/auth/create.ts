@@ -1,0 +1,47 @@
+import type { Kysely } from 'kysely'
+import type { EventBus } from '../events/bus.ts'
+import type { Registry } from '../registry/api.ts'
+import type { Tables } from '../store/tables.ts'
+import type { Authenticator } from './api.ts'
+import { createAuthenticator } from './authenticator.ts'
+import { createPasswords, type Passwords } from './passwords.ts'
+import { createRateLimiter, type RateLimiter } from './rate-limit.ts'
+import { createRevocations, type Revocations } from './revocations.ts'
+import { createSignInThrottle, type SignInThrottle } from './throttle.ts'
+import { createTokens, type Tokens } from './tokens.ts'
+
+export interface AuthDeps {
+  /** At least 32 bytes; signs session tokens. */
+  readonly secret: string | Uint8Array
+  readonly instanceId: string
+  readonly registry: Pick<Registry, 'users' | 'keys'>
+  readonly db: Kysely<Tables>
+  readonly bus: EventBus
+}
+
+/** Everything that knows people by what they present. */
+export interface Auth {
+  readonly tokens: Tokens
+  readonly passwords: Passwords
+  readonly revocations: Revocations
+  readonly authenticator: Authenticator
+  readonly signInThrottle: SignInThrottle
+  readonly rateLimiter: RateLimiter
+  dispose(): void
+}
+
+/** Throws RangeError when the secret is under 32 bytes. */
+export function createAuth({ secret, instanceId, registry, db, bus }: AuthDeps): Auth {
+  const tokens = createTokens({ secret, instanceId })
+  const revocations = createRevocations(db, bus)
+  const authenticator = createAuthenticator({ tokens, revocations, registry, bus })
+  return {
+    tokens,
+    passwords: createPasswords(),
+    revocations,
+    authenticator,
+    signInThrottle: createSignInThrottle(),
+    rateLimiter: createRateLimiter(),
+    dispose: () => authenticator.dispose(),
+  }
+}

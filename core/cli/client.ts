@@ -1,0 +1,160 @@
+import { type IncomingMessage, request as requestHttp } from 'node:http'
+import { request as requestHttps } from 'node:https'
+import { readClientEnvironment, readEnvironment } from '../config/env.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import { CommandError, UsageError } from './arguments.ts'
+import type { CommandIo } from './io.ts'
+import { ADDRESS_FILE, CLI_TOKEN_FILE, dataDirOf, readLocalFile } from './local-files.ts'
+import { plain } from './output.ts'
+
+/** Longest silence of the hub, in milliseconds: a tool call may take an hour of its own. */
+const SILENCE_MS = 3_600_000
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+export interface HubAddress {
+  /** Scheme, host, port and base path, without a slash at the end. */
+  readonly url: string
+  readonly token: string | undefined
+}
+
+/**
+ * PATCHBAY_URL, else the address that a hub on this machine has left in its data folder, else where one would listen. The
+ * local token goes nowhere but to the hub that wrote it. Throws StartError env_invalid, UsageError.
+ */
+export async function findHub(io: CommandIo): Promise<HubAddress> {
+  const named = readClientEnvironment(io.env)
+  const dataDir = dataDirOf(io)
+  const local = loopback((await readLocalFile(dataDir, ADDRESS_FILE)) ?? usualAddress(io))
+  const url = named.url === undefined ? local : canonical(named.url)
+  const token = named.token ?? (url === local ? await readLocalFile(dataDir, CLI_TOKEN_FILE) : undefined)
+  return { url, token }
+}
+
+function usualAddress(io: CommandIo): string {
+  const { host = '127.0.0.1', port = 3000, basePath = '' } = readEnvironment(io.env)
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}${basePath}`
+}
+
+/** A hub that listens on every address is reached on loopback. */
+function loopback(address: string): string {
+  const url = new URL(address)
+  if (url.hostname === '0.0.0.0') url.hostname = '127.0.0.1'
+  if (url.hostname === '[::]') url.hostname = '[::1]'
+  return canonical(url.href)
+}
+
+function canonical(address: string): string {
+  const url = URL.canParse(address) ? new URL(address) : undefined
+  if (!url || !/^https?:$/.test(url.protocol))
+    throw new UsageError(`PATCHBAY_URL is "${address}"; wanted: http://… or https://…`)
+  return `${url.origin}${url.pathname}`.replace(/\/+$/, '')
+}
+
+/** A running hub's REST API. Every refusal is a CommandError that says what the hub said. */
+export class HubClient {
+  readonly #hub: HubAddress
+
+  private constructor(hub: HubAddress) {
+    this.#hub = hub
+  }
+
+  static async connect(io: CommandIo): Promise<HubClient> {
+    return new HubClient(await findHub(io))
+  }
+
+  get(path: string): Promise<JsonObject> {
+    return this.send('GET', path)
+  }
+
+  post(path: string, body?: JsonValue): Promise<JsonObject> {
+    return this.send('POST', path, body)
+  }
+
+  /** Every item of a list, page by page. */
+  async list(path: string): Promise<readonly JsonObject[]> {
+    const items: JsonObject[] = []
+    for (;;) {
+      const separator = path.includes('?') ? '&' : '?'
+      const page = await this.get(`${path}${separator}limit=1000&offset=${items.length}`)
+      const found = Array.isArray(page.items) ? page.items.filter(isJsonObject) : []
+      items.push(...found)
+      if (found.length === 0 || items.length >= Number(page.total ?? 0)) return items
+    }
+  }
+
+  /** The answer's JSON; an empty object for an answer without a body. */
+  async send(method: Method, path: string, body?: JsonValue): Promise<JsonObject> {
+    const { status, text } = await this.#exchange(method, path, body)
+    const answer = parse(text)
+    if (status >= 200 && status < 300) return answer
+    throw new CommandError(this.#problem(status, answer))
+  }
+
+  async #exchange(
+    method: Method,
+    path: string,
+    body: JsonValue | undefined,
+  ): Promise<{ status: number; text: string }> {
+    const url = new URL(`${this.#hub.url}${path}`)
+    const payload = body === undefined ? undefined : JSON.stringify(body)
+    const headers: Record<string, string> = { accept: 'application/json' }
+    if (this.#hub.token !== undefined) headers.authorization = `Bearer ${this.#hub.token}`
+    if (payload !== undefined) headers['content-type'] = 'application/json'
+    if (payload !== undefined) headers['content-length'] = String(Buffer.byteLength(payload))
+    // Not fetch: that one would take the token through whatever proxy the environment names.
+    const send = url.protocol === 'https:' ? requestHttps : requestHttp
+    return new Promise((resolve, reject) => {
+      const request = send(url, { method, headers, timeout: SILENCE_MS }, response => {
+        read(response).then(text => resolve({ status: response.statusCode ?? 0, text }), reject)
+      })
+      request.on('timeout', () => request.destroy(new Error('no answer')))
+      request.on('error', error => reject(this.#unreachable(error)))
+      request.end(payload)
+    })
+  }
+
+  #unreachable(error: Error): CommandError {
+    const refused = 'code' in error && error.code === 'ECONNREFUSED'
+    const why = refused ? 'no hub listens there' : error.message
+    return new CommandError(
+      `Cannot reach ${this.#hub.url}: ${why}\nStart it with "patchbay serve", or set PATCHBAY_URL (or DATA_DIR) to the hub that is meant.`,
+      { cause: error },
+    )
+  }
+
+  #problem(status: number, answer: JsonObject): string {
+    const code = typeof answer.code === 'string' ? answer.code : `http_${status}`
+    const lines = [`${code}: ${text(answer.detail) || text(answer.title) || `the hub answered ${status}`}`]
+    for (const error of Array.isArray(answer.errors) ? answer.errors : []) {
+      if (isJsonObject(error)) lines.push(`  ${text(error.pointer)}: ${text(error.detail)}`)
+    }
+    if (text(answer.hint)) lines.push(text(answer.hint))
+    if (status === 401 && this.#hub.token === undefined) {
+      lines.push(
+        'Set PATCHBAY_TOKEN to an access key with scope "api", or run this on the hub’s machine as the hub’s user.',
+      )
+    }
+    return plain(lines.join('\n'))
+  }
+}
+
+async function read(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of response) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+function parse(body: string): JsonObject {
+  try {
+    const value: unknown = JSON.parse(body)
+    return isJsonObject(value) ? value : {}
+  } catch {
+    // A proxy in front answers with a page of its own; the status says enough.
+    return {}
+  }
+}
+
+function text(value: JsonValue | undefined): string {
+  return typeof value === 'string' ? value : ''
+}

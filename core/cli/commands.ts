@@ -1,0 +1,23 @@
+import type { CommandModule } from './io.ts'
+
+export interface CommandEntry {
+  readonly summary: string
+  load(): Promise<CommandModule>
+}
+
+/** Every command by its name, in the order of the help. */
+export const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map([
+  ['serve', { summary: 'Run the hub (the default)', load: () => import('./serve.ts') }],
+  ['import', { summary: 'Take servers over from the settings of another program', load: () => import('./import.ts') }],
+  ['setup-token', { summary: 'Print the token that opens the set-up page', load: () => import('./setup-token.ts') }],
+  ['user', { summary: 'List, add and change users', load: () => import('./user.ts') }],
+  ['key', { summary: 'List, create and revoke access keys', load: () => import('./key.ts') }],
+  ['servers', { summary: 'List, add, start and stop servers', load: () => import('./servers.ts') }],
+  ['groups', { summary: 'List, create and remove groups', load: () => import('./groups.ts') }],
+  ['call', { summary: 'Call one tool of one server', load: () => import('./call.ts') }],
+  ['doctor', { summary: 'Check this machine, and say how to mend what is wrong', load: () => import('./doctor.ts') }],
+  [
+    'sample-server',
+    { summary: 'Be a small MCP server on standard input and output', load: () => import('./sample-server.ts') },
+  ],
+])

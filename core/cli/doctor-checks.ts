@@ -1,0 +1,220 @@
+import { constants } from 'node:fs'
+import { access, stat } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { delimiter, dirname, join } from 'node:path'
+import manifest from '../../package.json' with { type: 'json' }
+import { codeOf } from '../config/atomic-write.ts'
+import { dataDirHolder, LOCK_FILE } from '../config/data-lock.ts'
+import { readEnvironment } from '../config/env.ts'
+import { findSettingsFile } from '../config/load.ts'
+import { openSettingsFile } from '../config/settings-file.ts'
+import { StartError } from '../config/start-error.ts'
+import { findHub, HubClient } from './client.ts'
+import type { CommandIo } from './io.ts'
+import { dataDirOf } from './local-files.ts'
+
+/** One thing that was looked at. `wrong`: the hub would not work; `warn`: something that it offers would not. */
+export interface Finding {
+  readonly subject: string
+  readonly state: 'ok' | 'warn' | 'wrong'
+  readonly detail: string
+  /** What to do about it. */
+  readonly remedy?: string
+}
+
+type Check = (io: CommandIo) => Promise<readonly Finding[]>
+
+/** In the order in which a hub would stumble over them. */
+export const CHECKS: readonly Check[] = [
+  async () => [runtime()],
+  async io => [environment(io)],
+  async io => [await dataFolder(io)],
+  async io => [await settingsFile(io)],
+  async io => [await port(io)],
+  sandboxTools,
+  programs,
+]
+
+function runtime(): Finding {
+  const subject = 'Bun'
+  const wanted = manifest.engines.bun.replace('>=', '')
+  const found = process.versions.bun
+  if (found === undefined)
+    return { subject, state: 'wrong', detail: 'this is not Bun', remedy: `npx -y bun@${wanted} start` }
+  const older = found.localeCompare(wanted, 'en', { numeric: true }) < 0
+  if (!older) return { subject, state: 'ok', detail: `${found} at ${process.execPath}` }
+  return {
+    subject,
+    state: 'wrong',
+    detail: `${found}, and at least ${wanted} is wanted`,
+    remedy: `npx -y bun@${wanted} start`,
+  }
+}
+
+function environment(io: CommandIo): Finding {
+  try {
+    readEnvironment(io.env)
+    return { subject: 'environment', state: 'ok', detail: 'every variable can be read' }
+  } catch (error) {
+    return refused('environment', error, 'Set the variable right, or unset it for its default.')
+  }
+}
+
+function refused(subject: string, error: unknown, remedy: string): Finding {
+  if (!(error instanceof StartError)) throw error
+  return { subject, state: 'wrong', detail: `${error.code}: ${error.message}`, remedy }
+}
+
+const NOT_READ = 'not looked at, since the environment cannot be read'
+
+async function dataFolder(io: CommandIo): Promise<Finding> {
+  const subject = 'data folder'
+  let path: string
+  try {
+    path = dataDirOf(io)
+  } catch {
+    return { subject, state: 'warn', detail: NOT_READ }
+  }
+  const stats = await stat(path).catch(() => undefined)
+  if (!stats) return missingFolder(subject, path)
+  const owner = `chown ${process.getuid?.() ?? ''} ${path}`
+  if (!stats.isDirectory()) return { subject, state: 'wrong', detail: `${path} is no folder`, remedy: 'Set DATA_DIR.' }
+  if (!(await may(path, constants.W_OK | constants.X_OK))) {
+    return { subject, state: 'wrong', detail: `${path} cannot be written`, remedy: `${owner}, or set DATA_DIR` }
+  }
+  if (await may(join(path, LOCK_FILE), constants.F_OK)) {
+    const holder = await dataDirHolder(path)
+    if (holder !== undefined)
+      return { subject, state: 'ok', detail: `${path}, in use by the hub with process id ${holder}` }
+  }
+  if ((stats.mode & 0o077) === 0o011) return { subject, state: 'ok', detail: `${path}, not in use` }
+  const mode = (stats.mode & 0o777).toString(8)
+  const remedy = `The hub does it at its start; by hand: chmod 0711 ${path}`
+  return { subject, state: 'warn', detail: `${path} has mode ${mode}, and 711 is wanted`, remedy }
+}
+
+/** The nearest folder that exists decides whether it can be made. */
+async function missingFolder(subject: string, path: string): Promise<Finding> {
+  let parent = dirname(path)
+  while (parent !== dirname(parent) && !(await may(parent, constants.F_OK))) parent = dirname(parent)
+  if (await may(parent, constants.W_OK)) return { subject, state: 'ok', detail: `${path} will be made` }
+  const remedy = 'Make it and give it to the hub’s user, or set DATA_DIR.'
+  return { subject, state: 'wrong', detail: `${path} does not exist, and ${parent} cannot be written`, remedy }
+}
+
+async function settingsFile(io: CommandIo): Promise<Finding> {
+  const subject = 'settings file'
+  const remedy = 'Repair the file; the hub never writes over one that it cannot read.'
+  try {
+    const dataDir = dataDirOf(io)
+    const path = await findSettingsFile(readEnvironment(io.env).settingsFile, io.cwd, dataDir)
+    if (path === undefined)
+      return { subject, state: 'ok', detail: 'none yet; the sample will be copied to the data folder' }
+    const file = await openSettingsFile(path, { dataDir, runtime: process.execPath, program: 'core/main.ts' })
+    file.dispose()
+    const { servers, groups } = file.state.file
+    const detail = `${path}: ${servers.length} servers, ${groups.length} groups${file.readOnly ? ', read-only' : ''}`
+    const { warnings } = file.state
+    if (warnings.length === 0) return { subject, state: 'ok', detail }
+    return { subject, state: 'warn', detail: `${detail}; ${warnings.join('; ')}` }
+  } catch (error) {
+    if (error instanceof StartError && error.code === 'env_invalid' && !error.message.startsWith('SETTINGS_FILE')) {
+      return { subject, state: 'warn', detail: NOT_READ }
+    }
+    return refused(subject, error, remedy)
+  }
+}
+
+async function port(io: CommandIo): Promise<Finding> {
+  const subject = 'port'
+  let host: string
+  let number: number
+  try {
+    ;({ host = '127.0.0.1', port: number = 3000 } = readEnvironment(io.env))
+  } catch {
+    return { subject, state: 'warn', detail: NOT_READ }
+  }
+  const { url } = await findHub(io)
+  const answer = await (await HubClient.connect(io)).get('/health').catch(() => undefined)
+  if (typeof answer?.status === 'string')
+    return { subject, state: 'ok', detail: `a hub answers at ${url}: ${answer.status}` }
+  const failure = await tryListening(host, number)
+  const where = `${host}:${number}`
+  if (failure === undefined)
+    return { subject, state: 'ok', detail: number === 0 ? 'a free one will be taken' : `${where} is free` }
+  const remedy =
+    failure === 'EADDRINUSE'
+      ? `Stop what listens there (ss -ltnp 'sport = :${number}' names it), or set PORT`
+      : 'Set HOST to an address of this machine, and PORT to one that the user may open.'
+  return { subject, state: 'wrong', detail: `cannot listen on ${where}: ${failure}`, remedy }
+}
+
+function tryListening(host: string, number: number): Promise<string | undefined> {
+  return new Promise(resolve => {
+    const server = createServer()
+    server.once('error', error => resolve(codeOf(error) || error.message))
+    server.listen({ host, port: number }, () => server.close(() => resolve(undefined)))
+  })
+}
+
+async function sandboxTools(io: CommandIo): Promise<readonly Finding[]> {
+  const tools = [
+    ['bwrap', 'bubblewrap'],
+    ['setpriv', 'util-linux'],
+    ['prlimit', 'util-linux'],
+  ] as const
+  const missing: string[] = []
+  for (const [tool, pkg] of tools) if (!(await findProgram(tool, io)) && !missing.includes(pkg)) missing.push(pkg)
+  const subject = 'sandbox'
+  const none = 'level none: only administrators may run commands as servers'
+  if (missing.length === 0) return [{ subject, state: 'ok', detail: `bwrap, setpriv and prlimit are here; ${none}` }]
+  return [{ subject, state: 'warn', detail: `some of its tools are missing; ${none}`, remedy: installing(missing) }]
+}
+
+/** Not needed by the hub itself: what most servers in circulation are started with, and certificates for remote ones. */
+async function programs(io: CommandIo): Promise<readonly Finding[]> {
+  const wanted = [
+    ['npx', 'npm', 'servers that are npm packages'],
+    ['uvx', 'pipx && pipx install uv', 'servers that are Python packages'],
+    ['git', 'git', 'packages that come from a repository'],
+  ] as const
+  const findings: Finding[] = []
+  for (const [program, pkg, what] of wanted) {
+    const path = await findProgram(program, io)
+    if (path) findings.push({ subject: program, state: 'ok', detail: path })
+    else
+      findings.push({
+        subject: program,
+        state: 'warn',
+        detail: `not found; needed for ${what}`,
+        remedy: installing([pkg]),
+      })
+  }
+  const certificates = '/etc/ssl/certs/ca-certificates.crt'
+  if (await may(certificates, constants.R_OK))
+    findings.push({ subject: 'certificates', state: 'ok', detail: certificates })
+  else {
+    const detail = 'those of this system are missing; needed by programs that servers are made of'
+    findings.push({ subject: 'certificates', state: 'warn', detail, remedy: installing(['ca-certificates']) })
+  }
+  return findings
+}
+
+function installing(packages: readonly string[]): string {
+  return `On Debian or Ubuntu: apt-get install ${packages.join(' ')}`
+}
+
+async function findProgram(name: string, io: CommandIo): Promise<string | undefined> {
+  for (const folder of (io.env.PATH ?? '/usr/local/bin:/usr/bin:/bin').split(delimiter)) {
+    const path = join(folder, name)
+    if (folder !== '' && (await may(path, constants.X_OK))) return path
+  }
+  return undefined
+}
+
+function may(path: string, mode: number): Promise<boolean> {
+  return access(path, mode).then(
+    () => true,
+    () => false,
+  )
+}

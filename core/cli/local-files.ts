@@ -1,0 +1,26 @@
+import { readFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { codeOf } from '../config/atomic-write.ts'
+import { readEnvironment } from '../config/env.ts'
+import { DEFAULT_DATA_DIR } from '../config/load.ts'
+import type { CommandIo } from './io.ts'
+
+/** Files of the data folder by which a running hub and the command line meet; each of mode 0600. */
+export const ADDRESS_FILE = 'address'
+export const CLI_TOKEN_FILE = 'cli-token'
+export const SETUP_TOKEN_FILE = 'setup-token'
+
+/** Absolute. Throws StartError env_invalid. */
+export function dataDirOf(io: CommandIo): string {
+  return resolve(io.cwd, readEnvironment(io.env).dataDir ?? DEFAULT_DATA_DIR)
+}
+
+/** The one line of such a file, or undefined when there is none. */
+export async function readLocalFile(dataDir: string, name: string): Promise<string | undefined> {
+  try {
+    return (await readFile(join(dataDir, name), 'utf8')).trim() || undefined
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM'].includes(codeOf(error))) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,99 @@
+import { randomBytes } from 'node:crypto'
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { delimiter, dirname, join } from 'node:path'
+import type { Auth } from '../auth/create.ts'
+import { loadConfig } from '../config/load.ts'
+import { type Hub, startHub } from '../hub.ts'
+import type { Registry } from '../registry/api.ts'
+import type { CommandIo } from './io.ts'
+import { ADDRESS_FILE, CLI_TOKEN_FILE, SETUP_TOKEN_FILE } from './local-files.ts'
+
+/** The local token lives 12 h; a new one is written well before. */
+const CLI_TOKEN_EVERY_MS = 60 * 60_000
+
+/** Runs the hub until it is told to stop. Resolves with the exit code. Throws StartError. */
+export async function run(argv: readonly string[], io: CommandIo): Promise<number> {
+  if (argv.length > 0) {
+    io.stderr(`error: usage: serve takes no arguments, but got "${argv[0]}"; settings come from the environment\n`)
+    return 2
+  }
+  const stopped = whenSignalled(() =>
+    io.stderr('stopping: calls in flight may finish; a second signal ends the hub at once\n'),
+  )
+  const loaded = await loadConfig(io.env, io.cwd)
+  const { dataDir } = loaded.config
+  const setupToken = await readOrMakeToken(join(dataDir, SETUP_TOKEN_FILE))
+  const hub = await startHub({ loaded, setupToken, baseEnv: baseEnvironment(io.env), sandboxLevel: 'none' })
+  const stopLocalToken = await keepLocalToken(hub, dataDir)
+  await writeFile(join(dataDir, ADDRESS_FILE), `${hub.address}\n`, { mode: 0o600 })
+  if (!hub.needsSetup) await rm(join(dataDir, SETUP_TOKEN_FILE), { force: true })
+
+  process.on('unhandledRejection', error => hub.log.error('Unhandled rejection; the hub goes on', { error }))
+  io.stderr(`listening on ${hub.address}\n`)
+  if (hub.needsSetup) io.stderr(`setup token: ${setupToken}\n`)
+  await stopped
+  stopLocalToken()
+  await hub.stop()
+  await rm(join(dataDir, ADDRESS_FILE), { force: true })
+  return 0
+}
+
+/** Resolves at the first SIGTERM or SIGINT; a second one ends the process at once, as the signal itself would. */
+function whenSignalled(onFirst: () => void): Promise<void> {
+  return new Promise(resolve => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      process.once(signal, () => {
+        onFirst()
+        resolve()
+      })
+    }
+  })
+}
+
+/** Kept between starts until set-up is done, so that a token that was noted down stays good. */
+async function readOrMakeToken(path: string): Promise<string> {
+  const kept = await readFile(path, 'utf8').then(
+    text => text.trim(),
+    () => '',
+  )
+  if (/^[\w-]{32,}$/.test(kept)) return kept
+  const token = randomBytes(24).toString('base64url')
+  await writeFile(path, `${token}\n`, { mode: 0o600 })
+  return token
+}
+
+/**
+ * A session token of the first administrator in a file that only the hub's own user can read, so that the CLI works on
+ * the hub's machine without a sign-in: whoever can read it could read the database and its keys as well.
+ */
+async function keepLocalToken(hub: Hub, dataDir: string): Promise<() => void> {
+  const path = join(dataDir, CLI_TOKEN_FILE)
+  const write = async () => {
+    const token = await localToken(hub.registry, hub.auth)
+    if (token) await writeFile(path, `${token}\n`, { mode: 0o600 })
+    else await rm(path, { force: true })
+  }
+  const again = () =>
+    void write().catch(error => hub.log.warn('The local token of the CLI could not be written', { error }))
+  await write()
+  const timer = setInterval(again, CLI_TOKEN_EVERY_MS)
+  const unlisten = [hub.bus.on('user.created', again), hub.bus.on('user.updated', again)]
+  return () => {
+    clearInterval(timer)
+    for (const stop of unlisten) stop()
+  }
+}
+
+async function localToken(registry: Registry, auth: Auth): Promise<string | undefined> {
+  if (await registry.users.needsSetup()) return undefined
+  const users = await registry.users.list({ kind: 'system', purpose: 'local token' }, { scope: 'all' })
+  const admin = users.find(user => user.role === 'admin' && !user.disabled)
+  return admin && (await auth.tokens.issue(admin)).token
+}
+
+/** Children find the hub's own runtime even where the machine has none on its PATH. */
+function baseEnvironment(env: Readonly<Record<string, string | undefined>>) {
+  const path = [env.PATH, dirname(process.execPath)].filter(Boolean).join(delimiter)
+  return { PATH: path, HOME: env.HOME ?? homedir(), LANG: env.LANG ?? 'C.UTF-8' }
+}

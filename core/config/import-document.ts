@@ -1,0 +1,216 @@
+import { validationError } from '../contract/errors.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import { pointerToken } from '../domain/json-pointer.ts'
+import { nameKey } from '../domain/names.ts'
+import { JsoncError, readJsonc } from './jsonc.ts'
+import { readServerEntry } from './shape-server.ts'
+import { splitKey } from './shapes.ts'
+import { shellWords } from './shell-words.ts'
+
+/** One server that a document names, as the flat body of the API. */
+export interface ImportedEntry {
+  readonly name: string
+  readonly body: JsonObject
+  /** Why the entry cannot be read; `pointer` is into the document. The body is then what could be. */
+  readonly problem?: { readonly message: string; readonly pointer?: string }
+}
+
+export interface ImportedDocument {
+  readonly entries: readonly ImportedEntry[]
+}
+
+/** Where known programs keep their map of servers. */
+const MAPS: readonly (readonly string[])[] = [
+  ['mcpServers'],
+  ['servers'],
+  ['mcp', 'servers'],
+  ['mcp', 'mcpServers'],
+  ['context_servers'],
+]
+
+/**
+ * Reads what people paste: the settings of Claude Desktop, Cursor, VS Code, Windsurf and hubs like this one (comments and
+ * trailing commas allowed), one entry of such a file, a command line, or a URL. Throws validation_failed when it is none.
+ */
+export function importDocument(text: string): ImportedDocument {
+  const trimmed = text.replace(/^\ufeff/, '').trim()
+  if (trimmed === '') throw refused('The document is empty')
+  if (/^https?:\/\/\S+$/i.test(trimmed)) return { entries: [fromUrl(trimmed)] }
+  if (/^[{["]|^\/[/*]/.test(trimmed)) return { entries: distinct(fromJson(trimmed)) }
+  return { entries: [fromCommandLine(trimmed)] }
+}
+
+function refused(detail: string) {
+  const hint = 'settings of an MCP client, one entry of them, a command line, or a URL'
+  return validationError([{ pointer: '#', code: 'import_invalid', detail: `${detail}; wanted: ${hint}` }])
+}
+
+function fromUrl(url: string): ImportedEntry {
+  if (!URL.canParse(url)) {
+    return { name: 'server', body: { name: 'server', url }, problem: { message: `"${url.slice(0, 64)}" is no URL` } }
+  }
+  const name = nameOfUrl(new URL(url))
+  return { name, body: { name, url } }
+}
+
+function fromCommandLine(line: string): ImportedEntry {
+  const read = shellWords(line)
+  if (!read.ok)
+    return { name: 'server', body: { name: 'server' }, problem: { message: `The command line: ${read.problem}` } }
+  const [command = '', ...args] = read.words
+  const name = nameOfCommand(command, args)
+  const env = Object.keys(read.variables).length > 0 ? { env: { ...read.variables } } : {}
+  return { name, body: { name, command, args, ...env } }
+}
+
+function fromJson(text: string): ImportedEntry[] {
+  const value = parse(text)
+  if (typeof value === 'string') return [/^https?:\/\//i.test(value) ? fromUrl(value) : fromCommandLine(value)]
+  if (Array.isArray(value)) return value.map((entry, index) => fromEntry(undefined, entry, `#/${index}`))
+  if (!isJsonObject(value)) throw refused('The document is neither an object nor a list')
+  for (const path of MAPS) {
+    const map = path.reduce<JsonValue | undefined>(
+      (inner, key) => (isJsonObject(inner) ? inner[key] : undefined),
+      value,
+    )
+    if (map !== undefined && (isJsonObject(map) || Array.isArray(map))) return fromMap(map, `#/${path.join('/')}`)
+  }
+  if (looksLikeEntry(value)) return [fromEntry(undefined, value, '#')]
+  if (Object.values(value).some(looksLikeEntry)) return fromMap(value, '#')
+  throw refused('The document names no server')
+}
+
+function parse(text: string): JsonValue {
+  // One entry of a file is often copied without the braces around it.
+  const whole = /^"(?:[^"\\]|\\.)*"\s*:/.test(text) ? `{${text.replace(/,\s*$/, '')}}` : text
+  try {
+    return readJsonc(whole).value
+  } catch (error) {
+    if (!(error instanceof JsoncError)) throw error
+    throw refused(`The document is no JSON: line ${error.line}, column ${error.column}: ${error.message}`)
+  }
+}
+
+function looksLikeEntry(value: JsonValue): boolean {
+  return (
+    isJsonObject(value) && ['command', 'url', 'serverUrl', 'httpUrl', 'openapi'].some(key => Object.hasOwn(value, key))
+  )
+}
+
+function fromMap(map: JsonObject | JsonValue[], pointer: string): ImportedEntry[] {
+  if (Array.isArray(map)) return map.map((entry, index) => fromEntry(undefined, entry, `${pointer}/${index}`))
+  return Object.entries(map).map(([key, entry]) => fromEntry(key, entry, `${pointer}/${pointerToken(key)}`))
+}
+
+/** The owner that another hub's file writes into an entry is a user there: the servers belong to whoever imports them. */
+function fromEntry(key: string | undefined, entry: JsonValue, pointer: string): ImportedEntry {
+  if (typeof entry === 'string') {
+    const read = /^https?:\/\//i.test(entry) ? fromUrl(entry) : fromCommandLine(entry)
+    return key === undefined ? read : { ...read, name: key, body: { ...read.body, name: key } }
+  }
+  const fields = isJsonObject(entry) ? entry : {}
+  const { owner, name } = splitKey(key ?? (typeof fields.name === 'string' ? fields.name : nameOfEntry(fields)))
+  const mine = owner === undefined ? {} : { owner }
+  if (!isJsonObject(entry)) {
+    return { name, body: { name, ...mine }, problem: { message: `The entry "${name}" is not an object`, pointer } }
+  }
+  return { name, body: { name, ...mine, ...readServerEntry(name, entry).body } }
+}
+
+function nameOfEntry(entry: JsonObject): string {
+  const { body } = readServerEntry('', entry)
+  if (typeof body.url === 'string' && URL.canParse(body.url)) return nameOfUrl(new URL(body.url))
+  const args = Array.isArray(body.args) ? body.args.filter(arg => typeof arg === 'string') : []
+  return typeof body.command === 'string' ? nameOfCommand(body.command, args) : 'server'
+}
+
+/** `https://mcp.deepwiki.com/mcp` → `deepwiki`; addresses and local names keep their port. */
+function nameOfUrl(url: URL): string {
+  const labels = url.hostname.split('.')
+  if (labels.length < 2 || /^[\d.]+$|^\[/.test(url.hostname)) {
+    return legalName([url.hostname, url.port].filter(part => part !== '').join('-'))
+  }
+  const telling = labels.slice(0, -1).filter(label => !/^(www|api|mcp|sse|server)$/.test(label))
+  // The longest label is the name: `co` of `example.co.uk` is not.
+  return legalName(telling.toSorted((one, other) => other.length - one.length)[0] ?? labels[0] ?? '')
+}
+
+const RUNNERS = new Set([
+  'npx',
+  'bunx',
+  'uvx',
+  'pipx',
+  'pnpm',
+  'yarn',
+  'npm',
+  'bun',
+  'node',
+  'python',
+  'python3',
+  'uv',
+  'docker',
+  'podman',
+  'deno',
+])
+const RUNNER_WORDS = new Set(['run', 'exec', 'dlx', 'x', 'tool'])
+/** Options of those programs that take the next word. */
+const TAKES_VALUE = new Set([
+  '-p',
+  '--package',
+  '--from',
+  '--with',
+  '-e',
+  '--env',
+  '-v',
+  '--volume',
+  '--network',
+  '--name',
+  '--directory',
+  '-m',
+])
+
+/** `npx -y @modelcontextprotocol/server-memory` → `memory`; otherwise the program's own name. */
+function nameOfCommand(command: string, args: readonly string[]): string {
+  const program = lastPart(command).replace(/\.(exe|cmd)$/i, '')
+  if (!RUNNERS.has(program)) return legalName(program)
+  for (let at = 0; at < args.length; at += 1) {
+    const word = args[at] ?? ''
+    if (word === '-m') return shortName(args[at + 1] ?? program)
+    if (TAKES_VALUE.has(word)) at += 1
+    else if (!word.startsWith('-') && !RUNNER_WORDS.has(word)) return shortName(word)
+  }
+  return legalName(program)
+}
+
+function shortName(word: string): string {
+  const bare = lastPart(word.replace(/(.)@[^/]*$/, '$1').replace(/:[^/]*$/, '')).replace(/\.(py|js|ts|mjs|cjs)$/, '')
+  const short = bare.replace(/^(mcp[-_])?server[-_]|^mcp[-_]/, '').replace(/[-_](mcp|mcp[-_]server|server)$/, '')
+  return legalName(short === '' ? bare : short)
+}
+
+function lastPart(path: string): string {
+  return path.split(/[\\/]/).findLast(part => part !== '') ?? ''
+}
+
+function legalName(text: string): string {
+  const name = text
+    .normalize('NFC')
+    .replaceAll(/[^\p{L}\p{N}_.-]+/gu, '-')
+    .replaceAll(/^[-.]+|[-.]+$/g, '')
+  return [...name].slice(0, 64).join('') || 'server'
+}
+
+/** The second of one name gets a number: a list of unnamed entries often holds one program twice. */
+function distinct(entries: readonly ImportedEntry[]): ImportedEntry[] {
+  const taken = new Set<string>()
+  return entries.map(entry => {
+    let { name } = entry
+    for (let count = 2; taken.has(keyOf(entry, name)); count += 1) name = `${entry.name}-${count}`
+    taken.add(keyOf(entry, name))
+    return name === entry.name ? entry : { ...entry, name, body: { ...entry.body, name } }
+  })
+}
+
+function keyOf(entry: ImportedEntry, name: string): string {
+  return `${typeof entry.body.owner === 'string' ? nameKey(entry.body.owner) : ''}\u0000${nameKey(name)}`
+}

@@ -1,0 +1,59 @@
+/** A command line as a program would get it, or the first thing in it that only a shell could do. */
+export type ShellWords =
+  | { readonly ok: true; readonly variables: Readonly<Record<string, string>>; readonly words: readonly string[] }
+  | { readonly ok: false; readonly problem: string }
+
+const OPERATORS = '|&;<>()`\n'
+
+/**
+ * Splits a POSIX command line: quotes, escapes, variables set in front (`KEY=value npx …`), lines continued by a backslash.
+ * What needs a shell (pipes, redirections, substitutions) is refused: no shell runs a server's command.
+ */
+export function shellWords(line: string): ShellWords {
+  const text = line.trim().replace(/^\$\s+/, '')
+  const words: string[] = []
+  let word: string | undefined
+  let quote: '"' | "'" | undefined
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text.charAt(at)
+    const next = text.charAt(at + 1)
+    if (quote === "'") {
+      if (character === "'") quote = undefined
+      else word += character
+    } else if (character === '\\' && (quote === undefined || '"\\$`\n'.includes(next))) {
+      if (next !== '\n') word = (word ?? '') + next
+      at += 1
+    } else if (character === quote) quote = undefined
+    else if (character === '`' || (character === '$' && /[({A-Za-z_]/.test(next))) {
+      return { ok: false, problem: `column ${at + 1}: ${character}${next} needs a shell; write the value itself` }
+    } else if (quote === '"') word += character
+    else if (character === '"' || character === "'") {
+      quote = character
+      word ??= ''
+    } else if (OPERATORS.includes(character)) {
+      return {
+        ok: false,
+        problem: `column ${at + 1}: ${JSON.stringify(character)} needs a shell; give one plain command`,
+      }
+    } else if (/\s/.test(character)) {
+      if (word !== undefined) words.push(word)
+      word = undefined
+    } else word = (word ?? '') + character
+  }
+  if (quote !== undefined) return { ok: false, problem: `a ${quote} is not closed` }
+  if (word !== undefined) words.push(word)
+  return withVariables(words)
+}
+
+function withVariables(words: readonly string[]): ShellWords {
+  const variables: Record<string, string> = {}
+  let first = 0
+  if (words[0] === 'env') first = 1
+  for (; first < words.length; first += 1) {
+    const match = /^([A-Za-z_][A-Za-z0-9_]*)=(.*)$/s.exec(words[first] ?? '')
+    if (!match?.[1]) break
+    variables[match[1]] = match[2] ?? ''
+  }
+  const rest = words.slice(first)
+  return rest.length === 0 ? { ok: false, problem: 'it names no command' } : { ok: true, variables, words: rest }
+}

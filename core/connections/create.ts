@@ -1,0 +1,262 @@
+import type { Kysely } from 'kysely'
+import manifest from '../../package.json' with { type: 'json' }
+import { LIMITS } from '../config/limits.ts'
+import type { HubConfig } from '../config/schema.ts'
+import type { JsonObject } from '../contract/json.ts'
+import type { PluginLogger } from '../contract/plugin.ts'
+import type { HeaderProvider, TransportContribution } from '../contract/points.ts'
+import type { ServerStatus } from '../contract/records.ts'
+import type { SandboxLevel } from '../domain/spawn-policy.ts'
+import type { EventBus } from '../events/bus.ts'
+import type { ServerRegistry, UserRegistry } from '../registry/api.ts'
+import type { Tables } from '../store/tables.ts'
+import type {
+  ProcessInfo,
+  ServerCatalog,
+  TrialReport,
+  TrialServer,
+  UpstreamCall,
+  UpstreamRequest,
+  Upstreams,
+} from './api.ts'
+import { PendingCall } from './call.ts'
+import { CatalogStore } from './catalog-store.ts'
+import { type BaseEnv, Children } from './children.ts'
+import { Launcher } from './launcher.ts'
+import { WorkerPool } from './pool.ts'
+import { StartSlots } from './start-slots.ts'
+import { Supervisor } from './supervisor.ts'
+import { TRIAL_ID, tryServer } from './trial.ts'
+
+const DRAIN_LOOK_MS = 25
+
+export interface ConnectionsOptions {
+  readonly registry: {
+    readonly servers: Pick<ServerRegistry, 'list' | 'byId' | 'effective'>
+    readonly users: Pick<UserRegistry, 'byId'>
+  }
+  readonly store: { readonly db: Kysely<Tables> }
+  readonly bus: EventBus
+  readonly config: Pick<HubConfig, 'workers' | 'stdioPolicy' | 'outboundAllow' | 'dataDir'>
+  readonly sandboxLevel: SandboxLevel
+  readonly transports: () => ReadonlyMap<string, TransportContribution>
+  readonly headerProviders: () => ReadonlyMap<string, HeaderProvider>
+  readonly log: PluginLogger
+  /** Takes secrets out of a text for people. */
+  readonly redact: (text: string) => string
+  readonly instanceId: string
+  /** What of the hub's own environment children get: PATH, HOME, LANG. */
+  readonly baseEnv: BaseEnv
+  /** Between 0 and 1; for tests. Default Math.random. */
+  readonly random?: () => number
+  /** How the pool watches its threads; for tests. */
+  readonly watch?: { readonly pingMs: number; readonly silenceMs: number }
+  /** Carries children's bytes through main; for tests. */
+  readonly relay?: boolean
+}
+
+export interface Connections extends Upstreams {
+  /** Ends what an earlier run left, loads all servers, starts those that are enabled. Does not wait for them. */
+  begin(): Promise<void>
+  /** Refuses new calls, and resolves when none is in flight or `timeoutMs` is over. */
+  drain(timeoutMs: number): Promise<void>
+  /** Ends every connection, process and thread. */
+  dispose(): Promise<void>
+}
+
+export function createConnections(options: ConnectionsOptions): Connections {
+  return new LocalConnections(options)
+}
+
+class LocalConnections implements Connections {
+  readonly #options: ConnectionsOptions
+  readonly #pool: WorkerPool
+  readonly #children: Children
+  readonly #catalogs: CatalogStore
+  readonly #launcher: Launcher
+  readonly #supervisor: Supervisor
+  #draining = false
+
+  constructor(options: ConnectionsOptions) {
+    this.#options = options
+    const { config, log, registry, bus, baseEnv } = options
+    this.#pool = new WorkerPool({
+      size: Math.max(1, config.workers),
+      instanceId: options.instanceId,
+      version: manifest.version,
+      log,
+      ...options.watch,
+    })
+    this.#children = new Children({
+      dataDir: config.dataDir,
+      baseEnv,
+      log,
+      ...(options.relay === undefined ? {} : { relay: options.relay }),
+    })
+    this.#catalogs = new CatalogStore(options.store.db, log)
+    this.#launcher = new Launcher({
+      pool: this.#pool,
+      children: this.#children,
+      stdioPolicy: config.stdioPolicy,
+      sandboxLevel: options.sandboxLevel,
+      outboundAllow: config.outboundAllow,
+      transports: options.transports,
+      headerProviders: options.headerProviders,
+    })
+    this.#supervisor = new Supervisor({
+      servers: registry.servers,
+      bus,
+      catalogs: this.#catalogs,
+      context: {
+        launcher: this.#launcher,
+        children: this.#children,
+        starts: new StartSlots(LIMITS.startsAtOnce),
+        catalogs: this.#catalogs,
+        bus,
+        log,
+        effective: serverId => registry.servers.effective(serverId),
+        redact: options.redact,
+        random: options.random ?? Math.random,
+      },
+    })
+  }
+
+  async begin(): Promise<void> {
+    this.#children.sweep()
+    await this.#supervisor.begin()
+  }
+
+  request(serverId: string, request: UpstreamRequest): UpstreamCall {
+    const call = new PendingCall(request)
+    const server = this.#supervisor.get(serverId)
+    if (this.#draining) call.fail('draining', 'The hub is stopping and takes no new calls')
+    else if (server) server.dispatch(call)
+    else call.fail('server_offline', 'The server does not exist any more')
+    return call
+  }
+
+  notify(serverId: string, sessionId: string | undefined, method: string, params: JsonObject | undefined): void {
+    this.#supervisor.get(serverId)?.notify(sessionId, method, params)
+  }
+
+  endSession(sessionId: string): void {
+    for (const server of this.#supervisor.all()) server.endSession(sessionId)
+  }
+
+  status(serverId: string): ServerStatus {
+    const server = this.#supervisor.get(serverId)
+    if (server) return server.status()
+    return {
+      state: 'offline',
+      since: new Date().toISOString(),
+      reason: { code: 'starting', message: 'The server is not known yet' },
+      attempts: 0,
+      counts: { tools: 0, prompts: 0, resources: 0 },
+    }
+  }
+
+  catalog(serverId: string): ServerCatalog | undefined {
+    return this.#supervisor.get(serverId)?.catalog
+  }
+
+  async catalogsReady(serverIds: readonly string[], budgetMs: number): Promise<void> {
+    const late = serverIds
+      .map(serverId => this.#supervisor.get(serverId))
+      .filter(server => server !== undefined)
+      .filter(server => !server.listsReady)
+    if (late.length === 0) return
+    await new Promise<void>(resolve => {
+      const watches: (() => void)[] = []
+      const done = (): void => {
+        clearTimeout(timer)
+        for (const unwatch of watches) unwatch()
+        resolve()
+      }
+      const timer = setTimeout(done, budgetMs)
+      for (const server of late) {
+        watches.push(
+          server.watch(() => {
+            if (late.every(waited => waited.listsReady)) done()
+          }),
+        )
+      }
+    })
+  }
+
+  start(serverId: string): void {
+    this.#supervisor.get(serverId)?.start()
+  }
+
+  stop(serverId: string): void {
+    this.#supervisor.get(serverId)?.stop()
+  }
+
+  restart(serverId: string): void {
+    this.#supervisor.get(serverId)?.restart()
+  }
+
+  refresh(serverId: string): void {
+    this.#supervisor.get(serverId)?.refresh()
+  }
+
+  async settled(serverId: string, timeoutMs: number): Promise<ServerStatus> {
+    const server = this.#supervisor.get(serverId)
+    if (!server || server.settled) return this.status(serverId)
+    await new Promise<void>(resolve => {
+      const done = (): void => {
+        clearTimeout(timer)
+        unwatch()
+        resolve()
+      }
+      const timer = setTimeout(done, timeoutMs)
+      const unwatch = server.watch(() => {
+        if (server.settled) done()
+      })
+    })
+    return server.status()
+  }
+
+  counts(): { total: number; online: number; connecting: number; offline: number; tools: number } {
+    const counts = { total: 0, online: 0, connecting: 0, offline: 0, tools: 0 }
+    for (const server of this.#supervisor.all()) {
+      counts.total += 1
+      counts[server.state] += 1
+      counts.tools += server.catalog?.tools.length ?? 0
+    }
+    return counts
+  }
+
+  processes(): readonly ProcessInfo[] {
+    return this.#children.list().map(info => ({ ...info, command: this.#options.redact(info.command) }))
+  }
+
+  stderr(serverId: string): readonly { readonly at: string; readonly line: string }[] {
+    const { redact } = this.#options
+    return this.#children.stderr(serverId).map(({ at, line }) => ({ at, line: redact(line) }))
+  }
+
+  async trial(server: TrialServer, signal: AbortSignal): Promise<TrialReport> {
+    const owner = await this.#options.registry.users.byId(server.ownerId)
+    const report = await tryServer(this.#launcher, { ...server, ownerRole: owner?.role ?? 'user' }, signal)
+    this.#children.forgetServer(TRIAL_ID)
+    if (!report.error) return report
+    return { ...report, error: { ...report.error, message: this.#options.redact(report.error.message) } }
+  }
+
+  async drain(timeoutMs: number): Promise<void> {
+    this.#draining = true
+    const endMs = performance.now() + timeoutMs
+    const busy = (): boolean => [...this.#supervisor.all()].some(server => server.inFlight() > 0)
+    while (busy() && performance.now() < endMs) {
+      await new Promise(resolve => setTimeout(resolve, DRAIN_LOOK_MS))
+    }
+  }
+
+  async dispose(): Promise<void> {
+    this.#draining = true
+    await this.#supervisor.dispose()
+    await this.#children.dispose()
+    this.#pool.dispose()
+    await this.#catalogs.flush()
+  }
+}

@@ -1,0 +1,94 @@
+import type { Auth } from '../auth/create.ts'
+import type { HubConfig } from '../config/schema.ts'
+import type { PluginLogger } from '../contract/plugin.ts'
+import type { EventBus } from '../events/bus.ts'
+import type { McpEndpoint } from '../mcp/api.ts'
+import type { Registry } from '../registry/api.ts'
+import type { Peer, RequestGuard } from './api.ts'
+import { createApp } from './app.ts'
+import { createAdminAddressCheck, createGuard, createRequestIds } from './guard.ts'
+import { LiveFeed } from './live.ts'
+import type { Route } from './route.ts'
+import { authRoutes } from './routes/auth.ts'
+import { docsRoutes } from './routes/docs.ts'
+import { keyRoutes } from './routes/keys.ts'
+import { setupRoutes } from './routes/setup.ts'
+import { streamRoutes } from './routes/stream.ts'
+import { userRoutes } from './routes/users.ts'
+import { serveBun } from './serve-bun.ts'
+
+export interface HttpDeps {
+  readonly config: Pick<
+    HubConfig,
+    | 'host'
+    | 'port'
+    | 'basePath'
+    | 'publicUrl'
+    | 'allowedHosts'
+    | 'allowedOrigins'
+    | 'adminAddresses'
+    | 'trustedProxies'
+    | 'requestLogs'
+  >
+  readonly registry: Registry
+  readonly auth: Auth
+  readonly bus: EventBus
+  readonly log: PluginLogger
+  readonly mcp: Pick<McpEndpoint, 'fetch'>
+  /** The routes of resources; those of sign-in, people, keys, the live stream and the API's description are added. */
+  readonly routes: readonly Route[]
+  /** Opens `POST /api/setup` while there is no administrator; undefined: nothing does. */
+  readonly setupToken: string | undefined
+  readonly version: string
+}
+
+export interface Http {
+  readonly guard: RequestGuard
+  /** Every route that is served, which is the access table. */
+  readonly routes: readonly Route[]
+  /** The application alone, without `/mcp`. Never rejects. */
+  fetch(request: Request, peer: Peer): Promise<Response>
+  /** Throws StartError: port_in_use, bind_failed. */
+  listen(): { readonly port: number; readonly address: string }
+  /** Ends live streams, and takes no new connection. `graceful`: requests in flight are finished first. */
+  stop(graceful: boolean): Promise<void>
+}
+
+/** Puts the HTTP side together. Throws RangeError when a list of addresses cannot be read. */
+export function createHttp(deps: HttpDeps): Http {
+  const { config, registry, auth, bus, log, version } = deps
+  const nextId = createRequestIds()
+  const guard = createGuard(config, nextId)
+  const feed = new LiveFeed({ bus, authenticator: auth.authenticator, users: registry.users })
+  const described: readonly Route[] = [
+    ...setupRoutes({ registry, auth, setupToken: deps.setupToken }),
+    ...authRoutes({ registry, auth }),
+    ...userRoutes({ registry, passwords: auth.passwords }),
+    ...keyRoutes({ registry }),
+    ...streamRoutes({ feed, authenticator: auth.authenticator }),
+    ...deps.routes,
+  ]
+  const routes = [...docsRoutes({ routes: described, version }), ...described]
+  const app = createApp({
+    routes,
+    guard,
+    authenticator: auth.authenticator,
+    rateLimiter: auth.rateLimiter,
+    requireAdminAddress: createAdminAddressCheck(config.adminAddresses),
+    log,
+    nextId,
+    requestLogs: config.requestLogs,
+  })
+  const { host, port, basePath } = config
+  const server = serveBun({ host, port, basePath, guard, app, mcp: deps.mcp, log, nextId })
+  return {
+    guard,
+    routes,
+    fetch: app.fetch,
+    listen: () => server.listen(),
+    async stop(graceful) {
+      feed.dispose()
+      await server.stop(graceful)
+    },
+  }
+}

@@ -1,0 +1,226 @@
+import type { Authenticator } from '../auth/api.ts'
+import { LIMITS } from '../config/limits.ts'
+import { type ErrorCode, HubError } from '../contract/errors.ts'
+import type { UserActor } from '../contract/records.ts'
+import type { EventBus } from '../events/bus.ts'
+import type { EventName, HubEvent } from '../events/catalog.ts'
+import type { Registry } from '../registry/api.ts'
+import { EventHistory, type LiveEvent, liveEvent, TOPICS, type Topic, visibleTo } from './live-events.ts'
+
+/** Events that are told from the start of the hub on, so that a reader who comes back gets what was missed. */
+const ALWAYS: readonly EventName[] = [
+  'server.created',
+  'server.updated',
+  'server.removed',
+  'group.created',
+  'group.updated',
+  'group.removed',
+  'connection.state',
+  'catalog.changed',
+  'config.changed',
+  'config.rejected',
+  'plugin.failed',
+  'plugin.changed',
+]
+/** Events of the busy paths: told, and even built, only while somebody wants them. */
+const WHILE_WANTED = { logs: 'log.record', calls: 'tool.called' } as const satisfies Partial<Record<Topic, EventName>>
+/** A reader who has taken nothing for this long is let go. */
+const STUCK_MS = 30_000
+
+/** One reader's end, whatever carries it. */
+export interface LiveSink {
+  /** From here on nothing is missed. */
+  joined(): void
+  /** False when there was no room: the event is lost to this reader. */
+  event(event: LiveEvent): boolean
+  /** How many were lost since the last word; null: unknown. False when there is no room for that either. */
+  lost(count: number | null): boolean
+  ping(): void
+  /** The feed tells nothing more, for this reason. */
+  end(code: ErrorCode): void
+}
+
+export interface LiveFeedOptions {
+  readonly bus: EventBus
+  readonly authenticator: Pick<Authenticator, 'stillValid'>
+  readonly users: Pick<Registry['users'], 'list'>
+  /** Milliseconds between two pings. Default 15_000. */
+  readonly pingMs?: number
+  /** Milliseconds between two looks at the readers' credentials. Default 2_000. */
+  readonly checkMs?: number
+}
+
+interface Reader {
+  readonly actor: UserActor
+  readonly topics: ReadonlySet<Topic>
+  readonly sink: LiveSink
+  lost: number
+  stuckSinceMs: number
+}
+
+/**
+ * Tells events to those who may see them: own ones, public ones, and to administrators all. One feed serves every reader;
+ * a reader who cannot keep up loses events and is told how many. Readers go when their credential ends.
+ */
+export class LiveFeed {
+  readonly #options: LiveFeedOptions
+  readonly #histories: ReadonlyMap<Topic, EventHistory>
+  readonly #boot = Date.now().toString(36)
+  readonly #readers = new Set<Reader>()
+  readonly #names = new Map<string, string>()
+  readonly #stops: (() => void)[] = []
+  readonly #wanted = new Map<Topic, () => void>()
+  #namesLoaded: Promise<void> | undefined
+  #timers: ReturnType<typeof setInterval>[] = []
+
+  constructor(options: LiveFeedOptions) {
+    this.#options = options
+    const limits = { events: LIMITS.eventReplayEvents, bytes: LIMITS.eventReplayBytes, ageMs: LIMITS.eventReplayMs }
+    this.#histories = new Map(TOPICS.map(topic => [topic, new EventHistory(limits, !(topic in WHILE_WANTED))]))
+    const { bus } = options
+    for (const name of ALWAYS) this.#stops.push(bus.on(name, event => this.#tell('servers', event)))
+    const named = ({ data }: { data: { userId: string; name: string } }) => void this.#names.set(data.userId, data.name)
+    this.#stops.push(bus.on('user.created', named), bus.on('user.updated', named))
+    for (const name of ['user.updated', 'user.removed', 'key.removed', 'token.revoked'] as const) {
+      // After all listeners of the event have heard it, the one that keeps credentials among them.
+      this.#stops.push(bus.on(name, () => queueMicrotask(() => void this.#checkCredentials())))
+    }
+  }
+
+  /**
+   * Adds a reader and tells what came after `since` (the id of the last event it has seen). Returns how to leave.
+   * Throws `quota_streams`.
+   */
+  async join(
+    actor: UserActor,
+    topics: ReadonlySet<Topic>,
+    since: string | undefined,
+    sink: LiveSink,
+  ): Promise<{ leave(): void; drained(): void }> {
+    this.#namesLoaded ??= this.#loadNames()
+    await this.#namesLoaded
+    const own = [...this.#readers].filter(reader => reader.actor.userId === actor.userId).length
+    if (own >= LIMITS.streamsPerUser) {
+      throw new HubError('quota_streams', `You have ${own} streams open, which is the limit`, {
+        retryAfterSeconds: 10,
+        hint: 'Close some of them first.',
+      })
+    }
+    const reader: Reader = { actor, topics, sink, lost: 0, stuckSinceMs: 0 }
+    this.#readers.add(reader)
+    this.#follow()
+    sink.joined()
+    if (since !== undefined) this.#catchUp(reader, since)
+    return { leave: () => this.#remove(reader), drained: () => this.#tellLost(reader) }
+  }
+
+  /** Ends every reader; for when the hub stops. */
+  dispose(): void {
+    for (const reader of [...this.#readers]) this.#end(reader, 'draining')
+    for (const stop of this.#stops.splice(0)) stop()
+  }
+
+  get readers(): number {
+    return this.#readers.size
+  }
+
+  #tell(topic: Topic, event: HubEvent): void {
+    if (event.audience === 'internal') return
+    const told = liveEvent(this.#boot, topic, event, this.#names)
+    this.#histories.get(topic)?.add(told)
+    for (const reader of this.#readers) this.#give(reader, told)
+  }
+
+  /** An id of another process, or one that is too old, leaves a gap of unknown size. */
+  #catchUp(reader: Reader, since: string): void {
+    const [boot, text = ''] = since.split('-')
+    const number = boot === this.#boot && /^\d{1,15}$/.test(text) ? Number(text) : undefined
+    const parts = [...reader.topics].map(topic => this.#histories.get(topic)?.after(number ?? 0))
+    if (number === undefined || parts.some(part => part?.complete === false)) reader.sink.lost(null)
+    const missed = parts.flatMap(part => part?.events ?? []).sort((left, right) => left.number - right.number)
+    for (const event of missed) this.#give(reader, event)
+  }
+
+  #give(reader: Reader, event: LiveEvent): void {
+    if (!reader.topics.has(event.topic) || !visibleTo(event, reader.actor)) return
+    if (this.#tellLost(reader) && reader.sink.event(event)) return
+    if (reader.lost === 0) reader.stuckSinceMs = performance.now()
+    reader.lost += 1
+  }
+
+  /** False while the reader has no room even for the number that it lost. */
+  #tellLost(reader: Reader): boolean {
+    if (reader.lost === 0) return true
+    if (!reader.sink.lost(reader.lost)) return false
+    reader.lost = 0
+    return true
+  }
+
+  /** Timers and busy events, as far as the present readers want them. */
+  #follow(): void {
+    for (const [topic, name] of Object.entries(WHILE_WANTED) as [keyof typeof WHILE_WANTED, EventName][]) {
+      const wanted = [...this.#readers].some(reader => reader.topics.has(topic))
+      const stop = this.#wanted.get(topic)
+      if (wanted && !stop)
+        this.#wanted.set(
+          topic,
+          this.#options.bus.on(name, event => this.#tell(topic, event)),
+        )
+      if (!wanted && stop) {
+        stop()
+        this.#wanted.delete(topic)
+        this.#histories.get(topic)?.interrupt()
+      }
+    }
+    if (this.#readers.size === 0) {
+      for (const timer of this.#timers.splice(0)) clearInterval(timer)
+    } else if (this.#timers.length === 0) {
+      const { pingMs = 15_000, checkMs = 2_000 } = this.#options
+      this.#timers = [
+        setInterval(() => this.#ping(), pingMs),
+        setInterval(() => void this.#checkCredentials(), checkMs),
+      ]
+    }
+  }
+
+  #ping(): void {
+    for (const reader of this.#readers) {
+      if (reader.lost > 0 && performance.now() - reader.stuckSinceMs > STUCK_MS) this.#end(reader, 'overloaded')
+      else reader.sink.ping()
+    }
+  }
+
+  async #checkCredentials(): Promise<void> {
+    await Promise.all([...this.#readers].map(reader => this.#checkCredential(reader)))
+  }
+
+  async #checkCredential(reader: Reader): Promise<void> {
+    try {
+      if (await this.#options.authenticator.stillValid(reader.actor)) return
+    } catch {
+      // The store cannot be asked now: asked again at the next look.
+      return
+    }
+    this.#end(reader, 'token_revoked')
+  }
+
+  #end(reader: Reader, code: ErrorCode): void {
+    if (!this.#readers.has(reader)) return
+    this.#remove(reader)
+    reader.sink.end(code)
+  }
+
+  #remove(reader: Reader): void {
+    if (this.#readers.delete(reader)) this.#follow()
+  }
+
+  async #loadNames(): Promise<void> {
+    try {
+      const users = await this.#options.users.list({ kind: 'system', purpose: 'live events' }, { scope: 'all' })
+      for (const user of users) this.#names.set(user.id, user.name)
+    } catch (error) {
+      this.#namesLoaded = undefined
+      throw error
+    }
+  }
+}

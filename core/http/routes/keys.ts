@@ -1,0 +1,172 @@
+import { z } from 'zod'
+import { validationError } from '../../contract/errors.ts'
+import type { JsonValue } from '../../contract/json.ts'
+import type { UserActor } from '../../contract/records.ts'
+import type { KeyRecord, Registry } from '../../registry/api.ts'
+import { type RequestInfo, type Route, route } from '../route.ts'
+import { exampleList, listOf, pageFields, timestamp } from './schemas.ts'
+import { page } from './views.ts'
+
+export interface KeyRoutesDeps {
+  readonly registry: Pick<Registry, 'keys' | 'audit'>
+}
+
+const tag = 'keys'
+const ref = z.string().min(1).max(256)
+const scope = z.union([
+  z.enum(['api', 'api:read', 'mcp']),
+  z.strictObject({ group: ref }),
+  z.strictObject({ server: ref }),
+])
+
+const key = z.object({
+  id: z.string(),
+  label: z.string(),
+  last4: z.string(),
+  scopes: z.array(scope),
+  createdAt: timestamp,
+  expiresAt: timestamp.optional(),
+  lastUsedAt: timestamp.optional(),
+})
+const keyWithSecret = key.extend({ secret: z.string().meta({ description: 'Shown this once' }) })
+
+const exampleKey = {
+  id: '01JD7CZZ0Q',
+  label: 'laptop',
+  last4: '8fQ2',
+  scopes: ['mcp'],
+  createdAt: '2026-11-21T09:30:00.000Z',
+}
+const exampleWithSecret = { ...exampleKey, secret: `pb_${'x'.repeat(39)}8fQ2` }
+
+/** Access keys: credentials for programs, within scopes, until they are deleted or expire. */
+export function keyRoutes(deps: KeyRoutesDeps): Route[] {
+  return [listRoute(deps), createRoute(deps), rotateRoute(deps), removeRoute(deps)]
+}
+
+function listRoute({ registry }: KeyRoutesDeps): Route {
+  return route({
+    method: 'GET',
+    path: '/api/keys',
+    access: 'user',
+    summary: 'Your access keys, without their secrets',
+    tag,
+    query: z.strictObject({
+      owner: z.string().max(256).optional().meta({ description: 'Another user; administrators only' }),
+      ...pageFields,
+    }),
+    responses: { 200: { description: 'A page of keys', schema: listOf(key), example: exampleList(exampleKey) } },
+    async handle({ actor, query }) {
+      const { items, ...cut } = page(await registry.keys.list(actor, query.owner), query)
+      return { body: { items: await Promise.all(items.map(record => keyView(registry, record))), ...cut } }
+    },
+  })
+}
+
+function createRoute(deps: KeyRoutesDeps): Route {
+  const { registry } = deps
+  return route({
+    method: 'POST',
+    path: '/api/keys',
+    access: 'user',
+    summary: 'Make an access key; its secret is in this answer and nowhere else',
+    tag,
+    body: z
+      .strictObject({
+        label: z.string().trim().min(1).max(64),
+        scopes: z
+          .array(scope)
+          .min(1)
+          .max(100)
+          .default(['mcp'])
+          .meta({ description: '`mcp` is all that you may use under /mcp; a group or server only that' }),
+        expiresAt: z.string().max(64).optional().meta({ format: 'date-time' }),
+      })
+      .meta({ examples: [{ label: 'laptop', scopes: ['mcp'] }] }),
+    responses: { 201: { description: 'The key', schema: keyWithSecret, example: exampleWithSecret } },
+    async handle({ actor, body, info }) {
+      const { label, scopes } = body
+      const expiry = body.expiresAt === undefined ? {} : { expiresAt: futureTime(body.expiresAt) }
+      const made = await registry.keys.create(actor, { label, scopes: scopes as JsonValue[], ...expiry })
+      note(deps, actor, info, 'key.create', made.key)
+      const view = await keyView(registry, made.key)
+      return {
+        status: 201,
+        headers: { location: `${info.baseUrl}/api/keys/${encodeURIComponent(made.key.id)}` },
+        body: { ...view, secret: made.secret },
+      }
+    },
+  })
+}
+
+/** As the hub writes times; one that is no time or is over already would make a key of no use. */
+function futureTime(text: string): string {
+  const wrong = (code: 'timestamp' | 'range', detail: string) =>
+    validationError([{ pointer: '#/expiresAt', code, detail }])
+  const form = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})$/
+  const atMs = form.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(atMs))
+    throw wrong('timestamp', 'expiresAt is no ISO 8601 time with a zone, such as 2027-01-01T00:00:00Z')
+  if (atMs <= Date.now()) throw wrong('range', 'expiresAt is over already')
+  return new Date(atMs).toISOString()
+}
+
+function rotateRoute(deps: KeyRoutesDeps): Route {
+  const { registry } = deps
+  return route({
+    method: 'POST',
+    path: '/api/keys/{id}/rotate',
+    access: 'user',
+    summary: 'A new secret for a key; the old one ends now',
+    tag,
+    params: z.object({ id: z.string().min(1).max(64) }),
+    responses: { 200: { description: 'The key', schema: keyWithSecret, example: exampleWithSecret } },
+    async handle({ actor, params, info }) {
+      const rotated = await registry.keys.rotate(actor, params.id)
+      note(deps, actor, info, 'key.rotate', rotated.key)
+      return { body: { ...(await keyView(registry, rotated.key)), secret: rotated.secret } }
+    },
+  })
+}
+
+function removeRoute(deps: KeyRoutesDeps): Route {
+  const { registry } = deps
+  return route({
+    method: 'DELETE',
+    path: '/api/keys/{id}',
+    access: 'user',
+    summary: 'Delete a key; what is open by it ends within 5 s',
+    tag,
+    params: z.object({ id: z.string().min(1).max(64) }),
+    responses: { 204: { description: 'Gone' } },
+    async handle({ actor, params, info }) {
+      await registry.keys.remove(actor, params.id)
+      const { requestId } = info
+      registry.audit.record(actor, { action: 'key.delete', target: params.id, ownerId: actor.userId, requestId })
+      return { status: 204 }
+    },
+  })
+}
+
+async function keyView(registry: KeyRoutesDeps['registry'], record: KeyRecord) {
+  const { id, label, last4, createdAt, expiresAt, lastUsedAt } = record
+  return {
+    id,
+    label,
+    last4,
+    scopes: await registry.keys.publicScopes(record),
+    createdAt,
+    ...(expiresAt === undefined ? {} : { expiresAt }),
+    ...(lastUsedAt === undefined ? {} : { lastUsedAt }),
+  }
+}
+
+function note(
+  { registry }: KeyRoutesDeps,
+  actor: UserActor,
+  { requestId }: RequestInfo,
+  action: string,
+  { id, label, ownerId }: KeyRecord,
+): void {
+  registry.audit.record(actor, { action, target: id, ownerId, requestId, detail: { label } })
+}

@@ -1,0 +1,220 @@
+import { LIMITS } from '../config/limits.ts'
+import { StartError } from '../config/start-error.ts'
+import type { ErrorCode } from '../contract/errors.ts'
+import type { PluginLogger } from '../contract/plugin.ts'
+import type { McpEndpoint } from '../mcp/api.ts'
+import type { Admitted, Peer, RequestGuard } from './api.ts'
+import type { App } from './app.ts'
+import { targetOf } from './canonical.ts'
+import { rpcErrorResponse } from './errors.ts'
+import type { Socket, SocketHandler } from './route.ts'
+
+/** Seconds of silence before a socket is closed: longer than a body may pause, so that the pause is answered first. */
+const IDLE_SECONDS = 40
+/** What the runtime refuses without a body of ours. Far above every limit, each of which is judged where it applies. */
+const BACKSTOP_BYTES = 4 * LIMITS.serverBodyBytes
+/** A socket that holds this much back gets nothing more until it reads. */
+const SOCKET_WAITING_BYTES = 256 * 1024
+
+export interface ServeOptions {
+  readonly host: string
+  readonly port: number
+  /** `''` or `/hub`. */
+  readonly basePath: string
+  readonly guard: RequestGuard
+  readonly app: App
+  readonly mcp: Pick<McpEndpoint, 'fetch'>
+  readonly log: Pick<PluginLogger, 'error'>
+  /** Names a request that was refused before it had a name. */
+  readonly nextId: () => string
+}
+
+export interface HttpServer {
+  /** Throws StartError: port_in_use, bind_failed. */
+  listen(): { readonly port: number; readonly address: string }
+  /** No new connections. `graceful`: requests in flight are finished first. */
+  stop(graceful: boolean): Promise<void>
+}
+
+interface SocketState {
+  readonly handler: SocketHandler
+  socket: Socket | undefined
+  frames: number
+  secondStartedAtMs: number
+  ended: boolean
+}
+
+type Server = Bun.Server<SocketState>
+type BunSocket = Bun.ServerWebSocket<SocketState>
+
+/** Bun's own server: MCP goes straight to its endpoint, everything else to the app, all of it past the guard. */
+export function serveBun(options: ServeOptions): HttpServer {
+  const { guard, app, mcp } = options
+  let server: Server | undefined
+
+  const fetch = (request: Request, running: Server): Response | Promise<Response | undefined> => {
+    const peer = new BunPeer(running, request)
+    let admitted: Admitted
+    try {
+      admitted = guard.admit(request, peer)
+    } catch (error) {
+      return refuse(options, request, error)
+    }
+    if (isMcp(admitted.path)) return mcp.fetch(request, admitted.path, admitted.info)
+    return answer(app, request, admitted, peer)
+  }
+
+  return {
+    listen() {
+      const running = start(options, fetch)
+      server = running
+      const port = running.port ?? options.port
+      guard.listening(port)
+      const host = options.host.includes(':') ? `[${options.host}]` : options.host
+      return { port, address: `http://${host}:${port}${options.basePath}` }
+    },
+    async stop(graceful) {
+      await server?.stop(!graceful)
+    },
+  }
+}
+
+async function answer(app: App, request: Request, admitted: Admitted, peer: BunPeer): Promise<Response | undefined> {
+  const response = await app.handle(request, admitted)
+  if (peer.upgraded) return undefined
+  peer.answered(response)
+  return response
+}
+
+function refuse({ app, basePath, log, nextId }: ServeOptions, request: Request, error: unknown): Response {
+  const { path } = targetOf(request.url)
+  if (!isMcp(path.slice(basePath.length))) return app.refuse(request, error)
+  return rpcErrorResponse(error, { requestId: nextId(), method: request.method, path, log })
+}
+
+function isMcp(path: string): boolean {
+  return /^\/(?:mcp|\.well-known\/oauth-protected-resource)(?:\/|$)/.test(path)
+}
+
+function start(options: ServeOptions, fetch: (request: Request, server: Server) => unknown): Server {
+  const { host, port, log } = options
+  try {
+    return Bun.serve<SocketState>({
+      hostname: host,
+      port,
+      idleTimeout: IDLE_SECONDS,
+      maxRequestBodySize: BACKSTOP_BYTES,
+      fetch: fetch as (request: Request, server: Server) => Response | Promise<Response>,
+      error(error) {
+        log.error('A request failed outside the application', { error: error.stack ?? error.message })
+        return new Response(null, { status: 500 })
+      },
+      websocket: {
+        maxPayloadLength: LIMITS.webSocketFrameBytes,
+        // The sender looks at what is waiting before each message; this only bounds what one message adds.
+        backpressureLimit: 16 * SOCKET_WAITING_BYTES,
+        open(ws) {
+          const socket = new BunSocketEnd(ws)
+          ws.data.socket = socket
+          ws.data.handler.open(socket)
+        },
+        message: receive,
+        drain({ data }) {
+          if (data.socket && !data.ended) data.handler.drain(data.socket)
+        },
+        close({ data }) {
+          if (data.socket) data.handler.close(data.socket)
+        },
+        error(error, ws) {
+          log.error('A WebSocket failed', { error: error.stack ?? error.message })
+          end(ws, 1011, 'internal')
+        },
+      },
+    })
+  } catch (error) {
+    throw startError(error, host, port)
+  }
+}
+
+function receive(ws: BunSocket, message: string | Buffer): void {
+  const { data } = ws
+  if (data.ended || !data.socket) return
+  const nowMs = performance.now()
+  if (nowMs - data.secondStartedAtMs >= 1_000) {
+    data.secondStartedAtMs = nowMs
+    data.frames = 0
+  }
+  data.frames += 1
+  if (data.frames > LIMITS.webSocketFramesPerSecond) return end(ws, 1008, 'rate_limited')
+  if (typeof message !== 'string') return end(ws, 1003, 'request_invalid')
+  data.handler.message(data.socket, message)
+}
+
+function end(ws: BunSocket, status: number, code: ErrorCode): void {
+  ws.data.ended = true
+  ws.close(status, JSON.stringify({ code }))
+}
+
+function startError(error: unknown, host: string, port: number): StartError {
+  const code = (error as { code?: unknown }).code
+  if (code === 'EADDRINUSE') {
+    return new StartError('port_in_use', `Port ${port} of ${host} is in use; set PORT to another one`, { cause: error })
+  }
+  const why = error instanceof Error ? error.message : String(error)
+  return new StartError('bind_failed', `Cannot listen on ${host}, port ${port}: ${why}`, { cause: error })
+}
+
+class BunPeer implements Peer {
+  upgraded = false
+  #keptOpen = false
+  readonly #server: Server
+  readonly #request: Request
+
+  constructor(server: Server, request: Request) {
+    this.#server = server
+    this.#request = request
+  }
+
+  get address(): string {
+    return this.#server.requestIP(this.#request)?.address ?? ''
+  }
+
+  keepOpen(): void {
+    this.#keptOpen = true
+    this.#server.timeout(this.#request, 0)
+  }
+
+  upgrade(handler: SocketHandler): boolean {
+    const data: SocketState = { handler, socket: undefined, frames: 0, secondStartedAtMs: 0, ended: false }
+    this.upgraded = this.#server.upgrade(this.#request, { data })
+    return this.upgraded
+  }
+
+  /** The limit belongs to the connection, not to the request: without this, a client that stays would never be closed. */
+  answered(response: Response): void {
+    if (!this.#keptOpen || response.headers.get('content-type') === 'text/event-stream') return
+    this.#server.timeout(this.#request, IDLE_SECONDS)
+  }
+}
+
+class BunSocketEnd implements Socket {
+  readonly #ws: BunSocket
+
+  constructor(ws: BunSocket) {
+    this.#ws = ws
+  }
+
+  send(text: string): boolean {
+    if (this.#ws.data.ended || this.#ws.getBufferedAmount() > SOCKET_WAITING_BYTES) return false
+    return this.#ws.send(text) !== 0
+  }
+
+  ping(): void {
+    if (!this.#ws.data.ended) this.#ws.ping()
+  }
+
+  close(status: number, reason?: string): void {
+    this.#ws.data.ended = true
+    this.#ws.close(status, reason)
+  }
+}

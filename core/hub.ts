@@ -1,0 +1,266 @@
+import manifest from '../package.json' with { type: 'json' }
+import groups from '../plugins/groups/plugin.ts'
+import transportHttp from '../plugins/transport-http/plugin.ts'
+import transportStdio from '../plugins/transport-stdio/plugin.ts'
+import { type Auth, createAuth } from './auth/create.ts'
+import { type DataLock, lockDataDir } from './config/data-lock.ts'
+import { importDocument } from './config/import-document.ts'
+import { LIMITS } from './config/limits.ts'
+import type { LoadedConfig } from './config/load.ts'
+import type { HubConfig } from './config/schema.ts'
+import { type Connections, createConnections } from './connections/create.ts'
+import type { PluginLogger } from './contract/plugin.ts'
+import type { ToolCallRecord } from './contract/records.ts'
+import type { SandboxLevel } from './domain/spawn-policy.ts'
+import { EventBus } from './events/bus.ts'
+import { createHttp, type Http } from './http/create.ts'
+import { resourceRoutes } from './http/routes/all.ts'
+import type { HealthChecks } from './http/routes/health.ts'
+import type { McpEndpoint } from './mcp/api.ts'
+import { createMcp } from './mcp/create.ts'
+import { PluginHost } from './plugin-host/host.ts'
+import { pluginsView, registryView } from './plugin-host/views.ts'
+import type { Registry } from './registry/api.ts'
+import { createRegistry, type RegistryRoom } from './registry/create.ts'
+import { followSettingsFile } from './registry/follow-file.ts'
+import { type HubKeys, readHubKeys } from './secrets/key-file.ts'
+import { Redactor } from './secrets/redact.ts'
+import { createSealer } from './secrets/seal.ts'
+import { openStore, type Store } from './store/open.ts'
+import { HubLog } from './telemetry/log.ts'
+
+/** The order in which they start. */
+const BUNDLED = [transportStdio, transportHttp, groups]
+
+/** How long `/health` waits for the store's own answer, in milliseconds. */
+const STORE_PING_MS = 1_000
+
+export interface HubOptions {
+  readonly loaded: LoadedConfig
+  /** Opens `POST /api/setup` while there is no administrator. */
+  readonly setupToken: string
+  /** What of the hub's environment child processes get. */
+  readonly baseEnv: { readonly PATH: string; readonly HOME: string; readonly LANG: string }
+  readonly sandboxLevel: SandboxLevel
+}
+
+/** One whole hub. Built by {@link startHub}; everything it holds ends with `stop`. */
+export interface Hub {
+  /** As printed: scheme, host, port and base path. */
+  readonly address: string
+  readonly config: HubConfig
+  readonly registry: Registry
+  readonly auth: Auth
+  readonly bus: EventBus
+  readonly log: PluginLogger
+  readonly needsSetup: boolean
+  /** Refuses new work, lets calls in flight finish (at most 30 s), ends streams, connections and processes. */
+  stop(): Promise<void>
+}
+
+/**
+ * Builds every part in order and listens. Servers are started in the background: none of them can delay the hub.
+ * Throws StartError for what a person must mend; whatever was built until then is disposed of again.
+ */
+export async function startHub(options: HubOptions): Promise<Hub> {
+  const undo = new UndoList()
+  try {
+    return await build(options, undo)
+  } catch (error) {
+    await undo.run()
+    throw error
+  }
+}
+
+async function build(options: HubOptions, undo: UndoList): Promise<Hub> {
+  const { loaded, sandboxLevel } = options
+  const lock: DataLock = await lockDataDir(loaded.config.dataDir)
+  undo.add(() => lock.release())
+  undo.add(() => loaded.settings.dispose())
+
+  const startedAtMs = Date.now()
+  const redactor = new Redactor()
+  const bus = new EventBus((error, name) => hubLog.with().error('An event handler failed', { event: name, error }))
+  const hubLog: HubLog = await HubLog.open({ ...logOptions(loaded.config), redact: line => redactor.text(line), bus })
+  undo.add(() => hubLog.flush())
+  const log = hubLog.with()
+  for (const warning of loaded.warnings) log.warn(warning)
+
+  const keys: HubKeys = await readHubKeys(loaded.config.dataDir)
+  const sealer = createSealer([keys.master])
+  const store: Store = await openStore(storeOptions(loaded.config))
+  undo.add(() => store.close())
+  const room: RegistryRoom = await createRegistry({
+    store,
+    bus,
+    sealer,
+    redactor,
+    stdio: () => ({ policy: loaded.config.stdioPolicy, level: sandboxLevel }),
+    outboundAllow: loaded.config.outboundAllow,
+    fileWriter: loaded.settings,
+  })
+  undo.add(() => room.close())
+  const { registry } = room
+  const { config, sources, warnings } = loaded.withStored(await registry.settings.allSystem())
+  for (const warning of warnings) log.warn(warning)
+
+  const auth = createAuth({
+    secret: config.jwtSecret ?? keys.jwtSecret,
+    instanceId: keys.instanceId,
+    registry,
+    db: store.db,
+    bus,
+  })
+  undo.add(() => auth.dispose())
+  await makeFirstAdministrator(config, registry, auth)
+  await followSettingsFile({ settings: loaded.settings, mirror: room.mirror, bus, log })
+
+  const plugins = new PluginHost({
+    bundled: BUNDLED,
+    entries: loaded.settings.state.plugins,
+    folder: loaded.settings.folder,
+    registry: registryView(registry),
+    bus,
+    log: plugin => hubLog.with({ plugin }),
+  })
+  await plugins.start()
+  undo.add(() => plugins.stop())
+
+  const connections: Connections = createConnections({
+    registry,
+    store,
+    bus,
+    config,
+    sandboxLevel,
+    transports: () => plugins.contributions('transport'),
+    headerProviders: () => plugins.contributions('headerProvider'),
+    log,
+    redact: text => redactor.text(text),
+    instanceId: keys.instanceId,
+    baseEnv: options.baseEnv,
+  })
+  undo.add(() => connections.dispose())
+
+  let draining = false
+  const recordCall = (record: ToolCallRecord): void => {
+    hubLog.call(record)
+    if (bus.wants('tool.called')) bus.emit('tool.called', record.ownerId, record)
+  }
+  const mcp: McpEndpoint = createMcp({
+    registry,
+    upstreams: connections,
+    bus,
+    auth: auth.authenticator,
+    sealer,
+    resolver: () => first(plugins.contributions('groupResolver')),
+    middlewares: () => [...plugins.contributions('mcpMiddleware').values()],
+    recordCall,
+    log,
+    version: manifest.version,
+    draining: () => draining,
+  })
+  undo.add(() => mcp.dispose())
+
+  const needsSetup = await registry.users.needsSetup()
+  const http: Http = createHttp({
+    config,
+    registry,
+    auth,
+    bus,
+    log,
+    mcp,
+    setupToken: needsSetup ? options.setupToken : undefined,
+    version: manifest.version,
+    routes: resourceRoutes({
+      registry,
+      upstreams: connections,
+      mcp,
+      plugins: pluginsView(plugins),
+      config: { values: config, sources: Object.fromEntries(sources) },
+      importDocument,
+      recordCall,
+      version: manifest.version,
+      startedAtMs,
+      draining: () => draining,
+      checks: () => checks(store, plugins, sandboxLevel),
+      features: { legacyMcp: true, modernMcp: false, sandbox: sandboxLevel === 'full' },
+    }),
+  })
+  const { port, address } = http.listen()
+  undo.add(() => http.stop(false))
+  await connections.begin()
+  log.info('The hub is running', { address, port, sandbox: sandboxLevel, settings: loaded.settings.path })
+
+  return {
+    address,
+    config,
+    registry,
+    auth,
+    bus,
+    log,
+    needsSetup,
+    async stop() {
+      draining = true
+      log.info('The hub is stopping: calls in flight may finish')
+      await Promise.all([mcp.drain(LIMITS.drainMs), connections.drain(LIMITS.drainMs)])
+      await http.stop(true)
+      await undo.run()
+    },
+  }
+}
+
+/** What must be undone, newest first; each step is tried though another one failed. */
+export class UndoList {
+  readonly #steps: (() => unknown)[] = []
+
+  add(step: () => unknown): void {
+    this.#steps.push(step)
+  }
+
+  async run(): Promise<void> {
+    const failures: unknown[] = []
+    for (const step of this.#steps.splice(0).reverse()) {
+      try {
+        await step()
+      } catch (error) {
+        failures.push(error)
+      }
+    }
+    if (failures.length > 0) throw new AggregateError(failures, 'Parts of the hub did not stop in good order')
+  }
+}
+
+function logOptions(config: HubConfig) {
+  return { level: config.logLevel, format: config.logFormat, ...(config.logFile ? { file: config.logFile } : {}) }
+}
+
+function storeOptions(config: HubConfig) {
+  return { dataDir: config.dataDir, ...(config.databaseUrl ? { databaseUrl: config.databaseUrl } : {}) }
+}
+
+/** ADMIN_USERNAME and ADMIN_PASSWORD fill in the first user, once; later starts leave the account alone. */
+async function makeFirstAdministrator(config: HubConfig, registry: Registry, auth: Auth): Promise<void> {
+  if (config.adminUsername === undefined || config.adminPassword === undefined) return
+  if (!(await registry.users.needsSetup())) return
+  await registry.users.completeSetup(config.adminUsername, await auth.passwords.hash(config.adminPassword))
+}
+
+function first<T>(contributions: ReadonlyMap<string, T>): T | undefined {
+  for (const contribution of contributions.values()) return contribution
+  return undefined
+}
+
+async function checks(store: Store, plugins: PluginHost, sandbox: SandboxLevel): Promise<HealthChecks> {
+  let limit: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<'lost'>(resolve => {
+    limit = setTimeout(() => resolve('lost'), STORE_PING_MS)
+  })
+  const answered = store.ping().then(
+    () => 'ok' as const,
+    () => 'lost' as const,
+  )
+  const reached = await Promise.race([answered, late])
+  clearTimeout(limit)
+  const failed = plugins.list().some(plugin => plugin.state === 'failed')
+  return { store: reached, sinks: 'none', plugins: failed ? 'failed' : 'ok', sandbox }
+}

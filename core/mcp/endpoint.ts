@@ -1,0 +1,80 @@
+import type { Authenticator } from '../auth/api.ts'
+import { HubError } from '../contract/errors.ts'
+import type { PluginLogger } from '../contract/plugin.ts'
+import type { UserActor } from '../contract/records.ts'
+import type { RequestInfo } from '../http/route.ts'
+import { errorResponse } from './http-errors.ts'
+import { type Principals, parseScopePath, type ScopeTable } from './paths.ts'
+import { RefusedMessage } from './post.ts'
+import type { Scope } from './scope.ts'
+import type { SessionTable } from './sessions.ts'
+import { METADATA_PATH, resourceMetadata } from './well-known.ts'
+import type { LegacyWire } from './wire-legacy.ts'
+
+export interface FrontParts {
+  readonly auth: Authenticator
+  readonly principals: Principals
+  readonly scopes: ScopeTable
+  readonly sessions: SessionTable
+  readonly wire: LegacyWire
+  readonly log: PluginLogger
+}
+
+/** From a request to its caller, scope and session, and from whatever is thrown to an answer. */
+export class Front {
+  readonly #parts: FrontParts
+
+  constructor(parts: FrontParts) {
+    this.#parts = parts
+  }
+
+  fetch(request: Request, path: string, info: RequestInfo): Response | Promise<Response> {
+    try {
+      if (path.startsWith(METADATA_PATH)) return resourceMetadata(request.method, path, info.baseUrl)
+      const actor = this.#parts.auth.authenticate(request.headers, 'mcp', request.method)
+      const answer =
+        actor instanceof Promise
+          ? actor.then(known => this.#known(request, path, info, known))
+          : this.#known(request, path, info, actor)
+      return answer instanceof Promise ? answer.catch(error => this.#refused(error, request, path, info)) : answer
+    } catch (error) {
+      return this.#refused(error, request, path, info)
+    }
+  }
+
+  #known(request: Request, path: string, info: RequestInfo, actor: UserActor): Response | Promise<Response> {
+    const { principals, sessions } = this.#parts
+    const principal = principals.key(actor)
+    const sessionId = request.headers.get('mcp-session-id')
+    const session = sessionId === null ? undefined : sessions.get(sessionId)
+    // A session that was used at this very path before needs no look at the path.
+    if (session && session.usedPath === path && session.principal === principal && !session.scope.stale)
+      return this.#parts.wire.handle({
+        request,
+        info,
+        actor,
+        principal,
+        scope: session.scope,
+        session,
+        namesSession: true,
+      })
+    const parsed = parseScopePath(path)
+    if (!parsed) throw new HubError('group_not_found', 'Cannot open /mcp: the path is neither a group nor a server')
+    const scope = this.#parts.scopes.find(actor, principal, parsed)
+    const enter = (found: Scope) => {
+      const own = session && session.scope === found && !session.ended ? session : undefined
+      if (own) own.usedPath = path
+      const namesSession = sessionId !== null
+      return this.#parts.wire.handle({ request, info, actor, principal, scope: found, session: own, namesSession })
+    }
+    return scope instanceof Promise ? scope.then(enter) : enter(scope)
+  }
+
+  #refused(thrown: unknown, request: Request, path: string, info: RequestInfo): Response {
+    const { error, id } = thrown instanceof RefusedMessage ? thrown : { error: thrown, id: undefined }
+    const { requestId, baseUrl } = info
+    if (!(error instanceof HubError))
+      this.#parts.log.error('A request to /mcp failed inside the hub', { requestId, error: String(error) })
+    return errorResponse(error, { requestId, baseUrl, path, credential: request.headers.has('authorization') }, id)
+  }
+}

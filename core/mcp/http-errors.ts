@@ -1,0 +1,48 @@
+import type { HubError } from '../contract/errors.ts'
+import { asHubError, errorMessage, type IdText, rpcError } from './rpc.ts'
+
+/** What an error answer under `/mcp` must know of its request. */
+export interface ErrorPlace {
+  readonly requestId: string
+  /** How clients reach the hub, without a slash at the end. */
+  readonly baseUrl: string
+  /** Below the base path. */
+  readonly path: string
+  /** Whether a credential came at all. */
+  readonly credential: boolean
+}
+
+const ALLOWED_METHODS = 'GET, POST, DELETE'
+
+/** A refusal as HTTP status and JSON-RPC body. */
+export function errorResponse(thrown: unknown, place: ErrorPlace, id?: IdText): Response {
+  const error = asHubError(thrown)
+  const headers = new Headers({ 'content-type': 'application/json', 'cache-control': 'no-store' })
+  switch (error.status) {
+    case 401:
+      headers.set('www-authenticate', challenge(place))
+      break
+    case 405:
+      headers.set('allow', ALLOWED_METHODS)
+      break
+    case 415:
+      headers.set('accept', 'application/json')
+      break
+    case 429:
+    case 503:
+      headers.set('retry-after', String(retryAfter(error)))
+  }
+  return new Response(errorMessage(id, rpcError(error, place.requestId)), { status: error.status, headers })
+}
+
+function retryAfter(error: HubError): number {
+  return Math.max(1, Math.ceil(error.retryAfterSeconds ?? 1))
+}
+
+/** RFC 6750 and RFC 9728. The same for paths that exist and paths that do not. */
+function challenge({ baseUrl, path, credential }: ErrorPlace): string {
+  const parts = ['realm="patchbay"']
+  if (credential) parts.push('error="invalid_token"')
+  parts.push(`resource_metadata="${baseUrl}/.well-known/oauth-protected-resource${path.replaceAll('"', '%22')}"`)
+  return `Bearer ${parts.join(', ')}`
+}

@@ -1,0 +1,212 @@
+import type { Upstreams } from '../connections/api.ts'
+import type { JsonObject } from '../contract/json.ts'
+import type { PluginLogger } from '../contract/plugin.ts'
+import type { EventBus } from '../events/bus.ts'
+import type { EventCatalog } from '../events/catalog.ts'
+import { type ChangedKind, changedKind, type ListChanges } from './list-changes.ts'
+import { logLevelOf } from './log-levels.ts'
+import type { Outages } from './outages.ts'
+import type { ScopeTable } from './paths.ts'
+import type { Scope } from './scope.ts'
+import type { SessionTable } from './sessions.ts'
+import type { Subscriptions } from './subscriptions.ts'
+import type { UpstreamLevels } from './upstream-levels.ts'
+
+/** Changes of the registry within this time are looked at once. */
+const REVIEW_MS = 200
+const REREAD_WAIT_MS = 2_000
+const MAX_ELICITATIONS = 100
+
+export interface RelayParts {
+  readonly bus: EventBus
+  readonly upstreams: Upstreams
+  readonly scopes: ScopeTable
+  readonly sessions: SessionTable
+  readonly changes: ListChanges
+  readonly subscriptions: Subscriptions
+  readonly levels: UpstreamLevels
+  readonly outages: Outages
+  readonly log: PluginLogger
+}
+
+/** What happens elsewhere in the hub, and at upstreams, brought to the sessions that it concerns and to no other. */
+export class Relay {
+  readonly #parts: RelayParts
+  readonly #listening: (() => void)[]
+  readonly #toReview = new Set<Scope>()
+  readonly #rereading = new Map<string, Promise<void>>()
+  #reviewTimer: ReturnType<typeof setTimeout> | undefined
+
+  constructor(parts: RelayParts) {
+    this.#parts = parts
+    const { bus } = parts
+    this.#listening = [
+      bus.on('catalog.changed', ({ data }) => this.#catalogChanged(data.serverId, data.kinds)),
+      bus.on('connection.state', ({ data }) => this.#touched(data.serverId)),
+      bus.on('server.created', ({ ownerId }) => this.#registryChanged(scope => ownsAll(scope, ownerId))),
+      bus.on('server.updated', ({ data, ownerId }) => this.#serverChanged(data.serverId, ownerId)),
+      bus.on('server.removed', ({ data, ownerId }) => {
+        parts.outages.forget(data.serverId)
+        this.#serverChanged(data.serverId, ownerId)
+      }),
+      bus.on('group.created', () => this.#registryChanged(scope => scope.resolved.kind === 'server')),
+      bus.on('group.updated', ({ data }) => this.#groupChanged(data.groupId)),
+      bus.on('group.removed', ({ data }) => this.#groupChanged(data.groupId)),
+      bus.on('user.updated', () => this.#registryChanged(() => true)),
+      bus.on('user.removed', () => this.#registryChanged(() => true)),
+      bus.on('plugin.changed', () => this.#registryChanged(() => true)),
+      bus.on('upstream.notification', ({ data }) => {
+        if (!this.notice(data.serverId, data.sessionId, data.method, data.params)) this.#logMessage(data)
+      }),
+      bus.on('upstream.connected', ({ data }) => {
+        parts.levels.connected(data.serverId, data.sessionId)
+        if (data.again) parts.subscriptions.restore(data.serverId, data.sessionId)
+      }),
+    ]
+  }
+
+  /** A notification of an upstream. False when it is the matter of one call, and that call's stream must carry it. */
+  notice(serverId: string, sessionId: string | undefined, method: string, params: JsonObject | undefined): boolean {
+    const { subscriptions } = this.#parts
+    switch (method) {
+      case 'notifications/tools/list_changed':
+      case 'notifications/prompts/list_changed':
+      case 'notifications/resources/list_changed':
+        this.#reread(serverId)
+        this.#announce(serverId, [method.split('/')[1] as ChangedKind])
+        return true
+      case 'notifications/resources/updated':
+        subscriptions.updated(serverId, sessionId, params)
+        return true
+      case 'notifications/elicitation/complete':
+        return this.#elicitationComplete(serverId, sessionId, params)
+      default:
+        return false
+    }
+  }
+
+  /** A client was sent to a URL; that it is done there will be told to this client. */
+  sawElicitation(sessionId: string, serverId: string, elicitationId: string): void {
+    const session = this.#parts.sessions.byKey(sessionId)
+    if (!session) return
+    session.elicitations.add(`${serverId} ${elicitationId}`)
+    const [oldest] = session.elicitations
+    if (session.elicitations.size > MAX_ELICITATIONS && oldest !== undefined) session.elicitations.delete(oldest)
+  }
+
+  /** What a list must wait for: members never seen, and lists being read again. Undefined when there is nothing. */
+  settled(scope: Scope): Promise<void> | undefined {
+    const waits: Promise<void>[] = []
+    const ready = scope.ready()
+    if (ready !== undefined) waits.push(ready)
+    for (const [serverId, reading] of this.#rereading) if (scope.has(serverId)) waits.push(reading)
+    return waits.length === 0 ? undefined : Promise.all(waits).then(() => undefined)
+  }
+
+  /** Regular look: members whose grace has ended leave the lists. */
+  sweep(): void {
+    for (const serverId of this.#parts.outages.expired()) this.#touched(serverId)
+  }
+
+  dispose(): void {
+    for (const stop of this.#listening) stop()
+    clearTimeout(this.#reviewTimer)
+    this.#parts.changes.dispose()
+  }
+
+  /** One that belongs to no call reaches the session whose own connection it came by, and nobody else. */
+  #logMessage({ sessionId, method, params }: EventCatalog['upstream.notification']): void {
+    if (method !== 'notifications/message' || sessionId === undefined) return
+    const session = this.#parts.sessions.byKey(sessionId)
+    if (session && logLevelOf(params?.level) >= (session.logLevel ?? logLevelOf('info'))) session.notify(method, params)
+  }
+
+  #catalogChanged(serverId: string, kinds: readonly ChangedKind[]): void {
+    this.#touched(serverId)
+    // Told even where the merged list is the same: the upstream said that it changed.
+    this.#announce(serverId, kinds)
+  }
+
+  #announce(serverId: string, kinds: readonly ChangedKind[]): void {
+    for (const scope of this.#parts.scopes) if (scope.has(serverId)) this.#parts.changes.announce(scope, kinds)
+  }
+
+  #reread(serverId: string): void {
+    if (this.#rereading.has(serverId)) return
+    const { upstreams } = this.#parts
+    upstreams.refresh(serverId)
+    const reading = upstreams.catalogsReady([serverId], REREAD_WAIT_MS).finally(() => this.#rereading.delete(serverId))
+    this.#rereading.set(serverId, reading)
+  }
+
+  #touched(serverId: string): void {
+    for (const scope of this.#parts.scopes) {
+      if (!scope.has(serverId)) continue
+      scope.touch()
+      this.#review(scope)
+    }
+  }
+
+  #serverChanged(serverId: string, ownerId: string | null): void {
+    this.#registryChanged(scope => scope.has(serverId) || listsServer(scope, serverId) || ownsAll(scope, ownerId))
+  }
+
+  #groupChanged(groupId: string): void {
+    this.#registryChanged(scope => scope.resolved.kind === 'server' || scope.resolved.group.id === groupId)
+  }
+
+  #registryChanged(affected: (scope: Scope) => boolean): void {
+    const { scopes } = this.#parts
+    scopes.invalidate(affected)
+    for (const scope of scopes) if (scope.stale) this.#review(scope)
+  }
+
+  #review(scope: Scope): void {
+    if (this.#parts.sessions.of(scope).size === 0) return
+    this.#toReview.add(scope)
+    this.#reviewTimer ??= setTimeout(() => {
+      this.#reviewTimer = undefined
+      const scopesToReview = [...this.#toReview]
+      this.#toReview.clear()
+      for (const each of scopesToReview)
+        this.#reviewNow(each).catch((error: unknown) => {
+          this.#parts.log.error('A scope could not be looked at again', { scope: each.path, error: String(error) })
+        })
+    }, REVIEW_MS)
+  }
+
+  async #reviewNow(scope: Scope): Promise<void> {
+    const { scopes, sessions, changes } = this.#parts
+    if (scope.stale) await scopes.refresh(scope).catch((error: unknown) => this.#afterFailedRefresh(scope, error))
+    if (scope.gone) {
+      changes.forget(scope)
+      for (const session of [...sessions.of(scope)]) sessions.end(session, 'scope_removed')
+      return
+    }
+    if (!scope.stale) changes.announce(scope, new Set(scope.differences().map(changedKind)))
+  }
+
+  /** A path that stands for nothing now ends its sessions; any other failure (the store is away) leaves them as they are. */
+  #afterFailedRefresh(scope: Scope, error: unknown): void {
+    if (!scope.gone) throw error
+  }
+
+  #elicitationComplete(serverId: string, sessionId: string | undefined, params: JsonObject | undefined): boolean {
+    const { sessions } = this.#parts
+    const key = `${serverId} ${String(params?.elicitationId)}`
+    const sent = [...sessions].filter(session => session.elicitations.delete(key))
+    const own = sessionId === undefined ? undefined : sessions.byKey(sessionId)
+    if (sent.length === 0 && own) sent.push(own)
+    for (const session of sent) session.notify('notifications/elicitation/complete', params)
+    return true
+  }
+}
+
+function ownsAll(scope: Scope, ownerId: string | null): boolean {
+  return scope.resolved.kind === 'all' && scope.actor.userId === ownerId
+}
+
+/** A member that this caller could not use until now may have become public. */
+function listsServer(scope: Scope, serverId: string): boolean {
+  return scope.resolved.group.members.some(member => member.serverId === serverId)
+}

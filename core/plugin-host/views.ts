@@ -1,0 +1,38 @@
+import { HubError } from '../contract/errors.ts'
+import type { RegistryView } from '../contract/plugin.ts'
+import type { PluginsView } from '../http/routes/plugins.ts'
+import type { Registry } from '../registry/api.ts'
+import type { PluginHost } from './host.ts'
+
+/** The registry as plugins see it: reading only, each call on behalf of an actor. */
+export function registryView(registry: Registry): RegistryView {
+  const { servers, groups } = registry
+  return {
+    group: (actor, owner, name) => groups.find(actor, owner, name),
+    server: (actor, id) => servers.byId(actor, id),
+    async serverByName(actor, owner, name) {
+      const ownerName = owner ?? (actor.kind === 'user' ? actor.name : undefined)
+      if (ownerName === undefined) return undefined
+      try {
+        return await servers.resolve(actor, `${ownerName}~${name}`, 'see')
+      } catch (error) {
+        if (error instanceof HubError && error.status === 404) return undefined
+        throw error
+      }
+    },
+    ownServers: actor => servers.list(actor, { scope: 'mine' }),
+    usableMembers: (actor, group) => groups.usableMembers(actor, group),
+  }
+}
+
+/** The plugin host as administrators see it. */
+export function pluginsView(host: PluginHost): PluginsView {
+  return {
+    list: () => host.list(),
+    async configure(name, change) {
+      const info = await host.configure(name, change)
+      if (!info) throw new HubError('plugin_not_found', `There is no plugin "${name.slice(0, 64)}"`)
+      return info
+    },
+  }
+}

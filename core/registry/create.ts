@@ -1,0 +1,39 @@
+import type { FileMirror, Registry } from './api.ts'
+import { Audit } from './audit.ts'
+import type { RegistryDeps } from './context.ts'
+import { Groups } from './groups.ts'
+import { Keys } from './keys.ts'
+import { LiveSecrets } from './live-secrets.ts'
+import { createMirror } from './mirror.ts'
+import { Servers } from './servers.ts'
+import { Settings } from './settings.ts'
+import { Users } from './users.ts'
+
+export interface OpenRegistry {
+  readonly registry: Registry
+  readonly mirror: FileMirror
+  /** Writes what waits and stops the timers. The store stays open. */
+  close(): Promise<void>
+}
+
+/** Builds the registry on an open store. Nothing is read or written until it is asked. */
+export function createRegistry(deps: RegistryDeps): OpenRegistry {
+  const live = new LiveSecrets(deps.redactor)
+  const forgetServer = (id: string) => live.delete(id)
+  const keys = new Keys(deps)
+  const audit = new Audit(deps)
+  return {
+    registry: {
+      servers: new Servers(deps, live),
+      groups: new Groups(deps),
+      users: new Users(deps, forgetServer),
+      keys,
+      settings: new Settings(deps),
+      audit,
+    },
+    mirror: createMirror({ ...deps, forgetServer }),
+    async close() {
+      await Promise.all([keys.close(), audit.close()])
+    },
+  }
+}

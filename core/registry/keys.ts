@@ -1,0 +1,267 @@
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { LIMITS } from '../config/limits.ts'
+import { type FieldError, HubError, validationError } from '../contract/errors.ts'
+import { isJsonObject, type JsonValue } from '../contract/json.ts'
+import type { Actor, KeyScope } from '../contract/records.ts'
+import { formatRef, nameKey, quoteName } from '../domain/names.ts'
+import { isAdmin } from '../domain/ownership.ts'
+import type { AccessKeyTable } from '../store/tables.ts'
+import { type Reader, read, write } from '../store/transact.ts'
+import { chooseRow, refKey } from './access.ts'
+import type { KeyRecord, KeyRegistry } from './api.ts'
+import { type RegistryDeps, timestamp } from './context.ts'
+import { selectGroups } from './group-rows.ts'
+import { fileOwner } from './owners.ts'
+import { keyRecord, ownerName } from './rows.ts'
+import { selectServers, serverRowsByKey } from './server-rows.ts'
+
+const LABEL_CHARACTERS = 100
+const SCOPES = 50
+/** A use is noted at most this often per key. */
+const TOUCH_MS = 60_000
+/** Uses are collected this long before they are written. */
+const FLUSH_MS = 2_000
+
+export class Keys implements KeyRegistry {
+  readonly #deps: RegistryDeps
+  readonly #touched = new Map<string, number>()
+  readonly #pending = new Map<string, string>()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(deps: RegistryDeps) {
+    this.#deps = deps
+  }
+
+  async list(actor: Actor, ownerName?: string): Promise<readonly KeyRecord[]> {
+    const rows = await read(this.#deps.store, async db => {
+      const ownerId = await keyOwner(db, actor, ownerName)
+      return db.selectFrom('access_key').selectAll().where('owner_id', '=', ownerId).orderBy('created_at').execute()
+    })
+    return rows.map(keyRecord)
+  }
+
+  async create(
+    actor: Actor,
+    input: { label: string; scopes: readonly JsonValue[]; expiresAt?: string },
+  ): Promise<{ key: KeyRecord; secret: string }> {
+    const errors: FieldError[] = []
+    checkLabel(input.label, errors)
+    const expiresAt = this.#expiry(input.expiresAt, errors)
+    return write(this.#deps.store, async (trx, after) => {
+      const ownerId = await keyOwner(trx, actor, undefined)
+      const scopes = await readScopes(trx, actor, input.scopes, errors)
+      if (errors.length > 0) throw validationError(errors, 'The access key cannot be made')
+      await checkQuota(trx, ownerId)
+      const secret = newSecret()
+      const row: AccessKeyTable = {
+        ...{ id: randomUUID(), owner_id: ownerId, label: input.label, scopes: JSON.stringify(scopes) },
+        ...secretColumns(secret),
+        ...{ expires_at: expiresAt, last_used_at: null, created_at: timestamp(this.#deps) },
+      }
+      await trx.insertInto('access_key').values(row).execute()
+      after(() => this.#deps.bus.emit('key.created', ownerId, { keyId: row.id }))
+      return { key: keyRecord(row), secret }
+    })
+  }
+
+  async rotate(actor: Actor, id: string): Promise<{ key: KeyRecord; secret: string }> {
+    return write(this.#deps.store, async (trx, after) => {
+      const row = await visibleKey(trx, actor, id)
+      const secret = newSecret()
+      const rotated = { ...row, ...secretColumns(secret), last_used_at: null }
+      await trx.updateTable('access_key').set(rotated).where('id', '=', id).execute()
+      // The old secret is void: to whoever holds it, the key is removed.
+      after(() => {
+        this.#forget(id)
+        this.#deps.bus.emit('key.removed', row.owner_id, { keyId: id })
+        this.#deps.bus.emit('key.created', row.owner_id, { keyId: id })
+      })
+      return { key: keyRecord(rotated), secret }
+    })
+  }
+
+  async remove(actor: Actor, id: string): Promise<void> {
+    await write(this.#deps.store, async (trx, after) => {
+      const row = await visibleKey(trx, actor, id)
+      await trx.deleteFrom('access_key').where('id', '=', id).execute()
+      after(() => {
+        this.#forget(id)
+        this.#deps.bus.emit('key.removed', row.owner_id, { keyId: id })
+      })
+    })
+  }
+
+  async byHash(hash: string): Promise<KeyRecord | undefined> {
+    const row = await read(this.#deps.store, db =>
+      db.selectFrom('access_key').selectAll().where('hash', '=', hash).executeTakeFirst(),
+    )
+    return row && keyRecord(row)
+  }
+
+  touch(id: string): void {
+    const at = this.#deps.now?.() ?? new Date()
+    if (at.getTime() - (this.#touched.get(id) ?? Number.NEGATIVE_INFINITY) < TOUCH_MS) return
+    this.#touched.set(id, at.getTime())
+    this.#pending.set(id, at.toISOString())
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined
+      // What could not be written is a time that is shown, and comes again with the next use.
+      this.flush().catch(() => undefined)
+    }, FLUSH_MS).unref()
+  }
+
+  /** Writes the uses that wait. */
+  async flush(): Promise<void> {
+    const uses = [...this.#pending]
+    this.#pending.clear()
+    if (uses.length === 0) return
+    await write(this.#deps.store, async trx => {
+      for (const [id, at] of uses) {
+        await trx.updateTable('access_key').set({ last_used_at: at }).where('id', '=', id).execute()
+      }
+    })
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    await this.flush()
+  }
+
+  async publicScopes(key: KeyRecord): Promise<readonly JsonValue[]> {
+    const ids = (kind: 'groupId' | 'serverId') =>
+      key.scopes.flatMap(scope =>
+        typeof scope === 'object' && kind in scope ? [Object.values(scope)[0] as string] : [],
+      )
+    const refs = await read(this.#deps.store, async db => {
+      const servers = ids('serverId')
+      const groups = ids('groupId')
+      const rows = [
+        ...(servers.length > 0 ? await selectServers(db).where('server.id', 'in', servers).execute() : []),
+        ...(groups.length > 0 ? await selectGroups(db).where('server_group.id', 'in', groups).execute() : []),
+      ]
+      return new Map(rows.map(row => [row.id, formatRef(ownerName(row), row.name)]))
+    })
+    return key.scopes.flatMap((scope): JsonValue[] => {
+      if (typeof scope === 'string') return [scope]
+      const [field, id] =
+        'groupId' in scope ? (['group', scope.groupId] as const) : (['server', scope.serverId] as const)
+      const ref = refs.get(id)
+      return ref === undefined ? [] : [{ [field]: ref }]
+    })
+  }
+
+  #forget(id: string): void {
+    this.#touched.delete(id)
+    this.#pending.delete(id)
+  }
+
+  #expiry(text: string | undefined, errors: FieldError[]): string | null {
+    if (text === undefined) return null
+    const at = /^\d{4}-\d{2}-\d{2}T/.test(text) ? Date.parse(text) : Number.NaN
+    const pointer = '#/expiresAt'
+    if (Number.isNaN(at)) {
+      errors.push({
+        pointer,
+        code: 'timestamp',
+        detail: '"expiresAt" must be an ISO 8601 time, such as 2027-01-31T00:00:00Z',
+      })
+      return null
+    }
+    if (at <= (this.#deps.now?.() ?? new Date()).getTime()) {
+      errors.push({ pointer, code: 'range', detail: '"expiresAt" lies in the past' })
+    }
+    return new Date(at).toISOString()
+  }
+}
+
+/** 256 random bits behind the prefix by which secret scanners know the key. */
+function newSecret(): string {
+  return `pb_${randomBytes(32).toString('base64url')}`
+}
+
+function secretColumns(secret: string): Pick<AccessKeyTable, 'hash' | 'last4'> {
+  return { hash: createHash('sha256').update(secret).digest('hex'), last4: secret.slice(-4) }
+}
+
+function checkLabel(label: string, errors: FieldError[]): void {
+  const length = [...label].length
+  if (length < 1 || length > LABEL_CHARACTERS) {
+    errors.push({ pointer: '#/label', code: 'length', detail: `A label has 1 to ${LABEL_CHARACTERS} characters` })
+  } else if (label.trim() !== label || /\p{C}/u.test(label)) {
+    errors.push({
+      pointer: '#/label',
+      code: 'format',
+      detail: 'A label has no control characters, and no space at its ends',
+    })
+  }
+}
+
+async function keyOwner(db: Reader, actor: Actor, named: string | undefined): Promise<string> {
+  if (named === undefined) return actor.kind === 'user' ? actor.userId : (await fileOwner(db)).id
+  const row = await db.selectFrom('user').select('id').where('name_key', '=', nameKey(named)).executeTakeFirst()
+  if (row && (isAdmin(actor) || (actor.kind === 'user' && actor.userId === row.id))) return row.id
+  throw new HubError('user_not_found', `There is no user ${quoteName(named)}`)
+}
+
+async function visibleKey(db: Reader, actor: Actor, id: string): Promise<AccessKeyTable> {
+  const row = await db.selectFrom('access_key').selectAll().where('id', '=', id).executeTakeFirst()
+  if (row && (isAdmin(actor) || (actor.kind === 'user' && actor.userId === row.owner_id))) return row
+  throw new HubError('key_not_found', `There is no access key ${quoteName(id)}`)
+}
+
+async function checkQuota(db: Reader, ownerId: string): Promise<void> {
+  const { count } = await db
+    .selectFrom('access_key')
+    .select(({ fn }) => fn.countAll().as('count'))
+    .where('owner_id', '=', ownerId)
+    .executeTakeFirstOrThrow()
+  if (Number(count) < LIMITS.keysPerUser) return
+  throw new HubError('quota_keys', `A user may have ${LIMITS.keysPerUser} access keys`)
+}
+
+async function readScopes(
+  db: Reader,
+  actor: Actor,
+  scopes: readonly JsonValue[],
+  errors: FieldError[],
+): Promise<KeyScope[]> {
+  if (scopes.length < 1 || scopes.length > SCOPES) {
+    errors.push({ pointer: '#/scopes', code: 'length', detail: `An access key has 1 to ${SCOPES} scopes` })
+    return []
+  }
+  const found: KeyScope[] = []
+  for (const [index, scope] of scopes.entries()) {
+    const read = await readScope(db, actor, scope, `#/scopes/${index}`)
+    if (typeof read === 'object' && 'pointer' in read) errors.push(read)
+    else found.push(read)
+  }
+  return found
+}
+
+async function readScope(db: Reader, actor: Actor, scope: JsonValue, pointer: string): Promise<KeyScope | FieldError> {
+  if (scope === 'api' || scope === 'api:read' || scope === 'mcp') return scope
+  if (typeof scope === 'string') {
+    return {
+      pointer,
+      code: 'enum',
+      detail: `A scope is api, api:read, mcp, {"group": …} or {"server": …}, not ${quoteName(scope)}`,
+    }
+  }
+  const [field, ref] = (isJsonObject(scope) && Object.entries(scope).length === 1 && Object.entries(scope)[0]) || []
+  if ((field !== 'group' && field !== 'server') || typeof ref !== 'string') {
+    return { pointer, code: 'type', detail: 'A scope is api, api:read, mcp, {"group": "name"} or {"server": "name"}' }
+  }
+  try {
+    if (field === 'server') {
+      const rows = await serverRowsByKey(db, refKey(ref))
+      return { serverId: chooseRow('server', rows, actor, ref, 'see').id }
+    }
+    const rows = await selectGroups(db).where('server_group.name_key', '=', refKey(ref)).execute()
+    return { groupId: chooseRow('group', rows, actor, ref, 'see').id }
+  } catch (error) {
+    if (!(error instanceof HubError)) throw error
+    const code = error.code.endsWith('_ambiguous') ? 'ambiguous' : 'member_not_found'
+    return { pointer: `${pointer}/${field}`, code, detail: error.message }
+  }
+}

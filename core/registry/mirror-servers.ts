@@ -1,0 +1,200 @@
+import { randomUUID } from 'node:crypto'
+import { type FieldError, HubError } from '../contract/errors.ts'
+import type { JsonObject } from '../contract/json.ts'
+import type { ServerRecord, ServerSettings } from '../contract/records.ts'
+import { valueAt } from '../domain/json-pointer.ts'
+import { checkName, formatRef, isNameProblem, nameKey, quoteName } from '../domain/names.ts'
+import { flattenServerBody, type ParsedServerBody, readServerBody } from '../domain/server-body.ts'
+import type { FileState } from './api.ts'
+import { timestamp } from './context.ts'
+import { touchGroups } from './group-events.ts'
+import type { MirrorRun } from './mirror.ts'
+import { fileOwner, type Owner, ownerOf, userByName } from './owners.ts'
+import { type FileOrigin, fileOrigin, type ServerRow, serverColumns, serverRecord } from './rows.ts'
+import { checkServerRights } from './server-rights.ts'
+import { groupsWith, selectServers } from './server-rows.ts'
+import { changedFields, openFileSecrets, restoreMasks, type SecretPlace, sealSettings } from './server-secrets.ts'
+
+type Problem = NonNullable<ServerRecord['problem']>
+
+/** Servers of the file, made or brought to what it says; those that it does not name any more go. */
+export async function mirrorServers(run: MirrorRun, entries: FileState['servers']): Promise<void> {
+  const rows = await selectServers(run.trx).execute()
+  const known = new Map(rows.map(row => [`${row.owner_id}/${row.name_key}`, row]))
+  const plainOwner = ownerOf(await fileOwner(run.trx))
+  const seen = new Set<string>()
+  for (const entry of entries) {
+    const owner = await entryOwner(run, entry, plainOwner)
+    if (!owner) continue
+    const { name, key, problem } = entryName(entry.name)
+    const row = known.get(`${owner.id}/${key}`)
+    if (row && seen.has(row.id)) {
+      report(run, entry, [{ pointer: '#/name', code: 'duplicate', detail: 'Two entries of one owner have this name' }])
+      continue
+    }
+    const id = row?.id ?? randomUUID()
+    seen.add(id)
+    const read = readEntry(run, entry, { ownerId: owner.id, id }, owner, name, problem)
+    await save(run, entry, owner, id, row, read)
+    // So that a second entry of the same name meets this one.
+    if (!row) known.set(`${owner.id}/${key}`, { id } as ServerRow)
+  }
+  await removeVanished(
+    run,
+    rows.filter(row => row.origin === 'file' && !seen.has(row.id)),
+  )
+}
+
+async function entryOwner(
+  run: MirrorRun,
+  entry: FileState['servers'][number],
+  plainOwner: Owner,
+): Promise<Owner | undefined> {
+  if (entry.owner === undefined) return plainOwner
+  const row = await userByName(run.trx, entry.owner)
+  if (row) return ownerOf(row)
+  const detail = `There is no user ${quoteName(entry.owner)} to own it`
+  report(run, entry, [{ pointer: '#/owner', code: 'enum', detail }])
+  return undefined
+}
+
+/** A name that cannot be used is listed under the nearest one that can. */
+function entryName(written: string): { name: string; key: string; problem?: FieldError } {
+  const checked = checkName('server', written)
+  if (!isNameProblem(checked)) return checked
+  const legal = written
+    .normalize('NFC')
+    .replace(/[^\p{L}\p{N} _.-]/gu, '-')
+    .trim()
+    .slice(0, 60)
+  const usable = checkName('server', legal)
+  const name = isNameProblem(usable) ? 'unnamed' : usable.name
+  return { name, key: nameKey(name), problem: { pointer: '#/name', ...checked } }
+}
+
+interface ReadEntry {
+  readonly settings: ServerSettings
+  readonly problem?: Problem
+}
+
+function readEntry(
+  run: MirrorRun,
+  entry: FileState['servers'][number],
+  place: SecretPlace,
+  owner: Owner,
+  name: string,
+  nameProblem: FieldError | undefined,
+): ReadEntry {
+  const { sealer } = run.deps
+  const errors: FieldError[] = nameProblem ? [nameProblem] : []
+  const flat = flattenServerBody({ ...entry.body, name }, errors)
+  const opened = openFileSecrets(sealer, place, restoreMasks(sealer, flat, undefined, errors).flat, errors)
+  const parsed = readServerBody(opened, errors, { unknownFields: 'ignore' })
+  const first = errors[0]
+  if (!parsed || first) {
+    report(run, entry, errors)
+    const code = first?.code === 'variable_unknown' ? 'variable_unknown' : 'config_invalid'
+    const message = first?.detail ?? 'The entry cannot be read'
+    return { settings: placeholder(name, flat), problem: { code, message, pointer: first?.pointer ?? '#' } }
+  }
+  if (parsed.ignored.length > 0) report(run, entry, parsed.ignored)
+  const secrets = parsed.settings.secrets.filter(pointer => typeof valueAt(opened, pointer) === 'string')
+  const problem = refusedBy(run, owner, parsed)
+  return { settings: { ...parsed.settings, secrets }, ...(problem ? { problem } : {}) }
+}
+
+/** The file gives nobody a right: what its owner may not have is listed, and does not run. */
+function refusedBy(run: MirrorRun, owner: Owner, parsed: ParsedServerBody): Problem | undefined {
+  try {
+    checkServerRights(run.deps, owner.role, parsed.settings.transport, parsed.filled)
+    return undefined
+  } catch (error) {
+    if (!(error instanceof HubError)) throw error
+    const first = error.errors?.[0]
+    const code = first?.code === 'loop_detected' ? 'loop_detected' : error.code
+    return { code, message: error.message, ...(first ? { pointer: first.pointer } : {}) }
+  }
+}
+
+/** What is listed in place of an entry that cannot be read. */
+function placeholder(name: string, flat: JsonObject): ServerSettings {
+  const body: JsonObject =
+    flat.url !== undefined || flat.openapi !== undefined
+      ? { url: 'https://unreadable.invalid/' }
+      : { command: 'unreadable' }
+  const parsed = readServerBody({ name, ...body }, [])
+  if (!parsed) throw new HubError('internal', 'The placeholder of an unreadable entry is not valid itself')
+  const { transportInferred: _, ...settings } = parsed.settings
+  return { ...settings, config: {}, enabled: flat.enabled !== false && flat.disabled !== true }
+}
+
+async function save(
+  run: MirrorRun,
+  entry: FileState['servers'][number],
+  owner: Owner,
+  id: string,
+  row: ServerRow | undefined,
+  { settings, problem }: ReadEntry,
+): Promise<void> {
+  const { trx, deps } = run
+  const before = row && serverRecord(row)
+  const sealed = sealSettings(deps.sealer, { ownerId: owner.id, id }, settings, before)
+  const file: FileOrigin = entry.owner === undefined ? {} : { owner: entry.owner }
+  const at = timestamp(deps)
+  const problemText = problem ? JSON.stringify(problem) : null
+  const columns = {
+    ...serverColumns(sealed, file),
+    name_key: nameKey(sealed.name),
+    origin: 'file' as const,
+    problem: problemText,
+  }
+  const ref = formatRef(owner.name, sealed.name)
+  if (!row || !before) {
+    await trx
+      .insertInto('server')
+      .values({ ...columns, id, owner_id: owner.id, revision: 1, created_at: at, updated_at: at })
+      .execute()
+    run.applied.push(`servers/${ref}`)
+    run.after(() => deps.bus.emit('server.created', owner.id, { serverId: id, name: sealed.name }, audience(sealed)))
+    return
+  }
+  const changed = [...changedFields(before, sealed), ...(row.problem === problemText ? [] : ['problem'])]
+  const sameOrigin = row.origin === 'file' && fileOrigin(row)?.owner === file.owner
+  if (changed.length === 0 && sameOrigin) return
+  const revision = row.revision + 1
+  await trx
+    .updateTable('server')
+    .set({ ...columns, revision, updated_at: at })
+    .where('id', '=', id)
+    .execute()
+  run.applied.push(`servers/${ref}`)
+  const told = { serverId: id, name: sealed.name, revision, changed }
+  const seen = before.visibility === 'public' ? 'public' : audience(sealed)
+  run.after(() => deps.bus.emit('server.updated', owner.id, told, seen))
+}
+
+async function removeVanished(run: MirrorRun, rows: readonly ServerRow[]): Promise<void> {
+  if (rows.length === 0) return
+  const { trx, deps } = run
+  const ids = rows.map(row => row.id)
+  const groups = await groupsWith(trx, ids)
+  await trx.deleteFrom('server').where('id', 'in', ids).execute()
+  for (const row of rows) {
+    const record = serverRecord(row)
+    run.applied.push(`servers/${formatRef(record.ownerName, record.name)}`)
+    run.after(() => {
+      deps.forgetServer(row.id)
+      deps.bus.emit('server.removed', row.owner_id, { serverId: row.id, name: row.name }, audience(record))
+    })
+  }
+  await touchGroups(deps, trx, run.after, groups)
+}
+
+function audience(settings: Pick<ServerSettings, 'visibility'>): 'public' | 'owner' {
+  return settings.visibility === 'public' ? 'public' : 'owner'
+}
+
+function report(run: MirrorRun, entry: FileState['servers'][number], errors: readonly FieldError[]): void {
+  const key = entry.owner === undefined ? entry.name : `${entry.owner}::${entry.name}`
+  run.problems.push({ entry: `mcpServers[${quoteName(key)}]`, errors })
+}

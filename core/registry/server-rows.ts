@@ -1,0 +1,44 @@
+import type { Reader } from '../store/transact.ts'
+import type { ServerRow } from './rows.ts'
+
+/** All servers with their owners. */
+export function selectServers(db: Reader) {
+  return db
+    .selectFrom('server')
+    .innerJoin('user', 'user.id', 'server.owner_id')
+    .selectAll('server')
+    .select([
+      'user.name as owner_name',
+      'user.name_key as owner_key',
+      'user.number as owner_number',
+      'user.role as owner_role',
+    ])
+}
+
+export async function serverRowById(db: Reader, id: string): Promise<ServerRow | undefined> {
+  return selectServers(db).where('server.id', '=', id).executeTakeFirst()
+}
+
+export async function serverRowsByKey(db: Reader, key: string): Promise<ServerRow[]> {
+  return selectServers(db).where('server.name_key', '=', key).execute()
+}
+
+/** The groups that a server is in; read before it goes. */
+export async function groupsWith(
+  db: Reader,
+  serverIds: readonly string[],
+): Promise<{ id: string; name: string; owner_id: string; visibility: 'private' | 'public'; revision: number }[]> {
+  if (serverIds.length === 0) return []
+  return db
+    .selectFrom('server_group')
+    .select(['id', 'name', 'owner_id', 'visibility', 'revision'])
+    .where(
+      'id',
+      'in',
+      db
+        .selectFrom('group_member')
+        .select('group_id')
+        .where('server_id', 'in', [...serverIds]),
+    )
+    .execute()
+}

@@ -1,0 +1,284 @@
+import { randomUUID } from 'node:crypto'
+import { LIMITS } from '../config/limits.ts'
+import { HubError } from '../contract/errors.ts'
+import type { JsonObject } from '../contract/json.ts'
+import type { Actor, ServerRecord } from '../contract/records.ts'
+import { mergePatch } from '../domain/merge-patch.ts'
+import { nameKey, quoteName } from '../domain/names.ts'
+import { canSee } from '../domain/ownership.ts'
+import { flattenServerBody, serverInvalid } from '../domain/server-body.ts'
+import { fillVariables } from '../domain/variables.ts'
+import { isUniqueViolation } from '../store/errors.ts'
+import { type AfterCommit, type Reader, read, type Writer, write } from '../store/transact.ts'
+import { checkRevision, chooseRow, filterRows, notFound, owned, refKey } from './access.ts'
+import type { EffectiveServer, ListQuery, Ref, Right, ServerRegistry, WriteOptions } from './api.ts'
+import { type RegistryDeps, timestamp } from './context.ts'
+import { touchGroups } from './group-events.ts'
+import type { LiveSecrets } from './live-secrets.ts'
+import { chooseOwner, type Owner } from './owners.ts'
+import { fileOrigin, type ServerRow, serverColumns, serverRecord } from './rows.ts'
+import { type Draft, draftServer, judgeBodyAlone, patchedSecrets, refuseMovedSecrets } from './server-draft.ts'
+import { checkServerRights } from './server-rights.ts'
+import { groupsWith, selectServers, serverRowById, serverRowsByKey } from './server-rows.ts'
+import { changedFields, configHash, fileBody, maskedBody, openSettings, sealSettings } from './server-secrets.ts'
+
+/** How often an update is made again when others change the same server in between. */
+const TRIES = 8
+
+export class Servers implements ServerRegistry {
+  readonly #deps: RegistryDeps
+  readonly #live: LiveSecrets
+
+  constructor(deps: RegistryDeps, live: LiveSecrets) {
+    this.#deps = deps
+    this.#live = live
+  }
+
+  async list(actor: Actor, query: ListQuery): Promise<readonly ServerRecord[]> {
+    const rows = await read(this.#deps.store, db => selectServers(db).execute())
+    const records = new Map(rows.map(row => [row.id, serverRecord(row)]))
+    const text = (row: ServerRow) => `${row.name}\n${records.get(row.id)?.description ?? ''}`
+    return filterRows(rows, actor, query, text).flatMap(row => records.get(row.id) ?? [])
+  }
+
+  async resolve(actor: Actor, ref: Ref, right: Right): Promise<ServerRecord> {
+    return serverRecord(await this.#row(actor, ref, right))
+  }
+
+  async byId(actor: Actor, id: string): Promise<ServerRecord | undefined> {
+    const row = await read(this.#deps.store, db => serverRowById(db, id))
+    return row && canSee(actor, owned(row)) ? serverRecord(row) : undefined
+  }
+
+  async create(actor: Actor, body: JsonObject): Promise<ServerRecord> {
+    const draft = draftServer(this.#deps, body, undefined)
+    const owner = await read(this.#deps.store, db => chooseOwner(db, actor, draft.owner, undefined))
+    checkServerRights(this.#deps, owner.role, draft.settings.transport, draft.filled)
+    const id = randomUUID()
+    const settings = sealSettings(this.#deps.sealer, { ownerId: owner.id, id }, draft.settings, undefined)
+    const at = timestamp(this.#deps)
+    return this.#write(settings.name, owner, async (trx, after) => {
+      await this.#checkQuota(trx, owner)
+      await trx
+        .insertInto('server')
+        .values({
+          ...serverColumns(settings, undefined),
+          ...{ id, owner_id: owner.id, name_key: nameKey(settings.name), origin: 'store', problem: null },
+          ...{ revision: 1, created_at: at, updated_at: at },
+        })
+        .execute()
+      const record = serverRecord(await this.#written(trx, id))
+      after(() => this.#tell('server.created', record, record.visibility === 'public'))
+      return record
+    })
+  }
+
+  async replace(actor: Actor, ref: Ref, body: JsonObject, options: WriteOptions = {}): Promise<ServerRecord> {
+    judgeBodyAlone(body)
+    return this.#update(actor, ref, () => body, options)
+  }
+
+  async patch(actor: Actor, ref: Ref, patch: JsonObject, options: WriteOptions = {}): Promise<ServerRecord> {
+    const errors: Parameters<typeof flattenServerBody>[1] = []
+    const flat = flattenServerBody(patch, errors)
+    if (errors.length > 0) throw serverInvalid(errors, patch)
+    return this.#update(actor, ref, record => patched(this.publicBody(record), record, flat), options)
+  }
+
+  setEnabled(actor: Actor, ref: Ref, enabled: boolean): Promise<ServerRecord> {
+    return this.patch(actor, ref, { enabled })
+  }
+
+  async remove(actor: Actor, ref: Ref, options: WriteOptions = {}): Promise<void> {
+    const row = await this.#row(actor, ref, 'edit')
+    checkRevision('server', row.revision, options.ifRevision)
+    if (row.origin === 'file') await this.#fileWriter(row).writeServer(fileOrigin(row)?.owner, row.name, null)
+    await write(this.#deps.store, async (trx, after) => {
+      const groups = await groupsWith(trx, [row.id])
+      const gone = await trx.deleteFrom('server').where('id', '=', row.id).executeTakeFirst()
+      if (Number(gone.numDeletedRows) === 0) throw notFound('server', ref)
+      after(() => this.#removed(row))
+      await touchGroups(this.#deps, trx, after, groups)
+    })
+  }
+
+  publicBody(record: ServerRecord): JsonObject {
+    return maskedBody(this.#deps.sealer, record, record)
+  }
+
+  async effective(id: string): Promise<EffectiveServer> {
+    const row = await read(this.#deps.store, db => serverRowById(db, id))
+    if (!row) throw new HubError('server_not_found', 'The server does not exist any more')
+    const record = serverRecord(row)
+    if (record.problem) throw new HubError(record.problem.code, record.problem.message)
+    const settings = openSettings(this.#deps.sealer, record, record)
+    const config = fillVariables(settings.config, settings.variables)
+    this.#live.set(id, [settings, { ...settings, config }])
+    const owner = { id: row.owner_id, role: row.owner_role }
+    return {
+      settings: { ...settings, config },
+      ownerId: owner.id,
+      ownerRole: owner.role,
+      configHash: configHash(record, owner),
+    }
+  }
+
+  async draft(actor: Actor, body: JsonObject): Promise<EffectiveServer> {
+    const draft = draftServer(this.#deps, body, undefined)
+    const owner = await read(this.#deps.store, db => chooseOwner(db, actor, draft.owner, undefined))
+    checkServerRights(this.#deps, owner.role, draft.settings.transport, draft.filled)
+    const settings = { ...draft.settings, config: draft.filled }
+    this.#live.addDraft([draft.settings, settings])
+    return {
+      settings,
+      ownerId: owner.id,
+      ownerRole: owner.role,
+      configHash: configHash(draft.settings, { id: owner.id, role: owner.role }),
+    }
+  }
+
+  /** Makes the body of what is stored now, judges it, and saves it if nobody else saved meanwhile; else all of it again. */
+  async #update(
+    actor: Actor,
+    ref: Ref,
+    bodyFor: (record: ServerRecord) => JsonObject,
+    options: WriteOptions,
+  ): Promise<ServerRecord> {
+    for (let attempt = 1; attempt <= TRIES; attempt += 1) {
+      const row = await this.#row(actor, ref, 'edit')
+      checkRevision('server', row.revision, options.ifRevision)
+      const record = await this.#save(actor, row, bodyFor(serverRecord(row)))
+      if (record) return record
+    }
+    throw new HubError('storage_busy', `The server ${quoteName(ref)} is being changed by others all the time`)
+  }
+
+  /** Undefined when the row is not as it was any more. */
+  async #save(actor: Actor, row: ServerRow, body: JsonObject): Promise<ServerRecord | undefined> {
+    const { sealer, store } = this.#deps
+    const before = serverRecord(row)
+    const stored = { ownerId: row.owner_id, id: row.id, settings: before }
+    const draft = draftServer(this.#deps, body, stored)
+    const current = { id: row.owner_id, name: before.ownerName, role: row.owner_role }
+    const owner = await read(store, db => chooseOwner(db, actor, draft.owner, current))
+    refuseMovedSecrets(this.#deps, actor, owner, draft, stored)
+    const place = { ownerId: owner.id, id: row.id }
+    const settings = sealSettings(sealer, place, draft.settings, owner.id === row.owner_id ? before : undefined)
+    const changed = [...changedFields(before, settings), ...(owner.id === row.owner_id ? [] : ['owner'])]
+    if (changed.length === 0 && !before.problem) return before
+    // Switching off is always allowed: it is what is left when a rule has become stricter.
+    const onlyOff = changed.length === 1 && changed[0] === 'enabled' && !settings.enabled
+    if (!onlyOff) checkServerRights(this.#deps, owner.role, settings.transport, draft.filled)
+    if (row.origin === 'file') await this.#writeFile(row, owner, draft, fileBody(sealer, place, settings, draft.kept))
+
+    return this.#write(settings.name, owner, async (trx, after) => {
+      if (owner.id !== row.owner_id) await this.#checkQuota(trx, owner)
+      const { numUpdatedRows } = await trx
+        .updateTable('server')
+        .set({
+          ...serverColumns(settings, fileOrigin(row)),
+          ...{ owner_id: owner.id, name_key: nameKey(settings.name), problem: null },
+          ...{ revision: row.revision + 1, updated_at: timestamp(this.#deps) },
+        })
+        .where('id', '=', row.id)
+        .where('revision', '=', row.revision)
+        .executeTakeFirst()
+      if (Number(numUpdatedRows) === 0) return undefined
+      const record = serverRecord(await this.#written(trx, row.id))
+      const seen = record.visibility === 'public' || before.visibility === 'public'
+      after(() => this.#tell('server.updated', record, seen, changed))
+      return record
+    })
+  }
+
+  async #writeFile(row: ServerRow, owner: Owner, draft: Draft, body: JsonObject): Promise<void> {
+    if (owner.id !== row.owner_id) {
+      throw new HubError('settings_read_only', 'Whose an entry of the settings file is, is changed in the file itself')
+    }
+    const writer = this.#fileWriter(row)
+    const twins = await read(this.#deps.store, db => serverRowsByKey(db, nameKey(draft.settings.name)))
+    if (twins.some(twin => twin.owner_id === owner.id && twin.id !== row.id))
+      throw nameTaken(draft.settings.name, owner)
+    await writer.writeServer(fileOrigin(row)?.owner, row.name, body)
+  }
+
+  #fileWriter(row: ServerRow): NonNullable<RegistryDeps['fileWriter']> {
+    if (this.#deps.fileWriter) return this.#deps.fileWriter
+    throw new HubError('settings_read_only', `The server ${quoteName(row.name)} is held by the settings file`, {
+      hint: 'Change its entry in the settings file.',
+    })
+  }
+
+  async #checkQuota(db: Reader, owner: Owner): Promise<void> {
+    const { count } = await db
+      .selectFrom('server')
+      .select(({ fn }) => fn.countAll().as('count'))
+      .where('owner_id', '=', owner.id)
+      .executeTakeFirstOrThrow()
+    if (Number(count) < LIMITS.serversPerUser) return
+    throw new HubError('quota_servers', `A user may own ${LIMITS.serversPerUser} servers, and ${owner.name} does`)
+  }
+
+  async #write<T>(name: string, owner: Owner, work: (trx: Writer, after: AfterCommit) => Promise<T>): Promise<T> {
+    try {
+      return await write(this.#deps.store, work)
+    } catch (error) {
+      throw isUniqueViolation(error) ? nameTaken(name, owner) : error
+    }
+  }
+
+  async #row(actor: Actor, ref: Ref, right: Right): Promise<ServerRow> {
+    const candidates = await read(this.#deps.store, db => serverRowsByKey(db, refKey(ref)))
+    return chooseRow('server', candidates, actor, ref, right)
+  }
+
+  async #written(db: Reader, id: string): Promise<ServerRow> {
+    const row = await serverRowById(db, id)
+    if (!row) throw new HubError('internal', 'A server vanished while it was written')
+    return row
+  }
+
+  #removed(row: ServerRow): void {
+    this.#live.delete(row.id)
+    this.#tell('server.removed', serverRecord(row), row.visibility === 'public')
+  }
+
+  #tell(
+    event: 'server.created' | 'server.updated' | 'server.removed',
+    record: ServerRecord,
+    seenByAll: boolean,
+    changed: readonly string[] = [],
+  ): void {
+    const told = { serverId: record.id, name: record.name }
+    const audience = seenByAll ? 'public' : 'owner'
+    if (event === 'server.updated') {
+      this.#deps.bus.emit(event, record.ownerId, { ...told, revision: record.revision, changed }, audience)
+    } else this.#deps.bus.emit(event, record.ownerId, told, audience)
+  }
+}
+
+/** The whole body that a patch makes of the body as its sender saw it. */
+function patched(seen: JsonObject, record: ServerRecord, patch: JsonObject): JsonObject {
+  const { secrets: _, ...base } = seen
+  const left = { ...base }
+  // What decides between the transports came or went: the transport is found anew unless the patch says it.
+  const decided = ['command', 'url', 'openapi'].some(
+    field => Object.hasOwn(patch, field) && (patch[field] === null) === Object.hasOwn(base, field),
+  )
+  if (record.transportInferred || decided) delete left.transport
+  // A longer timeout than the longest one moves it along, unless the patch says what it is to be.
+  const timeout = typeof patch.timeout === 'number' ? patch.timeout : 0
+  if (!Object.hasOwn(patch, 'maxTimeout') && timeout > record.maxTimeoutMs) delete left.maxTimeout
+  if (patch.disabled !== undefined && !Object.hasOwn(patch, 'enabled')) delete left.enabled
+  const body = mergePatch(left, patch)
+  if (Object.hasOwn(patch, 'secrets') && patch.secrets !== null) return body
+  return { ...body, secrets: patchedSecrets(base, body, record.secrets) }
+}
+
+function nameTaken(name: string, owner: Owner): HubError {
+  const detail = `${owner.name} already owns a server named ${quoteName(name)}`
+  return new HubError('server_name_taken', detail, {
+    errors: [{ pointer: '#/name', code: 'duplicate', detail }],
+    hint: 'Choose another name or edit the existing server.',
+  })
+}

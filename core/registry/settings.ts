@@ -1,0 +1,137 @@
+import { HubError } from '../contract/errors.ts'
+import type { JsonValue } from '../contract/json.ts'
+import type { Actor } from '../contract/records.ts'
+import { isAdmin } from '../domain/ownership.ts'
+import type { SettingTable } from '../store/tables.ts'
+import { read, type Writer, write } from '../store/transact.ts'
+import type { SettingRegistry } from './api.ts'
+import { type RegistryDeps, timestamp } from './context.ts'
+import { userById } from './owners.ts'
+
+const PURPOSE = 'setting'
+const SYSTEM = 'system'
+
+export class Settings implements SettingRegistry {
+  readonly #deps: RegistryDeps
+
+  constructor(deps: RegistryDeps) {
+    this.#deps = deps
+  }
+
+  async system(key: string): Promise<JsonValue | undefined> {
+    const row = await this.#row(SYSTEM, key)
+    return row && (JSON.parse(row.value) as JsonValue)
+  }
+
+  allSystem(): Promise<Readonly<Record<string, JsonValue>>> {
+    return this.#plain(SYSTEM)
+  }
+
+  async setSystem(actor: Actor, values: Readonly<Record<string, JsonValue | null>>): Promise<void> {
+    if (!isAdmin(actor)) throw new HubError('admin_only', 'Only administrators change settings of the system')
+    await this.#set(SYSTEM, values, null)
+  }
+
+  user(userId: string): Promise<Readonly<Record<string, JsonValue>>> {
+    return this.#plain(userId)
+  }
+
+  async setUser(actor: Actor, userId: string, values: Readonly<Record<string, JsonValue | null>>): Promise<void> {
+    refuseForeign(actor, userId)
+    await this.#set(userId, values, userId)
+  }
+
+  async setUserSecret(actor: Actor, userId: string, key: string, value: string | null): Promise<void> {
+    refuseForeign(actor, userId)
+    await write(this.#deps.store, async (trx, after) => {
+      if (!(await userById(trx, userId))) throw noSuchUser()
+      const sealed = value === null ? null : this.#deps.sealer.seal(PURPOSE, place(userId, key), value)
+      await this.#put(trx, userId, key, sealed, 1)
+      after(() => this.#tell(userId, [key]))
+    })
+  }
+
+  async openUserSecret(userId: string, key: string): Promise<string | undefined> {
+    const row = await this.#row(userId, key)
+    return row?.secret === 1 ? this.#deps.sealer.open(PURPOSE, place(userId, key), row.value) : undefined
+  }
+
+  async userSecretInfo(
+    userId: string,
+    prefix: string,
+  ): Promise<Readonly<Record<string, { readonly last4: string; readonly setAt: string }>>> {
+    const rows = await this.#rows(userId)
+    return Object.fromEntries(
+      rows
+        .filter(row => row.secret === 1 && row.key.startsWith(prefix))
+        .map(row => {
+          const secret = this.#deps.sealer.open(PURPOSE, place(userId, row.key), row.value)
+          // Of a short secret four characters would be too many.
+          return [row.key, { last4: secret.length >= 12 ? secret.slice(-4) : '', setAt: row.updated_at }]
+        }),
+    )
+  }
+
+  async #set(scope: string, values: Readonly<Record<string, JsonValue | null>>, userId: string | null): Promise<void> {
+    const keys = Object.keys(values)
+    if (keys.length === 0) return
+    await write(this.#deps.store, async (trx, after) => {
+      if (userId !== null && !(await userById(trx, userId))) throw noSuchUser()
+      for (const key of keys) {
+        const value = values[key] ?? null
+        await this.#put(trx, scope, key, value === null ? null : JSON.stringify(value), 0)
+      }
+      after(() => this.#tell(userId, keys))
+    })
+  }
+
+  async #put(trx: Writer, scope: string, key: string, value: string | null, secret: 0 | 1): Promise<void> {
+    if (value === null) {
+      await trx.deleteFrom('setting').where('scope', '=', scope).where('key', '=', key).execute()
+      return
+    }
+    const row = { value, secret, updated_at: timestamp(this.#deps) }
+    await trx
+      .insertInto('setting')
+      .values({ scope, key, ...row })
+      .onConflict(conflict => conflict.columns(['scope', 'key']).doUpdateSet(row))
+      .execute()
+  }
+
+  async #plain(scope: string): Promise<Readonly<Record<string, JsonValue>>> {
+    const rows = await this.#rows(scope)
+    return Object.fromEntries(
+      rows.filter(row => row.secret === 0).map(row => [row.key, JSON.parse(row.value) as JsonValue]),
+    )
+  }
+
+  #rows(scope: string): Promise<SettingTable[]> {
+    return read(this.#deps.store, db =>
+      db.selectFrom('setting').selectAll().where('scope', '=', scope).orderBy('key').execute(),
+    )
+  }
+
+  #row(scope: string, key: string): Promise<SettingTable | undefined> {
+    return read(this.#deps.store, db =>
+      db.selectFrom('setting').selectAll().where('scope', '=', scope).where('key', '=', key).executeTakeFirst(),
+    )
+  }
+
+  #tell(userId: string | null, keys: readonly string[]): void {
+    const told = userId === null ? { scope: 'system' as const, keys } : { scope: 'user' as const, userId, keys }
+    this.#deps.bus.emit('settings.updated', userId, told)
+  }
+}
+
+function place(userId: string, key: string): { owner: string; record: string; field: string } {
+  return { owner: userId, record: 'setting', field: key }
+}
+
+/** Another's settings are as if they were not there. */
+function refuseForeign(actor: Actor, userId: string): void {
+  if (!isAdmin(actor) && !(actor.kind === 'user' && actor.userId === userId)) throw noSuchUser()
+}
+
+function noSuchUser(): HubError {
+  return new HubError('user_not_found', 'There is no such user')
+}

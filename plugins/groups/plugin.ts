@@ -1,0 +1,99 @@
+import {
+  type Actor,
+  definePlugin,
+  type GroupMember,
+  type GroupRecord,
+  type RegistryView,
+  type ResolvedGroup,
+  type ServerRecord,
+} from 'patchbay/contract'
+
+/** Names at `/mcp/…`: a group, or one server as a group of its own, always in the name space of one owner. */
+export default definePlugin({
+  name: 'groups',
+  contract: 1,
+  setup(context) {
+    const { registry } = context
+    context.contribute('groupResolver', 'groups', {
+      async resolve(actor, owner, name) {
+        if (owner === undefined && name === '') return everything(registry, actor)
+        return (await group(registry, actor, owner, name)) ?? (await oneServer(registry, actor, owner, name))
+      },
+    })
+    return undefined
+  },
+})
+
+/** Others than the owner reach what is public, administrators too: a path names what somebody published. */
+function reachable(actor: Actor, record: { readonly ownerId: string; readonly visibility: string }): boolean {
+  return record.visibility === 'public' || (actor.kind === 'user' && record.ownerId === actor.userId)
+}
+
+/** Whether the actor's access key, if it is one, is made for this group, so that a server of the same name is found behind it. */
+function opened(actor: Actor, scope: { readonly groupId: string } | { readonly serverId: string }): boolean {
+  if (actor.kind !== 'user' || actor.credential.kind !== 'key') return true
+  return actor.credential.scopes.some(known => {
+    if (typeof known === 'string') return known === 'mcp'
+    if ('groupId' in known) return 'groupId' in scope && known.groupId === scope.groupId
+    return 'serverId' in scope && known.serverId === scope.serverId
+  })
+}
+
+async function group(
+  registry: RegistryView,
+  actor: Actor,
+  owner: string | undefined,
+  name: string,
+): Promise<ResolvedGroup | undefined> {
+  const found = await registry.group(actor, owner, name)
+  if (!found || !reachable(actor, found) || !opened(actor, { groupId: found.id })) return undefined
+  const members = await registry.usableMembers(actor, found)
+  return { kind: 'group', group: found, servers: members.map(({ server }) => server) }
+}
+
+async function oneServer(
+  registry: RegistryView,
+  actor: Actor,
+  owner: string | undefined,
+  name: string,
+): Promise<ResolvedGroup | undefined> {
+  const server = await registry.serverByName(actor, owner, name)
+  if (!server || !reachable(actor, server) || !opened(actor, { serverId: server.id })) return undefined
+  return { kind: 'server', group: asGroup(server.id, server, [server]), servers: [server] }
+}
+
+async function everything(registry: RegistryView, actor: Actor): Promise<ResolvedGroup | undefined> {
+  if (actor.kind !== 'user') return undefined
+  const servers = await registry.ownServers(actor)
+  const owner = { ownerId: actor.userId, ownerName: actor.name, name: 'all', createdAt: '', updatedAt: '' }
+  return { kind: 'all', group: asGroup(`all:${actor.userId}`, owner, servers), servers }
+}
+
+/** A group that nobody made and nobody can edit. */
+function asGroup(
+  id: string,
+  owner: Pick<GroupRecord, 'ownerId' | 'ownerName' | 'name' | 'createdAt' | 'updatedAt'>,
+  servers: readonly ServerRecord[],
+): GroupRecord {
+  const members: GroupMember[] = servers.map(server => ({
+    serverId: server.id,
+    serverRef: `${server.ownerName}~${server.name}`,
+    serverName: server.name,
+    tools: 'all',
+    prompts: 'all',
+    resources: 'all',
+  }))
+  return {
+    id,
+    ownerId: owner.ownerId,
+    ownerName: owner.ownerName,
+    name: owner.name,
+    visibility: 'private',
+    naming: 'auto',
+    members,
+    origin: 'store',
+    revision: 0,
+    createdAt: owner.createdAt,
+    updatedAt: owner.updatedAt,
+  }
+}

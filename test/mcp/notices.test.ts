@@ -1,0 +1,252 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import {
+  LoggingMessageNotificationSchema,
+  type Progress,
+  PromptListChangedNotificationSchema,
+  ResourceUpdatedNotificationSchema,
+  ToolListChangedNotificationSchema,
+} from '@modelcontextprotocol/sdk/types.js'
+import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
+import { type Program, startProgram } from '../support/program.ts'
+import { callText, failureOf, online, toolNames } from '../support/servers.ts'
+import { timed, until } from '../support/wait.ts'
+
+const REFERENCE = join(import.meta.dir, '../support/mcp-servers/reference.ts')
+const WATCHED = 'test://watched-resource'
+
+let reference: Program
+let hub: Hub
+let admin: Client
+
+beforeAll(async () => {
+  reference = await startProgram(REFERENCE, { env: { ERA: 'legacy' } })
+  hub = await startHub({
+    settings: {
+      mcpServers: {
+        remote: { type: 'streamable-http', url: reference.url },
+        slow: stdioFixture('slow'),
+        asking: stdioFixture('asking'),
+      },
+      groups: [{ name: 'g', servers: ['remote', 'slow', 'asking'] }],
+    },
+  })
+  admin = await hub.setup()
+  await online(admin, ['remote', 'slow', 'asking'])
+}, 60_000)
+
+afterAll(async () => {
+  await hub?.stop()
+  await reference?.stop()
+}, 40_000)
+
+describe('progress', () => {
+  test('comes one by one, rising, under the token of the client, and ends with the answer', async () => {
+    const client = await admin.mcp('/mcp/g')
+    const seen: { readonly progress: Progress; readonly at: number }[] = []
+    const start = performance.now()
+    await client.callTool({ name: 'wait', arguments: { ms: 300 } }, undefined, {
+      onprogress: progress => seen.push({ progress, at: performance.now() - start }),
+    })
+    const count = seen.length
+    expect(count).toBeGreaterThan(5)
+    const values = seen.map(({ progress }) => progress.progress)
+    expect(values).toEqual([...values].sort((a, b) => a - b))
+    expect(new Set(values).size).toBe(count)
+    // One by one and not in a heap with the answer: the first came long before the last.
+    expect((seen.at(-1)?.at ?? 0) - (seen[0]?.at ?? 0)).toBeGreaterThan(150)
+    await callText(client, 'quick')
+    expect(seen).toHaveLength(count)
+  })
+
+  test('two sessions on one shared upstream, with equal tokens, get their own', async () => {
+    const [first, second] = [await admin.mcp('/mcp/g'), await admin.mcp('/mcp/g')]
+    const totals: (number | undefined)[][] = [[], []]
+    const run = (client: typeof first, index: number, ms: number) =>
+      client.callTool({ name: 'wait', arguments: { ms } }, undefined, {
+        onprogress: progress => totals[index]?.push(progress.total),
+      })
+    await Promise.all([run(first, 0, 200), run(second, 1, 240)])
+    expect(new Set(totals[0])).toEqual(new Set([200]))
+    expect(new Set(totals[1])).toEqual(new Set([240]))
+  })
+})
+
+describe('cancellation', () => {
+  test('reaches the upstream under its own id, and the session goes on', async () => {
+    const client = await admin.mcp('/mcp/g')
+    const before = Number(await callText(client, 'cancelled'))
+    const leaving = new AbortController()
+    const call = client.callTool({ name: 'wait', arguments: { ms: 20_000 } }, undefined, { signal: leaving.signal })
+    await callText(client, 'quick')
+    leaving.abort('changed my mind')
+    await failureOf(call)
+    await until(async () => Number(await callText(client, 'cancelled')) === before + 1, {
+      what: 'the upstream to be told',
+    })
+  })
+
+  test('a call beyond the limit of its server is cancelled upstream and fails with upstream_timeout', async () => {
+    await admin.ok('POST', '/api/servers', { name: 'hasty', ...stdioFixture('slow'), timeout: 400 })
+    await online(admin, ['hasty'])
+    const client = await admin.mcp('/mcp/hasty')
+    const { value: failure, ms } = await timed(() => failureOf(callText(client, 'wait', { ms: 20_000 })))
+    expect(failure.code).toBe(-32603)
+    expect(failure.data?.code).toBe('upstream_timeout')
+    expect(ms).toBeGreaterThan(380)
+    expect(ms).toBeLessThan(1_500)
+    await until(async () => (await callText(client, 'cancelled')) === '1', { what: 'the upstream to be told' })
+  })
+})
+
+describe('list_changed', () => {
+  test('an upstream that gains a tool: each session hears of it, and the next list has the tool', async () => {
+    const heard = [0, 0]
+    const listen = (index: number) =>
+      admin.mcp('/mcp/g', {
+        prepare: client =>
+          client.setNotificationHandler(ToolListChangedNotificationSchema, () => {
+            heard[index] = (heard[index] ?? 0) + 1
+          }),
+      })
+    const [caller, other] = [await listen(0), await listen(1)]
+    const extra = `extra_${await callText(caller, 'grow')}`
+    await until(() => heard.every(count => count >= 1), { what: 'both sessions to hear' })
+    expect(await toolNames(caller)).toContain(extra)
+    expect(await callText(other, extra)).toBe(extra.slice(6))
+  })
+
+  test('a notice of changed prompts is relayed even if nothing differs', async () => {
+    let heard = 0
+    const client = await admin.mcp('/mcp/remote', {
+      prepare: one =>
+        one.setNotificationHandler(PromptListChangedNotificationSchema, () => {
+          heard += 1
+        }),
+    })
+    await callText(client, 'test_trigger_prompt_change')
+    await until(() => heard > 0, { what: 'the notice' })
+  })
+
+  test('a member that leaves the group takes its tools along, and sessions of other groups hear nothing', async () => {
+    await admin.ok('POST', '/api/groups', { name: 'h', members: ['slow', 'asking'] })
+    await admin.ok('POST', '/api/groups', { name: 'other', members: ['slow'] })
+    const heard: string[] = []
+    const listen = (name: string) =>
+      admin.mcp(`/mcp/${name}`, {
+        prepare: client =>
+          client.setNotificationHandler(ToolListChangedNotificationSchema, () => void heard.push(name)),
+      })
+    const [changed] = [await listen('h'), await listen('other')]
+    expect(await toolNames(changed)).toContain('sample')
+    await admin.ok('DELETE', '/api/groups/h/members/asking')
+    await until(() => heard.includes('h'), { what: 'the notice' })
+    expect(await toolNames(changed)).not.toContain('sample')
+    expect(heard).not.toContain('other')
+    const failure = await failureOf(callText(changed, 'sample'))
+    expect(failure.code).toBe(-32602)
+  })
+})
+
+describe('subscriptions', () => {
+  async function updateUpstream(): Promise<number> {
+    const answer = await fetch(
+      `${reference.url.replace('/mcp', '/control/updated')}?uri=${encodeURIComponent(WATCHED)}`,
+      {
+        method: 'POST',
+      },
+    )
+    return (await answer.json()).told
+  }
+
+  test('an update reaches who subscribed, once each, and nobody after unsubscribing', async () => {
+    const heard: string[] = []
+    const listen = (name: string) =>
+      admin.mcp('/mcp/g', {
+        prepare: client =>
+          client.setNotificationHandler(
+            ResourceUpdatedNotificationSchema,
+            ({ params }) => void heard.push(`${name} ${params.uri}`),
+          ),
+      })
+    const [one, two] = [await listen('one'), await listen('two'), await listen('idle')]
+    await one.subscribeResource({ uri: WATCHED })
+    await two.subscribeResource({ uri: WATCHED })
+    expect(await updateUpstream()).toBeGreaterThan(0)
+    await until(() => heard.length >= 2, { what: 'both to hear' })
+    expect([...heard].sort()).toEqual([`one ${WATCHED}`, `two ${WATCHED}`])
+
+    await one.unsubscribeResource({ uri: WATCHED })
+    heard.length = 0
+    await updateUpstream()
+    await until(() => heard.length > 0, { what: 'the other to hear' })
+    expect(heard).toEqual([`two ${WATCHED}`])
+
+    await two.unsubscribeResource({ uri: WATCHED })
+    await until(async () => (await updateUpstream()) === 0, { what: 'the last subscription upstream to go' })
+  })
+})
+
+describe('log messages', () => {
+  test('each session gets those of its own calls from its own level up', async () => {
+    const heard: Record<string, string[]> = { loud: [], calm: [] }
+    const listen = (name: string) =>
+      admin.mcp('/mcp/remote', {
+        prepare: client =>
+          client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => {
+            heard[name]?.push(`${params.level}: ${String(params.data)}`)
+          }),
+      })
+    const [loud, calm] = [await listen('loud'), await listen('calm')]
+    await loud.setLoggingLevel('debug')
+    await calm.setLoggingLevel('error')
+    await callText(loud, 'test_tool_with_logging')
+    await callText(calm, 'test_tool_with_logging')
+    await until(() => heard.loud?.length === 3, { what: 'three messages' })
+    expect(heard.loud).toEqual([
+      'info: Tool execution started',
+      'info: Tool processing data',
+      'info: Tool execution completed',
+    ])
+    expect(heard.calm).toEqual([])
+  })
+})
+
+describe('completion', () => {
+  test('reaches the prompt and the template of their own server, under the exposed name', async () => {
+    const client = await admin.mcp('/mcp/g')
+    const prompt = await client.complete({
+      ref: { type: 'ref/prompt', name: 'test_prompt_with_arguments' },
+      argument: { name: 'arg1', value: 'par' },
+      context: { arguments: { arg2: 'x' } },
+    })
+    expect(prompt.completion.values).toEqual(['paris', 'park', 'party'])
+    const template = await client.complete({
+      ref: { type: 'ref/resource', uri: 'test://template/{id}/data' },
+      argument: { name: 'id', value: '12' },
+    })
+    expect(template.completion.values).toEqual(['12', '123'])
+  })
+
+  test('an unknown prompt or template is -32602', async () => {
+    const client = await admin.mcp('/mcp/g')
+    const argument = { name: 'x', value: '' }
+    const unknown = [
+      client.complete({ ref: { type: 'ref/prompt', name: 'no_such_prompt' }, argument }),
+      client.complete({ ref: { type: 'ref/resource', uri: 'nothing://{x}' }, argument }),
+    ]
+    for (const work of unknown) expect((await failureOf(work)).code).toBe(-32602)
+  })
+})
+
+test('ping is answered within 100 ms while an upstream hangs', async () => {
+  const client = await admin.mcp('/mcp/slow')
+  const leaving = new AbortController()
+  const hanging = client
+    .callTool({ name: 'wait', arguments: { ms: 20_000 } }, undefined, { signal: leaving.signal })
+    .catch(() => undefined)
+  const { ms } = await timed(() => client.ping())
+  expect(ms).toBeLessThan(100)
+  leaving.abort()
+  await hanging
+})

@@ -1,0 +1,75 @@
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { SseParser } from '../../../plugins/transport-http/sse-parser.ts'
+
+/** What the parser tells for these pieces, one entry each. */
+function parse(...pieces: readonly string[]): string[] {
+  const told: string[] = []
+  const parser = new SseParser({
+    event: event => told.push(`${event.type}=${event.data}`),
+    id: id => told.push(`id=${id}`),
+    retry: milliseconds => told.push(`retry=${milliseconds}`),
+  })
+  for (const piece of pieces) parser.push(piece)
+  return told
+}
+
+describe('SseParser', () => {
+  test.each([
+    ['one event', 'data: a\n\n', ['message=a']],
+    ['data without a space', 'data:a\n\n', ['message=a']],
+    ['only one space is taken off', 'data:  a\n\n', ['message= a']],
+    ['several data lines', 'data: a\ndata: b\n\n', ['message=a\nb']],
+    ['type and id', 'event: x\nid: 7\ndata: a\n\n', ['id=7', 'x=a']],
+    ['an id without data', 'id: 7\ndata:\n\n', ['id=7']],
+    ['an id without a data line', 'id: 7\n\n', ['id=7']],
+    ['no event without data', 'event: x\n\ndata: a\n\n', ['message=a']],
+    ['comments', ': ping\n\n:\ndata: a\n: x\n\n', ['message=a']],
+    ['retry', 'retry: 250\n\nretry: x\nretry: -1\nretry: 1.5\n\n', ['retry=250']],
+    ['CR LF', 'id: 1\r\ndata: a\r\n\r\ndata: b\r\n\r\n', ['id=1', 'message=a', 'message=b']],
+    ['CR', 'data: a\r\rdata: b\r\r', ['message=a', 'message=b']],
+    ['a byte order mark', '\ufeffdata: a\n\n', ['message=a']],
+    ['an id with NUL', 'id: a\0b\ndata: a\n\n', ['message=a']],
+    ['unknown fields and lines without a colon', 'foo: bar\ndata\ndata: a\nx\n\n', ['message=\na']],
+    ['an event that did not end', 'data: a\n\ndata: b\n', ['message=a']],
+  ])('reads %s', (_what, text, expected) => {
+    expect(parse(text)).toEqual([...expected])
+    expect(parse(...text)).toEqual([...expected])
+  })
+
+  test('tells the same however the text is cut', () => {
+    const line = fc.constantFrom(
+      'data: a',
+      'data: {"x":"é😀"}',
+      'data:',
+      'id: 5',
+      'event: e',
+      ': c',
+      'retry: 3',
+      '',
+      '',
+    )
+    const ending = fc.constantFrom('\n', '\r\n', '\r')
+    const lines = fc.array(fc.tuple(line, ending), { maxLength: 30 })
+    fc.assert(
+      fc.property(lines, fc.array(fc.nat(40), { maxLength: 20 }), (parts, cuts) => {
+        const text = `${parts.map(part => part.join('')).join('')}\n\n`
+        const pieces: string[] = []
+        let at = 0
+        for (const cut of cuts) {
+          pieces.push(text.slice(at, at + cut))
+          at += cut
+        }
+        expect(parse(...pieces, text.slice(at))).toEqual(parse(text))
+      }),
+    )
+  })
+
+  test('refuses an event of more than 10 MiB, in one line or many', () => {
+    const piece = 'x'.repeat(1024 * 1024)
+    const feed = (text: string) => () => parse(...Array.from({ length: 11 }, () => text))
+    expect(feed(piece)).toThrow(RangeError)
+    expect(feed(`data: ${piece}\n`)).toThrow(RangeError)
+    expect(feed(`data: ${piece}\n\n`)).not.toThrow()
+  })
+})

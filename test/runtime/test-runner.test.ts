@@ -1,0 +1,51 @@
+// What `bun test` prints at its end, which the sum of all families is made of.
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { countTests, countWhole } from '../support/count.ts'
+import { makeTemp, removeTemp } from '../support/temp.ts'
+
+let folder = ''
+
+beforeAll(async () => {
+  folder = await makeTemp('runner')
+})
+
+afterAll(() => removeTemp(folder))
+
+async function counted(name: string, text: string): Promise<{ passed: number; failed: number }> {
+  await writeFile(join(folder, `${name}.test.ts`), `import { expect, test } from 'bun:test'\n${text}`)
+  const child = Bun.spawn([process.execPath, 'test', `./${name}.test.ts`], {
+    cwd: folder,
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const [stdout, stderr, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ])
+  const { passed, failed } = countTests(stdout + stderr, code)
+  return { passed, failed }
+}
+
+const PASSING = `test('a', () => {})\ntest('b', () => {})\n`
+
+test('tests that pass and fail are counted', async () => {
+  expect(await counted('passing', PASSING)).toEqual({ passed: 2, failed: 0 })
+  expect(await counted('failing', `${PASSING}test('c', () => { expect(1).toBe(2) })`)).toEqual({ passed: 2, failed: 1 })
+})
+
+test('an error between tests, a file that does not load, and a run without a test are failures', async () => {
+  const between = `${PASSING}setTimeout(() => { throw new Error('as told') }, 5)\ntest('c', () => Bun.sleep(100))`
+  expect((await counted('between', between)).failed).toBeGreaterThan(0)
+  expect((await counted('broken', 'import "./missing.ts"')).failed).toBeGreaterThan(0)
+  expect(await counted('none', '')).toEqual({ passed: 0, failed: 1 })
+  expect(countTests(' 3 pass\n 0 fail\n', 132)).toMatchObject({ passed: 3, failed: 1 })
+})
+
+test('a program counts once, by its exit code', () => {
+  expect(countWhole(0)).toEqual({ passed: 1, failed: 0 })
+  expect(countWhole(2)).toMatchObject({ passed: 0, failed: 1 })
+})

@@ -1,0 +1,197 @@
+import { describe, expect, test } from 'bun:test'
+import { createAuthenticator } from '../../../core/auth/authenticator.ts'
+import { createTokens } from '../../../core/auth/tokens.ts'
+import { HubError } from '../../../core/contract/errors.ts'
+import { EventBus } from '../../../core/events/bus.ts'
+import { People } from '../http/people.ts'
+
+const secret = 'a secret of more than thirty-two bytes'
+
+function setUp() {
+  const clock = { ms: Date.now() }
+  const now = () => clock.ms
+  const bus = new EventBus(error => {
+    throw error
+  })
+  const people = new People(bus)
+  const revoked = new Set<string>()
+  const tokens = createTokens({ secret, instanceId: 'one', now })
+  const authenticator = createAuthenticator({
+    tokens,
+    revocations: { isRevoked: async id => revoked.has(id) },
+    registry: people.registry(),
+    bus,
+    now,
+  })
+  return { clock, bus, people, revoked, tokens, authenticator }
+}
+
+const bearer = (token: string, more: Record<string, string> = {}) =>
+  new Headers({ authorization: `Bearer ${token}`, ...more })
+
+async function codeOf(work: () => unknown): Promise<string> {
+  try {
+    await work()
+    return 'taken'
+  } catch (error) {
+    return error instanceof HubError ? error.code : String(error)
+  }
+}
+
+describe('authenticate()', () => {
+  test('authenticate() answers at once for a credential that was verified before, without reading a row', async () => {
+    const { people, tokens, authenticator } = setUp()
+    const { token } = await tokens.issue(people.add('ada', 'admin'))
+    const first = await authenticator.authenticate(bearer(token), 'api', 'GET')
+    const reads = people.reads
+    const again = authenticator.authenticate(bearer(token), 'mcp', 'POST')
+    expect(again).toBe(first)
+    expect(first).toMatchObject({ kind: 'user', name: 'ada', role: 'admin' })
+    expect(people.reads).toBe(reads)
+  })
+
+  test('authenticate() looks again after 30 s', async () => {
+    const { people, tokens, authenticator, clock } = setUp()
+    const { token } = await tokens.issue(people.add('ada'))
+    await authenticator.authenticate(bearer(token), 'api', 'GET')
+    clock.ms += 29_999
+    expect(authenticator.authenticate(bearer(token), 'api', 'GET')).not.toBeInstanceOf(Promise)
+    clock.ms += 1
+    expect(authenticator.authenticate(bearer(token), 'api', 'GET')).toBeInstanceOf(Promise)
+  })
+
+  test('authenticate() asks the store once for many that come together', async () => {
+    const { people, tokens, authenticator } = setUp()
+    const { token } = await tokens.issue(people.add('ada'))
+    await Promise.all(Array.from({ length: 50 }, () => authenticator.authenticate(bearer(token), 'api', 'GET')))
+    expect(people.reads).toBe(1)
+  })
+
+  test.each([
+    ['disabled', { disabled: true }, 'token_revoked'],
+    ['given another epoch', { tokenEpoch: 2 }, 'token_revoked'],
+  ])('authenticate() refuses the next request of a user who was %s', async (_what, change, code) => {
+    const { people, tokens, authenticator } = setUp()
+    const row = people.add('ada')
+    const { token } = await tokens.issue(row)
+    await authenticator.authenticate(bearer(token), 'api', 'GET')
+    people.change(row, change)
+    expect(await codeOf(() => authenticator.authenticate(bearer(token), 'api', 'GET'))).toBe(code)
+  })
+
+  test('authenticate() sees a demotion at the next request, by the row and not by the token', async () => {
+    const { people, tokens, authenticator } = setUp()
+    const row = people.add('ada', 'admin')
+    const { token } = await tokens.issue(row)
+    await authenticator.authenticate(bearer(token), 'api', 'GET')
+    people.change(row, { role: 'user' })
+    expect((await authenticator.authenticate(bearer(token), 'api', 'GET')).role).toBe('user')
+  })
+
+  test('authenticate() keeps nothing of a verification that a change of rights overtook', async () => {
+    const { people, tokens, authenticator } = setUp()
+    const row = people.add('ada')
+    const { token } = await tokens.issue(row)
+    people.duringRead = async () => {
+      people.duringRead = async () => {}
+      people.change(row, { disabled: true })
+    }
+    expect(await codeOf(() => authenticator.authenticate(bearer(token), 'api', 'GET'))).toBe('token_revoked')
+  })
+
+  test('authenticate() refuses a token that was signed out, at once', async () => {
+    const { people, tokens, authenticator, bus, revoked } = setUp()
+    const { token, tokenId } = await tokens.issue(people.add('ada'))
+    await authenticator.authenticate(bearer(token), 'api', 'GET')
+    revoked.add(tokenId)
+    bus.emit('token.revoked', 'u1', { tokenId, userId: 'u1' }, 'internal')
+    expect(await codeOf(() => authenticator.authenticate(bearer(token), 'api', 'GET'))).toBe('token_revoked')
+  })
+
+  test.each([
+    ['nothing', {}, 'unauthenticated'],
+    ['Bearer with nothing', { authorization: 'Bearer ' }, 'unauthenticated'],
+    ['an empty x-auth-token', { 'x-auth-token': '' }, 'unauthenticated'],
+    ['text that is no token', { authorization: 'Bearer a b' }, 'token_invalid'],
+    ['an unknown key', { authorization: `Bearer pb_${'a'.repeat(43)}` }, 'token_revoked'],
+    ['a cut key', { authorization: 'Bearer pb_abc' }, 'token_invalid'],
+    ['two Authorization headers', { authorization: 'Bearer a, Bearer b' }, 'header_duplicate'],
+    ['two different credentials', { authorization: 'Bearer a', 'x-auth-token': 'b' }, 'credentials_conflict'],
+  ])('authenticate() refuses %s', async (_what, headers, code) => {
+    const { authenticator } = setUp()
+    const given = new Headers(headers as Record<string, string>)
+    expect(await codeOf(() => authenticator.authenticate(given, 'api', 'GET'))).toBe(code)
+  })
+
+  test('authenticate() refuses Basic even with a valid token behind it', async () => {
+    const { people, tokens, authenticator } = setUp()
+    const { token } = await tokens.issue(people.add('ada'))
+    const basic = new Headers({ authorization: `Basic ${token}` })
+    expect(await codeOf(() => authenticator.authenticate(basic, 'api', 'GET'))).toBe('unauthenticated')
+  })
+
+  test('authenticate() takes x-auth-token on the API alone, and either scheme case', async () => {
+    const { people, tokens, authenticator } = setUp()
+    const { token } = await tokens.issue(people.add('ada'))
+    const plain = new Headers({ 'x-auth-token': token })
+    expect(await codeOf(() => authenticator.authenticate(plain, 'api', 'GET'))).toBe('taken')
+    expect(await codeOf(() => authenticator.authenticate(plain, 'mcp', 'GET'))).toBe('unauthenticated')
+    const both = bearer(token, { 'x-auth-token': token })
+    expect(await codeOf(() => authenticator.authenticate(both, 'api', 'GET'))).toBe('taken')
+    const shouted = new Headers({ authorization: `BEARER ${token}` })
+    expect(await codeOf(() => authenticator.authenticate(shouted, 'api', 'GET'))).toBe('taken')
+  })
+
+  test('authenticate() opens the API to keys with its scopes only, api:read for reading', async () => {
+    const { people, authenticator } = setUp()
+    const { id } = people.add('ada')
+    const codes = async (scopes: Parameters<People['addKey']>[1]) => {
+      const { secret: key } = people.addKey(id, scopes)
+      const call = (audience: 'api' | 'mcp', method: string) =>
+        codeOf(() => authenticator.authenticate(bearer(key), audience, method))
+      return [await call('mcp', 'POST'), await call('api', 'GET'), await call('api', 'POST')]
+    }
+    expect(await codes(['mcp'])).toEqual(['taken', 'insufficient_scope', 'insufficient_scope'])
+    expect(await codes(['api:read'])).toEqual(['taken', 'taken', 'insufficient_scope'])
+    expect(await codes(['api'])).toEqual(['taken', 'taken', 'taken'])
+  })
+
+  test('authenticate() refuses a key that was removed or has expired', async () => {
+    const { people, authenticator, clock } = setUp()
+    const { id } = people.add('ada')
+    const { key, secret: removed } = people.addKey(id, ['api'])
+    const { secret: ending } = people.addKey(id, ['api'], new Date(clock.ms + 1_000).toISOString())
+    for (const each of [removed, ending]) await authenticator.authenticate(bearer(each), 'api', 'GET')
+    people.removeKey(key.id)
+    clock.ms += 1_000
+    expect(await codeOf(() => authenticator.authenticate(bearer(removed), 'api', 'GET'))).toBe('token_revoked')
+    expect(await codeOf(() => authenticator.authenticate(bearer(ending), 'api', 'GET'))).toBe('token_expired')
+  })
+
+  test('authenticate() lets somebody who must change the password do only that', async () => {
+    const { people, tokens, authenticator } = setUp()
+    const row = people.add('ada')
+    people.change(row, { mustChangePassword: true })
+    const { token } = await tokens.issue(row)
+    expect(await codeOf(() => authenticator.authenticate(bearer(token), 'api', 'GET'))).toBe('password_change_required')
+    expect(await codeOf(() => authenticator.authenticate(bearer(token), 'api', 'GET', true))).toBe('taken')
+  })
+})
+
+describe('stillValid()', () => {
+  test('stillValid() is true at once for what was just verified, and false after demotion, revocation and expiry', async () => {
+    const { people, tokens, authenticator, clock } = setUp()
+    const row = people.add('ada', 'admin')
+    const { token } = await tokens.issue(row)
+    const actor = await authenticator.authenticate(bearer(token), 'api', 'GET')
+    expect(authenticator.stillValid(actor)).toBe(true)
+    people.change(people.add('bob'), { disabled: true })
+    expect(await authenticator.stillValid(actor)).toBe(true)
+    people.change(row, { role: 'user' })
+    expect(await authenticator.stillValid(actor)).toBe(false)
+    people.change(row, { role: 'admin' })
+    expect(await authenticator.stillValid(actor)).toBe(true)
+    clock.ms += 12 * 3600_000 + 31_000
+    expect(await authenticator.stillValid(actor)).toBe(false)
+  })
+})

@@ -1,0 +1,88 @@
+import { describe, expect, test } from 'bun:test'
+import { createPasswords, passwordProblem } from '../../../core/auth/passwords.ts'
+
+const good = 'correct horse battery staple 7'
+
+describe('passwordProblem()', () => {
+  test.each([
+    ['short', 'password_weak'],
+    ['elevenchars', 'password_weak'],
+    ['123456789012', 'password_weak'],
+    ['PASSWORDPASSWORD', 'password_weak'],
+    ['Password1234!', 'password_weak'],
+    ['qwertyuiopasdfghjkl', 'password_weak'],
+    ['ababababababab', 'password_weak'],
+    ['my name is ADA99!', 'password_weak'],
+    ['x7'.repeat(129), 'length'],
+  ])('passwordProblem() refuses %p', (password, code) => {
+    expect(passwordProblem(password, 'ada')).toMatchObject({ pointer: '#/password', code })
+  })
+
+  test('passwordProblem() takes a long sentence, and a short user name inside', () => {
+    expect(passwordProblem(good, 'ada')).toBeUndefined()
+    expect(passwordProblem(good, 'a')).toBeUndefined()
+    expect(passwordProblem('𝔘𝔫𝔦𝔠𝔬𝔡𝔢 zwölf!', 'ada')).toBeUndefined()
+  })
+})
+
+describe('createPasswords()', () => {
+  const passwords = createPasswords()
+
+  test('hash() makes argon2id at the agreed cost, which verify() takes', async () => {
+    const hash = await passwords.hash(good)
+    expect(hash).toStartWith('$argon2id$v=19$m=19456,t=2,p=1$')
+    expect(await passwords.verify(good, hash)).toEqual({ ok: true, outdated: false })
+    expect(await passwords.verify('another one entirely', hash)).toEqual({ ok: false, outdated: false })
+  })
+
+  test('verify() takes the same text composed otherwise', async () => {
+    const hash = await passwords.hash('zwölf sehr böse wörter')
+    expect((await passwords.verify('zwölf sehr böse wörter'.normalize('NFD'), hash)).ok).toBe(true)
+  })
+
+  test.each(['$2a', '$2b', '$2y'])(
+    'verify() takes an imported bcrypt hash of form %s and calls it outdated',
+    async form => {
+      const hash = form + (await Bun.password.hash(good, { algorithm: 'bcrypt', cost: 4 })).slice(3)
+      expect(await passwords.verify(good, hash)).toEqual({ ok: true, outdated: true })
+      expect((await passwords.verify('wrong', hash)).ok).toBe(false)
+    },
+  )
+
+  test.each([null, undefined, '', 'plain text', '$argon2id$broken', '$2b$10$short'])(
+    'verify() refuses everything where the hash is %p',
+    async hash => {
+      expect(await passwords.verify(good, hash)).toEqual({ ok: false, outdated: false })
+    },
+  )
+
+  test('verify() refuses an empty and an endless password', async () => {
+    const hash = await passwords.hash(good)
+    expect((await passwords.verify('', hash)).ok).toBe(false)
+    expect((await passwords.verify(good.repeat(100), hash)).ok).toBe(false)
+  })
+
+  test('verify() takes as long for nobody as for somebody', async () => {
+    const hash = await passwords.hash(good)
+    const took = async (stored: string | null) => {
+      const times: number[] = []
+      for (let round = 0; round < 9; round += 1) {
+        const start = performance.now()
+        await passwords.verify('a wrong password', stored)
+        times.push(performance.now() - start)
+      }
+      return times.sort((left, right) => left - right)[4] ?? 0
+    }
+    const [nobody, somebody] = [await took(null), await took(hash)]
+    // Shared machines move single figures; skipping the hash altogether would be a hundredth.
+    expect(nobody / somebody).toBeGreaterThan(0.5)
+    expect(nobody / somebody).toBeLessThan(2)
+  })
+
+  test('hash() refuses the 53rd at a time with overloaded, and goes on afterwards', async () => {
+    const outcomes = await Promise.allSettled(Array.from({ length: 54 }, () => passwords.hash(good)))
+    const refused = outcomes.filter(outcome => outcome.status === 'rejected')
+    expect(refused.map(outcome => outcome.reason.code)).toEqual(['overloaded', 'overloaded'])
+    expect(await passwords.hash(good)).toStartWith('$argon2id$')
+  })
+})

@@ -1,0 +1,116 @@
+import { describe, expect, test } from 'bun:test'
+import { childEnvironment, readEnvironment } from '../../../core/config/env.ts'
+import { StartError } from '../../../core/config/start-error.ts'
+
+function failure(env: Record<string, string>): StartError {
+  try {
+    readEnvironment(env)
+  } catch (error) {
+    if (error instanceof StartError) return error
+    throw error
+  }
+  throw new Error(`accepted: ${JSON.stringify(env)}`)
+}
+
+describe('readEnvironment()', () => {
+  const refused: readonly [string, string, string][] = [
+    ['PORT', '70000', '0 to 65535'],
+    ['PORT', '-1', '0 to 65535'],
+    ['PORT', '3000.5', '0 to 65535'],
+    ['PORT', '0x10', '0 to 65535'],
+    ['LOG_LEVEL', 'loud', 'error, warn, info, debug, trace'],
+    ['LOG_FORMAT', 'xml', 'json, pretty'],
+    ['LOG_MAX_SIZE', '10XB', '100MB'],
+    ['LOG_MAX_SIZE', '0', '100MB'],
+    ['LOG_MAX_FILES', '0', '1 to 10000'],
+    ['LOG_ROTATION', 'hourlyish', 'hourly, daily, weekly, none'],
+    ['ENABLE_REQUEST_LOGS', 'maybe', 'true, false, 1 or 0'],
+    ['SYSLOG_FACILITY', 'local9', 'local0'],
+    ['TRUSTED_PROXIES', '*', 'CIDR'],
+    ['TRUSTED_PROXIES', '0.0.0.0/0', 'never every address'],
+    ['TRUSTED_PROXIES', '10.0.0.0/33', 'CIDR'],
+    ['OUTBOUND_ALLOW', '10.0.0.0/8,intranet', 'CIDR'],
+    ['OUTBOUND_ALLOW', '127.1', 'CIDR'],
+    ['ADMIN_ADDRESSES', '10.0.0.0/8/8', 'CIDR'],
+    ['STDIO_POLICY', 'everybody', 'sandboxed, admin, off'],
+    ['WORKERS', '0', '1 to 64'],
+    ['HOST', 'http://localhost', 'host name'],
+    ['PUBLIC_URL', 'hub.example', 'https://hub.example'],
+    ['PUBLIC_URL', 'ftp://hub.example', 'https://hub.example'],
+    ['BASE_PATH', 'hub', '/hub'],
+    ['BASE_PATH', '/a/../b', '/hub'],
+    ['BASE_PATH', '//a', '/hub'],
+    ['ALLOWED_HOSTS', 'https://hub.example', 'without scheme'],
+    ['ALLOWED_ORIGINS', 'https://hub.example/path', 'origin'],
+    ['SEARCH_ENGINE_INDEX', 'Logs!', 'lower-case'],
+  ]
+  test.each(refused)('refuses %s=%s with exit code 2, naming the variable and %s', (name, value, legal) => {
+    const error = failure({ [name]: value })
+    expect(error.code).toBe('env_invalid')
+    expect(error.exitCode).toBe(2)
+    expect(error.message).toContain(name)
+    expect(error.message).toContain(legal)
+  })
+
+  const secrets: readonly [string, string][] = [
+    ['DATABASE_URL', 'mysql://root:canary-5512@db/x'],
+    ['ADMIN_PASSWORD', 'canary-5512'],
+    ['METRICS_TOKEN', 'canary-5512 with spaces'],
+    ['SEARCH_ENGINE_URL', 'ftp://me:canary-5512@search'],
+    ['PUBLIC_URL', 'https://me:canary-5512@hub.example'],
+  ]
+  test.each(secrets.slice(0, 4))('does not repeat the value of %s in its message', (name, value) => {
+    const error = failure({ [name]: value, ADMIN_USERNAME: 'ada' })
+    expect(error.message).toContain(name)
+    expect(error.message).not.toContain('canary-5512')
+  })
+
+  test('reports every wrong variable at once', () => {
+    const { message } = failure({ PORT: 'x', LOG_LEVEL: 'loud', SYSLOG_ENABLED: 'true', ASSISTANT_ENABLED: '1' })
+    for (const name of ['PORT', 'LOG_LEVEL', 'SYSLOG_HOST', 'ASSISTANT_API_KEY']) expect(message).toContain(name)
+  })
+
+  test('refuses a name without its password, and a password without its name', () => {
+    expect(failure({ ADMIN_USERNAME: 'ada' }).message).toContain('ADMIN_PASSWORD')
+    expect(failure({ ADMIN_PASSWORD: 'correct horse battery' }).message).toContain('ADMIN_USERNAME')
+  })
+
+  test('refuses a JWT_SECRET of 31 bytes and takes one of 32', () => {
+    const error = failure({ JWT_SECRET: 'x'.repeat(31) })
+    expect([error.code, error.exitCode]).toEqual(['secret_too_short', 2])
+    expect(readEnvironment({ JWT_SECRET: 'ä'.repeat(16) }).jwtSecret).toBe('ä'.repeat(16))
+  })
+
+  test('reads what is right, and leaves out what is unset or empty', () => {
+    expect(
+      readEnvironment({
+        PORT: '0',
+        HOST: '[::1]',
+        LOG_LEVEL: 'DEBUG',
+        LOG_MAX_SIZE: '10MiB',
+        ENABLE_REQUEST_LOGS: '1',
+        TRUSTED_PROXIES: '10.0.0.1, fd00::/8,',
+        PUBLIC_URL: 'https://hub.example/base/',
+        BASE_PATH: '/base/',
+        ALLOWED_HOSTS: 'Hub.Example,::1',
+        WORKERS: '',
+        UNRELATED: 'x',
+      }),
+    ).toEqual({
+      port: 0,
+      host: '::1',
+      logLevel: 'debug',
+      logMaxSizeBytes: 10 * 1024 * 1024,
+      requestLogs: true,
+      trustedProxies: ['10.0.0.1/32', 'fd00::/8'],
+      publicUrl: 'https://hub.example/base',
+      basePath: '/base',
+      allowedHosts: ['hub.example', '[::1]'],
+    })
+  })
+})
+
+test('childEnvironment() hands on PATH, HOME and LANG alone, with the runtime’s folder at the end of PATH', () => {
+  const env = { PATH: '/usr/bin', HOME: '/home/ada', JWT_SECRET: 'x', LD_PRELOAD: '/x.so' }
+  expect(childEnvironment(env, '/opt/bun/bin/bun')).toEqual({ PATH: '/usr/bin:/opt/bun/bin', HOME: '/home/ada' })
+})

@@ -1,0 +1,224 @@
+import { afterEach, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { HubError } from '../../../core/contract/errors.ts'
+import type { TransportContribution } from '../../../core/contract/points.ts'
+import { fixture, isAlive, type Rig, serverRecord, startRig, textOf, until } from './support.ts'
+
+let rig: Rig | undefined
+afterEach(async () => {
+  await rig?.dispose()
+  rig = undefined
+})
+
+async function start(...args: Parameters<typeof startRig>): Promise<Rig> {
+  rig = await startRig(...args)
+  return rig
+}
+
+test('a killed child fails the call in flight at once and answers again within a second', async () => {
+  const { connections, call } = await start([serverRecord('a')])
+  const { pid } = await connections.settled('a', 5_000)
+  const inFlight = call('a', 'never')
+  await call('a', 'echo')
+  const killedAt = performance.now()
+  process.kill(pid!, 'SIGKILL')
+  expect(await inFlight).toMatchObject({ kind: 'failed', code: 'connection_lost' })
+  expect(performance.now() - killedAt).toBeLessThan(200)
+  expect(textOf(await call('a', 'echo', { back: true }))).toBe('{"back":true}')
+  expect(performance.now() - killedAt).toBeLessThan(1_000)
+  expect(connections.status('a').pid).not.toBe(pid)
+})
+
+test('a read that was in flight when the child died is sent once more', async () => {
+  const { connections, call } = await start([serverRecord('a')])
+  const { pid } = await connections.settled('a', 5_000)
+  process.kill(pid!, 'SIGSTOP')
+  const read = connections.request('a', { method: 'resources/list', params: undefined })
+  const tool = call('a', 'echo')
+  await Bun.sleep(20)
+  process.kill(pid!, 'SIGKILL')
+  expect(await read.reply).toMatchObject({ kind: 'result' })
+  expect(await tool).toMatchObject({ kind: 'failed', code: 'connection_lost' })
+})
+
+test('a server that exits at once ends in crash_loop with its last words, and the hub stops trying quickly', async () => {
+  const { connections, call } = await start([fixture('a', 'exit')], { random: () => 0.01 })
+  await until('the crash loop is seen', () => connections.status('a').reason?.code === 'crash_loop')
+  const { state, reason, nextAttemptAt, attempts } = connections.status('a')
+  expect(state).toBe('offline')
+  expect(attempts).toBe(5)
+  expect(reason?.message).toContain('exit code 3')
+  expect(reason?.message).toContain('the moon is full')
+  expect(Date.parse(nextAttemptAt!) - Date.now()).toBeGreaterThan(4 * 60_000)
+  expect(await call('a', 'echo')).toMatchObject({ kind: 'failed', code: 'server_offline', message: expect.stringContaining('moon') })
+})
+
+test('twenty servers come online within 5 s although one hangs, one exits and one floods', async () => {
+  const good = Array.from({ length: 17 }, (_, n) => serverRecord(`good-${n}`))
+  const { connections, call } = await start([
+    fixture('hangs', 'hang'),
+    fixture('exits', 'exit'),
+    fixture('floods', 'stdout-flood'),
+    ...good,
+  ])
+  const began = performance.now()
+  await connections.catalogsReady(good.map(({ id }) => id), 5_000)
+  expect(good.filter(({ id }) => connections.status(id).state !== 'online')).toEqual([])
+  expect(performance.now() - began).toBeLessThan(5_000)
+  expect(connections.status('hangs').state).toBe('connecting')
+  await until('the flood has begun', () => connections.status('floods').state === 'online')
+  const times: number[] = []
+  for (let n = 0; n < 200; n += 1) {
+    const at = performance.now()
+    textOf(await call(`good-${n % 17}`, 'echo'))
+    times.push(performance.now() - at)
+  }
+  times.sort((a, b) => a - b)
+  expect(times[190]!).toBeLessThan(50)
+}, 20_000)
+
+test('a server that floods stdout still answers its own calls, and one that floods stderr too', async () => {
+  const { connections, call } = await start([fixture('out', 'stdout-flood'), fixture('err', 'stderr-flood')])
+  await connections.settled('out', 5_000)
+  await connections.settled('err', 5_000)
+  await Bun.sleep(500)
+  expect(textOf(await call('out', 'echo', { n: 1 }))).toBe('{"n":1}')
+  expect(textOf(await call('err', 'echo', { n: 2 }))).toBe('{"n":2}')
+  expect(connections.stderr('err').length).toBe(200)
+})
+
+test('garbage on stdout is skipped, a spoiled answer fails its caller, a hundred bad lines end the connection', async () => {
+  const { connections, call } = await start([serverRecord('a')])
+  const { pid } = await connections.settled('a', 5_000)
+  expect(textOf(await call('a', 'garbage'))).toBe('after garbage')
+  expect(await call('a', 'spoiled')).toMatchObject({ kind: 'failed', code: 'upstream_protocol' })
+  expect(textOf(await call('a', 'echo', {}))).toBe('{}')
+  expect(await call('a', 'noise')).toMatchObject({ kind: 'failed', code: 'connection_lost', message: expect.stringContaining('bad messages') })
+  await until('it is started again', () => ![undefined, pid].includes(connections.status('a').pid))
+  expect(isAlive(pid!)).toBe(false)
+})
+
+test('a line over 10 MiB ends the connection with upstream_protocol, and the server comes back', async () => {
+  const { connections, call, events } = await start([serverRecord('a')])
+  await connections.settled('a', 5_000)
+  expect(await call('a', 'long-line')).toMatchObject({ kind: 'failed' })
+  expect(textOf(await call('a', 'echo', {}))).toBe('{}')
+  const reasons = events.filter(event => event.name === 'connection.state').map(event => (event.data as { reason?: { code: string } }).reason?.code)
+  expect(reasons).toContain('upstream_protocol')
+})
+
+test('what cannot be started is offline with the reason for it', async () => {
+  const fixtureArgs = serverRecord('x').config.args as string[]
+  const { connections } = await start(
+    [
+      serverRecord('program', { config: { command: 'no-such-program-here' } }),
+      serverRecord('folder', { config: { command: process.execPath, args: fixtureArgs, cwd: '/no/such/folder' } }),
+      serverRecord('arguments', { config: { command: process.execPath, args: ['x'.repeat(300_000)] } }),
+      serverRecord('transport', { transport: 'openapi' }),
+      serverRecord('variable'),
+      serverRecord('entry', { problem: { code: 'config_invalid', message: 'no', pointer: '/args' } }),
+    ],
+    { broken: new Map([['variable', new HubError('variable_unknown', 'Variable "A" is not defined')]]) },
+  )
+  const codes: Record<string, unknown> = {}
+  for (const id of ['program', 'folder', 'arguments', 'transport', 'variable', 'entry']) {
+    const { state, reason } = await connections.settled(id, 5_000)
+    codes[id] = `${state} ${reason?.code}`
+  }
+  expect(codes).toEqual({
+    program: 'offline command_not_found',
+    folder: 'offline cwd_not_found',
+    arguments: 'offline spawn_failed',
+    transport: 'offline transport_unavailable',
+    variable: 'offline variable_unknown',
+    entry: 'offline config_invalid',
+  })
+  expect(connections.status('arguments').reason?.message).toContain('E2BIG')
+})
+
+test('an owner who loses the role loses the process, and gets it back with the role', async () => {
+  const { connections, bus, role, call } = await start([serverRecord('a')])
+  await connections.settled('a', 5_000)
+  role.value = 'user'
+  bus.emit('user.updated', 'user-1', { userId: 'user-1', name: 'ada' })
+  await until('it is refused', () => connections.status('a').reason?.code === 'stdio_not_permitted')
+  await until('the process is gone', () => connections.processes().length === 0)
+  expect(await call('a', 'echo')).toMatchObject({ kind: 'failed', code: 'server_offline' })
+  role.value = 'admin'
+  bus.emit('user.updated', 'user-1', { userId: 'user-1', name: 'ada' })
+  expect(textOf(await call('a', 'echo').then(reply => (reply.kind === 'failed' ? connections.settled('a', 5_000).then(() => call('a', 'echo')) : reply)))).toBe('{}')
+})
+
+const CRASHING: TransportContribution = {
+  label: 'crashing',
+  transport: 'openapi',
+  configSchema: {},
+  module: new URL('./fixtures/crash-transport.ts', import.meta.url).href,
+}
+
+function crashing(change: Parameters<typeof serverRecord>[1] = {}): ReturnType<typeof serverRecord> {
+  return serverRecord('crash', { transport: 'openapi', config: {}, ...change })
+}
+
+function withCrashing(): Parameters<typeof startRig>[1] {
+  return {
+    transports: () =>
+      new Map([
+        ['openapi', CRASHING],
+        ['stdio', STDIO],
+      ]),
+    config: { workers: 1 },
+    watch: { pingMs: 100, silenceMs: 1_000 },
+  }
+}
+
+import { stdioTransport as STDIO } from '../../../plugins/transport-stdio/plugin.ts'
+
+for (const how of ['throw', 'exit', 'spin']) {
+  test(`a worker that ends (${how}) fails its calls, and its servers answer again`, async () => {
+    const { connections, call } = await start([crashing(), serverRecord('neighbour')], withCrashing())
+    await connections.settled('crash', 5_000)
+    const { pid } = await connections.settled('neighbour', 5_000)
+    const waiting = call('neighbour', 'never')
+    expect(await call('crash', 'crash', { how })).toMatchObject({ kind: 'failed', code: 'connection_lost' })
+    expect(await waiting).toMatchObject({ kind: 'failed', code: 'connection_lost' })
+    expect(textOf(await call('neighbour', 'echo', {}))).toBe('{}')
+    expect((await call('crash', 'fine')).kind).toBe('result')
+    await until('the old process is gone', () => !isAlive(pid!))
+  })
+}
+
+test('a server that takes its worker down again and again is quarantined, and its neighbour is not', async () => {
+  const { connections, call } = await start([crashing({ config: { crashAtOpen: true } }), serverRecord('neighbour')], withCrashing())
+  await until('it is quarantined', () => connections.status('crash').reason?.code === 'quarantined', 10_000)
+  expect(textOf(await call('neighbour', 'echo', {}))).toBe('{}')
+  expect(connections.status('neighbour').state).toBe('online')
+}, 15_000)
+
+test('a stopped child misses two pings and is replaced', async () => {
+  const { connections } = await start([
+    serverRecord('a', { healthCheck: { enabled: true, interval: 100, timeout: 100, retries: 2 } }),
+  ])
+  const { pid } = await connections.settled('a', 5_000)
+  process.kill(pid!, 'SIGSTOP')
+  await until('another process runs', () => ![undefined, pid].includes(connections.status('a').pid))
+  await until('the stopped one is gone', () => !isAlive(pid!))
+})
+
+test('a grandchild ends with its server', async () => {
+  const { connections, call } = await start([serverRecord('a')])
+  await connections.settled('a', 5_000)
+  const grandchild = Number(textOf(await call('a', 'grandchild')))
+  expect(isAlive(grandchild)).toBe(true)
+  connections.stop('a')
+  await until('the grandchild is gone', () => !isRunning(grandchild), 1_000)
+})
+
+/** Not a zombie either: without an init nobody reaps an orphan. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,70 @@
+import { expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { memberText, readMessages, readPlainResult } from '../../../core/connections/links/incoming.ts'
+import { eachFrame, readNumber } from '../../../core/connections/protocol.ts'
+
+test('readPlainResult() finds the result of any JSON value in both shapes', () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), fc.nat(1e9), (value, id) => {
+      const text = JSON.stringify(value)
+      const wanted = { kind: 'result' as const, id, text, value: JSON.parse(text) }
+      expect(readPlainResult(`{"jsonrpc":"2.0","id":${id},"result":${text}}`)).toEqual(wanted)
+      expect(readPlainResult(`{"result":${text},"jsonrpc":"2.0","id":${id}}`)).toEqual(wanted)
+    }),
+  )
+})
+
+test('readPlainResult() takes nothing in which a second key could hide', () => {
+  for (const text of [
+    '{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"x"}}',
+    '{"jsonrpc":"2.0","id":1,"result":{},"id":2}',
+    '{"result":{},"id":2,"jsonrpc":"2.0","id":1}',
+    '{"jsonrpc":"2.0","id":"1","result":{}}',
+    '{"jsonrpc":"2.0","id":,"result":{}}',
+    '{"jsonrpc":"2.0","id":1,"result":}',
+    '{"result":{"a":1}',
+    '',
+  ]) {
+    expect(readPlainResult(text)).toBeUndefined()
+  }
+})
+
+test('memberText() returns a member as written, whatever stands around it', () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), fc.jsonValue(), fc.string(), (wanted, other, key) => {
+      fc.pre(key !== 'result')
+      const text = JSON.stringify({ [key]: other, result: wanted, jsonrpc: '2.0' }, null, 2)
+      expect(JSON.parse(memberText(text, 'result'))).toEqual(JSON.parse(JSON.stringify(wanted)))
+    }),
+  )
+  expect(memberText('{"a":[1,{"result":2}],"result" : 12345678901234567890 ,"b":"\\"result\\":3"}', 'result')).toBe(
+    '12345678901234567890',
+  )
+})
+
+test('readMessages() tells results, errors, requests, notifications and faults apart', () => {
+  const kinds = (text: string): string[] => readMessages(text).map(message => message.kind)
+  expect(kinds('{"id":1,"jsonrpc":"2.0","result":{}}')).toEqual(['result'])
+  expect(kinds('{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no"}}')).toEqual(['error'])
+  expect(kinds('{"jsonrpc":"2.0","id":"x","method":"ping"}')).toEqual(['request'])
+  expect(kinds('{"jsonrpc":"2.0","method":"notifications/x"}')).toEqual(['notification'])
+  expect(kinds('[{"jsonrpc":"2.0","method":"a"},{"jsonrpc":"2.0","id":1,"result":{}}]')).toEqual(['notification', 'result'])
+  for (const bad of ['hello', '5', '{"jsonrpc":"1.0","id":1,"result":{}}', '{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"m"}}']) {
+    expect(kinds(bad)).toEqual(['bad'])
+  }
+  expect(readMessages('{"jsonrpc":"2.0","id":4,"result":{"a":}}')[0]).toMatchObject({ kind: 'bad', id: 4 })
+})
+
+test('a result that spans lines is passed on without raw line ends and with its numbers as written', () => {
+  const [message] = readMessages('{"jsonrpc":"2.0","id":1,"result":{\n"n":12345678901234567890,\r\n"s":"a\\nb"}}')
+  expect(message).toMatchObject({ kind: 'result', text: '{ "n":12345678901234567890, "s":"a\\nb"}' })
+})
+
+test('eachFrame() and readNumber() read back what was joined', () => {
+  const frames: string[] = []
+  eachFrame('r12 345 0 {}\nf1 2', frame => frames.push(frame))
+  expect(frames).toEqual(['r12 345 0 {}', 'f1 2'])
+  expect(readNumber(frames[0]!, 1)).toBe(12)
+  expect(readNumber(frames[0]!, 4)).toBe(345)
+  expect(readNumber(frames[1]!, 3)).toBe(2)
+})

@@ -1,0 +1,488 @@
+import type { Authenticator } from '../../../core/auth/api.ts'
+import type {
+  ServerCatalog,
+  UpstreamCall,
+  UpstreamReply,
+  UpstreamRequest,
+  Upstreams,
+} from '../../../core/connections/api.ts'
+import { HubError } from '../../../core/contract/errors.ts'
+import type { JsonObject } from '../../../core/contract/json.ts'
+import type { PluginContext } from '../../../core/contract/plugin.ts'
+import type { GroupResolver, McpMiddleware } from '../../../core/contract/points.ts'
+import type {
+  Credential,
+  GroupMember,
+  GroupRecord,
+  ServerRecord,
+  ServerStatus,
+  ToolCallRecord,
+  UserActor,
+} from '../../../core/contract/records.ts'
+import { EventBus } from '../../../core/events/bus.ts'
+import type { McpEndpoint } from '../../../core/mcp/api.ts'
+import { createMcp } from '../../../core/mcp/create.ts'
+import type { Registry } from '../../../core/registry/api.ts'
+import { createSealer } from '../../../core/secrets/seal.ts'
+import groups from '../../../plugins/groups/plugin.ts'
+
+export const ISO = '2026-01-01T00:00:00.000Z'
+
+export function serverRecord(name: string, more: Partial<ServerRecord> = {}): ServerRecord {
+  const owner = more.ownerName ?? 'alice'
+  return {
+    id: `srv-${owner}-${name}`,
+    ownerId: `u-${owner}`,
+    ownerName: owner,
+    name,
+    transport: 'stdio',
+    config: {},
+    variables: {},
+    timeoutMs: 60_000,
+    maxTimeoutMs: 600_000,
+    visibility: 'private',
+    enabled: true,
+    start: 'eager',
+    isolate: false,
+    healthCheck: { enabled: false, interval: 60_000, timeout: 5_000, retries: 3 },
+    passthroughHeaders: [],
+    tools: {},
+    secrets: [],
+    origin: 'store',
+    revision: 1,
+    createdAt: ISO,
+    updatedAt: ISO,
+    ...more,
+  }
+}
+
+export function member(server: ServerRecord, more: Partial<GroupMember> = {}): GroupMember {
+  return {
+    serverId: server.id,
+    serverRef: `${server.ownerName}~${server.name}`,
+    serverName: server.name,
+    tools: 'all',
+    prompts: 'all',
+    resources: 'all',
+    ...more,
+  }
+}
+
+export function groupRecord(
+  name: string,
+  members: readonly GroupMember[],
+  more: Partial<GroupRecord> = {},
+): GroupRecord {
+  const owner = more.ownerName ?? 'alice'
+  return {
+    id: `grp-${owner}-${name}`,
+    ownerId: `u-${owner}`,
+    ownerName: owner,
+    name,
+    visibility: 'private',
+    naming: 'auto',
+    members,
+    origin: 'store',
+    revision: 1,
+    createdAt: ISO,
+    updatedAt: ISO,
+    ...more,
+  }
+}
+
+export function catalog(more: Partial<ServerCatalog> = {}): ServerCatalog {
+  const has = (list: readonly JsonObject[] | undefined) => list !== undefined && list.length > 0
+  return {
+    tools: [],
+    prompts: [],
+    resources: [],
+    resourceTemplates: [],
+    capabilities: {
+      ...(has(more.tools) ? { tools: {} } : {}),
+      ...(has(more.prompts) ? { prompts: {} } : {}),
+      ...(has(more.resources) || has(more.resourceTemplates) ? { resources: { subscribe: true } } : {}),
+    },
+    serverInfo: { name: 'fake', version: '1' },
+    protocolVersion: '2025-11-25',
+    readAt: ISO,
+    warnings: [],
+    ...more,
+  }
+}
+
+export const tool = (name: string, description = name): JsonObject => ({
+  name,
+  description,
+  inputSchema: { type: 'object' },
+})
+
+type Handler = (request: UpstreamRequest, signal: AbortSignal) => UpstreamReply | Promise<UpstreamReply>
+
+interface FakeServer {
+  catalog: ServerCatalog | undefined
+  status: ServerStatus
+  handler: Handler
+}
+
+export function textReply(text: string): UpstreamReply {
+  return { kind: 'result', text: JSON.stringify({ content: [{ type: 'text', text }] }), isError: false }
+}
+
+const COUNTS = { tools: 0, prompts: 0, resources: 0 }
+
+/** Upstreams without connections: each server is a function. */
+export class FakeUpstreams implements Upstreams {
+  readonly servers = new Map<string, FakeServer>()
+  readonly seen: { readonly serverId: string; readonly request: UpstreamRequest }[] = []
+  readonly notified: { readonly serverId: string; readonly sessionId: string | undefined; readonly method: string }[] =
+    []
+  readonly endedSessions: string[] = []
+  readonly cancelled: string[] = []
+  readyWaits: { readonly ids: readonly string[]; readonly budgetMs: number }[] = []
+  ready: (ids: readonly string[], budgetMs: number) => Promise<void> = () => Promise.resolve()
+
+  add(id: string, lists: ServerCatalog | undefined, handler: Handler = () => textReply('ok')): FakeServer {
+    const server: FakeServer = {
+      catalog: lists,
+      status: { state: 'online', since: new Date().toISOString(), attempts: 0, counts: COUNTS },
+      handler,
+    }
+    this.servers.set(id, server)
+    return server
+  }
+
+  request(serverId: string, request: UpstreamRequest): UpstreamCall {
+    this.seen.push({ serverId, request })
+    const server = this.servers.get(serverId)
+    const abort = new AbortController()
+    const { promise, resolve } = Promise.withResolvers<UpstreamReply>()
+    if (!server) resolve({ kind: 'failed', code: 'server_offline', message: 'no such server' })
+    else Promise.resolve(server.handler(request, abort.signal)).then(resolve)
+    return {
+      reply: promise,
+      cancel: reason => {
+        this.cancelled.push(reason ?? '')
+        abort.abort()
+        resolve({ kind: 'cancelled' })
+      },
+    }
+  }
+
+  notify(serverId: string, sessionId: string | undefined, method: string): void {
+    this.notified.push({ serverId, sessionId, method })
+  }
+  endSession(sessionId: string): void {
+    this.endedSessions.push(sessionId)
+  }
+  status(serverId: string): ServerStatus {
+    return (
+      this.servers.get(serverId)?.status ?? {
+        state: 'offline',
+        since: ISO,
+        attempts: 0,
+        counts: COUNTS,
+        reason: { code: 'stopped', message: 'unknown' },
+      }
+    )
+  }
+  catalog(serverId: string): ServerCatalog | undefined {
+    return this.servers.get(serverId)?.catalog
+  }
+  catalogsReady(ids: readonly string[], budgetMs: number): Promise<void> {
+    this.readyWaits.push({ ids, budgetMs })
+    return this.ready(ids, budgetMs)
+  }
+  start(): void {}
+  stop(): void {}
+  restart(): void {}
+  refresh(): void {}
+  settled(serverId: string): Promise<ServerStatus> {
+    return Promise.resolve(this.status(serverId))
+  }
+  counts() {
+    return { total: 0, online: 0, connecting: 0, offline: 0, tools: 0 }
+  }
+  processes() {
+    return []
+  }
+  stderr() {
+    return []
+  }
+  trial(): Promise<never> {
+    return Promise.reject(new Error('no trials here'))
+  }
+}
+
+/** The registry and the people behind it, as far as names, rights and credentials go. */
+export class World {
+  readonly servers: ServerRecord[] = []
+  readonly groups: GroupRecord[] = []
+  readonly actors = new Map<string, UserActor>()
+  readonly revoked = new Set<string>()
+
+  person(name: string, token = name, credential?: Credential): UserActor {
+    const actor: UserActor = {
+      kind: 'user',
+      userId: `u-${name}`,
+      name,
+      role: 'user',
+      credential: credential ?? { kind: 'session', tokenId: `t-${token}`, expiresAtMs: Date.now() + 3_600_000 },
+    }
+    this.actors.set(token, actor)
+    return actor
+  }
+
+  readonly auth: Authenticator = {
+    authenticate: headers => {
+      const token = headers.get('authorization')?.replace(/^Bearer /, '')
+      if (token === undefined) throw new HubError('unauthenticated', 'A credential is needed')
+      const actor = this.actors.get(token)
+      if (!actor || this.revoked.has(token)) throw new HubError('token_invalid', 'The token is not valid')
+      return actor
+    },
+    authenticateToken: () => Promise.reject(new Error('not used')),
+    stillValid: actor => {
+      const token = [...this.actors].find(([, known]) => known === actor)?.[0]
+      return token !== undefined && !this.revoked.has(token)
+    },
+  }
+
+  usable(actor: { kind: string }, group: GroupRecord) {
+    return group.members.flatMap(choice => {
+      const server = this.servers.find(each => each.id === choice.serverId)
+      const own = server && 'userId' in actor && server.ownerId === actor.userId
+      return server && (own || server.visibility === 'public') ? [{ member: choice, server }] : []
+    })
+  }
+
+  resolver(): GroupResolver {
+    let found: GroupResolver | undefined
+    const owner = (actor: { kind: string }, name: string | undefined) =>
+      name ?? ('name' in actor ? String(actor.name) : '')
+    const byName = <T extends { name: string; ownerName: string }>(list: readonly T[], ownerName: string, name: string) =>
+      list.find(each => each.ownerName === ownerName && each.name.toLowerCase() === name.toLowerCase())
+    const context = {
+      registry: {
+        group: async (actor: UserActor, name: string | undefined, group: string) =>
+          byName(this.groups, owner(actor, name), group),
+        serverByName: async (actor: UserActor, name: string | undefined, server: string) =>
+          byName(this.servers, owner(actor, name), server),
+        ownServers: async (actor: UserActor) => this.servers.filter(each => each.ownerId === actor.userId),
+        usableMembers: async (actor: UserActor, group: GroupRecord) => this.usable(actor, group),
+      },
+      contribute: (_point: string, _id: string, resolver: GroupResolver) => {
+        found = resolver
+      },
+    }
+    groups.setup(context as unknown as PluginContext<undefined>)
+    if (!found) throw new Error('the groups plugin contributed no resolver')
+    return found
+  }
+}
+
+export interface Hub extends AsyncDisposable {
+  readonly url: string
+  readonly mcp: McpEndpoint
+  readonly bus: EventBus
+  readonly world: World
+  readonly upstreams: FakeUpstreams
+  readonly middlewares: McpMiddleware[]
+  readonly calls: ToolCallRecord[]
+  readonly clock: { skewMs: number }
+  draining: boolean
+}
+
+/** The MCP side of a hub over real HTTP on a free port. */
+export function startHub(setUp: (world: World, upstreams: FakeUpstreams) => void): Hub {
+  const world = new World()
+  const upstreams = new FakeUpstreams()
+  world.person('alice')
+  world.person('bob')
+  setUp(world, upstreams)
+  const bus = new EventBus(error => {
+    throw error
+  })
+  const calls: ToolCallRecord[] = []
+  const middlewares: McpMiddleware[] = []
+  const clock = { skewMs: 0 }
+  const resolver = world.resolver()
+  const log = { debug() {}, info() {}, warn() {}, error: (message: string, fields?: object) => console.error(message, fields) }
+  const registry = {
+    groups: { usableMembers: async (actor: UserActor, group: GroupRecord) => world.usable(actor, group) },
+  } as unknown as Registry
+  const mcp = createMcp({
+    registry,
+    upstreams,
+    bus,
+    auth: world.auth,
+    sealer: createSealer([new Uint8Array(32).fill(7)]),
+    resolver: () => resolver,
+    middlewares: () => middlewares,
+    recordCall: record => calls.push(record),
+    log,
+    version: '9.9.9',
+    draining: () => hub.draining,
+    now: () => performance.timeOrigin + performance.now() + clock.skewMs,
+  })
+  let requests = 0
+  const server = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch(request, bun) {
+      requests += 1
+      const url = new URL(request.url)
+      return mcp.fetch(request, url.pathname, {
+        requestId: `r${requests}`,
+        clientAddress: '127.0.0.1',
+        untrustedForwarding: false,
+        baseUrl: url.origin,
+        keepOpen: () => bun.timeout(request, 0),
+      })
+    },
+  })
+  const hub: Hub = {
+    url: `http://127.0.0.1:${server.port}`,
+    mcp,
+    bus,
+    world,
+    upstreams,
+    middlewares,
+    calls,
+    clock,
+    draining: false,
+    async [Symbol.asyncDispose]() {
+      mcp.dispose()
+      await server.stop(true)
+    },
+  }
+  return hub
+}
+
+export const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+
+/** A legacy client made of fetch alone, so that every header and byte is the test's own. */
+export class RawClient {
+  readonly #url: string
+  readonly headers: Record<string, string>
+  sessionId = ''
+  #id = 0
+
+  constructor(hub: Hub, path: string, token = 'alice') {
+    this.#url = `${hub.url}${path}`
+    this.headers = { ...HEADERS, authorization: `Bearer ${token}` }
+  }
+
+  async open(version = '2025-11-25', capabilities: JsonObject = {}): Promise<this> {
+    const params = { protocolVersion: version, capabilities, clientInfo: { name: 'raw', version: '1' } }
+    const response = await this.post({ jsonrpc: '2.0', id: 'init', method: 'initialize', params })
+    if (response.status !== 200) throw new Error(`initialize: ${response.status} ${await response.text()}`)
+    this.sessionId = response.headers.get('mcp-session-id') ?? ''
+    this.headers['mcp-session-id'] = this.sessionId
+    this.headers['mcp-protocol-version'] = version
+    await response.text()
+    await this.post({ jsonrpc: '2.0', method: 'notifications/initialized' })
+    return this
+  }
+
+  post(body: unknown, headers: Record<string, string> = {}): Promise<Response> {
+    const text = typeof body === 'string' ? body : JSON.stringify(body)
+    return fetch(this.#url, { method: 'POST', headers: { ...this.headers, ...headers }, body: text })
+  }
+
+  send(method: string, params?: unknown, id: unknown = ++this.#id): Promise<Response> {
+    return this.post({ jsonrpc: '2.0', id, method, ...(params === undefined ? {} : { params }) })
+  }
+
+  /** The whole message that answers a request, when it comes as JSON. */
+  async call(method: string, params?: unknown): Promise<Answer> {
+    const response = await this.send(method, params)
+    return (await response.json()) as Answer
+  }
+
+  get(headers: Record<string, string> = {}): Promise<Response> {
+    return fetch(this.#url, { headers: { ...this.headers, accept: 'text/event-stream', ...headers } })
+  }
+
+  delete(): Promise<Response> {
+    return fetch(this.#url, { method: 'DELETE', headers: this.headers })
+  }
+}
+
+export interface Answer {
+  readonly jsonrpc: string
+  readonly id?: unknown
+  // biome-ignore lint/suspicious/noExplicitAny: results of many shapes, which each test judges by expect
+  readonly result?: any
+  readonly error?: { readonly code: number; readonly message: string; readonly data?: JsonObject }
+  readonly method?: string
+  readonly params?: JsonObject
+}
+
+export interface SseEvent {
+  readonly id?: string
+  readonly data?: string
+  readonly comment?: string
+}
+
+/** Reads server-sent events one by one. */
+export class SseReader {
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>
+  readonly #decoder = new TextDecoder()
+  #text = ''
+
+  constructor(response: Response) {
+    if (!response.body) throw new Error(`no body: ${response.status}`)
+    this.#reader = response.body.getReader() as ReadableStreamDefaultReader<Uint8Array>
+  }
+
+  /** The next event of any kind; undefined at the end. */
+  async next(): Promise<SseEvent | undefined> {
+    for (;;) {
+      const end = this.#text.indexOf('\n\n')
+      if (end >= 0) {
+        const block = this.#text.slice(0, end)
+        this.#text = this.#text.slice(end + 2)
+        return parseEvent(block)
+      }
+      const { done, value } = await this.#reader.read()
+      if (done) return undefined
+      this.#text += this.#decoder.decode(value, { stream: true })
+    }
+  }
+
+  /** The next JSON-RPC message, comments and priming events left out. */
+  async message(): Promise<Answer | undefined> {
+    const event = await this.event()
+    return event?.data ? (JSON.parse(event.data) as Answer) : undefined
+  }
+
+  async event(): Promise<SseEvent | undefined> {
+    for (;;) {
+      const event = await this.next()
+      if (!event || event.data) return event
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#reader.cancel()
+  }
+}
+
+function parseEvent(block: string): SseEvent {
+  const event: { id?: string; data?: string; comment?: string } = {}
+  for (const line of block.split('\n')) {
+    if (line.startsWith(':')) event.comment = line.slice(1).trim()
+    else if (line.startsWith('id: ')) event.id = line.slice(4)
+    else if (line.startsWith('data: ')) event.data = line.slice(6)
+  }
+  return event
+}
+
+/** Waits until something holds; fails after two seconds unless told otherwise. */
+export async function until(holds: () => boolean, timeoutMs = 2_000): Promise<void> {
+  const deadline = performance.now() + timeoutMs
+  while (!holds()) {
+    if (performance.now() > deadline) throw new Error(`still not so after ${timeoutMs} ms: ${holds}`)
+    await new Promise(resolve => setTimeout(resolve, 5))
+  }
+}
