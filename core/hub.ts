@@ -21,7 +21,7 @@ import { createMcp } from './mcp/create.ts'
 import { PluginHost } from './plugin-host/host.ts'
 import { pluginsView, registryView } from './plugin-host/views.ts'
 import type { Registry } from './registry/api.ts'
-import { createRegistry, type RegistryRoom } from './registry/create.ts'
+import { createRegistry, type OpenRegistry } from './registry/create.ts'
 import { followSettingsFile } from './registry/follow-file.ts'
 import { type HubKeys, readHubKeys } from './secrets/key-file.ts'
 import { Redactor } from './secrets/redact.ts'
@@ -90,7 +90,7 @@ async function build(options: HubOptions, undo: UndoList): Promise<Hub> {
   const sealer = createSealer([keys.master])
   const store: Store = await openStore(storeOptions(loaded.config))
   undo.add(() => store.close())
-  const room: RegistryRoom = await createRegistry({
+  const room: OpenRegistry = createRegistry({
     store,
     bus,
     sealer,

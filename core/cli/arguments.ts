@@ -19,9 +19,7 @@ export interface ArgumentRules<O extends ParseArgsOptionsConfig> {
   readonly positionals: readonly string[]
 }
 
-type Values<O extends ParseArgsOptionsConfig> = ReturnType<
-  typeof parseArgs<{ options: O; strict: true; allowPositionals: true }>
->['values']
+type Values<O extends ParseArgsOptionsConfig> = ReturnType<typeof parse<O>>['values']
 
 /** Throws UsageError for an unknown option, and for too few or too many arguments. */
 export function readArguments<O extends ParseArgsOptionsConfig>(
@@ -40,12 +38,7 @@ export function readArguments<O extends ParseArgsOptionsConfig>(
 
 function parse<O extends ParseArgsOptionsConfig>(argv: readonly string[], options: O) {
   try {
-    return parseArgs<{ options: O; strict: true; allowPositionals: true }>({
-      args: [...argv],
-      options,
-      strict: true,
-      allowPositionals: true,
-    })
+    return parseArgs({ args: [...argv], options, strict: true, allowPositionals: true })
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error))
   }

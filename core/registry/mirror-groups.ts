@@ -8,7 +8,7 @@ import { tellGroup } from './group-events.ts'
 import { lookUpMembers, refuseSharedAlias } from './group-members.ts'
 import { type GroupRow, knownById, type NewMember, selectGroups, writeMembers } from './group-rows.ts'
 import { differs, FILE_OWNERS, groupColumns } from './group-writer.ts'
-import type { MirrorRun } from './mirror.ts'
+import type { MirrorRun } from './mirror-run.ts'
 import { fileOwner, type Owner, ownerOf, userByName } from './owners.ts'
 import { ownerName } from './rows.ts'
 
@@ -26,20 +26,19 @@ export async function mirrorGroups(run: MirrorRun, entries: readonly FileGroup[]
     const errors: FieldError[] = []
     const parsed = readGroupBody(entry.body, errors, { unknownFields: 'ignore' })
     const key = typeof entry.body.name === 'string' ? nameKey(entry.body.name) : ''
-    const row = known.get(`${owner.id}/${key}`)
-    const id = row?.id ?? randomUUID()
-    const twice = seen.has(id)
-    seen.add(id)
+    const place = `${owner.id}/${key}`
+    const row = known.get(place)
+    const twice = seen.has(place)
+    seen.add(place)
     if (twice)
       report(run, entry, [{ pointer: '#/name', code: 'duplicate', detail: 'Two groups of one owner have this name' }])
     // What was right before stays as it was, as long as its entry cannot be read.
-    else if (parsed) await mirrorGroup(run, entry, owner, id, row, parsed)
+    else if (parsed) await mirrorGroup(run, entry, owner, row, parsed)
     else report(run, entry, errors)
-    if (!row) known.set(`${owner.id}/${key}`, { id } as GroupRow)
   }
   await removeVanished(
     run,
-    rows.filter(row => row.origin === 'file' && !seen.has(row.id)),
+    rows.filter(row => row.origin === 'file' && !seen.has(`${row.owner_id}/${row.name_key}`)),
   )
 }
 
@@ -57,13 +56,13 @@ async function mirrorGroup(
   run: MirrorRun,
   entry: FileGroup,
   owner: Owner,
-  id: string,
   row: GroupRow | undefined,
   parsed: ParsedGroupBody,
 ): Promise<void> {
   const members = await findMembers(run, entry, owner, parsed)
   if (!members) return
   const { trx, deps } = run
+  const id = row?.id ?? randomUUID()
   const at = timestamp(deps)
   const columns = { ...groupColumns(parsed), origin: 'file' as const, updated_at: at }
   const known = row && (await knownById(trx, id))

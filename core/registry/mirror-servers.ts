@@ -8,7 +8,7 @@ import { flattenServerBody, type ParsedServerBody, readServerBody } from '../dom
 import type { FileState } from './api.ts'
 import { timestamp } from './context.ts'
 import { touchGroups } from './group-events.ts'
-import type { MirrorRun } from './mirror.ts'
+import type { MirrorRun } from './mirror-run.ts'
 import { fileOwner, type Owner, ownerOf, userByName } from './owners.ts'
 import { type FileOrigin, fileOrigin, type ServerRow, serverColumns, serverRecord } from './rows.ts'
 import { checkServerRights } from './server-rights.ts'
@@ -27,21 +27,20 @@ export async function mirrorServers(run: MirrorRun, entries: FileState['servers'
     const owner = await entryOwner(run, entry, plainOwner)
     if (!owner) continue
     const { name, key, problem } = entryName(entry.name)
-    const row = known.get(`${owner.id}/${key}`)
-    if (row && seen.has(row.id)) {
+    const place = `${owner.id}/${key}`
+    if (seen.has(place)) {
       report(run, entry, [{ pointer: '#/name', code: 'duplicate', detail: 'Two entries of one owner have this name' }])
       continue
     }
+    seen.add(place)
+    const row = known.get(place)
     const id = row?.id ?? randomUUID()
-    seen.add(id)
     const read = readEntry(run, entry, { ownerId: owner.id, id }, owner, name, problem)
     await save(run, entry, owner, id, row, read)
-    // So that a second entry of the same name meets this one.
-    if (!row) known.set(`${owner.id}/${key}`, { id } as ServerRow)
   }
   await removeVanished(
     run,
-    rows.filter(row => row.origin === 'file' && !seen.has(row.id)),
+    rows.filter(row => row.origin === 'file' && !seen.has(`${row.owner_id}/${row.name_key}`)),
   )
 }
 

@@ -4,7 +4,7 @@ import { checkName, isNameProblem, quoteName } from '../domain/names.ts'
 import type { UserTable } from '../store/tables.ts'
 import type { FileState } from './api.ts'
 import { timestamp } from './context.ts'
-import type { MirrorRun } from './mirror.ts'
+import type { MirrorRun } from './mirror-run.ts'
 import { fileOwner } from './owners.ts'
 import { insertUser, internalSetting, otherAdmins, setInternal, usersBySetup } from './user-rows.ts'
 

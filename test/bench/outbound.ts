@@ -86,7 +86,10 @@ async function makeClients(origin: string): Promise<readonly (readonly [string, 
       {
         signal: new AbortController().signal,
         fetch: guarded,
-        message: (text, related = 0) => waiting.get(related)?.(text),
+        message: (text, related = 0) => {
+          waiting.get(related)?.(text)
+          waiting.delete(related)
+        },
         closed: reason => console.error(reason),
         failed: (_id, reason) => console.error(reason),
         log: (_level, message) => console.error(message),
