@@ -61,6 +61,8 @@ async function take(dataDir: string): Promise<Database | undefined> {
   try {
     await (await open(path, 'a', 0o600)).close()
     database = new Database(path, { timeout: 0 })
+    // Nothing is ever written to it, and a journal file would only puzzle whoever looks at the folder.
+    database.pragma('journal_mode = MEMORY')
     database.exec('BEGIN EXCLUSIVE')
     return database
   } catch (error) {

@@ -19,6 +19,9 @@ const DRAIN_MS = 50
 /** How long to wait for the exit code of a process whose output ended, so that the reason can name it. */
 const EXIT_MS = 250
 
+/** Failures of one exchange after which what changes nothing may be asked once more. */
+const REPEATED: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['connection_lost', 'upstream_http_error'])
+
 export interface ConnectionEnd {
   readonly reason: WireError
   /** It had been open. */
@@ -29,13 +32,19 @@ export interface ConnectionEnd {
   readonly workerLost: boolean
 }
 
+/**
+ * How a call came back unanswered: the upstream may have seen it; it met a connection that had ended; the transport
+ * knows that it was refused before it was written.
+ */
+export type Lost = 'begun' | 'not-begun' | 'not-sent'
+
 export interface ConnectionEvents {
   opened(message: OpenedMessage): void
   /** No call can be sent any more; `ended` follows within a moment. */
   unusable(): void
   ended(end: ConnectionEnd): void
-  /** A call came back unanswered. `begun`: the upstream may have seen it. */
-  lost(call: PendingCall, begun: boolean, reason: WireError): void
+  /** A call came back unanswered; whoever hears it sends it again or fails it with this reason. */
+  lost(call: PendingCall, how: Lost, reason: WireError): void
   answered(call: PendingCall): void
   catalog(texts: CatalogTexts, noticed: boolean): void
   stale(kinds: readonly ListKind[]): void
@@ -185,6 +194,7 @@ export class Connection implements PortClient, CallHome {
         return
       case 'failed':
         this.#workerDone.resolve()
+        this.#closeTravelling()
         this.#end(message.error, () => false)
         return
       case 'closed': {
@@ -212,8 +222,7 @@ export class Connection implements PortClient, CallHome {
   }
 
   workerLost(reason: WireError): void {
-    this.#travelling?.read.closeIfOurs()
-    this.#travelling?.write.closeIfOurs()
+    this.#closeTravelling()
     this.#workerDone.resolve()
     if (this.#state === 'closing' || this.#state === 'ended') return
     const wasOpen = this.#state === 'open'
@@ -253,13 +262,20 @@ export class Connection implements PortClient, CallHome {
     if (this.child?.running) void this.child.stop()
   }
 
-  #returnCalls(reason: WireError, begun: (id: number) => boolean): void {
+  /** Descriptors that the worker never took. */
+  #closeTravelling(): void {
+    this.#travelling?.read.closeIfOurs()
+    this.#travelling?.write.closeIfOurs()
+    this.#travelling = undefined
+  }
+
+  #returnCalls({ message }: WireError, begun: (id: number) => boolean): void {
     const calls = [...this.#calls]
     this.#calls.clear()
     for (const [id, call] of calls) {
       call.home = undefined
       this.#endAsks(call)
-      this.#events.lost(call, begun(id), reason)
+      this.#events.lost(call, begun(id) ? 'begun' : 'not-begun', { code: 'connection_lost', message })
     }
   }
 
@@ -277,9 +293,10 @@ export class Connection implements PortClient, CallHome {
     const codeAt = at + 2
     const codeEnd = frame.indexOf(' ', codeAt)
     const reason: WireError = { code: frame.slice(codeAt, codeEnd) as ErrorCode, message: frame.slice(codeEnd + 1) }
-    const notBegun = frame.charCodeAt(at) === 49
+    const notSent = frame.charCodeAt(at) === 49
     call.home = undefined
-    if (notBegun || reason.code === 'connection_lost') this.#events.lost(call, !notBegun, reason)
+    if (notSent) this.#events.lost(call, 'not-sent', reason)
+    else if (REPEATED.has(reason.code)) this.#events.lost(call, 'begun', reason)
     else call.fail(reason.code, reason.message)
   }
 

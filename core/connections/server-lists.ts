@@ -14,45 +14,55 @@ const KINDS = ['tools', 'prompts', 'resources', 'resourceTemplates'] as const sa
 
 /** The last known lists of one server, and whether they are being read. */
 export class ServerLists {
-  #catalog: ServerCatalog | undefined
   readonly #texts = new Map<ListKind, string>()
   readonly #stale = new Set<ListKind>()
+  #catalog: ServerCatalog | undefined
+  #configHash: string | undefined
   #reading = false
+  #awaited = false
 
   get catalog(): ServerCatalog | undefined {
     return this.#catalog
   }
 
-  /** A reading is under way whose outcome is worth waiting for. */
+  /** Of the configuration that the lists were read with. */
+  get configHash(): string | undefined {
+    return this.#configHash
+  }
+
   get reading(): boolean {
     return this.#reading
   }
 
+  /** What is being read is known to differ from what is here, so that it is worth waiting for. */
+  get awaited(): boolean {
+    return this.#awaited
+  }
+
   /** Takes the lists that were stored. */
-  restore(catalog: ServerCatalog): void {
+  restore({ catalog, configHash }: { readonly catalog: ServerCatalog; readonly configHash: string }): void {
     this.#catalog = catalog
+    this.#configHash = configHash
     for (const kind of KINDS) this.#texts.set(kind, JSON.stringify(catalog[kind]))
   }
 
-  forget(): void {
-    this.#catalog = undefined
-    this.#texts.clear()
-    this.#stale.clear()
-    this.#reading = false
-  }
-
-  begin(kinds: readonly ListKind[] = []): void {
+  /** A reading begins; `kinds` are those that the upstream called changed. */
+  begin({ awaited, kinds = [] }: { readonly awaited: boolean; readonly kinds?: readonly ListKind[] }): void {
     this.#reading = true
+    this.#awaited ||= awaited
     for (const kind of kinds) this.#stale.add(kind)
   }
 
+  /** The reading will not end. */
   abandon(): void {
     this.#reading = false
+    this.#awaited = false
+    this.#stale.clear()
   }
 
   /** Takes what was read; returns the kinds that differ, or that the upstream itself called changed. */
-  read(texts: CatalogTexts, noticed: boolean, opened: OpenedMessage): readonly EventKind[] {
-    this.#reading = false
+  read(texts: CatalogTexts, noticed: boolean, opened: OpenedMessage, configHash: string): readonly EventKind[] {
+    this.#configHash = configHash
     const changed = new Set<EventKind>()
     const before = this.#catalog
     for (const kind of KINDS) {
@@ -60,7 +70,6 @@ export class ServerLists {
       if (text === null) continue
       const differs = text !== (this.#texts.get(kind) ?? '[]')
       if (differs || (noticed && this.#stale.has(kind))) changed.add(EVENT_KIND[kind])
-      this.#stale.delete(kind)
       this.#texts.set(kind, text)
     }
     const items = (kind: ListKind): readonly JsonObject[] => {
@@ -79,6 +88,7 @@ export class ServerLists {
       readAt: new Date().toISOString(),
       warnings: texts.warnings,
     }
+    this.abandon()
     return [...changed]
   }
 }

@@ -2,7 +2,7 @@ import { toWireError, type WireError } from '../contract/errors.ts'
 import type { ServerRecord } from '../contract/records.ts'
 import type { SessionBinding } from './api.ts'
 import type { PendingCall } from './call.ts'
-import type { Connection, ConnectionEvents } from './connection.ts'
+import type { Connection, ConnectionEvents, Lost } from './connection.ts'
 import { Lane } from './lane.ts'
 import type { ServerContext } from './server-context.ts'
 
@@ -34,10 +34,9 @@ export function needsOwnConnection(
 }
 
 export interface SessionLanesOptions {
-  readonly serverId: string
   readonly context: ServerContext
   readonly record: () => ServerRecord
-  readonly lost: (call: PendingCall, begun: boolean, reason: WireError) => void
+  readonly lost: (call: PendingCall, how: Lost, reason: WireError) => void
   readonly answered: (call: PendingCall) => void
 }
 
@@ -121,7 +120,8 @@ export class SessionLanes {
   }
 
   async #open(entry: SessionEntry): Promise<void> {
-    const { context, serverId } = this.#options
+    const { context, record } = this.#options
+    const serverId = record().id
     let release: (() => void) | undefined
     try {
       const effective = await context.effective(serverId)
@@ -144,7 +144,8 @@ export class SessionLanes {
   }
 
   #events(entry: SessionEntry, release: () => void): ConnectionEvents {
-    const { context, serverId, record } = this.#options
+    const { context, record } = this.#options
+    const serverId = record().id
     const sessionId = entry.binding.id
     return {
       opened: () => {
@@ -166,9 +167,9 @@ export class SessionLanes {
         // A call that was lost may have opened the next connection already; it waits for that one.
         if (!entry.opening && !entry.connection) this.#failWaiting(entry, reason)
       },
-      lost: (call, begun, reason) => {
-        if (entry.closed) call.fail('connection_lost', reason.message)
-        else this.#options.lost(call, begun, reason)
+      lost: (call, how, reason) => {
+        if (entry.closed) call.fail(reason.code, reason.message)
+        else this.#options.lost(call, how, reason)
       },
       answered: call => this.#options.answered(call),
       catalog: () => undefined,
@@ -177,7 +178,8 @@ export class SessionLanes {
         const data = { serverId, sessionId, method, params }
         context.bus.emit('upstream.notification', record().ownerId, data, 'internal')
       },
-      log: (level, message) => context.log[level](message, { server: record().name, ownerId: record().ownerId }),
+      log: (level, message) =>
+        context.log[level](context.redact(message), { server: record().name, ownerId: record().ownerId }),
     }
   }
 

@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
 /** A test that finds its command missing says so and fails; nothing is skipped silently. */
-const DEBIAN_PACKAGES = [{ command: 'strace', name: 'strace' }]
+const DEBIAN_PACKAGES = [{ command: 'openssl', name: 'openssl' }]
 
 const root = join(import.meta.dirname, '../..')
 

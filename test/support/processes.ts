@@ -62,38 +62,3 @@ export function descendants(pid: number): ProcessStat[] {
   }
   return found
 }
-
-/** The direct children that live. */
-export function childrenOf(pid: number): number[] {
-  return allProcesses()
-    .filter(stat => stat.parent === pid && stat.state !== 'Z')
-    .map(stat => stat.pid)
-}
-
-/** The command line, arguments separated by spaces; empty for a zombie or when there is no such process. */
-export function commandLine(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim()
-  } catch {
-    return ''
-  }
-}
-
-/** The living processes whose command line contains the text, wherever they hang. */
-export function processesWith(text: string): number[] {
-  return allProcesses()
-    .filter(stat => stat.state !== 'Z' && stat.pid !== process.pid && commandLine(stat.pid).includes(text))
-    .map(stat => stat.pid)
-}
-
-/** Bytes of memory that belong to this process alone: what ending it would give back. */
-export function privateBytes(pid: number): number {
-  const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8')
-  const kilobytes = [...rollup.matchAll(/^Private_(?:Clean|Dirty):\s+(\d+) kB/gm)].map(match => Number(match[1]))
-  return kilobytes.reduce((sum, value) => sum + value, 0) * 1024
-}
-
-/** Open file descriptors. */
-export function descriptorCount(pid: number): number {
-  return readdirSync(`/proc/${pid}/fd`).length
-}

@@ -17,7 +17,12 @@ async function online(...args: Parameters<typeof startRig>): Promise<Rig> {
 test('a stdio server comes online with handshake, catalogue and process', async () => {
   const { connections, events } = await online([serverRecord('a')])
   const status = connections.status('a')
-  expect(status).toMatchObject({ state: 'online', protocolVersion: '2025-11-25', attempts: 0, serverInfo: { name: 'fixture' } })
+  expect(status).toMatchObject({
+    state: 'online',
+    protocolVersion: '2025-11-25',
+    attempts: 0,
+    serverInfo: { name: 'fixture' },
+  })
   expect(status.counts).toEqual({ tools: 5, prompts: 0, resources: 1 })
   expect(connections.catalog('a')?.tools.map(tool => tool.name)).toEqual(['echo', 'slow', 'never', 'die', 'report'])
   expect(connections.catalog('a')?.instructions).toBe('be kind')
@@ -45,14 +50,23 @@ for (const relay of [false, true]) {
 
 test('results pass as written, and errors keep code, message and data', async () => {
   const { call } = await online([serverRecord('a')])
-  expect(await call('a', 'number')).toEqual({ kind: 'result', isError: false, text: '{"n": 12345678901234567890, "x": 1.10}' })
-  expect(await call('a', 'refused')).toEqual({ kind: 'error', error: { code: -32099, message: 'refused', data: { a: 1 } } })
+  expect(await call('a', 'number')).toEqual({
+    kind: 'result',
+    isError: false,
+    text: '{"n": 12345678901234567890, "x": 1.10}',
+  })
+  expect(await call('a', 'refused')).toEqual({
+    kind: 'error',
+    error: { code: -32099, message: 'refused', data: { a: 1 } },
+  })
   expect(await call('a', 'failing')).toMatchObject({ kind: 'result', isError: true })
 })
 
 test('a child gets its own variables and PATH, HOME, LANG, nothing else', async () => {
   const { call, dataDir } = await online([
-    serverRecord('a', { config: { command: process.execPath, args: [...(serverRecord('x').config.args as string[])], env: { MY: 'own' } } }),
+    serverRecord('a', {
+      config: { command: process.execPath, args: [...(serverRecord('x').config.args as string[])], env: { MY: 'own' } },
+    }),
   ])
   const { env } = JSON.parse(textOf(await call('a', 'report'))) as { env: Record<string, string> }
   expect(Object.keys(env).sort()).toEqual(['HOME', 'LANG', 'MY', 'PATH'])
@@ -98,7 +112,10 @@ test('progress restarts the clock up to maxTimeout, and only values that rise ar
 
 test('a call without progress sends no token', async () => {
   const { connections } = await online([serverRecord('a')])
-  const reply = await connections.request('a', { method: 'tools/call', params: { name: 'progress', arguments: { everyMs: 1, values: [1] } } }).reply
+  const reply = await connections.request('a', {
+    method: 'tools/call',
+    params: { name: 'progress', arguments: { everyMs: 1, values: [1] } },
+  }).reply
   expect(reply.kind).toBe('result')
 })
 
@@ -182,7 +199,9 @@ test('a list change is read again and announced', async () => {
   await call('a', 'change')
   await connections.catalogsReady(['a'], 2_000)
   await until('the new tool is listed', () => connections.catalog('a')?.tools.length === 6)
-  expect(events.slice(before).filter(event => event.name === 'catalog.changed')).toMatchObject([{ data: { kinds: ['tools'] } }])
+  expect(events.slice(before).filter(event => event.name === 'catalog.changed')).toMatchObject([
+    { data: { kinds: ['tools'] } },
+  ])
 })
 
 test('an endless list ends at 64 pages with a warning', async () => {
@@ -194,7 +213,10 @@ test('an endless list ends at 64 pages with a warning', async () => {
 test('trial() names the steps and leaves nothing behind', async () => {
   const { connections } = await online([])
   const { config } = serverRecord('x')
-  const good = await connections.trial({ ownerId: 'u', transport: 'stdio', config, timeoutMs: 5_000 }, AbortSignal.timeout(5_000))
+  const good = await connections.trial(
+    { ownerId: 'u', transport: 'stdio', config, timeoutMs: 5_000 },
+    AbortSignal.timeout(5_000),
+  )
   expect(good.ok).toBe(true)
   expect(good.steps.map(step => step.name)).toEqual(['check', 'start the process', 'initialize', 'tools/list'])
   expect(good.tools).toHaveLength(5)

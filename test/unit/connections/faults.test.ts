@@ -50,7 +50,11 @@ test('a server that exits at once ends in crash_loop with its last words, and th
   expect(reason?.message).toContain('exit code 3')
   expect(reason?.message).toContain('the moon is full')
   expect(Date.parse(nextAttemptAt!) - Date.now()).toBeGreaterThan(4 * 60_000)
-  expect(await call('a', 'echo')).toMatchObject({ kind: 'failed', code: 'server_offline', message: expect.stringContaining('moon') })
+  expect(await call('a', 'echo')).toMatchObject({
+    kind: 'failed',
+    code: 'server_offline',
+    message: expect.stringContaining('moon'),
+  })
 })
 
 test('twenty servers come online within 5 s although one hangs, one exits and one floods', async () => {
@@ -62,7 +66,10 @@ test('twenty servers come online within 5 s although one hangs, one exits and on
     ...good,
   ])
   const began = performance.now()
-  await connections.catalogsReady(good.map(({ id }) => id), 5_000)
+  await connections.catalogsReady(
+    good.map(({ id }) => id),
+    5_000,
+  )
   expect(good.filter(({ id }) => connections.status(id).state !== 'online')).toEqual([])
   expect(performance.now() - began).toBeLessThan(5_000)
   expect(connections.status('hangs').state).toBe('connecting')
@@ -93,7 +100,11 @@ test('garbage on stdout is skipped, a spoiled answer fails its caller, a hundred
   expect(textOf(await call('a', 'garbage'))).toBe('after garbage')
   expect(await call('a', 'spoiled')).toMatchObject({ kind: 'failed', code: 'upstream_protocol' })
   expect(textOf(await call('a', 'echo', {}))).toBe('{}')
-  expect(await call('a', 'noise')).toMatchObject({ kind: 'failed', code: 'connection_lost', message: expect.stringContaining('bad messages') })
+  expect(await call('a', 'noise')).toMatchObject({
+    kind: 'failed',
+    code: 'connection_lost',
+    message: expect.stringContaining('bad messages'),
+  })
   await until('it is started again', () => ![undefined, pid].includes(connections.status('a').pid))
   expect(isAlive(pid!)).toBe(false)
 })
@@ -103,7 +114,9 @@ test('a line over 10 MiB ends the connection with upstream_protocol, and the ser
   await connections.settled('a', 5_000)
   expect(await call('a', 'long-line')).toMatchObject({ kind: 'failed' })
   expect(textOf(await call('a', 'echo', {}))).toBe('{}')
-  const reasons = events.filter(event => event.name === 'connection.state').map(event => (event.data as { reason?: { code: string } }).reason?.code)
+  const reasons = events
+    .filter(event => event.name === 'connection.state')
+    .map(event => (event.data as { reason?: { code: string } }).reason?.code)
   expect(reasons).toContain('upstream_protocol')
 })
 
@@ -146,7 +159,13 @@ test('an owner who loses the role loses the process, and gets it back with the r
   expect(await call('a', 'echo')).toMatchObject({ kind: 'failed', code: 'server_offline' })
   role.value = 'admin'
   bus.emit('user.updated', 'user-1', { userId: 'user-1', name: 'ada' })
-  expect(textOf(await call('a', 'echo').then(reply => (reply.kind === 'failed' ? connections.settled('a', 5_000).then(() => call('a', 'echo')) : reply)))).toBe('{}')
+  expect(
+    textOf(
+      await call('a', 'echo').then(reply =>
+        reply.kind === 'failed' ? connections.settled('a', 5_000).then(() => call('a', 'echo')) : reply,
+      ),
+    ),
+  ).toBe('{}')
 })
 
 const CRASHING: TransportContribution = {
@@ -189,7 +208,10 @@ for (const how of ['throw', 'exit', 'spin']) {
 }
 
 test('a server that takes its worker down again and again is quarantined, and its neighbour is not', async () => {
-  const { connections, call } = await start([crashing({ config: { crashAtOpen: true } }), serverRecord('neighbour')], withCrashing())
+  const { connections, call } = await start(
+    [crashing({ config: { crashAtOpen: true } }), serverRecord('neighbour')],
+    withCrashing(),
+  )
   await until('it is quarantined', () => connections.status('crash').reason?.code === 'quarantined', 10_000)
   expect(textOf(await call('neighbour', 'echo', {}))).toBe('{}')
   expect(connections.status('neighbour').state).toBe('online')

@@ -48,8 +48,16 @@ test('readMessages() tells results, errors, requests, notifications and faults a
   expect(kinds('{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no"}}')).toEqual(['error'])
   expect(kinds('{"jsonrpc":"2.0","id":"x","method":"ping"}')).toEqual(['request'])
   expect(kinds('{"jsonrpc":"2.0","method":"notifications/x"}')).toEqual(['notification'])
-  expect(kinds('[{"jsonrpc":"2.0","method":"a"},{"jsonrpc":"2.0","id":1,"result":{}}]')).toEqual(['notification', 'result'])
-  for (const bad of ['hello', '5', '{"jsonrpc":"1.0","id":1,"result":{}}', '{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"m"}}']) {
+  expect(kinds('[{"jsonrpc":"2.0","method":"a"},{"jsonrpc":"2.0","id":1,"result":{}}]')).toEqual([
+    'notification',
+    'result',
+  ])
+  for (const bad of [
+    'hello',
+    '5',
+    '{"jsonrpc":"1.0","id":1,"result":{}}',
+    '{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"m"}}',
+  ]) {
     expect(kinds(bad)).toEqual(['bad'])
   }
   expect(readMessages('{"jsonrpc":"2.0","id":4,"result":{"a":}}')[0]).toMatchObject({ kind: 'bad', id: 4 })

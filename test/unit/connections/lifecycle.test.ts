@@ -21,7 +21,12 @@ test('dispose() leaves no process, no descriptor and no child that ignores TERM'
   await start([])
   await rig?.dispose()
   const before = descriptors()
-  const { connections } = await start([serverRecord('a'), fixture('b', 'stubborn'), fixture('c', 'hang'), serverRecord('d')])
+  const { connections } = await start([
+    serverRecord('a'),
+    fixture('b', 'stubborn'),
+    fixture('c', 'hang'),
+    serverRecord('d'),
+  ])
   await connections.settled('a', 5_000)
   await connections.settled('b', 5_000)
   await until('all four run', () => connections.processes().length === 4)

@@ -45,9 +45,14 @@ test('LineFramer keeps what it holds when the buffer of a chunk is used again', 
 })
 
 test('LineFramer reports a line beyond the limit once and delivers nothing after it', () => {
-  expect(frame([Buffer.from('short\n'), Buffer.alloc(60, 97), Buffer.alloc(60, 97), Buffer.from('\nlate\n')], 100)).toEqual({
+  expect(
+    frame([Buffer.from('short\n'), Buffer.alloc(60, 97), Buffer.alloc(60, 97), Buffer.from('\nlate\n')], 100),
+  ).toEqual({
     lines: ['short'],
     overflows: 1,
   })
-  expect(frame([Buffer.alloc(60, 97), Buffer.from(`${'b'.repeat(60)}\nlate\n`)], 100)).toEqual({ lines: [], overflows: 1 })
+  expect(frame([Buffer.alloc(60, 97), Buffer.from(`${'b'.repeat(60)}\nlate\n`)], 100)).toEqual({
+    lines: [],
+    overflows: 1,
+  })
 })

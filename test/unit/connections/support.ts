@@ -74,7 +74,9 @@ export async function startRig(
 ): Promise<Rig> {
   const dataDir = options.config?.dataDir ?? mkdtempSync(join(tmpdir(), 'patchbay-connections-'))
   const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database: new Database(join(dataDir, 'test.db')) }) })
-  await sql`CREATE TABLE IF NOT EXISTS server_catalog (server_id TEXT PRIMARY KEY, config_hash TEXT, catalog TEXT, read_at TEXT)`.execute(db)
+  await sql`CREATE TABLE IF NOT EXISTS server_catalog (server_id TEXT PRIMARY KEY, config_hash TEXT, catalog TEXT, read_at TEXT)`.execute(
+    db,
+  )
   const bus = new EventBus(error => {
     throw error
   })
@@ -147,7 +149,12 @@ export async function startRig(
       const known = stored.has(record.id)
       stored.set(record.id, record)
       if (known) {
-        bus.emit('server.updated', record.ownerId, { serverId: record.id, name: record.name, revision: record.revision, changed: [] })
+        bus.emit('server.updated', record.ownerId, {
+          serverId: record.id,
+          name: record.name,
+          revision: record.revision,
+          changed: [],
+        })
       } else {
         bus.emit('server.created', record.ownerId, { serverId: record.id, name: record.name })
       }

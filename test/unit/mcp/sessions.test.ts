@@ -297,7 +297,7 @@ test('an array is answered in full for 2025-03-26 and refused later (P-06)', asy
   const call = { jsonrpc: '2.0', id: 'c', method: 'tools/call', params: { name: 'now' } }
   const response = await old.post([ping(1), call, { jsonrpc: '2.0', id: 2 }, { jsonrpc: '2.0', method: 'notifications/x' }, ping(1)])
   const answers = (await response.json()) as { id: unknown; error?: { code: number } }[]
-  expect(answers.map(each => each.id)).toContainAllValues?.([1, 'c', 2, 1])
+  expect(answers.map(each => each.id)).toEqual(expect.arrayContaining([1, "c", 2]))
   expect(answers).toHaveLength(4)
   expect(answers.filter(each => each.error)).toMatchObject([{ id: 2, error: { code: -32600 } }])
   expect((await old.post([{ jsonrpc: '2.0', method: 'notifications/x' }])).status).toBe(202)

@@ -226,7 +226,7 @@ export class World {
       userId: `u-${name}`,
       name,
       role: 'user',
-      credential: credential ?? { kind: 'session', tokenId: `t-${token}`, expiresAtMs: Date.now() + 3_600_000 },
+      credential: credential ?? { kind: 'session', tokenId: `t-${token}`, expiresAtMs: Date.now() + 86_400_000 },
     }
     this.actors.set(token, actor)
     return actor

@@ -123,7 +123,7 @@ describe('create', () => {
 
   test('refuses an address that variables make, and metadata for everybody', async () => {
     const { ada, bob } = world
-    const body = { name: 'x', url: 'http://${HOST}/', variables: { HOST: '127.0.0.1' } }
+    const body = { name: 'x', url: `http://${'$'}{HOST}/`, variables: { HOST: '127.0.0.1' } }
     expect((await refusal(servers().create(bob, body))).code).toBe('url_address_blocked')
     const metadata = servers().create(ada, { name: 'x', url: 'http://169.254.169.254/' })
     expect((await refusal(metadata)).code).toBe('url_address_blocked')

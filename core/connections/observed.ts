@@ -1,0 +1,79 @@
+import type { WireError } from '../contract/errors.ts'
+import type { ConnectionState, ServerRecord } from '../contract/records.ts'
+import type { ServerContext } from './server-context.ts'
+
+export interface Observation {
+  readonly state: ConnectionState
+  /** ISO 8601 UTC. */
+  readonly since: string
+  readonly reason?: WireError
+  /** `Date.now()` of the next attempt. */
+  readonly nextAttemptAtMs?: number
+}
+
+export const STOPPED: WireError = { code: 'stopped', message: 'The server was stopped by hand' }
+
+/** The state of one server as others see it; every change of it goes out as an event. */
+export class Observed {
+  readonly #record: () => ServerRecord
+  readonly #context: ServerContext
+  readonly #watchers = new Set<() => void>()
+  #now: Observation
+  /** Failed attempts since the last time online. */
+  attempts = 0
+
+  constructor(record: () => ServerRecord, context: ServerContext) {
+    this.#record = record
+    this.#context = context
+    const { problem, enabled } = record()
+    const since = new Date().toISOString()
+    if (problem) this.#now = { state: 'offline', since, reason: problem }
+    else if (enabled) this.#now = { state: 'connecting', since }
+    else this.#now = { state: 'offline', since, reason: STOPPED }
+  }
+
+  get now(): Observation {
+    return this.#now
+  }
+
+  /** The reason with what people may read. */
+  get reason(): WireError | undefined {
+    const { reason } = this.#now
+    return reason && { code: reason.code, message: this.#context.redact(reason.message) }
+  }
+
+  become(state: ConnectionState, reason?: WireError, nextAttemptInMs?: number): void {
+    const before = this.#now
+    this.#now = {
+      state,
+      since: before.state === state ? before.since : new Date().toISOString(),
+      ...(reason ? { reason } : {}),
+      ...(nextAttemptInMs === undefined ? {} : { nextAttemptAtMs: Date.now() + nextAttemptInMs }),
+    }
+    if (before.state !== state || before.reason?.code !== reason?.code) {
+      const { id: serverId, ownerId, name } = this.#record()
+      const safe = this.reason
+      const data = { serverId, name, state, attempts: this.attempts }
+      this.#context.bus.emit('connection.state', ownerId, safe ? { ...data, reason: safe } : data)
+    }
+    this.changed()
+  }
+
+  /** What a call hears that cannot be sent. */
+  offlineError(): WireError {
+    const { name } = this.#record()
+    const why = this.reason ? `: ${this.reason.message}` : ''
+    const what = this.#now.state === 'offline' ? 'is offline' : 'is not connected yet'
+    return { code: 'server_offline', message: `Server "${name}" ${what}${why}` }
+  }
+
+  /** Calls back on every change, of the lists too, until the returned function is called. */
+  watch(changed: () => void): () => void {
+    this.#watchers.add(changed)
+    return () => this.#watchers.delete(changed)
+  }
+
+  changed(): void {
+    for (const watcher of [...this.#watchers]) watcher()
+  }
+}

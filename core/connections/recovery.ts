@@ -1,0 +1,101 @@
+import type { ErrorCode, WireError } from '../contract/errors.ts'
+import { backoffMs, isCrashLoop, RecentCount } from './backoff.ts'
+import type { ConnectionEnd } from './connection.ts'
+
+const STEADY_MS = 5_000
+const CRASH_RETRY_MS = 5 * 60_000
+const REFUSED_RETRY_MS = 10 * 60_000
+const FAULTS_UNTIL_ALONE = 3
+
+/** Reasons that only a change of the configuration, of a role or of the plugins can mend: no attempt is repeated. */
+const FINAL: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'config_invalid',
+  'variable_unknown',
+  'stdio_not_permitted',
+  'transport_unavailable',
+  'loop_detected',
+  'quarantined',
+])
+
+export function isFinal(code: ErrorCode | undefined): boolean {
+  return code !== undefined && FINAL.has(code)
+}
+
+/** What follows on an end or a failed start. `delayMs` undefined: no further attempt by itself. */
+export type Verdict =
+  | { readonly kind: 'now' }
+  | { readonly kind: 'offline'; readonly reason: WireError; readonly delayMs: number | undefined }
+
+/** Decides when a server is tried again: at once, after a backoff, in minutes, or not. */
+export class Recovery {
+  readonly #random: () => number
+  readonly #exits = new RecentCount()
+  readonly #losses = new RecentCount()
+  readonly #workerFaults = new RecentCount()
+  #failures = 0
+  #crashLooping = false
+  #alone = false
+
+  constructor(random: () => number) {
+    this.#random = random
+  }
+
+  /** The next connection gets a thread of its own, since the server is suspected of ending threads. */
+  get alone(): boolean {
+    return this.#alone
+  }
+
+  /** Somebody asked for a start: what was before is forgiven. */
+  fresh(): void {
+    this.steady()
+    this.#exits.clear()
+    this.#losses.clear()
+    this.#workerFaults.clear()
+  }
+
+  /** It has been online for a minute. */
+  steady(): void {
+    this.#failures = 0
+    this.#crashLooping = false
+    this.#alone = false
+  }
+
+  /** `onlineMs`: how long it had been online; `lastWords`: what it wrote at last, for the reason of a crash loop. */
+  ended(end: ConnectionEnd, onlineMs: number, isolated: boolean, lastWords: () => string): Verdict {
+    const now = performance.now()
+    if (end.workerLost) return this.#workerLost(end, now, isolated)
+    if (end.exited && isCrashLoop(this.#exits.add(now))) this.#crashLooping = true
+    if (this.#crashLooping && end.exited) {
+      this.#failures += 1
+      const reason: WireError = { code: 'crash_loop', message: `${end.reason.message}, again and again${lastWords()}` }
+      return { kind: 'offline', reason, delayMs: CRASH_RETRY_MS }
+    }
+    // One loss out of the blue is repaired at once; only what falls soon after it stood up has to wait.
+    const first = end.wasOpen && this.#losses.add(now) === 1
+    if (end.wasOpen && (first || onlineMs >= STEADY_MS)) return { kind: 'now' }
+    return this.failed(end.reason)
+  }
+
+  failed(reason: WireError): Verdict {
+    const delayMs = this.#delay(reason.code)
+    this.#failures += 1
+    return { kind: 'offline', reason, delayMs }
+  }
+
+  /** A server that takes its thread down three times in a minute gets one alone; if that ends too, it stays off. */
+  #workerLost(end: ConnectionEnd, nowMs: number, isolated: boolean): Verdict {
+    const suspect = this.#workerFaults.add(nowMs) >= FAULTS_UNTIL_ALONE
+    if (this.#alone || (isolated && suspect)) {
+      const message = `The server took its worker thread down again and again, alone in it at last: ${end.reason.message}`
+      return { kind: 'offline', reason: { code: 'quarantined', message }, delayMs: undefined }
+    }
+    this.#alone = suspect
+    return { kind: 'now' }
+  }
+
+  #delay(code: ErrorCode): number | undefined {
+    if (isFinal(code)) return undefined
+    if (code === 'authorization_required') return REFUSED_RETRY_MS
+    return backoffMs(this.#failures, this.#random)
+  }
+}

@@ -1,0 +1,135 @@
+import type { WireError } from '../contract/errors.ts'
+import type { ServerRecord } from '../contract/records.ts'
+import type { PendingCall } from './call.ts'
+import type { Connection, Lost } from './connection.ts'
+import { Lane } from './lane.ts'
+import type { Observed } from './observed.ts'
+import type { ServerContext } from './server-context.ts'
+import { needsOwnConnection, SessionLanes } from './session-lanes.ts'
+
+/** How long a call waits for a connection that was there a moment ago. */
+const RECONNECT_WAIT_MS = 5_000
+/** How long for one that nobody could expect to be there: longer than any start may take. */
+const FIRST_START_WAIT_MS = 35_000
+const NEAR_MS = 1_000
+/** How often a call may meet connections that have just ended. */
+const BOUNCES = 3
+
+export interface ServerLanesOptions {
+  readonly context: ServerContext
+  readonly record: () => ServerRecord
+  readonly observed: Observed
+  readonly wanted: () => boolean
+  /** A call came for a sleeping server. */
+  readonly wake: () => void
+  readonly answered: (call: PendingCall) => void
+}
+
+/** Where the calls to one server go: the shared connection or the session's own, or a place to wait for it. */
+export class ServerLanes {
+  readonly base = new Lane()
+  readonly #options: ServerLanesOptions
+  readonly #sessions: SessionLanes
+  #usedAtMs = 0
+
+  constructor(options: ServerLanesOptions) {
+    this.#options = options
+    this.#sessions = new SessionLanes({
+      context: options.context,
+      record: options.record,
+      lost: (call, how, reason) => this.lost(call, how, reason),
+      answered: options.answered,
+    })
+  }
+
+  /** When the last call came for the shared connection (`performance.now()`). */
+  get usedAtMs(): number {
+    return this.#usedAtMs
+  }
+
+  dispatch(call: PendingCall): void {
+    const { session } = call.request
+    const own = session !== undefined && needsOwnConnection(this.#options.record(), session)
+    const lane = own ? this.#sessions.lane(session) : this.base
+    if (!own) this.#usedAtMs = call.startedAtMs
+    if (lane.connection) lane.connection.send(call)
+    else this.#wait(lane, call, own ? session.id : undefined)
+  }
+
+  /** A call came back unanswered: it is sent again where that cannot do anything twice. */
+  lost(call: PendingCall, how: Lost, { code, message }: WireError): void {
+    const { wanted } = this.#options
+    if (!wanted()) {
+      call.fail(code, message)
+    } else if (how === 'not-begun' && call.bounces < BOUNCES) {
+      call.bounces += 1
+      this.dispatch(call)
+    } else if (how === 'not-sent' ? !call.repeated : how === 'begun' && call.mayRepeat) {
+      call.repeated = true
+      this.dispatch(call)
+    } else {
+      // Not repeated: a tools/call may have acted before the connection was lost, and MCP has no idempotency key.
+      call.fail(code, message)
+    }
+  }
+
+  opened(connection: Connection): void {
+    this.base.opened(connection)
+    this.#sessions.openWaiting()
+  }
+
+  failWaiting(): void {
+    this.base.failWaiting(this.#options.observed.offlineError())
+  }
+
+  connectionOf(sessionId: string | undefined): Connection | undefined {
+    return (sessionId === undefined ? this.base : this.#sessions.known(sessionId))?.connection
+  }
+
+  endSession(sessionId: string): void {
+    this.#sessions.end(sessionId)
+  }
+
+  closeSessions(reason: WireError): void {
+    this.#sessions.closeAll(reason)
+  }
+
+  setLimits(timeoutMs: number, maxTimeoutMs: number): void {
+    this.base.connection?.setLimits(timeoutMs, maxTimeoutMs)
+    this.#sessions.setLimits(timeoutMs, maxTimeoutMs)
+  }
+
+  tick(nowMs: number): void {
+    this.#sessions.tick(nowMs)
+  }
+
+  /** Calls that wait here, and those of the sessions. */
+  inFlight(): number {
+    return this.base.waiting + this.#sessions.inFlight()
+  }
+
+  async dispose(): Promise<void> {
+    await this.#sessions.dispose()
+  }
+
+  #wait(lane: Lane, call: PendingCall, sessionId: string | undefined): void {
+    const { observed, record, wanted, wake } = this.#options
+    const { state, reason, nextAttemptAtMs } = observed.now
+    const waitMs = (): number | undefined => {
+      if (state === 'online' && sessionId !== undefined) return FIRST_START_WAIT_MS
+      if (state !== 'offline') return record().start === 'lazy' ? FIRST_START_WAIT_MS : RECONNECT_WAIT_MS
+      if (reason?.code === 'idle' && wanted()) return FIRST_START_WAIT_MS
+      const inMs = nextAttemptAtMs === undefined ? Number.POSITIVE_INFINITY : nextAttemptAtMs - Date.now()
+      return inMs <= (call.repeated ? RECONNECT_WAIT_MS : NEAR_MS) ? RECONNECT_WAIT_MS : undefined
+    }
+    const limitMs = waitMs()
+    if (limitMs === undefined) {
+      const { code, message } = observed.offlineError()
+      call.fail(code, message)
+      return
+    }
+    lane.wait(call, limitMs, () => observed.offlineError())
+    if (state === 'offline' && reason?.code === 'idle') wake()
+    else if (state === 'online' && sessionId !== undefined) this.#sessions.open(sessionId)
+  }
+}

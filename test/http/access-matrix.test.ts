@@ -1,0 +1,168 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import type { Answer } from '../support/client.ts'
+import { Client, type Hub, LOOPBACK, ROOT, startHub } from '../support/hub.ts'
+import { type Program, startProgram } from '../support/program.ts'
+import { online } from '../support/servers.ts'
+import { type Expected, type Filled, type Kind, MATRIX, type PlainRow, type Row, type ThingRow } from './matrix.ts'
+
+const TOOL = 'echo'
+const KINDS: readonly Kind[] = ['own', 'foreign', 'public', 'missing']
+const THINGS = MATRIX.filter((row): row is ThingRow => row.thing !== undefined)
+const PLAIN = MATRIX.filter((row): row is PlainRow => row.thing === undefined)
+
+let upstream: Program
+let hub: Hub
+let admin: Client
+let alice: Client
+let bob: Client
+let anonymous: Client
+let count = 0
+/** What alice got for bob's private things before there were any. */
+const whenMissing = new Map<Row, Answer>()
+
+beforeAll(async () => {
+  upstream = await startProgram(join(ROOT, 'test/support/mcp-servers/echo-http.ts'))
+  hub = await startHub({ env: LOOPBACK })
+  admin = await hub.setup()
+  alice = await hub.user('alice')
+  bob = await hub.user('bob')
+  anonymous = new Client(hub.url, 'nobody', '')
+  await make(bob, 'server', 'public', 'public')
+  await online(bob, ['public'])
+  await make(bob, 'group', 'public', 'public')
+  await make(alice, 'server', 'own', 'private')
+  await make(alice, 'group', 'own', 'private')
+  for (const row of THINGS) whenMissing.set(row, await ask(alice, row, 'foreign'))
+  await make(bob, 'server', 'foreign', 'private')
+  await make(bob, 'group', 'foreign', 'private')
+  await online(alice, ['own'])
+  await online(bob, ['foreign'])
+}, 60_000)
+
+afterAll(async () => {
+  await hub?.stop()
+  await upstream?.stop()
+}, 40_000)
+
+async function make(owner: Client, thing: 'server' | 'group', name: string, visibility: Filled['visibility']) {
+  const body = thing === 'server' ? { url: upstream.url } : { members: ['bob~public'] }
+  const answer = await patient(() => owner.request('POST', `/api/${thing}s`, { name, visibility, ...body }))
+  if (answer.status !== 201) throw new Error(`Making ${thing} ${name} answered ${answer.status}: ${answer.text}`)
+}
+
+/** The limits of requests hold for the suite too: it comes back when it is told to. */
+async function patient(request: () => Promise<Answer>): Promise<Answer> {
+  for (;;) {
+    const answer = await request()
+    if (answer.status !== 429 || answer.json.code !== 'rate_limited') return answer
+    await Bun.sleep(Number(answer.headers.get('retry-after')) * 1_000)
+  }
+}
+
+function ask(caller: Client, row: Row, kind: Kind, name: string = kind): Promise<Answer> {
+  count += 1
+  const owner = kind === 'own' ? 'alice' : 'bob'
+  const path = row.path
+    .replace('{ref}', `${owner}~${name}`)
+    .replace('{server}', 'bob~public')
+    .replace('{tool}', TOOL)
+    .replace('{name}', 'nobody')
+    .replace('{id}', 'none')
+  const visibility = kind === 'public' ? 'public' : 'private'
+  const filled: Filled = { name, visibility, fresh: `fresh-${count}`, upstream: upstream.url, shared: 'bob~public' }
+  const query = row.query === undefined ? '' : `?${row.query}`
+  return patient(() => caller.request(row.method, path + query, row.body?.(filled)))
+}
+
+function expectStatus(answer: Answer, expected: Expected, what: string): void {
+  const allowed = typeof expected === 'number' ? [expected] : expected
+  if (allowed.includes(answer.status)) return
+  throw new Error(`${what}: wanted ${allowed.join(' or ')}, got ${answer.status} ${answer.text.slice(0, 400)}`)
+}
+
+/** The answer without what is of the one request: its id (of any length) and the time. */
+function bytesOf(answer: Answer): object {
+  const own = answer.headers.get('x-request-id')
+  const headers = [...answer.headers].filter(([name]) => !['x-request-id', 'date', 'content-length'].includes(name))
+  return { status: answer.status, headers, text: own === null ? answer.text : answer.text.replaceAll(own, 'ID') }
+}
+
+test('the matrix has every route of the API document, and no other', async () => {
+  const { paths } = (await anonymous.request('GET', '/api/openapi.json')).json
+  const documented = Object.entries(paths).flatMap(([path, item]) =>
+    Object.keys(item as object).map(method => `${method.toUpperCase()} ${path}`),
+  )
+  expect(MATRIX.map(row => `${row.method} ${row.path}`).sort()).toEqual(documented.sort())
+})
+
+describe('a foreign private thing answers as a missing one, byte for byte', () => {
+  test.each(THINGS.map(row => [`${row.method} ${row.path}`, row] as const))('%s', async (_name, row) => {
+    const missing = whenMissing.get(row)
+    if (!missing) throw new Error('not asked before')
+    expect(missing.status).toBe(404)
+    expect(missing.headers.get('x-request-id')).toBeTruthy()
+    expect(bytesOf(await ask(alice, row, 'foreign'))).toEqual(bytesOf(missing))
+  })
+})
+
+test('a foreign access key answers as a missing one', async () => {
+  const { key, id } = await bob.ok('POST', '/api/keys', { label: 'mine', scopes: ['mcp'] })
+  const foreign: string = id ?? key.id
+  const missing = `${foreign.slice(0, -1)}${foreign.endsWith('0') ? '1' : '0'}`
+  for (const [method, suffix] of [
+    ['POST', '/rotate'],
+    ['DELETE', ''],
+  ] as const) {
+    const answers = await Promise.all(
+      [foreign, missing].map(async each => {
+        const answer = await patient(() => alice.request(method, `/api/keys/${each}${suffix}`))
+        return JSON.stringify(bytesOf(answer)).replaceAll(each, 'KEY')
+      }),
+    )
+    expect(answers[0]).toContain('"status":404')
+    expect(answers[0]).toBe(answers[1])
+  }
+})
+
+test('a start, a stop and an edit of one owner leave the server of that name of another owner as it is', async () => {
+  for (const owner of [alice, bob]) await make(owner, 'server', 'twin', 'private')
+  await online(alice, ['twin'])
+  await online(bob, ['twin'])
+  await alice.ok('PATCH', '/api/servers/twin', { description: 'of alice' })
+  const stopped = await alice.ok('POST', '/api/servers/twin/stop?wait=5s')
+  expect(stopped).toMatchObject({ ref: 'alice~twin', enabled: false, status: { state: 'offline' } })
+  const other = await bob.ok('GET', '/api/servers/twin')
+  expect(other).toMatchObject({ ref: 'bob~twin', enabled: true, status: { state: 'online' } })
+  expect(other.description).toBeUndefined()
+})
+
+describe('each kind of caller gets what the matrix says', () => {
+  test.each(THINGS.map(row => [`${row.method} ${row.path}`, row] as const))(
+    '%s',
+    async (name, row) => {
+      expectStatus(await ask(anonymous, row, 'own'), 401, `${name} own, anonymous`)
+      for (const caller of ['user', 'admin'] as const) {
+        for (const kind of KINDS) {
+          const what = `${name} ${kind}, ${caller}`
+          const thing = row.consumes && kind !== 'missing' ? await consumable(row, kind) : kind
+          expectStatus(await ask(caller === 'user' ? alice : admin, row, kind, thing), row[caller][kind], what)
+        }
+      }
+    },
+    60_000,
+  )
+
+  test.each(PLAIN.map(row => [`${row.method} ${row.path}`, row] as const))('%s', async (name, row) => {
+    expectStatus(await ask(anonymous, row, 'own'), row.anonymous, `${name}, anonymous`)
+    if (row.user !== undefined) expectStatus(await ask(alice, row, 'own'), row.user, `${name}, user`)
+    if (row.admin !== undefined) expectStatus(await ask(admin, row, 'own'), row.admin, `${name}, admin`)
+  })
+})
+
+async function consumable(row: ThingRow, kind: Exclude<Kind, 'missing'>): Promise<string> {
+  count += 1
+  const name = `${kind}-${count}`
+  await make(kind === 'own' ? alice : bob, row.thing, name, kind === 'public' ? 'public' : 'private')
+  return name
+}

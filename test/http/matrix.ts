@@ -1,0 +1,202 @@
+/**
+ * Every route of the hub with what each kind of caller gets. Data alone: access-matrix.test.ts asks the hub itself, and holds
+ * this table against the hub's own document, so that a new route must be entered here.
+ */
+
+/** From where the ordinary user (`alice`) stands. `foreign` and `public` belong to somebody else. */
+export type Kind = 'own' | 'foreign' | 'public' | 'missing'
+export type Caller = 'user' | 'admin' | 'anonymous'
+
+/** One status, or several where the state of the hub decides. */
+export type Expected = number | readonly number[]
+
+/** What a body may be made of. `name` is the name of the thing, `ref` its qualified form. */
+export interface Filled {
+  readonly name: string
+  readonly visibility: 'private' | 'public'
+  /** A name that nothing has yet. */
+  readonly fresh: string
+  /** Where a fixture that speaks MCP listens. */
+  readonly upstream: string
+  /** A public server that everybody may use, as `owner~name`. */
+  readonly shared: string
+}
+
+interface RowBase {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** As in the API document. `{server}` is filled with a public server, `{tool}` with a tool that each server has. */
+  readonly path: string
+  readonly query?: string
+  readonly body?: (filled: Filled) => object
+}
+
+/** A route about one server or group: its `{ref}` is filled with one of each kind. */
+export interface ThingRow extends RowBase {
+  readonly thing: 'server' | 'group'
+  readonly user: Readonly<Record<Kind, Expected>>
+  readonly admin: Readonly<Record<Kind, Expected>>
+  /** The call uses the thing up: each caller gets one made for it. */
+  readonly consumes?: true
+}
+
+/** A route that is about no particular thing, or about one that only its path names. */
+export interface PlainRow extends RowBase {
+  readonly thing?: undefined
+  /** Absent: not asked (the answer never ends, or would end the caller's own credential for the rows below). */
+  readonly user?: Expected
+  readonly admin?: Expected
+  readonly anonymous: Expected
+}
+
+export type Row = ThingRow | PlainRow
+
+/** Who may see it. */
+const seen = (status: Expected) => ({
+  user: { own: status, foreign: 404, public: status, missing: 404 },
+  admin: { own: status, foreign: status, public: status, missing: 404 },
+})
+
+/** Only owner and administrators; that a public thing is there is no secret. */
+const edited = (status: Expected) => ({
+  user: { own: status, foreign: 404, public: 403, missing: 404 },
+  admin: { own: status, foreign: status, public: status, missing: 404 },
+})
+
+const signedIn = (status: Expected) => ({ user: status, admin: status, anonymous: 401 })
+const administrators = (status: Expected) => ({ user: 403, admin: status, anonymous: 401 })
+const everybody = (status: Expected) => ({ user: status, admin: status, anonymous: status })
+
+const newServer = ({ fresh, upstream }: Filled) => ({ name: fresh, url: upstream })
+const sameServer = ({ name, upstream, visibility }: Filled) => ({ name, url: upstream, visibility })
+const sameGroup = ({ name, shared, visibility }: Filled) => ({ name, visibility, members: [shared] })
+
+const SERVERS: readonly Row[] = [
+  { method: 'GET', path: '/api/servers', ...signedIn(200) },
+  { method: 'POST', path: '/api/servers', body: newServer, ...signedIn(201) },
+  { method: 'POST', path: '/api/servers/batch', body: filled => ({ servers: [newServer(filled)] }), ...signedIn(201) },
+  { method: 'POST', path: '/api/servers/test', body: newServer, ...signedIn(200) },
+  {
+    method: 'POST',
+    path: '/api/servers/import',
+    query: 'dryRun=true',
+    body: ({ upstream }) => ({ document: upstream }),
+    ...signedIn(200),
+  },
+  { method: 'GET', path: '/api/servers/{ref}', thing: 'server', ...seen(200) },
+  { method: 'PUT', path: '/api/servers/{ref}', thing: 'server', body: sameServer, ...edited(200) },
+  { method: 'PATCH', path: '/api/servers/{ref}', thing: 'server', body: () => ({ description: 'x' }), ...edited(200) },
+  { method: 'DELETE', path: '/api/servers/{ref}', thing: 'server', consumes: true, ...edited(204) },
+  { method: 'POST', path: '/api/servers/{ref}/stop', thing: 'server', ...edited(202) },
+  { method: 'POST', path: '/api/servers/{ref}/start', query: 'wait=5s', thing: 'server', ...edited(202) },
+  { method: 'POST', path: '/api/servers/{ref}/restart', query: 'wait=5s', thing: 'server', ...edited(202) },
+  { method: 'POST', path: '/api/servers/{ref}/refresh', query: 'wait=5s', thing: 'server', ...edited(202) },
+  { method: 'GET', path: '/api/servers/{ref}/logs', thing: 'server', ...edited(200) },
+  { method: 'GET', path: '/api/servers/{ref}/tools', thing: 'server', ...seen(200) },
+  { method: 'GET', path: '/api/servers/{ref}/prompts', thing: 'server', ...seen(200) },
+  { method: 'GET', path: '/api/servers/{ref}/resources', thing: 'server', ...seen(200) },
+  {
+    method: 'POST',
+    path: '/api/servers/{ref}/tools/{tool}/call',
+    thing: 'server',
+    body: () => ({ arguments: { text: 'x' } }),
+    ...seen(200),
+  },
+  {
+    method: 'PATCH',
+    path: '/api/servers/{ref}/tools/{tool}',
+    thing: 'server',
+    body: () => ({ description: 'x' }),
+    ...edited(200),
+  },
+]
+
+const GROUPS: readonly Row[] = [
+  { method: 'GET', path: '/api/groups', ...signedIn(200) },
+  {
+    method: 'POST',
+    path: '/api/groups',
+    body: ({ fresh, shared }) => ({ name: fresh, members: [shared] }),
+    ...signedIn(201),
+  },
+  { method: 'GET', path: '/api/groups/{ref}', thing: 'group', ...seen(200) },
+  { method: 'PUT', path: '/api/groups/{ref}', thing: 'group', body: sameGroup, ...edited(200) },
+  { method: 'PATCH', path: '/api/groups/{ref}', thing: 'group', body: () => ({ description: 'x' }), ...edited(200) },
+  { method: 'DELETE', path: '/api/groups/{ref}', thing: 'group', consumes: true, ...edited(204) },
+  {
+    method: 'PUT',
+    path: '/api/groups/{ref}/members/{server}',
+    thing: 'group',
+    body: () => ({ tools: 'all' }),
+    ...edited(200),
+  },
+  { method: 'DELETE', path: '/api/groups/{ref}/members/{server}', thing: 'group', consumes: true, ...edited(204) },
+  { method: 'GET', path: '/api/groups/{ref}/tools', thing: 'group', ...seen(200) },
+  { method: 'GET', path: '/api/groups/{ref}/client-config', query: 'client=cursor', thing: 'group', ...seen(200) },
+]
+
+const PEOPLE: readonly Row[] = [
+  { method: 'GET', path: '/api/setup', ...everybody(404) },
+  {
+    method: 'POST',
+    path: '/api/setup',
+    body: ({ fresh }) => ({ token: 'x', username: fresh, password: 'long enough to be one' }),
+    ...everybody(404),
+  },
+  // More than five sign-ins at once from one address are refused for a while, the suite's own among them.
+  {
+    method: 'POST',
+    path: '/api/auth/login',
+    body: () => ({ username: 'nobody', password: 'not a password' }),
+    ...everybody([401, 429]),
+  },
+  { method: 'GET', path: '/api/auth/me', ...signedIn(200) },
+  { method: 'GET', path: '/api/admin/users', ...administrators(200) },
+  {
+    method: 'POST',
+    path: '/api/admin/users',
+    body: ({ fresh }) => ({ username: fresh, password: 'long enough to be one' }),
+    ...administrators(201),
+  },
+  { method: 'GET', path: '/api/admin/users/{name}', ...administrators(404) },
+  { method: 'PATCH', path: '/api/admin/users/{name}', body: () => ({ disabled: true }), ...administrators(404) },
+  { method: 'DELETE', path: '/api/admin/users/{name}', ...administrators(404) },
+  { method: 'GET', path: '/api/keys', ...signedIn(200) },
+  { method: 'POST', path: '/api/keys', body: () => ({ label: 'x', scopes: ['mcp'] }), ...signedIn(201) },
+  { method: 'POST', path: '/api/keys/{id}/rotate', ...signedIn(404) },
+  { method: 'DELETE', path: '/api/keys/{id}', ...signedIn(404) },
+]
+
+const REST: readonly Row[] = [
+  { method: 'GET', path: '/api/settings', ...signedIn(200) },
+  { method: 'PATCH', path: '/api/settings', body: () => ({ theme: 'dark' }), ...signedIn(200) },
+  { method: 'GET', path: '/api/admin/settings', ...administrators(200) },
+  { method: 'PATCH', path: '/api/admin/settings', body: () => ({ requestLogs: null }), ...administrators(200) },
+  { method: 'GET', path: '/api/admin/settings/sources', ...administrators(200) },
+  { method: 'GET', path: '/api/admin/processes', ...administrators(200) },
+  { method: 'GET', path: '/api/admin/sessions', ...administrators(200) },
+  { method: 'DELETE', path: '/api/admin/sessions/{id}', ...administrators(404) },
+  { method: 'GET', path: '/api/admin/audit', ...administrators(200) },
+  { method: 'GET', path: '/api/admin/plugins', ...administrators(200) },
+  { method: 'PATCH', path: '/api/admin/plugins/{name}', body: () => ({ enabled: true }), ...administrators(404) },
+  { method: 'GET', path: '/api/limits', ...signedIn(200) },
+  { method: 'GET', path: '/api/stream', anonymous: 401 },
+  { method: 'GET', path: '/health', ...everybody(200) },
+  { method: 'GET', path: '/api/public/info', ...everybody(200) },
+  { method: 'GET', path: '/api/public/servers', ...everybody(200) },
+  { method: 'GET', path: '/api/openapi.json', ...everybody(200) },
+  { method: 'GET', path: '/api/docs', ...everybody(200) },
+]
+
+/** What changes the caller's credential comes last. */
+const CREDENTIALS: readonly Row[] = [
+  {
+    method: 'POST',
+    path: '/api/auth/password',
+    body: () => ({ currentPassword: 'wrong', newPassword: 'long enough to be one' }),
+    ...signedIn([403, 429]),
+  },
+  { method: 'POST', path: '/api/auth/refresh', ...signedIn(200) },
+  { method: 'POST', path: '/api/auth/logout', ...signedIn([204, 401]) },
+]
+
+export const MATRIX: readonly Row[] = [...SERVERS, ...GROUPS, ...PEOPLE, ...REST, ...CREDENTIALS]

@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type RunningHub, runningHub } from './running-hub.ts'
+
+let hub: RunningHub
+
+beforeAll(async () => {
+  hub = await runningHub()
+})
+afterAll(async () => {
+  await hub[Symbol.asyncDispose]()
+})
+
+const json = async (argv: readonly string[]) => {
+  const { code, stdout, stderr } = await hub.run([...argv, '--json'])
+  if (code !== 0) throw new Error(`exit ${code}: ${stderr}`)
+  return JSON.parse(stdout)
+}
+
+describe('the command line on the hub’s own machine', () => {
+  test('finds the hub and signs in by the data folder alone', async () => {
+    const [user] = await json(['user', 'list'])
+    expect(user).toMatchObject({ name: 'ada', role: 'admin' })
+  })
+
+  test('sends the local token nowhere else', async () => {
+    const elsewhere = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      fetch: request => Response.json({ items: [{ name: String(request.headers.get('authorization')) }], total: 1 }),
+    })
+    try {
+      const env = { PATCHBAY_URL: elsewhere.url.href }
+      expect((await hub.run(['user', 'list'], { env })).stdout).toContain('\nnull')
+      const own = { ...env, PATCHBAY_TOKEN: 'mine' }
+      expect((await hub.run(['user', 'list'], { env: own })).stdout).toContain('\nBearer mine')
+    } finally {
+      await elsewhere.stop(true)
+    }
+  })
+
+  test('says what to do without a credential', async () => {
+    const { code, stderr } = await hub.run(['servers', 'list'], { cwd: '/', env: { PATCHBAY_URL: hub.url } })
+    expect(code).toBe(1)
+    expect(stderr).toContain('unauthenticated')
+    expect(stderr).toContain('PATCHBAY_TOKEN')
+  })
+
+  test('adds a server, starts, calls, stops and removes it', async () => {
+    const sample = ['--', process.execPath, join(import.meta.dir, '../../../core/main.ts'), 'sample-server']
+    const added = await hub.run(['servers', 'add', 'mine', '--env', 'A=b=c', ...sample])
+    expect(added).toEqual({ code: 0, stdout: 'created ada~mine\n', stderr: '' })
+    expect((await hub.run(['servers', 'start', 'mine', '--wait', '20s'])).stdout).toBe('ada~mine: online\n')
+    expect(await json(['servers', 'show', 'mine'])).toMatchObject({
+      env: { A: 'b=c' },
+      status: { counts: { tools: 3 } },
+    })
+
+    expect(await hub.run(['call', 'mine', 'add', '{"a": 2, "b": 3}'])).toEqual({ code: 0, stdout: '5\n', stderr: '' })
+    const escape = await hub.run(['call', 'mine', 'echo', '-'], { stdin: '{"text": "\\u001b[31mred"}' })
+    expect(escape.stdout).toBe('\\u001b[31mred\n')
+    const failed = await hub.run(['call', 'mine', 'time', '{"timezone": "Moon/Sea"}'])
+    expect([failed.code, failed.stdout]).toEqual([1, ''])
+    expect(failed.stderr).toContain('Moon/Sea')
+
+    expect((await hub.run(['servers', 'stop', 'ada~mine'])).code).toBe(0)
+    expect((await hub.run(['servers', 'list', '--state', 'offline'])).stdout).toContain('ada~mine')
+    expect((await hub.run(['servers', 'remove', 'mine'])).code).toBe(0)
+    const gone = await hub.run(['servers', 'show', 'mine'])
+    expect([gone.code, gone.stderr.split(':')[1]]).toEqual([1, ' server_not_found'])
+  }, 30_000)
+
+  test('names every wrong field of a refusal', async () => {
+    const { code, stderr } = await hub.run(['servers', 'add', 'a/b', '--url', 'ftp://x'])
+    expect(code).toBe(1)
+    expect(stderr).toContain('#/name')
+    expect(stderr).toContain('#/url')
+  })
+
+  test('creates, shows and removes a group', async () => {
+    const created = await hub.run(['groups', 'create', 'both', 'sample', '--description', 'd'])
+    expect(created.stdout).toBe(`created ada~both, served at ${hub.url}/mcp/both\n`)
+    expect(await json(['groups', 'show', 'both'])).toMatchObject({
+      description: 'd',
+      members: [{ server: 'ada~sample' }],
+    })
+    expect((await hub.run(['groups', 'list'])).stdout).toContain('ada~both')
+    expect((await hub.run(['groups', 'remove', 'both'])).code).toBe(0)
+  })
+
+  test('makes a user with a password of its own or a given one, disables, enables and removes', async () => {
+    const added = await hub.run(['user', 'add', 'bob'])
+    const password = /^added bob\npassword: (\S{24})\n$/.exec(added.stdout)?.[1]
+    expect(password).toBeDefined()
+    const given = await hub.run(['user', 'password', 'bob', '--password-stdin'], { stdin: 'another long sentence\n' })
+    expect(given).toMatchObject({ code: 0, stdout: 'changed the password of bob; all its sessions have ended\n' })
+    expect((await hub.run(['user', 'disable', 'bob'])).stdout).toBe('disabled bob\n')
+    expect((await hub.run(['user', 'list'])).stdout).toMatch(/bob +user +disabled/)
+    expect((await hub.run(['user', 'enable', 'bob'])).stdout).toBe('enabled bob\n')
+    expect((await hub.run(['user', 'remove', 'bob'])).code).toBe(0)
+    expect((await hub.run(['user', 'password', 'bob'])).stderr).toStartWith('error: user_not_found')
+  })
+
+  test('makes a key that opens the API, and revokes it', async () => {
+    const made = await json([
+      'key',
+      'create',
+      'ci',
+      '--scope',
+      'api:read',
+      '--scope',
+      'group:sample',
+      '--expires',
+      '30d',
+    ])
+    expect(made.scopes).toEqual(['api:read', { group: 'ada~sample' }])
+    const env = { PATCHBAY_URL: hub.url, PATCHBAY_TOKEN: made.secret as string }
+    expect((await hub.run(['servers', 'list'], { cwd: '/', env })).stdout).toContain('ada~sample')
+    expect((await hub.run(['servers', 'remove', 'sample'], { cwd: '/', env })).stderr).toContain('insufficient_scope')
+    expect((await hub.run(['key', 'revoke', made.id])).code).toBe(0)
+    expect((await hub.run(['servers', 'list'], { cwd: '/', env })).code).toBe(1)
+  })
+
+  test('imports a file of another program: first what would be, then in earnest, then nothing new', async () => {
+    const file = join(hub.cwd, 'claude.json')
+    const servers = { one: { url: 'https://one.example/mcp' }, 'b/d': { command: 'x' }, sample: { command: 'y' } }
+    await writeFile(file, JSON.stringify({ mcpServers: servers }))
+    const verdicts = async (...options: string[]) => {
+      const { code, stdout } = await hub.run(['import', 'claude.json', '--json', ...options])
+      const { entries } = JSON.parse(stdout) as { entries: { name: string; verdict: string }[] }
+      return [code, ...entries.map(entry => `${entry.name} ${entry.verdict}`)]
+    }
+    expect(await verdicts('--dry-run')).toEqual([1, 'one new', 'b/d invalid', 'sample exists'])
+    expect(await verdicts()).toEqual([1, 'one created', 'b/d invalid', 'sample exists'])
+    expect(await verdicts('--dry-run')).toEqual([1, 'one exists', 'b/d invalid', 'sample exists'])
+    const fromStdin = await hub.run(['import'], { stdin: 'https://mcp.two.example/mcp' })
+    expect(fromStdin.stdout).toMatch(/created +two +ada~two/)
+  })
+
+  test('imports for another owner', async () => {
+    await hub.run(['user', 'add', 'eve'])
+    const { code, stdout } = await hub.run(['import', '--owner', 'eve'], { stdin: 'https://three.example/mcp' })
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/created +three +eve~three/)])
+  })
+
+  test('has no set-up token once there is an administrator', async () => {
+    expect((await hub.run(['setup-token'])).code).toBe(1)
+  })
+
+  test('doctor sees the running hub', async () => {
+    const { code, stdout } = await hub.run(['doctor'])
+    expect(code).toBe(0)
+    expect(stdout).toContain(`a hub answers at ${hub.url}: `)
+    expect(stdout).toContain('in use by the hub with process id')
+  })
+})
