@@ -17,4 +17,8 @@ void runCommand(process.argv.slice(2), {
   stderr: text => void process.stderr.write(text),
   env: process.env,
   cwd: process.cwd(),
-}).then(code => process.exit(code), fatal)
+}).then(
+  // Ending the stream first: an exit throws away what a slow pipe has not taken yet.
+  code => process.stdout.end(() => process.exit(code)),
+  fatal,
+)

@@ -12,6 +12,14 @@ import { ADDRESS_FILE, CLI_TOKEN_FILE, SETUP_TOKEN_FILE } from './local-files.ts
 /** The local token lives 12 h; a new one is written well before. */
 const CLI_TOKEN_EVERY_MS = 60 * 60_000
 
+export const help = `patchbay [serve]
+
+Runs the hub until it is told to stop (SIGTERM or Ctrl-C; a second one ends it at once). It takes no arguments: settings
+come from the environment (PORT, HOST, DATA_DIR, SETTINGS_FILE, … see docs/reference/environment.md) and from
+mcp_settings.json. Prints its address, and the set-up token while there is no administrator, on standard error; the log
+goes to standard output.
+`
+
 /** Runs the hub until it is told to stop. Resolves with the exit code. Throws StartError. */
 export async function run(argv: readonly string[], io: CommandIo): Promise<number> {
   if (argv.length > 0) {
@@ -25,9 +33,8 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
   const { dataDir } = loaded.config
   const setupToken = await readOrMakeToken(join(dataDir, SETUP_TOKEN_FILE))
   const hub = await startHub({ loaded, setupToken, baseEnv: baseEnvironment(io.env), sandboxLevel: 'none' })
-  const stopLocalToken = await keepLocalToken(hub, dataDir)
+  const stopLocalToken = await keepLocalFiles(hub, dataDir)
   await writeFile(join(dataDir, ADDRESS_FILE), `${hub.address}\n`, { mode: 0o600 })
-  if (!hub.needsSetup) await rm(join(dataDir, SETUP_TOKEN_FILE), { force: true })
 
   process.on('unhandledRejection', error => hub.log.error('Unhandled rejection; the hub goes on', { error }))
   io.stderr(`listening on ${hub.address}\n`)
@@ -65,14 +72,16 @@ async function readOrMakeToken(path: string): Promise<string> {
 
 /**
  * A session token of the first administrator in a file that only the hub's own user can read, so that the CLI works on
- * the hub's machine without a sign-in: whoever can read it could read the database and its keys as well.
+ * the hub's machine without a sign-in: whoever can read it could read the database and its keys as well. The set-up
+ * token goes as soon as there is an administrator.
  */
-async function keepLocalToken(hub: Hub, dataDir: string): Promise<() => void> {
-  const path = join(dataDir, CLI_TOKEN_FILE)
+async function keepLocalFiles(hub: Hub, dataDir: string): Promise<() => void> {
+  const tokenFile = join(dataDir, CLI_TOKEN_FILE)
   const write = async () => {
     const token = await localToken(hub.registry, hub.auth)
-    if (token) await writeFile(path, `${token}\n`, { mode: 0o600 })
-    else await rm(path, { force: true })
+    if (!token) return rm(tokenFile, { force: true })
+    await writeFile(tokenFile, `${token}\n`, { mode: 0o600 })
+    await rm(join(dataDir, SETUP_TOKEN_FILE), { force: true })
   }
   const again = () =>
     void write().catch(error => hub.log.warn('The local token of the CLI could not be written', { error }))

@@ -1,4 +1,3 @@
-import { delimiter, dirname } from 'node:path'
 import type { HubConfig } from './schema.ts'
 import { StartError } from './start-error.ts'
 import { VARIABLES } from './variables.ts'
@@ -59,18 +58,6 @@ function incomplete(layer: ConfigLayer, env: Environment): string[] {
 
 function quoted(text: string): string {
   return JSON.stringify(text.length > 64 ? `${text.slice(0, 64)}…` : text)
-}
-
-/**
- * What a child process that is not sandboxed gets of the hub's own environment: where programs are, where its home is,
- * its language. The folder of the hub's runtime comes last on PATH, so that `bun` is found where nothing else offers it.
- */
-export function childEnvironment(env: Environment, runtime: string): Record<string, string> {
-  const path = [env.PATH || '/usr/local/bin:/usr/bin:/bin', dirname(runtime)].join(delimiter)
-  const kept: Record<string, string> = { PATH: path }
-  if (env.HOME) kept.HOME = env.HOME
-  if (env.LANG) kept.LANG = env.LANG
-  return kept
 }
 
 /** How `patchbay` on the command line finds a hub. None of these is a setting of the hub itself. */

@@ -64,7 +64,7 @@ export async function loadConfig(env: Environment, cwd: string, options: LoadOpt
     isTerminal: options.isTerminal ?? process.stdout.isTTY === true,
   }
   const layered = mergeLayers(layers, around)
-  if (layered.config.logFile !== undefined) await checkLogFile(layered.config.logFile, [settingsFile])
+  if (layered.config.logFile !== undefined) await checkLogFile(layered.config.logFile, dataDir, [settingsFile])
   return {
     ...layered,
     settings,

@@ -10,7 +10,7 @@ const SYSTEM_FOLDERS = ['/etc', '/usr', '/bin', '/sbin', '/lib', '/lib64', '/boo
  * Refuses a log file that is a folder, a device, the settings file, or lies where the system keeps its own.
  * Throws StartError log_file_forbidden.
  */
-export async function checkLogFile(path: string, others: readonly string[]): Promise<void> {
+export async function checkLogFile(path: string, dataDir: string, others: readonly string[]): Promise<void> {
   const refuse = (why: string) =>
     new StartError(
       'log_file_forbidden',
@@ -21,7 +21,9 @@ export async function checkLogFile(path: string, others: readonly string[]): Pro
     throw refuse('which lies in a folder of the system')
   }
   if (path.endsWith('/')) throw refuse('which is a folder')
-  if (others.includes(target)) throw refuse('which the hub uses for something else')
+  // The data folder holds the database and the keys: only what is plainly a log goes beside them.
+  const besideKeys = dirname(target) === dataDir && !target.endsWith('.log')
+  if (besideKeys || others.includes(target)) throw refuse('which the hub uses for something else')
   try {
     const stats = await stat(target)
     if (stats.isDirectory()) throw refuse('which is a folder')

@@ -189,7 +189,7 @@ export async function openDescriptors(
   const ended = (): void => pipe.fail({ code: 'connection_lost', message: 'The server closed its standard output' })
   const reader = await Bun.connect({
     fd: descriptors.read,
-    socket: { data: (_, chunk) => pipe.received(chunk), end: ended, close: ended, error: ended },
+    socket: { data: (_: unknown, chunk: Buffer) => pipe.received(chunk), end: ended, close: ended, error: ended },
   } as unknown as Parameters<typeof Bun.connect>[0])
   // The end of stdin alone says nothing: some servers close it and go on answering.
   const writer = await Bun.connect({

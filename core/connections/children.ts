@@ -88,7 +88,7 @@ export class Children {
   /** Starts a program; throws `cwd_not_found`, `command_not_found` or `spawn_failed`. */
   spawn(spec: ChildSpec): Child {
     const env = this.#environment(spec)
-    checkProgram(spec, env.PATH ?? '')
+    const program = findProgram(spec, env.PATH ?? '')
     const pairs = this.#makePair ? this.#pairs(this.#makePair, spec) : undefined
     let ended: (how: string) => void = () => undefined
     const exited = new Promise<string>(resolve => {
@@ -96,7 +96,7 @@ export class Children {
     })
     let running: Bun.Subprocess
     try {
-      running = Bun.spawn([spec.command, ...spec.args], {
+      running = Bun.spawn([program, ...spec.args], {
         stdin: pairs ? pairs.stdin.theirs : 'pipe',
         stdout: pairs ? pairs.stdout.theirs : 'pipe',
         stderr: pairs ? pairs.stderr.theirs : 'pipe',
@@ -117,7 +117,7 @@ export class Children {
     }
     const { pid } = running
     const tail = this.#tail(spec.serverId)
-    if (pairs) void watchStderr(pairs.stderr.ours, tail)
+    if (pairs) void watchStderr(pairs.stderr.ours, tail).catch(() => tail.add('(its standard error cannot be read)'))
     const relay = pairs ? undefined : makeRelay(running, tail)
     const child: Child = {
       pid,
@@ -214,7 +214,7 @@ export class Children {
 }
 
 /** Bun reports a missing working directory and a missing program alike, so both are looked at before. */
-function checkProgram(spec: ChildSpec, path: string): void {
+function findProgram(spec: ChildSpec, path: string): string {
   if (spec.cwd !== undefined && !statSync(spec.cwd, { throwIfNoEntry: false })?.isDirectory()) {
     throw new HubError(
       'cwd_not_found',
@@ -222,7 +222,7 @@ function checkProgram(spec: ChildSpec, path: string): void {
     )
   }
   const found = Bun.which(spec.command, { PATH: path, ...(spec.cwd === undefined ? {} : { cwd: spec.cwd }) })
-  if (found) return
+  if (found) return found
   throw new HubError('command_not_found', `Cannot start "${spec.command}": there is no such program in PATH ${path}`, {
     hint: 'Install it, or give its whole path in "command".',
   })

@@ -1,13 +1,14 @@
 import type { ErrorCode, WireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
-import type { AskReply, RpcError } from './api.ts'
+import type { RpcError } from './api.ts'
 import type { CallHome, PendingCall } from './call.ts'
+import { CallerAsks } from './caller-asks.ts'
 import type { Child } from './children.ts'
 import type { PortClient, WorkerPort } from './port.ts'
 import {
-  type CatalogTexts,
   type FromWorker,
   type ListKind,
+  type ListsRead,
   type OpenedMessage,
   type OpenMessage,
   readNumber,
@@ -46,7 +47,7 @@ export interface ConnectionEvents {
   /** A call came back unanswered; whoever hears it sends it again or fails it with this reason. */
   lost(call: PendingCall, how: Lost, reason: WireError): void
   answered(call: PendingCall): void
-  catalog(texts: CatalogTexts, noticed: boolean): void
+  catalog(read: ListsRead): void
   stale(kinds: readonly ListKind[]): void
   notification(method: string, params: JsonObject | undefined): void
   log(level: 'debug' | 'info' | 'warn' | 'error', message: string): void
@@ -60,6 +61,7 @@ export class Connection implements PortClient, CallHome {
   readonly #events: ConnectionEvents
   readonly #calls = new Map<number, PendingCall>()
   readonly #released: () => void
+  readonly #asks: CallerAsks
   #state: 'opening' | 'open' | 'closing' | 'ended' = 'opening'
   #travelling: Child['descriptors']
   #lastId = 0
@@ -78,6 +80,9 @@ export class Connection implements PortClient, CallHome {
     this.child = options.child
     this.#events = options.events
     this.#released = options.released
+    this.#asks = new CallerAsks((key, reply) => {
+      this.#port.frame(`a${this.number} ${key} ${JSON.stringify(reply)}`)
+    })
   }
 
   get inFlight(): number {
@@ -119,7 +124,7 @@ export class Connection implements PortClient, CallHome {
   withdraw(call: PendingCall, reason: string): void {
     if (!this.#calls.delete(call.id)) return
     this.#port.frame(`x${this.number} ${call.id} ${JSON.stringify(reason)}`)
-    this.#endAsks(call)
+    this.#asks.end(call)
   }
 
   notify(method: string, params: JsonObject | undefined): void {
@@ -169,16 +174,10 @@ export class Connection implements PortClient, CallHome {
       this.#notification(number, JSON.parse(frame.slice(next)) as { method: string; params?: JsonObject })
     } else if (letter === 113) {
       const jsonAt = frame.indexOf(' ', next) + 1
-      this.#ask(
-        number,
-        readNumber(frame, next),
-        JSON.parse(frame.slice(jsonAt)) as { method: string; params?: JsonObject },
-      )
+      const asked = JSON.parse(frame.slice(jsonAt)) as { method: string; params?: JsonObject }
+      this.#asks.ask(this.#calls.get(number), readNumber(frame, next), asked.method, asked.params)
     } else if (letter === 100) {
-      for (const call of this.#calls.values()) {
-        call.asks?.get(number)?.abort()
-        call.asks?.delete(number)
-      }
+      for (const call of this.#calls.values()) this.#asks.withdrawn(call, number)
     }
   }
 
@@ -204,7 +203,7 @@ export class Connection implements PortClient, CallHome {
         return
       }
       case 'catalog':
-        this.#events.catalog(message.json, message.noticed)
+        this.#events.catalog(message)
         return
       case 'stale':
         this.#events.stale(message.kinds)
@@ -274,7 +273,7 @@ export class Connection implements PortClient, CallHome {
     this.#calls.clear()
     for (const [id, call] of calls) {
       call.home = undefined
-      this.#endAsks(call)
+      this.#asks.end(call)
       this.#events.lost(call, begun(id) ? 'begun' : 'not-begun', { code: 'connection_lost', message })
     }
   }
@@ -283,7 +282,7 @@ export class Connection implements PortClient, CallHome {
     const call = this.#calls.get(id)
     if (!call) return undefined
     this.#calls.delete(id)
-    if (call.asks !== undefined) this.#endAsks(call)
+    if (call.asks !== undefined) this.#asks.end(call)
     return call
   }
 
@@ -315,41 +314,6 @@ export class Connection implements PortClient, CallHome {
     }
     if (call?.request.notification) call.request.notification(method, params)
     else this.#events.notification(method, params)
-  }
-
-  #ask(callId: number, key: number, { method, params }: { method: string; params?: JsonObject }): void {
-    const call = this.#calls.get(callId)
-    const ask = call?.request.ask
-    if (!call || !ask) {
-      this.#answer(key, { error: { code: -32601, message: `The client offers no ${method}` } })
-      return
-    }
-    const controller = new AbortController()
-    call.asks ??= new Map()
-    call.asks.set(key, controller)
-    ask(method, params, controller.signal).then(
-      reply => {
-        if (call.asks?.delete(key)) this.#answer(key, reply)
-      },
-      (error: unknown) => {
-        if (!call.asks?.delete(key)) return
-        const message = error instanceof Error ? error.message : 'The client could not be asked'
-        this.#answer(key, { error: { code: -32603, message } })
-      },
-    )
-  }
-
-  #endAsks(call: PendingCall): void {
-    if (!call.asks) return
-    for (const [key, controller] of call.asks) {
-      controller.abort()
-      this.#answer(key, { error: { code: -32603, message: 'The call that caused this request has ended' } })
-    }
-    call.asks = undefined
-  }
-
-  #answer(key: number, reply: AskReply): void {
-    this.#port.frame(`a${this.number} ${key} ${JSON.stringify(reply)}`)
   }
 }
 

@@ -300,9 +300,9 @@ export class ManagedServer {
       },
       lost: (call, how, reason) => this.#lanes.lost(call, how, reason),
       answered: call => this.#latency.add(performance.now() - call.startedAtMs),
-      catalog: (texts, noticed) => {
+      catalog: read => {
         if (!current() || !this.#opened) return
-        const kinds = this.#lists.read(texts, noticed, this.#opened, configHash)
+        const kinds = this.#lists.read(read, this.#opened, configHash)
         if (this.#lists.catalog) context.catalogs.save(id, configHash, this.#lists.catalog)
         const { ownerId, name } = this.#record
         if (kinds.length > 0) context.bus.emit('catalog.changed', ownerId, { serverId: id, name, kinds })

@@ -65,7 +65,7 @@ export class WorkerPort {
     this.#out.push(frame)
     if (this.#flushing) return
     this.#flushing = true
-    queueMicrotask(() => this.#flush())
+    setImmediate(() => this.#flush())
   }
 
   /** Objects must not overtake the frames that were written before them. */

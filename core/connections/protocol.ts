@@ -82,8 +82,7 @@ export type FromWorker =
   | { readonly type: 'failed'; readonly conn: number; readonly error: WireError }
   /** `begun`: the calls that were in flight. What main sent besides them and is not answered by now had not begun. */
   | { readonly type: 'closed'; readonly conn: number; readonly reason: WireError; readonly begun: readonly number[] }
-  /** `json` is the text of the lists; null for a kind that could not be read again. */
-  | { readonly type: 'catalog'; readonly conn: number; readonly json: CatalogTexts; readonly noticed: boolean }
+  | ListsRead
   /** The lists are being read again because the upstream said that they changed. */
   | { readonly type: 'stale'; readonly conn: number; readonly kinds: readonly ListKind[] }
   | {
@@ -94,6 +93,17 @@ export type FromWorker =
     }
   | { readonly type: 'write'; readonly conn: number; readonly text: string }
   | { readonly type: 'end'; readonly conn: number }
+
+/** `json` is the text of the lists; null for a kind that could not be read again. */
+export interface ListsRead {
+  readonly type: 'catalog'
+  readonly conn: number
+  readonly json: CatalogTexts
+  /** The upstream said that they changed. */
+  readonly noticed: boolean
+  /** Some of it is stale again: another reading follows. */
+  readonly more: boolean
+}
 
 export interface OpenedMessage {
   readonly type: 'opened'

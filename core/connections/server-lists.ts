@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '../contract/json.ts'
 import type { ServerCatalog } from './api.ts'
-import type { CatalogTexts, ListKind, OpenedMessage } from './protocol.ts'
+import type { ListKind, ListsRead, OpenedMessage } from './protocol.ts'
 
 type EventKind = 'tools' | 'prompts' | 'resources'
 
@@ -61,7 +61,7 @@ export class ServerLists {
   }
 
   /** Takes what was read; returns the kinds that differ, or that the upstream itself called changed. */
-  read(texts: CatalogTexts, noticed: boolean, opened: OpenedMessage, configHash: string): readonly EventKind[] {
+  read({ json: texts, noticed, more }: ListsRead, opened: OpenedMessage, configHash: string): readonly EventKind[] {
     this.#configHash = configHash
     const changed = new Set<EventKind>()
     const before = this.#catalog
@@ -88,7 +88,7 @@ export class ServerLists {
       readAt: new Date().toISOString(),
       warnings: texts.warnings,
     }
-    this.abandon()
+    if (!more) this.abandon()
     return [...changed]
   }
 }

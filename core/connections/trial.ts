@@ -75,9 +75,9 @@ export async function tryServer(
             },
             lost: () => undefined,
             answered: () => undefined,
-            catalog: texts => {
-              if (texts.tools === null) tools.reject(new HubError('upstream_protocol', texts.warnings.join('; ')))
-              else tools.resolve(JSON.parse(texts.tools) as readonly JsonObject[])
+            catalog: ({ json }) => {
+              if (json.tools === null) tools.reject(new HubError('upstream_protocol', json.warnings.join('; ')))
+              else tools.resolve(JSON.parse(json.tools) as readonly JsonObject[])
             },
             stale: () => undefined,
             notification: () => undefined,

@@ -108,7 +108,10 @@ class ConnectionWorker {
     try {
       const pipe = await this.#pipe(options, link)
       if (pipe) held.pipe = pipe
-      if (link.signal.aborted) pipe?.destroy()
+      if (link.signal.aborted) {
+        pipe?.destroy()
+        return
+      }
       const transport = await this.#transport(options.module)
       const fetch = await this.#fetch(options, link.signal)
       await link.start(transport, { fetch, ...(pipe ? { child: pipe } : {}) }, () => pipe?.useful())

@@ -42,7 +42,11 @@ export class Relay {
     const { bus } = parts
     this.#listening = [
       bus.on('catalog.changed', ({ data }) => this.#catalogChanged(data.serverId, data.kinds)),
-      bus.on('connection.state', ({ data }) => this.#touched(data.serverId)),
+      bus.on('connection.state', ({ data }) => {
+        // Looked at now, so that an outage is as old as it is also where nobody asks for a list meanwhile.
+        parts.outages.listed(data.serverId)
+        this.#touched(data.serverId)
+      }),
       bus.on('server.created', ({ ownerId }) => this.#registryChanged(scope => ownsAll(scope, ownerId))),
       bus.on('server.updated', ({ data, ownerId }) => this.#serverChanged(data.serverId, ownerId)),
       bus.on('server.removed', ({ data, ownerId }) => {

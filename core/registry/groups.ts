@@ -69,7 +69,7 @@ export class Groups implements GroupRegistry {
     return known && groupRecord(known.row, known.members, actor)
   }
 
-  create(actor: Actor, body: JsonObject): Promise<GroupRecord> {
+  async create(actor: Actor, body: JsonObject): Promise<GroupRecord> {
     return this.#writer.create(actor, parseGroupBody(body))
   }
 

@@ -2,7 +2,6 @@ import { type ErrorCode, HubError, toWireError, type WireError } from '../../con
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import type { MessageLink, TransportDefinition, TransportIo } from '../../contract/transport.ts'
 import type { FromWorker, OpenMessage } from '../protocol.ts'
-import { AskTable } from './ask-table.ts'
 import { CallTable } from './call-table.ts'
 import type { Deadlines, Expiring } from './deadlines.ts'
 import { initializeParams, readHandshake } from './handshake.ts'
@@ -11,11 +10,11 @@ import { ALL_KINDS, kindsOf, ListWatch } from './list-watch.ts'
 import { Liveness } from './liveness.ts'
 import { NoticeBudget } from './notice-budget.ts'
 import { OwnRequests } from './own-requests.ts'
+import { UpstreamAsks } from './upstream-asks.ts'
 
 const BAD_IN_A_ROW = 100
-const ASKS_AT_ONCE = 32
-const NOTICES_PER_SECOND = 2_000
-const ASKABLE: readonly string[] = ['sampling/createMessage', 'elicitation/create', 'roots/list']
+const NOTICES_PER_SECOND = 500
+const NOTICES_AT_ONCE = 1_000
 
 export interface LinkContext {
   readonly version: string
@@ -36,8 +35,8 @@ export class LegacyLink implements Expiring {
   readonly #abort = new AbortController()
   readonly #calls: CallTable
   readonly #own: OwnRequests
-  readonly #asks = new AskTable()
-  readonly #budget = new NoticeBudget(NOTICES_PER_SECOND, NOTICES_PER_SECOND)
+  readonly #asks: UpstreamAsks
+  readonly #budget = new NoticeBudget(NOTICES_PER_SECOND, NOTICES_AT_ONCE)
   readonly #liveness: Liveness
   #lists: ListWatch | undefined
   #link: MessageLink | undefined
@@ -53,6 +52,14 @@ export class LegacyLink implements Expiring {
     this.#calls = new CallTable(options.timeoutMs, options.maxTimeoutMs)
     const arm = (atMs: number): void => context.deadlines.arm(atMs)
     this.#own = new OwnRequests((text, id) => this.#link?.send(text, id), arm)
+    this.#asks = new UpstreamAsks({
+      conn: options.conn,
+      mayAsk: options.asks,
+      calls: this.#calls,
+      arm,
+      send: text => this.#link?.send(text),
+      frame: text => context.frame(text),
+    })
     this.#liveness = new Liveness(options.liveness, {
       arm,
       ping: timeoutMs => this.#own.request('ping', undefined, timeoutMs),
@@ -124,11 +131,7 @@ export class LegacyLink implements Expiring {
 
   /** The client's answer to a request of the upstream; `json` is `{"result":…}` or `{"error":…}`. */
   answer(key: number, json: string): void {
-    const ask = this.#asks.take(key)
-    if (!ask) return
-    const deadlineMs = this.#calls.startClock(ask.callId, performance.now())
-    if (deadlineMs !== undefined) this.#context.deadlines.arm(deadlineMs)
-    this.#link?.send(`{"jsonrpc":"2.0","id":${JSON.stringify(ask.id)},${json.slice(1)}`)
+    this.#asks.answer(key, json)
   }
 
   setLimits(timeoutMs: number, maxTimeoutMs: number): void {
@@ -205,8 +208,9 @@ export class LegacyLink implements Expiring {
       ask: (method, params) => this.#own.request(method, params, this.#calls.timeoutMs),
       capabilities: handshake.capabilities,
       arm: atMs => this.#context.deadlines.arm(atMs),
-      read: (json, noticed) => {
-        if (this.#state === 'open') this.#context.control({ type: 'catalog', conn: this.#options.conn, json, noticed })
+      read: (json, noticed, more) => {
+        if (this.#state !== 'open') return
+        this.#context.control({ type: 'catalog', conn: this.#options.conn, json, noticed, more })
       },
     })
     this.refresh()
@@ -220,7 +224,7 @@ export class LegacyLink implements Expiring {
         return this.#error(message.id, message.text)
       case 'request':
         this.#badInARow = 0
-        this.#request(message.id, message.method, message.params, related)
+        this.#asks.request(message, related)
         return false
       case 'notification':
         this.#badInARow = 0
@@ -276,39 +280,11 @@ export class LegacyLink implements Expiring {
     return isCall
   }
 
-  #request(id: JsonValue, method: string, params: JsonObject | undefined, related: number | undefined): void {
-    if (method === 'ping') {
-      this.#link?.send(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{}}`)
-      return
-    }
-    const callId = related !== undefined && this.#calls.has(related) ? related : this.#calls.latest()
-    if (!this.#options.asks || !ASKABLE.includes(method) || callId === undefined) {
-      this.#refuse(id, -32601, `The hub offers no ${method} on this connection`)
-      return
-    }
-    if (this.#asks.size >= ASKS_AT_ONCE) {
-      this.#refuse(id, -32603, `More than ${ASKS_AT_ONCE} requests wait for the client`)
-      return
-    }
-    const key = this.#asks.add({ id, callId })
-    this.#calls.stopClock(callId, performance.now())
-    this.#context.frame(`q${this.#options.conn} ${callId} ${key} ${JSON.stringify({ method, params })}`)
-  }
-
-  #refuse(id: JsonValue, code: number, message: string): void {
-    this.#link?.send(JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } }))
-  }
-
   #notification(method: string, params: JsonObject | undefined, related: number | undefined): void {
     const now = performance.now()
     const { conn } = this.#options
     if (method === 'notifications/cancelled') {
-      const key = params?.requestId === undefined ? undefined : this.#asks.keyOf(params.requestId)
-      const ask = key === undefined ? undefined : this.#asks.take(key)
-      if (!ask) return
-      const deadlineMs = this.#calls.startClock(ask.callId, now)
-      if (deadlineMs !== undefined) this.#context.deadlines.arm(deadlineMs)
-      this.#context.frame(`d${conn} ${key}`)
+      if (params?.requestId !== undefined) this.#asks.withdraw(params.requestId)
       return
     }
     if (method === 'notifications/progress') {

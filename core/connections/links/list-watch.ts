@@ -23,7 +23,8 @@ export interface ListWatchOptions {
   readonly ask: Ask
   readonly capabilities: JsonObject
   readonly arm: (atMs: number) => void
-  readonly read: (texts: CatalogTexts, noticed: boolean) => void
+  /** `more`: some of it is stale again already. */
+  readonly read: (texts: CatalogTexts, noticed: boolean, more: boolean) => void
 }
 
 /** Reads the lists, one reading at a time; what becomes stale meanwhile is read again afterwards. */
@@ -69,7 +70,7 @@ export class ListWatch implements Expiring {
     // readCatalog reports a failing list in its warnings and never rejects.
     const texts = await readCatalog(this.#options.ask, this.#options.capabilities, kinds)
     this.#reading = false
-    this.#options.read(texts, noticed)
+    this.#options.read(texts, noticed, this.#stale.size > 0)
     this.#next(performance.now())
   }
 }

@@ -1,7 +1,7 @@
 /**
  * Stdio: breaks out in one of several ways when `flood` is called, or at once after initialize when MODE is set.
  * MODE or the argument `mode`: `notices` (endless log messages), `stderr`, `garbage` (lines that are no JSON),
- * `huge` (one line of 11 MiB), `partial` (half a line, then silence), `answers` (answers to ids that nobody asked).
+ * `huge` (one line of 11 MiB), `partial` (half a line, then silence for good), `answers` (answers to ids that nobody asked).
  */
 import { handleBasics, onMessages, sendText, tool } from './lines.ts'
 
@@ -28,6 +28,7 @@ function flood(mode: string): void {
   }
   if (mode === 'partial') {
     process.stdout.write('{"jsonrpc":"2.0","id":')
+    silent = true
     return
   }
   const source = endless[mode]
@@ -41,9 +42,12 @@ function flood(mode: string): void {
   push()
 }
 
+let silent = false
+
 onMessages(message => {
+  if (silent) return
   if (message.method === 'notifications/initialized' && process.env.MODE) flood(process.env.MODE)
   if (handleBasics(message, 'flooding', TOOLS)) return
   if (message.params.name === 'flood') flood(message.params.arguments.mode)
-  sendText(message.id, message.params.name)
+  if (!silent) sendText(message.id, message.params.name)
 })

@@ -3,7 +3,7 @@ import { createAuthenticator } from '../../../core/auth/authenticator.ts'
 import { createTokens } from '../../../core/auth/tokens.ts'
 import { HubError } from '../../../core/contract/errors.ts'
 import { EventBus } from '../../../core/events/bus.ts'
-import { People } from '../http/people.ts'
+import { People } from './people.ts'
 
 const secret = 'a secret of more than thirty-two bytes'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { childEnvironment, readEnvironment } from '../../../core/config/env.ts'
+import { readEnvironment } from '../../../core/config/env.ts'
 import { StartError } from '../../../core/config/start-error.ts'
 
 function failure(env: Record<string, string>): StartError {
@@ -108,9 +108,4 @@ describe('readEnvironment()', () => {
       allowedHosts: ['hub.example', '[::1]'],
     })
   })
-})
-
-test('childEnvironment() hands on PATH, HOME and LANG alone, with the runtime’s folder at the end of PATH', () => {
-  const env = { PATH: '/usr/bin', HOME: '/home/ada', JWT_SECRET: 'x', LD_PRELOAD: '/x.so' }
-  expect(childEnvironment(env, '/opt/bun/bin/bun')).toEqual({ PATH: '/usr/bin:/opt/bun/bin', HOME: '/home/ada' })
 })

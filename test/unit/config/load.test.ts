@@ -126,7 +126,15 @@ describe('loadConfig()', () => {
     await using temp = await tempFolder()
     await writeFile(join(temp.path, 'mcp_settings.json'), '{}')
     await symlink('/etc/passwd', join(temp.path, 'link'))
-    for (const path of [temp.path, 'new/', '/etc/passwd', '/dev/null', './mcp_settings.json', 'link']) {
+    for (const path of [
+      temp.path,
+      'new/',
+      '/etc/passwd',
+      '/dev/null',
+      './mcp_settings.json',
+      'link',
+      '.patchbay/patchbay.db',
+    ]) {
       const error = await refusal({ LOG_FILE: path }, temp.path)
       expect([path, error.code, error.exitCode]).toEqual([path, 'log_file_forbidden', 2])
     }

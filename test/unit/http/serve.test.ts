@@ -14,8 +14,9 @@ function raw(port: number, text: string): Promise<string> {
   })
 }
 
-const request = (target: string, ...headers: string[]) =>
-  ['GET', target, 'HTTP/1.1\r\n'].join(' ') + ['Connection: close', ...headers].join('\r\n') + '\r\n\r\n'
+function request(target: string, ...headers: string[]): string {
+  return `GET ${target} HTTP/1.1\r\n${['Connection: close', ...headers].join('\r\n')}\r\n\r\n`
+}
 
 describe('the server', () => {
   test('foreign Hosts and Origins are 403 everywhere, upgrades and MCP included', async () => {

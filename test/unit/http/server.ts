@@ -1,31 +1,43 @@
+import { randomBytes } from 'node:crypto'
 import { type Auth, createAuth } from '../../../core/auth/create.ts'
+import type { JsonValue } from '../../../core/contract/json.ts'
 import type { PluginLogger } from '../../../core/contract/plugin.ts'
+import type { Actor, Role, UserActor } from '../../../core/contract/records.ts'
 import { EventBus } from '../../../core/events/bus.ts'
 import { createHttp, type Http, type HttpDeps } from '../../../core/http/create.ts'
 import type { Route } from '../../../core/http/route.ts'
+import type { Registry, UserRecord } from '../../../core/registry/api.ts'
+import { createRegistry } from '../../../core/registry/create.ts'
+import { Redactor } from '../../../core/secrets/redact.ts'
+import { createSealer } from '../../../core/secrets/seal.ts'
 import { openStore } from '../../../core/store/open.ts'
 import { makeTemp, removeTemp } from '../../support/temp.ts'
-import { People } from './people.ts'
 
 export const PASSWORD = 'correct horse battery staple 7'
-export const SECRET = 'a secret of more than thirty-two bytes'
-export const INSTANCE = 'instance-1'
+/** The hub itself, for what a test arranges. */
+export const HUB: Actor = { kind: 'system', purpose: 'test' }
 
 export interface TestHttp extends AsyncDisposable {
   readonly url: string
   readonly port: number
   readonly http: Http
   readonly auth: Auth
-  readonly people: People
+  readonly registry: Registry
   readonly bus: EventBus
   /** Messages of the log, with their fields. */
   readonly logged: { message: string; fields: Readonly<Record<string, unknown>> | undefined }[]
+  /** A new user; with no password that fits unless a hash is given. */
+  person(name: string, options?: { readonly role?: Role; readonly passwordHash?: string }): Promise<UserRecord>
+  /** A fresh session token. */
   tokenOf(name: string): Promise<string>
+  key(name: string, scopes: readonly JsonValue[]): Promise<{ readonly id: string; readonly secret: string }>
+  /** Actions of the audit, oldest first. */
+  audited(): Promise<unknown[]>
   get(path: string, token?: string, init?: RequestInit): Promise<Response>
   send(method: string, path: string, body: unknown, token?: string): Promise<Response>
 }
 
-/** The real HTTP side on a free port, over a real store, with people in memory and one administrator `ada`. */
+/** The real HTTP side on a free port, over a real registry and store, with one administrator `ada`. */
 export async function startHttp(
   options: {
     readonly config?: Partial<HttpDeps['config']>
@@ -39,9 +51,16 @@ export async function startHttp(
   const bus = new EventBus((error, name) => {
     throw new Error(`A handler of ${name} failed`, { cause: error })
   })
-  const people = new People(bus)
-  const registry = people.registry()
-  const auth = createAuth({ secret: SECRET, instanceId: INSTANCE, registry, db: store.db, bus })
+  const room = createRegistry({
+    store,
+    bus,
+    redactor: new Redactor(),
+    sealer: createSealer([randomBytes(32)]),
+    outboundAllow: [],
+    stdio: () => ({ policy: 'sandboxed', level: 'none' }),
+  })
+  const { registry } = room
+  const auth = createAuth({ secret: randomBytes(32), instanceId: 'instance-1', registry, db: store.db, bus })
   const logged: TestHttp['logged'] = []
   const note: PluginLogger['info'] = (message, fields) => void logged.push({ message, fields })
   const http = createHttp({
@@ -65,7 +84,7 @@ export async function startHttp(
     setupToken: options.setupToken,
     version: '1.1.0',
   })
-  if (!options.empty) people.add('ada', 'admin', await auth.passwords.hash(PASSWORD))
+  if (!options.empty) await registry.users.completeSetup('ada', await auth.passwords.hash(PASSWORD))
   const { port } = http.listen()
   const url = `http://127.0.0.1:${port}`
   const headersOf = (token: string | undefined): Record<string, string> =>
@@ -75,13 +94,24 @@ export async function startHttp(
     port,
     http,
     auth,
-    people,
+    registry,
     bus,
     logged,
+    person: (name, { role = 'user', passwordHash = '' } = {}) =>
+      registry.users.create(HUB, { name, role, passwordHash }),
     async tokenOf(name) {
-      const row = people.rows.find(each => each.name === name)
-      if (!row) throw new Error(`There is no ${name}`)
-      return (await auth.tokens.issue(row)).token
+      return (await auth.tokens.issue(await registry.users.byName(HUB, name))).token
+    },
+    async key(name, scopes) {
+      const { id, role } = await registry.users.byName(HUB, name)
+      const owner: UserActor = { kind: 'user', userId: id, name, role, credential: { kind: 'local' } }
+      const { key, secret } = await registry.keys.create(owner, { label: 'key', scopes })
+      return { id: key.id, secret }
+    },
+    async audited() {
+      await registry.audit.flush()
+      const { items } = await registry.audit.list(HUB, { limit: 100, offset: 0 })
+      return items.map(item => item.action).reverse()
     },
     get: (path, token, init = {}) =>
       fetch(url + path, { ...init, headers: { ...headersOf(token), ...(init.headers as Record<string, string>) } }),
@@ -94,6 +124,7 @@ export async function startHttp(
     async [Symbol.asyncDispose]() {
       await http.stop(false)
       auth.dispose()
+      await room.close()
       await store.close()
       await removeTemp(folder)
     },

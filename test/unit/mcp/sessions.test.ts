@@ -22,9 +22,7 @@ function hubOfTwo(): Hub {
     world.servers.push(time, bobs, shared)
     world.groups.push(groupRecord('work', [member(time)]))
     world.groups.push(groupRecord('work', [member(bobs)], { ownerName: 'bob' }))
-    world.groups.push(
-      groupRecord('open', [member(bobs), member(shared)], { ownerName: 'bob', visibility: 'public' }),
-    )
+    world.groups.push(groupRecord('open', [member(bobs), member(shared)], { ownerName: 'bob', visibility: 'public' }))
     for (const server of world.servers)
       upstreams.add(server.id, catalog({ tools: [tool('now')] }), () => textReply(server.ownerName))
   })
@@ -97,10 +95,25 @@ test('paths are resolved by owner, letter case and encoding aside, and what may 
   await using hub = hubOfTwo()
   const statuses: Record<string, unknown> = {}
   const bodies = new Set<string>()
-  for (const path of ['/mcp', '/mcp/work', '/mcp/WORK/', '/mcp/w%6Frk', '/mcp/time', '/mcp/@bob/open', '/mcp/@alice/work'])
+  for (const path of [
+    '/mcp',
+    '/mcp/work',
+    '/mcp/WORK/',
+    '/mcp/w%6Frk',
+    '/mcp/time',
+    '/mcp/@bob/open',
+    '/mcp/@alice/work',
+  ])
     statuses[path] = (await new RawClient(hub, path).post(initialize)).status
   expect(Object.values(statuses)).toEqual(Array(7).fill(200))
-  for (const path of ['/mcp/none', '/mcp/@bob/none', '/mcp/@nobody/none', '/mcp/@bob/', '/mcp/a/b', '/mcp/@bob/open/x']) {
+  for (const path of [
+    '/mcp/none',
+    '/mcp/@bob/none',
+    '/mcp/@nobody/none',
+    '/mcp/@bob/',
+    '/mcp/a/b',
+    '/mcp/@bob/open/x',
+  ]) {
     const response = await new RawClient(hub, path).post(initialize)
     expect(response.status).toBe(404)
   }
@@ -248,8 +261,14 @@ test('what is wrong with a request decides its status and code', async () => {
     [client.post({}, { accept: 'application/json' }), [406, -32600, 'not_acceptable']],
     [client.get({ accept: 'application/json' }), [406, -32600, 'not_acceptable']],
     [client.post(initialize), [400, -32600, 'request_invalid']],
-    [client.post({ jsonrpc: '2.0', id: 1, method: 'ping' }, { 'mcp-protocol-version': '1999-01-01' }), [400, -32600, 'request_invalid']],
-    [client.post({ jsonrpc: '2.0', id: 1, method: 'ping' }, { 'mcp-protocol-version': '2025-06-18' }), [400, -32600, 'request_invalid']],
+    [
+      client.post({ jsonrpc: '2.0', id: 1, method: 'ping' }, { 'mcp-protocol-version': '1999-01-01' }),
+      [400, -32600, 'request_invalid'],
+    ],
+    [
+      client.post({ jsonrpc: '2.0', id: 1, method: 'ping' }, { 'mcp-protocol-version': '2025-06-18' }),
+      [400, -32600, 'request_invalid'],
+    ],
     [fetch(`${hub.url}/mcp/work`, { method: 'PUT', headers: client.headers }), [405, -32600, 'method_not_allowed']],
   ]
   for (const [response, expected] of cases) expect(await code(await response)).toEqual(expected)
@@ -295,9 +314,15 @@ test('an array is answered in full for 2025-03-26 and refused later (P-06)', asy
   const old = await new RawClient(hub, '/mcp/work').open('2025-03-26')
   const ping = (id: unknown) => ({ jsonrpc: '2.0', id, method: 'ping' })
   const call = { jsonrpc: '2.0', id: 'c', method: 'tools/call', params: { name: 'now' } }
-  const response = await old.post([ping(1), call, { jsonrpc: '2.0', id: 2 }, { jsonrpc: '2.0', method: 'notifications/x' }, ping(1)])
+  const response = await old.post([
+    ping(1),
+    call,
+    { jsonrpc: '2.0', id: 2 },
+    { jsonrpc: '2.0', method: 'notifications/x' },
+    ping(1),
+  ])
   const answers = (await response.json()) as { id: unknown; error?: { code: number } }[]
-  expect(answers.map(each => each.id)).toEqual(expect.arrayContaining([1, "c", 2]))
+  expect(answers.map(each => each.id)).toEqual(expect.arrayContaining([1, 'c', 2]))
   expect(answers).toHaveLength(4)
   expect(answers.filter(each => each.error)).toMatchObject([{ id: 2, error: { code: -32600 } }])
   expect((await old.post([{ jsonrpc: '2.0', method: 'notifications/x' }])).status).toBe(202)

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { connect } from 'node:net'
 import type { UpstreamRequest } from '../../../core/connections/api.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
 import {
@@ -18,7 +19,10 @@ import {
 const time = serverRecord('time')
 const notes = serverRecord('notes')
 
-function hubWith(handler: (request: UpstreamRequest, signal: AbortSignal) => Promise<void>, capabilities?: JsonObject): Hub {
+function hubWith(
+  handler: (request: UpstreamRequest, signal: AbortSignal) => Promise<void>,
+  capabilities?: JsonObject,
+): Hub {
   return startHub((world, upstreams) => {
     world.servers.push(time, notes)
     world.groups.push(groupRecord('work', [member(time), member(notes)]))
@@ -236,7 +240,9 @@ test('log messages follow the level of their own session, and the upstream hears
   expect((await loud.call('logging/setLevel', { level: 'debug' })).result).toEqual({})
   expect((await quiet.call('logging/setLevel', { level: 'shout' })).error?.code).toBe(-32602)
   const told = () =>
-    hub.upstreams.seen.filter(each => each.request.method === 'logging/setLevel').map(each => each.request.params?.level)
+    hub.upstreams.seen
+      .filter(each => each.request.method === 'logging/setLevel')
+      .map(each => each.request.params?.level)
   expect(told()).toEqual(['info', 'debug'])
   expect((await quiet.send('tools/call', run())).headers.get('content-type')).toBe('application/json')
   const reader = new SseReader(await loud.send('tools/call', run(), 1))
@@ -335,7 +341,8 @@ test('subscriptions are one upstream, counted, told to subscribers alone and set
   ]
   const streams = await Promise.all([one, two, none].map(async each => new SseReader(await each.get())))
   const [first, second, third] = streams as [SseReader, SseReader, SseReader]
-  for (const client of [one, two]) expect((await client.call('resources/subscribe', { uri: 'a://1' })).result).toEqual({})
+  for (const client of [one, two])
+    expect((await client.call('resources/subscribe', { uri: 'a://1' })).result).toEqual({})
   const methods = () => hub.upstreams.seen.map(each => each.request.method)
   expect(methods()).toEqual(['resources/subscribe'])
   const update = { serverId: time.id, method: 'notifications/resources/updated', params: { uri: 'a://1' } }
@@ -397,15 +404,69 @@ test('the end of a URL elicitation is told to the client that was sent there', a
 test('a reader that does not read is cut off, and the upstream is not held up', async () => {
   let sent = 0
   await using hub = hubWith(async request => {
-    for (; sent < 400; sent++) {
+    for (; sent < 1_000; sent++) {
       request.progress?.({ progress: sent, message: 'x'.repeat(20_000) })
       if (sent % 20 === 0) await new Promise(resolve => setTimeout(resolve, 1))
     }
   })
   const client = await new RawClient(hub, '/mcp/work').open()
-  const response = await client.send('tools/call', run({ _meta: { progressToken: 1 } }))
+  const body = JSON.stringify({
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
+    params: run({ _meta: { progressToken: 1 } }),
+  })
+  const head = Object.entries({ ...client.headers, host: 'x', 'content-length': String(body.length) })
+  const socket = connect(Number(new URL(hub.url).port), '127.0.0.1')
+  socket.pause()
+  socket.write(`POST /mcp/work HTTP/1.1\r\n${head.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`)
   await until(() => hub.calls.length === 1, 5_000)
-  expect(sent).toBe(400)
-  await response.body?.cancel()
+  expect(sent).toBe(1_000)
+  expect(hub.mcp.sessions()).toMatchObject([{ streams: 0, callsInFlight: 0 }])
+  let bytes = 0
+  const closed = Promise.withResolvers<void>()
+  socket.on('data', chunk => {
+    bytes += chunk.length
+  })
+  socket.on('close', () => closed.resolve())
+  socket.on('error', () => closed.resolve())
+  socket.resume()
+  await until(() => bytes > 0)
+  socket.end()
+  await closed.promise
+  expect(bytes).toBeLessThan(1_000 * 20_000)
   expect((await client.send('ping')).status).toBe(200)
+})
+
+test('a session has eight GET streams at most, and a user a hundred', async () => {
+  await using hub = hubWith(async () => {})
+  const responses: Response[] = []
+  const statuses: number[] = []
+  for (let i = 0; i < 13; i++) {
+    const client = await new RawClient(hub, '/mcp/work').open()
+    for (let k = 0; k < 9; k++) {
+      const response = await client.get()
+      responses.push(response)
+      statuses.push(response.status)
+    }
+  }
+  expect(statuses.slice(0, 9)).toEqual([...Array(8).fill(200), 409])
+  expect(statuses.filter(status => status === 200)).toHaveLength(100)
+  expect(statuses.at(-1)).toBe(429)
+  for (const response of responses) await response.body?.cancel()
+  await until(() => hub.mcp.sessions().every(session => session.streams === 0))
+})
+
+test('a user has 256 calls in flight at most', async () => {
+  await using hub = hubWith(() => new Promise(() => {}))
+  const client = await new RawClient(hub, '/mcp/work').open()
+  const pending = Array.from({ length: 256 }, (_, id) => client.send('tools/call', run(), id))
+  await until(() => hub.upstreams.seen.length === 256)
+  const refused = await client.send('tools/call', run(), 256)
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1'])
+  expect(await refused.json()).toMatchObject({ id: 256, error: { data: { code: 'quota_calls' } } })
+  await client.delete()
+  for (const response of await Promise.all(pending)) await response.text()
+  const again = await new RawClient(hub, '/mcp/work').open()
+  expect((await again.send('ping')).status).toBe(200)
 })

@@ -259,8 +259,11 @@ export class World {
     let found: GroupResolver | undefined
     const owner = (actor: { kind: string }, name: string | undefined) =>
       name ?? ('name' in actor ? String(actor.name) : '')
-    const byName = <T extends { name: string; ownerName: string }>(list: readonly T[], ownerName: string, name: string) =>
-      list.find(each => each.ownerName === ownerName && each.name.toLowerCase() === name.toLowerCase())
+    const byName = <T extends { name: string; ownerName: string }>(
+      list: readonly T[],
+      ownerName: string,
+      name: string,
+    ) => list.find(each => each.ownerName === ownerName && each.name.toLowerCase() === name.toLowerCase())
     const context = {
       registry: {
         group: async (actor: UserActor, name: string | undefined, group: string) =>
@@ -306,7 +309,12 @@ export function startHub(setUp: (world: World, upstreams: FakeUpstreams) => void
   const middlewares: McpMiddleware[] = []
   const clock = { skewMs: 0 }
   const resolver = world.resolver()
-  const log = { debug() {}, info() {}, warn() {}, error: (message: string, fields?: object) => console.error(message, fields) }
+  const log = {
+    debug() {},
+    info() {},
+    warn() {},
+    error: (message: string, fields?: object) => console.error(message, fields),
+  }
   const registry = {
     groups: { usableMembers: async (actor: UserActor, group: GroupRecord) => world.usable(actor, group) },
   } as unknown as Registry

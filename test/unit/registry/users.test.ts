@@ -93,7 +93,8 @@ describe('users', () => {
     for (const attempt of attempts) expect((await refusal(attempt())).code).toBe('last_admin')
     await users().update(world.ada, 'bob', { role: 'admin' })
     await users().update(world.ada, 'ada', { role: 'user' })
-    expect((await refusal(users().update(world.bob, 'bob', { role: 'user' }))).code).toBe('last_admin')
+    const bob = actor(world.bob.userId, 'bob', 'admin')
+    expect((await refusal(users().update(bob, 'bob', { role: 'user' }))).code).toBe('last_admin')
   })
 
   test('an owner of things goes only with an heir or with them', async () => {

@@ -1,0 +1,90 @@
+import type { JsonObject, JsonValue } from '../../contract/json.ts'
+import type { CallTable } from './call-table.ts'
+
+const AT_ONCE = 32
+const ASKABLE: readonly string[] = ['sampling/createMessage', 'elicitation/create', 'roots/list']
+
+interface Ask {
+  /** The upstream's own id, with its JSON type. */
+  readonly id: JsonValue
+  readonly callId: number
+}
+
+export interface UpstreamAsksOptions {
+  readonly conn: number
+  /** The connection belongs to one client session that can be asked. */
+  readonly mayAsk: boolean
+  readonly calls: CallTable
+  readonly arm: (atMs: number) => void
+  readonly send: (text: string) => void
+  readonly frame: (text: string) => void
+}
+
+/** The requests of an upstream: answered here, refused, or passed on for the call that caused them. */
+export class UpstreamAsks {
+  readonly #options: UpstreamAsksOptions
+  readonly #asks = new Map<number, Ask>()
+  #lastKey = 0
+
+  constructor(options: UpstreamAsksOptions) {
+    this.#options = options
+  }
+
+  /** `related` is the call on whose stream it came; without one it belongs to the call that began last. */
+  request(
+    {
+      id,
+      method,
+      params,
+    }: { readonly id: JsonValue; readonly method: string; readonly params: JsonObject | undefined },
+    related: number | undefined,
+  ): void {
+    const { conn, mayAsk, calls, send, frame } = this.#options
+    if (method === 'ping') {
+      send(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{}}`)
+      return
+    }
+    const callId = related !== undefined && calls.has(related) ? related : calls.latest()
+    if (!mayAsk || !ASKABLE.includes(method) || callId === undefined) {
+      this.#refuse(id, -32601, `The hub offers no ${method} on this connection`)
+      return
+    }
+    if (this.#asks.size >= AT_ONCE) {
+      this.#refuse(id, -32603, `More than ${AT_ONCE} requests wait for the client`)
+      return
+    }
+    this.#lastKey += 1
+    this.#asks.set(this.#lastKey, { id, callId })
+    calls.stopClock(callId, performance.now())
+    frame(`q${conn} ${callId} ${this.#lastKey} ${JSON.stringify({ method, params })}`)
+  }
+
+  /** The client's answer; `json` is `{"result":…}` or `{"error":…}`. */
+  answer(key: number, json: string): void {
+    const ask = this.#take(key)
+    if (ask) this.#options.send(`{"jsonrpc":"2.0","id":${JSON.stringify(ask.id)},${json.slice(1)}`)
+  }
+
+  /** The upstream takes its request back. 1 and "1" are different ids. */
+  withdraw(id: JsonValue): void {
+    for (const [key, ask] of this.#asks) {
+      if (ask.id !== id) continue
+      this.#take(key)
+      this.#options.frame(`d${this.#options.conn} ${key}`)
+      return
+    }
+  }
+
+  #take(key: number): Ask | undefined {
+    const ask = this.#asks.get(key)
+    if (!ask) return undefined
+    this.#asks.delete(key)
+    const deadlineMs = this.#options.calls.startClock(ask.callId, performance.now())
+    if (deadlineMs !== undefined) this.#options.arm(deadlineMs)
+    return ask
+  }
+
+  #refuse(id: JsonValue, code: number, message: string): void {
+    this.#options.send(JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } }))
+  }
+}

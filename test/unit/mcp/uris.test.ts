@@ -1,0 +1,131 @@
+import { expect, test } from 'bun:test'
+import { UriTemplate } from '../../../core/mcp/uri-template.ts'
+import { mapResultUris, UriTable } from '../../../core/mcp/uris.ts'
+import { catalog, groupRecord, member, RawClient, serverRecord, startHub } from './support.ts'
+
+const entry = (alias: string, uris: string[], templates: string[] = [], readsUnlisted = true) => ({
+  serverId: `id-${alias}`,
+  alias,
+  uris,
+  templates,
+  readsUnlisted,
+})
+
+test('UriTemplate matches what it could expand to, operators included', () => {
+  const cases: [string, string, boolean][] = [
+    ['file:///{path}', 'file:///a', true],
+    ['file:///{path}', 'file:///a/b', false],
+    ['file:///{+path}', 'file:///a/b', true],
+    ['x://{a}/y/{b}', 'x://1/y/2', true],
+    ['x://{a}/y/{b}', 'x://1/z/2', false],
+    ['x://s{?q,r}', 'x://s?q=1&r=2', true],
+    ['x://s{/p*}', 'x://s/a/b', true],
+    ['x://plain', 'x://plain', true],
+    ['x://plain', 'x://plains', false],
+    ['x://{a}b{c}', 'x://1b2b3', true],
+  ]
+  for (const [template, uri, matches] of cases)
+    expect([template, uri, new UriTemplate(template).matches(uri)]).toEqual([template, uri, matches])
+})
+
+test('UriTemplate is not slow on a template made to be', () => {
+  const template = new UriTemplate(`x:${'{+a}a'.repeat(30)}b`)
+  const started = performance.now()
+  expect(template.matches(`x:${'a'.repeat(4_000)}`)).toBe(false)
+  expect(performance.now() - started).toBeLessThan(1_000)
+})
+
+test('a URI keeps its form unless another member lists or matches it', () => {
+  const table = new UriTable([entry('a', ['n://1', 'n://2']), entry('b', ['n://2'], ['m://{id}'])])
+  expect(table.publicUri('id-a', 'n://1')).toBe('n://1')
+  expect(table.publicUri('id-a', 'n://2')).toBe('patchbay://a/n://2')
+  expect(table.publicUri('id-b', 'n://2')).toBe('patchbay://b/n://2')
+  expect(table.publicUri('id-a', 'm://5')).toBe('patchbay://a/m://5')
+  expect(table.publicUri('id-b', 'm://5')).toBe('m://5')
+})
+
+test('every public form leads back to its member', () => {
+  const members = [
+    entry('a', ['n://1', 'n://2'], ['t://{x}', 'u://{x}']),
+    entry('b', ['n://2', 'n://3'], ['t://{y}']),
+    entry('c', []),
+  ]
+  const table = new UriTable(members)
+  for (const { serverId, uris, templates } of members) {
+    for (const uri of uris) expect(table.resolve(table.publicUri(serverId, uri))).toEqual({ serverId, original: uri })
+    for (const template of templates) {
+      const shown = table.publicTemplate(serverId, template)
+      expect(table.resolveTemplate(shown)).toEqual({ serverId, original: template })
+      const uri = template.replace('{x}', '7').replace('{y}', '7')
+      expect(table.resolve(shown.replace(/\{.\}/, '7'))).toEqual({ serverId, original: uri })
+    }
+  }
+  expect(table.publicTemplate('id-a', 't://{x}')).toBe('patchbay://a/t://{x}')
+  expect(table.publicTemplate('id-a', 'u://{x}')).toBe('u://{x}')
+})
+
+test('an unlisted URI goes to the only member that could have it, else it is ambiguous or unknown', () => {
+  expect(new UriTable([entry('a', []), entry('b', [], [], false)]).resolve('z://1')).toEqual({
+    serverId: 'id-a',
+    original: 'z://1',
+  })
+  expect(new UriTable([entry('a', []), entry('b', [])]).resolve('z://1')).toBe('ambiguous')
+  expect(new UriTable([entry('a', [], [], false)]).resolve('z://1')).toBeUndefined()
+  expect(new UriTable([entry('a', ['n://1'], [], false)]).resolve('patchbay://a/z://1')).toBeUndefined()
+})
+
+test('mapResultUris() reaches links, embedded resources, contents, messages and user interfaces, and no data', () => {
+  const link = { type: 'resource_link', uri: 'a', name: 'n' }
+  const embedded = { type: 'resource', resource: { uri: 'a', text: 'a' } }
+  const result = {
+    content: [link, embedded, { type: 'text', text: 'a' }],
+    structuredContent: { uri: 'a' },
+    contents: [{ uri: 'a', text: 'x' }],
+    messages: [{ role: 'user', content: embedded }],
+    _meta: { ui: { resourceUri: 'a' } },
+  }
+  const mapped = JSON.stringify(mapResultUris(result, () => 'B'))
+  expect(mapped.match(/"B"/g)).toHaveLength(6)
+  expect(mapped).toContain('"structuredContent":{"uri":"a"}')
+})
+
+test('resources of two members are listed, read and linked under one public form', async () => {
+  const a = serverRecord('a')
+  const b = serverRecord('b')
+  await using hub = startHub((world, upstreams) => {
+    world.servers.push(a, b)
+    world.groups.push(groupRecord('g', [member(a), member(b)]))
+    for (const server of [a, b])
+      upstreams.add(
+        server.id,
+        catalog({ resources: [{ uri: 'n://same', name: server.name }], tools: [{ name: `tool_${server.name}` }] }),
+        request =>
+          request.method === 'tools/call'
+            ? {
+                kind: 'result',
+                text: '{"content":[{"type":"resource_link","uri":"n://same","name":"x"}]}',
+                isError: false,
+              }
+            : {
+                kind: 'result',
+                text: JSON.stringify({ contents: [{ uri: request.params?.uri, text: server.name }] }),
+                isError: false,
+              },
+      )
+  })
+  const client = await new RawClient(hub, '/mcp/g').open()
+  const { resources } = (await client.call('resources/list')).result
+  expect(resources).toEqual([
+    { uri: 'patchbay://a/n://same', name: 'a' },
+    { uri: 'patchbay://b/n://same', name: 'b' },
+  ])
+  for (const { uri, name } of resources)
+    expect((await client.call('resources/read', { uri })).result).toEqual({ contents: [{ uri, text: name }] })
+  expect((await client.call('resources/read', { uri: 'n://same' })).error).toMatchObject({
+    code: -32602,
+    data: { code: 'uri_ambiguous', uri: 'n://same' },
+  })
+  expect((await client.call('tools/call', { name: 'tool_b' })).result.content[0].uri).toBe('patchbay://b/n://same')
+  const alone = await new RawClient(hub, '/mcp/a').open()
+  expect((await alone.call('resources/list')).result.resources[0].uri).toBe('n://same')
+})
