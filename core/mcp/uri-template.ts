@@ -11,8 +11,9 @@ const MAX_URI = 4_096
 const MAX_PARTS = 64
 
 /**
- * Whether a URI could be an expansion of an RFC 6570 template. Linear parts and memory of visited positions keep the
- * work below parts × length, whatever a template's author wrote; regular expressions made of templates could not.
+ * Whether a URI could be an expansion of an RFC 6570 template. Part by part, the set of places that can be reached is
+ * carried along, so that the work stays below parts × length whatever a template's author wrote; a regular expression made
+ * of a template can be made to run for ever.
  */
 export class UriTemplate {
   readonly #parts: readonly Part[]
@@ -22,25 +23,34 @@ export class UriTemplate {
   }
 
   matches(uri: string): boolean {
-    if (uri.length > MAX_URI || this.#parts.length > MAX_PARTS) return false
-    return this.#from(0, 0, uri, new Set())
-  }
-
-  #from(part: number, at: number, uri: string, failed: Set<number>): boolean {
-    const current = this.#parts[part]
-    if (current === undefined) return at === uri.length
-    if (typeof current === 'string')
-      return uri.startsWith(current, at) && this.#from(part + 1, at + current.length, uri, failed)
-    const key = part * (MAX_URI + 1) + at
-    if (failed.has(key)) return false
-    for (let end = at; end <= uri.length; end++) {
-      if (this.#from(part + 1, end, uri, failed)) return true
-      const next = uri[end]
-      if (next === undefined || (!current.open && RESERVED.test(next))) break
+    const parts = this.#parts
+    const [first] = parts
+    if (typeof first === 'string' && !uri.startsWith(first)) return false
+    if (uri.length > MAX_URI || parts.length > MAX_PARTS) return false
+    let places: readonly number[] = [0]
+    for (const part of parts) {
+      places = typeof part === 'string' ? afterText(part, places, uri) : afterHole(part, places, uri)
+      if (places.length === 0) return false
     }
-    failed.add(key)
-    return false
+    return places.at(-1) === uri.length
   }
+}
+
+function afterText(text: string, places: readonly number[], uri: string): number[] {
+  return places.filter(place => uri.startsWith(text, place)).map(place => place + text.length)
+}
+
+/** Places are in rising order, so that each stretch is walked once. */
+function afterHole({ open }: Hole, places: readonly number[], uri: string): number[] {
+  const reached: number[] = []
+  for (const place of places) {
+    if (place <= (reached.at(-1) ?? -1)) continue
+    for (let end = place; end <= uri.length; end++) {
+      reached.push(end)
+      if (!open && RESERVED.test(uri[end] ?? '')) break
+    }
+  }
+  return reached
 }
 
 function split(template: string): Part[] {

@@ -1,4 +1,4 @@
-import { fromWireError, HubError, toWireError } from '../contract/errors.ts'
+import { fromWireError, HubError, toWireError, type WireError } from '../contract/errors.ts'
 import type { PluginLogger, RegistryView } from '../contract/plugin.ts'
 import { type ExtensionPoints, MAIN_ONLY_POINTS } from '../contract/points.ts'
 import type { FromPlugin, ToPlugin } from './isolate-protocol.ts'
@@ -42,8 +42,7 @@ export function startIsolated(
 class WorkerLink {
   readonly #worker: Worker
   readonly #host: IsolatedPluginHost
-  readonly #pending = new Map<number, { resolve(value: unknown): void; reject(error: unknown): void }>()
-  readonly #functions = new Map<number, (...args: readonly unknown[]) => unknown>()
+  readonly #calls = new Map<number, HookCall>()
   #nextId = 1
   #lastHeardMs = performance.now()
   #watchdog: ReturnType<typeof setInterval> | undefined
@@ -102,9 +101,11 @@ class WorkerLink {
     this.#worker.terminate()
     this.#onStopped?.()
     this.#started?.reject(new Error(why ?? 'it was stopped'))
-    for (const { reject } of this.#pending.values())
-      reject(new HubError('connection_lost', `The plugin cannot answer: ${why ?? 'it was stopped'}`))
-    this.#pending.clear()
+    for (const call of this.#calls.values()) {
+      clearTimeout(call.limit)
+      call.reject(new HubError('connection_lost', `The plugin cannot answer: ${why ?? 'it was stopped'}`))
+    }
+    this.#calls.clear()
     if (why !== undefined) this.#host.lost(why)
   }
 
@@ -138,11 +139,8 @@ class WorkerLink {
         )
       case 'contribute':
         return this.#contribute(message)
-      case 'answer': {
-        const pending = this.#pending.get(message.id)
-        this.#pending.delete(message.id)
-        return message.error ? pending?.reject(fromWireError(message.error)) : pending?.resolve(message.value)
-      }
+      case 'answer':
+        return this.#answered(message.id, message.value, message.error)
       case 'call':
         void this.#answer(message)
     }
@@ -187,33 +185,43 @@ class WorkerLink {
       return Promise.reject(new HubError('connection_lost', `The plugin that offers "${contribution}" has stopped`))
     const id = this.#nextId++
     const budgetMs = typeof data.timeoutMs === 'number' ? data.timeoutMs : HOOK_BUDGET_MS
-    const crossing = args.map(arg => this.#encode(id, arg))
     return new Promise((resolve, reject) => {
-      const limit = setTimeout(() => {
-        this.#pending.delete(id)
-        this.#functions.delete(id)
+      const late = () => {
+        this.#calls.delete(id)
         this.#post({ type: 'abort', id })
         reject(new HubError('upstream_timeout', `The plugin took longer than ${budgetMs} ms over "${contribution}"`))
-      }, budgetMs)
-      const settle =
-        <T>(then: (value: T) => void) =>
-        (value: T) => {
-          clearTimeout(limit)
-          this.#functions.delete(id)
-          then(value)
-        }
-      this.#pending.set(id, { resolve: settle(resolve), reject: settle(reject) })
-      this.#post({ type: 'call', id, point, contribution, method, args: crossing })
+      }
+      const call: HookCall = {
+        resolve,
+        reject,
+        budgetMs,
+        late,
+        limit: setTimeout(late, budgetMs),
+        callback: undefined,
+        passed: undefined,
+      }
+      this.#calls.set(id, call)
+      this.#post({ type: 'call', id, point, contribution, method, args: args.map(arg => this.#encode(id, call, arg)) })
     })
   }
 
-  #encode(id: number, arg: unknown): unknown {
+  #answered(id: number, value: unknown, error: WireError | undefined): void {
+    const call = this.#calls.get(id)
+    if (!call) return
+    this.#calls.delete(id)
+    clearTimeout(call.limit)
+    if (!error) return call.resolve(value)
+    // What a callback threw comes out as it was: an upstream's error must not turn into one of the plugin.
+    call.reject(call.passed !== undefined && error.data?.passed === true ? call.passed : fromWireError(error))
+  }
+
+  #encode(id: number, call: HookCall, arg: unknown): unknown {
     if (arg instanceof AbortSignal) {
       arg.addEventListener('abort', () => this.#post({ type: 'abort', id }), { once: true })
       return { $signal: true }
     }
     if (typeof arg === 'function') {
-      this.#functions.set(id, arg as (...args: readonly unknown[]) => unknown)
+      call.callback = arg as (...args: readonly unknown[]) => unknown
       return { $function: id }
     }
     return arg
@@ -228,15 +236,39 @@ class WorkerLink {
   }
 
   #perform(message: Extract<FromPlugin, { type: 'call' }>): unknown {
-    if (message.target === 'next') {
-      const [id, ...args] = message.args
-      const next = this.#functions.get(Number(id))
-      if (!next) throw new HubError('upstream_timeout', 'The call that this belongs to has ended')
-      return next(...args)
-    }
+    if (message.target === 'next') return this.#callBack(message.args)
     const registry = this.#host.registry as unknown as Record<string, (...args: readonly unknown[]) => unknown>
     const method = Object.hasOwn(registry, message.method) ? registry[message.method] : undefined
     if (!method) throw new HubError('internal', `The registry has no "${message.method}"`)
     return method(...message.args)
   }
+
+  /** What the callback waits for does not count against the plugin's time. */
+  async #callBack([id, ...args]: readonly unknown[]): Promise<unknown> {
+    const call = this.#calls.get(Number(id))
+    if (!call?.callback) throw new HubError('upstream_timeout', 'The call that this belongs to has ended')
+    clearTimeout(call.limit)
+    try {
+      return await call.callback(...args)
+    } catch (error) {
+      call.passed = error
+      const { code, message } = toWireError(error)
+      throw new HubError(code, message, { data: { passed: true } })
+    } finally {
+      if (this.#calls.has(Number(id))) call.limit = setTimeout(call.late, call.budgetMs)
+    }
+  }
+}
+
+/** One hook of the plugin that is under way. */
+interface HookCall {
+  readonly resolve: (value: unknown) => void
+  readonly reject: (error: unknown) => void
+  readonly budgetMs: number
+  readonly late: () => void
+  limit: ReturnType<typeof setTimeout>
+  /** The function among its arguments, such as `next` of a middleware. */
+  callback: ((...args: readonly unknown[]) => unknown) | undefined
+  /** What that function threw. */
+  passed: unknown
 }

@@ -5,7 +5,7 @@ import { startHttp, type TestHttp } from './server.ts'
 function raw(port: number, text: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let answer = ''
-    const socket = connect(port, '127.0.0.1', () => socket.end(text))
+    const socket = connect(port, '127.0.0.1', () => socket.write(text))
     socket.on('data', data => {
       answer += data
     })

@@ -157,7 +157,7 @@ export class FakeUpstreams implements Upstreams {
     const abort = new AbortController()
     const { promise, resolve } = Promise.withResolvers<UpstreamReply>()
     if (!server) resolve({ kind: 'failed', code: 'server_offline', message: 'no such server' })
-    else Promise.resolve(server.handler(request, abort.signal)).then(resolve)
+    else resolve(server.handler(request, abort.signal))
     return {
       reply: promise,
       cancel: reason => {

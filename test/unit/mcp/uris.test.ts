@@ -32,7 +32,7 @@ test('UriTemplate is not slow on a template made to be', () => {
   const template = new UriTemplate(`x:${'{+a}a'.repeat(30)}b`)
   const started = performance.now()
   expect(template.matches(`x:${'a'.repeat(4_000)}`)).toBe(false)
-  expect(performance.now() - started).toBeLessThan(1_000)
+  expect(performance.now() - started).toBeLessThan(200)
 })
 
 test('a URI keeps its form unless another member lists or matches it', () => {
@@ -85,7 +85,7 @@ test('mapResultUris() reaches links, embedded resources, contents, messages and 
     _meta: { ui: { resourceUri: 'a' } },
   }
   const mapped = JSON.stringify(mapResultUris(result, () => 'B'))
-  expect(mapped.match(/"B"/g)).toHaveLength(6)
+  expect(mapped.match(/"B"/g)).toHaveLength(5)
   expect(mapped).toContain('"structuredContent":{"uri":"a"}')
 })
 

@@ -162,6 +162,16 @@ describe('an isolated plugin', () => {
     })
   })
 
+  test('passes on what next threw, as it was, and is not charged for the time of next', async () => {
+    const { middleware } = await start()
+    class UpstreamError extends Error {}
+    const slow = middleware.handle(message('tools/call'), async () => {
+      await Bun.sleep(700)
+      throw new UpstreamError('from the upstream')
+    })
+    expect(await reason(slow)).toBeInstanceOf(UpstreamError)
+  })
+
   test('is cut off at its own time limit', async () => {
     const { middleware } = await start()
     expect(await reason(middleware.handle(message('tools/hang'), () => Promise.resolve(null)))).toMatchObject({

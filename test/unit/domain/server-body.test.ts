@@ -1,0 +1,220 @@
+import { describe, expect, test } from 'bun:test'
+import { HubError } from '../../../core/contract/errors.ts'
+import type { JsonObject } from '../../../core/contract/json.ts'
+import { groupBodySchema, serverBodySchema } from '../../../core/domain/body-schemas.ts'
+import { parseGroupBody } from '../../../core/domain/group-body.ts'
+import { parseServerBody, SERVER_FIELDS, serverBodyOf } from '../../../core/domain/server-body.ts'
+import { secretPointers } from '../../../core/domain/server-secrets.ts'
+
+function wrong(work: () => unknown): string[] {
+  try {
+    work()
+  } catch (error) {
+    if (error instanceof HubError) return (error.errors ?? []).map(({ code, pointer }) => `${code} ${pointer}`)
+    throw error
+  }
+  return []
+}
+
+const fields = (body: object) => wrong(() => parseServerBody(body as JsonObject))
+const stdio = (more: object = {}) => ({ name: 's', command: 'cat', ...more })
+const remote = (more: object = {}) => ({ name: 's', url: 'https://a.example/mcp', ...more })
+
+describe('parseServerBody()', () => {
+  test('finds the transport, and notes when a URL alone left it open', () => {
+    const transport = (body: object) => {
+      const { transport, transportInferred } = parseServerBody({ name: 's', ...body } as JsonObject).settings
+      return [transport, transportInferred]
+    }
+    expect(transport({ command: 'cat' })).toEqual(['stdio', undefined])
+    expect(transport({ url: 'http://a/' })).toEqual(['streamable-http', true])
+    expect(transport({ url: 'http://a/', type: 'streamable-http' })).toEqual(['streamable-http', undefined])
+    expect(transport({ url: 'http://a/', type: 'sse' })).toEqual(['sse', undefined])
+    expect(transport({ url: 'http://a/', type: 'http' })).toEqual(['streamable-http', undefined])
+    expect(transport({ openapi: { url: 'http://a/' } })).toEqual(['openapi', undefined])
+  })
+
+  test('takes the nested form like the flat one', () => {
+    const { name, ...config } = stdio({ args: ['-u'], timeout: 5 })
+    expect(parseServerBody({ name, config } as JsonObject)).toEqual(parseServerBody({ name, ...config } as JsonObject))
+    expect(fields({ name, timeout: 6, config })).toEqual(['ambiguous #/timeout'])
+    expect(fields({ name, timeout: 5, config })).toEqual([])
+    expect(fields({ name, config: { ...config, command: '' } })).toEqual(['command_invalid #/config/command'])
+    expect(fields({ name, config: 5 })).toContain('type #/config')
+    expect(fields(remote({ type: 'sse', transport: 'streamable-http' }))).toEqual(['ambiguous #/type'])
+  })
+
+  test('reports all wrong fields at once', () => {
+    expect(fields({ command: 5, args: 'x', env: { A: 5 }, timeout: '5', visibility: 'secret', enabled: 1 })).toEqual([
+      'required #/name',
+      'type #/timeout',
+      'enum #/visibility',
+      'type #/enabled',
+      'type #/command',
+      'type #/args',
+      'type #/env/A',
+    ])
+  })
+
+  test('suggests the field that was meant', () => {
+    try {
+      parseServerBody({ name: 's', comand: 'x', url: 'http://a/' })
+      expect.unreachable()
+    } catch (error) {
+      expect((error as HubError).errors?.[0]).toMatchObject({ code: 'unknown_field', pointer: '#/comand' })
+      expect((error as HubError).message).toContain('did you mean "command"?')
+    }
+  })
+
+  test.each([
+    [{ name: 's' }, 'transport_missing #/transport'],
+    [{ name: 's', type: 'ftp' }, 'enum #/transport'],
+    [{ name: 's', type: 'stdio' }, 'required #/command'],
+    [{ name: 's', type: 'sse' }, 'required #/url'],
+    [{ ...stdio(), url: 'http://a/' }, 'transport_ambiguous #/transport'],
+    [remote({ args: ['x'] }), 'field_not_for_transport #/args'],
+    [stdio({ headers: {} }), 'field_not_for_transport #/headers'],
+    [stdio({ command: '' }), 'command_invalid #/command'],
+    [stdio({ command: '../x' }), 'command_invalid #/command'],
+    [stdio({ command: 'a\0b' }), 'command_invalid #/command'],
+    [stdio({ args: ['a\0'] }), 'command_invalid #/args/0'],
+    [stdio({ args: ['a', 5] }), 'type #/args/1'],
+    [stdio({ args: ['x'.repeat(131_072)] }), 'args_too_large #/args'],
+    [stdio({ env: { A: 'x'.repeat(131_072) } }), 'args_too_large #/env'],
+    [stdio({ env: { '': 'x' } }), 'env_key_invalid #/env/'],
+    [stdio({ env: { 'A=B': 'x' } }), 'env_key_invalid #/env/A=B'],
+    [stdio({ env: { A: '\0' } }), 'env_value_invalid #/env/A'],
+    [stdio({ timeout: -1 }), 'range #/timeout'],
+    [stdio({ timeout: 0 }), 'range #/timeout'],
+    [stdio({ timeout: 1e12 }), 'range #/timeout'],
+    [stdio({ timeout: '5' }), 'type #/timeout'],
+    [stdio({ timeout: 1.5 }), 'type #/timeout'],
+    [stdio({ timeout: 5000, maxTimeout: 4999 }), 'range #/maxTimeout'],
+    [stdio({ args: [`${'$'}{A}`] }), 'variable_unknown #/args/0'],
+    [stdio({ env: { A: `${'$'}{JWT_SECRET}` } }), 'variable_unknown #/env/A'],
+    [stdio({ variables: { A: `${'$'}{A}` } }), 'variable_cycle #/variables/A'],
+    [stdio({ variables: { 'a b': 'x' } }), 'format #/variables/a b'],
+    [stdio({ healthCheck: { intervall: 5 } }), 'unknown_field #/healthCheck/intervall'],
+    [stdio({ tools: { t: { enabled: 'yes' } } }), 'type #/tools/t/enabled'],
+    [stdio({ secrets: ['env/A'] }), 'format #/secrets/0'],
+    [stdio({ enabled: true, disabled: true }), 'ambiguous #/disabled'],
+    [remote({ url: 'file:///etc/passwd' }), 'url_scheme #/url'],
+    [remote({ url: 'data:text/plain,x' }), 'url_scheme #/url'],
+    [remote({ url: 'javascript:alert(1)' }), 'url_scheme #/url'],
+    [remote({ url: 'not a url' }), 'url_invalid #/url'],
+    [remote({ url: 'http://' }), 'url_invalid #/url'],
+    [remote({ url: 'http://a:99999/' }), 'url_invalid #/url'],
+    [remote({ url: 'http:a' }), 'url_invalid #/url'],
+    [remote({ url: 'http://a/\nb' }), 'url_invalid #/url'],
+    [remote({ url: 'http://u:p@a/' }), 'url_credentials #/url'],
+    [remote({ headers: { 'a b': 'x' } }), 'header_name #/headers/a b'],
+    [remote({ headers: { '': 'x' } }), 'header_name #/headers/'],
+    [remote({ headers: { a: 'x\r\ny' } }), 'header_value #/headers/a'],
+    [remote({ headers: { a: 'é' } }), 'header_value #/headers/a'],
+    [remote({ headers: { Host: 'x' } }), 'header_reserved #/headers/Host'],
+    [remote({ headers: { 'mcp-session-id': 'x' } }), 'header_reserved #/headers/mcp-session-id'],
+    [remote({ headers: { A: 'x', a: 'y' } }), 'duplicate #/headers/a'],
+    [remote({ headers: { a: `${'$'}{V}` }, variables: { V: 'x\ny' } }), 'header_value #/headers/a'],
+    [remote({ headers: { a: 'x'.repeat(33_000) } }), 'headers_too_large #/headers'],
+    [remote({ passthroughHeaders: ['Authorization'] }), 'header_reserved #/passthroughHeaders/0'],
+    [{ name: 's', openapi: {} }, 'required #/openapi/url'],
+    [{ name: 's', openapi: { url: 'http://a/', schema: {} } }, 'ambiguous #/openapi/schema'],
+    [{ name: 's', openapi: { url: 'file:///x' } }, 'url_scheme #/openapi/url'],
+  ])('refuses %j', (body, expected) => {
+    expect(fields(body)).toContain(expected)
+  })
+
+  test('never echoes a password or a query of a URL', () => {
+    for (const url of ['http://ada:canary@[/', 'nope?key=canary', 'http://u:canary@a/']) {
+      try {
+        parseServerBody({ name: 's', url })
+        expect.unreachable()
+      } catch (error) {
+        expect(JSON.stringify([(error as HubError).message, (error as HubError).errors])).not.toContain('canary')
+      }
+    }
+  })
+
+  test('has the documented defaults', () => {
+    expect(parseServerBody(stdio() as JsonObject).settings).toMatchObject({
+      ...{
+        timeoutMs: 60_000,
+        maxTimeoutMs: 600_000,
+        visibility: 'private',
+        enabled: true,
+        start: 'eager',
+        isolate: false,
+      },
+      healthCheck: { enabled: true, interval: 30_000, timeout: 5_000, retries: 2 },
+    })
+    expect(parseServerBody(stdio({ timeout: 700_000 }) as JsonObject).settings.maxTimeoutMs).toBe(700_000)
+    expect(parseServerBody(stdio({ start: 'lazy' }) as JsonObject).settings.idleTimeoutMs).toBe(300_000)
+    expect(parseServerBody(stdio({ disabled: true }) as JsonObject).settings.enabled).toBe(false)
+  })
+
+  test('reads its own output as the same settings', () => {
+    const full = remote({
+      ...{ type: 'sse', description: 'd', headers: { Authorization: 'x' }, variables: { A: 'b' }, timeout: 5 },
+      ...{ session: 'per-user', start: 'lazy', isolate: true, visibility: 'public', enabled: false },
+      ...{ passthroughHeaders: ['X-A'], tools: { t: { name: 'u', enabled: false } }, healthCheck: { retries: 0 } },
+    })
+    const { settings } = parseServerBody(full as JsonObject)
+    expect(parseServerBody(serverBodyOf(settings)).settings).toEqual(settings)
+  })
+
+  test('ignores unknown fields of a shared file when told to', () => {
+    const { ignored } = parseServerBody(stdio({ autoApprove: [] }) as JsonObject, { unknownFields: 'ignore' })
+    expect(ignored.map(({ pointer }) => pointer)).toEqual(['#/autoApprove'])
+  })
+})
+
+test('secretPointers() finds secrets by the names of their fields', () => {
+  const body = {
+    env: { API_KEY: 'a', apiToken: 'b', CITY: 'c', EMPTY_KEY: '', REF_KEY: `${'$'}{V}`, 'a/b~key': 'd' },
+    headers: { authorization: 'e', Accept: 'f' },
+    variables: { db_password: 'g' },
+    openapi: { auth: { type: 'apiKey', name: 'x', value: 'h', oauth: { clientSecret: 'i' } } },
+    token: 'not here',
+  }
+  expect(secretPointers(body)).toEqual([
+    '/env/API_KEY',
+    '/env/apiToken',
+    '/env/a~1b~0key',
+    '/headers/authorization',
+    '/variables/db_password',
+    '/openapi/auth/value',
+    '/openapi/auth/oauth/clientSecret',
+  ])
+})
+
+describe('the schemas of the document', () => {
+  test('name every field that is read', () => {
+    const named = Object.keys(serverBodySchema.shape)
+    expect(new Set(SERVER_FIELDS)).toEqual(new Set(named.filter(name => name !== 'type' && name !== 'config')))
+  })
+
+  test('agree with the readers on examples', () => {
+    for (const body of [stdio(), remote({ headers: { a: 'b' } }), { name: 's', config: { command: 'cat' } }]) {
+      expect(serverBodySchema.safeParse(body).success).toBe(true)
+      expect(fields(body)).toEqual([])
+    }
+    for (const body of [
+      stdio({ timeout: 0 }),
+      stdio({ args: 'x' }),
+      stdio({ comand: 'x' }),
+      remote({ session: 'x' }),
+    ]) {
+      expect(serverBodySchema.safeParse(body).success).toBe(false)
+      expect(fields(body)).not.toEqual([])
+    }
+    const groups = [
+      [{ name: 'g', members: ['a', { server: 'b', tools: ['t', { name: 'u', as: 'v' }] }] }, true],
+      [{ name: 'g', members: 'x' }, false],
+      [{ name: 'g', member: [] }, false],
+    ] as const
+    for (const [body, right] of groups) {
+      expect(groupBodySchema.safeParse(body).success).toBe(right)
+      expect(wrong(() => parseGroupBody(body as unknown as JsonObject)).length === 0).toBe(right)
+    }
+  })
+})

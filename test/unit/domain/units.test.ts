@@ -1,0 +1,111 @@
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { formatDuration, parseDuration } from '../../../core/domain/duration.ts'
+import { mergePatch } from '../../../core/domain/merge-patch.ts'
+import { nearest } from '../../../core/domain/nearest.ts'
+import { parseSize } from '../../../core/domain/size.ts'
+
+describe('parseDuration()', () => {
+  test.each([
+    ['5m', 300_000],
+    ['30d', 2_592_000_000],
+    ['1h30m', 5_400_000],
+    ['250ms', 250],
+    ['1m1ms', 60_001],
+    ['0s', 0],
+    [1500, 1500],
+  ])('reads %p', (text, ms) => {
+    expect(parseDuration(text)).toBe(ms)
+  })
+
+  test.each([
+    '',
+    '5',
+    '5 m',
+    '-1h',
+    '1.5h',
+    '30m1h',
+    '1h1h',
+    '5y',
+    'm',
+    '5M',
+    '9'.repeat(20) + 'd',
+    -1,
+    1.5,
+    Number.NaN,
+    null,
+    '5m ',
+  ])('refuses %p', input => {
+    expect(parseDuration(input)).toBeUndefined()
+  })
+
+  test('reads what formatDuration() writes', () => {
+    fc.assert(
+      fc.property(fc.nat({ max: 2 ** 50 }), ms => {
+        expect(parseDuration(formatDuration(ms))).toBe(ms)
+      }),
+    )
+  })
+})
+
+describe('parseSize()', () => {
+  test.each([
+    ['100MB', 100_000_000],
+    ['10MiB', 10_485_760],
+    ['1kB', 1000],
+    ['512B', 512],
+    [7, 7],
+  ])('reads %p', (text, bytes) => {
+    expect(parseSize(text)).toBe(bytes)
+  })
+
+  test.each(['', '10', '10XB', '10Mb', '1.5GB', '-1MB', '10 MB', 'MB', '10iB', '99999999TiB', -1, 0.5, {}])(
+    'refuses %p',
+    input => {
+      expect(parseSize(input)).toBeUndefined()
+    },
+  )
+
+  test('binary units are larger than decimal ones', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 1000 }), fc.constantFrom('K', 'M', 'G', 'T'), (count, letter) => {
+        const unit = letter === 'K' ? 'k' : letter
+        expect(parseSize(`${count}${letter}iB`) ?? 0).toBeGreaterThan(parseSize(`${count}${unit}B`) ?? Infinity)
+      }),
+    )
+  })
+})
+
+describe('mergePatch()', () => {
+  // The cases of RFC 7396, appendix A, that have objects on both sides.
+  test.each([
+    [{ a: 'b' }, { a: 'c' }, { a: 'c' }],
+    [{ a: 'b' }, { b: 'c' }, { a: 'b', b: 'c' }],
+    [{ a: 'b', b: 'c' }, { a: null }, { b: 'c' }],
+    [{ a: ['b'] }, { a: 'c' }, { a: 'c' }],
+    [{ a: { b: 'c' } }, { a: { b: 'd', c: null } }, { a: { b: 'd' } }],
+    [{ a: [{ b: 'c' }] }, { a: [1] }, { a: [1] }],
+    [{ e: null }, { a: 1 }, { e: null, a: 1 }],
+    [{}, { a: { bb: { ccc: null } } }, { a: { bb: {} } }],
+  ])('%j with %j is %j', (target, patch, result) => {
+    expect(mergePatch(target as never, patch as never)).toEqual(result as never)
+  })
+
+  test('never reaches a prototype', () => {
+    const merged = mergePatch({}, JSON.parse('{"__proto__":{"x":1}}'))
+    expect((merged as { x?: number }).x).toBeUndefined()
+    expect(Object.keys(merged)).toEqual(['__proto__'])
+  })
+})
+
+test('nearest() finds a misspelling and nothing for a stranger', () => {
+  const known = ['command', 'args', 'url', 'headers', 'timeout']
+  expect(['comand', 'Headers', 'timeOut', 'uri', 'zebra', 'x'].map(word => nearest(word, known))).toEqual([
+    'command',
+    'headers',
+    'timeout',
+    'url',
+    undefined,
+    undefined,
+  ])
+})
