@@ -1,27 +1,18 @@
-import { closeSync, statSync } from 'node:fs'
+import { closeSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { HubError } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { ProcessInfo } from './api.ts'
+import { type ChildSpec, findProgram, spawnError } from './child-program.ts'
+import { type ChildRelay, makeRelay, watchStderr } from './child-streams.ts'
 import { type MakePair, openSocketPairs, TravellingDescriptor } from './descriptors.ts'
 import { ProcessTable } from './process-table.ts'
 import { StderrTail } from './stderr-tail.ts'
 import { Watchdog } from './watchdog.ts'
+import { within } from './within.ts'
 
 const STDIN_GRACE_MS = 500
 const TERM_GRACE_MS = 2_000
 const GROUP_GRACE_MS = 300
-const STDERR_SLICE_BYTES = 256 * 1024
-const STDERR_SLICE_MS = 50
-
-export interface ChildSpec {
-  readonly serverId: string
-  readonly sessionId?: string
-  readonly command: string
-  readonly args: readonly string[]
-  readonly env: Readonly<Record<string, string>>
-  readonly cwd?: string
-}
 
 export interface BaseEnv {
   readonly PATH?: string
@@ -49,13 +40,6 @@ export interface Child {
   readonly running: boolean
   /** Asks by end of input, then TERM, then KILL, all to the group; resolves when nothing of it is left. */
   stop(): Promise<void>
-}
-
-export interface ChildRelay {
-  /** Reads stdout into `bytes` until it ends. */
-  pump(bytes: (chunk: Uint8Array) => void): Promise<void>
-  write(text: string): void
-  end(): void
 }
 
 /** The process table: the only place where servers' programs are started, waited for and killed. */
@@ -213,33 +197,6 @@ export class Children {
   }
 }
 
-/** Bun reports a missing working directory and a missing program alike, so both are looked at before. */
-function findProgram(spec: ChildSpec, path: string): string {
-  if (spec.cwd !== undefined && !statSync(spec.cwd, { throwIfNoEntry: false })?.isDirectory()) {
-    throw new HubError(
-      'cwd_not_found',
-      `Cannot start "${spec.command}": the working directory "${spec.cwd}" does not exist`,
-    )
-  }
-  const found = Bun.which(spec.command, { PATH: path, ...(spec.cwd === undefined ? {} : { cwd: spec.cwd }) })
-  if (found) return found
-  throw new HubError('command_not_found', `Cannot start "${spec.command}": there is no such program in PATH ${path}`, {
-    hint: 'Install it, or give its whole path in "command".',
-  })
-}
-
-function spawnError(spec: ChildSpec, error: unknown): HubError {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  const detail = code || (error instanceof Error ? error.message : String(error))
-  if (code === 'ENOENT') {
-    return new HubError(
-      'command_not_found',
-      `Cannot start "${spec.command}": it, or the interpreter it names, does not exist`,
-    )
-  }
-  return new HubError('spawn_failed', `Cannot start "${spec.command}": ${detail}`, { cause: error })
-}
-
 function signalName(signal: unknown): string {
   return typeof signal === 'string' ? signal : String(signal)
 }
@@ -255,72 +212,10 @@ function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
 
 async function stopGroup(pid: number, exited: Promise<string>): Promise<void> {
   // The carrying thread has closed the child's input by now; that is how most servers want to be asked.
-  if (!(await within(exited, STDIN_GRACE_MS))) {
+  if ((await within(exited, STDIN_GRACE_MS)) === undefined) {
     signalGroup(pid, 'SIGTERM')
-    if (!(await within(exited, TERM_GRACE_MS))) signalGroup(pid, 'SIGKILL')
+    if ((await within(exited, TERM_GRACE_MS)) === undefined) signalGroup(pid, 'SIGKILL')
   }
   await exited
   signalGroup(pid, 'SIGKILL')
-}
-
-function within(promise: Promise<unknown>, ms: number): Promise<boolean> {
-  const { promise: verdict, resolve } = Promise.withResolvers<boolean>()
-  const timer = setTimeout(() => resolve(false), ms)
-  void promise.then(() => {
-    clearTimeout(timer)
-    resolve(true)
-  })
-  return verdict
-}
-
-/** Reads stderr at a bounded rate: a server that floods it waits in its own pipe. */
-async function watchStderr(fd: number, tail: StderrTail): Promise<void> {
-  let slice = 0
-  let sliceStart = 0
-  await Bun.connect({
-    fd,
-    socket: {
-      data(socket: Bun.Socket, chunk: Buffer) {
-        tail.push(chunk)
-        const now = performance.now()
-        if (now - sliceStart >= STDERR_SLICE_MS) {
-          sliceStart = now
-          slice = 0
-        }
-        slice += chunk.length
-        if (slice <= STDERR_SLICE_BYTES) return
-        slice = 0
-        socket.pause()
-        setTimeout(() => socket.resume(), STDERR_SLICE_MS)
-      },
-      close() {},
-      error() {},
-      drain() {},
-    },
-  } as unknown as Parameters<typeof Bun.connect>[0])
-}
-
-function makeRelay(running: Bun.Subprocess, tail: StderrTail): ChildRelay {
-  const { stdin, stdout, stderr } = running
-  if (typeof stdin !== 'object' || !(stdout instanceof ReadableStream) || !(stderr instanceof ReadableStream)) {
-    throw new HubError('spawn_failed', 'The program was started without pipes')
-  }
-  void pumpInto(stderr, chunk => tail.push(Buffer.from(chunk)))
-  return {
-    pump: bytes => pumpInto(stdout, bytes),
-    write: text => {
-      stdin.write(text)
-      stdin.flush()
-    },
-    end: () => void stdin.end(),
-  }
-}
-
-async function pumpInto(stream: ReadableStream<Uint8Array>, bytes: (chunk: Uint8Array) => void): Promise<void> {
-  const reader = stream.getReader()
-  for (;;) {
-    const { done, value } = await reader.read()
-    if (done) return
-    bytes(value)
-  }
 }

@@ -4,16 +4,11 @@ import type { RpcError } from './api.ts'
 import type { CallHome, PendingCall } from './call.ts'
 import { CallerAsks } from './caller-asks.ts'
 import type { Child } from './children.ts'
+import type { ConnectionEvents } from './connection-events.ts'
 import type { PortClient, WorkerPort } from './port.ts'
-import {
-  type FromWorker,
-  type ListKind,
-  type ListsRead,
-  type OpenedMessage,
-  type OpenMessage,
-  readNumber,
-} from './protocol.ts'
+import { type FromWorker, type OpenMessage, readNumber } from './protocol.ts'
 import { requestText } from './request-text.ts'
+import { within } from './within.ts'
 
 /** How long the last bytes of an ended process may take to arrive. */
 const DRAIN_MS = 50
@@ -22,36 +17,6 @@ const EXIT_MS = 250
 
 /** Failures of one exchange after which what changes nothing may be asked once more. */
 const REPEATED: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['connection_lost', 'upstream_http_error'])
-
-export interface ConnectionEnd {
-  readonly reason: WireError
-  /** It had been open. */
-  readonly wasOpen: boolean
-  /** Its process ended by itself. */
-  readonly exited: boolean
-  /** Its thread ended. */
-  readonly workerLost: boolean
-}
-
-/**
- * How a call came back unanswered: the upstream may have seen it; it met a connection that had ended; the transport
- * knows that it was refused before it was written.
- */
-export type Lost = 'begun' | 'not-begun' | 'not-sent'
-
-export interface ConnectionEvents {
-  opened(message: OpenedMessage): void
-  /** No call can be sent any more; `ended` follows within a moment. */
-  unusable(): void
-  ended(end: ConnectionEnd): void
-  /** A call came back unanswered; whoever hears it sends it again or fails it with this reason. */
-  lost(call: PendingCall, how: Lost, reason: WireError): void
-  answered(call: PendingCall): void
-  catalog(read: ListsRead): void
-  stale(kinds: readonly ListKind[]): void
-  notification(method: string, params: JsonObject | undefined): void
-  log(level: 'debug' | 'info' | 'warn' | 'error', message: string): void
-}
 
 /** Main's half of one connection to one upstream: its ids, the calls in flight, its process. */
 export class Connection implements PortClient, CallHome {
@@ -315,13 +280,4 @@ export class Connection implements PortClient, CallHome {
     if (call?.request.notification) call.request.notification(method, params)
     else this.#events.notification(method, params)
   }
-}
-
-/** The promise's value, or undefined after `ms`. */
-async function within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
-  const { promise: late, resolve } = Promise.withResolvers<undefined>()
-  const timer = setTimeout(() => resolve(undefined), ms)
-  const value = await Promise.race([promise, late])
-  clearTimeout(timer)
-  return value
 }

@@ -5,7 +5,8 @@ import type { EffectiveServer } from '../registry/api.ts'
 import type { ServerCatalog } from './api.ts'
 import type { PendingCall } from './call.ts'
 import type { StoredCatalog } from './catalog-store.ts'
-import type { Connection, ConnectionEnd, ConnectionEvents } from './connection.ts'
+import type { Connection } from './connection.ts'
+import type { ConnectionEnd, ConnectionEvents } from './connection-events.ts'
 import { Latency } from './latency.ts'
 import { Observed, STOPPED } from './observed.ts'
 import type { OpenedMessage } from './protocol.ts'
@@ -14,6 +15,7 @@ import type { ServerContext } from './server-context.ts'
 import { ServerLanes } from './server-lanes.ts'
 import { ServerLists } from './server-lists.ts'
 import { serverStatus } from './server-status.ts'
+import { upstreamNotices } from './upstream-notices.ts'
 
 /** After so long online, earlier failures are forgotten. */
 const RESET_MS = 60_000
@@ -313,18 +315,7 @@ export class ManagedServer {
       stale: kinds => {
         if (current()) this.#lists.begin({ awaited: true, kinds })
       },
-      notification: (method, params) => {
-        const { ownerId, name } = this.#record
-        if (method === 'notifications/message') {
-          const record = context.redact(JSON.stringify(params ?? {})).slice(0, 4_000)
-          context.log.info('Log message of a server', { server: name, ownerId, record })
-        } else {
-          context.bus.emit('upstream.notification', ownerId, { serverId: id, method, params }, 'internal')
-        }
-      },
-      log: (level, message) => {
-        context.log[level](context.redact(message), { server: this.#record.name, ownerId: this.#record.ownerId })
-      },
+      ...upstreamNotices(context, () => this.#record),
     }
   }
 

@@ -1,6 +1,6 @@
 import type { ErrorCode, WireError } from '../contract/errors.ts'
 import { backoffMs, isCrashLoop, RecentCount } from './backoff.ts'
-import type { ConnectionEnd } from './connection.ts'
+import type { ConnectionEnd } from './connection-events.ts'
 
 const STEADY_MS = 5_000
 const CRASH_RETRY_MS = 5 * 60_000

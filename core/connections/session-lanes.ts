@@ -2,9 +2,11 @@ import { toWireError, type WireError } from '../contract/errors.ts'
 import type { ServerRecord } from '../contract/records.ts'
 import type { SessionBinding } from './api.ts'
 import type { PendingCall } from './call.ts'
-import type { Connection, ConnectionEvents, Lost } from './connection.ts'
+import type { Connection } from './connection.ts'
+import type { ConnectionEvents, Lost } from './connection-events.ts'
 import { Lane } from './lane.ts'
 import type { ServerContext } from './server-context.ts'
+import { upstreamNotices } from './upstream-notices.ts'
 
 /** A session's own connection ends when it was not used for so long; the next call opens it again. */
 const IDLE_MS = 5 * 60_000
@@ -174,12 +176,7 @@ export class SessionLanes {
       answered: call => this.#options.answered(call),
       catalog: () => undefined,
       stale: () => undefined,
-      notification: (method, params) => {
-        const data = { serverId, sessionId, method, params }
-        context.bus.emit('upstream.notification', record().ownerId, data, 'internal')
-      },
-      log: (level, message) =>
-        context.log[level](context.redact(message), { server: record().name, ownerId: record().ownerId }),
+      ...upstreamNotices(context, record, sessionId),
     }
   }
 

@@ -40,8 +40,14 @@ export interface RunnableRoute {
   handle(context: AnyContext & { readonly actor: UserActor | undefined }): Promise<Reply | Response> | Reply | Response
 }
 
+/** Query and body take the fields that are declared and no others. */
 export function runnable(route: Route): RunnableRoute {
-  return route as unknown as RunnableRoute
+  const { query, body, ...rest } = route as unknown as RunnableRoute
+  return {
+    ...rest,
+    ...(query === undefined ? {} : { query: closed(query) }),
+    ...(body === undefined ? {} : { body: closed(body) }),
+  }
 }
 
 /** Only these paths are counted: a load balancer's look at /health and the console's files are not the API. */
@@ -147,7 +153,7 @@ function readFields(
   if (route.body && rawBody === undefined && !route.body.safeParse(undefined).success) {
     throw new HubError('json_empty', 'The body is empty; a JSON object is wanted')
   }
-  const body = route.body ? read(closed(route.body), rawBody, 'body', errors) : undefined
+  const body = route.body ? read(route.body, rawBody, 'body', errors) : undefined
   if (errors.length > 0) throw validationError(errors)
   return { query, params, body }
 }
@@ -155,7 +161,7 @@ function readFields(
 function readQuery(route: RunnableRoute, request: Request, errors: FieldError[]): unknown {
   const { query } = targetOf(request.url)
   const given = query === '' ? {} : queryObject(query)
-  if (route.query) return read(closed(route.query), given, 'query', errors)
+  if (route.query) return read(route.query, given, 'query', errors)
   for (const name of Object.keys(given)) {
     const shown = name.slice(0, 64)
     errors.push({

@@ -19,7 +19,11 @@ export function check(schema: z.ZodType, input: unknown, where: Where): Checked 
 
 /** The schema with unknown keys refused, unless it says itself what is to become of them. */
 export function closed(schema: z.ZodType): z.ZodType {
-  return schema instanceof z.ZodObject && schema.def.catchall === undefined ? schema.strict() : schema
+  if (schema instanceof z.ZodOptional) return closed(schema.unwrap() as z.ZodType).optional()
+  if (!(schema instanceof z.ZodObject) || schema.def.catchall !== undefined) return schema
+  // What was said about a schema does not follow it.
+  const about = schema.meta()
+  return about === undefined ? schema.strict() : schema.strict().meta(about)
 }
 
 /** A query as an object: a parameter that comes several times is an array. */

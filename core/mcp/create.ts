@@ -29,7 +29,7 @@ import { LegacyWire } from './wire-legacy.ts'
 const SESSION_SWEEP_MS = 30_000
 const DRAIN_LOOK_MS = 20
 
-export interface McpDeps {
+interface McpDeps {
   readonly registry: Registry
   readonly upstreams: Upstreams
   readonly bus: EventBus

@@ -11,7 +11,7 @@ import type { SessionTable } from './sessions.ts'
 import { METADATA_PATH, resourceMetadata } from './well-known.ts'
 import type { LegacyWire } from './wire-legacy.ts'
 
-export interface FrontParts {
+interface FrontParts {
   readonly auth: Authenticator
   readonly principals: Principals
   readonly scopes: ScopeTable

@@ -2,7 +2,7 @@ import type { HubError } from '../contract/errors.ts'
 import { asHubError, errorMessage, type IdText, rpcError } from './rpc.ts'
 
 /** What an error answer under `/mcp` must know of its request. */
-export interface ErrorPlace {
+interface ErrorPlace {
   readonly requestId: string
   /** How clients reach the hub, without a slash at the end. */
   readonly baseUrl: string

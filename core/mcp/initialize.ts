@@ -8,7 +8,7 @@ import type { ScopedRequest } from './scoped-request.ts'
 import { LATEST_LEGACY, LEGACY_VERSIONS } from './session.ts'
 import type { SessionTable } from './sessions.ts'
 
-export interface InitializeParts {
+interface InitializeParts {
   readonly sessions: SessionTable
   /** The hub's own version. */
   readonly version: string

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 
 /** Longest exposed name; several clients and model interfaces refuse longer ones. */
-export const MAX_NAME = 64
+const MAX_NAME = 64
 const HASH_CHARACTERS = 6
 const ILLEGAL = /[^A-Za-z0-9_-]/gu
 const NON_ASCII = /[^\0-\x7f]/

@@ -1,7 +1,7 @@
 import type { Upstreams } from '../connections/api.ts'
 
 /** Clients keep seeing a member that fails for this long; its calls get `server_offline` meanwhile. */
-export const GRACE_MS = 10 * 60_000
+const GRACE_MS = 10 * 60_000
 
 /** Since when each server has been down by a fault, over all its attempts to come back. */
 export class Outages {

@@ -12,7 +12,7 @@ const NEVER_PASSED =
   /^(authorization|x-auth-token|cookie|host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|content-length|proxy-.*|mcp-.*)$/
 
 /** `/mcp…` taken apart. `name` empty: everything of the caller. */
-export interface ScopePath {
+interface ScopePath {
   readonly owner: string | undefined
   readonly name: string
   /** One text per scope, however its path was written. */

@@ -23,7 +23,7 @@ import { type Session, takesArrays } from './session.ts'
 
 type Request_ = Extract<Message, { kind: 'request' }>
 
-export interface PostParts {
+interface PostParts {
   readonly router: Router
   readonly log: PluginLogger
   readonly replies: ReplyHost
@@ -84,7 +84,7 @@ export class LegacyPosts {
       return new Response(null, { status: 202 })
     }
     this.#admit(session, message)
-    const reply = new PostReply(this.#parts.replies, session, 1, false, scoped.info.keepOpen)
+    const reply = new PostReply(this.#parts.replies, session, 1, false, () => scoped.info.keepOpen())
     this.#start(scoped, session, message, reply)
     return reply.response
   }
@@ -103,7 +103,8 @@ export class LegacyPosts {
         `An array holds 1 to ${LIMITS.batchMessages} messages, and this one holds ${values.length}`,
       )
     const answered = messages.filter(message => message.kind === 'request' || message.kind === 'bad').length
-    const reply = answered > 0 && new PostReply(this.#parts.replies, session, answered, true, scoped.info.keepOpen)
+    const reply =
+      answered > 0 && new PostReply(this.#parts.replies, session, answered, true, () => scoped.info.keepOpen())
     for (const message of messages) {
       if (message.kind === 'bad') {
         const error = new HubError('request_invalid', message.message)

@@ -17,7 +17,7 @@ const REVIEW_MS = 200
 const REREAD_WAIT_MS = 2_000
 const MAX_ELICITATIONS = 100
 
-export interface RelayParts {
+interface RelayParts {
   readonly bus: EventBus
   readonly upstreams: Upstreams
   readonly scopes: ScopeTable

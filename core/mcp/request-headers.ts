@@ -77,23 +77,33 @@ export function readBody(request: Request): Promise<string> {
     // Broken bytes arrive as U+FFFD, which is three bytes long, while whoever means that character sent three.
     if (text.includes('\uFFFD') && Buffer.byteLength(text) !== length) throw notUtf8()
     return text
-  })
+  }, throwUnread)
 }
 
 async function readChunked(request: Request): Promise<string> {
   if (!request.body) return ''
   const chunks: Uint8Array[] = []
   let bytes = 0
-  for await (const chunk of request.body) {
-    bytes += chunk.byteLength
-    if (bytes > LIMITS.mcpBodyBytes) throw tooLarge()
-    chunks.push(chunk)
+  try {
+    for await (const chunk of request.body) {
+      bytes += chunk.byteLength
+      if (bytes > LIMITS.mcpBodyBytes) throw tooLarge()
+      chunks.push(chunk)
+    }
+  } catch (error) {
+    throwUnread(error)
   }
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
   } catch (cause) {
     throw new HubError('json_encoding', notUtf8().message, { cause })
   }
+}
+
+/** A client that went away before it had sent everything is no failure of the hub. */
+function throwUnread(cause: unknown): never {
+  if (cause instanceof HubError) throw cause
+  throw new HubError('request_invalid', 'Cannot read the request: its body ended early', { cause })
 }
 
 function notUtf8(): HubError {

@@ -22,7 +22,7 @@ export interface Routed {
 /** Methods that the router leaves to others: lists, and what lasts longer than one request. */
 export type MethodHandler = (routed: Routed, params: JsonObject | undefined) => Outcome | Promise<Outcome>
 
-export interface RouterParts {
+interface RouterParts {
   readonly upstreams: Upstreams
   readonly middlewares: () => readonly McpMiddleware[]
   readonly recordCall: (record: ToolCallRecord) => void

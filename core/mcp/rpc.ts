@@ -14,7 +14,7 @@ export type Message =
   | { readonly kind: 'error'; readonly id: IdText; readonly error: RpcError }
 
 /** What is wrong with one message; `id` is there when it could be read. */
-export interface BadMessage {
+interface BadMessage {
   readonly kind: 'bad'
   readonly id: IdText | undefined
   readonly message: string

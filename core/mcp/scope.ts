@@ -42,6 +42,7 @@ export class Scope {
   /** True when it stands for nothing any more. */
   gone = false
   #resolved: ResolvedScope
+  #serverIds: ReadonlySet<string>
   #catalog: MergedCatalog | undefined
   #dirty = true
   #announced: MergedCatalog | undefined
@@ -53,6 +54,7 @@ export class Scope {
     this.path = path
     this.actor = actor
     this.#resolved = resolved
+    this.#serverIds = idsOf(resolved)
     this.#parts = parts
   }
 
@@ -62,6 +64,7 @@ export class Scope {
 
   replace(resolved: ResolvedScope): void {
     this.#resolved = resolved
+    this.#serverIds = idsOf(resolved)
     this.stale = false
     this.#dirty = true
   }
@@ -72,7 +75,7 @@ export class Scope {
   }
 
   has(serverId: string): boolean {
-    return this.#resolved.members.some(member => member.server.id === serverId)
+    return this.#serverIds.has(serverId)
   }
 
   get catalog(): MergedCatalog {
@@ -148,6 +151,10 @@ export class Scope {
       if (target.member.server.id === old.serverId && target.original === old.original) return target
     return undefined
   }
+}
+
+function idsOf({ members }: ResolvedScope): Set<string> {
+  return new Set(members.map(member => member.server.id))
 }
 
 function sameItems(a: readonly ListItem[], b: readonly ListItem[]): boolean {

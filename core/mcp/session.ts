@@ -1,7 +1,6 @@
 import type { AskReply, SessionBinding } from '../connections/api.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
-import type { PostReply } from './post-reply.ts'
 import { type IdText, isPlainObject, type Message, notificationMessage, requestMessage } from './rpc.ts'
 import type { Scope } from './scope.ts'
 import type { SessionStreams } from './session-streams.ts'
@@ -29,12 +28,17 @@ export interface UserLoad {
 }
 
 /** A call of this session that has not been answered. */
-export interface OpenCall {
+interface OpenCall {
   abort(reason: string): void
 }
 
+/** The stream of the call that caused a request to the client. */
+interface AskStream {
+  send(text: string): void
+}
+
 interface OpenAsk {
-  readonly reply: PostReply
+  readonly reply: AskStream
   answer(reply: AskReply): void
 }
 
@@ -44,7 +48,7 @@ const ASK_CAPABILITY: Readonly<Record<string, string>> = {
   'roots/list': 'roots',
 }
 
-export interface SessionInit {
+interface SessionInit {
   /** The sealed id that the client sends. */
   readonly id: string
   /** A hash of it: for logs, events, upstreams and everybody who is not the client. */
@@ -87,6 +91,8 @@ export class Session {
   readonly calls = new Map<IdText, OpenCall>()
   /** URL elicitations that went to this client: `{server id} {elicitation id}`. */
   readonly elicitations = new Set<string>()
+  /** Keys of its resource subscriptions. */
+  readonly subscriptions = new Set<string>()
   readonly #asks = new Map<number, OpenAsk>()
   #lastAskId = 0
 
@@ -126,7 +132,7 @@ export class Session {
    * A request to the client on the stream of the call that caused it. Answers −32601 at once when the client did not say
    * that it can. `signal` withdraws it: the client is told, and the promise resolves with an error.
    */
-  ask(reply: PostReply, method: string, params: JsonObject | undefined, signal: AbortSignal): Promise<AskReply> {
+  ask(reply: AskStream, method: string, params: JsonObject | undefined, signal: AbortSignal): Promise<AskReply> {
     const capability = ASK_CAPABILITY[method]
     if (capability === undefined || !isPlainObject(this.binding.capabilities[capability]))
       return Promise.resolve({ error: { code: -32601, message: `The client does not offer ${method}` } })
@@ -158,7 +164,7 @@ export class Session {
   }
 
   /** The call behind this stream is over: what was asked on it gets no answer any more. */
-  closeAsks(reply: PostReply): void {
+  closeAsks(reply: AskStream): void {
     if (this.#asks.size === 0) return
     for (const [id, ask] of this.#asks) if (ask.reply === reply) this.#settle(id, withdrawn())
   }

@@ -9,7 +9,7 @@ import type { Scope } from './scope.ts'
 import { primesStreams, Session, type UserLoad } from './session.ts'
 import { SessionStreams, type StreamHost } from './session-streams.ts'
 
-export interface SessionRequest {
+interface SessionRequest {
   readonly principal: string
   readonly actor: UserActor
   readonly scope: Scope
@@ -18,7 +18,7 @@ export interface SessionRequest {
   readonly capabilities: JsonObject
 }
 
-export interface SessionTableParts {
+interface SessionTableParts {
   readonly sealer: Sealer
   readonly now: () => number
   readonly streamHost: StreamHost

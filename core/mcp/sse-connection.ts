@@ -51,7 +51,11 @@ export class SseConnection {
     const controller = this.#controller
     if (!controller) return
     this.#end()
-    controller.close()
+    try {
+      controller.close()
+    } catch {
+      // The socket went away in this very moment, and Bun closed the stream before it told us.
+    }
   }
 
   #write(text: string): boolean {
@@ -62,8 +66,13 @@ export class SseConnection {
       return false
     }
     this.lastWriteMs = this.#now()
-    controller.enqueue(Buffer.from(text))
-    return true
+    try {
+      controller.enqueue(Buffer.from(text))
+      return true
+    } catch {
+      this.#end()
+      return false
+    }
   }
 
   #end(): void {

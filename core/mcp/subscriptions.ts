@@ -18,6 +18,8 @@ interface Subscription {
   reply: Promise<UpstreamReply>
 }
 
+/** Of one session at a time. */
+const MAX_SUBSCRIPTIONS = 1_000
 const EMPTY: Outcome = { kind: 'result', resultText: '{}' }
 const UPDATED = 'notifications/resources/updated'
 
@@ -50,6 +52,8 @@ export class Subscriptions {
   async #subscribe(router: Router, routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
     const { session, member, original, uri } = this.#judge(routed, params)
     const key = subscriptionKey(member, session, original)
+    if (session.subscriptions.size >= MAX_SUBSCRIPTIONS && !session.subscriptions.has(key))
+      throw new HubError('quota_streams', `Cannot subscribe: this session has ${MAX_SUBSCRIPTIONS} subscriptions`)
     const known = this.#byKey.get(key)
     const subscription = known ?? {
       key,
@@ -61,9 +65,13 @@ export class Subscriptions {
     if (!known) this.#byKey.set(key, subscription)
     const forms = subscription.subscribers.get(session) ?? new Set()
     subscription.subscribers.set(session, forms.add(uri))
+    session.subscriptions.add(key)
     const reply = await subscription.reply
+    // It may have ended while the upstream was asked.
+    if (session.ended && session.subscriptions.size > 0) this.drop(session)
     if (reply.kind !== 'result') {
       subscription.subscribers.delete(session)
+      session.subscriptions.delete(key)
       if (this.#byKey.get(key) === subscription && subscription.subscribers.size === 0) this.#byKey.delete(key)
       return router.outcome(routed, member, reply)
     }
@@ -83,8 +91,11 @@ export class Subscriptions {
 
   /** Drops all of a session that has ended. */
   drop(session: Session): void {
-    for (const subscription of [...this.#byKey.values()])
-      if (subscription.subscribers.has(session)) void this.#leave(subscription, session)
+    for (const key of session.subscriptions) {
+      const subscription = this.#byKey.get(key)
+      if (subscription?.subscribers.has(session)) void this.#leave(subscription, session)
+    }
+    session.subscriptions.clear()
   }
 
   /** A resource changed, or one below it: whoever subscribed to it hears of it under the URI it knows. */
@@ -135,6 +146,7 @@ export class Subscriptions {
 
   #leave(subscription: Subscription, session: Session): Promise<UpstreamReply> | undefined {
     subscription.subscribers.delete(session)
+    session.subscriptions.delete(subscription.key)
     if (subscription.subscribers.size > 0) return undefined
     this.#byKey.delete(subscription.key)
     // The upstream forgets with the connection; one that is down must not be woken up for this.

@@ -5,7 +5,7 @@ import { UriTemplate } from './uri-template.ts'
 const HUB_SCHEME = 'patchbay://'
 
 /** The resources of one member as its scope shows them. */
-export interface MemberUris {
+interface MemberUris {
   readonly serverId: string
   readonly alias: string
   readonly uris: readonly string[]
@@ -20,7 +20,7 @@ interface Entry extends MemberUris {
   readonly skeletons: ReadonlySet<string>
 }
 
-export interface UriTarget {
+interface UriTarget {
   readonly serverId: string
   /** The URI as the member knows it. */
   readonly original: string

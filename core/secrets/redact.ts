@@ -71,6 +71,7 @@ export class Redactor {
     try {
       if (Array.isArray(value)) return value.map(item => this.#copy(item, depth + 1, above))
       if (value instanceof Error) return this.#copy(errorFields(value), depth, above)
+      if ('toJSON' in value && typeof value.toJSON === 'function') return this.#copy(value.toJSON(), depth + 1, above)
       const prototype = Object.getPrototypeOf(value) as unknown
       if (prototype !== Object.prototype && prototype !== null) return this.text(String(value))
       return Object.fromEntries(

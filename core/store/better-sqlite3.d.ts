@@ -9,6 +9,7 @@ declare module 'better-sqlite3' {
 
   export default class Database {
     constructor(path: string, options?: { readonly?: boolean; fileMustExist?: boolean; timeout?: number })
+    readonly inTransaction: boolean
     prepare(sql: string): Statement
     exec(sql: string): this
     pragma(source: string, options?: { simple?: boolean }): unknown

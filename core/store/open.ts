@@ -1,7 +1,7 @@
 import { chmod, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { Kysely, PostgresDialect, SqliteDialect, sql } from 'kysely'
+import { Kysely, PostgresDialect, type SqliteDatabase, SqliteDialect, sql } from 'kysely'
 import pg from 'pg'
 import { StoreOpenError, storageCode, withStorageErrors } from './errors.ts'
 import { migrateToLatest } from './migrate.ts'
@@ -74,10 +74,25 @@ async function openSqlite(dataDir: string): Promise<Kysely<Tables>> {
     database.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`)
     // FULL: an acknowledged write survives a power cut too. Writes are few; history has a file of its own.
     database.pragma('synchronous = FULL')
-    return new Kysely<Tables>({ dialect: new SqliteDialect({ database }) })
+    return new Kysely<Tables>({ dialect: new SqliteDialect({ database: endingOnce(database) }) })
   } catch (error) {
     database?.close()
     throw error instanceof StoreOpenError ? error : openFailed(error, path)
+  }
+}
+
+/**
+ * SQLite ends a transaction by itself when the disk is full. The driver's own rollback would then fail, and its error would
+ * stand in the place of the one that says why.
+ */
+function endingOnce(database: Database): SqliteDatabase {
+  return {
+    close: () => void database.close(),
+    prepare(text) {
+      const ended = text === 'rollback' && !database.inTransaction
+      // Any statement that returns nothing and changes nothing.
+      return database.prepare(ended ? 'select 1 where 0' : text)
+    },
   }
 }
 

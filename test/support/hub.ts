@@ -95,12 +95,24 @@ export class Hub {
     return client
   }
 
-  /** TERM, and the exit code once the process is gone. The folder is removed unless `keep`. */
+  /** Lines of the log about errors that nobody handled, in main and in workers. */
+  unhandled(): string[] {
+    return this.#log.text
+      .split('\n')
+      .filter(line => /unhandled rejection|uncaught exception|error: internal/i.test(line))
+  }
+
+  /**
+   * TERM, and the exit code once the process is gone. The folder is removed unless `keep`. Throws when the hub had to log an
+   * error that nobody handled, so that no test passes over one.
+   */
   async stop(options: { readonly keep?: boolean; readonly timeoutMs?: number } = {}): Promise<number> {
     await Promise.all(this.#people.map(person => person.close()))
     if (this.#process.exitCode === null && this.#process.signalCode === null) this.#process.kill('SIGTERM')
     const code = await this.exited(options.timeoutMs ?? 35_000)
     if (!options.keep) await removeTemp(this.folder)
+    const unhandled = this.unhandled()
+    if (unhandled.length > 0) throw new Error(`The hub left errors unhandled:\n${unhandled.join('\n')}`)
     return code
   }
 

@@ -43,7 +43,7 @@ export function readSources(root: string, starts: readonly string[]): SourceFile
 }
 
 const IMPORT =
-  /\b(?:import|export)\s+(type\s+)?(?:([\w$*\s{},]*?)\s*from\s*)?(['"])([^'"\n]+)\3|\bimport\(\s*(['"])([^'"\n]+)\5\s*\)|\bnew\s+URL\(\s*(['"])(\.[^'"\n]+)\7\s*,\s*import\.meta\.url/g
+  /\b(?:import|export)\s+(type\s+)?(?:([\w$*\s{},]*?)\s*from\s*)?(['"])([^'"\n]+)\3|\bimport\(\s*(['"])([^'"\n]+)\5\s*\)|\bnew\s+URL\(\s*(['"])(\.[^'"\n]+\.ts)\7\s*,\s*import\.meta\.url/g
 
 function findImports(path: string, uncommented: string): Import[] {
   return [...uncommented.matchAll(IMPORT)].map(match => {

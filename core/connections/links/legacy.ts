@@ -4,15 +4,23 @@ import type { MessageLink, TransportDefinition, TransportIo } from '../../contra
 import type { FromWorker, OpenMessage } from '../protocol.ts'
 import { CallTable } from './call-table.ts'
 import type { Deadlines, Expiring } from './deadlines.ts'
+import { Faults } from './faults.ts'
 import { initializeParams, readHandshake } from './handshake.ts'
 import { type Incoming, readMessages, readPlainResult } from './incoming.ts'
-import { ALL_KINDS, kindsOf, ListWatch } from './list-watch.ts'
+import { ALL_KINDS, ListWatch } from './list-watch.ts'
 import { Liveness } from './liveness.ts'
 import { NoticeBudget } from './notice-budget.ts'
 import { OwnRequests } from './own-requests.ts'
 import { UpstreamAsks } from './upstream-asks.ts'
+import { UpstreamNotices } from './upstream-notices.ts'
 
-const BAD_IN_A_ROW = 100
+const NEVER_USED = 'an answer under an id that the hub never used'
+/** Failures of one exchange that make one doubt whether the upstream is there at all. */
+const UNREACHABLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'connection_lost',
+  'upstream_dns_error',
+  'upstream_tls_error',
+])
 const NOTICES_PER_SECOND = 500
 const NOTICES_AT_ONCE = 1_000
 
@@ -38,13 +46,13 @@ export class LegacyLink implements Expiring {
   readonly #asks: UpstreamAsks
   readonly #budget = new NoticeBudget(NOTICES_PER_SECOND, NOTICES_AT_ONCE)
   readonly #liveness: Liveness
+  readonly #notices: UpstreamNotices
+  readonly #faults: Faults
   #lists: ListWatch | undefined
   #link: MessageLink | undefined
   #state: 'opening' | 'open' | 'closing' | 'gone' = 'opening'
   #startDeadlineMs: number
   #lastCallId = 0
-  #badInARow = 0
-  #lateAnswers = 0
 
   constructor(options: OpenMessage, context: LinkContext) {
     this.#options = options
@@ -59,6 +67,19 @@ export class LegacyLink implements Expiring {
       arm,
       send: text => this.#link?.send(text),
       frame: text => context.frame(text),
+    })
+    this.#notices = new UpstreamNotices({
+      conn: options.conn,
+      calls: this.#calls,
+      asks: this.#asks,
+      budget: this.#budget,
+      lists: () => this.#lists,
+      frame: text => context.frame(text),
+      control: message => context.control(message),
+    })
+    this.#faults = new Faults({
+      log: (level, message) => this.#log(level, message),
+      end: message => this.#end({ code: 'upstream_protocol', message }),
     })
     this.#liveness = new Liveness(options.liveness, {
       arm,
@@ -223,12 +244,12 @@ export class LegacyLink implements Expiring {
       case 'error':
         return this.#error(message.id, message.text)
       case 'request':
-        this.#badInARow = 0
+        this.#faults.good()
         this.#asks.request(message, related)
         return false
       case 'notification':
-        this.#badInARow = 0
-        this.#notification(message.method, message.params, related)
+        this.#faults.good()
+        this.#notices.received(message.method, message.params, related)
         return false
       case 'bad':
         return this.#bad(message.detail, message.id)
@@ -236,9 +257,9 @@ export class LegacyLink implements Expiring {
   }
 
   #result(id: JsonValue, text: string, value: JsonValue): boolean {
-    if (typeof id !== 'number') return this.#bad('an answer under an id that the hub never used')
+    if (typeof id !== 'number') return this.#bad(NEVER_USED)
     if (this.#calls.take(id)) {
-      this.#badInARow = 0
+      this.#faults.good()
       const isError = isJsonObject(value) && value.isError === true
       this.#context.frame(`r${this.#options.conn} ${id} ${isError ? 1 : 0} ${text}`)
       return true
@@ -247,67 +268,32 @@ export class LegacyLink implements Expiring {
   }
 
   #error(id: JsonValue, text: string): boolean {
-    if (typeof id !== 'number') return this.#bad('an error under an id that the hub never used')
+    if (typeof id !== 'number') return this.#bad(NEVER_USED)
     if (this.#calls.take(id)) {
-      this.#badInARow = 0
+      this.#faults.good()
       this.#context.frame(`e${this.#options.conn} ${id} ${text}`)
       return true
     }
     return this.#own.refuse(id, JSON.parse(text) as JsonObject) || this.#unasked(id)
   }
 
-  /** Late answers to what timed out or was cancelled are dropped and counted; others are a fault of the server. */
   #unasked(id: number): boolean {
-    if (id > (id % 2 === 0 ? this.#lastCallId : this.#own.lastId)) {
-      return this.#bad('an answer under an id that the hub never used')
-    }
-    this.#lateAnswers += 1
-    this.#log('debug', `A late answer was dropped (${this.#lateAnswers} so far)`)
-    return false
+    const used = id <= (id % 2 === 0 ? this.#lastCallId : this.#own.lastId)
+    return used ? this.#faults.late() : this.#bad(NEVER_USED)
   }
 
   #bad(detail: string, id?: number): boolean {
-    this.#badInARow += 1
-    if (this.#badInARow <= 3) this.#log('warn', `The server sent ${detail}`)
     const isCall = id !== undefined && this.#calls.take(id)
     if (isCall) this.#fail(id, 'upstream_protocol', `The server sent ${detail}`)
-    if (this.#badInARow >= BAD_IN_A_ROW) {
-      this.#end({
-        code: 'upstream_protocol',
-        message: `The server sent ${BAD_IN_A_ROW} bad messages in a row, at last ${detail}`,
-      })
-    }
+    this.#faults.bad(detail)
     return isCall
   }
 
-  #notification(method: string, params: JsonObject | undefined, related: number | undefined): void {
-    const now = performance.now()
-    const { conn } = this.#options
-    if (method === 'notifications/cancelled') {
-      if (params?.requestId !== undefined) this.#asks.withdraw(params.requestId)
-      return
-    }
-    if (method === 'notifications/progress') {
-      const token = params?.progressToken
-      if (typeof token !== 'number' || !this.#calls.has(token)) return
-      this.#calls.progressed(token, now)
-      if (this.#budget.spend(now)) this.#context.frame(`n${conn} ${token} ${JSON.stringify(params)}`)
-      return
-    }
-    const kinds = kindsOf(method)
-    if (kinds && this.#lists) {
-      this.#context.control({ type: 'stale', conn, kinds })
-      this.#lists.stale(kinds, true)
-      return
-    }
-    if (!this.#budget.spend(now)) return
-    const callId = related !== undefined && this.#calls.has(related) ? related : 0
-    this.#context.frame(`m${conn} ${callId} ${JSON.stringify({ method, params })}`)
-  }
-
   #failed(id: number, reason: WireError, notSent: boolean): void {
-    if (this.#calls.take(id)) this.#fail(id, reason.code, reason.message, notSent)
-    else this.#own.fail(id, new HubError(reason.code, reason.message, reason.data ? { data: reason.data } : {}))
+    if (this.#calls.take(id)) {
+      this.#fail(id, reason.code, reason.message, notSent)
+      if (UNREACHABLE.has(reason.code)) this.#liveness.suspect(performance.now())
+    } else this.#own.fail(id, new HubError(reason.code, reason.message, reason.data ? { data: reason.data } : {}))
   }
 
   #fail(id: number, code: ErrorCode, message: string, notSent = false): void {

@@ -39,11 +39,13 @@ export class ListWatch implements Expiring {
     this.#options = options
   }
 
-  /** `noticed`: the upstream said so. */
-  stale(kinds: readonly ListKind[], noticed: boolean): void {
+  /** `noticed`: the upstream said so. Returns whether that is news to the next reading. */
+  stale(kinds: readonly ListKind[], noticed: boolean): boolean {
+    const isNew = kinds.some(kind => !this.#stale.has(kind)) || (noticed && !this.#noticed)
     for (const kind of kinds) this.#stale.add(kind)
     if (noticed) this.#noticed = true
     this.#next(performance.now())
+    return isNew
   }
 
   sweep(nowMs: number): number {

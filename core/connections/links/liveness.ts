@@ -40,6 +40,13 @@ export class Liveness {
     this.#timedOut = true
   }
 
+  /** An exchange has failed: asks at once whether anybody is there. */
+  suspect(nowMs: number): void {
+    this.#timedOut = true
+    this.#heardAtMs = Math.min(this.#heardAtMs, nowMs - this.#limits.idleMs)
+    if (this.#limits.idleMs > 0 && !this.#pinging) this.#context.arm(nowMs)
+  }
+
   /** Pings when it is time; returns when to look again. */
   sweep(nowMs: number, callsInFlight: number): number {
     const { idleMs } = this.#limits

@@ -238,3 +238,36 @@ function isRunning(pid: number): boolean {
     return false
   }
 }
+
+test('a remote server that cannot be reached any more is looked after at once', async () => {
+  const { connections, call, events } = await start([crashing()], withCrashing())
+  await connections.settled('crash', 5_000)
+  expect(await call('crash', 'vanish')).toMatchObject({
+    kind: 'failed',
+    code: 'connection_lost',
+    message: 'nobody there',
+  })
+  const lost = (): boolean =>
+    events.some(event => event.name === 'connection.state' && JSON.stringify(event.data).includes('2 pings in a row'))
+  await until('the loss is noticed', lost, 1_000)
+  await until('it is online again', () => connections.status('crash').state === 'online')
+  expect((await call('crash', 'fine')).kind).toBe('result')
+})
+
+test("the loss of a session's own connection is invisible to the server's state, and the next call reopens it", async () => {
+  const { connections, events } = await start([fixture('a', 'plain', { session: 'per-session' })])
+  await connections.settled('a', 5_000)
+  const ask = (name: string): ReturnType<Rig['call']> =>
+    connections.request('a', {
+      method: 'tools/call',
+      params: { name, arguments: {} },
+      session: { id: 's1', capabilities: {}, protocolVersion: '2025-11-25' },
+    }).reply
+  const first = JSON.parse(textOf(await ask('report'))) as { pid: number }
+  const seen = events.length
+  expect(await ask('die')).toMatchObject({ kind: 'failed', code: 'connection_lost' })
+  const second = JSON.parse(textOf(await ask('report'))) as { pid: number }
+  expect(second.pid).not.toBe(first.pid)
+  expect(events.slice(seen).map(event => event.name)).toEqual(['upstream.connected'])
+  expect(events.at(-1)?.data).toEqual({ serverId: 'a', sessionId: 's1', again: true })
+})

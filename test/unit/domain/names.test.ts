@@ -8,12 +8,9 @@ const code = (name: unknown, kind: 'server' | 'user' = 'server') => {
 }
 
 describe('checkName()', () => {
-  test.each(['time', 'My Server', 'a_b-c.d', '时间', 'Zürich', 'देवनागरी', '1', '…'.length === 1 ? 'x' : 'x'])(
-    'takes %s',
-    name => {
-      expect(code(name)).toBe('ok')
-    },
-  )
+  test.each(['time', 'My Server', 'a_b-c.d', '时间', 'Zürich', 'देवनागरी', '1'])('takes %s', name => {
+    expect(code(name)).toBe('ok')
+  })
 
   test.each([
     '',

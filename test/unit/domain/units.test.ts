@@ -29,7 +29,7 @@ describe('parseDuration()', () => {
     '5y',
     'm',
     '5M',
-    '9'.repeat(20) + 'd',
+    `${'9'.repeat(20)}d`,
     -1,
     1.5,
     Number.NaN,

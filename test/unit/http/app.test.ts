@@ -13,6 +13,16 @@ let streamCancelled = false
 const done = { 200: { description: 'Done' } }
 const routes = [
   route({
+    method: 'POST',
+    path: '/api/maybe',
+    access: 'user',
+    summary: 'With or without',
+    tag: 't',
+    body: z.object({ a: z.number() }).optional(),
+    responses: done,
+    handle: () => ({ body: {} }),
+  }),
+  route({
     method: 'GET',
     path: '/api/open',
     access: 'public',
@@ -268,6 +278,14 @@ describe('fields', () => {
     expect((await response.json()).errors).toMatchObject([{ pointer: '?x', code: 'unknown_field' }])
   })
 
+  test('a body that may be left out may be, and takes no unknown field either', async () => {
+    expect((await hub.get('/api/maybe', bob, { method: 'POST' })).status).toBe(200)
+    expect((await hub.send('POST', '/api/maybe', { a: 1 }, bob)).status).toBe(200)
+    const response = await hub.send('POST', '/api/maybe', { a: 1, b: 1 }, bob)
+    expect((await response.json()).errors).toMatchObject([{ pointer: '#/b', code: 'unknown_field' }])
+    expect(await code(await hub.get('/api/search', bob, { method: 'POST' }))).toEqual([400, 'json_empty'])
+  })
+
   test('defaults are filled in', async () => {
     expect(await (await hub.send('POST', '/api/search', { text: 'a' }, bob)).json()).toEqual({
       query: { limit: 100 },
@@ -395,6 +413,19 @@ describe('the API’s description', () => {
     expect(document.paths['/api/things/{ref}'].get.parameters).toMatchObject([
       { name: 'ref', in: 'path', required: true },
     ])
+  })
+
+  test('every example is what its schema says', () => {
+    for (const { method, path, responses, body } of hub.http.routes) {
+      for (const { schema, example } of Object.values(responses)) {
+        if (!schema || example === undefined) continue
+        expect([method, path, schema.safeParse(example).error?.issues]).toEqual([method, path, undefined])
+      }
+      const shape = body as unknown as z.ZodType | undefined
+      for (const example of (shape?.meta()?.examples ?? []) as unknown[]) {
+        expect([method, path, shape?.safeParse(example).error?.issues]).toEqual([method, path, undefined])
+      }
+    }
   })
 
   test('/api/docs is a page without scripts that its own policy lets be seen', async () => {

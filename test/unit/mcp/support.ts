@@ -20,6 +20,7 @@ import type {
   UserActor,
 } from '../../../core/contract/records.ts'
 import { EventBus } from '../../../core/events/bus.ts'
+import type { RequestInfo } from '../../../core/http/route.ts'
 import type { McpEndpoint } from '../../../core/mcp/api.ts'
 import { createMcp } from '../../../core/mcp/create.ts'
 import type { Registry } from '../../../core/registry/api.ts'
@@ -295,6 +296,25 @@ export interface Hub extends AsyncDisposable {
   draining: boolean
 }
 
+/** As the hub's own: an object whose methods need it. */
+class Info implements RequestInfo {
+  readonly requestId: string
+  readonly baseUrl: string
+  readonly clientAddress = '127.0.0.1'
+  readonly untrustedForwarding = false
+  readonly #keepOpen: () => void
+
+  constructor(requestId: string, baseUrl: string, keepOpen: () => void) {
+    this.requestId = requestId
+    this.baseUrl = baseUrl
+    this.#keepOpen = keepOpen
+  }
+
+  keepOpen(): void {
+    this.#keepOpen()
+  }
+}
+
 /** The MCP side of a hub over real HTTP on a free port. */
 export function startHub(setUp: (world: World, upstreams: FakeUpstreams) => void): Hub {
   const world = new World()
@@ -339,13 +359,7 @@ export function startHub(setUp: (world: World, upstreams: FakeUpstreams) => void
     fetch(request, bun) {
       requests += 1
       const url = new URL(request.url)
-      return mcp.fetch(request, url.pathname, {
-        requestId: `r${requests}`,
-        clientAddress: '127.0.0.1',
-        untrustedForwarding: false,
-        baseUrl: url.origin,
-        keepOpen: () => bun.timeout(request, 0),
-      })
+      return mcp.fetch(request, url.pathname, new Info(`r${requests}`, url.origin, () => bun.timeout(request, 0)))
     },
   })
   const hub: Hub = {

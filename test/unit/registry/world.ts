@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import pg from 'pg'
 import { HubError } from '../../../core/contract/errors.ts'
 import type { UserActor } from '../../../core/contract/records.ts'
 import { EventBus } from '../../../core/events/bus.ts'
@@ -40,8 +41,8 @@ export async function openWorld(changes: Partial<RegistryDeps> = {}): Promise<Wo
 /** The same before set-up, without people. */
 export async function openBareWorld(changes: Partial<RegistryDeps> = {}): Promise<Omit<World, 'ada' | 'bob' | 'cleo'>> {
   const dataDir = await mkdtemp(join(tmpdir(), 'patchbay-registry-'))
-  const databaseUrl = process.env.TEST_DATABASE_URL
-  const store = await openStore({ dataDir, ...(databaseUrl === undefined ? {} : { databaseUrl }) })
+  const database = await ownDatabase()
+  const store = await openStore({ dataDir, ...(database ? { databaseUrl: database.url } : {}) })
   const events: HubEvent[] = []
   const bus = new EventBus(error => {
     throw error
@@ -58,9 +59,27 @@ export async function openBareWorld(changes: Partial<RegistryDeps> = {}): Promis
     async end() {
       await opened.close()
       await store.close()
+      await database?.drop()
       await rm(dataDir, { recursive: true })
     },
   }
+}
+
+/** With TEST_DATABASE_URL (`postgres://…/postgres`) the same tests run on PostgreSQL, each world in a database of its own. */
+async function ownDatabase(): Promise<{ url: string; drop(): Promise<void> } | undefined> {
+  const server = process.env.TEST_DATABASE_URL
+  if (server === undefined) return undefined
+  const name = `world_${randomBytes(6).toString('hex')}`
+  const run = async (statement: string) => {
+    const client = new pg.Client({ connectionString: server })
+    await client.connect()
+    await client.query(statement)
+    await client.end()
+  }
+  await run(`create database ${name}`)
+  const url = new URL(server)
+  url.pathname = `/${name}`
+  return { url: url.href, drop: () => run(`drop database ${name}`) }
 }
 
 export async function setUp(registry: Registry): Promise<UserActor> {

@@ -1,0 +1,42 @@
+import { statSync } from 'node:fs'
+import { HubError } from '../contract/errors.ts'
+
+export interface ChildSpec {
+  readonly serverId: string
+  readonly sessionId?: string
+  readonly command: string
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  readonly cwd?: string
+}
+
+/**
+ * The absolute path of the program; throws `cwd_not_found` or `command_not_found`. Bun reports a missing working directory
+ * and a missing program alike, so both are looked at before.
+ */
+export function findProgram(spec: ChildSpec, path: string): string {
+  if (spec.cwd !== undefined && !statSync(spec.cwd, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new HubError(
+      'cwd_not_found',
+      `Cannot start "${spec.command}": the working directory "${spec.cwd}" does not exist`,
+    )
+  }
+  const found = Bun.which(spec.command, { PATH: path, ...(spec.cwd === undefined ? {} : { cwd: spec.cwd }) })
+  if (found) return found
+  throw new HubError('command_not_found', `Cannot start "${spec.command}": there is no such program in PATH ${path}`, {
+    hint: 'Install it, or give its whole path in "command".',
+  })
+}
+
+/** What a failed start says about itself: `command_not_found`, or `spawn_failed` with the system's code. */
+export function spawnError(spec: ChildSpec, error: unknown): HubError {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const detail = code || (error instanceof Error ? error.message : String(error))
+  if (code === 'ENOENT') {
+    return new HubError(
+      'command_not_found',
+      `Cannot start "${spec.command}": it, or the interpreter it names, does not exist`,
+    )
+  }
+  return new HubError('spawn_failed', `Cannot start "${spec.command}": ${detail}`, { cause: error })
+}

@@ -1,0 +1,34 @@
+import type { WireError } from '../contract/errors.ts'
+import type { JsonObject } from '../contract/json.ts'
+import type { PendingCall } from './call.ts'
+import type { ListKind, ListsRead, OpenedMessage } from './protocol.ts'
+
+export interface ConnectionEnd {
+  readonly reason: WireError
+  /** It had been open. */
+  readonly wasOpen: boolean
+  /** Its process ended by itself. */
+  readonly exited: boolean
+  /** Its thread ended. */
+  readonly workerLost: boolean
+}
+
+/**
+ * How a call came back unanswered: the upstream may have seen it; it met a connection that had ended; the transport
+ * knows that it was refused before it was written.
+ */
+export type Lost = 'begun' | 'not-begun' | 'not-sent'
+
+export interface ConnectionEvents {
+  opened(message: OpenedMessage): void
+  /** No call can be sent any more; `ended` follows within a moment. */
+  unusable(): void
+  ended(end: ConnectionEnd): void
+  /** A call came back unanswered; whoever hears it sends it again or fails it with this reason. */
+  lost(call: PendingCall, how: Lost, reason: WireError): void
+  answered(call: PendingCall): void
+  catalog(read: ListsRead): void
+  stale(kinds: readonly ListKind[]): void
+  notification(method: string, params: JsonObject | undefined): void
+  log(level: 'debug' | 'info' | 'warn' | 'error', message: string): void
+}

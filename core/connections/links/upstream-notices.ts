@@ -1,0 +1,53 @@
+import type { JsonObject } from '../../contract/json.ts'
+import type { FromWorker } from '../protocol.ts'
+import type { CallTable } from './call-table.ts'
+import { kindsOf, type ListWatch } from './list-watch.ts'
+import type { NoticeBudget } from './notice-budget.ts'
+import type { UpstreamAsks } from './upstream-asks.ts'
+
+export interface UpstreamNoticesOptions {
+  readonly conn: number
+  readonly calls: CallTable
+  readonly asks: UpstreamAsks
+  readonly budget: NoticeBudget
+  /** Undefined where nobody reads the lists. */
+  readonly lists: () => ListWatch | undefined
+  readonly frame: (text: string) => void
+  readonly control: (message: FromWorker) => void
+}
+
+/** The notifications of an upstream: used here, passed to the call they belong to, or handed to main as the server's. */
+export class UpstreamNotices {
+  readonly #options: UpstreamNoticesOptions
+
+  constructor(options: UpstreamNoticesOptions) {
+    this.#options = options
+  }
+
+  /** `related` is the call on whose stream it came. */
+  received(method: string, params: JsonObject | undefined, related: number | undefined): void {
+    const { conn, calls, asks, budget, lists, frame, control } = this.#options
+    const now = performance.now()
+    if (method === 'notifications/cancelled') {
+      if (params?.requestId !== undefined) asks.withdraw(params.requestId)
+      return
+    }
+    if (method === 'notifications/progress') {
+      const token = params?.progressToken
+      if (typeof token !== 'number' || !calls.has(token)) return
+      calls.progressed(token, now)
+      if (budget.spend(now)) frame(`n${conn} ${token} ${JSON.stringify(params)}`)
+      return
+    }
+    const kinds = kindsOf(method)
+    const watch = kinds && lists()
+    if (kinds && watch) {
+      // Told once for each reading that follows, however often the upstream says so.
+      if (watch.stale(kinds, true)) control({ type: 'stale', conn, kinds })
+      return
+    }
+    if (!budget.spend(now)) return
+    const callId = related !== undefined && calls.has(related) ? related : 0
+    frame(`m${conn} ${callId} ${JSON.stringify({ method, params })}`)
+  }
+}

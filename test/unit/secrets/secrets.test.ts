@@ -1,0 +1,203 @@
+import { describe, expect, test } from 'bun:test'
+import { randomBytes } from 'node:crypto'
+import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { readHubKeys } from '../../../core/secrets/key-file.ts'
+import { isSecretKey, Redactor } from '../../../core/secrets/redact.ts'
+import { createSealer, isSealed } from '../../../core/secrets/seal.ts'
+
+const place = { owner: 'u1', record: 's1', field: '/env/API_KEY' }
+const code = (work: () => unknown) => {
+  try {
+    work()
+  } catch (error) {
+    return (error as { code?: string }).code
+  }
+  return 'opened'
+}
+
+describe('sealer', () => {
+  const key = randomBytes(32)
+  const sealer = createSealer([key])
+
+  test('opens what it sealed, in the same place only', () => {
+    const sealed = sealer.seal('server', place, 'canary ü')
+    expect(sealed).toMatch(/^enc:v1:[0-9a-f]{8}:[A-Za-z0-9_-]+$/)
+    expect(isSealed(sealed)).toBe(true)
+    expect(sealer.open('server', place, sealed)).toBe('canary ü')
+    for (const other of [{ owner: 'u2' }, { record: 's2' }, { field: '/env/OTHER' }]) {
+      expect(code(() => sealer.open('server', { ...place, ...other }, sealed))).toBe('config_invalid')
+    }
+    expect(code(() => sealer.open('setting', place, sealed))).toBe('config_invalid')
+    expect(code(() => createSealer([randomBytes(32)]).open('server', place, sealed))).toBe('config_invalid')
+  })
+
+  test('notices every changed character', () => {
+    const sealed = sealer.seal('server', place, 'x')
+    for (let at = 0; at < sealed.length; at += 1) {
+      const changed = sealed.slice(0, at) + (sealed[at] === 'A' ? 'B' : 'A') + sealed.slice(at + 1)
+      expect(code(() => sealer.open('server', place, changed))).toBe('config_invalid')
+    }
+  })
+
+  test('never seals a text the same way twice', () => {
+    expect(sealer.seal('server', place, 'x')).not.toBe(sealer.seal('server', place, 'x'))
+  })
+
+  test('opens what the previous key sealed while keys are exchanged', () => {
+    const old = sealer.seal('server', place, 'x')
+    const both = createSealer([randomBytes(32), key])
+    expect(both.open('server', place, old)).toBe('x')
+    expect(code(() => sealer.open('server', place, both.seal('server', place, 'x')))).toBe('config_invalid')
+    expect(both.openToken('session', sealer.sealToken('session', 5))).toBe(5)
+  })
+
+  test('wants one or two keys of 32 bytes', () => {
+    for (const keys of [[], [key, key, key], [randomBytes(31)]]) expect(() => createSealer(keys)).toThrow(RangeError)
+  })
+
+  test('tokens give back their value, and nothing for anything else', () => {
+    const token = sealer.sealToken('session', { user: 'u1', n: [1] })
+    expect(token).toMatch(/^[A-Za-z0-9_-]+$/)
+    expect(sealer.openToken('session', token)).toEqual({ user: 'u1', n: [1] })
+    expect(sealer.openToken('cursor', token)).toBeUndefined()
+    expect(sealer.openTokenBytes('raw', sealer.sealTokenBytes('raw', new Uint8Array([0, 255])))).toEqual(
+      Buffer.from([0, 255]),
+    )
+    fc.assert(
+      fc.property(fc.string(), text => {
+        expect(sealer.openToken('session', text)).toBeUndefined()
+      }),
+    )
+  })
+
+  test('a token has one spelling', () => {
+    const token = sealer.sealToken('session', 'ab')
+    const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+    const others = [...alphabet].map(last => token.slice(0, -1) + last).filter(other => other !== token)
+    expect(others.filter(other => sealer.openToken('session', other) !== undefined)).toEqual([])
+  })
+})
+
+describe('readHubKeys()', () => {
+  test('makes keys once, in files that only their owner reads', async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'patchbay-keys-'))
+    const [made, twin] = await Promise.all([readHubKeys(dataDir), readHubKeys(dataDir)])
+    expect(made).toEqual(twin)
+    expect(made.master.length).toBe(32)
+    expect(made.master).not.toEqual(made.jwtSecret)
+    expect((await readdir(dataDir)).sort()).toEqual(['instance-id', 'jwt.key', 'master.key'])
+    await chmod(join(dataDir, 'master.key'), 0o644)
+    expect(await readHubKeys(dataDir)).toEqual(made)
+    for (const file of await readdir(dataDir)) expect((await stat(join(dataDir, file))).mode & 0o777).toBe(0o600)
+    await rm(dataDir, { recursive: true })
+  })
+
+  test('never replaces a file that is no key', async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'patchbay-keys-'))
+    for (const text of ['', 'short', `${'A'.repeat(43)}!`]) {
+      await writeFile(join(dataDir, 'master.key'), text)
+      await expect(readHubKeys(dataDir)).rejects.toThrow('does not hold a key')
+      expect(await readFile(join(dataDir, 'master.key'), 'utf8')).toBe(text)
+    }
+    await rm(dataDir, { recursive: true })
+  })
+})
+
+describe('Redactor', () => {
+  const secret = 'p@ss/w+rd ü"canary'
+
+  test('finds a secret as it is, in base64 at any offset, percent-encoded and in JSON', () => {
+    const redactor = new Redactor()
+    redactor.add(secret)
+    const base64 = ['', 'a', 'ab', 'user:'].map(before => Buffer.from(`${before}${secret}${before}`).toString('base64'))
+    const url64 = ['', 'a', 'ab'].map(before => Buffer.from(`${before}${secret}`).toString('base64url'))
+    const forms = [
+      secret,
+      encodeURIComponent(secret),
+      encodeURIComponent(secret).toLowerCase(),
+      JSON.stringify({ a: secret }),
+    ]
+    forms.push(new URLSearchParams({ a: secret }).toString().slice(2), ...base64, ...url64)
+    for (const form of forms) expect(redactor.text(`<${form}>`)).toContain('[redacted]')
+    expect(redactor.text(`x ${secret} y ${secret}`)).toBe('x [redacted] y [redacted]')
+  })
+
+  test('any text that holds a secret comes out without it', () => {
+    fc.assert(
+      fc.property(fc.string({ minLength: 6, maxLength: 20 }), fc.string(), fc.string(), (hidden, before, after) => {
+        const redactor = new Redactor()
+        redactor.add(hidden)
+        // The mark itself may hold what somebody uses as a secret.
+        if ('[redacted]'.includes(hidden)) return
+        expect(redactor.text(`${before}\0${hidden}\0${after}`)).toContain('[redacted]')
+        expect(redactor.text(`\0${hidden}\0`)).toBe('\0[redacted]\0')
+      }),
+    )
+  })
+
+  test('takes the longest of secrets that overlap, and none under 6 characters', () => {
+    const redactor = new Redactor()
+    redactor.add('abcdef')
+    redactor.add('abcdefghij')
+    redactor.add('short')
+    expect(redactor.text('abcdefghij short abcdefg')).toBe('[redacted] short [redacted]g')
+  })
+
+  test('forgets a secret with the last of its uses', () => {
+    const redactor = new Redactor()
+    redactor.add(secret)
+    redactor.add(secret)
+    redactor.remove(secret)
+    expect(redactor.text(secret)).toBe('[redacted]')
+    redactor.remove(secret)
+    redactor.remove('never added')
+    expect(redactor.text(secret)).toBe(secret)
+  })
+
+  test('clears records by key and by value, whatever is in them', () => {
+    const redactor = new Redactor()
+    redactor.add('canary-value')
+    const circle: Record<string, unknown> = { text: 'a canary-value', count: 5, at: new Date(0) }
+    circle.self = circle
+    const cleared = redactor.record({
+      headers: { Authorization: 'Bearer x', 'x-api-key': 'y' },
+      list: [{ clientSecret: 'z', tokens: 7, tokenId: 'kept' }],
+      error: new Error('failed with canary-value', { cause: new Error('canary-value') }),
+      circle,
+      none: null,
+    })
+    expect(cleared).toMatchObject({
+      headers: { Authorization: '[redacted]', 'x-api-key': '[redacted]' },
+      list: [{ clientSecret: '[redacted]', tokens: 7, tokenId: 'kept' }],
+      error: { message: 'failed with [redacted]', cause: { message: '[redacted]' } },
+      circle: { text: 'a [redacted]', count: 5, self: '[circular]', at: '1970-01-01T00:00:00.000Z' },
+    } as never)
+    expect(JSON.stringify(cleared)).not.toContain('canary')
+  })
+
+  test('isSecretKey() knows secrets from counts and ids', () => {
+    const secrets = [
+      'password',
+      'accessToken',
+      'API_KEY',
+      'apikey',
+      'client-secret',
+      'Set-Cookie',
+      'proxyAuthorization',
+    ]
+    expect(secrets.filter(key => !isSecretKey(key))).toEqual([])
+    expect(['tokens', 'tokenId', 'key', 'keyId', 'author', 'passwordChangedAt'].filter(isSecretKey)).toEqual([])
+  })
+
+  test('costs little however many secrets there are', () => {
+    const redactor = new Redactor()
+    for (let count = 0; count < 3000; count += 1) redactor.add(randomBytes(24).toString('base64url'))
+    const line = `{"level":"INFO","message":"${'GET /api/servers 200 in 5 ms '.repeat(10)}"}`
+    const started = performance.now()
+    for (let round = 0; round < 200; round += 1) redactor.text(line)
+    expect((performance.now() - started) / 200).toBeLessThan(2)
+  })
+})
