@@ -169,6 +169,7 @@ async function build(options: HubOptions, undo: UndoList): Promise<Hub> {
     bus,
     log,
     mcp,
+    findPluginRoute: (plugin, path) => plugins.route(plugin, path),
     setupToken: needsSetup ? options.setupToken : undefined,
     version: manifest.version,
     routes: resourceRoutes({

@@ -138,11 +138,6 @@ export class Children {
     return this.#tails.get(serverId)?.lines() ?? []
   }
 
-  /** Adds a line of the hub's own to what a server wrote. */
-  note(serverId: string, line: string): void {
-    this.#tail(serverId).add(line)
-  }
-
   forgetServer(serverId: string): void {
     this.#tails.delete(serverId)
   }

@@ -28,10 +28,6 @@ export class WorkerPool {
     this.#options = options
   }
 
-  get threads(): number {
-    return this.#ports.size
-  }
-
   /** The thread for a new connection: the least loaded of the shared ones, or one of its own. */
   place(isolate: boolean): WorkerPort {
     if (isolate) return this.#start(true)

@@ -31,10 +31,6 @@ export class Watchdog {
     this.#log = log
   }
 
-  get pid(): number | undefined {
-    return this.#process?.pid
-  }
-
   add(group: number): void {
     this.#groups.add(group)
     if (this.#process) this.#tell(`+ ${group}`)

@@ -6,11 +6,14 @@ import { compressed } from './compress.ts'
 import { problemResponse } from './errors.ts'
 import { SECURITY_HEADERS, withHeaders } from './headers.ts'
 import { createPipeline, type PipelineDeps, type RunnableRoute, runnable } from './pipeline.ts'
+import { type FindPluginRoute, pluginRoute } from './plugin-routes.ts'
 import type { Route } from './route.ts'
 
 export interface AppDeps extends PipelineDeps {
   /** In the order in which they are tried: a fixed path stands before one with a parameter. */
   readonly routes: readonly Route[]
+  /** What plugins offer besides. */
+  readonly findPluginRoute?: FindPluginRoute
   readonly guard: RequestGuard
   readonly log: Pick<PluginLogger, 'error' | 'info'>
   /** Names a request that was refused before it had a name. */
@@ -51,6 +54,8 @@ export function createApp(deps: AppDeps): App {
   const known = routes.map(route => ({ route, matches: pathPattern(route.path) }))
   hono.notFound(context => {
     const { path, info } = context.env.admitted
+    const offered = deps.findPluginRoute && pluginRoute(path, context.req.raw.method, deps.findPluginRoute)
+    if (offered) return pipeline.run(offered, context.req.raw, info, {})
     const here = known.filter(({ matches }) => matches.test(path)).map(({ route }) => route)
     return pipeline.unrouted(context.req.raw, path, info, allowedMethods(here), here.some(isPublic))
   })

@@ -8,6 +8,7 @@ import type { Peer, RequestGuard } from './api.ts'
 import { createApp } from './app.ts'
 import { createAdminAddressCheck, createGuard, createRequestIds } from './guard.ts'
 import { LiveFeed } from './live.ts'
+import type { FindPluginRoute } from './plugin-routes.ts'
 import type { Route } from './route.ts'
 import { authRoutes } from './routes/auth.ts'
 import { docsRoutes } from './routes/docs.ts'
@@ -37,6 +38,7 @@ export interface HttpDeps {
   readonly mcp: Pick<McpEndpoint, 'fetch'>
   /** The routes of resources; those of sign-in, people, keys, the live stream and the API's description are added. */
   readonly routes: readonly Route[]
+  readonly findPluginRoute: FindPluginRoute
   /** Opens `POST /api/setup` while there is no administrator; undefined: nothing does. */
   readonly setupToken: string | undefined
   readonly version: string
@@ -71,6 +73,7 @@ export function createHttp(deps: HttpDeps): Http {
   const routes = [...docsRoutes({ routes: described, version }), ...described]
   const app = createApp({
     routes,
+    findPluginRoute: deps.findPluginRoute,
     guard,
     authenticator: auth.authenticator,
     rateLimiter: auth.rateLimiter,

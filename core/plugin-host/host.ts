@@ -1,5 +1,5 @@
 import type { PluginContext, PluginDefinition, PluginLogger, RegistryView } from '../contract/plugin.ts'
-import type { ExtensionPoints } from '../contract/points.ts'
+import type { ExtensionPoints, RouteContribution } from '../contract/points.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { EventName } from '../events/catalog.ts'
 import { startIsolated } from './isolate.ts'
@@ -88,6 +88,16 @@ export class PluginHost {
       this.#points.set(point, map)
     }
     return map as unknown as ReadonlyMap<string, ExtensionPoints[P]>
+  }
+
+  /** What the plugin of this name offers at `/api/plugins/{plugin}/{path}`. */
+  route(plugin: string, path: string): RouteContribution | undefined {
+    const slot = this.#slots.find(({ name, state }) => name === plugin && state === 'running')
+    for (const [point, id] of slot?.held ?? []) {
+      const offered = point === 'routes' ? this.contributions('routes').get(id) : undefined
+      if (offered?.path === path) return offered
+    }
+    return undefined
   }
 
   list(): readonly PluginInfo[] {

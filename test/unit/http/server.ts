@@ -64,6 +64,7 @@ export async function startHttp(
   const logged: TestHttp['logged'] = []
   const note: PluginLogger['info'] = (message, fields) => void logged.push({ message, fields })
   const http = createHttp({
+    findPluginRoute: () => undefined,
     config: {
       host: '127.0.0.1',
       port: 0,

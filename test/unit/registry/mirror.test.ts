@@ -184,12 +184,12 @@ test('entries of the file are read-only without a writer', async () => {
   const { registry, mirror, ada } = world
   await mirror.apply(state({ servers: [plain('s', at('https://a.example/'))], groups: [{ body: { name: 'g' } }] }))
   const attempts = [
-    registry.servers.patch(ada, 's', { timeout: 5 }),
-    registry.servers.remove(ada, 's'),
-    registry.groups.patch(ada, 'g', { naming: 'prefixed' }),
-    registry.groups.remove(ada, 'g'),
+    () => registry.servers.patch(ada, 's', { timeout: 5 }),
+    () => registry.servers.remove(ada, 's'),
+    () => registry.groups.patch(ada, 'g', { naming: 'prefixed' }),
+    () => registry.groups.remove(ada, 'g'),
   ]
-  for (const attempt of attempts) expect((await refusal(attempt)).code).toBe('settings_read_only')
+  for (const attempt of attempts) expect((await refusal(attempt())).code).toBe('settings_read_only')
   expect(await wrongFields(registry.servers.patch(ada, 's', { timeout: 0 }))).toEqual(['range #/timeout'])
   await world.end()
 })

@@ -1,0 +1,44 @@
+import { z } from 'zod'
+import { HubError } from '../contract/errors.ts'
+import type { RouteContribution } from '../contract/points.ts'
+import { readBytes } from './body.ts'
+import type { RunnableRoute } from './pipeline.ts'
+import type { Method } from './route.ts'
+
+/** `/api/plugins/{plugin}/{path}` → what the plugin offers there now. */
+export type FindPluginRoute = (plugin: string, path: string) => RouteContribution | undefined
+
+const PATH = /^\/api\/plugins\/([^/]+)\/(.+)$/
+
+/**
+ * A route that a plugin offers, as one that runs like the hub's own: the same checks of credential, access and rate come
+ * first, and the plugin sees a body within the usual limit. Undefined when no plugin offers this path now.
+ */
+export function pluginRoute(path: string, method: string, find: FindPluginRoute): RunnableRoute | undefined {
+  const [, plugin, below] = PATH.exec(path) ?? []
+  const offered = plugin === undefined || below === undefined ? undefined : find(plugin, below)
+  if (!offered) return undefined
+  return {
+    method: method as Method,
+    path,
+    access: offered.access,
+    summary: '',
+    tag: 'plugins',
+    query: z.record(z.string(), z.unknown()),
+    responses: {},
+    async handle({ request, actor }) {
+      const body = await readBytes(request)
+      const bodyless = request.method === 'GET' || request.method === 'HEAD'
+      const { url, headers, signal } = request
+      const passed = new Request(url, { method: request.method, headers, signal, ...(bodyless ? {} : { body: Uint8Array.from(body) }) })
+      passed.headers.delete('authorization')
+      passed.headers.delete('x-auth-token')
+      try {
+        return await offered.fetch(passed, actor)
+      } catch (error) {
+        if (error instanceof HubError) throw error
+        throw new HubError('internal', `The plugin "${plugin}" failed at this path`, { cause: error })
+      }
+    },
+  }
+}

@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
+import { until } from '../support/wait.ts'
+
+const use = join(import.meta.dir, '../unit/plugin-host/fixtures/middleware.ts')
+let hub: Hub
+let admin: Client
+
+beforeAll(async () => {
+  hub = await startHub({
+    settings: { plugins: [{ use }, { use: './missing.ts' }], mcpServers: { echo: stdioFixture('echo') } },
+  })
+  admin = await hub.setup()
+})
+afterAll(() => hub.stop())
+
+const plugin = async (name: string) => {
+  const { json } = await admin.request('GET', '/api/admin/plugins')
+  return json.items.find((item: { name: string }) => item.name === name)
+}
+
+test('a plugin from the settings file runs isolated, and one that cannot be found is reported while the hub goes on', async () => {
+  expect(await plugin('fixture-middleware')).toMatchObject({ state: 'running', isolated: true, bundled: false })
+  expect(await plugin('./missing.ts')).toMatchObject({ state: 'failed' })
+  expect((await admin.request('GET', '/health')).json).toMatchObject({
+    status: 'degraded',
+    checks: { plugins: 'failed' },
+  })
+})
+
+test('a plugin route is served below /api/plugins with the access that it asks for', async () => {
+  const path = '/api/plugins/fixture-middleware/status'
+  const answer = await admin.request('POST', path, { hello: 1 })
+  expect(answer.status).toBe(201)
+  expect(answer.json).toEqual({ method: 'POST', echo: '{"hello":1}' })
+  const anonymous = await fetch(hub.url + path, { method: 'POST' })
+  expect(anonymous.status).toBe(401)
+  expect((await admin.request('GET', '/api/plugins/fixture-middleware/other')).status).toBe(404)
+})
+
+test('a middleware of a plugin runs round MCP calls', async () => {
+  await until(async () => (await admin.request('GET', '/health')).json.servers.online === 1, {
+    what: 'echo to be online',
+  })
+  const client = await admin.mcp('/mcp/echo')
+  const listed = (await client.request({ method: 'tools/list' }, z.looseObject({}))) as Record<string, unknown>
+  expect(Object.keys(listed)).toEqual(['wrapped'])
+  await client.close()
+})
+
+test('a plugin that is switched off takes its routes and middlewares along', async () => {
+  expect(
+    (await admin.request('PATCH', '/api/admin/plugins/fixture-middleware', { enabled: false })).json,
+  ).toMatchObject({ state: 'disabled' })
+  expect((await admin.request('GET', '/api/plugins/fixture-middleware/status')).status).toBe(404)
+  const client = await admin.mcp('/mcp/echo')
+  expect((await client.listTools()).tools.length).toBeGreaterThan(0)
+  await client.close()
+})
