@@ -153,7 +153,7 @@ async function build(options: HubOptions, undo: UndoList): Promise<Hub> {
     auth: auth.authenticator,
     sealer,
     resolver: () => first(plugins.contributions('groupResolver')),
-    middlewares: () => [...plugins.contributions('mcpMiddleware').values()],
+    middlewares: () => all(plugins.contributions('mcpMiddleware')),
     recordCall,
     log,
     version: manifest.version,
@@ -249,6 +249,13 @@ async function makeFirstAdministrator(config: HubConfig, registry: Registry, aut
 function first<T>(contributions: ReadonlyMap<string, T>): T | undefined {
   for (const contribution of contributions.values()) return contribution
   return undefined
+}
+
+const NONE: readonly never[] = []
+
+/** Asked at every call, and nearly always without any. */
+function all<T>(contributions: ReadonlyMap<string, T>): readonly T[] {
+  return contributions.size === 0 ? NONE : [...contributions.values()]
 }
 
 async function checks(store: Store, plugins: PluginHost, sandbox: SandboxLevel): Promise<HealthChecks> {
