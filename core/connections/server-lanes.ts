@@ -1,12 +1,13 @@
 import type { WireError } from '../contract/errors.ts'
 import type { ServerRecord } from '../contract/records.ts'
+import { needsOwnConnection } from '../domain/session-scope.ts'
 import type { PendingCall } from './call.ts'
 import type { Connection } from './connection.ts'
 import type { Lost } from './connection-events.ts'
 import { Lane } from './lane.ts'
 import type { Observed } from './observed.ts'
 import type { ServerContext } from './server-context.ts'
-import { needsOwnConnection, SessionLanes } from './session-lanes.ts'
+import { canBeAsked, SessionLanes } from './session-lanes.ts'
 
 /** How long a call waits for a connection that was there a moment ago. */
 const RECONNECT_WAIT_MS = 5_000
@@ -50,7 +51,7 @@ export class ServerLanes {
 
   dispatch(call: PendingCall): void {
     const { session } = call.request
-    const own = session !== undefined && needsOwnConnection(this.#options.record(), session)
+    const own = session !== undefined && needsOwnConnection(this.#options.record(), canBeAsked(session))
     const lane = own ? this.#sessions.lane(session) : this.base
     if (!own) this.#usedAtMs = call.startedAtMs
     if (lane.connection) lane.connection.send(call)

@@ -21,17 +21,8 @@ interface SessionEntry {
   closed: boolean
 }
 
-/**
- * True when this session must not share the server's connection: as configured, and by default for remote servers as
- * soon as the client can be asked something, since only a connection of its own tells whom the server asks.
- */
-export function needsOwnConnection(
-  { session: scope, transport }: Pick<ServerRecord, 'session' | 'transport'>,
-  session: SessionBinding,
-): boolean {
-  if (scope !== undefined) return scope !== 'shared'
-  if (transport !== 'streamable-http' && transport !== 'sse') return false
-  const { sampling, elicitation, roots } = session.capabilities
+/** Whether this client declared anything that a server may ask it. */
+export function canBeAsked({ capabilities: { sampling, elicitation, roots } }: SessionBinding): boolean {
   return sampling !== undefined || elicitation !== undefined || roots !== undefined
 }
 

@@ -20,7 +20,7 @@ const ANSWER_FIELDS = [
   'tools',
 ]
 /** Every field that the body of a group may have. `servers` is what the settings files of other hubs call the members. */
-export const GROUP_FIELDS = [
+const GROUP_FIELDS = [
   'name',
   'description',
   'owner',

@@ -47,7 +47,7 @@ export function parseJsonObject(text: string, limits: JsonLimits = {}): JsonObje
 }
 
 /** The same limits for a value that is parsed already. Returns the number of object members in it. */
-export function guardJson(root: JsonValue, limits: JsonLimits = {}): number {
+function guardJson(root: JsonValue, limits: JsonLimits = {}): number {
   const foreign = new Set(limits.foreign?.pointers)
   let named = 0
 

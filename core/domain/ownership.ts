@@ -1,4 +1,4 @@
-import type { Actor, Role, Visibility } from '../contract/records.ts'
+import type { Actor, Visibility } from '../contract/records.ts'
 
 export interface Owned {
   readonly ownerId: string
@@ -23,8 +23,4 @@ export function canUse(userId: string, thing: Owned): boolean {
 /** The hub itself counts as an administrator. */
 export function isAdmin(actor: Actor): boolean {
   return actor.kind === 'system' || actor.role === 'admin'
-}
-
-export function actorRole(actor: Actor): Role {
-  return isAdmin(actor) ? 'admin' : 'user'
 }

@@ -4,9 +4,9 @@ import { quoteName } from './names.ts'
 import { checkPassthroughHeader } from './server-address.ts'
 
 /** The SDK's own request timeout. */
-export const DEFAULT_TIMEOUT_MS = 60_000
-export const LONGEST_TIMEOUT_MS = 3_600_000
-export const DEFAULT_MAX_TIMEOUT_MS = 600_000
+const DEFAULT_TIMEOUT_MS = 60_000
+const LONGEST_TIMEOUT_MS = 3_600_000
+const DEFAULT_MAX_TIMEOUT_MS = 600_000
 const LONGEST_MAX_TIMEOUT_MS = 86_400_000
 const DEFAULT_LAZY_IDLE_MS = 300_000
 /** The longest delay that a timer of the runtime takes. */

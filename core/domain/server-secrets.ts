@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from '../contract/json.ts'
 import { pointerToken } from './json-pointer.ts'
 
 /** What a sealed value looks like from outside; the last four characters follow when they give nothing away. */
-export const MASK = '••••'
+const MASK = '••••'
 
 /** The fields in which a value may be sealed. */
 export const SECRET_FIELDS = ['env', 'headers', 'variables', 'args', 'url', 'openapi'] as const
@@ -11,7 +11,7 @@ const SECRET_NAME = /key|token|secret|passw|pwd|authorization|credential|cookie/
 // A value that only names a variable holds no secret: the variable does.
 const ONLY_REFERENCE = /^\$\{[^{}]*\}$/
 
-export function isSecretName(name: string): boolean {
+function isSecretName(name: string): boolean {
   return SECRET_NAME.test(name)
 }
 

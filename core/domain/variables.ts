@@ -4,7 +4,7 @@ import { mapStrings, pointerToken } from './json-pointer.ts'
 import { nearest } from './nearest.ts'
 
 /** Longest text that a filled-in string may become, in characters: variables that name variables grow by powers. */
-export const FILLED_CHARACTERS = 256 * 1024
+const FILLED_CHARACTERS = 256 * 1024
 
 // `$${` is a plain `${`, for commands whose own syntax has it.
 const REFERENCE = /\$?\$\{([^{}]*)\}/g

@@ -30,7 +30,12 @@ export function pluginRoute(path: string, method: string, find: FindPluginRoute)
       const body = await readBytes(request)
       const bodyless = request.method === 'GET' || request.method === 'HEAD'
       const { url, headers, signal } = request
-      const passed = new Request(url, { method: request.method, headers, signal, ...(bodyless ? {} : { body: Uint8Array.from(body) }) })
+      const passed = new Request(url, {
+        method: request.method,
+        headers,
+        signal,
+        ...(bodyless ? {} : { body: Uint8Array.from(body) }),
+      })
       passed.headers.delete('authorization')
       passed.headers.delete('x-auth-token')
       try {

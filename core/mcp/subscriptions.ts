@@ -1,6 +1,7 @@
 import type { UpstreamReply, Upstreams } from '../connections/api.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
+import { needsOwnConnection } from '../domain/session-scope.ts'
 import { memberHas } from './capabilities.ts'
 import type { Outcome } from './exchange.ts'
 import { invalid, type MethodHandler, type Routed, type Router, resourceTarget } from './router.ts'
@@ -25,9 +26,7 @@ const UPDATED = 'notifications/resources/updated'
 
 /** Whether an upstream has a connection for this session alone. */
 export function hasOwnConnection({ server }: ScopeMember, session: Session): boolean {
-  if (server.session !== undefined) return server.session !== 'shared'
-  // The default for remote servers: shared until a client can be asked something.
-  return (server.transport === 'streamable-http' || server.transport === 'sse') && session.answers
+  return needsOwnConnection(server, session.answers)
 }
 
 /** Resource subscriptions: one per (connection, URI) upstream, dropped with its last subscriber. */

@@ -54,7 +54,7 @@ export async function lookUpMembers(
   return { members: [...members.values()], errors }
 }
 
-export function newMember(serverId: string, input: Omit<MemberInput, 'server' | 'pointer'>): NewMember {
+function newMember(serverId: string, input: Omit<MemberInput, 'server' | 'pointer'>): NewMember {
   return {
     server_id: serverId,
     alias: input.alias ?? null,

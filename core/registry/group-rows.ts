@@ -45,7 +45,7 @@ export function selectMembers(db: Reader) {
     .orderBy('group_member.position')
 }
 
-export function serverOf(member: MemberRow): Owned {
+function serverOf(member: MemberRow): Owned {
   return { ownerId: member.server_owner_id, visibility: member.server_visibility }
 }
 

@@ -44,7 +44,7 @@ export function draftServer(deps: Pick<RegistryDeps, 'sealer'>, body: JsonObject
 }
 
 /** The pointers that name a text of the body. One that names more than a text would leave it in the clear. */
-export function presentSecrets(flat: JsonObject, secrets: readonly string[]): readonly string[] {
+function presentSecrets(flat: JsonObject, secrets: readonly string[]): readonly string[] {
   const wrong: FieldError[] = []
   const present = secrets.filter((pointer, index) => {
     const value = valueAt(flat, pointer)

@@ -4,7 +4,7 @@ import type { JsonObject } from '../contract/json.ts'
 import type { ServerSettings } from '../contract/records.ts'
 import { mapStrings, valueAt } from '../domain/json-pointer.ts'
 import { canonical, serverBodyOf } from '../domain/server-body.ts'
-import { looksMasked, maskSecret, SECRET_FIELDS } from '../domain/server-secrets.ts'
+import { looksMasked, maskSecret, SECRET_FIELDS, secretPointers } from '../domain/server-secrets.ts'
 import { isSealed, type Sealer } from '../secrets/seal.ts'
 
 const PURPOSE = 'server'
@@ -16,10 +16,7 @@ export interface SecretPlace {
 }
 
 /** Settings with every secret replaced by what `replace` makes of it. */
-export function mapSecrets<S extends ServerSettings>(
-  settings: S,
-  replace: (value: string, pointer: string) => string,
-): S {
+function mapSecrets<S extends ServerSettings>(settings: S, replace: (value: string, pointer: string) => string): S {
   if (settings.secrets.length === 0) return settings
   const secret = new Set(settings.secrets)
   const held: JsonObject = { ...settings.config, variables: { ...settings.variables } }
@@ -126,11 +123,15 @@ export function fileBody(
   sealed: ServerSettings,
   kept: readonly string[],
 ): JsonObject {
-  return serverBodyOf(
+  const { secrets, ...body } = serverBodyOf(
     mapSecrets(sealed, (text, pointer) =>
       kept.includes(pointer) ? maskSecret(opensTo(sealer, place, pointer, text) ?? '') : text,
     ),
   )
+  // A list that says no more than the names do would be noise in the file.
+  const byName = secretPointers(body)
+  const listed = sealed.secrets.length !== byName.length || sealed.secrets.some(pointer => !byName.includes(pointer))
+  return listed ? { ...body, secrets: secrets ?? [] } : body
 }
 
 /** Which fields of the flat body differ between two stored forms. */

@@ -31,7 +31,7 @@ export async function readHubKeys(dataDir: string): Promise<HubKeys> {
 }
 
 /** A key of 32 bytes, as base64url in a file of mode 0600; made when there is none. */
-export async function readKeyFile(path: string): Promise<Uint8Array> {
+async function readKeyFile(path: string): Promise<Uint8Array> {
   const text = await readOrMake(path, () => randomBytes(KEY_BYTES).toString('base64url'))
   const key = Buffer.from(text, 'base64url')
   if (key.length === KEY_BYTES && key.toString('base64url') === text) return key

@@ -1,9 +1,9 @@
 import { Buffer } from 'node:buffer'
 
-export const REDACTED = '[redacted]'
+const REDACTED = '[redacted]'
 
 /** Shorter secrets are not looked for: they would blot out ordinary words. */
-export const SHORTEST_SECRET = 6
+const SHORTEST_SECRET = 6
 /** Variants are found by their first characters; no variant is shorter. */
 const PREFIX = 6
 const DEEPEST = 16
