@@ -5,17 +5,21 @@ export interface Round {
   readonly hub: Measured
 }
 
-/** Direct and through the hub by turns, so that both see the same weather on a shared machine. */
+/**
+ * Direct and through the hub by turns, so that both see the same weather on a shared machine. `against` is the server that the
+ * direct client speaks to: by default the one behind the hub; `http` for stdio sets both against the raw HTTP server.
+ */
 export async function alternate(
   bench: Bench,
   transport: Transport,
   sessions: number,
   rounds: number,
   seconds: number,
+  against: Transport = transport,
 ): Promise<Round[]> {
   const results: Round[] = []
   for (let round = 0; round < rounds; round += 1) {
-    const direct = await bench.direct(transport, sessions, seconds)
+    const direct = await bench.direct(against, sessions, seconds)
     const hub = await bench.through(transport, sessions, seconds)
     results.push({ direct, hub })
   }
