@@ -8,6 +8,7 @@ import { importDocument } from './config/import-document.ts'
 import { LIMITS } from './config/limits.ts'
 import type { LoadedConfig } from './config/load.ts'
 import type { HubConfig } from './config/schema.ts'
+import { StartError } from './config/start-error.ts'
 import { type Connections, createConnections } from './connections/create.ts'
 import type { PluginLogger } from './contract/plugin.ts'
 import type { ToolCallRecord } from './contract/records.ts'
@@ -26,6 +27,7 @@ import { followSettingsFile } from './registry/follow-file.ts'
 import { type HubKeys, readHubKeys } from './secrets/key-file.ts'
 import { Redactor } from './secrets/redact.ts'
 import { createSealer } from './secrets/seal.ts'
+import { StoreOpenError } from './store/errors.ts'
 import { openStore, type Store } from './store/open.ts'
 import { HubLog } from './telemetry/log.ts'
 
@@ -88,8 +90,9 @@ async function build(options: HubOptions, undo: UndoList): Promise<Hub> {
 
   const keys: HubKeys = await readHubKeys(loaded.config.dataDir)
   const sealer = createSealer([keys.master])
-  const store: Store = await openStore(storeOptions(loaded.config))
+  const store: Store = await openStore(storeOptions(loaded.config)).catch(asStartError)
   undo.add(() => store.close())
+  let ownPorts: readonly string[] = []
   const room: OpenRegistry = createRegistry({
     store,
     bus,
@@ -97,6 +100,7 @@ async function build(options: HubOptions, undo: UndoList): Promise<Hub> {
     redactor,
     stdio: () => ({ policy: loaded.config.stdioPolicy, level: sandboxLevel }),
     outboundAllow: loaded.config.outboundAllow,
+    ownPorts: () => ownPorts,
     fileWriter: loaded.settings,
   })
   undo.add(() => room.close())
@@ -188,6 +192,7 @@ async function build(options: HubOptions, undo: UndoList): Promise<Hub> {
     }),
   })
   const { port, address } = http.listen()
+  ownPorts = [String(port)]
   undo.add(() => http.stop(false))
   await connections.begin()
   log.info('The hub is running', { address, port, sandbox: sandboxLevel, settings: loaded.settings.path })
@@ -237,6 +242,12 @@ function logOptions(config: HubConfig) {
 
 function storeOptions(config: HubConfig) {
   return { dataDir: config.dataDir, ...(config.databaseUrl ? { databaseUrl: config.databaseUrl } : {}) }
+}
+
+/** What is wrong with a database is a matter for the person who starts the hub, not a fault of the hub. */
+function asStartError(error: unknown): never {
+  if (error instanceof StoreOpenError) throw new StartError(error.exitName, error.message, { cause: error })
+  throw error
 }
 
 /** ADMIN_USERNAME and ADMIN_PASSWORD fill in the first user, once; later starts leave the account alone. */
