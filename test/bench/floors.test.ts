@@ -21,8 +21,10 @@ describe('floors of the call path', () => {
     ['stdio', 0.22],
     ['http', 0.17],
   ] as const) {
+    // Both against the raw HTTP server, the faster of the two ways that 16 clients have without the hub: a child for each of
+    // them makes about half as many calls.
     test(`${transport} at 16 in flight reaches ${floor} of the direct calls per second without an error`, async () => {
-      const rounds = await alternate(bench, transport, 16, ROUNDS, SECONDS)
+      const rounds = await alternate(bench, transport, 16, ROUNDS, SECONDS, 'http')
       expect(rounds.flatMap(round => round.hub.firstError ?? [])).toEqual([])
       expect(best(rounds).ratio).toBeGreaterThanOrEqual(floor)
     }, 60_000)

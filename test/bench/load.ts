@@ -8,7 +8,7 @@ import { pipeLoad } from './pipe-client.ts'
 
 export type LoadPlan = { readonly sessions: number; readonly seconds: number; readonly warmUpMs: number } & (
   | { readonly kind: 'http'; readonly target: HttpTarget }
-  | { readonly kind: 'pipe'; readonly command: readonly string[] }
+  | { readonly kind: 'pipe'; readonly command: readonly string[]; readonly children: number }
 )
 
 async function main(plan: LoadPlan): Promise<LoadResult> {
@@ -22,7 +22,7 @@ async function main(plan: LoadPlan): Promise<LoadResult> {
   const load =
     plan.kind === 'http'
       ? await httpLoad(plan.target, plan.sessions, () => latencies, onError)
-      : await pipeLoad(plan.command, plan.sessions, () => latencies, onError)
+      : await pipesLoad(plan, () => latencies, onError)
   await Bun.sleep(plan.warmUpMs)
   const measured = new Latencies()
   console.log('started')
@@ -35,6 +35,23 @@ async function main(plan: LoadPlan): Promise<LoadResult> {
   await load.stop()
   const [p50 = 0, p99 = 0] = measured.quantiles([0.5, 0.99])
   return { calls: measured.count, errors, ...(firstError === undefined ? {} : { firstError }), seconds, p50, p99 }
+}
+
+/** The sessions shared out among the children. */
+async function pipesLoad(
+  plan: LoadPlan & { readonly kind: 'pipe' },
+  latencies: () => Latencies | undefined,
+  onError: (message: string) => void,
+): Promise<{ stop(): Promise<void> }> {
+  const each = plan.sessions / plan.children
+  const loads = await Promise.all(
+    Array.from({ length: plan.children }, () => pipeLoad(plan.command, each, latencies, onError)),
+  )
+  return {
+    async stop() {
+      await Promise.all(loads.map(load => load.stop()))
+    },
+  }
 }
 
 if (import.meta.main) {

@@ -43,7 +43,8 @@ function table(rows: readonly (readonly (string | number)[])[]): void {
 
 /**
  * `yardstick` holds the calls per second of the raw HTTP server by sessions in flight. What the hub makes of a stdio server is
- * set against it too: a pipe joins many calls in one read, which no client of the hub can have over HTTP.
+ * set against it too, and against one child whose pipe all sessions share, which shows the server alone: the pipe joins many
+ * calls in one read, and no set of clients can have it.
  */
 async function calls(bench: Bench, transport: Transport, yardstick: Map<number, number>): Promise<void> {
   const rows: (string | number)[][] = [
@@ -54,6 +55,7 @@ async function calls(bench: Bench, transport: Transport, yardstick: Map<number, 
       'ratio',
       'best',
       'of raw HTTP',
+      'of one pipe',
       'p50 ms',
       '+p50',
       'p99 ms',
@@ -72,13 +74,17 @@ async function calls(bench: Bench, transport: Transport, yardstick: Map<number, 
         of(round => round.direct.callsPerSecond),
       )
     const rawHttp = yardstick.get(sessions)
+    const pipe = transport === 'stdio' ? await bench.direct('pipe', sessions, seconds) : undefined
+    const share = (whole: number | undefined): string =>
+      whole === undefined ? '-' : (of(round => round.hub.callsPerSecond) / whole).toFixed(3)
     rows.push([
       sessions,
       Math.round(of(round => round.direct.callsPerSecond)),
       Math.round(of(round => round.hub.callsPerSecond)),
       of(round => round.hub.callsPerSecond / round.direct.callsPerSecond).toFixed(3),
       best(all).ratio.toFixed(3),
-      rawHttp === undefined ? '-' : (of(round => round.hub.callsPerSecond) / rawHttp).toFixed(3),
+      share(rawHttp),
+      share(pipe?.callsPerSecond),
       of(round => round.hub.p50).toFixed(3),
       of(round => round.hub.p50 - round.direct.p50).toFixed(3),
       of(round => round.hub.p99).toFixed(3),

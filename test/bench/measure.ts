@@ -11,6 +11,13 @@ export const ECHO = [process.execPath, join(MCP_SERVERS, 'echo.ts')]
 
 export type Transport = 'stdio' | 'http'
 
+/**
+ * What a client reaches without the hub. `http`: the raw HTTP server. `stdio`: a child of its own for each session, which is
+ * how stdio clients work. `pipe`: one child whose pipe all sessions share; no set of clients can do that, but it shows what
+ * the server alone is able to do.
+ */
+export type Direct = Transport | 'pipe'
+
 export interface Measured extends LoadResult {
   readonly callsPerSecond: number
   /** Processor time of the watched process per call, in microseconds. */
@@ -93,9 +100,11 @@ export class Bench {
     await this.#echo.stop()
   }
 
-  direct(transport: Transport, sessions: number, seconds: number): Promise<Measured> {
+  direct(way: Direct, sessions: number, seconds: number): Promise<Measured> {
     const common = { sessions, seconds, warmUpMs: 300 }
-    if (transport === 'stdio') return runLoad({ ...common, kind: 'pipe', command: ECHO })
+    if (way !== 'http') {
+      return runLoad({ ...common, kind: 'pipe', command: ECHO, children: way === 'pipe' ? 1 : sessions })
+    }
     return runLoad({ ...common, kind: 'http', target: { url: this.#echo.url, tool: 'echo' } })
   }
 

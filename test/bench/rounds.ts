@@ -1,4 +1,4 @@
-import type { Bench, Measured, Transport } from './measure.ts'
+import type { Bench, Direct, Measured, Transport } from './measure.ts'
 
 export interface Round {
   readonly direct: Measured
@@ -6,8 +6,8 @@ export interface Round {
 }
 
 /**
- * Direct and through the hub by turns, so that both see the same weather on a shared machine. `against` is the server that the
- * direct client speaks to: by default the one behind the hub; `http` for stdio sets both against the raw HTTP server.
+ * Direct and through the hub by turns, so that both see the same weather on a shared machine. `against`: the direct way;
+ * default the one that clients of this transport have.
  */
 export async function alternate(
   bench: Bench,
@@ -15,7 +15,7 @@ export async function alternate(
   sessions: number,
   rounds: number,
   seconds: number,
-  against: Transport = transport,
+  against: Direct = transport,
 ): Promise<Round[]> {
   const results: Round[] = []
   for (let round = 0; round < rounds; round += 1) {
