@@ -262,7 +262,7 @@ function first<T>(contributions: ReadonlyMap<string, T>): T | undefined {
   return undefined
 }
 
-const NONE: readonly never[] = []
+const NONE: readonly never[] = Object.freeze([])
 
 /** Asked at every call, and nearly always without any. */
 function all<T>(contributions: ReadonlyMap<string, T>): readonly T[] {

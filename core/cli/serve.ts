@@ -12,7 +12,7 @@ import { ADDRESS_FILE, CLI_TOKEN_FILE, SETUP_TOKEN_FILE } from './local-files.ts
 /** The local token lives 12 h; a new one is written well before. */
 const CLI_TOKEN_EVERY_MS = 60 * 60_000
 
-export const help = `patchbay [serve]
+export const help = `patchbay serve (or patchbay alone)
 
 Runs the hub until it is told to stop (SIGTERM or Ctrl-C; a second one ends it at once). It takes no arguments: settings
 come from the environment (PORT, HOST, DATA_DIR, SETTINGS_FILE, … see docs/reference/environment.md) and from

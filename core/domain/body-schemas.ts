@@ -109,8 +109,6 @@ const memberParts = {
   resources: names,
 }
 
-export const memberBodySchema = z.strictObject(memberParts).meta({ id: 'MemberBody' })
-
 export const groupBodySchema = z
   .strictObject({
     name,
