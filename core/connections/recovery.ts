@@ -5,6 +5,8 @@ import type { ConnectionEnd } from './connection-events.ts'
 const STEADY_MS = 5_000
 const CRASH_RETRY_MS = 5 * 60_000
 const REFUSED_RETRY_MS = 10 * 60_000
+/** The longest wait that a server can ask for (`Retry-After`). */
+const ASKED_WAIT_MS = 60 * 60_000
 const FAULTS_UNTIL_ALONE = 3
 
 /** Reasons that only a change of the configuration, of a role or of the plugins can mend: no attempt is repeated. */
@@ -77,7 +79,7 @@ export class Recovery {
   }
 
   failed(reason: WireError): Verdict {
-    const delayMs = this.#delay(reason.code)
+    const delayMs = this.#delay(reason)
     this.#failures += 1
     return { kind: 'offline', reason, delayMs }
   }
@@ -93,9 +95,10 @@ export class Recovery {
     return { kind: 'now' }
   }
 
-  #delay(code: ErrorCode): number | undefined {
+  #delay({ code, data }: WireError): number | undefined {
     if (isFinal(code)) return undefined
     if (code === 'authorization_required') return REFUSED_RETRY_MS
-    return backoffMs(this.#failures, this.#random)
+    const askedMs = typeof data?.retryAfterSeconds === 'number' ? data.retryAfterSeconds * 1_000 : 0
+    return Math.max(Math.min(askedMs, ASKED_WAIT_MS), backoffMs(this.#failures, this.#random))
   }
 }
