@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
-import { catalog, groupRecord, member, RawClient, serverRecord, startHub, tool } from './support.ts'
+import { RawClient } from '../../support/raw-mcp.ts'
+import { catalog, groupRecord, member, serverRecord, startHub, tool } from './support.ts'
 
 const big = serverRecord('big')
 const small = serverRecord('small')
