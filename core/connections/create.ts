@@ -5,7 +5,7 @@ import type { HubConfig } from '../config/schema.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { HeaderProvider, TransportContribution } from '../contract/points.ts'
-import type { ServerStatus } from '../contract/records.ts'
+import type { ServerRecord, ServerStatus } from '../contract/records.ts'
 import type { SandboxLevel } from '../domain/spawn-policy.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { ServerRegistry, UserRegistry } from '../registry/api.ts'
@@ -24,6 +24,7 @@ import { CatalogStore } from './catalog-store.ts'
 import { type BaseEnv, Children } from './children.ts'
 import { Launcher } from './launcher.ts'
 import { WorkerPool } from './pool.ts'
+import { unheardStatus } from './server-status.ts'
 import { StartSlots } from './start-slots.ts'
 import { Supervisor } from './supervisor.ts'
 import { TRIAL_ID, tryServer } from './trial.ts'
@@ -51,6 +52,8 @@ export interface ConnectionsOptions {
   readonly random?: () => number
   /** How the pool watches its threads; for tests. */
   readonly watch?: { readonly pingMs: number; readonly silenceMs: number }
+  /** Longest time from a start to the end of the handshake, in place of 30 s (10 s for a dial); for tests. */
+  readonly startTimeoutMs?: number
   /** Carries children's bytes through main; for tests. */
   readonly relay?: boolean
 }
@@ -102,6 +105,7 @@ class LocalConnections implements Connections {
       outboundAllow: config.outboundAllow,
       transports: options.transports,
       headerProviders: options.headerProviders,
+      ...(options.startTimeoutMs === undefined ? {} : { startTimeoutMs: options.startTimeoutMs }),
     })
     this.#supervisor = new Supervisor({
       servers: registry.servers,
@@ -143,16 +147,10 @@ class LocalConnections implements Connections {
     for (const server of this.#supervisor.all()) server.endSession(sessionId)
   }
 
-  status(serverId: string): ServerStatus {
+  status(serverId: string, record?: Pick<ServerRecord, 'enabled' | 'problem'>): ServerStatus {
     const server = this.#supervisor.get(serverId)
-    if (server) return server.status()
-    return {
-      state: 'offline',
-      since: new Date().toISOString(),
-      reason: { code: 'starting', message: 'The server is not known yet' },
-      attempts: 0,
-      counts: { tools: 0, prompts: 0, resources: 0 },
-    }
+    if (server && (!record || server.record.enabled === record.enabled)) return server.status()
+    return unheardStatus(record)
   }
 
   catalog(serverId: string): ServerCatalog | undefined {
