@@ -55,6 +55,7 @@ export const ERROR_CODES = {
   // 405 … 426
   method_not_allowed: { status: 405, title: 'The route has no such method' },
   not_acceptable: { status: 406, title: 'None of the accepted types can be served' },
+  request_timeout: { status: 408, title: 'The body came too slowly', retry: true },
   server_name_taken: { status: 409, title: 'Server name already used' },
   group_name_taken: { status: 409, title: 'Group name already used' },
   username_taken: { status: 409, title: 'User name already used' },
