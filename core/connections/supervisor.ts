@@ -40,7 +40,8 @@ export class Supervisor {
     this.#unlisten.push(
       bus.on('server.created', event => void this.#follow(event.data.serverId)),
       bus.on('server.updated', event => void this.#follow(event.data.serverId)),
-      bus.on('server.removed', event => void this.#remove(event.data.serverId)),
+      // Told to a former owner too, for whom it is gone: what the store says counts.
+      bus.on('server.removed', event => void this.#follow(event.data.serverId)),
       bus.on('user.updated', event => this.#ownerChanged(event.data.userId)),
       bus.on('plugin.changed', () => {
         for (const server of this.#servers.values()) void server.judgeAgain()

@@ -83,7 +83,12 @@ export class GroupWriter {
       if (change.members) await writeMembers(trx, row.id, change.members)
       const { row: now, members } = await written(trx, row.id)
       const seen = row.visibility === 'public' || now.visibility === 'public' ? 'public' : 'owner'
-      after(() => tellGroup(this.#deps, 'group.updated', now, seen))
+      after(() => {
+        // For the former owner it is gone, unless everybody sees it.
+        const lost = now.owner_id !== row.owner_id && now.visibility !== 'public'
+        if (lost) tellGroup(this.#deps, 'group.removed', row, 'owner')
+        tellGroup(this.#deps, 'group.updated', now, seen)
+      })
       return groupRecord(now, members, actor)
     })
   }

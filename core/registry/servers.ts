@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { Actor, ServerRecord } from '../contract/records.ts'
@@ -18,6 +17,7 @@ import type { LiveSecrets } from './live-secrets.ts'
 import { chooseOwner, type Owner } from './owners.ts'
 import { fileOrigin, type ServerRow, serverColumns, serverRecord } from './rows.ts'
 import { type Draft, draftServer, judgeBodyAlone, patchedSecrets, refuseMovedSecrets } from './server-draft.ts'
+import { checkServerQuota } from './server-quota.ts'
 import { checkServerRights } from './server-rights.ts'
 import { groupsWith, selectServers, serverRowById, serverRowsByKey } from './server-rows.ts'
 import { changedFields, configHash, fileBody, maskedBody, openSettings, sealSettings } from './server-secrets.ts'
@@ -58,7 +58,7 @@ export class Servers implements ServerRegistry {
     const settings = sealSettings(this.#deps.sealer, { ownerId: owner.id, id }, draft.settings, undefined)
     const at = timestamp(this.#deps)
     return this.#write(settings.name, owner, async (trx, after) => {
-      await this.#checkQuota(trx, owner)
+      await checkServerQuota(trx, owner, settings, undefined)
       await trx
         .insertInto('server')
         .values({
@@ -172,7 +172,7 @@ export class Servers implements ServerRegistry {
     if (row.origin === 'file') await this.#writeFile(row, owner, draft, fileBody(sealer, place, settings, draft.kept))
 
     return this.#write(settings.name, owner, async (trx, after) => {
-      if (owner.id !== row.owner_id) await this.#checkQuota(trx, owner)
+      await checkServerQuota(trx, owner, settings, before)
       const { numUpdatedRows } = await trx
         .updateTable('server')
         .set({
@@ -186,7 +186,12 @@ export class Servers implements ServerRegistry {
       if (Number(numUpdatedRows) === 0) return undefined
       const record = serverRecord(await this.#written(trx, row.id))
       const seen = record.visibility === 'public' || before.visibility === 'public'
-      after(() => this.#tell('server.updated', record, seen, changed))
+      after(() => {
+        // For the former owner it is gone, unless everybody sees it.
+        const lost = owner.id !== row.owner_id && record.visibility !== 'public'
+        if (lost) this.#tell('server.removed', before, false)
+        this.#tell('server.updated', record, seen, changed)
+      })
       return record
     })
   }
@@ -207,16 +212,6 @@ export class Servers implements ServerRegistry {
     throw new HubError('settings_read_only', `The server ${quoteName(row.name)} is held by the settings file`, {
       hint: 'Change its entry in the settings file.',
     })
-  }
-
-  async #checkQuota(db: Reader, owner: Owner): Promise<void> {
-    const { count } = await db
-      .selectFrom('server')
-      .select(({ fn }) => fn.countAll().as('count'))
-      .where('owner_id', '=', owner.id)
-      .executeTakeFirstOrThrow()
-    if (Number(count) < LIMITS.serversPerUser) return
-    throw new HubError('quota_servers', `A user may own ${LIMITS.serversPerUser} servers, and ${owner.name} does`)
   }
 
   async #write<T>(name: string, owner: Owner, work: (trx: Writer, after: AfterCommit) => Promise<T>): Promise<T> {

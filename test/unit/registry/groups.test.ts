@@ -114,3 +114,14 @@ test('an old revision is refused, and a change that changes nothing is none', as
   await groups().remove(world.bob, 'g')
   expect((await refusal(groups().remove(world.bob, 'g'))).code).toBe('group_not_found')
 })
+
+test('a group that gets another owner is removed for the former one and updated for the new one', async () => {
+  const { ada, bob, cleo, events } = world
+  await groups().create(bob, { name: 'given', members: [] })
+  events.length = 0
+  await groups().patch(ada, 'bob~given', { owner: 'cleo' })
+  expect(events.map(({ name, ownerId, audience }) => `${name} ${ownerId} ${audience}`)).toEqual([
+    `group.removed ${bob.userId} owner`,
+    `group.updated ${cleo.userId} owner`,
+  ])
+})
