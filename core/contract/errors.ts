@@ -77,12 +77,13 @@ export const ERROR_CODES = {
   content_type: { status: 415, title: 'The content type is not accepted' },
   encoding_not_supported: { status: 415, title: 'Compressed request bodies are not accepted' },
   upgrade_required: { status: 426, title: 'This route is a WebSocket' },
-  // 429
+  // 429, 431
   rate_limited: { status: 429, title: 'Too many requests', retry: true },
   login_throttled: { status: 429, title: 'Too many failed sign-ins', retry: true },
   quota_sessions: { status: 429, title: 'Too many sessions', retry: true },
   quota_calls: { status: 429, title: 'Too many calls in flight', retry: true },
   quota_streams: { status: 429, title: 'Too many streams', retry: true },
+  headers_too_large: { status: 431, title: 'Too many headers' },
   // 500 and up
   internal: { status: 500, title: 'Internal error' },
   storage_full: { status: 507, title: 'The disk is full' },
