@@ -183,7 +183,6 @@ async function build(options: HubOptions, undo: UndoList): Promise<Hub> {
       plugins: pluginsView(plugins),
       config: { values: config, sources: Object.fromEntries(sources) },
       importDocument,
-      recordCall,
       version: manifest.version,
       startedAtMs,
       draining: () => draining,

@@ -4,7 +4,7 @@ import type { UserActor } from '../contract/records.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 import { logLevelOf } from './log-levels.ts'
 import type { PostReply } from './post-reply.ts'
-import { errorMessage, type IdText, isPlainObject, notificationMessage, resultMessage } from './rpc.ts'
+import { errorMessage, type IdText, isPlainObject, notificationMessage, resultMessage, rpcError } from './rpc.ts'
 import type { Session } from './session.ts'
 
 type ProgressToken = Exclude<JsonValue, null | boolean | readonly JsonValue[]>
@@ -79,6 +79,8 @@ export class LegacyCall implements Exchange {
     session.load.calls -= 1
     if (outcome.kind === 'result') this.#reply.answer(resultMessage(this.#id, outcome.resultText))
     else if (outcome.kind === 'error') this.#reply.answer(errorMessage(this.#id, outcome.error))
+    else if (outcome.kind === 'failed')
+      this.#reply.answer(errorMessage(this.#id, rpcError(outcome.error, this.requestId)))
     else this.#reply.withoutAnswer()
   }
 

@@ -57,7 +57,15 @@ export function toolCallRoutes(deps: ToolCallDeps): Route[] {
         info.keepOpen()
         const { headers } = request
         const { requestId } = info
-        const call = { actor, server, tool, arguments: (body.arguments ?? {}) as JsonObject, requestId, headers, signal }
+        const call = {
+          actor,
+          server,
+          tool,
+          arguments: (body.arguments ?? {}) as JsonObject,
+          requestId,
+          headers,
+          signal,
+        }
         return wantsStream(headers) ? streamed({ deps, call }) : plain({ deps, call })
       },
     }),
@@ -113,8 +121,8 @@ export function answerText({ outcome, durationMs }: Finished, requestId: string)
   if (outcome.kind === 'result') return `{"result":${outcome.resultText},${rest}`
   if (outcome.kind === 'error') return `{"error":${JSON.stringify(outcome.error)},${rest}`
   if (outcome.kind === 'failed') {
-    const { code, message, data } = outcome.error
-    throw new HubError(code, message, { cause: outcome.error, data: { ...data, durationMs } })
+    const { code, message, hint, data } = outcome.error
+    throw new HubError(code, message, { ...(hint === undefined ? {} : { hint }), data: { ...data, durationMs } })
   }
   throw new HubError('connection_lost', 'The call was cancelled before the server answered')
 }
