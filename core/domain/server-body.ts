@@ -208,7 +208,8 @@ function readTransportName(fields: Fields, flat: JsonObject): { name: TransportN
 }
 
 function readVariables(fields: Fields): Readonly<Record<string, string>> {
-  const variables = fields.stringMap('variables') ?? {}
+  const variables = fields.stringMap('variables')
+  if (!variables) return {}
   const nested = fields.nested('variables')
   for (const name of Object.keys(variables)) {
     if (!/^[A-Za-z_][A-Za-z0-9_.-]{0,127}$/.test(name)) {

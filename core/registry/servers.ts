@@ -82,7 +82,13 @@ export class Servers implements ServerRegistry {
     const errors: Parameters<typeof flattenServerBody>[1] = []
     const flat = flattenServerBody(patch, errors)
     if (errors.length > 0) throw serverInvalid(errors, patch)
-    return this.#update(actor, ref, record => patched(this.publicBody(record), record, flat), options)
+    try {
+      return await this.#update(actor, ref, record => patched(this.publicBody(record), record, flat), options)
+    } catch (error) {
+      // What is wrong is told where the patch has it.
+      const led = patch.config !== undefined && error instanceof HubError && error.code === 'validation_failed'
+      throw led ? serverInvalid(error.errors ?? [], patch) : error
+    }
   }
 
   setEnabled(actor: Actor, ref: Ref, enabled: boolean): Promise<ServerRecord> {
