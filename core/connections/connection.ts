@@ -1,5 +1,6 @@
 import type { ErrorCode, WireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
+import { asDouble, parseExact } from '../domain/exact-json.ts'
 import type { RpcError } from './api.ts'
 import type { CallHome, PendingCall } from './call.ts'
 import { CallerAsks } from './caller-asks.ts'
@@ -130,16 +131,16 @@ export class Connection implements PortClient, CallHome {
       const call = this.#take(number)
       if (!call) return
       this.#events.answered(call)
-      call.finish({ kind: 'error', error: JSON.parse(frame.slice(next)) as RpcError })
+      call.finish({ kind: 'error', error: parseExact(frame.slice(next)) as unknown as RpcError })
     } else if (letter === 102) {
       this.#failed(number, frame, next)
     } else if (letter === 110) {
-      this.#progress(number, JSON.parse(frame.slice(next)) as JsonObject)
+      this.#progress(number, parseExact(frame.slice(next)) as JsonObject)
     } else if (letter === 109) {
-      this.#notification(number, JSON.parse(frame.slice(next)) as { method: string; params?: JsonObject })
+      this.#notification(number, parseExact(frame.slice(next)) as { method: string; params?: JsonObject })
     } else if (letter === 113) {
       const jsonAt = frame.indexOf(' ', next) + 1
-      const asked = JSON.parse(frame.slice(jsonAt)) as { method: string; params?: JsonObject }
+      const asked = parseExact(frame.slice(jsonAt)) as { method: string; params?: JsonObject }
       this.#asks.ask(this.#calls.get(number), readNumber(frame, next), asked.method, asked.params)
     } else if (letter === 100) {
       for (const call of this.#calls.values()) this.#asks.withdrawn(call, number)
@@ -266,8 +267,9 @@ export class Connection implements PortClient, CallHome {
 
   #progress(id: number, { progressToken: _, ...params }: JsonObject): void {
     const call = this.#calls.get(id)
-    if (!call?.request.progress || typeof params.progress !== 'number' || params.progress <= call.lastProgress) return
-    call.lastProgress = params.progress
+    const done = asDouble(params.progress)
+    if (!call?.request.progress || done === undefined || done <= call.lastProgress) return
+    call.lastProgress = done
     call.request.progress(params)
   }
 

@@ -1,8 +1,8 @@
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { McpMessage, McpMiddleware } from '../contract/points.ts'
+import { parseExact } from '../domain/exact-json.ts'
 import type { Exchange, Outcome } from './exchange.ts'
-import { parseExact } from './rpc.ts'
 
 /** What is no result, on its way through middlewares, so that it comes out as it went in. */
 class Passed extends Error {

@@ -2,9 +2,11 @@
  * Stdio: a server whose lists, answers and notices the test decides.
  * Environment: NAME (its name, `varied`), TOOLS (so many extra tools `tool_0001`…), PAGE (items a page), DESCRIPTION (characters of
  * each extra tool), NAMES (JSON list of further tools), PROMPTS and RESOURCES (JSON lists of names, of URIs),
- * TEMPLATES (JSON list of URI templates), CAPABILITIES (JSON, beside what the lists imply).
+ * TEMPLATES (JSON list of URI templates), CAPABILITIES (JSON, beside what the lists imply), SCHEMA (JSON text of one more property of
+ * the schema of `name`, as it is written).
  *
- * Tools: `raw` answers with its arguments as they were written on the wire; `big` with `bytes` bytes of text; `emit` sends `count`
+ * Tools: `raw` answers with its arguments as they were written on the wire, after a log message, or with an error, that has them too if
+ * `how` is `log` or `error`; `big` with `bytes` bytes of text; `emit` sends `count`
  * progress notices or, with `log`, log messages of that level, `gapMs` apart, and then answers; `say` sends any notification;
  * `seen` lists the methods and parameters that came; `link` answers with a link to `uri`.
  */
@@ -19,8 +21,9 @@ const extra = Array.from({ length: Number(env.TOOLS ?? 0) }, (_, index) =>
   tool(`tool_${String(index + 1).padStart(4, '0')}`, `${name} ${'d'.repeat(Number(env.DESCRIPTION ?? 0))}`),
 )
 const own = env.TOOLS === undefined ? ['raw', 'big', 'emit', 'say', 'seen', 'link', 'name'] : []
+const named = (each: string) => tool(each, `${each} of ${name}`, each === 'name' ? { it: 'SCHEMA' as never } : {})
 const lists: Record<string, object[]> = {
-  'tools/list': [...own, ...names].map(each => tool(each, `${each} of ${name}`)).concat(extra),
+  'tools/list': [...own, ...names].map(named).concat(extra),
   'prompts/list': list<string>(env.PROMPTS).map(each => ({ name: each })),
   'resources/list': list<string>(env.RESOURCES).map(uri => ({ uri, name: uri })),
   'resources/templates/list': list<string>(env.TEMPLATES).map(uriTemplate => ({ uriTemplate, name: uriTemplate })),
@@ -42,7 +45,8 @@ function answerList({ id, method = '', params }: Message): void {
   const items = replaced[member] ?? lists[method] ?? []
   const from = Number(params?.cursor ?? 0)
   const next = from + page < items.length ? { nextCursor: String(from + page) } : {}
-  sendResult(id, { [member]: items.slice(from, from + page), ...next })
+  const result = JSON.stringify({ [member]: items.slice(from, from + page), ...next })
+  say(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result.replace('"SCHEMA"', env.SCHEMA ?? '{}')}}`)
 }
 
 async function emit({ id, params }: Message): Promise<void> {
@@ -68,6 +72,12 @@ function call(message: Message, line: string): void {
   switch (params.name) {
     case 'raw': {
       const written = line.slice(line.indexOf('"arguments":') + 12)
+      if (args.how === 'error')
+        return say(
+          `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":{"code":-32099,"message":"as wanted","data":${whole(written)}}}`,
+        )
+      if (args.how === 'log')
+        say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":${whole(written)}}}`)
       return say(
         `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":[],"structuredContent":${whole(written)}}}`,
       )
