@@ -10,7 +10,7 @@ import { FIELDS_OF, readTransport, refuseForeignFields, TRANSPORT_FIELDS } from 
 import { expandVariables, fillText } from './variables.ts'
 
 /** Members of an answer that a client may send back with the rest; they say nothing and are not taken. */
-const ANSWER_FIELDS = ['id', 'revision', 'createdAt', 'updatedAt', 'status', 'origin', 'problem'] as const
+const ANSWER_FIELDS = ['id', 'ref', 'revision', 'createdAt', 'updatedAt', 'status', 'origin', 'problem'] as const
 
 const COMMON_FIELDS = [
   'name',

@@ -6,6 +6,7 @@ import { HubError } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import type { UserActor } from '../../contract/records.ts'
 import { formatRef, nameKey } from '../../domain/names.ts'
+import { maskedSecrets } from '../../domain/server-secrets.ts'
 import type { Registry } from '../../registry/api.ts'
 import { type RequestInfo, type Route, route } from '../route.ts'
 import { type ProblemPart, problemPart } from './problem-part.ts'
@@ -79,7 +80,7 @@ const verdictSchema = z.object({
   name: z.string(),
   verdict: z.enum(['new', 'exists', 'invalid', 'created']),
   ref: z.string().optional().meta({ description: 'Of the server that was created or exists' }),
-  body: anyObject.optional().meta({ description: 'What would be created; with `dryRun` only' }),
+  body: anyObject.optional().meta({ description: 'What would be created, its secrets masked; with `dryRun` only' }),
   pointer: z.string().optional().meta({ description: 'Where the document is wrong' }),
   error: problemSchema.optional(),
 })
@@ -162,7 +163,7 @@ async function takeOver(
   try {
     if (dryRun) {
       await deps.registry.servers.draft(actor, { ...body, name })
-      return { name, verdict: 'new', body: { ...body, name } }
+      return { name, verdict: 'new', body: maskedSecrets({ ...body, name }) }
     }
     const record = await deps.registry.servers.create(actor, { ...body, name })
     noteChange(deps.registry.audit, actor, info, 'server.create', record, { by: 'import' })
