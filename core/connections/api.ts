@@ -22,7 +22,7 @@ export interface Upstreams {
   catalog(serverId: string): ServerCatalog | undefined
   /** Waits until each of these has a catalogue or has failed, at most `budgetMs`. */
   catalogsReady(serverIds: readonly string[], budgetMs: number): Promise<void>
-  /** The wish: on or off. The supervisor follows what the registry says by events; these act at once. */
+  /** The wish: on or off. The supervisor follows what the registry says, in which it was kept before; these act at once. */
   start(serverId: string): void
   stop(serverId: string): void
   restart(serverId: string): void

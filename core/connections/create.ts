@@ -183,14 +183,17 @@ class LocalConnections implements Connections {
 
   start(serverId: string): void {
     this.#supervisor.get(serverId)?.start()
+    this.#supervisor.confirm(serverId)
   }
 
   stop(serverId: string): void {
     this.#supervisor.get(serverId)?.stop()
+    this.#supervisor.confirm(serverId)
   }
 
   restart(serverId: string): void {
     this.#supervisor.get(serverId)?.restart()
+    this.#supervisor.confirm(serverId)
   }
 
   refresh(serverId: string): void {

@@ -71,6 +71,11 @@ export class ManagedServer {
     return this.#record
   }
 
+  /** Whether it should run. */
+  get wanted(): boolean {
+    return this.#wanted
+  }
+
   get catalog(): ServerCatalog | undefined {
     return this.#lists.catalog
   }
@@ -149,13 +154,12 @@ export class ManagedServer {
 
   /** The record has changed: restarts only when the connection would be another one. */
   async update(record: ServerRecord): Promise<void> {
-    const before = this.#record
     this.#record = record
-    if (record.enabled !== before.enabled) this.#wanted = record.enabled
-    if (before.problem && !record.problem) this.#wanted = record.enabled
+    // Whatever start() and stop() were told meanwhile: what is kept is what counts.
+    this.#wanted = record.enabled
     if (record.problem) return this.stop(record.problem)
     if (!this.#wanted) {
-      if (this.#observed.now.reason?.code !== 'stopped') this.stop()
+      if (this.state !== 'offline' || this.#observed.now.reason?.code !== 'stopped') this.stop()
       return
     }
     const turn = this.#turn
@@ -181,7 +185,9 @@ export class ManagedServer {
     const turn = this.#turn
     const effective = await this.#judge()
     if (turn !== this.#turn || !effective) return
-    if (this.state === 'offline' && isFinal(this.#observed.now.reason?.code)) this.#freshStart()
+    // The role is part of what a connection may do: one with other rights must be another connection.
+    if (this.#connection && effective.configHash !== this.#effective?.configHash) this.restart()
+    else if (this.state === 'offline' && isFinal(this.#observed.now.reason?.code)) this.#freshStart()
   }
 
   /** Regular look: idle connections end, and what should run but has no next attempt gets one. */
@@ -260,7 +266,10 @@ export class ManagedServer {
     const turn = this.#turn
     this.#attempting = true
     this.#clearRetry()
-    this.#observed.become('connecting', this.#connectedBefore ? this.#observed.now.reason : undefined)
+    const { reason: before } = this.#observed.now
+    // A fault is told until it is mended; that it was switched off or asleep is over now.
+    const fault = before?.code !== 'stopped' && before?.code !== 'idle'
+    this.#observed.become('connecting', this.#connectedBefore && fault ? before : undefined)
     let release: (() => void) | undefined
     try {
       await this.#closing
