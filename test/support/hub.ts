@@ -23,6 +23,8 @@ export interface HubOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Content of the settings file: an object, or a text that is written as it is. Default: no servers. */
   readonly settings?: object | string
+  /** A program, with its arguments, that starts the hub in its own place. */
+  readonly wrap?: readonly string[]
   /** Arguments behind `core/main.ts`. */
   readonly args?: readonly string[]
   /** A data folder of an earlier hub; its settings file is kept unless `settings` is given. */
@@ -154,21 +156,24 @@ export async function startHub(options: HubOptions = {}): Promise<Hub> {
     })
   }
   const log = { text: '' }
-  const child = Bun.spawn([process.execPath, join(ROOT, 'core/main.ts'), ...(options.args ?? [])], {
-    cwd: ROOT,
-    stdin: 'ignore',
-    stdout: 'pipe',
-    stderr: 'pipe',
-    env: {
-      PATH: process.env.PATH ?? '',
-      HOME: folder,
-      TMPDIR: process.env.TMPDIR ?? '/tmp',
-      PORT: '0',
-      DATA_DIR: join(folder, 'data'),
-      SETTINGS_FILE: settingsFile,
-      ...options.env,
+  const child = Bun.spawn(
+    [...(options.wrap ?? []), process.execPath, join(ROOT, 'core/main.ts'), ...(options.args ?? [])],
+    {
+      cwd: ROOT,
+      stdin: 'ignore',
+      stdout: 'pipe',
+      stderr: 'pipe',
+      env: {
+        PATH: process.env.PATH ?? '',
+        HOME: folder,
+        TMPDIR: process.env.TMPDIR ?? '/tmp',
+        PORT: '0',
+        DATA_DIR: join(folder, 'data'),
+        SETTINGS_FILE: settingsFile,
+        ...options.env,
+      },
     },
-  })
+  )
   const reading = [gather(child.stdout, log), gather(child.stderr, log)]
   const deadline = performance.now() + (options.timeoutMs ?? 15_000)
   for (;;) {
