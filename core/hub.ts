@@ -180,6 +180,7 @@ async function build(options: HubOptions, undo: UndoList): Promise<Hub> {
       registry,
       upstreams: connections,
       mcp,
+      credentials: auth.liveCredentials,
       plugins: pluginsView(plugins),
       config: { values: config, sources: Object.fromEntries(sources) },
       importDocument,

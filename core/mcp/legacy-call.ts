@@ -1,4 +1,5 @@
 import type { AskReply, SessionBinding } from '../connections/api.ts'
+import type { HubError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
 import type { Exchange, Outcome } from './exchange.ts'
@@ -62,12 +63,12 @@ export class LegacyCall implements Exchange {
     if (this.#cancelled) cancel('Cancelled by the client')
   }
 
-  /** The caller gave up: no answer is written, and the upstream, if one is at work, is told. */
-  abort(reason: string): void {
+  /** Gives the call up: the upstream, if one is at work, is told; the caller only where there is an answer to write. */
+  abort(reason: string, answer?: HubError): void {
     if (this.#done) return
     this.#cancelled = true
     this.#cancel?.(reason)
-    this.finish({ kind: 'cancelled' })
+    this.finish(answer ? { kind: 'failed', error: answer } : { kind: 'cancelled' })
   }
 
   /** Writes what came of it. After this nothing more is sent for this call. */

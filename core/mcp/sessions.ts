@@ -122,7 +122,7 @@ export class SessionTable {
     others?.delete(session)
     if (others?.size === 0) this.#byScope.delete(session.scope)
     session.load.sessions -= 1
-    session.end()
+    session.end(lastWord(reason))
     this.#parts.ended(session, reason)
     this.#forgetLoad(session.actor.userId)
   }
@@ -193,6 +193,15 @@ export function checkCallQuota(load: UserLoad): void {
     throw new HubError('quota_calls', `Cannot take the call: ${LIMITS.callsPerUser} of yours are in flight`, {
       retryAfterSeconds: 1,
     })
+}
+
+/** What calls in flight are answered when their session ends; a client that ends it itself waits for nothing. */
+function lastWord(reason: string): HubError | undefined {
+  if (reason === 'deleted') return undefined
+  if (reason === 'credential_ended') {
+    return new HubError('token_revoked', 'The credential of this session was withdrawn', { hint: 'Sign in again.' })
+  }
+  return new HubError('session_not_found', 'The session was ended by the hub', { hint: 'Initialize a new session.' })
 }
 
 const NONE: ReadonlySet<Session> = new Set()

@@ -1,3 +1,4 @@
+import type { LiveCredentials } from '../../auth/live-credentials.ts'
 import type { Upstreams } from '../../connections/api.ts'
 import type { McpEndpoint } from '../../mcp/api.ts'
 import type { Registry } from '../../registry/api.ts'
@@ -21,6 +22,7 @@ export interface ResourceRoutesDeps {
   readonly registry: Registry
   readonly upstreams: Upstreams
   readonly mcp: Pick<McpEndpoint, 'callTool' | 'groupView' | 'sessions' | 'endSession'>
+  readonly credentials: Pick<LiveCredentials, 'during'>
   readonly plugins: PluginsView
   readonly config: ConfigView
   readonly importDocument: ServerImportDeps['importDocument']

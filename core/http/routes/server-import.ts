@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
+import type { LiveCredentials } from '../../auth/live-credentials.ts'
 import { LIMITS } from '../../config/limits.ts'
 import type { Upstreams } from '../../connections/api.ts'
 import { HubError } from '../../contract/errors.ts'
@@ -25,6 +26,7 @@ export interface ImportEntry {
 export interface ServerImportDeps {
   readonly registry: Pick<Registry, 'servers' | 'audit'>
   readonly upstreams: Pick<Upstreams, 'trial'>
+  readonly credentials: Pick<LiveCredentials, 'during'>
   /** Reads the shapes of known clients, a command line or a URL. Throws `validation_failed` when it knows none of it. */
   importDocument(text: string): { readonly entries: readonly ImportEntry[] }
 }
@@ -71,7 +73,8 @@ function trialRoute(deps: ServerImportDeps): Route {
       const draft = await deps.registry.servers.draft(actor, { ...body, name: `trial-${randomUUID().slice(0, 8)}` })
       const { transport, config, timeoutMs } = draft.settings
       info.keepOpen()
-      return { body: await deps.upstreams.trial({ ownerId: draft.ownerId, transport, config, timeoutMs }, signal) }
+      const trial = { ownerId: draft.ownerId, transport, config, timeoutMs }
+      return { body: await deps.credentials.during(actor, signal, until => deps.upstreams.trial(trial, until)) }
     },
   })
 }

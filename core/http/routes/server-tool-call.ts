@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { LiveCredentials } from '../../auth/live-credentials.ts'
 import type { Upstreams } from '../../connections/api.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
@@ -15,6 +16,7 @@ export interface ToolCallDeps {
   readonly registry: Pick<Registry, 'servers'>
   readonly upstreams: Pick<Upstreams, 'catalog' | 'catalogsReady'>
   readonly mcp: Pick<McpEndpoint, 'callTool'>
+  readonly credentials: Pick<LiveCredentials, 'during'>
 }
 
 /** How long a call waits for the lists of a server that was never online, in milliseconds. */
@@ -103,7 +105,9 @@ export function wantsStream(headers: Headers): boolean {
 
 async function perform({ deps, call }: Job, progress?: (params: JsonObject) => void): Promise<Finished> {
   const startedMs = performance.now()
-  const outcome = await deps.mcp.callTool(progress ? { ...call, progress } : call)
+  const outcome = await deps.credentials.during(call.actor, call.signal, signal =>
+    deps.mcp.callTool({ ...call, signal, ...(progress ? { progress } : {}) }),
+  )
   return { outcome, durationMs: Math.round((performance.now() - startedMs) * 1000) / 1000 }
 }
 

@@ -132,6 +132,7 @@ export class World {
         sessions: () => [],
         endSession: () => false,
       },
+      credentials: { during: (_actor, signal, work) => work(signal) },
       plugins: { list: () => [], configure: () => Promise.reject(new Error('not asked for')) },
       config: { values: {} as ResourceRoutesDeps['config']['values'], sources: {} },
       importDocument: () => ({ entries: [] }),
