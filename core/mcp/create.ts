@@ -70,7 +70,9 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     sealer,
     now,
     streamHost: pulse,
-    opened: ({ key, actor, scope }) => {
+    opened: session => {
+      levels.opened(session)
+      const { key, actor, scope } = session
       const data = { sessionId: key, userId: actor.userId, scope: scope.path }
       bus.emit('session.opened', actor.userId, data)
     },

@@ -93,7 +93,7 @@ function call(message: Message, line: string): void {
     case 'seen':
       return sendText(id, JSON.stringify(seen))
     case 'link':
-      return sendResult(id, { content: [{ type: 'resource_link', uri: args.uri, name: 'linked' }] })
+      return sendResult(id, { content: [{ type: 'resource_link', uri: args.uri ?? 'none:', name: 'linked' }] })
     default:
       return sendText(id, JSON.stringify({ server: name, tool: params.name }))
   }
