@@ -12,10 +12,11 @@ import { type AfterCommit, type Reader, read, type Writer, write } from '../stor
 import { checkRevision, chooseRow, filterRows, notFound, owned, refKey } from './access.ts'
 import type { EffectiveServer, ListQuery, Ref, Right, ServerRegistry, WriteOptions } from './api.ts'
 import { type RegistryDeps, timestamp } from './context.ts'
+import { fileGroupsWith } from './file-groups.ts'
 import { touchGroups } from './group-events.ts'
 import type { LiveSecrets } from './live-secrets.ts'
 import { chooseOwner, type Owner } from './owners.ts'
-import { fileOrigin, type ServerRow, serverColumns, serverRecord } from './rows.ts'
+import { fileOrigin, ownerName, type ServerRow, serverColumns, serverRecord } from './rows.ts'
 import { type Draft, draftServer, judgeBodyAlone, patchedSecrets, refuseMovedSecrets } from './server-draft.ts'
 import { checkServerQuota } from './server-quota.ts'
 import { checkServerRights } from './server-rights.ts'
@@ -176,6 +177,7 @@ export class Servers implements ServerRegistry {
     const onlyOff = changed.length === 1 && changed[0] === 'enabled' && !settings.enabled
     if (!onlyOff) checkServerRights(this.#deps, owner.role, settings.transport, draft.filled)
     if (row.origin === 'file') await this.#writeFile(row, owner, draft, fileBody(sealer, place, settings, draft.kept))
+    if (settings.name !== before.name) await this.#renameInFileGroups(row, owner, settings.name)
 
     return this.#write(settings.name, owner, async (trx, after) => {
       await checkServerQuota(trx, owner, settings, before)
@@ -207,10 +209,23 @@ export class Servers implements ServerRegistry {
       throw new HubError('settings_read_only', 'Whose an entry of the settings file is, is changed in the file itself')
     }
     const writer = this.#fileWriter(row)
-    const twins = await read(this.#deps.store, db => serverRowsByKey(db, nameKey(draft.settings.name)))
-    if (twins.some(twin => twin.owner_id === owner.id && twin.id !== row.id))
-      throw nameTaken(draft.settings.name, owner)
+    await this.#refuseTwin(row, owner, draft.settings.name)
     await writer.writeServer(fileOrigin(row)?.owner, row.name, body)
+  }
+
+  /** Groups of the settings file name their members: the file must not lose one by its new name. */
+  async #renameInFileGroups(row: ServerRow, owner: Owner, newName: string): Promise<void> {
+    const groups = await fileGroupsWith(this.#deps, row.id)
+    if (groups.length === 0) return
+    const writer = this.#fileWriter(row)
+    await this.#refuseTwin(row, owner, newName)
+    for (const group of groups) await writer.renameMember(group, { owner: ownerName(row), name: row.name }, newName)
+  }
+
+  /** Before the file is written; the store itself would refuse it too late. */
+  async #refuseTwin(row: ServerRow, owner: Owner, name: string): Promise<void> {
+    const twins = await read(this.#deps.store, db => serverRowsByKey(db, nameKey(name)))
+    if (twins.some(twin => twin.owner_id === owner.id && twin.id !== row.id)) throw nameTaken(name, owner)
   }
 
   #fileWriter(row: ServerRow): NonNullable<RegistryDeps['fileWriter']> {
