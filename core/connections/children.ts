@@ -4,7 +4,7 @@ import type { PluginLogger } from '../contract/plugin.ts'
 import type { ProcessInfo } from './api.ts'
 import { type ChildSpec, findProgram, spawnError } from './child-program.ts'
 import { type ChildRelay, makeRelay, watchStderr } from './child-streams.ts'
-import { type MakePair, openSocketPairs, TravellingDescriptor } from './descriptors.ts'
+import { descriptorShortage, type MakePair, openSocketPairs, TravellingDescriptor } from './descriptors.ts'
 import { ProcessTable } from './process-table.ts'
 import { StderrTail } from './stderr-tail.ts'
 import { Watchdog } from './watchdog.ts'
@@ -73,6 +73,8 @@ export class Children {
   spawn(spec: ChildSpec): Child {
     const env = this.#environment(spec)
     const program = findProgram(spec, env.PATH ?? '')
+    const shortage = descriptorShortage()
+    if (shortage) throw spawnError(spec, new Error(shortage))
     const pairs = this.#makePair ? this.#pairs(this.#makePair, spec) : undefined
     let ended: (how: string) => void = () => undefined
     const exited = new Promise<string>(resolve => {

@@ -48,7 +48,7 @@ export class Supervisor {
       bus.on('server.removed', event => void this.#follow(event.data.serverId)),
       bus.on('user.updated', event => this.#ownerChanged(event.data.userId)),
       bus.on('plugin.changed', () => {
-        for (const server of this.#servers.values()) void server.judgeAgain()
+        for (const serverId of this.#servers.keys()) this.#follow(serverId)
       }),
     )
     await this.#compare()
@@ -168,7 +168,10 @@ export class Supervisor {
       await server.begin()
     } catch (error) {
       this.#unread.add(serverId)
-      context.log.warn('A server that changed cannot be read; it is tried again', { serverId, error: String(error) })
+      context.log.warn('What has changed of a server cannot be read; it is tried again', {
+        serverId,
+        error: String(error),
+      })
     }
   }
 
@@ -182,8 +185,6 @@ export class Supervisor {
   }
 
   #ownerChanged(userId: string): void {
-    for (const server of this.#servers.values()) {
-      if (server.record.ownerId === userId) void server.judgeAgain()
-    }
+    for (const { record } of this.#servers.values()) if (record.ownerId === userId) this.#follow(record.id)
   }
 }
