@@ -105,10 +105,18 @@ export function wantsStream(headers: Headers): boolean {
 
 async function perform({ deps, call }: Job, progress?: (params: JsonObject) => void): Promise<Finished> {
   const startedMs = performance.now()
-  const outcome = await deps.credentials.during(call.actor, call.signal, signal =>
-    deps.mcp.callTool({ ...call, signal, ...(progress ? { progress } : {}) }),
-  )
+  const outcome = await deps.credentials
+    .during(call.actor, call.signal, signal =>
+      deps.mcp.callTool({ ...call, signal, ...(progress ? { progress } : {}) }),
+    )
+    .catch(throwForRest)
   return { outcome, durationMs: Math.round((performance.now() - startedMs) * 1000) / 1000 }
+}
+
+/** What MCP tells with HTTP 200, such as the params_invalid of a middleware, is a bad request here. */
+function throwForRest(error: unknown): never {
+  if (!(error instanceof HubError) || error.status >= 400) throw error
+  throw new HubError('request_invalid', error.message, error.hint === undefined ? {} : { hint: error.hint })
 }
 
 async function plain(job: Job): Promise<Response> {
