@@ -9,6 +9,7 @@ import type { ConnectionEvents } from './connection-events.ts'
 import type { PortClient, WorkerPort } from './port.ts'
 import { type FromWorker, type OpenMessage, readNumber } from './protocol.ts'
 import { requestText } from './request-text.ts'
+import { StrayMessages } from './stray-messages.ts'
 import { within } from './within.ts'
 
 /** How long the last bytes of an ended process may take to arrive. */
@@ -28,6 +29,7 @@ export class Connection implements PortClient, CallHome {
   readonly #calls = new Map<number, PendingCall>()
   readonly #released: () => void
   readonly #asks: CallerAsks
+  readonly #strays = new StrayMessages()
   #state: 'opening' | 'open' | 'closing' | 'ended' = 'opening'
   #travelling: Child['descriptors']
   #lastId = 0
@@ -89,6 +91,7 @@ export class Connection implements PortClient, CallHome {
 
   withdraw(call: PendingCall, reason: string): void {
     if (!this.#calls.delete(call.id)) return
+    this.#strays.givenUp(call)
     this.#port.frame(`x${this.number} ${call.id} ${JSON.stringify(reason)}`)
     this.#asks.end(call)
   }
@@ -259,6 +262,7 @@ export class Connection implements PortClient, CallHome {
     const codeEnd = frame.indexOf(' ', codeAt)
     const reason: WireError = { code: frame.slice(codeAt, codeEnd) as ErrorCode, message: frame.slice(codeEnd + 1) }
     const notSent = frame.charCodeAt(at) === 49
+    if (reason.code === 'upstream_timeout') this.#strays.givenUp(call)
     call.home = undefined
     if (notSent) this.#events.lost(call, 'not-sent', reason)
     else if (REPEATED.has(reason.code)) this.#events.lost(call, 'begun', reason)
@@ -277,7 +281,7 @@ export class Connection implements PortClient, CallHome {
     let call = id === 0 ? undefined : this.#calls.get(id)
     if (!call && method === 'notifications/message' && this.#calls.size === 1) {
       // stdio cannot say which call a log message belongs to; with one in flight there is no doubt.
-      for (const only of this.#calls.values()) call = only
+      for (const only of this.#calls.values()) if (!this.#strays.possible(only)) call = only
     }
     if (call?.request.notification) call.request.notification(method, params)
     else this.#events.notification(method, params)

@@ -447,6 +447,27 @@ describe('P-21 log levels', () => {
     await b.client.close()
   })
 
+  test('P-21 of calls that run at once on one shared pipe reach nobody else, nor do those of a call that was given up', async () => {
+    const [a, b] = [await ear('/mcp/two'), await ear('/mcp/two')]
+    const talk = (one: Ear, text: string, signal?: AbortSignal) =>
+      one.client.callTool(
+        { name: 'emit', arguments: { count: 12, gapMs: 40, log: 'error', text } },
+        undefined,
+        signal ? { signal } : {},
+      )
+    await Promise.all([talk(a, 'of a'), talk(b, 'of b')])
+    expect(a.heard.filter(text => text.includes('of b'))).toEqual([])
+    expect(b.heard.filter(text => text.includes('of a'))).toEqual([])
+    // The upstream pays no attention to the cancellation and goes on talking.
+    const leaving = new AbortController()
+    const given = talk(a, 'a secret of a', leaving.signal).catch(() => undefined)
+    await until(() => a.heard.includes('error a secret of a'), { what: 'the first message' })
+    leaving.abort()
+    await given
+    await b.client.callTool({ name: 'emit', arguments: { count: 15, gapMs: 40 } })
+    expect(b.heard.filter(text => text.includes('secret'))).toEqual([])
+  })
+
   const raw = async (path: string) => new RawClient(hub, path, await admin.mcpKey()).open()
 
   test('P-21 the upstream hears the most verbose of all: also when a session comes, and when one ends', async () => {
