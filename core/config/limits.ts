@@ -1,3 +1,5 @@
+import { OPENAPI_LIMITS } from '../contract/openapi-document.ts'
+
 const KiB = 1024
 const MiB = 1024 * KiB
 
@@ -40,6 +42,11 @@ export const LIMITS = {
   catalogPages: 64,
   catalogItems: 5_000,
   catalogItemBytes: 256 * KiB,
+  openapiBytes: OPENAPI_LIMITS.bytes,
+  openapiYamlBytes: OPENAPI_LIMITS.yamlBytes,
+  openapiOperations: OPENAPI_LIMITS.operations,
+  openapiDepth: OPENAPI_LIMITS.depth,
+  openapiNodes: OPENAPI_LIMITS.nodes,
   upstreamLineBytes: 10 * MiB,
   upstreamWriteBacklogBytes: 8 * MiB,
   stderrLines: 200,

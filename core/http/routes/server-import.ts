@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { LIMITS } from '../../config/limits.ts'
 import type { Upstreams } from '../../connections/api.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
@@ -10,7 +9,7 @@ import type { Registry } from '../../registry/api.ts'
 import { type RequestInfo, type Route, route } from '../route.ts'
 import { type ProblemPart, problemPart } from './problem-part.ts'
 import { anyObject, flag, judgedByRegistry, problemPart as problemSchema } from './schemas.ts'
-import { serverBody } from './server-schemas.ts'
+import { largeBody, serverBody } from './server-schemas.ts'
 import { noteChange, qualified } from './views.ts'
 
 /** One server that a document of another program names, as the flat body of the API. */
@@ -29,7 +28,6 @@ export interface ServerImportDeps {
 }
 
 const tag = 'servers'
-const bodyLimit = LIMITS.serverBodyBytes
 
 /** Trial connections, and servers from the files of other programs. */
 export function serverImportRoutes(deps: ServerImportDeps): Route[] {
@@ -63,7 +61,7 @@ function trialRoute(deps: ServerImportDeps): Route {
     summary: 'Connect once with a configuration, without saving it',
     tag,
     body: serverBody,
-    bodyLimit,
+    ...largeBody,
     responses: { 200: { description: 'Each step with its outcome', schema: trialReport, example: exampleTrial } },
     async handle({ actor, body, info, signal }) {
       // The name is left aside: the configuration of a server that exists is tried as well, under edit.
@@ -120,7 +118,7 @@ function importRoute(deps: ServerImportDeps): Route {
     tag,
     query: z.strictObject({ dryRun: flag }),
     body: judgedByRegistry(importFields, { document: 'npx -y @modelcontextprotocol/server-memory' }),
-    bodyLimit,
+    ...largeBody,
     responses: { 200: { description: 'Each entry with its verdict', schema: answer, example: exampleImport } },
     async handle({ actor, query, body, info }) {
       const { entries } = deps.importDocument(documentText(body))
