@@ -95,7 +95,7 @@ export class Recovery {
 
   #delay(code: ErrorCode): number | undefined {
     if (isFinal(code)) return undefined
-    if (code === 'authorization_required') return REFUSED_RETRY_MS
+    if (code === 'authorization_required' || code.startsWith('openapi_')) return REFUSED_RETRY_MS
     return backoffMs(this.#failures, this.#random)
   }
 }

@@ -10,6 +10,7 @@ import { type RequestInfo, type Route, route } from '../route.ts'
 import { type ProblemPart, problemPart } from './problem-part.ts'
 import { anyObject, flag, judgedByRegistry, problemPart as problemSchema } from './schemas.ts'
 import { largeBody, serverBody } from './server-schemas.ts'
+import { tokensOf } from './tool-views.ts'
 import { noteChange, qualified } from './views.ts'
 
 /** One server that a document of another program names, as the flat body of the API. */
@@ -39,7 +40,9 @@ const trialReport = z.object({
   steps: z.array(
     z.object({ name: z.string(), ok: z.boolean(), durationMs: z.number(), detail: z.string().optional() }),
   ),
-  tools: z.array(anyObject),
+  tools: z.array(z.looseObject({ name: z.string(), tokens: z.number().int() })),
+  tokens: z.number().int().meta({ description: 'About what a model pays to read all tools' }),
+  warnings: z.array(z.string()).meta({ description: 'What was left out or is odd' }),
   error: z.object({ code: z.string(), message: z.string() }).optional(),
 })
 
@@ -50,7 +53,9 @@ const exampleTrial = {
     { name: 'initialize', ok: true, durationMs: 38, detail: '2025-11-25' },
     { name: 'tools/list', ok: true, durationMs: 6, detail: '2 tools' },
   ],
-  tools: [{ name: 'get_current_time', inputSchema: { type: 'object' } }],
+  tools: [{ name: 'get_current_time', inputSchema: { type: 'object' }, tokens: 16 }],
+  tokens: 16,
+  warnings: [],
 }
 
 function trialRoute(deps: ServerImportDeps): Route {
@@ -68,7 +73,9 @@ function trialRoute(deps: ServerImportDeps): Route {
       const draft = await deps.registry.servers.draft(actor, { ...body, name: `trial-${randomUUID().slice(0, 8)}` })
       const { transport, config, timeoutMs } = draft.settings
       info.keepOpen()
-      return { body: await deps.upstreams.trial({ ownerId: draft.ownerId, transport, config, timeoutMs }, signal) }
+      const report = await deps.upstreams.trial({ ownerId: draft.ownerId, transport, config, timeoutMs }, signal)
+      const tools = report.tools.map(tool => ({ ...tool, tokens: tokensOf(tool) }))
+      return { body: { ...report, tools, tokens: tools.reduce((sum, tool) => sum + tool.tokens, 0) } }
     },
   })
 }
