@@ -3,6 +3,7 @@ import { JSON_DEPTH, JSON_MEMBERS } from '../domain/json-guard.ts'
 import { NAME_CHARACTERS } from '../domain/names.ts'
 import { HEADER_BYTES, HEADER_COUNT } from '../domain/server-address.ts'
 import { PROCESS_BYTES } from '../domain/server-transport.ts'
+import { OPENAPI_LIMITS } from '../contract/openapi-document.ts'
 
 const KiB = 1024
 const MiB = 1024 * KiB
@@ -53,6 +54,11 @@ export const LIMITS = {
   catalogPages: 64,
   catalogItems: 5_000,
   catalogItemBytes: 256 * KiB,
+  openapiBytes: OPENAPI_LIMITS.bytes,
+  openapiYamlBytes: OPENAPI_LIMITS.yamlBytes,
+  openapiOperations: OPENAPI_LIMITS.operations,
+  openapiDepth: OPENAPI_LIMITS.depth,
+  openapiNodes: OPENAPI_LIMITS.nodes,
   upstreamLineBytes: 10 * MiB,
   upstreamWriteBacklogBytes: 8 * MiB,
   stderrLines: 200,

@@ -131,5 +131,7 @@ export interface TrialReport {
     readonly detail?: string
   }[]
   readonly tools: readonly JsonObject[]
+  /** What was left out or is odd. */
+  readonly warnings: readonly string[]
   readonly error?: { readonly code: ErrorCode; readonly message: string }
 }

@@ -34,6 +34,7 @@ export interface LaunchPlan {
   readonly serverId: string
   readonly settings: ServerSettings
   readonly module: string
+  readonly kind: 'messages' | 'answers'
   readonly config: JsonObject
   readonly child: Omit<ChildSpec, 'sessionId'> | undefined
   readonly admin: boolean
@@ -69,6 +70,7 @@ export class Launcher {
       serverId,
       settings,
       module: contribution.module,
+      kind: contribution.kind ?? 'messages',
       config,
       child: child && { serverId, ...child },
       admin: ownerRole === 'admin',
@@ -95,6 +97,7 @@ export class Launcher {
     connection.open({
       name: settings.name,
       module: plan.module,
+      kind: plan.kind,
       config: plan.config,
       capabilities,
       asks: Object.keys(capabilities).length > 0,
@@ -102,6 +105,7 @@ export class Launcher {
       maxTimeoutMs: settings.maxTimeoutMs,
       startTimeoutMs: plan.startTimeoutMs,
       liveness: livenessOf(settings.healthCheck),
+      healthEndpoints: healthEndpointsOf(settings.healthCheck),
       catalog: options.catalog,
       rights: { networks: outboundAllow, admin: plan.admin },
     })
@@ -166,6 +170,10 @@ function offered(session: SessionBinding | undefined): JsonObject {
     if (value !== undefined) capabilities[name] = value
   }
   return capabilities
+}
+
+function healthEndpointsOf({ enabled, endpoints = {} }: HealthCheck): readonly string[] {
+  return enabled ? [endpoints.ping, endpoints.tools].filter(path => path !== undefined) : []
 }
 
 function livenessOf(check: HealthCheck): Liveness {

@@ -104,7 +104,7 @@ export class Recovery {
 
   #delay({ code, data }: WireError): number | undefined {
     if (isFinal(code)) return undefined
-    if (code === 'authorization_required') return REFUSED_RETRY_MS
+    if (code === 'authorization_required' || code.startsWith('openapi_')) return REFUSED_RETRY_MS
     const askedMs = typeof data?.retryAfterSeconds === 'number' ? data.retryAfterSeconds * 1_000 : 0
     return Math.max(Math.min(askedMs, ASKED_WAIT_MS), backoffMs(this.#failures, this.#random))
   }

@@ -43,7 +43,7 @@ export async function tryServer(
     }
   }
   const opened = Promise.withResolvers<JsonObject>()
-  const tools = Promise.withResolvers<readonly JsonObject[]>()
+  const tools = Promise.withResolvers<Pick<TrialReport, 'tools' | 'warnings'>>()
   // Either may fail before somebody waits for it.
   opened.promise.catch(() => undefined)
   tools.promise.catch(() => undefined)
@@ -77,7 +77,7 @@ export async function tryServer(
             answered: () => undefined,
             catalog: ({ json }) => {
               if (json.tools === null) tools.reject(new HubError('upstream_protocol', json.warnings.join('; ')))
-              else tools.resolve(JSON.parse(json.tools) as readonly JsonObject[])
+              else tools.resolve({ tools: JSON.parse(json.tools) as JsonObject[], warnings: json.warnings })
             },
             stale: () => undefined,
             notification: () => undefined,
@@ -87,19 +87,19 @@ export async function tryServer(
       ({ child }) => (child ? `pid ${child.pid}` : undefined),
     )
     await step(
-      'initialize',
+      plan.kind === 'answers' ? 'open' : 'initialize',
       () => opened.promise,
       info => describe(info),
     )
-    const list = await step(
+    const found = await step(
       'tools/list',
       () => tools.promise,
-      found => `${found.length} tools`,
+      list => `${list.tools.length} tools`,
     )
-    return { ok: true, steps, tools: list }
+    return { ok: true, steps, ...found }
   } catch (error) {
     const { code, message } = toWireError(error)
-    return { ok: false, steps, tools: [], error: { code, message } }
+    return { ok: false, steps, tools: [], warnings: [], error: { code, message } }
   } finally {
     signal.removeEventListener('abort', abandon)
     await connection?.close({ code: 'stopped', message: 'The trial is over' })

@@ -1,4 +1,4 @@
-import type { JsonValue } from '../contract/json.ts'
+import type { JsonObject, JsonValue } from '../contract/json.ts'
 
 interface SourceAccess {
   rawJSON(text: string): JsonValue
@@ -38,4 +38,9 @@ export function isRawNumber(value: unknown): boolean {
 export function asDouble(value: unknown): number | undefined {
   if (typeof value === 'number') return value
   return isRawNumber(value) ? Number(JSON.stringify(value)) : undefined
+}
+
+/** True for a JSON object that is not a number kept as its source text. */
+export function isPlainObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value)
 }

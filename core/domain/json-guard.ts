@@ -12,8 +12,8 @@ export interface JsonLimits {
   readonly members?: number
   /** Parts that are data of a foreign form (an inline OpenAPI document): own limits, and only `__proto__` is refused there. */
   readonly foreign?: {
-    /** JSON Pointers such as `/openapi/schema`. */
-    readonly pointers: readonly string[]
+    /** How the JSON Pointers of such parts end, such as `/openapi/schema`. */
+    readonly endings: readonly string[]
     readonly depth: number
     readonly members: number
   }
@@ -48,7 +48,7 @@ export function parseJsonObject(text: string, limits: JsonLimits = {}): JsonObje
 
 /** The same limits for a value that is parsed already. Returns the number of object members in it. */
 function guardJson(root: JsonValue, limits: JsonLimits = {}): number {
-  const foreign = new Set(limits.foreign?.pointers)
+  const endings = limits.foreign?.endings ?? []
   let named = 0
 
   const walk = (value: JsonValue, pointer: string, depth: number, scope: Scope): void => {
@@ -65,8 +65,8 @@ function guardJson(root: JsonValue, limits: JsonLimits = {}): number {
         }
         const child = (value as JsonObject)[name]
         if (typeof child !== 'object' || child === null) continue
-        const at = foreign.size > 0 && !scope.foreign ? `${pointer}/${pointerToken(name)}` : pointer
-        if (!scope.foreign && limits.foreign && foreign.has(at)) {
+        const at = endings.length > 0 && !scope.foreign ? `${pointer}/${pointerToken(name)}` : pointer
+        if (!scope.foreign && limits.foreign && endings.some(ending => at.endsWith(ending))) {
           walk(child, at, 1, { ...scopeOf(limits.foreign), foreign: true })
         } else walk(child, at, depth + 1, scope)
       }

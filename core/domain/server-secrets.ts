@@ -11,6 +11,9 @@ const SECRET_NAME = /key|token|secret|passw|pwd|authorization|credential|cookie/
 // A value that only names a variable holds no secret: the variable does.
 const ONLY_REFERENCE = /^\$\{[^{}]*\}$/
 
+const AUTH = '/openapi/auth'
+const NO_SECRET = new Set(['type', 'in', 'name', 'scheme', 'username', 'clientId', 'tokenUrl', 'openIdConnectUrl'])
+
 function isSecretName(name: string): boolean {
   return SECRET_NAME.test(name)
 }
@@ -27,16 +30,17 @@ export function secretPointers(body: JsonObject): string[] {
     }
   }
   const openapi = body.openapi
-  if (isJsonObject(openapi) && isJsonObject(openapi.auth)) collectByName(openapi.auth, '/openapi/auth', found)
+  if (isJsonObject(openapi) && isJsonObject(openapi.auth)) collectAuth(openapi.auth, AUTH, found)
   return found
 }
 
-function collectByName(value: JsonObject, at: string, found: string[]): void {
-  for (const [name, item] of Object.entries(value)) {
+/** Every text of a scheme but those that say what it is: `value`, or a name given by the document, tells nothing. */
+function collectAuth(auth: JsonObject, at: string, found: string[]): void {
+  const isScheme = at !== AUTH || typeof auth.type === 'string'
+  for (const [name, item] of Object.entries(auth)) {
     const pointer = `${at}/${pointerToken(name)}`
-    if (isJsonObject(item)) collectByName(item, pointer, found)
-    // `value` is where an apiKey scheme keeps its secret, and its name says nothing.
-    else if (typeof item === 'string' && item !== '' && (name === 'value' || isSecretName(name))) {
+    if (isJsonObject(item)) collectAuth(item, pointer, found)
+    else if (typeof item === 'string' && item !== '' && !(isScheme && NO_SECRET.has(name))) {
       if (!ONLY_REFERENCE.test(item)) found.push(pointer)
     }
   }

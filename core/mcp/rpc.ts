@@ -2,7 +2,9 @@ import { LIMITS } from '../config/limits.ts'
 import type { RpcError } from '../connections/api.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
-import { isRawNumber, parseExact } from '../domain/exact-json.ts'
+import { isPlainObject, isRawNumber, parseExact } from '../domain/exact-json.ts'
+
+export { isPlainObject, parseExact } from '../domain/exact-json.ts'
 
 /** JSON text of a request id as its sender wrote it: `1` and `"1"` are two ids. */
 export type IdText = string
@@ -19,11 +21,6 @@ interface BadMessage {
   readonly kind: 'bad'
   readonly id: IdText | undefined
   readonly message: string
-}
-
-/** True for a JSON object that is not a number kept as its source text. */
-export function isPlainObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value)
 }
 
 function checkTree(value: unknown, levelsLeft: number): void {

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import type { LiveCredentials } from '../../auth/live-credentials.ts'
-import { LIMITS } from '../../config/limits.ts'
 import type { Upstreams } from '../../connections/api.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
@@ -12,7 +11,8 @@ import type { Registry } from '../../registry/api.ts'
 import { type RequestInfo, type Route, route } from '../route.ts'
 import { type ProblemPart, problemPart } from './problem-part.ts'
 import { anyObject, flag, judgedByRegistry, problemPart as problemSchema } from './schemas.ts'
-import { serverBody } from './server-schemas.ts'
+import { largeBody, serverBody } from './server-schemas.ts'
+import { tokensOf } from './tool-views.ts'
 import { noteChange, qualified } from './views.ts'
 
 /** One server that a document of another program names, as the flat body of the API. */
@@ -32,7 +32,6 @@ export interface ServerImportDeps {
 }
 
 const tag = 'servers'
-const bodyLimit = LIMITS.serverBodyBytes
 
 /** Trial connections, and servers from the files of other programs. */
 export function serverImportRoutes(deps: ServerImportDeps): Route[] {
@@ -44,7 +43,9 @@ const trialReport = z.object({
   steps: z.array(
     z.object({ name: z.string(), ok: z.boolean(), durationMs: z.number(), detail: z.string().optional() }),
   ),
-  tools: z.array(anyObject),
+  tools: z.array(z.looseObject({ name: z.string(), tokens: z.number().int() })),
+  tokens: z.number().int().meta({ description: 'About what a model pays to read all tools' }),
+  warnings: z.array(z.string()).meta({ description: 'What was left out or is odd' }),
   error: z.object({ code: z.string(), message: z.string() }).optional(),
 })
 
@@ -55,7 +56,9 @@ const exampleTrial = {
     { name: 'initialize', ok: true, durationMs: 38, detail: '2025-11-25' },
     { name: 'tools/list', ok: true, durationMs: 6, detail: '2 tools' },
   ],
-  tools: [{ name: 'get_current_time', inputSchema: { type: 'object' } }],
+  tools: [{ name: 'get_current_time', inputSchema: { type: 'object' }, tokens: 16 }],
+  tokens: 16,
+  warnings: [],
 }
 
 function trialRoute(deps: ServerImportDeps): Route {
@@ -66,7 +69,7 @@ function trialRoute(deps: ServerImportDeps): Route {
     summary: 'Connect once with a configuration, without saving it',
     tag,
     body: serverBody,
-    bodyLimit,
+    ...largeBody,
     responses: { 200: { description: 'Each step with its outcome', schema: trialReport, example: exampleTrial } },
     async handle({ actor, body, info, signal }) {
       // The name is left aside: the configuration of a server that exists is tried as well, under edit.
@@ -74,7 +77,9 @@ function trialRoute(deps: ServerImportDeps): Route {
       const { transport, config, timeoutMs } = draft.settings
       info.keepOpen()
       const trial = { ownerId: draft.ownerId, transport, config, timeoutMs }
-      return { body: await deps.credentials.during(actor, signal, until => deps.upstreams.trial(trial, until)) }
+      const report = await deps.credentials.during(actor, signal, until => deps.upstreams.trial(trial, until))
+      const tools = report.tools.map(tool => ({ ...tool, tokens: tokensOf(tool) }))
+      return { body: { ...report, tools, tokens: tools.reduce((sum, tool) => sum + tool.tokens, 0) } }
     },
   })
 }
@@ -124,7 +129,7 @@ function importRoute(deps: ServerImportDeps): Route {
     tag,
     query: z.strictObject({ dryRun: flag }),
     body: judgedByRegistry(importFields, { document: 'npx -y @modelcontextprotocol/server-memory' }),
-    bodyLimit,
+    ...largeBody,
     responses: { 200: { description: 'Each entry with its verdict', schema: answer, example: exampleImport } },
     async handle({ actor, query, body, info }) {
       const { entries } = deps.importDocument(documentText(body))
