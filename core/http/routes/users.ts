@@ -3,11 +3,12 @@ import { type Passwords, passwordProblem } from '../../auth/passwords.ts'
 import { type FieldError, validationError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { UserActor } from '../../contract/records.ts'
+import type { UserGrants } from '../../domain/spawn-policy.ts'
 import type { Registry, UserChange, UserRecord } from '../../registry/api.ts'
 import { type RequestInfo, type Route, route } from '../route.ts'
 import { newUserProblems } from './new-user.ts'
 import { exampleList, flag, listOf, pageFields } from './schemas.ts'
-import { exampleUser, user, userView } from './user-schemas.ts'
+import { exampleUser, user, userGrants, userView } from './user-schemas.ts'
 import { page, recordReply, writeOptions } from './views.ts'
 
 export interface UserRoutesDeps {
@@ -114,7 +115,8 @@ function changeRoute(deps: UserRoutesDeps): Route {
     method: 'PATCH',
     path: '/api/admin/users/{name}',
     access: 'admin',
-    summary: 'Change name, role or password of a user, or shut the account; what narrows rights ends all sessions',
+    summary:
+      'Change name, role, password or grants of a user, or shut the account; what narrows rights ends all sessions',
     tag,
     params: nameParams,
     body: z
@@ -124,6 +126,7 @@ function changeRoute(deps: UserRoutesDeps): Route {
         disabled: z.boolean().optional(),
         password: z.string().optional(),
         mustChangePassword,
+        grants: userGrants.optional(),
       })
       .meta({ examples: [{ role: 'admin' }] }),
     responses: { 200: { description: 'The user', schema: user, example: exampleUser } },
@@ -143,6 +146,7 @@ interface ChangeBody {
   readonly disabled?: boolean | undefined
   readonly password?: string | undefined
   readonly mustChangePassword?: boolean | undefined
+  readonly grants?: UserGrants | undefined
 }
 
 async function changeOf(
@@ -151,7 +155,7 @@ async function changeOf(
   before: UserRecord,
   body: ChangeBody,
 ): Promise<UserChange> {
-  const { name, role: newRole, disabled, password } = body
+  const { name, role: newRole, disabled, password, grants } = body
   const problem = password === undefined ? undefined : passwordProblem(password, name ?? before.name)
   if (problem) throw validationError([problem])
   // Whoever resets a password knows it: it is good for one sign-in.
@@ -163,6 +167,7 @@ async function changeOf(
     ...(disabled === undefined ? {} : { disabled }),
     ...(password === undefined ? {} : { passwordHash: await passwords.hash(password) }),
     ...(mustChange === undefined ? {} : { mustChangePassword: mustChange }),
+    ...(grants === undefined ? {} : { grants }),
   }
 }
 
@@ -173,8 +178,10 @@ function auditable({
   disabled,
   passwordHash,
   mustChangePassword: mustChange,
+  grants,
 }: UserChange): JsonObject {
-  const told = { name, role: newRole, disabled, mustChangePassword: mustChange, password: passwordHash && 'changed' }
+  const password = passwordHash && 'changed'
+  const told = { name, role: newRole, disabled, mustChangePassword: mustChange, password, grants }
   return JSON.parse(JSON.stringify(told)) as JsonObject
 }
 
