@@ -95,15 +95,16 @@ export class Children {
   spawn(spec: ChildSpec): Child {
     const { confinement } = spec
     const start = confinement ? this.#enclosed(spec, confinement) : this.#plain(spec)
-    let pairs: readonly SocketPair[]
+    let made: readonly SocketPair[]
     try {
-      pairs = this.#makePair ? makePairs(this.#makePair, 3) : []
+      made = this.#pairs(start.options === undefined ? 0 : 1)
     } catch (error) {
+      start.close?.()
       throw spawnError(spec, error)
     }
-    const options = start.options && this.#optionsPair(spec, pairs)
-    const theirs =
-      pairs.length > 0 ? pairs.map(pair => pair.theirs) : ['pipe' as const, 'pipe' as const, 'pipe' as const]
+    const pairs = this.#makePair ? made.slice(0, 3) : []
+    const options = made[pairs.length]
+    const pipes = pairs.length > 0 ? [] : (['pipe', 'pipe', 'pipe'] as const)
     let ended: (how: string) => void = () => undefined
     const exited = new Promise<string>(resolve => {
       ended = resolve
@@ -111,21 +112,23 @@ export class Children {
     let running: Bun.Subprocess
     try {
       running = Bun.spawn([...start.argv], {
-        stdio: [...theirs, ...(options ? [options.theirs] : [])] as [number, number, number],
+        stdio: [...pipes, ...made.map(pair => pair.theirs)] as [number, number, number],
         env: start.env,
         ...(start.cwd === undefined ? {} : { cwd: start.cwd }),
         // A group of its own (setsid), so that what it starts ends with it.
         detached: true,
         onExit: (_, code, signal) => {
           this.#forget(running.pid)
+          start.close?.()
           ended(signal === null ? `exit code ${code}` : `signal ${signalName(signal)}`)
         },
       })
     } catch (error) {
-      for (const pair of [...pairs, ...(options ? [options] : [])]) closeSync(pair.ours)
+      for (const pair of made) closeSync(pair.ours)
+      start.close?.()
       throw spawnError(spec, error)
     } finally {
-      for (const pair of [...pairs, ...(options ? [options] : [])]) closeSync(pair.theirs)
+      for (const pair of made) closeSync(pair.theirs)
     }
     if (options && start.options) handOver(options.ours, start.options)
     const { pid } = running
@@ -231,18 +234,12 @@ export class Children {
     return { ...this.#options.sandbox.enter(spec, confinement), env: {}, cwd: '/' }
   }
 
-  /** The way of the sandbox's own options, among them the server's variables. */
-  #optionsPair(spec: ChildSpec, others: readonly SocketPair[]): SocketPair {
-    try {
-      if (!this.#makeAnyPair) throw new Error('the C library cannot be called here')
-      return this.#makeAnyPair()
-    } catch (error) {
-      for (const { ours, theirs } of others) {
-        closeSync(ours)
-        closeSync(theirs)
-      }
-      throw spawnError(spec, error)
-    }
+  /** Three for standard input, output and error unless main carries the bytes, and so many more. */
+  #pairs(more: number): readonly SocketPair[] {
+    const count = (this.#makePair ? 3 : 0) + more
+    if (count === 0) return []
+    if (!this.#makeAnyPair) throw new Error('the C library cannot be called here')
+    return makePairs(this.#makeAnyPair, count)
   }
 }
 
@@ -252,6 +249,7 @@ interface StartedAs {
   readonly cwd: string | undefined
   /** For descriptor 3. */
   readonly options?: Uint8Array
+  readonly close?: () => void
 }
 
 function signalName(signal: unknown): string {

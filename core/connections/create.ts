@@ -104,6 +104,10 @@ class LocalConnections implements Connections {
       stdioPolicy: config.stdioPolicy,
       sandbox: options.sandbox,
       stdioServersOf: ownerId => this.#supervisor.stdioServersOf(ownerId),
+      rightsOf: async ownerId => {
+        const owner = await registry.users.byId(ownerId)
+        return { networks: config.outboundAllow, admin: owner?.role === 'admin' }
+      },
       audit: entry => registry.audit.record(ACTOR, entry),
       outboundAllow: config.outboundAllow,
       transports: options.transports,

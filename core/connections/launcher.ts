@@ -3,6 +3,7 @@ import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { HeaderProvider, TransportContribution } from '../contract/points.ts'
 import type { HealthCheck, ServerSettings } from '../contract/records.ts'
+import type { AddressRights } from '../domain/address.ts'
 import { spawnPolicy } from '../domain/spawn-policy.ts'
 import type { AuditEntry, EffectiveServer } from '../registry/api.ts'
 import type { SessionBinding } from './api.ts'
@@ -26,6 +27,8 @@ export interface LauncherOptions {
   readonly sandbox: Sandbox
   /** How many enabled stdio servers an owner has. */
   readonly stdioServersOf: (ownerId: string) => number
+  /** Where an owner's servers may connect, as it is now. */
+  readonly rightsOf: (ownerId: string) => Promise<AddressRights>
   readonly audit: (entry: AuditEntry) => void
   readonly outboundAllow: readonly string[]
   readonly transports: () => ReadonlyMap<string, TransportContribution>
@@ -135,7 +138,8 @@ export class Launcher {
     })
     if (verdict.sandbox === 'off') return undefined
     const { network, cwd } = verdict
-    return { ownerId, ownerNumber, ownerStdioServers: this.#options.stdioServersOf(ownerId), network, cwd }
+    const rights = () => this.#options.rightsOf(ownerId)
+    return { ownerId, ownerNumber, ownerStdioServers: this.#options.stdioServersOf(ownerId), network, cwd, rights }
   }
 
   /** Starts the process of a plan. Throws `quota_servers` when its owner has as many as anybody may have. */

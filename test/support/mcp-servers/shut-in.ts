@@ -12,6 +12,7 @@ const TOOLS = [
   tool('read', 'Which of these paths can be read or listed', { paths: strings }),
   tool('search', 'In whose environment or command line these texts are, written backwards', { backwards: strings }),
   tool('connect', 'Which of these ports of an address answer', { host: { type: 'string' }, ports: strings }),
+  tool('proxy', 'What the proxy, and what is behind it, says to a request', { request: { type: 'string' } }),
   tool('self', 'User, groups, folder, environment, capabilities'),
   tool('write', 'Writes a file', { path: { type: 'string' }, text: { type: 'string' } }),
   tool('link', 'Makes a symbolic link', { path: { type: 'string' }, to: { type: 'string' } }),
@@ -44,6 +45,22 @@ function answers(host: string, port: number): Promise<boolean> {
   socket.once('connect', () => resolve(true))
   socket.once('error', () => resolve(false))
   return promise.finally(() => socket.destroy())
+}
+
+function proxy(request: string): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>()
+  const socket = connect({ host: '127.0.0.1', port: 3128 })
+  let text = ''
+  socket.setEncoding('utf8')
+  socket.once('connect', () => socket.write(`${request}\r\n\r\n`))
+  socket.on('data', (chunk: string) => {
+    if (text === '' && chunk.startsWith('HTTP/1.1 200 Connection'))
+      socket.write(`GET /tunnel HTTP/1.1\r\nhost: inside\r\nconnection: close\r\n\r\n`)
+    text += chunk
+  })
+  socket.once('close', () => resolve(text))
+  socket.once('error', error => resolve(`error ${error.message}`))
+  return promise
 }
 
 function self(): object {
@@ -98,7 +115,8 @@ onMessages(async message => {
     const ports = given.ports as string[]
     const open = await Promise.all(ports.map(port => answers(given.host, Number(port))))
     reply(ports.filter((_, index) => open[index]))
-  } else if (name === 'self') reply(self())
+  } else if (name === 'proxy') reply(await proxy(given.request))
+  else if (name === 'self') reply(self())
   else if (name === 'write') reply(attempt(() => writeFileSync(given.path, given.text) ?? true) ?? false)
   else if (name === 'link') reply(attempt(() => symlinkSync(given.to, given.path) ?? true) ?? false)
   else if (name === 'linger') {
