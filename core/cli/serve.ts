@@ -37,7 +37,7 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
   const loaded = await loadConfig(io.env, io.cwd)
   const { dataDir } = loaded.config
   const setupToken = await readOrMakeToken(join(dataDir, SETUP_TOKEN_FILE))
-  hub = await startHub({ loaded, setupToken, baseEnv: baseEnvironment(io.env), sandboxLevel: 'none' })
+  hub = await startHub({ loaded, setupToken, baseEnv: baseEnvironment(io.env) })
   const stopLocalToken = await keepLocalFiles(hub, dataDir)
   await writeFile(join(dataDir, ADDRESS_FILE), `${hub.address}\n`, { mode: 0o600 })
   io.stderr(`listening on ${hub.address}\n`)

@@ -1,9 +1,9 @@
+import { OPENAPI_LIMITS } from '../contract/openapi-document.ts'
 import { STRING_BYTES } from '../domain/fields.ts'
 import { JSON_DEPTH, JSON_MEMBERS } from '../domain/json-guard.ts'
 import { NAME_CHARACTERS } from '../domain/names.ts'
 import { HEADER_BYTES, HEADER_COUNT } from '../domain/server-address.ts'
 import { PROCESS_BYTES } from '../domain/server-transport.ts'
-import { OPENAPI_LIMITS } from '../contract/openapi-document.ts'
 
 const KiB = 1024
 const MiB = 1024 * KiB

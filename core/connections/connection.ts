@@ -16,6 +16,7 @@ import { within } from './within.ts'
 const DRAIN_MS = 50
 /** How long to wait for the exit code of a process whose output ended, so that the reason can name it. */
 const EXIT_MS = 250
+const LAST_WORDS_MS = 20
 
 /** Failures of one exchange after which what changes nothing may be asked once more. */
 const REPEATED: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['connection_lost', 'upstream_http_error'])
@@ -218,6 +219,12 @@ export class Connection implements PortClient, CallHome {
     const { child } = this
     if (!child) return { explained: reason, exited: false }
     const how = await within(child.exited, EXIT_MS)
+    if (how !== undefined && child.sandboxed) {
+      // Its last words are on their way through another descriptor.
+      await new Promise(resolve => setTimeout(resolve, LAST_WORDS_MS))
+      const failure = child.startFailure()
+      if (failure) return { explained: failure, exited: false }
+    }
     if (how === undefined || reason.code !== 'connection_lost') return { explained: reason, exited: how !== undefined }
     return { explained: { code: reason.code, message: `The process of the server ended with ${how}` }, exited: true }
   }

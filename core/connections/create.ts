@@ -1,14 +1,15 @@
+import { randomUUID } from 'node:crypto'
 import type { Kysely } from 'kysely'
 import manifest from '../../package.json' with { type: 'json' }
 import { LIMITS } from '../config/limits.ts'
 import type { HubConfig } from '../config/schema.ts'
+import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { HeaderProvider, TransportContribution } from '../contract/points.ts'
 import type { ServerRecord, ServerStatus } from '../contract/records.ts'
-import type { SandboxLevel } from '../domain/spawn-policy.ts'
 import type { EventBus } from '../events/bus.ts'
-import type { ServerRegistry, UserRegistry } from '../registry/api.ts'
+import type { AuditRegistry, ServerRegistry, UserRegistry } from '../registry/api.ts'
 import type { Tables } from '../store/tables.ts'
 import type {
   ProcessInfo,
@@ -24,10 +25,11 @@ import { CatalogStore } from './catalog-store.ts'
 import { type BaseEnv, Children } from './children.ts'
 import { Launcher } from './launcher.ts'
 import { WorkerPool } from './pool.ts'
+import type { Sandbox } from './sandbox.ts'
 import { unheardStatus } from './server-status.ts'
 import { StartSlots } from './start-slots.ts'
-import { Supervisor } from './supervisor.ts'
-import { TRIAL_ID, tryServer } from './trial.ts'
+import { ACTOR, Supervisor } from './supervisor.ts'
+import { tryServer } from './trial.ts'
 
 const DRAIN_LOOK_MS = 25
 
@@ -35,11 +37,12 @@ export interface ConnectionsOptions {
   readonly registry: {
     readonly servers: Pick<ServerRegistry, 'list' | 'byId' | 'effective'>
     readonly users: Pick<UserRegistry, 'byId'>
+    readonly audit: Pick<AuditRegistry, 'record'>
   }
   readonly store: { readonly db: Kysely<Tables> }
   readonly bus: EventBus
   readonly config: Pick<HubConfig, 'workers' | 'stdioPolicy' | 'outboundAllow' | 'dataDir'>
-  readonly sandboxLevel: SandboxLevel
+  readonly sandbox: Sandbox
   readonly transports: () => ReadonlyMap<string, TransportContribution>
   readonly headerProviders: () => ReadonlyMap<string, HeaderProvider>
   readonly log: PluginLogger
@@ -93,6 +96,7 @@ class LocalConnections implements Connections {
     this.#children = new Children({
       dataDir: config.dataDir,
       baseEnv,
+      sandbox: options.sandbox,
       log,
       ...(options.relay === undefined ? {} : { relay: options.relay }),
     })
@@ -101,7 +105,13 @@ class LocalConnections implements Connections {
       pool: this.#pool,
       children: this.#children,
       stdioPolicy: config.stdioPolicy,
-      sandboxLevel: options.sandboxLevel,
+      sandbox: options.sandbox,
+      stdioServersOf: ownerId => this.#supervisor.stdioServersOf(ownerId),
+      rightsOf: async ownerId => {
+        const owner = await registry.users.byId(ownerId)
+        return { networks: config.outboundAllow, admin: owner?.role === 'admin' }
+      },
+      audit: entry => registry.audit.record(ACTOR, entry),
       outboundAllow: config.outboundAllow,
       transports: options.transports,
       headerProviders: options.headerProviders,
@@ -238,8 +248,11 @@ class LocalConnections implements Connections {
 
   async trial(server: TrialServer, signal: AbortSignal): Promise<TrialReport> {
     const owner = await this.#options.registry.users.byId(server.ownerId)
-    const report = await tryServer(this.#launcher, { ...server, ownerRole: owner?.role ?? 'user' }, signal)
-    this.#children.forgetServer(TRIAL_ID)
+    if (!owner) throw new HubError('token_revoked', 'The account that would own the server does not exist any more')
+    // Under an id of its own, since a sandboxed one has a work folder.
+    const id = `trial-${randomUUID()}`
+    const report = await tryServer(this.#launcher, id, server, owner, signal)
+    this.#children.forgetServer(id)
     if (!report.error) return report
     return { ...report, error: { ...report.error, message: this.#options.redact(report.error.message) } }
   }

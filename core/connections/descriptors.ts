@@ -1,5 +1,5 @@
 import { dlopen, FFIType, ptr } from 'bun:ffi'
-import { closeSync, fstatSync, readdirSync, readFileSync } from 'node:fs'
+import { closeSync, fstatSync, readdirSync, readFileSync, writeSync } from 'node:fs'
 
 /** Two connected ends of a Unix socket. */
 export interface SocketPair {
@@ -51,6 +51,21 @@ export function openSocketPairs(): MakePair | undefined {
   return undefined
 }
 
+/** So many pairs, or none: a failure closes those that were made. */
+export function makePairs(make: MakePair, count: number): readonly SocketPair[] {
+  const made: SocketPair[] = []
+  try {
+    while (made.length < count) made.push(make())
+    return made
+  } catch (error) {
+    for (const { ours, theirs } of made) {
+      closeSync(ours)
+      closeSync(theirs)
+    }
+    throw error
+  }
+}
+
 /** A descriptor on its way to another thread, recognisable after its number may have been used again. */
 export class TravellingDescriptor {
   readonly number: number
@@ -92,5 +107,16 @@ function descriptorLimit(): number | undefined {
     return soft === undefined ? undefined : Number(soft)
   } catch {
     return undefined
+  }
+}
+
+/** Writes everything to a descriptor and closes it. A reader that is gone is none of the writer's business. */
+export function handOver(fd: number, bytes: Uint8Array): void {
+  try {
+    for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at)
+  } catch {
+    // The program ended before it read: its exit says why.
+  } finally {
+    closeSync(fd)
   }
 }

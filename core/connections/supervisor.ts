@@ -10,7 +10,7 @@ const TICK_MS = 1_000
 const COMPARE_MS = 60_000
 const RETRY_MS = 5_000
 
-const ACTOR: SystemActor = { kind: 'system', purpose: 'connections' }
+export const ACTOR: SystemActor = { kind: 'system', purpose: 'connections' }
 
 export interface SupervisorOptions {
   readonly servers: Pick<ServerRegistry, 'list' | 'byId'>
@@ -57,6 +57,13 @@ export class Supervisor {
 
   get(serverId: string): ManagedServer | undefined {
     return this.#servers.get(serverId)
+  }
+
+  /** How many servers of an owner may have a process. */
+  stdioServersOf(ownerId: string): number {
+    return [...this.#servers.values()].filter(
+      ({ record }) => record.ownerId === ownerId && record.transport === 'stdio' && record.enabled,
+    ).length
   }
 
   all(): Iterable<ManagedServer> {
@@ -109,6 +116,7 @@ export class Supervisor {
       }
     }
     for (const serverId of this.#servers.keys()) if (!seen.has(serverId)) this.#follow(serverId)
+    if (isFirst) context.children.keepFolders(records.map(({ id, ownerId }) => ({ ownerId, serverId: id })))
     await Promise.all(fresh.map(server => server.begin()))
   }
 

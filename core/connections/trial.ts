@@ -1,10 +1,12 @@
 import { HubError, toWireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { ServerSettings, TransportName } from '../contract/records.ts'
-import type { EffectiveServer } from '../registry/api.ts'
+import type { EffectiveServer, UserRecord } from '../registry/api.ts'
 import type { TrialReport, TrialServer } from './api.ts'
 import type { Connection } from './connection.ts'
 import type { Launcher } from './launcher.ts'
+
+type TrialOwner = Pick<UserRecord, 'id' | 'role' | 'number' | 'grants'>
 
 interface Step {
   readonly name: string
@@ -13,10 +15,15 @@ interface Step {
   readonly detail?: string
 }
 
-/** Connects once with a configuration that is not saved, reads its tools, and closes. Never rejects. */
+/**
+ * Connects once with a configuration that is not saved, reads its tools, and closes. Never rejects. `id` stands for it in
+ * the process table.
+ */
 export async function tryServer(
   launcher: Launcher,
-  server: TrialServer & { readonly ownerRole: EffectiveServer['ownerRole'] },
+  id: string,
+  server: TrialServer,
+  owner: TrialOwner,
   signal: AbortSignal,
 ): Promise<TrialReport> {
   const steps: Step[] = []
@@ -57,7 +64,7 @@ export async function tryServer(
   try {
     const plan = await step(
       'check',
-      () => launcher.prepare(TRIAL_ID, asEffective(server)),
+      () => launcher.prepare(id, asEffective(server, owner)),
       () => undefined,
     )
     connection = await step(
@@ -106,14 +113,11 @@ export async function tryServer(
   }
 }
 
-/** The id under which a trial's process stands in the process table. */
-export const TRIAL_ID = 'trial'
-
 function describe({ name, version }: JsonObject): string | undefined {
   return typeof name === 'string' ? [name, version].filter(part => typeof part === 'string').join(' ') : undefined
 }
 
-function asEffective(server: TrialServer & { readonly ownerRole: EffectiveServer['ownerRole'] }): EffectiveServer {
+function asEffective(server: TrialServer, owner: TrialOwner): EffectiveServer {
   const settings: ServerSettings = {
     name: 'trial',
     transport: server.transport as TransportName,
@@ -130,5 +134,6 @@ function asEffective(server: TrialServer & { readonly ownerRole: EffectiveServer
     tools: {},
     secrets: [],
   }
-  return { settings, ownerId: server.ownerId, ownerRole: server.ownerRole, configHash: '' }
+  const { id: ownerId, role: ownerRole, number: ownerNumber, grants: ownerGrants } = owner
+  return { settings, ownerId, ownerRole, ownerNumber, ownerGrants, configHash: '' }
 }

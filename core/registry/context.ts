@@ -24,6 +24,8 @@ export interface RegistryDeps {
   readonly redactor: Redactor
   /** What may be run and what this machine can enforce; asked at each save. */
   readonly stdio: () => { readonly policy: SpawnPolicyInput['policy']; readonly level: SandboxLevel }
+  /** Whether a path inside the sandbox leads out of the work folder that the server has by now. */
+  readonly leavesWorkFolder?: (ownerId: string, serverId: string, path: string) => boolean
   /** Networks (CIDR) that everybody's servers may reach. */
   readonly outboundAllow: readonly string[]
   /** Ports (`"3000"`) or `host:port` at which this hub itself listens. A server that names one is refused. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
-import type { Actor, ServerRecord } from '../contract/records.ts'
+import type { Actor, ServerRecord, ServerSettings } from '../contract/records.ts'
 import { mergePatch } from '../domain/merge-patch.ts'
 import { nameKey, quoteName } from '../domain/names.ts'
 import { canSee } from '../domain/ownership.ts'
@@ -15,7 +15,7 @@ import { type RegistryDeps, timestamp } from './context.ts'
 import { fileGroupsWith } from './file-groups.ts'
 import { touchGroups } from './group-events.ts'
 import type { LiveSecrets } from './live-secrets.ts'
-import { chooseOwner, type Owner } from './owners.ts'
+import { chooseOwner, type Owner, rowOwner } from './owners.ts'
 import { fileOrigin, ownerName, type ServerRow, serverColumns, serverRecord } from './rows.ts'
 import { type Draft, draftServer, judgeBodyAlone, patchedSecrets, refuseMovedSecrets } from './server-draft.ts'
 import { checkServerQuota } from './server-quota.ts'
@@ -54,7 +54,7 @@ export class Servers implements ServerRegistry {
   async create(actor: Actor, body: JsonObject): Promise<ServerRecord> {
     const draft = draftServer(this.#deps, body, undefined)
     const owner = await read(this.#deps.store, db => chooseOwner(db, actor, draft.owner, undefined))
-    checkServerRights(this.#deps, owner.role, draft.settings.transport, draft.filled)
+    checkServerRights(this.#deps, owner, draft.settings.transport, draft.filled)
     const id = randomUUID()
     const settings = sealSettings(this.#deps.sealer, { ownerId: owner.id, id }, draft.settings, undefined)
     const at = timestamp(this.#deps)
@@ -121,27 +121,16 @@ export class Servers implements ServerRegistry {
     const settings = openSettings(this.#deps.sealer, record, record)
     const config = fillVariables(settings.config, settings.variables)
     this.#live.set(id, [settings, { ...settings, config }])
-    const owner = { id: row.owner_id, role: row.owner_role }
-    return {
-      settings: { ...settings, config },
-      ownerId: owner.id,
-      ownerRole: owner.role,
-      configHash: configHash(record, owner),
-    }
+    return effectiveServer({ ...settings, config }, rowOwner(row), record)
   }
 
   async draft(actor: Actor, body: JsonObject): Promise<EffectiveServer> {
     const draft = draftServer(this.#deps, body, undefined)
     const owner = await read(this.#deps.store, db => chooseOwner(db, actor, draft.owner, undefined))
-    checkServerRights(this.#deps, owner.role, draft.settings.transport, draft.filled)
+    checkServerRights(this.#deps, owner, draft.settings.transport, draft.filled)
     const settings = { ...draft.settings, config: draft.filled }
     this.#live.addDraft([draft.settings, settings])
-    return {
-      settings,
-      ownerId: owner.id,
-      ownerRole: owner.role,
-      configHash: configHash(draft.settings, { id: owner.id, role: owner.role }),
-    }
+    return effectiveServer(settings, owner, draft.settings)
   }
 
   /** Makes the body of what is stored now, judges it, and saves it if nobody else saved meanwhile; else all of it again. */
@@ -166,8 +155,7 @@ export class Servers implements ServerRegistry {
     const before = serverRecord(row)
     const stored = { ownerId: row.owner_id, id: row.id, settings: before }
     const draft = draftServer(this.#deps, body, stored)
-    const current = { id: row.owner_id, name: before.ownerName, role: row.owner_role }
-    const owner = await read(store, db => chooseOwner(db, actor, draft.owner, current))
+    const owner = await read(store, db => chooseOwner(db, actor, draft.owner, rowOwner(row)))
     refuseMovedSecrets(this.#deps, actor, owner, draft, stored)
     const place = { ownerId: owner.id, id: row.id }
     const settings = sealSettings(sealer, place, draft.settings, owner.id === row.owner_id ? before : undefined)
@@ -175,7 +163,7 @@ export class Servers implements ServerRegistry {
     if (changed.length === 0 && !before.problem) return before
     // Switching off is always allowed: it is what is left when a rule has become stricter.
     const onlyOff = changed.length === 1 && changed[0] === 'enabled' && !settings.enabled
-    if (!onlyOff) checkServerRights(this.#deps, owner.role, settings.transport, draft.filled)
+    if (!onlyOff) checkServerRights(this.#deps, owner, settings.transport, draft.filled, row.id)
     if (row.origin === 'file') await this.#writeFile(row, owner, draft, fileBody(sealer, place, settings, draft.kept))
     if (settings.name !== before.name) await this.#renameInFileGroups(row, owner, settings.name)
 
@@ -271,6 +259,12 @@ export class Servers implements ServerRegistry {
       this.#deps.bus.emit(event, record.ownerId, { ...told, revision: record.revision, changed }, audience)
     } else this.#deps.bus.emit(event, record.ownerId, told, audience)
   }
+}
+
+/** `stored`: the same settings as they are saved, secrets sealed where they are. */
+function effectiveServer(settings: ServerSettings, owner: Owner, stored: ServerSettings): EffectiveServer {
+  const { id: ownerId, role: ownerRole, number: ownerNumber, grants: ownerGrants } = owner
+  return { settings, ownerId, ownerRole, ownerNumber, ownerGrants, configHash: configHash(stored, owner) }
 }
 
 /** The whole body that a patch makes of the body as its sender saw it. */

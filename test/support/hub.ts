@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Client, send } from './client.ts'
 import { descendants } from './processes.ts'
@@ -148,6 +148,8 @@ export class Hub {
 /** Starts `core/main.ts` on a free port and waits for its address. */
 export async function startHub(options: HubOptions = {}): Promise<Hub> {
   const folder = options.folder ?? (await makeTemp('hub'))
+  // What is above the data folder must be searchable for the users under whom sandboxed servers run.
+  await chmod(folder, 0o711)
   const settingsFile = join(folder, 'mcp_settings.json')
   const settings = options.settings ?? (options.folder === undefined ? { mcpServers: {} } : undefined)
   if (settings !== undefined) {

@@ -3,11 +3,12 @@ import { type Passwords, passwordProblem } from '../../auth/passwords.ts'
 import { type FieldError, HubError, validationError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { UserActor } from '../../contract/records.ts'
+import type { UserGrants } from '../../domain/spawn-policy.ts'
 import type { Registry, UserChange, UserRecord } from '../../registry/api.ts'
 import { type RequestInfo, type Route, route } from '../route.ts'
 import { newUserProblems } from './new-user.ts'
 import { exampleList, flag, listOf, pageFields } from './schemas.ts'
-import { exampleUser, user, userView } from './user-schemas.ts'
+import { exampleUser, user, userGrants, userView } from './user-schemas.ts'
 import { page, recordReply, writeOptions } from './views.ts'
 
 export interface UserRoutesDeps {
@@ -126,7 +127,8 @@ function changeRoute(deps: UserRoutesDeps): Route {
     method: 'PATCH',
     path: '/api/admin/users/{name}',
     access: 'admin',
-    summary: 'Change name, role or password of a user, or shut the account; what narrows rights ends all sessions',
+    summary:
+      'Change name, role, password or grants of a user, or shut the account; what narrows rights ends all sessions',
     tag,
     params: nameParams,
     body: z
@@ -136,6 +138,7 @@ function changeRoute(deps: UserRoutesDeps): Route {
         disabled: z.boolean().optional(),
         password: z.string().optional(),
         mustChangePassword,
+        grants: userGrants.optional(),
       })
       .meta({ examples: [{ role: 'admin' }] }),
     responses: { 200: { description: 'The user', schema: user, example: exampleUser } },
@@ -155,6 +158,7 @@ interface ChangeBody {
   readonly disabled?: boolean | undefined
   readonly password?: string | undefined
   readonly mustChangePassword?: boolean | undefined
+  readonly grants?: UserGrants | undefined
 }
 
 async function changeOf(
@@ -163,7 +167,7 @@ async function changeOf(
   before: UserRecord,
   body: ChangeBody,
 ): Promise<UserChange> {
-  const { name, role: newRole, disabled, password } = body
+  const { name, role: newRole, disabled, password, grants } = body
   const problem = password === undefined ? undefined : passwordProblem(password, name ?? before.name)
   if (problem) throw validationError([problem])
   // Whoever resets a password knows it: it is good for one sign-in.
@@ -175,6 +179,7 @@ async function changeOf(
     ...(disabled === undefined ? {} : { disabled }),
     ...(password === undefined ? {} : { passwordHash: await passwords.hash(password) }),
     ...(mustChange === undefined ? {} : { mustChangePassword: mustChange }),
+    ...(grants === undefined ? {} : { grants }),
   }
 }
 
@@ -185,8 +190,10 @@ function auditable({
   disabled,
   passwordHash,
   mustChangePassword: mustChange,
+  grants,
 }: UserChange): JsonObject {
-  const told = { name, role: newRole, disabled, mustChangePassword: mustChange, password: passwordHash && 'changed' }
+  const password = passwordHash && 'changed'
+  const told = { name, role: newRole, disabled, mustChangePassword: mustChange, password, grants }
   return JSON.parse(JSON.stringify(told)) as JsonObject
 }
 

@@ -195,6 +195,8 @@ export class World {
           settings: serverRecord({ name: String(body.name) }),
           ownerId: 'u-ada',
           ownerRole: 'user',
+          ownerNumber: 1,
+          ownerGrants: { network: 'none' },
           configHash: '',
         }
       },
