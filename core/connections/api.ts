@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
-import type { ServerStatus } from '../contract/records.ts'
+import type { ServerStatus, TransportName } from '../contract/records.ts'
 
 /** What the rest of the hub may ask of connections. Rights are judged by the caller, by the registry. */
 export interface Upstreams {
@@ -105,6 +105,8 @@ export interface ServerCatalog {
   readonly serverInfo: JsonObject
   readonly instructions?: string
   readonly protocolVersion: string
+  /** What it was read by, where that is not the configured transport. */
+  readonly transport?: TransportName
   /** ISO 8601 UTC. */
   readonly readAt: string
   /** What was left out at a limit. */
@@ -114,6 +116,8 @@ export interface ServerCatalog {
 export interface TrialServer {
   readonly ownerId: string
   readonly transport: string
+  /** Only a URL is configured: what does not speak streamable HTTP is tried as SSE. */
+  readonly transportInferred?: boolean
   readonly config: JsonObject
   readonly timeoutMs: number
 }

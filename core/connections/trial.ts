@@ -1,10 +1,11 @@
-import { HubError, toWireError } from '../contract/errors.ts'
+import { fromWireError, HubError, toWireError, type WireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { ServerSettings, TransportName } from '../contract/records.ts'
 import type { EffectiveServer } from '../registry/api.ts'
 import type { TrialReport, TrialServer } from './api.ts'
 import type { Connection } from './connection.ts'
 import type { Launcher } from './launcher.ts'
+import { suggestsSse } from './transport-choice.ts'
 
 interface Step {
   readonly name: string
@@ -13,13 +14,30 @@ interface Step {
   readonly detail?: string
 }
 
-/** Connects once with a configuration that is not saved, reads its tools, and closes. Never rejects. */
-export async function tryServer(
-  launcher: Launcher,
-  server: TrialServer & { readonly ownerRole: EffectiveServer['ownerRole'] },
-  signal: AbortSignal,
-): Promise<TrialReport> {
+type Trial = TrialServer & { readonly ownerRole: EffectiveServer['ownerRole'] }
+
+/**
+ * Connects once with a configuration that is not saved, reads its tools, and closes; twice where only a URL is given and
+ * the first answer says that streamable HTTP is not spoken there. Never rejects.
+ */
+export async function tryServer(launcher: Launcher, server: Trial, signal: AbortSignal): Promise<TrialReport> {
   const steps: Step[] = []
+  const first = await tryOnce(launcher, asEffective(server), steps, signal)
+  if (!('failure' in first)) return { ok: true, steps, tools: first.tools }
+  const settings = asEffective(server).settings
+  const other = suggestsSse(settings, first.failure) && !signal.aborted
+  const last = other ? await tryOnce(launcher, asEffective({ ...server, transport: 'sse' }), steps, signal) : first
+  if (!('failure' in last)) return { ok: true, steps, tools: last.tools }
+  const { code, message } = last.failure
+  return { ok: false, steps, tools: [], error: { code, message } }
+}
+
+async function tryOnce(
+  launcher: Launcher,
+  effective: EffectiveServer,
+  steps: Step[],
+  signal: AbortSignal,
+): Promise<{ readonly tools: readonly JsonObject[] } | { readonly failure: WireError }> {
   const step = async <T>(
     name: string,
     work: () => Promise<T>,
@@ -57,11 +75,11 @@ export async function tryServer(
   try {
     const plan = await step(
       'check',
-      () => launcher.prepare(TRIAL_ID, asEffective(server)),
+      () => launcher.prepare(TRIAL_ID, effective),
       () => undefined,
     )
     connection = await step(
-      plan.child ? 'start the process' : 'load the transport',
+      plan.child ? 'start the process' : `load the transport ${effective.settings.transport}`,
       async () =>
         launcher.launch(plan, {
           catalog: true,
@@ -69,7 +87,7 @@ export async function tryServer(
             opened: message => opened.resolve(message.serverInfo),
             unusable: () => undefined,
             ended: ({ reason }) => {
-              const error = new HubError(reason.code, reason.message)
+              const error = fromWireError(reason)
               opened.reject(error)
               tools.reject(error)
             },
@@ -96,10 +114,9 @@ export async function tryServer(
       () => tools.promise,
       found => `${found.length} tools`,
     )
-    return { ok: true, steps, tools: list }
+    return { tools: list }
   } catch (error) {
-    const { code, message } = toWireError(error)
-    return { ok: false, steps, tools: [], error: { code, message } }
+    return { failure: toWireError(error) }
   } finally {
     signal.removeEventListener('abort', abandon)
     await connection?.close({ code: 'stopped', message: 'The trial is over' })
@@ -113,10 +130,11 @@ function describe({ name, version }: JsonObject): string | undefined {
   return typeof name === 'string' ? [name, version].filter(part => typeof part === 'string').join(' ') : undefined
 }
 
-function asEffective(server: TrialServer & { readonly ownerRole: EffectiveServer['ownerRole'] }): EffectiveServer {
+function asEffective(server: Trial): EffectiveServer {
   const settings: ServerSettings = {
     name: 'trial',
     transport: server.transport as TransportName,
+    ...(server.transportInferred ? { transportInferred: true } : {}),
     config: server.config,
     variables: {},
     timeoutMs: server.timeoutMs,

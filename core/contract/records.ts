@@ -102,6 +102,8 @@ export interface ServerStatus {
   /** Failed attempts since the last time online. */
   readonly attempts: number
   readonly nextAttemptAt?: string
+  /** The transport in effect: where only a URL is configured, the one that the server was found to speak. */
+  readonly transport?: TransportName
   readonly era?: 'legacy' | 'modern'
   readonly protocolVersion?: string
   readonly serverInfo?: JsonObject

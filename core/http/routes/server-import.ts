@@ -68,9 +68,10 @@ function trialRoute(deps: ServerImportDeps): Route {
     async handle({ actor, body, info, signal }) {
       // The name is left aside: the configuration of a server that exists is tried as well, under edit.
       const draft = await deps.registry.servers.draft(actor, { ...body, name: `trial-${randomUUID().slice(0, 8)}` })
-      const { transport, config, timeoutMs } = draft.settings
+      const { transport, transportInferred = false, config, timeoutMs } = draft.settings
+      const wanted = { ownerId: draft.ownerId, transport, transportInferred, config, timeoutMs }
       info.keepOpen()
-      return { body: await deps.upstreams.trial({ ownerId: draft.ownerId, transport, config, timeoutMs }, signal) }
+      return { body: await deps.upstreams.trial(wanted, signal) }
     },
   })
 }

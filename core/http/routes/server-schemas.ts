@@ -61,6 +61,9 @@ export const serverStatus = z.object({
   reason: reason.optional(),
   attempts: z.number().int(),
   nextAttemptAt: timestamp.optional(),
+  transport: transport
+    .optional()
+    .meta({ description: 'In effect; with only a URL configured, what the server speaks' }),
   era: z.enum(['legacy', 'modern']).optional(),
   protocolVersion: z.string().optional(),
   serverInfo: anyObject.optional(),
@@ -102,6 +105,7 @@ export const exampleStatus = {
   state: 'online',
   since: '2026-11-21T09:30:00.000Z',
   attempts: 0,
+  transport: 'stdio',
   era: 'legacy',
   protocolVersion: '2025-11-25',
   counts: { tools: 2, prompts: 0, resources: 0 },
