@@ -11,7 +11,14 @@ const MAX_IDLE_SCOPES = 2_000
 const NEVER_PASSED =
   /^(authorization|x-auth-token|cookie|host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|content-length|proxy-.*|mcp-.*)$/
 
-/** `/mcp…` taken apart. `name` empty: everything of the caller. */
+/** Where the older pair takes messages: the session is named in the query. */
+export const MESSAGES_PATH = '/messages'
+export const SSE_ROOT = '/sse'
+
+/** Where scopes are served: streamable HTTP, and the stream of the pair that was before it. */
+type ScopeRoot = 'mcp' | 'sse'
+
+/** `/mcp…` or `/sse…` taken apart. `name` empty: everything of the caller. */
 interface ScopePath {
   readonly owner: string | undefined
   readonly name: string
@@ -19,10 +26,10 @@ interface ScopePath {
   readonly normal: string
 }
 
-/** Undefined for a path that can be none of `/mcp`, `/mcp/{name}`, `/mcp/@{owner}/{name}`. */
-export function parseScopePath(path: string): ScopePath | undefined {
+/** Undefined for a path that can be none of `/mcp`, `/mcp/{name}`, `/mcp/@{owner}/{name}`, or the same below `/sse`. */
+export function parseScopePath(path: string, under: ScopeRoot = 'mcp'): ScopePath | undefined {
   const [empty, root, ...encoded] = path.endsWith('/') ? path.slice(0, -1).split('/') : path.split('/')
-  if (empty !== '' || root !== 'mcp') return undefined
+  if (empty !== '' || root !== under) return undefined
   const segments: string[] = []
   for (const text of encoded) {
     const segment = decodeSegment(text)
