@@ -16,6 +16,10 @@ export interface Upstreams {
   status(serverId: string): ServerStatus
   /** The last known lists, online or not; undefined when the server was never seen. */
   catalog(serverId: string): ServerCatalog | undefined
+  /** What is known of the definitions of a server's tools, by original name. */
+  definitions(serverId: string): ReadonlyMap<string, ToolDefinition>
+  /** Takes a changed definition as what is wanted. Throws tool_not_found; version_conflict when it changed once more. */
+  approveTool(serverId: string, tool: string, hash: string): void
   /** Waits until each of these has a catalogue or has failed, at most `budgetMs`. */
   catalogsReady(serverIds: readonly string[], budgetMs: number): Promise<void>
   /** The wish: on or off. The supervisor follows what the registry says by events; these act at once. */
@@ -38,6 +42,13 @@ export interface Upstreams {
   stderr(serverId: string): readonly { readonly at: string; readonly line: string }[]
   /** Connects once with a configuration that is not saved, and closes. */
   trial(server: TrialServer, signal: AbortSignal): Promise<TrialReport>
+}
+
+export interface ToolDefinition {
+  /** Of what the tool says of itself now, or said when it was last listed. */
+  readonly hash: string
+  /** It is another one than was approved, or than was seen first. */
+  readonly changed: boolean
 }
 
 export interface ProcessInfo {

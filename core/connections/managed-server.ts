@@ -8,6 +8,7 @@ import type { StoredCatalog } from './catalog-store.ts'
 import type { Connection } from './connection.ts'
 import type { ConnectionEnd, ConnectionEvents } from './connection-events.ts'
 import { Latency } from './latency.ts'
+import { noteDefinitions, tellListChange } from './list-news.ts'
 import { Observed, STOPPED } from './observed.ts'
 import type { OpenedMessage } from './protocol.ts'
 import { isFinal, Recovery, type Verdict } from './recovery.ts'
@@ -313,8 +314,9 @@ export class ManagedServer {
         if (!current() || !this.#opened) return
         const kinds = this.#lists.read(read, this.#opened, configHash, this.#transport.other)
         if (this.#lists.catalog) context.catalogs.save(id, configHash, this.#lists.catalog)
-        const { ownerId, name } = this.#record
-        if (kinds.length > 0) context.bus.emit('catalog.changed', ownerId, { serverId: id, name, kinds })
+        // Before anybody hears of the new list, so that nobody gets a tool that waits for an approval.
+        noteDefinitions(context, this.#record, this.#lists.catalog?.tools ?? [])
+        tellListChange(context, this.#record, kinds)
         this.#observed.changed()
         const unused = this.#lanes.usedAtMs < this.#openedAtMs && this.#lanes.base.connection?.inFlight === 0
         if (this.#lookingOnly && unused) this.#sleep()
@@ -324,6 +326,11 @@ export class ManagedServer {
       },
       ...upstreamNotices(context, () => this.#record),
     }
+  }
+
+  /** What the owner makes of the tools has changed, though the lists are the same. */
+  toolsChanged(): void {
+    tellListChange(this.#context, this.#record, ['tools'])
   }
 
   #wentOnline(message: OpenedMessage): void {

@@ -1,6 +1,7 @@
 import { HubError } from '../contract/errors.ts'
 import type { GroupResolver, ResolvedGroup } from '../contract/points.ts'
 import type { Credential, UserActor } from '../contract/records.ts'
+import { bothNames } from '../domain/tool-shape.ts'
 import { aliases } from './naming.ts'
 import { Scope, type ScopeParts } from './scope.ts'
 import type { ResolvedScope } from './scope-types.ts'
@@ -99,8 +100,8 @@ export function toResolvedScope({ kind, group, servers }: ResolvedGroup): Resolv
       serverName: server.name,
       ...(choice?.alias === undefined ? {} : { alias: choice.alias }),
       tools: choice?.tools ?? ('all' as const),
-      prompts: choice?.prompts ?? ('all' as const),
-      resources: choice?.resources ?? ('all' as const),
+      prompts: bothNames(server.prompts, choice?.prompts),
+      resources: bothNames(server.resources, choice?.resources),
     }
   })
   const names = aliases(choices)

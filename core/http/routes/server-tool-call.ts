@@ -3,6 +3,7 @@ import type { UpstreamReply, Upstreams } from '../../connections/api.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { ServerRecord, ToolCallRecord, UserActor } from '../../contract/records.ts'
+import { overrideOf, shapeArguments } from '../../domain/tool-shape.ts'
 import type { Registry } from '../../registry/api.ts'
 import { type RequestInfo, type Route, route } from '../route.ts'
 import { problemPart } from './problem-part.ts'
@@ -11,7 +12,7 @@ import { findTool, serverTools, toolNotFound } from './tool-views.ts'
 
 export interface ToolCallDeps {
   readonly registry: Pick<Registry, 'servers'>
-  readonly upstreams: Pick<Upstreams, 'request' | 'catalog' | 'catalogsReady'>
+  readonly upstreams: Pick<Upstreams, 'request' | 'catalog' | 'definitions' | 'catalogsReady'>
   /** Takes the record of one finished call; never waits. */
   recordCall(record: ToolCallRecord): void
 }
@@ -53,8 +54,11 @@ export function toolCallRoutes(deps: ToolCallDeps): Route[] {
       async handle({ actor, params, body, info, request, signal }) {
         const record = await deps.registry.servers.resolve(actor, params.ref, 'see')
         const tool = await callableTool(deps, record, params.tool)
+        refuseWaiting(deps, record, tool)
         info.keepOpen()
-        const job = { deps, actor, record, tool, info, signal, arguments: (body.arguments ?? {}) as JsonObject }
+        const given = (body.arguments ?? {}) as JsonObject
+        const rules = overrideOf(record.tools, tool)?.arguments
+        const job = { deps, actor, record, tool, info, signal, arguments: rules ? shapeArguments(given, rules) : given }
         return wantsStream(request.headers) ? streamed(job) : plain(job)
       },
     }),
@@ -85,16 +89,23 @@ async function callableTool(deps: ToolCallDeps, record: ServerRecord, name: stri
   if (!deps.upstreams.catalog(record.id)) await deps.upstreams.catalogsReady([record.id], CATALOG_WAIT_MS)
   const catalog = deps.upstreams.catalog(record.id)
   if (!catalog) return nameWithoutCatalog(record, name)
-  const tools = serverTools(record.tools, catalog)
+  const tools = serverTools(record, deps.upstreams)
   const tool = findTool(record.name, tools, name)
   if (!tool.enabled) throw toolNotFound(record.name, name, tools)
   return tool.original
 }
 
+function refuseWaiting({ upstreams }: ToolCallDeps, { id, definitionPolicy }: ServerRecord, tool: string): void {
+  if (definitionPolicy !== 'pin' || !upstreams.definitions(id).get(tool)?.changed) return
+  throw new HubError('approval_required', `The tool "${tool}" changed, and waits for the approval of its owner`, {
+    hint: 'Its owner approves it with POST /api/servers/{ref}/tools/{tool}/approve.',
+  })
+}
+
 /** Nothing is known of the server's tools; what its owner switched off or renamed holds all the same. */
 function nameWithoutCatalog(record: ServerRecord, name: string): string {
   const renamed = Object.entries(record.tools).find(([, override]) => override.name === name)
-  const [original, override] = renamed ?? [name, Object.hasOwn(record.tools, name) ? record.tools[name] : undefined]
+  const [original, override] = renamed ?? [name, overrideOf(record.tools, name)]
   if (override?.enabled === false) throw toolNotFound(record.name, name, [])
   return original
 }
