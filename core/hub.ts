@@ -2,6 +2,7 @@ import manifest from '../package.json' with { type: 'json' }
 import groups from '../plugins/groups/plugin.ts'
 import transportHttp from '../plugins/transport-http/plugin.ts'
 import transportOpenapi from '../plugins/transport-openapi/plugin.ts'
+import transportSse from '../plugins/transport-sse/plugin.ts'
 import transportStdio from '../plugins/transport-stdio/plugin.ts'
 import { type Auth, createAuth } from './auth/create.ts'
 import { type DataLock, lockDataDir } from './config/data-lock.ts'
@@ -34,7 +35,7 @@ import { openStore, type Store } from './store/open.ts'
 import { HubLog } from './telemetry/log.ts'
 
 /** The order in which they start. */
-const BUNDLED = [transportStdio, transportHttp, transportOpenapi, groups]
+const BUNDLED = [transportStdio, transportHttp, transportSse, transportOpenapi, groups]
 
 /** How long `/health` waits for the store's own answer, in milliseconds. */
 const STORE_PING_MS = 1_000

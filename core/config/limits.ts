@@ -37,6 +37,8 @@ export const LIMITS = {
   sessionsPerUser: 1_000,
   sessions: 10_000,
   sessionIdleMs: 60 * 60_000,
+  /** A session of the 2024-11-05 pair whose stream broke waits so long for its client. */
+  sseReconnectMs: 60_000,
   callsPerUser: 256,
   /** Under `/mcp`; the live streams of the API are counted for themselves, up to the same number. */
   streamsPerUser: 100,

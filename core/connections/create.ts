@@ -14,6 +14,7 @@ import type { Tables } from '../store/tables.ts'
 import type {
   ProcessInfo,
   ServerCatalog,
+  ToolDefinition,
   TrialReport,
   TrialServer,
   UpstreamCall,
@@ -29,6 +30,7 @@ import type { Sandbox } from './sandbox.ts'
 import { unheardStatus } from './server-status.ts'
 import { StartSlots } from './start-slots.ts'
 import { ACTOR, Supervisor } from './supervisor.ts'
+import { ToolDefinitions } from './tool-definitions.ts'
 import { tryServer } from './trial.ts'
 
 const DRAIN_LOOK_MS = 25
@@ -79,6 +81,7 @@ class LocalConnections implements Connections {
   readonly #pool: WorkerPool
   readonly #children: Children
   readonly #catalogs: CatalogStore
+  readonly #definitions: ToolDefinitions
   readonly #launcher: Launcher
   readonly #supervisor: Supervisor
   #draining = false
@@ -101,6 +104,7 @@ class LocalConnections implements Connections {
       ...(options.relay === undefined ? {} : { relay: options.relay }),
     })
     this.#catalogs = new CatalogStore(options.store.db, log)
+    this.#definitions = new ToolDefinitions(options.store.db, log)
     this.#launcher = new Launcher({
       pool: this.#pool,
       children: this.#children,
@@ -126,6 +130,7 @@ class LocalConnections implements Connections {
         children: this.#children,
         starts: new StartSlots(LIMITS.startsAtOnce),
         catalogs: this.#catalogs,
+        definitions: this.#definitions,
         bus,
         log,
         effective: serverId => registry.servers.effective(serverId),
@@ -137,6 +142,7 @@ class LocalConnections implements Connections {
 
   async begin(): Promise<void> {
     this.#children.sweep()
+    await this.#definitions.load()
     await this.#supervisor.begin()
   }
 
@@ -165,6 +171,15 @@ class LocalConnections implements Connections {
 
   catalog(serverId: string): ServerCatalog | undefined {
     return this.#supervisor.get(serverId)?.catalog
+  }
+
+  definitions(serverId: string): ReadonlyMap<string, ToolDefinition> {
+    return this.#definitions.of(serverId)
+  }
+
+  approveTool(serverId: string, tool: string, hash: string): void {
+    this.#definitions.approve(serverId, tool, hash)
+    this.#supervisor.get(serverId)?.toolsChanged()
   }
 
   async catalogsReady(serverIds: readonly string[], budgetMs: number): Promise<void> {
@@ -271,6 +286,6 @@ class LocalConnections implements Connections {
     await this.#supervisor.dispose()
     await this.#children.dispose()
     this.#pool.dispose()
-    await this.#catalogs.flush()
+    await Promise.all([this.#catalogs.flush(), this.#definitions.flush()])
   }
 }

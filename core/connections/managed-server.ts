@@ -8,6 +8,7 @@ import type { StoredCatalog } from './catalog-store.ts'
 import type { Connection } from './connection.ts'
 import type { ConnectionEnd, ConnectionEvents } from './connection-events.ts'
 import { Latency } from './latency.ts'
+import { noteDefinitions, tellListChange } from './list-news.ts'
 import { Observed, STOPPED } from './observed.ts'
 import type { OpenedMessage } from './protocol.ts'
 import { isFinal, Recovery, type Verdict } from './recovery.ts'
@@ -15,6 +16,7 @@ import type { ServerContext } from './server-context.ts'
 import { ServerLanes } from './server-lanes.ts'
 import { ServerLists } from './server-lists.ts'
 import { serverStatus } from './server-status.ts'
+import { TransportChoice } from './transport-choice.ts'
 import { upstreamNotices } from './upstream-notices.ts'
 
 /** After so long online, earlier failures are forgotten. */
@@ -30,6 +32,7 @@ export class ManagedServer {
   readonly #lists: ServerLists
   readonly #latency = new Latency()
   readonly #recovery: Recovery
+  readonly #transport = new TransportChoice()
   #record: ServerRecord
   #stored: StoredCatalog | undefined
   #wanted: boolean
@@ -48,14 +51,15 @@ export class ManagedServer {
 
   constructor(record: ServerRecord, context: ServerContext, stored: StoredCatalog | undefined) {
     this.#record = record
-    this.#context = context
+    const effective = (serverId: string) => context.effective(serverId).then(one => this.#transport.apply(one))
+    this.#context = { ...context, effective }
     this.#stored = stored
     this.#wanted = record.enabled && !record.problem
-    this.#observed = new Observed(() => this.#record, context)
+    this.#observed = new Observed(() => this.#record, this.#context)
     this.#recovery = new Recovery(context.random)
     this.#lists = new ServerLists()
     this.#lanes = new ServerLanes({
-      context,
+      context: this.#context,
       record: () => this.#record,
       observed: this.#observed,
       wanted: () => this.#wanted,
@@ -140,6 +144,7 @@ export class ManagedServer {
     this.#lanes.closeSessions(reason)
     this.#letGo(reason)
     this.#recovery.fresh()
+    this.#transport.forget()
     void this.#attempt()
   }
 
@@ -204,6 +209,7 @@ export class ManagedServer {
     return serverStatus(this.#observed, this.#lists.catalog, this.#opened, {
       latencyMs: this.#latency.percentiles(),
       pid: this.#connection?.child?.pid,
+      transport: this.#transport.other ?? this.#record.transport,
     })
   }
 
@@ -231,7 +237,9 @@ export class ManagedServer {
       // A server whose variables are missing keeps the lists it had.
       () => stored.configHash,
     )
-    if (hash === stored.configHash && !this.#lists.catalog) this.#lists.restore(stored)
+    if (hash !== stored.configHash || this.#lists.catalog) return
+    this.#lists.restore(stored)
+    this.#transport.restore(stored.catalog)
   }
 
   /** The configuration as it would be used now; lies down and returns undefined when it may not be used at all. Throws else. */
@@ -308,10 +316,11 @@ export class ManagedServer {
       answered: call => this.#latency.add(performance.now() - call.startedAtMs),
       catalog: read => {
         if (!current() || !this.#opened) return
-        const kinds = this.#lists.read(read, this.#opened, configHash)
+        const kinds = this.#lists.read(read, this.#opened, configHash, this.#transport.other)
         if (this.#lists.catalog) context.catalogs.save(id, configHash, this.#lists.catalog)
-        const { ownerId, name } = this.#record
-        if (kinds.length > 0) context.bus.emit('catalog.changed', ownerId, { serverId: id, name, kinds })
+        // Before anybody hears of the new list, so that nobody gets a tool that waits for an approval.
+        noteDefinitions(context, this.#record, this.#lists.catalog?.tools ?? [])
+        tellListChange(context, this.#record, kinds)
         this.#observed.changed()
         const unused = this.#lanes.usedAtMs < this.#openedAtMs && this.#lanes.base.connection?.inFlight === 0
         if (this.#lookingOnly && unused) this.#sleep()
@@ -323,11 +332,17 @@ export class ManagedServer {
     }
   }
 
+  /** What the owner makes of the tools has changed, though the lists are the same. */
+  toolsChanged(): void {
+    tellListChange(this.#context, this.#record, ['tools'])
+  }
+
   #wentOnline(message: OpenedMessage): void {
     const connection = this.#connection
     if (!connection) return
     this.#opened = message
     this.#openedAtMs = performance.now()
+    this.#transport.opened()
     this.#observed.attempts = 0
     this.#observed.become('online')
     this.#lanes.opened(connection)
@@ -345,9 +360,19 @@ export class ManagedServer {
       const tail = this.#context.children.stderr(this.#record.id).slice(-5)
       return tail.length === 0 ? '' : `; it wrote: ${tail.map(({ line }) => line.slice(0, 200)).join(' | ')}`
     }
-    const verdict = this.#recovery.ended(end, onlineMs, this.#record.isolate, lastWords)
+    const judged = this.#judgeTransport(end)
+    if (judged === 'retry') return this.#follow({ kind: 'now' })
+    const verdict = this.#recovery.ended(judged, onlineMs, this.#record.isolate, lastWords)
     if (verdict.kind === 'now') this.#observed.become('connecting', end.reason)
     this.#follow(verdict)
+  }
+
+  /** A start that failed may only have used the wrong transport. */
+  #judgeTransport(end: ConnectionEnd): ConnectionEnd | 'retry' {
+    const settings = this.#effective?.settings
+    if (end.wasOpen || end.workerLost || !settings) return end
+    const { retry, reason } = this.#transport.failed(settings, end.reason)
+    return retry ? 'retry' : { ...end, reason }
   }
 
   #follow(verdict: Verdict): void {

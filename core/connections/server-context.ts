@@ -5,6 +5,7 @@ import type { CatalogStore } from './catalog-store.ts'
 import type { Children } from './children.ts'
 import type { Launcher } from './launcher.ts'
 import type { StartSlots } from './start-slots.ts'
+import type { ToolDefinitions } from './tool-definitions.ts'
 
 /** What every server's state machine works with. */
 export interface ServerContext {
@@ -12,6 +13,7 @@ export interface ServerContext {
   readonly children: Children
   readonly starts: StartSlots
   readonly catalogs: CatalogStore
+  readonly definitions: ToolDefinitions
   readonly bus: EventBus
   readonly log: PluginLogger
   readonly effective: (serverId: string) => Promise<EffectiveServer>

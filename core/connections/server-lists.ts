@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from '../contract/json.ts'
+import type { TransportName } from '../contract/records.ts'
 import { parseExact } from '../domain/exact-json.ts'
 import type { ServerCatalog } from './api.ts'
 import type { ListKind, ListsRead, OpenedMessage } from './protocol.ts'
@@ -61,8 +62,13 @@ export class ServerLists {
     this.#stale.clear()
   }
 
-  /** Takes what was read; returns the kinds that differ, or that the upstream itself called changed. */
-  read({ json: texts, noticed, more }: ListsRead, opened: OpenedMessage, configHash: string): readonly EventKind[] {
+  /** Takes what was read, by `transport` where that is not the configured one; returns the kinds that differ, or that the upstream itself called changed. */
+  read(
+    { json: texts, noticed, more }: ListsRead,
+    opened: OpenedMessage,
+    configHash: string,
+    transport: TransportName | undefined,
+  ): readonly EventKind[] {
     this.#configHash = configHash
     const changed = new Set<EventKind>()
     const before = this.#catalog
@@ -86,6 +92,7 @@ export class ServerLists {
       serverInfo: opened.serverInfo,
       ...(opened.instructions === undefined ? {} : { instructions: opened.instructions }),
       protocolVersion: opened.protocolVersion,
+      ...(transport === undefined ? {} : { transport }),
       readAt: new Date().toISOString(),
       warnings: texts.warnings,
     }

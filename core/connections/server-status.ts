@@ -1,4 +1,4 @@
-import type { ServerRecord, ServerStatus } from '../contract/records.ts'
+import type { ServerRecord, ServerStatus, TransportName } from '../contract/records.ts'
 import type { ServerCatalog } from './api.ts'
 import { type Observed, STOPPED } from './observed.ts'
 import type { OpenedMessage } from './protocol.ts'
@@ -8,7 +8,11 @@ export function serverStatus(
   observed: Observed,
   lists: ServerCatalog | undefined,
   opened: OpenedMessage | undefined,
-  more: { readonly latencyMs: ServerStatus['latencyMs'] | undefined; readonly pid: number | undefined },
+  more: {
+    readonly latencyMs: ServerStatus['latencyMs'] | undefined
+    readonly pid: number | undefined
+    readonly transport: TransportName
+  },
 ): ServerStatus {
   const { state, since, nextAttemptAtMs } = observed.now
   const { reason, attempts } = observed
@@ -19,6 +23,7 @@ export function serverStatus(
     ...(reason ? { reason } : {}),
     attempts,
     ...(nextAttemptAtMs === undefined ? {} : { nextAttemptAt: new Date(nextAttemptAtMs).toISOString() }),
+    transport: more.transport,
     ...(said
       ? {
           era: 'legacy' as const,

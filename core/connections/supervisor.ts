@@ -188,6 +188,7 @@ export class Supervisor {
     if (!server) return
     this.#servers.delete(serverId)
     this.#options.catalogs.remove(serverId)
+    this.#options.context.definitions.remove(serverId)
     await server.dispose()
     this.#options.context.children.forgetServer(serverId)
   }

@@ -1,10 +1,11 @@
-import { HubError, toWireError } from '../contract/errors.ts'
+import { fromWireError, HubError, toWireError, type WireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { ServerSettings, TransportName } from '../contract/records.ts'
 import type { EffectiveServer, UserRecord } from '../registry/api.ts'
 import type { TrialReport, TrialServer } from './api.ts'
 import type { Connection } from './connection.ts'
 import type { Launcher } from './launcher.ts'
+import { suggestsSse } from './transport-choice.ts'
 
 type TrialOwner = Pick<UserRecord, 'id' | 'role' | 'number' | 'grants'>
 
@@ -16,8 +17,8 @@ interface Step {
 }
 
 /**
- * Connects once with a configuration that is not saved, reads its tools, and closes. Never rejects. `id` stands for it in
- * the process table.
+ * Connects once with a configuration that is not saved, reads its tools, and closes; twice where only a URL is given and
+ * the first answer says that streamable HTTP is not spoken there. Never rejects. `id` stands for it in the process table.
  */
 export async function tryServer(
   launcher: Launcher,
@@ -27,6 +28,25 @@ export async function tryServer(
   signal: AbortSignal,
 ): Promise<TrialReport> {
   const steps: Step[] = []
+  const first = await tryOnce(launcher, id, asEffective(server, owner), steps, signal)
+  if (!('failure' in first)) return { ok: true, steps, ...first }
+  const { settings } = asEffective(server, owner)
+  const other = suggestsSse(settings, first.failure) && !signal.aborted
+  const last = other
+    ? await tryOnce(launcher, id, asEffective({ ...server, transport: 'sse' }, owner), steps, signal)
+    : first
+  if (!('failure' in last)) return { ok: true, steps, ...last }
+  const { code, message } = last.failure
+  return { ok: false, steps, tools: [], warnings: [], error: { code, message } }
+}
+
+async function tryOnce(
+  launcher: Launcher,
+  id: string,
+  effective: EffectiveServer,
+  steps: Step[],
+  signal: AbortSignal,
+): Promise<Pick<TrialReport, 'tools' | 'warnings'> | { readonly failure: WireError }> {
   const step = async <T>(
     name: string,
     work: () => Promise<T>,
@@ -64,11 +84,11 @@ export async function tryServer(
   try {
     const plan = await step(
       'check',
-      () => launcher.prepare(id, asEffective(server, owner)),
+      () => launcher.prepare(id, effective),
       () => undefined,
     )
     connection = await step(
-      plan.child ? 'start the process' : 'load the transport',
+      plan.child ? 'start the process' : `load the transport ${effective.settings.transport}`,
       async () =>
         launcher.launch(plan, {
           catalog: true,
@@ -76,7 +96,7 @@ export async function tryServer(
             opened: message => opened.resolve(message.serverInfo),
             unusable: () => undefined,
             ended: ({ reason }) => {
-              const error = new HubError(reason.code, reason.message)
+              const error = fromWireError(reason)
               opened.reject(error)
               tools.reject(error)
             },
@@ -103,10 +123,9 @@ export async function tryServer(
       () => tools.promise,
       list => `${list.tools.length} tools`,
     )
-    return { ok: true, steps, ...found }
+    return found
   } catch (error) {
-    const { code, message } = toWireError(error)
-    return { ok: false, steps, tools: [], warnings: [], error: { code, message } }
+    return { failure: toWireError(error) }
   } finally {
     signal.removeEventListener('abort', abandon)
     await connection?.close({ code: 'stopped', message: 'The trial is over' })
@@ -121,6 +140,7 @@ function asEffective(server: TrialServer, owner: TrialOwner): EffectiveServer {
   const settings: ServerSettings = {
     name: 'trial',
     transport: server.transport as TransportName,
+    ...(server.transportInferred ? { transportInferred: true } : {}),
     config: server.config,
     variables: {},
     timeoutMs: server.timeoutMs,

@@ -71,6 +71,7 @@ export const ERROR_CODES = {
   quota_keys: { status: 409, title: 'Too many access keys' },
   settings_read_only: { status: 409, title: 'The settings file cannot be written' },
   setting_locked: { status: 409, title: 'The setting is held by the environment or the settings file' },
+  approval_required: { status: 409, title: 'The tool changed and was not approved yet', rpc: -32603 },
   stream_exists: { status: 409, title: 'The session has this stream already' },
   version_conflict: { status: 412, title: 'Changed by somebody else meanwhile' },
   body_too_large: { status: 413, title: 'The body is too large' },

@@ -30,6 +30,9 @@ const COMMON_FIELDS = [
   'healthCheck',
   'passthroughHeaders',
   'tools',
+  'definitionPolicy',
+  'prompts',
+  'resources',
   'secrets',
 ] as const
 
@@ -160,8 +163,15 @@ export function serverBodyOf(settings: ServerSettings): JsonObject {
     healthCheck: { ...settings.healthCheck } as JsonObject,
     passthroughHeaders: [...settings.passthroughHeaders],
     tools: structuredClone(settings.tools) as JsonObject,
+    ...(settings.definitionPolicy === undefined ? {} : { definitionPolicy: settings.definitionPolicy }),
+    ...(settings.prompts === undefined ? {} : { prompts: namesOf(settings.prompts) }),
+    ...(settings.resources === undefined ? {} : { resources: namesOf(settings.resources) }),
     secrets: [...settings.secrets],
   }
+}
+
+function namesOf(names: 'all' | readonly string[]): JsonValue {
+  return names === 'all' ? names : [...names]
 }
 
 function readName(fields: Fields): string | undefined {

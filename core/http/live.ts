@@ -17,6 +17,7 @@ const ALWAYS: readonly EventName[] = [
   'group.removed',
   'connection.state',
   'catalog.changed',
+  'tool.definition_changed',
   'config.changed',
   'config.rejected',
   'plugin.failed',

@@ -102,7 +102,7 @@ function refuse({ app, basePath, log, nextId }: ServeOptions, request: Request, 
 }
 
 function isMcp(path: string): boolean {
-  return /^\/(?:mcp|\.well-known\/oauth-protected-resource)(?:\/|$)/.test(path)
+  return /^\/(?:mcp|sse|messages|\.well-known\/oauth-protected-resource)(?:\/|$)/.test(path)
 }
 
 function start(options: ServeOptions, fetch: (request: Request, server: Server) => unknown): Server {

@@ -5,7 +5,7 @@ import type { Outcome } from './exchange.ts'
 
 export interface McpEndpoint {
   /**
-   * Answers `/mcp…` and `/.well-known/oauth-protected-resource…`; never rejects. The guard has admitted the request.
+   * Answers `/mcp…`, `/sse…`, `/messages` and `/.well-known/oauth-protected-resource…`; never rejects. The guard has admitted the request.
    * `path` is below the base path, percent-encoded.
    */
   fetch(request: Request, path: string, info: RequestInfo): Response | Promise<Response>

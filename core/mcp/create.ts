@@ -11,6 +11,7 @@ import { DirectExchange, directScope } from './direct-call.ts'
 import { Front } from './endpoint.ts'
 import { groupView } from './group-view.ts'
 import { initialize } from './initialize.ts'
+import { Intake } from './intake.ts'
 import { ListChanges } from './list-changes.ts'
 import { listRoutes } from './list-routes.ts'
 import { ItemTexts } from './merge.ts'
@@ -25,6 +26,7 @@ import { SessionTable } from './sessions.ts'
 import { hasOwnConnection, Subscriptions } from './subscriptions.ts'
 import { UpstreamLevels } from './upstream-levels.ts'
 import { LegacyWire } from './wire-legacy.ts'
+import { SseWire } from './wire-sse.ts'
 
 /** Old sessions and events are looked for this often. */
 const SESSION_SWEEP_MS = 30_000
@@ -49,7 +51,7 @@ interface McpDeps {
   readonly now?: () => number
 }
 
-/** The MCP endpoint of the hub: legacy streamable HTTP at `/mcp…`. It runs until `dispose`. */
+/** The MCP endpoint of the hub: streamable HTTP at `/mcp…`, and the pair of 2024-11-05 at `/sse…`. It runs until `dispose`. */
 export function createMcp(deps: McpDeps): McpEndpoint {
   const { registry, upstreams, bus, auth, sealer, log } = deps
   // Date.now has whole milliseconds, in which most calls take none at all.
@@ -107,19 +109,24 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     },
   )
   const draining = () => drained || deps.draining()
-  const posts = new LegacyPosts({
+  const intake = new Intake({
     router,
     log,
-    replies: pulse,
-    initialize: (scoped, id, params) => initialize({ sessions, version: deps.version, draining }, scoped, id, params),
     clientNotice: (session, method, params) => {
       if (method !== 'notifications/roots/list_changed') return
       for (const member of session.scope.resolved.members)
         if (hasOwnConnection(member, session)) upstreams.notify(member.server.id, session.key, method, params)
     },
   })
+  const opening = { sessions, version: deps.version, draining }
+  const posts = new LegacyPosts({
+    intake,
+    replies: pulse,
+    initialize: (scoped, id, params) => initialize(opening, scoped, id, params),
+  })
   const wire = new LegacyWire(sessions, posts, now)
-  const front = new Front({ auth, principals: new Principals(), scopes, sessions, wire, log })
+  const sse = new SseWire({ ...opening, scopes, intake, now })
+  const front = new Front({ auth, principals: new Principals(), scopes, sessions, wire, sse, log })
 
   const endAll = (reason: string) => {
     for (const session of [...sessions]) sessions.end(session, reason)

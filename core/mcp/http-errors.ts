@@ -1,4 +1,5 @@
 import type { HubError } from '../contract/errors.ts'
+import { MESSAGES_PATH, SSE_ROOT } from './paths.ts'
 import { asHubError, errorMessage, type IdText, rpcError } from './rpc.ts'
 
 /** What an error answer under `/mcp` must know of its request. */
@@ -12,8 +13,6 @@ interface ErrorPlace {
   readonly credential: boolean
 }
 
-const ALLOWED_METHODS = 'GET, POST, DELETE'
-
 /** A refusal as HTTP status and JSON-RPC body. */
 export function errorResponse(thrown: unknown, place: ErrorPlace, id?: IdText): Response {
   const error = asHubError(thrown)
@@ -23,7 +22,7 @@ export function errorResponse(thrown: unknown, place: ErrorPlace, id?: IdText): 
       headers.set('www-authenticate', challenge(place))
       break
     case 405:
-      headers.set('allow', ALLOWED_METHODS)
+      if (Array.isArray(error.data?.allow)) headers.set('allow', error.data.allow.join(', '))
       break
     case 415:
       headers.set('accept', 'application/json')
@@ -43,6 +42,7 @@ function retryAfter(error: HubError): number {
 function challenge({ baseUrl, path, credential }: ErrorPlace): string {
   const parts = ['realm="patchbay"']
   if (credential) parts.push('error="invalid_token"')
-  parts.push(`resource_metadata="${baseUrl}/.well-known/oauth-protected-resource${path.replaceAll('"', '%22')}"`)
+  const resource = path === MESSAGES_PATH ? SSE_ROOT : path.replaceAll('"', '%22')
+  parts.push(`resource_metadata="${baseUrl}/.well-known/oauth-protected-resource${resource}"`)
   return `Bearer ${parts.join(', ')}`
 }

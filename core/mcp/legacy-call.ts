@@ -4,13 +4,21 @@ import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 import { logLevelOf } from './log-levels.ts'
-import type { PostReply } from './post-reply.ts'
 import { errorMessage, type IdText, isPlainObject, notificationMessage, resultMessage, rpcError } from './rpc.ts'
 import type { Session } from './session.ts'
 
 type ProgressToken = Exclude<JsonValue, null | boolean | readonly JsonValue[]>
 
-/** One request of a legacy client as the era-neutral exchange; what comes back goes on the stream of its POST. */
+/** Where what comes of a call is written. */
+export interface CallReply {
+  answer(text: string): void
+  /** There is no answer: the call was cancelled. */
+  withoutAnswer(): void
+  /** A notification or a request of the hub, ahead of the answer. */
+  send(text: string): void
+}
+
+/** One request of a legacy client as the era-neutral exchange; what comes back goes where its wire says. */
 export class LegacyCall implements Exchange {
   readonly requestId: string
   readonly method: string
@@ -23,7 +31,7 @@ export class LegacyCall implements Exchange {
   readonly passthroughHeaders?: Readonly<Record<string, string>>
   readonly #session: Session
   readonly #id: IdText
-  readonly #reply: PostReply
+  readonly #reply: CallReply
   #done = false
   #cancel: ((reason?: string) => void) | undefined
   #cancelled = false
@@ -34,7 +42,7 @@ export class LegacyCall implements Exchange {
     id: IdText,
     method: string,
     params: JsonObject | undefined,
-    reply: PostReply,
+    reply: CallReply,
     passthroughHeaders: Readonly<Record<string, string>> | undefined,
   ) {
     this.#session = session

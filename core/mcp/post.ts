@@ -1,18 +1,13 @@
 import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
-import type { PluginLogger } from '../contract/plugin.ts'
-import type { Outcome } from './exchange.ts'
-import { LegacyCall } from './legacy-call.ts'
-import { passedHeaders } from './passed-headers.ts'
+import type { Intake, RequestMessage } from './intake.ts'
 import { jsonResponse, PostReply, type ReplyHost } from './post-reply.ts'
 import { checkBodyType, checkPostAccept, checkVersion, readBody } from './request-headers.ts'
-import type { Router } from './router.ts'
 import {
   asHubError,
   errorMessage,
   type IdText,
-  idText,
   isPlainObject,
   type Message,
   parseBody,
@@ -21,18 +16,12 @@ import {
 } from './rpc.ts'
 import { requireSession, type ScopedRequest } from './scoped-request.ts'
 import { type Session, takesArrays } from './session.ts'
-import { checkCallQuota } from './sessions.ts'
-
-type Request_ = Extract<Message, { kind: 'request' }>
 
 interface PostParts {
-  readonly router: Router
-  readonly log: PluginLogger
+  readonly intake: Intake
   readonly replies: ReplyHost
   /** Opens a session and answers `initialize`. */
   initialize(scoped: ScopedRequest, id: IdText, params: JsonObject | undefined): Response
-  /** A notification of a client that the session itself does not need. */
-  clientNotice(session: Session, method: string, params: JsonObject | undefined): void
 }
 
 /** A refusal of one message whose id was read. */
@@ -82,12 +71,12 @@ export class LegacyPosts {
     }
     const session = this.#enter(scoped)
     if (message.kind !== 'request') {
-      this.#take(session, message)
+      this.#parts.intake.take(session, message)
       return new Response(null, { status: 202 })
     }
-    this.#admit(session, message)
+    this.#parts.intake.admit(session, message)
     const reply = new PostReply(this.#parts.replies, session, 1, false, () => scoped.info.keepOpen())
-    this.#start(scoped, session, message, reply)
+    this.#parts.intake.start(scoped, session, message, reply)
     return reply.response
   }
 
@@ -111,7 +100,7 @@ export class LegacyPosts {
       if (message.kind === 'bad') {
         const error = new HubError('request_invalid', message.message)
         if (reply) reply.answer(errorMessage(message.id, rpcError(error, scoped.info.requestId)))
-      } else if (message.kind !== 'request') this.#take(session, message)
+      } else if (message.kind !== 'request') this.#parts.intake.take(session, message)
       else if (reply) this.#startInBatch(scoped, session, message, reply)
     }
     return reply ? reply.response : new Response(null, { status: 202 })
@@ -124,61 +113,14 @@ export class LegacyPosts {
     return session
   }
 
-  #startInBatch(scoped: ScopedRequest, session: Session, message: Request_, reply: PostReply): void {
+  #startInBatch(scoped: ScopedRequest, session: Session, message: RequestMessage, reply: PostReply): void {
     try {
-      this.#admit(session, message)
+      this.#parts.intake.admit(session, message)
     } catch (error) {
       reply.answer(errorMessage(message.id, rpcError(asHubError(error), scoped.info.requestId)))
       return
     }
-    this.#start(scoped, session, message, reply)
-  }
-
-  #admit(session: Session, message: Request_): void {
-    if (session.calls.has(message.id))
-      throw new HubError('request_invalid', `A request with the id ${message.id.slice(0, 64)} is in flight already`)
-    checkCallQuota(session.load)
-  }
-
-  #start(scoped: ScopedRequest, session: Session, message: Request_, reply: PostReply): void {
-    const { requestId } = scoped.info
-    const headers = passedHeaders(scoped.request.headers, session.scope)
-    const call = new LegacyCall(session, requestId, message.id, message.method, message.params, reply, headers)
-    session.calls.set(message.id, call)
-    session.load.calls += 1
-    let outcome: Outcome | Promise<Outcome>
-    try {
-      outcome = this.#parts.router.handle(call, session.scope)
-    } catch (error) {
-      outcome = this.#refused(error, requestId)
-    }
-    if (outcome instanceof Promise)
-      outcome.then(
-        result => call.finish(result),
-        error => call.finish(this.#refused(error, requestId)),
-      )
-    else call.finish(outcome)
-  }
-
-  #refused(error: unknown, requestId: string): Outcome {
-    if (!(error instanceof HubError))
-      this.#parts.log.error('An MCP request failed inside the hub', { requestId, error: String(error) })
-    return { kind: 'failed', error: asHubError(error) }
-  }
-
-  /** Notifications and answers: nothing is said in return. */
-  #take(session: Session, message: Exclude<Message, { kind: 'request' }>): void {
-    if (message.kind !== 'notification') {
-      session.answered(message)
-      return
-    }
-    const { method, params } = message
-    if (method === 'notifications/initialized') session.initialized = true
-    else if (method === 'notifications/cancelled') {
-      const id = idText(params?.requestId)
-      const reason = typeof params?.reason === 'string' ? params.reason.slice(0, 256) : 'Cancelled by the client'
-      if (id !== undefined) session.calls.get(id)?.abort(reason)
-    } else this.#parts.clientNotice(session, method, params)
+    this.#parts.intake.start(scoped, session, message, reply)
   }
 }
 

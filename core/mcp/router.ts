@@ -4,6 +4,7 @@ import type { JsonObject } from '../contract/json.ts'
 import type { McpMiddleware } from '../contract/points.ts'
 import type { ToolCallRecord } from '../contract/records.ts'
 import { parseExact } from '../domain/exact-json.ts'
+import { shapeArguments } from '../domain/tool-shape.ts'
 import { memberHas } from './capabilities.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 import type { Target } from './merge.ts'
@@ -123,7 +124,8 @@ export class Router {
     if (params?.arguments !== undefined && !isPlainObject(params.arguments))
       throw invalid(`tools/call of "${name}" needs "arguments" to be an object`)
     const startedMs = this.#parts.now()
-    const sent = toolParams(params ?? {}, target.original)
+    if (target.blocked) throw approvalRequired(name)
+    const sent = toolParams(params ?? {}, target)
     return this.forward(routed, target.member, sent, reply => {
       const { server } = target.member
       const endedMs = this.#parts.now()
@@ -226,10 +228,16 @@ function completionTarget(scope: Scope, ref: JsonObject): { target: Target; orig
 }
 
 /** Task augmentation is left off: the hub does not offer tasks, and without that offer it has no meaning. */
-function toolParams(params: JsonObject, original: string): JsonObject {
-  if (params.task === undefined) return params.name === original ? params : { ...params, name: original }
+function toolParams(params: JsonObject, { original, rules }: Target): JsonObject {
+  if (params.task === undefined && !rules) return params.name === original ? params : { ...params, name: original }
   const { task: _, ...rest } = params
-  return { ...rest, name: original }
+  if (!rules) return { ...rest, name: original }
+  const given = isPlainObject(params.arguments) ? params.arguments : undefined
+  return { ...rest, name: original, arguments: shapeArguments(given, rules) }
+}
+
+function approvalRequired(name: string): HubError {
+  return new HubError('approval_required', `The tool "${name}" changed, and waits for the approval of its owner`)
 }
 
 function wantedHeaders(

@@ -9,7 +9,7 @@ import {
   type Target,
 } from './merge.ts'
 import type { Outages } from './outages.ts'
-import type { ResolvedScope } from './scope-types.ts'
+import { blockedTools, type ResolvedScope } from './scope-types.ts'
 
 /** How long a name that was exposed before a change still leads to its item. */
 const OLD_NAME_MS = 10 * 60_000
@@ -85,6 +85,7 @@ export class Scope {
       member,
       catalog: upstreams.catalog(member.server.id),
       listed: member.server.enabled && outages.listed(member.server.id),
+      blocked: blockedTools(upstreams, member.server),
     }))
     const before = this.#catalog
     this.#catalog = mergeCatalogs(this.#resolved, states, texts)

@@ -1,5 +1,6 @@
+import { LIMITS } from '../config/limits.ts'
 import type { AskReply, SessionBinding } from '../connections/api.ts'
-import type { HubError } from '../contract/errors.ts'
+import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
 import { type IdText, isPlainObject, type Message, notificationMessage, requestMessage } from './rpc.ts'
@@ -21,11 +22,22 @@ export function primesStreams(version: string): boolean {
   return version >= FIRST_WITH_PRIMING
 }
 
+/** Streamable HTTP, or the pair of GET stream and POST that was before it. An id of one is none of the other. */
+export type SessionWire = 'streamable-http' | 'sse'
+
 /** What one user has open over all sessions. */
 export interface UserLoad {
   sessions: number
   calls: number
   streams: number
+}
+
+/** Throws quota_streams when this user may open no further stream. */
+export function admitStream(load: UserLoad): void {
+  if (load.streams < LIMITS.streamsPerUser) return
+  throw new HubError('quota_streams', `Cannot open a stream: ${LIMITS.streamsPerUser} of yours are open`, {
+    retryAfterSeconds: 5,
+  })
 }
 
 /** A call of this session that has not been answered. */
@@ -50,7 +62,14 @@ const ASK_CAPABILITY: Readonly<Record<string, string>> = {
   'roots/list': 'roots',
 }
 
-interface SessionInit {
+/** What a client says of itself in `initialize`. */
+export interface Introduction {
+  readonly protocolVersion: string
+  readonly clientInfo: JsonObject
+  readonly capabilities: JsonObject
+}
+
+interface SessionInit extends Introduction {
   /** The sealed id that the client sends. */
   readonly id: string
   /** A hash of it: for logs, events, upstreams and everybody who is not the client. */
@@ -58,12 +77,10 @@ interface SessionInit {
   readonly principal: string
   readonly actor: UserActor
   readonly scope: Scope
-  readonly protocolVersion: string
-  readonly clientInfo: JsonObject
-  readonly capabilities: JsonObject
   readonly load: UserLoad
   readonly streams: SessionStreams
   readonly openedMs: number
+  readonly wire: SessionWire
 }
 
 /** One legacy client session. */
@@ -72,13 +89,10 @@ export class Session {
   readonly key: string
   readonly principal: string
   readonly scope: Scope
-  readonly protocolVersion: string
-  readonly clientInfo: JsonObject
+  readonly wire: SessionWire
   readonly load: UserLoad
   readonly streams: SessionStreams
   readonly openedMs: number
-  /** What upstream connections of this session alone may know of it. */
-  readonly binding: SessionBinding
   /** Whoever used it last: the credential that keeps it alive. */
   actor: UserActor
   lastUsedMs: number
@@ -87,6 +101,8 @@ export class Session {
   /** `notifications/initialized` has come: the hub may send more than log messages. */
   initialized = false
   ended = false
+  /** The client has said who it is. */
+  introduced: boolean
   /** Set by logging/setLevel. */
   logLevel: number | undefined
   /** Requests in flight by the text of their id. */
@@ -96,6 +112,8 @@ export class Session {
   /** Keys of its resource subscriptions. */
   readonly subscriptions = new Set<string>()
   readonly #asks = new Map<number, OpenAsk>()
+  #clientInfo: JsonObject
+  #binding: SessionBinding
   #lastAskId = 0
 
   constructor(init: SessionInit) {
@@ -104,13 +122,34 @@ export class Session {
     this.principal = init.principal
     this.actor = init.actor
     this.scope = init.scope
-    this.protocolVersion = init.protocolVersion
-    this.clientInfo = init.clientInfo
+    this.wire = init.wire
+    this.introduced = init.wire === 'streamable-http'
     this.load = init.load
     this.streams = init.streams
     this.openedMs = init.openedMs
     this.lastUsedMs = init.openedMs
-    this.binding = { id: init.key, capabilities: init.capabilities, protocolVersion: init.protocolVersion }
+    this.#clientInfo = init.clientInfo
+    this.#binding = { id: init.key, capabilities: init.capabilities, protocolVersion: init.protocolVersion }
+  }
+
+  /** For a session that was there before its client said who it is. */
+  introduce({ protocolVersion, clientInfo, capabilities }: Introduction): void {
+    this.#clientInfo = clientInfo
+    this.#binding = { id: this.key, capabilities, protocolVersion }
+    this.introduced = true
+  }
+
+  get protocolVersion(): string {
+    return this.#binding.protocolVersion
+  }
+
+  get clientInfo(): JsonObject {
+    return this.#clientInfo
+  }
+
+  /** What upstream connections of this session alone may know of it. */
+  get binding(): SessionBinding {
+    return this.#binding
   }
 
   /** No open stream and no call, so that nobody would notice its end at once. */

@@ -43,6 +43,11 @@ export class SseConnection {
     return this.#write(data === '' ? `id: ${id}\ndata: \n\n` : `event: message\nid: ${id}\ndata: ${data}\n\n`)
   }
 
+  /** An event of another type than a message. */
+  named(type: string, id: string, data: string): boolean {
+    return this.#write(`event: ${type}\nid: ${id}\ndata: ${data}\n\n`)
+  }
+
   comment(): boolean {
     return this.#write(': ok\n\n')
   }

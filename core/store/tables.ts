@@ -10,6 +10,7 @@ export interface Tables {
   access_key: AccessKeyTable
   revoked_token: RevokedTokenTable
   server_catalog: ServerCatalogTable
+  tool_definition: ToolDefinitionTable
   audit: AuditTable
 }
 
@@ -115,6 +116,19 @@ export interface ServerCatalogTable {
   config_hash: string
   catalog: string
   read_at: string
+}
+
+/** What each tool said of itself, so that a change is noticed over restarts too. */
+export interface ToolDefinitionTable {
+  server_id: string
+  /** The upstream's own name. */
+  tool: string
+  /** Hash of the definition that was last seen. */
+  seen_hash: string
+  /** Hash of the one that was approved, or seen first. */
+  approved_hash: string
+  /** When `seen_hash` was first seen. */
+  seen_at: string
 }
 
 export interface AuditTable {

@@ -1,9 +1,20 @@
-import type { GuardedRequest, GuardedResponse, MessageLink, TransportIo, WireError } from 'patchbay/contract'
+import {
+  backoffMs,
+  type GuardedRequest,
+  type GuardedResponse,
+  type MessageLink,
+  readEvents,
+  reasonOf,
+  sessionLost,
+  statusReason,
+  type TransportIo,
+  type WireError,
+  wasNotSent,
+} from 'patchbay/contract'
 import { answersRequest, readErrorBody } from './answers.ts'
-import { backoffMs, readEvents } from './event-stream.ts'
 import { ListenStream } from './listen-stream.ts'
 import { Post } from './post.ts'
-import { notAnAnswer, reasonOf, sessionLost, statusReason, streamLost, wasNotSent } from './reasons.ts'
+import { notAnAnswer, streamLost } from './reasons.ts'
 import { RequestHeaders } from './request-headers.ts'
 
 /** How long other requests may still learn for themselves that the server is gone, before the link ends. */
@@ -173,7 +184,7 @@ export class HttpLink implements MessageLink {
     if (position?.lastEventId === undefined) return this.#failed(post, error ?? undefined)
     const failures = post.failures++
     if (failures >= RESUME_ATTEMPTS) return this.#fail(post, streamLost())
-    const delayMs = Math.max(position.retryMs ?? 0, backoffMs(failures))
+    const delayMs = Math.max(position.retryMs ?? 0, backoffMs(failures, Math.random))
     post.timer = setTimeout(() => this.#resume(post), delayMs)
   }
 

@@ -1,27 +1,6 @@
+import { usableHeaders } from 'patchbay/contract'
+
 type Headers = Readonly<Record<string, string>>
-
-/** What the transport or the client under it writes; a configured header of such a name is left out. */
-const RESERVED = new Set([
-  'accept',
-  'accept-encoding',
-  'connection',
-  'content-encoding',
-  'content-length',
-  'content-type',
-  'expect',
-  'host',
-  'keep-alive',
-  'last-event-id',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-])
-
-function isReserved(name: string): boolean {
-  return RESERVED.has(name) || name.startsWith('mcp-')
-}
 
 /**
  * The headers of one link's requests. Each set is made once and frozen, so that the client under it can keep the
@@ -33,7 +12,7 @@ export class RequestHeaders {
   #post: Headers | undefined
 
   constructor(configured: Headers) {
-    this.#configured = usable(configured)
+    this.#configured = usableHeaders(configured)
   }
 
   /** Adds a header of the MCP session to every later request. */
@@ -59,7 +38,7 @@ export class RequestHeaders {
   }
 
   #make(extra: Headers, own: Headers): Headers {
-    return Object.freeze({ ...usable(extra), ...this.#configured, ...own, ...this.#state })
+    return Object.freeze({ ...usableHeaders(extra), ...this.#configured, ...own, ...this.#state })
   }
 }
 
@@ -67,13 +46,4 @@ const JSON_OR_STREAM = {
   accept: 'application/json, text/event-stream',
   // Compressing middlewares hold events of a stream back until their buffer is full.
   'accept-encoding': 'identity',
-}
-
-function usable(headers: Headers): Headers {
-  const kept: Record<string, string> = {}
-  for (const [name, value] of Object.entries(headers)) {
-    const lower = name.toLowerCase()
-    if (!isReserved(lower)) kept[lower] = value
-  }
-  return kept
 }

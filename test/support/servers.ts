@@ -8,6 +8,7 @@ export interface Status {
   readonly reason?: { readonly code: string; readonly message: string }
   readonly pid?: number
   readonly nextAttemptAt?: string
+  readonly transport?: string
 }
 
 export async function statusOf(client: Client, ref: string): Promise<Status> {

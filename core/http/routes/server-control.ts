@@ -13,7 +13,7 @@ export interface ServerControlDeps {
   readonly registry: Pick<Registry, 'servers' | 'audit'>
   readonly upstreams: Pick<
     Upstreams,
-    'status' | 'catalog' | 'start' | 'stop' | 'restart' | 'refresh' | 'settled' | 'stderr'
+    'status' | 'catalog' | 'definitions' | 'start' | 'stop' | 'restart' | 'refresh' | 'settled' | 'stderr'
   >
 }
 

@@ -74,10 +74,10 @@ function trialRoute(deps: ServerImportDeps): Route {
     async handle({ actor, body, info, signal }) {
       // The name is left aside: the configuration of a server that exists is tried as well, under edit.
       const draft = await deps.registry.servers.draft(actor, { ...body, name: `trial-${randomUUID().slice(0, 8)}` })
-      const { transport, config, timeoutMs } = draft.settings
+      const { transport, transportInferred = false, config, timeoutMs } = draft.settings
+      const wanted = { ownerId: draft.ownerId, transport, transportInferred, config, timeoutMs }
       info.keepOpen()
-      const trial = { ownerId: draft.ownerId, transport, config, timeoutMs }
-      const report = await deps.credentials.during(actor, signal, until => deps.upstreams.trial(trial, until))
+      const report = await deps.credentials.during(actor, signal, until => deps.upstreams.trial(wanted, until))
       const tools = report.tools.map(tool => ({ ...tool, tokens: tokensOf(tool) }))
       return { body: { ...report, tools, tokens: tools.reduce((sum, tool) => sum + tool.tokens, 0) } }
     },

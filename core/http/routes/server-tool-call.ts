@@ -14,7 +14,7 @@ import { findTool, serverTools, toolNotFound } from './tool-views.ts'
 
 export interface ToolCallDeps {
   readonly registry: Pick<Registry, 'servers'>
-  readonly upstreams: Pick<Upstreams, 'catalog' | 'catalogsReady'>
+  readonly upstreams: Pick<Upstreams, 'catalog' | 'catalogsReady' | 'definitions'>
   readonly mcp: Pick<McpEndpoint, 'callTool'>
   readonly credentials: Pick<LiveCredentials, 'during'>
 }
@@ -89,7 +89,7 @@ async function toolName({ upstreams }: ToolCallDeps, record: ServerRecord, name:
   if (!upstreams.catalog(record.id)) await upstreams.catalogsReady([record.id], CATALOG_WAIT_MS)
   const catalog = upstreams.catalog(record.id)
   if (!catalog) return name
-  const tools = serverTools(record.tools, catalog)
+  const tools = serverTools(record, upstreams)
   const tool = findTool(record.name, tools, name)
   // Switched off is missing, for the owner too: a call from the console must mean what a call through `/mcp` means.
   if (!tool.enabled) throw toolNotFound(record.name, name, tools)

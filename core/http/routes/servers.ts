@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { LIMITS } from '../../config/limits.ts'
-import type { Upstreams } from '../../connections/api.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { UserActor } from '../../contract/records.ts'
 import type { Registry } from '../../registry/api.ts'
@@ -25,6 +24,7 @@ import {
   transport,
 } from './server-schemas.ts'
 import {
+  type LiveView,
   listQuery,
   matchesFilter,
   noteChange,
@@ -37,7 +37,7 @@ import {
 
 export interface ServerRoutesDeps {
   readonly registry: Pick<Registry, 'servers' | 'groups' | 'audit'>
-  readonly upstreams: Pick<Upstreams, 'status' | 'catalog'>
+  readonly upstreams: LiveView
 }
 
 const tag = 'servers'

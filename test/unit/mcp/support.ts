@@ -1,6 +1,7 @@
 import type { Authenticator } from '../../../core/auth/api.ts'
 import type {
   ServerCatalog,
+  ToolDefinition,
   UpstreamCall,
   UpstreamReply,
   UpstreamRequest,
@@ -138,6 +139,8 @@ export class FakeUpstreams implements Upstreams {
   readonly notified: { readonly serverId: string; readonly sessionId: string | undefined; readonly method: string }[] =
     []
   readonly endedSessions: string[] = []
+  /** Tools whose definition changed, by server. */
+  readonly changed = new Map<string, string[]>()
   readonly cancelled: string[] = []
   readyWaits: { readonly ids: readonly string[]; readonly budgetMs: number }[] = []
   ready: (ids: readonly string[], budgetMs: number) => Promise<void> = () => Promise.resolve()
@@ -189,6 +192,10 @@ export class FakeUpstreams implements Upstreams {
   catalog(serverId: string): ServerCatalog | undefined {
     return this.servers.get(serverId)?.catalog
   }
+  definitions(serverId: string): ReadonlyMap<string, ToolDefinition> {
+    return new Map(this.changed.get(serverId)?.map(tool => [tool, { hash: 'new', changed: true }]))
+  }
+  approveTool(): void {}
   catalogsReady(ids: readonly string[], budgetMs: number): Promise<void> {
     this.readyWaits.push({ ids, budgetMs })
     return this.ready(ids, budgetMs)

@@ -1,5 +1,11 @@
 import type { Authenticator } from '../../../core/auth/api.ts'
-import type { ServerCatalog, UpstreamReply, UpstreamRequest, Upstreams } from '../../../core/connections/api.ts'
+import type {
+  ServerCatalog,
+  ToolDefinition,
+  UpstreamReply,
+  UpstreamRequest,
+  Upstreams,
+} from '../../../core/connections/api.ts'
 import { HubError } from '../../../core/contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../../core/contract/json.ts'
 import type { McpMiddleware } from '../../../core/contract/points.ts'
@@ -100,6 +106,7 @@ export function status(state: ServerStatus['state'] = 'online'): ServerStatus {
 export class World {
   servers: ServerRecord[] = []
   groups: GroupRecord[] = []
+  readonly definitions = new Map<string, ToolDefinition>()
   catalogs = new Map<string, ServerCatalog>()
   states = new Map<string, ServerStatus['state']>()
   stored: Record<string, JsonValue> = {}
@@ -245,6 +252,8 @@ export class World {
     return {
       status: (id: string) => status(this.states.get(id) ?? 'online'),
       catalog: (id: string) => this.catalogs.get(id),
+      definitions: () => this.definitions,
+      approveTool: (id: string, tool: string, hash: string) => this.deeds.push(`approve ${id} ${tool} ${hash}`),
       catalogsReady: async () => {},
       counts: () => ({ total: 2, online: 1, connecting: 0, offline: 1, tools: 7 }),
       stderr: () => [1, 2, 3].map(n => ({ at: '2026-11-21T09:00:00.000Z', line: `line ${n}` })),
