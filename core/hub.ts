@@ -5,6 +5,7 @@ import transportOpenapi from '../plugins/transport-openapi/plugin.ts'
 import transportSse from '../plugins/transport-sse/plugin.ts'
 import transportStdio from '../plugins/transport-stdio/plugin.ts'
 import { type Auth, createAuth } from './auth/create.ts'
+import { passwordProblem } from './auth/passwords.ts'
 import { type DataLock, lockDataDir } from './config/data-lock.ts'
 import { importDocument } from './config/import-document.ts'
 import { LIMITS } from './config/limits.ts'
@@ -267,6 +268,8 @@ function asStartError(error: unknown): never {
 async function makeFirstAdministrator(config: HubConfig, registry: Registry, auth: Auth): Promise<void> {
   if (config.adminUsername === undefined || config.adminPassword === undefined) return
   if (!(await registry.users.needsSetup())) return
+  const weak = passwordProblem(config.adminPassword, config.adminUsername)
+  if (weak) throw new StartError('env_invalid', `ADMIN_PASSWORD is not taken: ${weak.detail}`)
   await registry.users.completeSetup(config.adminUsername, await auth.passwords.hash(config.adminPassword))
 }
 

@@ -30,7 +30,11 @@ const SQLITE_FILE = 'patchbay.db'
 /** For opening alone: SQLite's busy wait stops the whole thread. Later, the dialect waits without that. */
 const OPEN_BUSY_MS = 250
 const POSTGRES_CONNECT_MS = 5_000
-const POSTGRES_STATEMENT_MS = 15_000
+/** The server gives a statement up by itself; one that does not even do that is given up a little later here. */
+const POSTGRES_STATEMENT_MS = 8_000
+const POSTGRES_SILENCE_MS = 10_000
+/** How long a database may take to say goodbye: one that hangs must not hold the hub's end. */
+const CLOSE_MS = 2_000
 const POSTGRES_CONNECTIONS = 10
 
 /**
@@ -55,7 +59,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     db,
     dialect,
     ping: () => withStorageErrors(async () => void (await sql`select 1`.execute(db))),
-    close: () => db.destroy(),
+    close: () => closed(db),
   }
 }
 
@@ -105,11 +109,23 @@ function openPostgres(databaseUrl: string): Kysely<Tables> {
     max: POSTGRES_CONNECTIONS,
     connectionTimeoutMillis: POSTGRES_CONNECT_MS,
     statement_timeout: POSTGRES_STATEMENT_MS,
+    query_timeout: POSTGRES_SILENCE_MS,
+    keepAlive: true,
     application_name: 'patchbay',
   })
   // An idle connection that breaks is reported here; the pool drops it, and the next query says what is wrong.
   pool.on('error', () => {})
   return new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
+}
+
+async function closed(db: Kysely<Tables>): Promise<void> {
+  const late = Promise.withResolvers<void>()
+  const timer = setTimeout(late.resolve, CLOSE_MS)
+  try {
+    await Promise.race([db.destroy(), late.promise])
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 function openFailed(error: unknown, what: string): StoreOpenError {

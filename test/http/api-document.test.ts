@@ -77,7 +77,7 @@ test('is OpenAPI 3.1 for this version of the hub, open to everybody', async () =
 
 test('has every parameter of each path declared once, and no other', () => {
   for (const { name, path, operation } of operations) {
-    const wanted = [...path.matchAll(/\{(\w+)\}/g)].map(match => match[1]).sort()
+    const wanted = [...path.matchAll(/\{(\w+)\}/g)].map(match => match[1] ?? '').sort()
     const declared = operation.parameters.filter(parameter => parameter.in === 'path')
     expect([name, declared.map(parameter => parameter.name).sort()]).toEqual([name, wanted])
     expect(declared.every(parameter => parameter.required === true)).toBe(true)

@@ -277,6 +277,18 @@ describe('P-13 progress', () => {
 })
 
 describe('P-22 ping', () => {
+  test('P-22 of an upstream is answered under its own id, and other requests of a shared one are refused at once', async () => {
+    const client = await open('/mcp/varied')
+    const ask = async (method: string) => {
+      const { value, ms } = await timed(() => client.call('tools/call', { name: 'ask', arguments: { method } }))
+      expect(ms).toBeLessThan(200)
+      return JSON.parse(value.result.content[0].text)
+    }
+    expect(await ask('ping')).toEqual({ id: 'ask 1', result: {} })
+    expect(await ask('sampling/createMessage')).toEqual({ id: 'ask 2', error: -32601 })
+    expect(await ask('no/such')).toEqual({ id: 'ask 3', error: -32601 })
+  })
+
   test('P-22 is answered in 100 ms while every upstream hangs, to 20 clients at once', async () => {
     const client = await open()
     const hanging = Array.from({ length: 20 }, (_, index) =>

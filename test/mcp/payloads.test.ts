@@ -175,6 +175,25 @@ describe('size', () => {
     }
   })
 
+  test('a list that is read page by page goes on behind a member that has left meanwhile', async () => {
+    const first = stdioFixture('varied', { NAME: 'first', TOOLS: '1200' })
+    await admin.ok('POST', '/api/servers', { name: 'first', ...first })
+    await online(admin, ['first'])
+    await admin.ok('POST', '/api/groups', { name: 'leaving', members: ['first', 'other', 'web'] })
+    const client = await new RawClient(hub, '/mcp/leaving', key).open()
+    const page = (await client.call('tools/list')).result
+    expect(page.tools.at(-1).name).toBe('tool_1000')
+    const rest = async () =>
+      (await client.call('tools/list', { cursor: page.nextCursor })).result.tools.map(
+        (tool: { name: string }) => tool.name,
+      )
+    const before = await rest()
+    expect(before.slice(0, 2)).toEqual(['tool_1001', 'tool_1002'])
+    await admin.ok('DELETE', '/api/groups/leaving/members/first')
+    expect(await rest()).toEqual(before.slice(200))
+    await admin.ok('DELETE', '/api/servers/first')
+  })
+
   test('the SDK 1.32 and the client 2.4 read the same long list', async () => {
     const names = await toolNames(await admin.mcp('/mcp/large'))
     const modern = new ModernClient({ name: 'modern', version: '1.0.0' })

@@ -8,7 +8,7 @@
  * Tools: `raw` answers with its arguments as they were written on the wire, after a log message, or with an error, that has them too if
  * `how` is `log` or `error`; `big` with `bytes` bytes of text; `emit` sends `count`
  * progress notices or, with `log`, log messages of that level, `gapMs` apart, and then answers; `say` sends any notification;
- * `seen` lists the methods and parameters that came; `link` answers with a link to `uri`.
+ * `ask` sends the client a request and answers with what it answered; `seen` lists the methods and parameters that came; `link` answers with a link to `uri`.
  */
 import { type Message, onMessages, say, sendError, sendResult, sendText, tool } from './lines.ts'
 
@@ -20,7 +20,7 @@ const names = list<string>(env.NAMES)
 const extra = Array.from({ length: Number(env.TOOLS ?? 0) }, (_, index) =>
   tool(`tool_${String(index + 1).padStart(4, '0')}`, `${name} ${'d'.repeat(Number(env.DESCRIPTION ?? 0))}`),
 )
-const own = env.TOOLS === undefined ? ['raw', 'big', 'emit', 'say', 'seen', 'link', 'name'] : []
+const own = env.TOOLS === undefined ? ['raw', 'big', 'emit', 'say', 'ask', 'seen', 'link', 'name'] : []
 const named = (each: string) => tool(each, `${each} of ${name}`, each === 'name' ? { it: 'SCHEMA' as never } : {})
 const lists: Record<string, object[]> = {
   'tools/list': [...own, ...names].map(named).concat(extra),
@@ -37,6 +37,9 @@ const MEMBERS: Record<string, string> = {
 const seen: { readonly method: string; readonly params: unknown }[] = []
 /** Lists that later answers give instead: `{"tools": […]}`. */
 const replaced: Record<string, object[]> = {}
+
+/** Who waits for the answer to which request of this server, in order. */
+const waiting: ((answer: object) => void)[] = []
 
 const notify = (method: string, params: object): void => say(JSON.stringify({ jsonrpc: '2.0', method, params }))
 
@@ -90,6 +93,9 @@ function call(message: Message, line: string): void {
       if (args.replace !== undefined) Object.assign(replaced, args.replace)
       notify(args.method, args.params ?? {})
       return sendText(id, 'said')
+    case 'ask':
+      waiting.push(answer => sendText(id, JSON.stringify(answer)))
+      return say(JSON.stringify({ jsonrpc: '2.0', id: `ask ${waiting.length}`, method: args.method }))
     case 'seen':
       return sendText(id, JSON.stringify(seen))
     case 'link':
@@ -122,6 +128,10 @@ onMessages((message, line) => {
   const { id, method, params } = message
   if (method !== undefined) seen.push({ method, params })
   if (id === undefined) return
+  if (method === undefined) {
+    const { result, error } = message
+    return waiting[Number(String(id).slice(4)) - 1]?.({ id, ...(error ? { error: error.code } : { result }) })
+  }
   if (method === 'initialize') {
     sendResult(id, {
       protocolVersion: params.protocolVersion,
@@ -133,14 +143,14 @@ onMessages((message, line) => {
       },
       serverInfo: { name, version: '1.0.0' },
     })
-  } else if (method !== undefined && method in MEMBERS) answerList(message)
+  } else if (method in MEMBERS) answerList(message)
   else if (method === 'tools/call') call(message, line)
   else if (method === 'prompts/get')
     sendResult(id, { messages: [{ role: 'user', content: { type: 'text', text: `${name} ${params.name}` } }] })
   else if (method === 'resources/read')
     sendResult(id, { contents: [{ uri: params.uri, text: `${name} ${params.uri}` }] })
   else if (method === 'completion/complete') sendResult(id, { completion: { values: [name] } })
-  else if (['ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe'].includes(method ?? ''))
+  else if (['ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe'].includes(method))
     sendResult(id, {})
   else sendError(id, -32601, `Method not found: ${method}`)
 })
