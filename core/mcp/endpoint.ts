@@ -3,20 +3,20 @@ import { HubError } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { UserActor } from '../contract/records.ts'
 import type { RequestInfo } from '../http/route.ts'
-import { errorResponse } from './http-errors.ts'
+import { namesModernVersion } from './era.ts'
+import { errorResponse, RefusedMessage } from './http-errors.ts'
 import { type Principals, parseScopePath, type ScopeTable } from './paths.ts'
-import { RefusedMessage } from './post.ts'
 import type { Scope } from './scope.ts'
 import type { SessionTable } from './sessions.ts'
 import { METADATA_PATH, resourceMetadata } from './well-known.ts'
-import type { LegacyWire } from './wire-legacy.ts'
+import type { Wires } from './wires.ts'
 
 interface FrontParts {
   readonly auth: Authenticator
   readonly principals: Principals
   readonly scopes: ScopeTable
   readonly sessions: SessionTable
-  readonly wire: LegacyWire
+  readonly wires: Wires
   readonly log: PluginLogger
 }
 
@@ -49,7 +49,7 @@ export class Front {
     const session = sessionId === null ? undefined : sessions.get(sessionId)
     // A session that was used at this very path before needs no look at the path.
     if (session && session.usedPath === path && session.principal === principal && !session.scope.stale)
-      return this.#parts.wire.handle({
+      return this.#parts.wires.handle({
         request,
         info,
         actor,
@@ -65,16 +65,18 @@ export class Front {
       const own = session && session.scope === found && !session.ended ? session : undefined
       if (own) own.usedPath = path
       const namesSession = sessionId !== null
-      return this.#parts.wire.handle({ request, info, actor, principal, scope: found, session: own, namesSession })
+      return this.#parts.wires.handle({ request, info, actor, principal, scope: found, session: own, namesSession })
     }
     return scope instanceof Promise ? scope.then(enter) : enter(scope)
   }
 
   #refused(thrown: unknown, request: Request, path: string, info: RequestInfo): Response {
-    const { error, id } = thrown instanceof RefusedMessage ? thrown : { error: thrown, id: undefined }
+    const error = thrown instanceof RefusedMessage ? thrown.error : thrown
     const { requestId, baseUrl } = info
+    const { headers } = request
     if (!(error instanceof HubError))
       this.#parts.log.error('A request to /mcp failed inside the hub', { requestId, error: String(error) })
-    return errorResponse(error, { requestId, baseUrl, path, credential: request.headers.has('authorization') }, id)
+    const credential = headers.has('authorization')
+    return errorResponse(thrown, { requestId, baseUrl, path, credential, modern: namesModernVersion(headers) })
   }
 }

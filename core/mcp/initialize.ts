@@ -1,5 +1,6 @@
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
+import type { Audience } from './audience.ts'
 import { mergeCapabilities, mergedInstructions, mergedServerInfo } from './capabilities.ts'
 import { initializeResponse, objectParam } from './post.ts'
 import { invalid } from './router.ts'
@@ -10,6 +11,7 @@ import type { SessionTable } from './sessions.ts'
 
 interface InitializeParts {
   readonly sessions: SessionTable
+  readonly audience: Audience
   /** The hub's own version. */
   readonly version: string
   readonly draining: () => boolean
@@ -20,7 +22,7 @@ interface InitializeParts {
  * else the latest of its era. Throws draining, params_invalid, quota_sessions.
  */
 export function initialize(
-  { sessions, version, draining }: InitializeParts,
+  { sessions, audience, version, draining }: InitializeParts,
   { actor, principal, scope }: ScopedRequest,
   id: IdText,
   params: JsonObject | undefined,
@@ -31,7 +33,7 @@ export function initialize(
   const protocolVersion = LEGACY_VERSIONS.find(known => known === asked) ?? LATEST_LEGACY
   const { states } = scope.catalog
   // What changed while nobody was here is no news to the first who comes.
-  if (sessions.of(scope).size === 0) scope.differences()
+  if (!audience.hears(scope)) scope.differences()
   const session = sessions.open({
     principal,
     actor,

@@ -11,6 +11,8 @@ export interface Target {
   readonly member: ScopeMember
   /** The name by which the upstream knows it. */
   readonly original: string
+  /** As the upstream wrote it; there for what is listed by name. */
+  readonly item?: JsonObject
 }
 
 export interface ListItem {
@@ -97,7 +99,7 @@ function named(
     const name = names[index] ?? candidate.wanted
     const { state, original, changes } = candidate
     const serverId = state.member.server.id
-    targets.set(name, { member: state.member, original })
+    targets.set(name, { member: state.member, original, item: candidate.item })
     if (!state.listed) return
     const item = uris.mayMap(serverId)
       ? withUiUri(candidate.item, uri => uris.publicUri(serverId, uri))

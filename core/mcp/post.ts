@@ -3,9 +3,10 @@ import { HubError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { Outcome } from './exchange.ts'
+import { RefusedMessage } from './http-errors.ts'
 import { LegacyCall } from './legacy-call.ts'
 import { jsonResponse, PostReply, type ReplyHost } from './post-reply.ts'
-import { checkBodyType, checkPostAccept, checkVersion, readBody } from './request-headers.ts'
+import { checkVersion } from './request-headers.ts'
 import type { Router } from './router.ts'
 import {
   asHubError,
@@ -14,11 +15,10 @@ import {
   idText,
   isPlainObject,
   type Message,
-  parseBody,
   readMessage,
   rpcError,
 } from './rpc.ts'
-import { requireSession, type ScopedRequest } from './scoped-request.ts'
+import { passthrough, requireSession, type ScopedRequest } from './scoped-request.ts'
 import { type Session, takesArrays } from './session.ts'
 
 type Request_ = Extract<Message, { kind: 'request' }>
@@ -33,17 +33,6 @@ interface PostParts {
   clientNotice(session: Session, method: string, params: JsonObject | undefined): void
 }
 
-/** A refusal of one message whose id was read. */
-export class RefusedMessage extends Error {
-  readonly id: IdText | undefined
-  readonly error: HubError
-  constructor(id: IdText | undefined, error: HubError) {
-    super(error.message)
-    this.id = id
-    this.error = error
-  }
-}
-
 /** What clients of the legacy era POST: requests, notifications, answers, and arrays of them up to 2025-03-26. */
 export class LegacyPosts {
   readonly #parts: PostParts
@@ -52,14 +41,8 @@ export class LegacyPosts {
     this.#parts = parts
   }
 
-  handle(scoped: ScopedRequest): Promise<Response> {
-    const { headers } = scoped.request
-    checkPostAccept(headers)
-    checkBodyType(headers)
-    return readBody(scoped.request).then(text => this.#body(scoped, parseBody(text)))
-  }
-
-  #body(scoped: ScopedRequest, value: JsonValue): Response | Promise<Response> {
+  /** One body: a message, or an array of them. Throws RefusedMessage, HubError. */
+  receive(scoped: ScopedRequest, value: JsonValue): Response | Promise<Response> {
     if (Array.isArray(value)) return this.#batch(scoped, value)
     const message = readMessage(value)
     if (message.kind === 'bad') throw new RefusedMessage(message.id, new HubError('request_invalid', message.message))
@@ -181,17 +164,6 @@ export class LegacyPosts {
       if (id !== undefined) session.calls.get(id)?.abort(reason)
     } else this.#parts.clientNotice(session, method, params)
   }
-}
-
-function passthrough({ request, scope }: ScopedRequest): Readonly<Record<string, string>> | undefined {
-  const names = scope.resolved.passthroughHeaders
-  if (names.length === 0) return undefined
-  const headers: Record<string, string> = {}
-  for (const name of names) {
-    const value = request.headers.get(name)
-    if (value !== null) headers[name] = value
-  }
-  return headers
 }
 
 /** The answer to `initialize`, which carries the id of the session. */

@@ -3,6 +3,7 @@ import type { JsonObject } from '../contract/json.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { EventCatalog } from '../events/catalog.ts'
+import type { Audience } from './audience.ts'
 import { type ChangedKind, changedKind, type ListChanges } from './list-changes.ts'
 import { logLevelOf } from './log-levels.ts'
 import type { Outages } from './outages.ts'
@@ -22,14 +23,17 @@ interface RelayParts {
   readonly upstreams: Upstreams
   readonly scopes: ScopeTable
   readonly sessions: SessionTable
+  readonly audience: Audience
   readonly changes: ListChanges
   readonly subscriptions: Subscriptions
   readonly levels: UpstreamLevels
   readonly outages: Outages
   readonly log: PluginLogger
+  /** A path stands for nothing any more. */
+  scopeEnded(scope: Scope): void
 }
 
-/** What happens elsewhere in the hub, and at upstreams, brought to the sessions that it concerns and to no other. */
+/** What happens elsewhere in the hub, and at upstreams, brought to whom it concerns and to nobody else. */
 export class Relay {
   readonly #parts: RelayParts
   readonly #listening: (() => void)[]
@@ -166,7 +170,7 @@ export class Relay {
   }
 
   #review(scope: Scope): void {
-    if (this.#parts.sessions.of(scope).size === 0) return
+    if (!this.#parts.audience.hears(scope)) return
     this.#toReview.add(scope)
     this.#reviewTimer ??= setTimeout(() => {
       this.#reviewTimer = undefined
@@ -180,11 +184,11 @@ export class Relay {
   }
 
   async #reviewNow(scope: Scope): Promise<void> {
-    const { scopes, sessions, changes } = this.#parts
+    const { scopes, scopeEnded, changes } = this.#parts
     if (scope.stale) await scopes.refresh(scope).catch((error: unknown) => this.#afterFailedRefresh(scope, error))
     if (scope.gone) {
       changes.forget(scope)
-      for (const session of [...sessions.of(scope)]) sessions.end(session, 'scope_removed')
+      scopeEnded(scope)
       return
     }
     if (!scope.stale) changes.announce(scope, new Set(scope.differences().map(changedKind)))

@@ -24,3 +24,15 @@ export function requireSession({ session, namesSession }: ScopedRequest): Sessio
     throw new HubError('session_required', 'The header Mcp-Session-Id is missing; send initialize first')
   throw new HubError('session_not_found', 'There is no such session; send initialize again')
 }
+
+/** The headers of this one request that some member wants; undefined when none does, as mostly. */
+export function passthrough({ request, scope }: ScopedRequest): Readonly<Record<string, string>> | undefined {
+  const names = scope.resolved.passthroughHeaders
+  if (names.length === 0) return undefined
+  const headers: Record<string, string> = {}
+  for (const name of names) {
+    const value = request.headers.get(name)
+    if (value !== null) headers[name] = value
+  }
+  return headers
+}

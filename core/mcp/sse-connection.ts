@@ -43,6 +43,11 @@ export class SseConnection {
     return this.#write(data === '' ? `id: ${id}\ndata: \n\n` : `event: message\nid: ${id}\ndata: ${data}\n\n`)
   }
 
+  /** The same without an id: streams of the modern era are not resumed. */
+  message(data: string): boolean {
+    return this.#write(`event: message\ndata: ${data}\n\n`)
+  }
+
   comment(): boolean {
     return this.#write(': ok\n\n')
   }

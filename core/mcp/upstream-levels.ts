@@ -1,4 +1,4 @@
-import type { Upstreams } from '../connections/api.ts'
+import type { SessionBinding, Upstreams } from '../connections/api.ts'
 import { HubError } from '../contract/errors.ts'
 import { memberHas } from './capabilities.ts'
 import type { Outcome } from './exchange.ts'
@@ -8,8 +8,9 @@ import type { Scope } from './scope.ts'
 import type { ScopeMember } from './scope-types.ts'
 import type { Session } from './session.ts'
 import type { SessionTable } from './sessions.ts'
-import { hasOwnConnection } from './subscriptions.ts'
 
+/** How long a request waits for its server to hear of a level. */
+const RAISE_WAIT_MS = 2_000
 const EMPTY: Outcome = { kind: 'result', resultText: '{}' }
 const DEFAULT_LEVEL = logLevelOf('info')
 
@@ -50,26 +51,56 @@ export class UpstreamLevels {
     }
   }
 
+  /**
+   * Tells an upstream to be as verbose as one request of a modern client wants; undefined when it is so already. It is not
+   * told to be less verbose afterwards: the next who wants less is filtered. `own`: the connection that the request takes,
+   * where that is not the shared one. Resolves when the upstream has heard, after 2 s at the latest.
+   */
+  raise(
+    scope: Scope,
+    { server }: ScopeMember,
+    rank: number,
+    own: SessionBinding | undefined,
+  ): Promise<void> | undefined {
+    if (!memberHas(scope.catalog.byServer.get(server.id), 'logging')) return undefined
+    const key = connectionKey(server.id, own?.id)
+    const told = this.#told.get(key)
+    if (told !== undefined && told <= rank) return undefined
+    return this.#send(server.id, own, own ? rank : Math.min(rank, this.#mostVerbose(server.id)))
+  }
+
   drop(session: Session): void {
-    for (const member of session.scope.resolved.members) this.#told.delete(connectionKey(member.server.id, session.key))
+    for (const member of session.scope.resolved.members) this.forget(member.server.id, session.key)
+  }
+
+  /** This connection is gone for good. */
+  forget(serverId: string, sessionId: string): void {
+    this.#told.delete(connectionKey(serverId, sessionId))
   }
 
   #tell(scope: Scope, member: ScopeMember, session: Session): void {
     const { id } = member.server
     if (this.#upstreams.status(id).state !== 'online') return
     if (!memberHas(scope.catalog.byServer.get(id), 'logging')) return
-    const own = hasOwnConnection(member, session)
+    const own = session.ownConnection(member.server)
     const rank = own ? (session.logLevel ?? DEFAULT_LEVEL) : this.#mostVerbose(id)
-    const key = connectionKey(id, own ? session.key : undefined)
-    if (this.#told.get(key) === rank) return
-    this.#told.set(key, rank)
-    const level = LOG_LEVELS[rank] ?? 'info'
+    if (this.#told.get(connectionKey(id, own?.id)) === rank) return
     // Not waited for: the next call follows on the same connection, and one deaf server must not hold up the others.
-    void this.#upstreams
-      .request(id, { method: 'logging/setLevel', params: { level }, session: session.binding })
-      .reply.then(reply => {
-        if (reply.kind !== 'result' && this.#told.get(key) === rank) this.#told.delete(key)
-      })
+    void this.#send(id, own, rank)
+  }
+
+  #send(serverId: string, session: SessionBinding | undefined, rank: number): Promise<void> {
+    const key = connectionKey(serverId, session?.id)
+    this.#told.set(key, rank)
+    const params = { level: LOG_LEVELS[rank] ?? 'info' }
+    const request = { method: 'logging/setLevel', params, ...(session ? { session } : {}) }
+    const { reply } = this.#upstreams.request(serverId, request)
+    const heard = reply.then(({ kind }) => {
+      if (kind !== 'result' && this.#told.get(key) === rank) this.#told.delete(key)
+    })
+    const late = Promise.withResolvers<void>()
+    const timer = setTimeout(late.resolve, RAISE_WAIT_MS)
+    return Promise.race([heard, late.promise]).finally(() => clearTimeout(timer))
   }
 
   #mostVerbose(serverId: string): number {
