@@ -188,6 +188,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     },
     async drain(timeoutMs) {
       drained = true
+      modern.endParked('The hub is stopping')
       const deadlineMs = now() + timeoutMs
       const busy = () => [...sessions].some(session => session.calls.size > 0) || modern.busy
       while (busy() && now() < deadlineMs) await new Promise(resolve => setTimeout(resolve, DRAIN_LOOK_MS))

@@ -108,6 +108,11 @@ export class ModernWire {
     }
   }
 
+  /** No client can come back for them any more. */
+  endParked(reason: string): void {
+    for (const exchange of [...this.#live]) if (exchange.parkedSinceMs !== undefined) exchange.abort(reason)
+  }
+
   dispose(): void {
     clearTimeout(this.#watching)
     for (const exchange of [...this.#live]) exchange.abort('The hub is stopping')
