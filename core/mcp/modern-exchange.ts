@@ -1,4 +1,5 @@
 import type { AskReply, SessionBinding } from '../connections/api.ts'
+import { HubError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
 import type { Envelope } from './envelope.ts'
@@ -186,10 +187,14 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder {
   }
 
   #entered(scope: Scope, member: ScopeMember, lease: Lease | undefined) {
+    if (this.#outcome) {
+      lease?.release()
+      throw new HubError('connection_lost', 'The client was gone before its call began')
+    }
     this.#lease = lease
     const level = this.#post?.logLevel
     const raised = level === undefined ? undefined : this.#parts.levels.raise(scope, member, level, lease?.binding)
-    return raised ? raised.then(() => lease?.binding) : lease?.binding
+    return raised === undefined ? lease?.binding : raised.then(() => lease?.binding)
   }
 
   #notify(method: string, params: JsonObject | undefined): void {

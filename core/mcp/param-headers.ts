@@ -11,7 +11,7 @@ interface HeaderParam {
 const MARK = 'x-mcp-header'
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const PRIMITIVES: ReadonlySet<JsonValue | undefined> = new Set(['string', 'integer', 'boolean'])
-const NONE: readonly HeaderParam[] = []
+const NONE: readonly HeaderParam[] = Object.freeze([])
 
 /** The arguments that clients must repeat as `Mcp-Param-*`, by tool; read once per tool. */
 export class ParamHeaders {
