@@ -94,7 +94,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     },
   })
   const scopeParts = { upstreams, outages, texts, now }
-  const scopes = new ScopeTable(deps.resolver, scopeParts, scope => audience.hears(scope))
+  const scopes = new ScopeTable(deps.resolver, scopeParts, scope => inUse(scope))
   const subscriptions = new Subscriptions(upstreams, sessions)
   const levels = new UpstreamLevels(upstreams, sessions)
   const faces = new ModernFaces(deps.version)
@@ -111,9 +111,11 @@ export function createMcp(deps: McpDeps): McpEndpoint {
   const scopeEnded = (scope: Scope) => {
     for (const session of [...sessions.of(scope)]) sessions.end(session, 'scope_removed')
     for (const listener of [...listeners.of(scope)]) listeners.end(listener)
+    modern.endScope(scope)
   }
-  const parts = { bus, upstreams, scopes, sessions, audience, changes, subscriptions, levels, outages, log, scopeEnded }
-  const relay = new Relay(parts)
+  const inUse = (scope: Scope) => audience.hears(scope) || modern.serves(scope)
+  const shared = { bus, upstreams, scopes, sessions, changes, subscriptions, levels, outages, log }
+  const relay = new Relay({ ...shared, inUse, scopeEnded })
   const credentials = new CredentialWatch(auth, () => credentialHolders(), bus, now)
   const router: Router = new Router(
     {
@@ -148,7 +150,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     levels.forget(serverId, sessionId)
   }, now)
   const parking = new Parking<ModernExchange>(sealer, now)
-  const modern = new ModernWire({
+  const modern: ModernWire = new ModernWire({
     router,
     faces,
     answers: new ModernAnswers(faces, parking),

@@ -5,7 +5,7 @@ import type { UserActor } from '../contract/records.ts'
 import type { RequestInfo } from '../http/route.ts'
 import { namesModernVersion } from './era.ts'
 import { errorResponse, RefusedMessage } from './http-errors.ts'
-import { type Principals, parseScopePath, type ScopeTable } from './paths.ts'
+import { type Principals, ScopePaths, type ScopeTable } from './paths.ts'
 import type { Scope } from './scope.ts'
 import type { SessionTable } from './sessions.ts'
 import { METADATA_PATH, resourceMetadata } from './well-known.ts'
@@ -23,6 +23,7 @@ interface FrontParts {
 /** From a request to its caller, scope and session, and from whatever is thrown to an answer. */
 export class Front {
   readonly #parts: FrontParts
+  readonly #paths = new ScopePaths()
 
   constructor(parts: FrontParts) {
     this.#parts = parts
@@ -58,7 +59,7 @@ export class Front {
         session,
         namesSession: true,
       })
-    const parsed = parseScopePath(path)
+    const parsed = this.#paths.parse(path)
     if (!parsed) throw new HubError('group_not_found', 'Cannot open /mcp: the path is neither a group nor a server')
     const scope = this.#parts.scopes.find(actor, principal, parsed)
     const enter = (found: Scope) => {

@@ -15,10 +15,7 @@ export interface Exchange {
   readonly actor: UserActor
   readonly session: SessionBinding | undefined
   /** Called before a member is asked, once; says whose connection the request takes where that is not the session's. */
-  readonly enter?: (
-    scope: Scope,
-    member: ScopeMember,
-  ) => SessionBinding | undefined | Promise<SessionBinding | undefined>
+  enter?(scope: Scope, member: ScopeMember): SessionBinding | undefined | Promise<SessionBinding | undefined>
   /** Present when the caller asked for progress. */
   readonly progress?: (params: JsonObject) => void
   /** A notification on this call's own stream. */

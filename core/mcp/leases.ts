@@ -69,9 +69,11 @@ export class Leases {
     capabilities: JsonObject,
     holder: LeaseHolder,
   ): Lease | Promise<Lease> | undefined {
-    const asked = askable(capabilities)
-    if (!needsOwnConnection(server, Object.keys(asked).length > 0)) return undefined
+    const { sampling, elicitation, roots } = capabilities
+    const answers = sampling !== undefined || elicitation !== undefined || roots !== undefined
+    if (!needsOwnConnection(server, answers)) return undefined
     if (server.session === 'per-user') return { binding: userBinding(userId), release() {} }
+    const asked = askable(capabilities)
     const key = JSON.stringify([server.id, userId, asked])
     const pool = this.#pools.get(key) ?? { serverId: server.id, slots: [], waiting: [] }
     this.#pools.set(key, pool)

@@ -53,16 +53,12 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder {
   readonly principal: string
   readonly scope: Scope
   readonly session = undefined
-  readonly enter: (
-    scope: Scope,
-    member: ScopeMember,
-  ) => SessionBinding | undefined | Promise<SessionBinding | undefined>
   readonly notify: (method: string, params: JsonObject | undefined) => void
   readonly ask: (method: string, params: JsonObject | undefined, signal: AbortSignal) => Promise<AskReply>
   readonly progress?: (params: JsonObject) => void
   readonly passthroughHeaders?: Readonly<Record<string, string>>
-  /** Of the client as its first POST had it. */
-  readonly capabilities: JsonObject
+  /** Of the client as its last POST had it. */
+  capabilities: JsonObject
   serverId = ''
   /** It ended with the wish for something that the client does elsewhere; its retry starts anew. */
   runAgain = false
@@ -96,7 +92,6 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder {
     this.scope = scope
     if (passthroughHeaders) this.passthroughHeaders = passthroughHeaders
     if (envelope.progressToken !== undefined) this.progress = progress => this.#progress(progress)
-    this.enter = (within, member) => this.#enter(within, member)
     this.notify = (name, body) => this.#notify(name, body)
     this.ask = (name, body, signal) => this.#ask(name, body, signal)
   }
@@ -161,23 +156,25 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder {
   }
 
   /** Goes on for a retry, with the answers that it brings; those to nothing that was asked are ignored. */
-  resume(post: Attendance, responses: JsonObject): void {
+  resume(post: Attendance, responses: JsonObject, capabilities: JsonObject): void {
     this.parkedSinceMs = undefined
+    this.capabilities = capabilities
     if (this.#outcome) {
       this.#parts.ended(this, post, this.#outcome)
       return
     }
     this.#post = post
     if (this.#missedProgress) this.#progress(this.#missedProgress)
-    for (const [key, { answer }] of [...(this.#asks ?? [])]) {
-      if (!Object.hasOwn(responses, key)) continue
+    for (const [key, { method, params, answer }] of [...(this.#asks ?? [])]) {
+      const answered = Object.hasOwn(responses, key)
+      if (!answered && !missingCapability(method, params, capabilities)) continue
       this.#asks?.delete(key)
-      answer({ result: responses[key] as JsonValue })
+      answer(answered ? { result: responses[key] as JsonValue } : notOffered(method))
     }
     if (this.#asks?.size) this.#beginRound()
   }
 
-  #enter(scope: Scope, member: ScopeMember): SessionBinding | undefined | Promise<SessionBinding | undefined> {
+  enter(scope: Scope, member: ScopeMember): SessionBinding | undefined | Promise<SessionBinding | undefined> {
     this.serverId = member.server.id
     // A middleware may send a request twice.
     this.#lease?.release()
@@ -215,7 +212,7 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder {
 
   #ask(method: string, params: JsonObject | undefined, signal: AbortSignal): Promise<AskReply> {
     if (!PARKABLE.has(this.method) || missingCapability(method, params, this.capabilities))
-      return Promise.resolve({ error: { code: -32601, message: `The client does not offer ${method}` } })
+      return Promise.resolve(notOffered(method))
     if (signal.aborted || this.#outcome) return Promise.resolve(withdrawn())
     this.#lastAsk += 1
     const key = `${method.split('/')[0]}_${this.#lastAsk}`
@@ -254,9 +251,15 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder {
     }
     for (const [key, { answer }] of [...asks]) {
       asks.delete(key)
-      answer({ error: { code: -32603, message: 'Too many requests of this client wait for its answers already' } })
+      answer({
+        error: { code: -32603, message: 'The hub cannot wait for the client: too many requests do, or it is stopping' },
+      })
     }
   }
+}
+
+function notOffered(method: string): AskReply {
+  return { error: { code: -32601, message: `The client does not offer ${method}` } }
 }
 
 function withdrawn(): AskReply {

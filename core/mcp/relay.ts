@@ -3,7 +3,6 @@ import type { JsonObject } from '../contract/json.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { EventCatalog } from '../events/catalog.ts'
-import type { Audience } from './audience.ts'
 import { type ChangedKind, changedKind, type ListChanges } from './list-changes.ts'
 import { logLevelOf } from './log-levels.ts'
 import type { Outages } from './outages.ts'
@@ -23,12 +22,13 @@ interface RelayParts {
   readonly upstreams: Upstreams
   readonly scopes: ScopeTable
   readonly sessions: SessionTable
-  readonly audience: Audience
   readonly changes: ListChanges
   readonly subscriptions: Subscriptions
   readonly levels: UpstreamLevels
   readonly outages: Outages
   readonly log: PluginLogger
+  /** Somebody would notice that it changed. */
+  inUse(scope: Scope): boolean
   /** A path stands for nothing any more. */
   scopeEnded(scope: Scope): void
 }
@@ -170,7 +170,7 @@ export class Relay {
   }
 
   #review(scope: Scope): void {
-    if (!this.#parts.audience.hears(scope)) return
+    if (!this.#parts.inUse(scope)) return
     this.#toReview.add(scope)
     this.#reviewTimer ??= setTimeout(() => {
       this.#reviewTimer = undefined

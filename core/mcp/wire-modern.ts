@@ -19,6 +19,7 @@ import type { Parking } from './parking.ts'
 import { jsonResponse } from './post-reply.ts'
 import { invalid, type Router } from './router.ts'
 import { asHubError, type Message, readMessage, resultMessage } from './rpc.ts'
+import type { Scope } from './scope.ts'
 import { passthrough, type ScopedRequest } from './scoped-request.ts'
 import type { UserLoad } from './session.ts'
 import type { UpstreamLevels } from './upstream-levels.ts'
@@ -72,7 +73,7 @@ export class ModernWire {
       leases,
       levels,
       now: replies.now,
-      ask: (exchange, post, asks) => answers.ask(exchange, post, asks),
+      ask: (exchange, post, asks) => !parts.draining() && answers.ask(exchange, post, asks),
       ended: (exchange, post, outcome) => {
         this.#live.delete(exchange)
         if (post) answers.write(exchange, post, outcome)
@@ -106,6 +107,17 @@ export class ModernWire {
       const error = asHubError(thrown)
       throw new RefusedMessage(message.id, error, error.code === 'method_not_found' ? 404 : error.status)
     }
+  }
+
+  /** Whether some call was made at this place. */
+  serves(scope: Scope): boolean {
+    for (const exchange of this.#live) if (exchange.scope === scope) return true
+    return false
+  }
+
+  /** A path stands for nothing any more. */
+  endScope(scope: Scope): void {
+    for (const exchange of [...this.#live]) if (exchange.scope === scope) exchange.abort('The group was removed')
   }
 
   /** No client can come back for them any more. */
@@ -160,7 +172,7 @@ export class ModernWire {
     if (parked) parking.take(parked)
     if (parked && !parked.runAgain) {
       this.#watch(parked, post)
-      parked.resume(post, responses)
+      parked.resume(post, responses, envelope.capabilities)
     } else this.#start(scoped, method, envelope, post)
     return reply.response
   }

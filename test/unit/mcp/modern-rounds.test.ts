@@ -227,6 +227,27 @@ test('a parked call is cancelled after ten minutes, and with its credential', as
   await until(() => one.upstreams.cancelled.length === 2)
 }, 10_000)
 
+test('a parked call ends with its group, and with the hub', async () => {
+  await using one = hub(inTurn(['roots/list']))
+  const client = new RawModern(one, '/mcp/g')
+  await call(client)
+  one.world.groups.splice(0, 1)
+  one.bus.emit('group.removed', 'u-alice', { groupId: 'grp-alice-g', name: 'g' })
+  await until(() => one.upstreams.cancelled.length === 1)
+  await call(new RawModern(one, '/mcp/h'))
+  await one.mcp.drain(5_000)
+  expect(one.upstreams.cancelled).toHaveLength(2)
+})
+
+test('what a retry does not offer any more is refused to the upstream', async () => {
+  await using one = hub(together(['elicitation/create', FORM], ['roots/list']))
+  const client = new RawModern(one, '/mcp/g')
+  const { requestState } = (await call(client)).result
+  const given = { requestState, inputResponses: { elicitation_1: ELICITED } }
+  const done = await call(client, given, { capabilities: { elicitation: {} } })
+  expect(heard(done)).toMatchObject([{ result: ELICITED }, { error: { code: -32601 } }])
+})
+
 test('a client that leaves while it is asked nothing yet takes the call back, parked ones stay', async () => {
   await using one = hub(inTurn(['roots/list']))
   const client = new RawModern(one, '/mcp/g')
