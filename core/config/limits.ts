@@ -70,4 +70,10 @@ export const LIMITS = {
   eventReplayBytes: 1 * MiB,
   eventReplayMs: 10 * 60_000,
   batchMessages: 100,
+  listenStreamsPerUser: 20,
+  parkedCallsPerUser: 16,
+  parkedCalls: 500,
+  parkedMs: 10 * 60_000,
+  /** Upstream connections that one server keeps for the modern clients of one user that can be asked. */
+  leasesPerUser: 4,
 } as const
