@@ -148,8 +148,7 @@ export function addProofs(
   const query: string[] = []
   for (const { kind, name, value } of proofs) {
     if (kind === 'header') headers[name] = checkedHeader(value, name)
-    else if (kind === 'cookie') cookies.push(`${name}=${value}`)
-    else query.push(`${name}=${value}`)
+    else (kind === 'cookie' ? cookies : query).push(`${encode(name)}=${encode(value)}`)
   }
   return query
 }
