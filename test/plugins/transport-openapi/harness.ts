@@ -11,6 +11,8 @@ export interface Seen {
   readonly target: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
+  /** Aborts when the client has gone. */
+  readonly signal: AbortSignal
 }
 
 /** An HTTP API on 127.0.0.1 that notes what it gets. `answer` undefined: 200 with the request as JSON. */
@@ -33,6 +35,7 @@ export async function startApi(answer?: (seen: Seen) => Response | Promise<Respo
         target: request.url.slice(origin.length),
         headers: Object.fromEntries(request.headers),
         body: Buffer.from(await request.arrayBuffer()),
+        signal: request.signal,
       }
       seen.push(one)
       if (answer) return answer(one)
