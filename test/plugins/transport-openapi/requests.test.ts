@@ -149,6 +149,7 @@ describe('parameters', () => {
     ])
     await open.call('op', { id_path: 1, page: [1, 2], id_query: 3, body_query: 'b', 'filter[name]': 'n', body: {} })
     expect(api.last().target).toBe('/a/1?page=1&page=2&id=3&body=b&filter%5Bname%5D=n')
+    expect((await failure(open.call('op', { id_path: 1, id: 2 }))).code).toBe('params_invalid')
   })
 })
 
@@ -233,6 +234,16 @@ describe('arguments without a place', () => {
     expect((await failure(open.call('op', args))).code).toBe('params_invalid')
     expect(api.seen.length).toBe(before)
   })
+
+  test.each(['/a/../{id}', '/a/%2e%2e/{id}', '/./{id}'])(
+    'a path of the document that leads elsewhere (%s) is never asked',
+    async path => {
+      await using open = await openLink(inline(operation(path, []), `${api.url}/v1`))
+      const before = api.seen.length
+      expect((await failure(open.call('op', { id: 'x' }))).code).toBe('params_invalid')
+      expect(api.seen.length).toBe(before)
+    },
+  )
 
   test('a tool that does not exist is tool_not_found', async () => {
     await using open = await openLink(inline(operation('/x', []), api.url))
