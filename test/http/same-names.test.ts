@@ -85,24 +85,46 @@ describe('of two people, each with a server and a group "same"', () => {
 
   test('the audit and an administrator tell them apart', async () => {
     const { items } = await admin.ok('GET', '/api/admin/audit?action=server.create')
-    expect(items.map((item: { user: string; target: string }) => `${item.user} ${item.target}`).sort()).toEqual(['ada ada~same', 'bob bob~same'])
+    expect(items.map((item: { user: string; target: string }) => `${item.user} ${item.target}`).sort()).toEqual([
+      'ada ada~same',
+      'bob bob~same',
+    ])
     expect((await admin.ok('GET', '/api/servers/same')).ref).toBe('bob~same')
     await of(people, 'ada').ok('POST', '/api/servers', { name: 'same', url: of(upstreams, 'ada').url, enabled: false })
     const several = await admin.request('GET', '/api/servers/same')
-    expect([several.status, several.json.code, several.json.candidates]).toEqual([409, 'server_ambiguous', ['ada~same', 'bob~same']])
+    expect([several.status, several.json.code, several.json.candidates]).toEqual([
+      409,
+      'server_ambiguous',
+      ['ada~same', 'bob~same'],
+    ])
   })
 })
 
 describe('signing in', () => {
   test('is slowed down by account and address after five failures, whatever headers say', async () => {
     const attempt = (at: number) =>
-      send(hub.url, 'POST', '/api/auth/login', { username: at % 2 ? 'BOB' : 'bob', password: `wrong ${at}` }, { 'x-forwarded-for': `203.0.113.${at}` })
+      send(
+        hub.url,
+        'POST',
+        '/api/auth/login',
+        { username: at % 2 ? 'BOB' : 'bob', password: `wrong ${at}` },
+        { 'x-forwarded-for': `203.0.113.${at}` },
+      )
     const statuses: number[] = []
     for (let at = 0; at < 5; at += 1) statuses.push((await attempt(at)).status)
     expect(statuses).toEqual([401, 401, 401, 401, 401])
     const sixth = await attempt(6)
     expect([sixth.status, sixth.json.code, sixth.headers.get('retry-after')]).toEqual([429, 'login_throttled', '1'])
     expect((await of(people, 'bob').request('GET', '/api/auth/me')).status).toBe(200)
-    await until(async () => (await send(hub.url, 'POST', '/api/auth/login', { username: 'bob', password: 'correct horse battery staple 7' })).status === 200, { what: 'the right password to be taken again', intervalMs: 250 })
+    await until(
+      async () =>
+        (
+          await send(hub.url, 'POST', '/api/auth/login', {
+            username: 'bob',
+            password: 'correct horse battery staple 7',
+          })
+        ).status === 200,
+      { what: 'the right password to be taken again', intervalMs: 250 },
+    )
   }, 20_000)
 })
