@@ -209,6 +209,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
       const deadlineMs = now() + timeoutMs
       const busy = () => [...sessions].some(session => session.calls.size > 0) || modern.busy
       while (busy() && now() < deadlineMs) await new Promise(resolve => setTimeout(resolve, DRAIN_LOOK_MS))
+      endAll('hub_stopped')
       listeners.endAll()
       pulse.closeStreams()
     },
