@@ -211,7 +211,6 @@ export function createMcp(deps: McpDeps): McpEndpoint {
       while (busy() && now() < deadlineMs) await new Promise(resolve => setTimeout(resolve, DRAIN_LOOK_MS))
       endAll('hub_stopped')
       listeners.endAll()
-      pulse.closeStreams()
     },
     dispose() {
       endAll('hub_stopped')
