@@ -51,4 +51,8 @@ export const LIMITS = {
   eventReplayBytes: 1 * MiB,
   eventReplayMs: 10 * 60_000,
   batchMessages: 100,
+  /** What is kept of results that were cut at their group's limit. */
+  keptResultBytes: 64 * MiB,
+  keptResultBytesPerScope: 24 * MiB,
+  keptResultMs: 10 * 60_000,
 } as const

@@ -20,6 +20,7 @@ import { Principals, ScopeTable, toResolvedScope } from './paths.ts'
 import { LegacyPosts } from './post.ts'
 import { Pulse } from './pulse.ts'
 import { Relay } from './relay.ts'
+import { ResultBudget } from './result-budget.ts'
 import { Router } from './router.ts'
 import { SessionTable } from './sessions.ts'
 import { hasOwnConnection, Subscriptions } from './subscriptions.ts'
@@ -66,7 +67,9 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     if (now() < sweepAtMs) return
     sweepAtMs = now() + SESSION_SWEEP_MS
     sessions.sweep()
+    results.sweep()
   })
+  const results = new ResultBudget(sealer, now)
   const sessions = new SessionTable({
     sealer,
     now,
@@ -96,6 +99,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
       middlewares: deps.middlewares,
       recordCall: deps.recordCall,
       now,
+      results,
       sharedNotice: (serverId, sessionId, method, params) => relay.notice(serverId, sessionId, method, params),
       sawElicitation: (sessionId, serverId, id) => relay.sawElicitation(sessionId, serverId, id),
     },
