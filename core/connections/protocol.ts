@@ -47,6 +47,8 @@ export interface OpenMessage {
   readonly name: string
   /** file: URL of the transport's worker half. */
   readonly module: string
+  /** The kind of that half; see `TransportDefinition`. */
+  readonly kind: 'messages' | 'answers'
   readonly config: JsonObject
   /** What the upstream is told that the client can do. */
   readonly capabilities: JsonObject
@@ -56,6 +58,8 @@ export interface OpenMessage {
   readonly maxTimeoutMs: number
   readonly startTimeoutMs: number
   readonly liveness: Liveness
+  /** Paths that are asked for signs of life, for upstreams without a ping of their own. */
+  readonly healthEndpoints: readonly string[]
   /** Read the lists once the connection is open. */
   readonly catalog: boolean
   readonly rights: { readonly networks: readonly string[]; readonly admin: boolean }

@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject } from '../contract/json.ts'
 import type { TransportName } from '../contract/records.ts'
+import { parseExact } from '../domain/exact-json.ts'
 import type { ServerCatalog } from './api.ts'
 import type { ListKind, ListsRead, OpenedMessage } from './protocol.ts'
 
@@ -80,7 +81,7 @@ export class ServerLists {
     }
     const items = (kind: ListKind): readonly JsonObject[] => {
       const text = texts[kind]
-      return text === null ? (before?.[kind] ?? []) : (JSON.parse(text) as readonly JsonObject[])
+      return text === null ? (before?.[kind] ?? []) : (parseExact(text) as unknown as readonly JsonObject[])
     }
     this.#catalog = {
       tools: items('tools'),

@@ -1,11 +1,13 @@
 import { fromWireError, HubError, toWireError, type WireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { ServerSettings, TransportName } from '../contract/records.ts'
-import type { EffectiveServer } from '../registry/api.ts'
+import type { EffectiveServer, UserRecord } from '../registry/api.ts'
 import type { TrialReport, TrialServer } from './api.ts'
 import type { Connection } from './connection.ts'
 import type { Launcher } from './launcher.ts'
 import { suggestsSse } from './transport-choice.ts'
+
+type TrialOwner = Pick<UserRecord, 'id' | 'role' | 'number' | 'grants'>
 
 interface Step {
   readonly name: string
@@ -14,30 +16,37 @@ interface Step {
   readonly detail?: string
 }
 
-type Trial = TrialServer & { readonly ownerRole: EffectiveServer['ownerRole'] }
-
 /**
  * Connects once with a configuration that is not saved, reads its tools, and closes; twice where only a URL is given and
- * the first answer says that streamable HTTP is not spoken there. Never rejects.
+ * the first answer says that streamable HTTP is not spoken there. Never rejects. `id` stands for it in the process table.
  */
-export async function tryServer(launcher: Launcher, server: Trial, signal: AbortSignal): Promise<TrialReport> {
+export async function tryServer(
+  launcher: Launcher,
+  id: string,
+  server: TrialServer,
+  owner: TrialOwner,
+  signal: AbortSignal,
+): Promise<TrialReport> {
   const steps: Step[] = []
-  const first = await tryOnce(launcher, asEffective(server), steps, signal)
-  if (!('failure' in first)) return { ok: true, steps, tools: first.tools }
-  const settings = asEffective(server).settings
+  const first = await tryOnce(launcher, id, asEffective(server, owner), steps, signal)
+  if (!('failure' in first)) return { ok: true, steps, ...first }
+  const { settings } = asEffective(server, owner)
   const other = suggestsSse(settings, first.failure) && !signal.aborted
-  const last = other ? await tryOnce(launcher, asEffective({ ...server, transport: 'sse' }), steps, signal) : first
-  if (!('failure' in last)) return { ok: true, steps, tools: last.tools }
+  const last = other
+    ? await tryOnce(launcher, id, asEffective({ ...server, transport: 'sse' }, owner), steps, signal)
+    : first
+  if (!('failure' in last)) return { ok: true, steps, ...last }
   const { code, message } = last.failure
-  return { ok: false, steps, tools: [], error: { code, message } }
+  return { ok: false, steps, tools: [], warnings: [], error: { code, message } }
 }
 
 async function tryOnce(
   launcher: Launcher,
+  id: string,
   effective: EffectiveServer,
   steps: Step[],
   signal: AbortSignal,
-): Promise<{ readonly tools: readonly JsonObject[] } | { readonly failure: WireError }> {
+): Promise<Pick<TrialReport, 'tools' | 'warnings'> | { readonly failure: WireError }> {
   const step = async <T>(
     name: string,
     work: () => Promise<T>,
@@ -61,7 +70,7 @@ async function tryOnce(
     }
   }
   const opened = Promise.withResolvers<JsonObject>()
-  const tools = Promise.withResolvers<readonly JsonObject[]>()
+  const tools = Promise.withResolvers<Pick<TrialReport, 'tools' | 'warnings'>>()
   // Either may fail before somebody waits for it.
   opened.promise.catch(() => undefined)
   tools.promise.catch(() => undefined)
@@ -75,7 +84,7 @@ async function tryOnce(
   try {
     const plan = await step(
       'check',
-      () => launcher.prepare(TRIAL_ID, effective),
+      () => launcher.prepare(id, effective),
       () => undefined,
     )
     connection = await step(
@@ -95,7 +104,7 @@ async function tryOnce(
             answered: () => undefined,
             catalog: ({ json }) => {
               if (json.tools === null) tools.reject(new HubError('upstream_protocol', json.warnings.join('; ')))
-              else tools.resolve(JSON.parse(json.tools) as readonly JsonObject[])
+              else tools.resolve({ tools: JSON.parse(json.tools) as JsonObject[], warnings: json.warnings })
             },
             stale: () => undefined,
             notification: () => undefined,
@@ -105,16 +114,16 @@ async function tryOnce(
       ({ child }) => (child ? `pid ${child.pid}` : undefined),
     )
     await step(
-      'initialize',
+      plan.kind === 'answers' ? 'open' : 'initialize',
       () => opened.promise,
       info => describe(info),
     )
-    const list = await step(
+    const found = await step(
       'tools/list',
       () => tools.promise,
-      found => `${found.length} tools`,
+      list => `${list.tools.length} tools`,
     )
-    return { tools: list }
+    return found
   } catch (error) {
     return { failure: toWireError(error) }
   } finally {
@@ -123,14 +132,11 @@ async function tryOnce(
   }
 }
 
-/** The id under which a trial's process stands in the process table. */
-export const TRIAL_ID = 'trial'
-
 function describe({ name, version }: JsonObject): string | undefined {
   return typeof name === 'string' ? [name, version].filter(part => typeof part === 'string').join(' ') : undefined
 }
 
-function asEffective(server: Trial): EffectiveServer {
+function asEffective(server: TrialServer, owner: TrialOwner): EffectiveServer {
   const settings: ServerSettings = {
     name: 'trial',
     transport: server.transport as TransportName,
@@ -148,5 +154,6 @@ function asEffective(server: Trial): EffectiveServer {
     tools: {},
     secrets: [],
   }
-  return { settings, ownerId: server.ownerId, ownerRole: server.ownerRole, configHash: '' }
+  const { id: ownerId, role: ownerRole, number: ownerNumber, grants: ownerGrants } = owner
+  return { settings, ownerId, ownerRole, ownerNumber, ownerGrants, configHash: '' }
 }

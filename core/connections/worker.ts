@@ -3,12 +3,14 @@ import { isJsonObject } from '../contract/json.ts'
 import type { GuardedFetch, TransportDefinition } from '../contract/transport.ts'
 import { registerContractModule } from '../plugin-host/contract-module.ts'
 import { type CarriedPipe, openDescriptors, openRelay } from './child-pipe.ts'
+import { AnswersLink } from './links/answers.ts'
 import { Deadlines } from './links/deadlines.ts'
-import { LegacyLink } from './links/legacy.ts'
+import { LegacyLink, type LinkContext } from './links/legacy.ts'
+import type { UpstreamLink } from './links/upstream-link.ts'
 import { eachFrame, type FromWorker, type OpenMessage, readNumber, type ToWorker } from './protocol.ts'
 
 interface Held {
-  readonly link: LegacyLink
+  readonly link: UpstreamLink
   pipe?: CarriedPipe & { received?(chunk: Buffer): void }
 }
 
@@ -92,7 +94,7 @@ class ConnectionWorker {
 
   async #open(options: OpenMessage): Promise<void> {
     const { conn } = options
-    const link = new LegacyLink(options, {
+    const context: LinkContext = {
       version: this.#version,
       deadlines: this.#deadlines,
       frame: text => this.#queue(text),
@@ -102,7 +104,8 @@ class ConnectionWorker {
         this.#held.delete(conn)
         held?.pipe?.destroy()
       },
-    })
+    }
+    const link = options.kind === 'answers' ? new AnswersLink(options, context) : new LegacyLink(options, context)
     const held: Held = { link }
     this.#held.set(conn, held)
     try {
@@ -120,7 +123,7 @@ class ConnectionWorker {
     }
   }
 
-  async #pipe(options: OpenMessage, link: LegacyLink): Promise<Held['pipe']> {
+  async #pipe(options: OpenMessage, link: UpstreamLink): Promise<Held['pipe']> {
     const { conn, child } = options
     if (!child) return undefined
     const pipeOptions = { closed: link.lost.bind(link), expecting: () => link.expecting }
@@ -195,7 +198,7 @@ function isModule(value: unknown): value is { readonly default: unknown } {
 function isTransport(value: unknown): value is TransportDefinition {
   if (!isJsonObject(value)) return false
   const candidate: { readonly kind?: unknown; readonly open?: unknown } = value
-  return candidate.kind === 'messages' && typeof candidate.open === 'function'
+  return (candidate.kind === 'messages' || candidate.kind === 'answers') && typeof candidate.open === 'function'
 }
 
 declare const self: Worker

@@ -55,6 +55,7 @@ export const ERROR_CODES = {
   // 405 … 426
   method_not_allowed: { status: 405, title: 'The route has no such method' },
   not_acceptable: { status: 406, title: 'None of the accepted types can be served' },
+  request_timeout: { status: 408, title: 'The body came too slowly', retry: true },
   server_name_taken: { status: 409, title: 'Server name already used' },
   group_name_taken: { status: 409, title: 'Group name already used' },
   username_taken: { status: 409, title: 'User name already used' },
@@ -74,15 +75,17 @@ export const ERROR_CODES = {
   stream_exists: { status: 409, title: 'The session has this stream already' },
   version_conflict: { status: 412, title: 'Changed by somebody else meanwhile' },
   body_too_large: { status: 413, title: 'The body is too large' },
+  openapi_too_large: { status: 413, title: 'The OpenAPI document is too large' },
   content_type: { status: 415, title: 'The content type is not accepted' },
   encoding_not_supported: { status: 415, title: 'Compressed request bodies are not accepted' },
   upgrade_required: { status: 426, title: 'This route is a WebSocket' },
-  // 429
+  // 429, 431
   rate_limited: { status: 429, title: 'Too many requests', retry: true },
   login_throttled: { status: 429, title: 'Too many failed sign-ins', retry: true },
   quota_sessions: { status: 429, title: 'Too many sessions', retry: true },
   quota_calls: { status: 429, title: 'Too many calls in flight', retry: true },
   quota_streams: { status: 429, title: 'Too many streams', retry: true },
+  headers_too_large: { status: 431, title: 'Too many headers' },
   // 500 and up
   internal: { status: 500, title: 'Internal error' },
   storage_full: { status: 507, title: 'The disk is full' },
@@ -114,6 +117,9 @@ export const ERROR_CODES = {
   quarantined: { status: 503, title: 'Stopped after it took its worker down' },
   variable_unknown: { status: 503, title: 'A variable of the configuration is not defined' },
   loop_detected: { status: 503, title: 'The server is this hub itself' },
+  openapi_unsupported: { status: 503, title: 'Not an OpenAPI document that can be read' },
+  openapi_external_ref: { status: 503, title: 'The OpenAPI document refers to another file' },
+  openapi_bomb: { status: 503, title: 'The OpenAPI document grows beyond all limits' },
   // JSON-RPC only
   request_invalid: { status: 400, title: 'Not a JSON-RPC request', rpc: -32600 },
   session_required: { status: 400, title: 'The session id is missing', rpc: -32600 },
@@ -159,6 +165,10 @@ export const FIELD_CODES = {
   variable_cycle: 'is a variable that refers to itself',
   secret_mask: 'is a masked value, and none is stored here',
   secret_required: 'must be entered anew, since the target changed',
+  openapi_unsupported: 'is no OpenAPI document of version 2.0, 3.0 or 3.1',
+  openapi_external_ref: 'is an OpenAPI document that refers to another file',
+  openapi_bomb: 'is an OpenAPI document that is nested too deeply or holds too many values',
+  openapi_too_large: 'is an OpenAPI document with too many bytes or operations',
   member_not_found: 'is no server that you may use',
   key_invalid: 'is no usable key',
   password_weak: 'is easy to guess',

@@ -9,6 +9,7 @@ import { allOrArray, readArguments, readNames, readToolName, refuseTwice } from 
 const LARGEST_RESULT_BYTES = 2 ** 30
 const ANSWER_FIELDS = [
   'id',
+  'ref',
   'revision',
   'createdAt',
   'updatedAt',

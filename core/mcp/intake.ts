@@ -1,13 +1,14 @@
-import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { Outcome } from './exchange.ts'
 import { type CallReply, LegacyCall } from './legacy-call.ts'
+import { passedHeaders } from './passed-headers.ts'
 import type { Router } from './router.ts'
-import { asHubError, idText, type Message, rpcError } from './rpc.ts'
+import { asHubError, idText, type Message } from './rpc.ts'
 import type { ScopedRequest } from './scoped-request.ts'
 import type { Session } from './session.ts'
+import { checkCallQuota } from './sessions.ts'
 
 export type RequestMessage = Extract<Message, { kind: 'request' }>
 
@@ -30,16 +31,13 @@ export class Intake {
   admit(session: Session, message: RequestMessage): void {
     if (session.calls.has(message.id))
       throw new HubError('request_invalid', `A request with the id ${message.id.slice(0, 64)} is in flight already`)
-    if (session.load.calls >= LIMITS.callsPerUser)
-      throw new HubError('quota_calls', `Cannot take the call: ${LIMITS.callsPerUser} of yours are in flight`, {
-        retryAfterSeconds: 1,
-      })
+    checkCallQuota(session.load)
   }
 
   /** Sends a request on its way; what comes of it goes to `reply`. */
   start(scoped: ScopedRequest, session: Session, message: RequestMessage, reply: CallReply): void {
     const { requestId } = scoped.info
-    const headers = passthrough(scoped)
+    const headers = passedHeaders(scoped.request.headers, session.scope)
     const call = new LegacyCall(session, requestId, message.id, message.method, message.params, reply, headers)
     session.calls.set(message.id, call)
     session.load.calls += 1
@@ -60,7 +58,7 @@ export class Intake {
   #refused(error: unknown, requestId: string): Outcome {
     if (!(error instanceof HubError))
       this.#parts.log.error('An MCP request failed inside the hub', { requestId, error: String(error) })
-    return { kind: 'error', error: rpcError(asHubError(error), requestId) }
+    return { kind: 'failed', error: asHubError(error) }
   }
 
   /** Notifications and answers: nothing is said in return. */
@@ -77,15 +75,4 @@ export class Intake {
       if (id !== undefined) session.calls.get(id)?.abort(reason)
     } else this.#parts.clientNotice(session, method, params)
   }
-}
-
-function passthrough({ request, scope }: ScopedRequest): Readonly<Record<string, string>> | undefined {
-  const names = scope.resolved.passthroughHeaders
-  if (names.length === 0) return undefined
-  const headers: Record<string, string> = {}
-  for (const name of names) {
-    const value = request.headers.get(name)
-    if (value !== null) headers[name] = value
-  }
-  return headers
 }

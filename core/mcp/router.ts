@@ -3,6 +3,7 @@ import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { McpMiddleware } from '../contract/points.ts'
 import type { ToolCallRecord } from '../contract/records.ts'
+import { parseExact } from '../domain/exact-json.ts'
 import { shapeArguments } from '../domain/tool-shape.ts'
 import { memberHas } from './capabilities.ts'
 import type { Exchange, Outcome } from './exchange.ts'
@@ -11,7 +12,7 @@ import { matchingMiddlewares, runMiddlewares } from './middleware-chain.ts'
 import { nearNames } from './naming.ts'
 import { READ_RESULT } from './read-result.ts'
 import type { ResultBudget } from './result-budget.ts'
-import { isPlainObject, parseExact, rpcError } from './rpc.ts'
+import { isPlainObject } from './rpc.ts'
 import type { Scope } from './scope.ts'
 import type { ScopeMember } from './scope-types.ts'
 import { mapResultUris } from './uris.ts'
@@ -111,7 +112,7 @@ export class Router {
         this.#noteElicitations(exchange, member, reply.error)
         return { kind: 'error', error: reply.error }
       case 'failed':
-        return { kind: 'error', error: rpcError(new HubError(reply.code, reply.message), exchange.requestId) }
+        return { kind: 'failed', error: new HubError(reply.code, reply.message) }
       case 'cancelled':
         return { kind: 'cancelled' }
     }

@@ -42,7 +42,8 @@ export function admitStream(load: UserLoad): void {
 
 /** A call of this session that has not been answered. */
 interface OpenCall {
-  abort(reason: string): void
+  /** `answer`: what the client is told; absent: nothing. */
+  abort(reason: string, answer?: HubError): void
 }
 
 /** The stream of the call that caused a request to the client. */
@@ -209,10 +210,10 @@ export class Session {
     for (const [id, ask] of this.#asks) if (ask.reply === reply) this.#settle(id, withdrawn())
   }
 
-  /** Cancels the calls, gives up what was asked and closes the streams. */
-  end(): void {
+  /** Cancels the calls, gives up what was asked and closes the streams. `answer`: what the calls are answered. */
+  end(answer?: HubError): void {
     this.ended = true
-    for (const call of [...this.calls.values()]) call.abort('The session has ended')
+    for (const call of [...this.calls.values()]) call.abort('The session has ended', answer)
     this.calls.clear()
     for (const id of [...this.#asks.keys()]) this.#settle(id, withdrawn())
     this.streams.end()

@@ -27,6 +27,8 @@ export interface UserTable {
   token_epoch: number
   disabled: number
   must_change_password: number
+  /** The most network that the user's servers may have. */
+  network_grant: 'none' | 'proxy'
   origin: 'file' | 'store'
   revision: number
   created_at: string

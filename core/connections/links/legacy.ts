@@ -12,6 +12,7 @@ import { Liveness } from './liveness.ts'
 import { NoticeBudget } from './notice-budget.ts'
 import { OwnRequests } from './own-requests.ts'
 import { UpstreamAsks } from './upstream-asks.ts'
+import { type UpstreamLink, wrongKind } from './upstream-link.ts'
 import { UpstreamNotices } from './upstream-notices.ts'
 
 const NEVER_USED = 'an answer under an id that the hub never used'
@@ -37,7 +38,7 @@ export interface LinkContext {
  * The upstream side of MCP in the era with a handshake, over any transport that moves JSON-RPC texts: handshake, ids,
  * clocks, progress, cancellation, the upstream's own requests, lists, liveness.
  */
-export class LegacyLink implements Expiring {
+export class LegacyLink implements UpstreamLink, Expiring {
   readonly #options: OpenMessage
   readonly #context: LinkContext
   readonly #abort = new AbortController()
@@ -106,6 +107,7 @@ export class LegacyLink implements Expiring {
     io: Pick<TransportIo, 'fetch' | 'child'>,
     useful: () => void,
   ): Promise<void> {
+    if (transport.kind !== 'messages') return this.#end(wrongKind('messages', transport.kind))
     try {
       const link = await transport.open(this.#options.config, {
         ...io,
@@ -264,7 +266,7 @@ export class LegacyLink implements Expiring {
       this.#context.frame(`r${this.#options.conn} ${id} ${isError ? 1 : 0} ${text}`)
       return true
     }
-    return this.#own.settle(id, value) || this.#unasked(id)
+    return this.#own.settle(id, text, value) || this.#unasked(id)
   }
 
   #error(id: JsonValue, text: string): boolean {

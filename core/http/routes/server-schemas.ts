@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { LIMITS } from '../../config/limits.ts'
+import type { JsonLimits } from '../../domain/json-guard.ts'
 import { anyJson, anyObject, judgedByRegistry, timestamp, visibility } from './schemas.ts'
 
 const milliseconds = (description: string) =>
@@ -6,6 +8,16 @@ const milliseconds = (description: string) =>
     .number()
     .int()
     .meta({ description: `Milliseconds. ${description}` })
+
+/** For bodies that may hold an inline OpenAPI document, whose limits are those of documents. */
+export const largeBody: { readonly bodyLimit: number; readonly json: JsonLimits } = {
+  bodyLimit: LIMITS.serverBodyBytes,
+  json: {
+    depth: LIMITS.jsonDepth,
+    members: LIMITS.jsonMembers,
+    foreign: { endings: ['/openapi/schema'], depth: LIMITS.openapiDepth, members: LIMITS.openapiNodes },
+  },
+}
 
 export const transport = z.enum(['stdio', 'sse', 'streamable-http', 'openapi'])
 export const connectionState = z.enum(['online', 'connecting', 'offline'])

@@ -1,5 +1,5 @@
 import type { WireError } from '../../../core/contract/errors.ts'
-import type { MessageLink, TransportDefinition } from '../../../core/contract/transport.ts'
+import type { MessageLink, MessageTransportDefinition } from '../../../core/contract/transport.ts'
 import { createGuardedFetch } from '../../../core/http/outbound.ts'
 import transport from '../../../plugins/transport-http/transport.ts'
 import { until } from '../../unit/http/raw-server.ts'
@@ -30,7 +30,7 @@ export interface OpenLink extends AsyncDisposable {
 export async function openLink(
   url: string,
   headers?: Record<string, string>,
-  definition: TransportDefinition = transport,
+  definition: MessageTransportDefinition = transport,
 ): Promise<OpenLink> {
   const abort = new AbortController()
   const messages: OpenLink['messages'] = []

@@ -3,7 +3,8 @@ import type { JsonObject } from '../../../core/contract/json.ts'
 import { cutBytes, pieceEnd } from '../../../core/mcp/cut-text.ts'
 import { ResultBudget } from '../../../core/mcp/result-budget.ts'
 import { createSealer } from '../../../core/secrets/seal.ts'
-import { catalog, groupRecord, member, RawClient, serverRecord, startHub, tool } from './support.ts'
+import { RawClient } from '../../support/raw-mcp.ts'
+import { catalog, groupRecord, member, serverRecord, startHub, tool } from './support.ts'
 
 function budget() {
   const clock = { now: 1_000 }

@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test'
 import type { JsonObject } from '../../../core/contract/json.ts'
 import type { ServerRecord } from '../../../core/contract/records.ts'
-import { catalog, groupRecord, type Hub, member, RawClient, serverRecord, startHub, tool } from './support.ts'
+import { RawClient } from '../../support/raw-mcp.ts'
+import { catalog, groupRecord, type Hub, member, serverRecord, startHub, tool } from './support.ts'
 
 const search: JsonObject = {
   name: 'search',

@@ -1,20 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import type { UpstreamRequest } from '../../../core/connections/api.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
-import {
-  type Answer,
-  catalog,
-  groupRecord,
-  type Hub,
-  member,
-  RawClient,
-  SseReader,
-  serverRecord,
-  startHub,
-  textReply,
-  tool,
-  until,
-} from './support.ts'
+import { type Answer, RawClient, SseReader } from '../../support/raw-mcp.ts'
+import { catalog, groupRecord, type Hub, member, serverRecord, startHub, textReply, tool, until } from './support.ts'
 
 const time = serverRecord('time')
 
