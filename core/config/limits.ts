@@ -74,4 +74,10 @@ export const LIMITS = {
   keptResultBytes: 64 * MiB,
   keptResultBytesPerScope: 24 * MiB,
   keptResultMs: 10 * 60_000,
+  listenStreamsPerUser: 20,
+  parkedCallsPerUser: 16,
+  parkedCalls: 500,
+  parkedMs: 10 * 60_000,
+  /** Upstream connections that one server keeps for the modern clients of one user that can be asked. */
+  leasesPerUser: 4,
 } as const

@@ -123,6 +123,10 @@ export const ERROR_CODES = {
   // JSON-RPC only
   request_invalid: { status: 400, title: 'Not a JSON-RPC request', rpc: -32600 },
   session_required: { status: 400, title: 'The session id is missing', rpc: -32600 },
+  envelope_invalid: { status: 400, title: 'The request does not say how it is to be read', rpc: -32602 },
+  header_mismatch: { status: 400, title: 'A header is missing or unlike the body', rpc: -32020 },
+  version_unsupported: { status: 400, title: 'The protocol version is not spoken here', rpc: -32022 },
+  request_state_invalid: { status: 200, title: 'The state of an earlier round is not valid', rpc: -32602 },
   method_not_found: { status: 200, title: 'No such method', rpc: -32601 },
   params_invalid: { status: 200, title: 'The parameters are not valid', rpc: -32602 },
   uri_ambiguous: { status: 200, title: 'Several servers could have this resource', rpc: -32602 },

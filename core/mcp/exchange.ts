@@ -2,6 +2,8 @@ import type { AskReply, RpcError, SessionBinding } from '../connections/api.ts'
 import type { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
+import type { Scope } from './scope.ts'
+import type { ScopeMember } from './scope-types.ts'
 
 /**
  * One MCP request while it crosses the hub. No protocol era appears in it: the wires translate at both ends.
@@ -13,6 +15,8 @@ export interface Exchange {
   readonly params: JsonObject | undefined
   readonly actor: UserActor
   readonly session: SessionBinding | undefined
+  /** Called before a member is asked, once; says whose connection the request takes where that is not the session's. */
+  enter?(scope: Scope, member: ScopeMember): SessionBinding | undefined | Promise<SessionBinding | undefined>
   /** Present when the caller asked for progress. */
   readonly progress?: (params: JsonObject) => void
   /** A notification on this call's own stream. */

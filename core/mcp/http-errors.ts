@@ -2,6 +2,20 @@ import type { HubError } from '../contract/errors.ts'
 import { MESSAGES_PATH, SSE_ROOT } from './paths.ts'
 import { asHubError, errorMessage, type IdText, rpcError } from './rpc.ts'
 
+/** A refusal of one message whose id was read. */
+export class RefusedMessage extends Error {
+  readonly id: IdText | undefined
+  readonly error: HubError
+  readonly status: number
+  /** `status`: HTTP's, where it is not the one that the error has elsewhere. */
+  constructor(id: IdText | undefined, error: HubError, status: number = error.status) {
+    super(error.message)
+    this.id = id
+    this.error = error
+    this.status = status
+  }
+}
+
 /** What an error answer under `/mcp` must know of its request. */
 interface ErrorPlace {
   readonly requestId: string
@@ -11,18 +25,22 @@ interface ErrorPlace {
   readonly path: string
   /** Whether a credential came at all. */
   readonly credential: boolean
+  /** Whether the request belongs to the era without GET and DELETE. */
+  readonly modern: boolean
 }
 
 /** A refusal as HTTP status and JSON-RPC body. */
-export function errorResponse(thrown: unknown, place: ErrorPlace, id?: IdText): Response {
-  const error = asHubError(thrown)
+export function errorResponse(thrown: unknown, place: ErrorPlace): Response {
+  const refused = thrown instanceof RefusedMessage ? thrown : undefined
+  const error = asHubError(refused?.error ?? thrown)
   const headers = new Headers({ 'content-type': 'application/json', 'cache-control': 'no-store' })
   switch (error.status) {
     case 401:
       headers.set('www-authenticate', challenge(place))
       break
     case 405:
-      if (Array.isArray(error.data?.allow)) headers.set('allow', error.data.allow.join(', '))
+      if (place.modern) headers.set('allow', 'POST')
+      else if (Array.isArray(error.data?.allow)) headers.set('allow', error.data.allow.join(', '))
       break
     case 415:
       headers.set('accept', 'application/json')
@@ -31,7 +49,8 @@ export function errorResponse(thrown: unknown, place: ErrorPlace, id?: IdText): 
     case 503:
       headers.set('retry-after', String(retryAfter(error)))
   }
-  return new Response(errorMessage(id, rpcError(error, place.requestId)), { status: error.status, headers })
+  const text = errorMessage(refused?.id, rpcError(error, place.requestId))
+  return new Response(text, { status: refused?.status ?? error.status, headers })
 }
 
 function retryAfter(error: HubError): number {

@@ -1,5 +1,6 @@
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
+import type { Audience } from './audience.ts'
 import { mergeCapabilities, mergedInstructions, mergedServerInfo } from './capabilities.ts'
 import { initializeResponse, objectParam } from './post.ts'
 import { invalid } from './router.ts'
@@ -11,6 +12,7 @@ import type { SessionTable } from './sessions.ts'
 
 export interface InitializeParts {
   readonly sessions: SessionTable
+  readonly audience: Audience
   /** The hub's own version. */
   readonly version: string
   readonly draining: () => boolean

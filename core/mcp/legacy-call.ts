@@ -1,13 +1,12 @@
 import type { AskReply, SessionBinding } from '../connections/api.ts'
 import type { HubError } from '../contract/errors.ts'
-import type { JsonObject, JsonValue } from '../contract/json.ts'
+import type { JsonObject } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 import { logLevelOf } from './log-levels.ts'
+import { progressToken } from './progress-token.ts'
 import { errorMessage, type IdText, isPlainObject, notificationMessage, resultMessage, rpcError } from './rpc.ts'
 import type { Session } from './session.ts'
-
-type ProgressToken = Exclude<JsonValue, null | boolean | readonly JsonValue[]>
 
 /** Where what comes of a call is written. */
 export interface CallReply {
@@ -53,7 +52,7 @@ export class LegacyCall implements Exchange {
     this.actor = session.actor
     this.session = session.binding
     if (passthroughHeaders) this.passthroughHeaders = passthroughHeaders
-    const token = progressToken(params)
+    const token = progressToken(params?._meta)
     this.params = token === undefined ? params : withoutToken(params)
     if (token !== undefined)
       this.progress = progress => this.#send('notifications/progress', { ...progress, progressToken: token })
@@ -105,21 +104,6 @@ export class LegacyCall implements Exchange {
   #wanted(params: JsonObject | undefined): boolean {
     return logLevelOf(params?.level) >= (this.#session.logLevel ?? logLevelOf('info'))
   }
-}
-
-/** The client's own token: any text or number, `0` and `""` too. */
-function progressToken(params: JsonObject | undefined): ProgressToken | undefined {
-  const meta = params?._meta
-  const token = isPlainObject(meta) ? meta.progressToken : undefined
-  if (typeof token === 'string' || typeof token === 'number') return token
-  // A number beyond 2⁵³ is an object that holds its source text.
-  return token !== undefined &&
-    token !== null &&
-    typeof token === 'object' &&
-    !Array.isArray(token) &&
-    !isPlainObject(token)
-    ? token
-    : undefined
 }
 
 function withoutToken(params: JsonObject | undefined): JsonObject {

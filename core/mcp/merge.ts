@@ -17,6 +17,8 @@ export interface Target {
   readonly rules?: ArgumentRules
   /** Its definition changed, and its owner has not approved it yet. */
   readonly blocked?: true
+  /** As the upstream wrote it; there for what is listed by name. */
+  readonly item?: JsonObject
 }
 
 export interface ListItem {
@@ -124,7 +126,13 @@ function named(
     const name = names[index] ?? candidate.wanted
     const { state, original, changes, rules, blocked } = candidate
     const serverId = state.member.server.id
-    targets.set(name, { member: state.member, original, ...(rules ? { rules } : {}), ...(blocked ? { blocked } : {}) })
+    targets.set(name, {
+      member: state.member,
+      original,
+      item: candidate.item,
+      ...(rules ? { rules } : {}),
+      ...(blocked ? { blocked } : {}),
+    })
     // What nobody has read yet must not reach a model either.
     if (!state.listed || blocked) return
     const item = uris.mayMap(serverId)

@@ -8,6 +8,7 @@ import type { ResolvedScope } from './scope-types.ts'
 
 /** Scopes without a session that are remembered. */
 const MAX_IDLE_SCOPES = 2_000
+const MAX_PATHS = 2_000
 /** Credentials for the hub, what MCP itself sets, and what belongs to one connection; whatever a configuration says. */
 const NEVER_PASSED =
   /^(authorization|x-auth-token|cookie|host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|content-length|proxy-.*|mcp-.*)$/
@@ -111,6 +112,22 @@ export function toResolvedScope({ kind, group, servers }: ResolvedGroup): Resolv
   const headers = new Set(servers.flatMap(server => server.passthroughHeaders.map(name => name.toLowerCase())))
   for (const name of headers) if (NEVER_PASSED.test(name)) headers.delete(name)
   return { kind: kind ?? 'group', group, members, passthroughHeaders: [...headers] }
+}
+
+/** Paths that were taken apart before: most requests come for few of them. */
+export class ScopePaths {
+  readonly #known = new Map<string, ScopePath>()
+
+  /** As `parseScopePath`. */
+  parse(path: string): ScopePath | undefined {
+    const known = this.#known.get(path)
+    if (known) return known
+    const parsed = parseScopePath(path)
+    if (!parsed) return undefined
+    if (this.#known.size >= MAX_PATHS) this.#known.clear()
+    this.#known.set(path, parsed)
+    return parsed
+  }
 }
 
 /** The scopes in use, one per caller and path. */

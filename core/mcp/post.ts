@@ -1,19 +1,11 @@
 import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
+import { RefusedMessage } from './http-errors.ts'
 import type { Intake, RequestMessage } from './intake.ts'
 import { jsonResponse, PostReply, type ReplyHost } from './post-reply.ts'
-import { checkBodyType, checkPostAccept, checkVersion, readBody } from './request-headers.ts'
-import {
-  asHubError,
-  errorMessage,
-  type IdText,
-  isPlainObject,
-  type Message,
-  parseBody,
-  readMessage,
-  rpcError,
-} from './rpc.ts'
+import { checkVersion } from './request-headers.ts'
+import { asHubError, errorMessage, type IdText, isPlainObject, type Message, readMessage, rpcError } from './rpc.ts'
 import { requireSession, type ScopedRequest } from './scoped-request.ts'
 import { type Session, takesArrays } from './session.ts'
 
@@ -24,17 +16,6 @@ interface PostParts {
   initialize(scoped: ScopedRequest, id: IdText, params: JsonObject | undefined): Response
 }
 
-/** A refusal of one message whose id was read. */
-export class RefusedMessage extends Error {
-  readonly id: IdText | undefined
-  readonly error: HubError
-  constructor(id: IdText | undefined, error: HubError) {
-    super(error.message)
-    this.id = id
-    this.error = error
-  }
-}
-
 /** What clients of the legacy era POST: requests, notifications, answers, and arrays of them up to 2025-03-26. */
 export class LegacyPosts {
   readonly #parts: PostParts
@@ -43,14 +24,8 @@ export class LegacyPosts {
     this.#parts = parts
   }
 
-  handle(scoped: ScopedRequest): Promise<Response> {
-    const { headers } = scoped.request
-    checkPostAccept(headers)
-    checkBodyType(headers)
-    return readBody(scoped.request).then(text => this.#body(scoped, parseBody(text)))
-  }
-
-  #body(scoped: ScopedRequest, value: JsonValue): Response | Promise<Response> {
+  /** One body: a message, or an array of them. Throws RefusedMessage, HubError. */
+  receive(scoped: ScopedRequest, value: JsonValue): Response | Promise<Response> {
     if (Array.isArray(value)) return this.#batch(scoped, value)
     const message = readMessage(value)
     if (message.kind === 'bad') throw new RefusedMessage(message.id, new HubError('request_invalid', message.message))

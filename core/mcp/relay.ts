@@ -27,9 +27,13 @@ interface RelayParts {
   readonly levels: UpstreamLevels
   readonly outages: Outages
   readonly log: PluginLogger
+  /** Somebody would notice that it changed. */
+  inUse(scope: Scope): boolean
+  /** A path stands for nothing any more. */
+  scopeEnded(scope: Scope): void
 }
 
-/** What happens elsewhere in the hub, and at upstreams, brought to the sessions that it concerns and to no other. */
+/** What happens elsewhere in the hub, and at upstreams, brought to whom it concerns and to nobody else. */
 export class Relay {
   readonly #parts: RelayParts
   readonly #listening: (() => void)[]
@@ -172,7 +176,7 @@ export class Relay {
   }
 
   #review(scope: Scope): void {
-    if (this.#parts.sessions.of(scope).size === 0) return
+    if (!this.#parts.inUse(scope)) return
     this.#toReview.add(scope)
     this.#reviewTimer ??= setTimeout(() => {
       this.#reviewTimer = undefined
@@ -186,11 +190,11 @@ export class Relay {
   }
 
   async #reviewNow(scope: Scope): Promise<void> {
-    const { scopes, sessions, changes, subscriptions, levels } = this.#parts
+    const { scopes, scopeEnded, changes, subscriptions, levels } = this.#parts
     if (scope.stale) await scopes.refresh(scope).catch((error: unknown) => this.#afterFailedRefresh(scope, error))
     if (scope.gone) {
       changes.forget(scope)
-      for (const session of [...sessions.of(scope)]) sessions.end(session, 'scope_removed')
+      scopeEnded(scope)
       return
     }
     if (scope.stale) return

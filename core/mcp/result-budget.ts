@@ -38,7 +38,9 @@ export class ResultBudget {
   fit(resultText: string, maxBytes: number, scopeKey: string): string {
     if (resultText.length <= maxBytes && Buffer.byteLength(resultText) <= maxBytes) return resultText
     const result = parseExact(resultText)
-    if (!isPlainObject(result)) return resultText
+    // What asks for input, or has another shape than a tool's result, is nothing that could be read on.
+    const whole = isPlainObject(result) && (result.resultType === undefined || result.resultType === 'complete')
+    if (!whole || !(Array.isArray(result.content) || result.structuredContent !== undefined)) return resultText
     return JSON.stringify(this.#cut(result, maxBytes, scopeKey))
   }
 

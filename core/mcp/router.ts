@@ -1,4 +1,4 @@
-import type { RpcError, UpstreamReply, UpstreamRequest, Upstreams } from '../connections/api.ts'
+import type { RpcError, SessionBinding, UpstreamReply, UpstreamRequest, Upstreams } from '../connections/api.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { McpMiddleware } from '../contract/points.ts'
@@ -79,28 +79,16 @@ export class Router {
 
   /** Sends a request to one member; `finish` turns its reply into the outcome. */
   forward(
-    { exchange, scope }: Routed,
+    routed: Routed,
     member: ScopeMember,
     params: JsonObject | undefined,
     finish: (reply: UpstreamReply) => Outcome,
   ): Promise<Outcome> {
-    const serverId = member.server.id
-    const sessionId = exchange.session?.id
-    const request: { -readonly [Key in keyof UpstreamRequest]: UpstreamRequest[Key] } = {
-      method: exchange.method,
-      params,
-      notification: (method, body) => {
-        if (!this.#parts.sharedNotice(serverId, sessionId, method, body)) exchange.notify(method, body)
-      },
-      ask: exchange.ask,
-    }
-    if (exchange.progress) request.progress = exchange.progress
-    if (exchange.session) request.session = exchange.session
-    if (exchange.passthroughHeaders && scope.resolved.passthroughHeaders.length > 0)
-      request.passthroughHeaders = wantedHeaders(member, exchange.passthroughHeaders)
-    const call = this.#parts.upstreams.request(serverId, request)
-    exchange.cancel = reason => call.cancel(reason)
-    return call.reply.then(finish)
+    const { exchange, scope } = routed
+    const entered = exchange.enter?.(scope, member)
+    if (entered instanceof Promise)
+      return entered.then(session => this.#send(routed, member, session, params).then(finish))
+    return this.#send(routed, member, entered ?? exchange.session, params).then(finish)
   }
 
   /** A reply as an outcome: results and upstream errors unchanged, but for the URIs that have another form in this scope. */
@@ -116,6 +104,31 @@ export class Router {
       case 'cancelled':
         return { kind: 'cancelled' }
     }
+  }
+
+  #send(
+    { exchange, scope }: Routed,
+    member: ScopeMember,
+    session: SessionBinding | undefined,
+    params: JsonObject | undefined,
+  ): Promise<UpstreamReply> {
+    const serverId = member.server.id
+    const sessionId = exchange.session?.id
+    const request: { -readonly [Key in keyof UpstreamRequest]: UpstreamRequest[Key] } = {
+      method: exchange.method,
+      params,
+      notification: (method, body) => {
+        if (!this.#parts.sharedNotice(serverId, sessionId, method, body)) exchange.notify(method, body)
+      },
+      ask: exchange.ask,
+    }
+    if (exchange.progress) request.progress = exchange.progress
+    if (session) request.session = session
+    if (exchange.passthroughHeaders && scope.resolved.passthroughHeaders.length > 0)
+      request.passthroughHeaders = wantedHeaders(member, exchange.passthroughHeaders)
+    const call = this.#parts.upstreams.request(serverId, request)
+    exchange.cancel = reason => call.cancel(reason)
+    return call.reply
   }
 
   #callTool(routed: Routed, params: JsonObject | undefined): Outcome | Promise<Outcome> {
@@ -217,16 +230,23 @@ function unknownName(kind: 'tool' | 'prompt', name: string, known: Iterable<stri
 
 /** The member and the original of a URI. Throws resource_not_found, uri_ambiguous. */
 export function resourceTarget(scope: Scope, uri: string): Target {
-  const found = scope.catalog.uris.resolve(uri)
+  const target = findResource(scope, uri)
+  if (target) return target
   const shown = uri.slice(0, 256)
-  if (found === 'ambiguous')
+  if (scope.catalog.uris.resolve(uri) === 'ambiguous')
     throw new HubError('uri_ambiguous', `Several servers here could have the resource "${shown}"`, {
       hint: 'Use its form from the list of resources, which names the server.',
       data: { uri },
     })
-  const member = found && scope.catalog.byServer.get(found.serverId)?.member
-  if (!member) throw new HubError('resource_not_found', `There is no resource "${shown}" here`, { data: { uri } })
-  return { member, original: found.original }
+  throw new HubError('resource_not_found', `There is no resource "${shown}" here`, { data: { uri } })
+}
+
+/** The member and the original of a URI that leads to exactly one. */
+export function findResource(scope: Scope, uri: string): Target | undefined {
+  const found = scope.catalog.uris.resolve(uri)
+  if (!found || found === 'ambiguous') return undefined
+  const member = scope.catalog.byServer.get(found.serverId)?.member
+  return member && { member, original: found.original }
 }
 
 function completionTarget(scope: Scope, ref: JsonObject): { target: Target; original: JsonObject } {

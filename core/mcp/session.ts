@@ -2,7 +2,9 @@ import { LIMITS } from '../config/limits.ts'
 import type { AskReply, SessionBinding } from '../connections/api.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
-import type { UserActor } from '../contract/records.ts'
+import type { ServerRecord, UserActor } from '../contract/records.ts'
+import { needsOwnConnection } from '../domain/session-scope.ts'
+import type { Hearer } from './audience.ts'
 import { type IdText, isPlainObject, type Message, notificationMessage, requestMessage } from './rpc.ts'
 import type { Scope } from './scope.ts'
 import type { SessionStreams } from './session-streams.ts'
@@ -84,7 +86,7 @@ interface SessionInit extends Introduction {
 }
 
 /** One legacy client session. */
-export class Session {
+export class Session implements Hearer {
   readonly id: string
   readonly key: string
   readonly principal: string
@@ -157,10 +159,10 @@ export class Session {
     return this.calls.size === 0 && this.streams.open === 0
   }
 
-  /** True when this client could answer some request of an upstream. */
-  get answers(): boolean {
+  ownConnection(server: ServerRecord): SessionBinding | undefined {
     const { sampling, elicitation, roots } = this.binding.capabilities
-    return sampling !== undefined || elicitation !== undefined || roots !== undefined
+    const answers = sampling !== undefined || elicitation !== undefined || roots !== undefined
+    return needsOwnConnection(server, answers) ? this.binding : undefined
   }
 
   /** A notification that belongs to no call. */

@@ -48,6 +48,11 @@ export class SseConnection {
     return this.#write(`event: ${type}\nid: ${id}\ndata: ${data}\n\n`)
   }
 
+  /** A message without an id: streams of the modern era are not resumed. */
+  message(data: string): boolean {
+    return this.#write(`event: message\ndata: ${data}\n\n`)
+  }
+
   comment(): boolean {
     return this.#write(': ok\n\n')
   }

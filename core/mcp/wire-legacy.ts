@@ -1,5 +1,4 @@
 import { HubError } from '../contract/errors.ts'
-import type { LegacyPosts } from './post.ts'
 import { checkGetAccept, checkVersion } from './request-headers.ts'
 import { methodNotAllowed, requireSession, type ScopedRequest } from './scoped-request.ts'
 import { admitStream, type Session } from './session.ts'
@@ -8,23 +7,19 @@ import type { SessionTable } from './sessions.ts'
 /** GET streams of one session at a time; a client needs one, and one more while it reconnects. */
 const MAX_STREAMS = 8
 
-/** Streamable HTTP as of 2025-03-26 to 2025-11-25. */
+/** Streamable HTTP as of 2025-03-26 to 2025-11-25, besides what is POSTed. */
 export class LegacyWire {
   readonly #sessions: SessionTable
-  readonly #posts: LegacyPosts
   readonly #now: () => number
 
-  constructor(sessions: SessionTable, posts: LegacyPosts, now: () => number) {
+  constructor(sessions: SessionTable, now: () => number) {
     this.#sessions = sessions
-    this.#posts = posts
     this.#now = now
   }
 
   /** Throws HubError for whatever is refused before a message can be answered. */
-  handle(scoped: ScopedRequest): Response | Promise<Response> {
+  handle(scoped: ScopedRequest): Response {
     switch (scoped.request.method) {
-      case 'POST':
-        return this.#posts.handle(scoped)
       case 'GET':
         return this.#get(scoped)
       case 'DELETE':

@@ -4,11 +4,11 @@ import type { JsonValue } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
 import { targetOf } from '../http/canonical.ts'
 import type { RequestInfo } from '../http/route.ts'
+import { RefusedMessage } from './http-errors.ts'
 import { type InitializeParts, meet, refuseWhileDraining } from './initialize.ts'
 import type { Intake, RequestMessage } from './intake.ts'
 import type { CallReply } from './legacy-call.ts'
 import { MESSAGES_PATH, parseScopePath, type ScopeTable, SSE_ROOT } from './paths.ts'
-import { RefusedMessage } from './post.ts'
 import { checkBodyType, checkGetAccept, checkVersion, readBody } from './request-headers.ts'
 import {
   asHubError,

@@ -37,6 +37,15 @@ describe('a result budget', () => {
     const { results } = budget()
     const fits = '{ "content":[{"type":"text","text":"ok"}], "n": 12345678901234567890 }'
     expect(results.fit(fits, 100, 's')).toBe(fits)
+    for (const other of [
+      { resultType: 'input_required', inputRequests: {}, content: [] },
+      { toolResult: 'x' },
+      [1],
+      'x',
+    ]) {
+      const long = JSON.stringify(other)
+      expect(results.fit(long, 2, 's')).toBe(long)
+    }
   })
 
   test('cuts a long text at the limit, and the pieces that follow make up the whole', () => {
