@@ -360,19 +360,11 @@ export class ManagedServer {
       const tail = this.#context.children.stderr(this.#record.id).slice(-5)
       return tail.length === 0 ? '' : `; it wrote: ${tail.map(({ line }) => line.slice(0, 200)).join(' | ')}`
     }
-    const judged = this.#judgeTransport(end)
+    const judged = this.#transport.ended(this.#effective?.settings, end)
     if (judged === 'retry') return this.#follow({ kind: 'now' })
     const verdict = this.#recovery.ended(judged, onlineMs, this.#record.isolate, lastWords)
     if (verdict.kind === 'now') this.#observed.become('connecting', end.reason)
     this.#follow(verdict)
-  }
-
-  /** A start that failed may only have used the wrong transport. */
-  #judgeTransport(end: ConnectionEnd): ConnectionEnd | 'retry' {
-    const settings = this.#effective?.settings
-    if (end.wasOpen || end.workerLost || !settings) return end
-    const { retry, reason } = this.#transport.failed(settings, end.reason)
-    return retry ? 'retry' : { ...end, reason }
   }
 
   #follow(verdict: Verdict): void {

@@ -28,6 +28,7 @@ import { Principals, ScopeTable, toResolvedScope } from './paths.ts'
 import { LegacyPosts } from './post.ts'
 import { Pulse } from './pulse.ts'
 import { Relay } from './relay.ts'
+import { ResultBudget } from './result-budget.ts'
 import { Router } from './router.ts'
 import type { Scope } from './scope.ts'
 import { SessionTable } from './sessions.ts'
@@ -79,7 +80,9 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     if (now() < sweepAtMs) return
     sweepAtMs = now() + SESSION_SWEEP_MS
     sessions.sweep()
+    results.sweep()
   })
+  const results = new ResultBudget(sealer, now)
   const sessions = new SessionTable({
     sealer,
     now,
@@ -128,6 +131,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
       middlewares: deps.middlewares,
       recordCall: deps.recordCall,
       now,
+      results,
       sharedNotice: (serverId, sessionId, method, params) => relay.notice(serverId, sessionId, method, params),
       sawElicitation: (sessionId, serverId, id) => relay.sawElicitation(sessionId, serverId, id),
     },
