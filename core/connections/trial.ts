@@ -67,10 +67,17 @@ export async function tryServer(
       () => launcher.prepare(id, asEffective(server, owner)),
       () => undefined,
     )
+    const ready = plan.child?.confinement
+      ? await step(
+          'make its packages ready',
+          () => launcher.ready(plan, () => !signal.aborted),
+          ({ child }) => child?.command,
+        )
+      : plan
     connection = await step(
       plan.child ? 'start the process' : 'load the transport',
       async () =>
-        launcher.launch(plan, {
+        launcher.launch(ready, {
           catalog: true,
           events: {
             opened: message => opened.resolve(message.serverInfo),

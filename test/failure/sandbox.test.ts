@@ -2,10 +2,14 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Client, startHub } from '../support/hub.ts'
-import { callText, online, statusOf } from '../support/servers.ts'
+import { callText, online, type Status, statusOf } from '../support/servers.ts'
 import { shutIn } from '../support/shut-in.ts'
 import { removeTemp } from '../support/temp.ts'
 import { until } from '../support/wait.ts'
+
+interface Listed {
+  readonly status: Status
+}
 
 const CANARY = 'canary-in-the-environment-of-the-hub'
 const hub = await startHub({ env: { METRICS_TOKEN: CANARY } })
@@ -175,6 +179,32 @@ if (level !== 'full') {
       await bob.ok('DELETE', '/api/servers/greedy')
       await until(() => statSync(folder, { throwIfNoEntry: false }) === undefined, { what: 'the folder to be gone' })
     })
+
+    test('is one of at most 32 processes of its owner that run', async () => {
+      const max = await hub.user('max')
+      // The smallest server there is: the same answer to every request.
+      const result = '{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"t","version":"1"}}'
+      const script = `s/.*"id":\\([0-9]*\\).*/{"jsonrpc":"2.0","id":\\1,"result":${result}}/p`
+      const names = Array.from({ length: 33 }, (_, index) => `small-${index}`)
+      for (const name of names) {
+        await max.ok('POST', '/api/servers', { name, command: 'sed', args: ['-u', '-n', script] })
+      }
+      const all = async () => (await max.ok('GET', '/api/servers?limit=100')).items.map((one: Listed) => one.status)
+      const statuses = await until(
+        async () => {
+          const now: Status[] = await all()
+          return now.every(one => one.state === 'online' || one.reason?.code === 'quota_servers') && now
+        },
+        { timeoutMs: 20_000, what: '33 servers to be decided' },
+      )
+      expect(statuses.filter(one => one.state === 'online').length).toBe(32)
+      const { items } = await max.ok('GET', '/api/limits')
+      expect(items.find((one: { name: string }) => one.name === 'liveStdioPerUser')).toMatchObject({
+        value: 32,
+        used: 32,
+      })
+      await admin.ok('DELETE', '/api/admin/users/max?cascade=true')
+    }, 30_000)
 
     test('is tried inside as well, and leaves nothing', async () => {
       const report = await bob.ok('POST', '/api/servers/test', await shutIn('tried'))
