@@ -3,6 +3,7 @@ import groups from '../plugins/groups/plugin.ts'
 import transportHttp from '../plugins/transport-http/plugin.ts'
 import transportStdio from '../plugins/transport-stdio/plugin.ts'
 import { type Auth, createAuth } from './auth/create.ts'
+import { passwordProblem } from './auth/passwords.ts'
 import { type DataLock, lockDataDir } from './config/data-lock.ts'
 import { importDocument } from './config/import-document.ts'
 import { LIMITS } from './config/limits.ts'
@@ -187,10 +188,10 @@ async function build(options: HubOptions, undo: UndoList): Promise<Hub> {
       registry,
       upstreams: connections,
       mcp,
+      credentials: auth.liveCredentials,
       plugins: pluginsView(plugins),
       config: { values: config, sources: Object.fromEntries(sources) },
       importDocument,
-      recordCall,
       version: manifest.version,
       startedAtMs,
       draining: () => draining,
@@ -267,6 +268,8 @@ function asStartError(error: unknown): never {
 async function makeFirstAdministrator(config: HubConfig, registry: Registry, auth: Auth): Promise<void> {
   if (config.adminUsername === undefined || config.adminPassword === undefined) return
   if (!(await registry.users.needsSetup())) return
+  const weak = passwordProblem(config.adminPassword, config.adminUsername)
+  if (weak) throw new StartError('env_invalid', `ADMIN_PASSWORD is not taken: ${weak.detail}`)
   await registry.users.completeSetup(config.adminUsername, await auth.passwords.hash(config.adminPassword))
 }
 

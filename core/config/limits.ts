@@ -1,3 +1,9 @@
+import { STRING_BYTES } from '../domain/fields.ts'
+import { JSON_DEPTH, JSON_MEMBERS } from '../domain/json-guard.ts'
+import { NAME_CHARACTERS } from '../domain/names.ts'
+import { HEADER_BYTES, HEADER_COUNT } from '../domain/server-address.ts'
+import { PROCESS_BYTES } from '../domain/server-transport.ts'
+
 const KiB = 1024
 const MiB = 1024 * KiB
 
@@ -7,13 +13,19 @@ export const LIMITS = {
   /** Create, replace, patch, test and import of servers: an inline OpenAPI document may be in it. */
   serverBodyBytes: 17 * MiB,
   mcpBodyBytes: 4 * MiB,
-  jsonDepth: 64,
-  jsonMembers: 10_000,
-  nameCharacters: 64,
-  stringBytes: 8 * KiB,
-  argsBytes: 128 * KiB,
-  headerCount: 64,
-  headerBytes: 32 * KiB,
+  jsonDepth: JSON_DEPTH,
+  jsonMembers: JSON_MEMBERS,
+  nameCharacters: NAME_CHARACTERS,
+  stringBytes: STRING_BYTES,
+  /** Of `args`, and of `env`. */
+  argsBytes: PROCESS_BYTES,
+  /** Of one request. */
+  requestHeaderCount: 64,
+  /** Of one request's head; the runtime's own limit, above which it answers 431 without a body. */
+  requestHeadBytes: 16 * KiB,
+  /** Of `headers` in one server's configuration. */
+  serverHeaderCount: HEADER_COUNT,
+  serverHeaderBytes: HEADER_BYTES,
   passwordMinCharacters: 12,
   passwordMaxCharacters: 256,
   serversPerUser: 200,
@@ -25,6 +37,7 @@ export const LIMITS = {
   sessions: 10_000,
   sessionIdleMs: 60 * 60_000,
   callsPerUser: 256,
+  /** Under `/mcp`; the live streams of the API are counted for themselves, up to the same number. */
   streamsPerUser: 100,
   requestsPerSecondPerUser: 50,
   requestBurstPerUser: 100,

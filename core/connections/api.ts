@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
-import type { ServerStatus } from '../contract/records.ts'
+import type { ServerRecord, ServerStatus } from '../contract/records.ts'
 
 /** What the rest of the hub may ask of connections. Rights are judged by the caller, by the registry. */
 export interface Upstreams {
@@ -13,12 +13,16 @@ export interface Upstreams {
   notify(serverId: string, sessionId: string | undefined, method: string, params: JsonObject | undefined): void
   /** Ends every connection that belongs to this client session alone. */
   endSession(sessionId: string): void
-  status(serverId: string): ServerStatus
+  /**
+   * `record`: the server as it is stored now. Where that is newer than what was heard of it (it was made or switched a
+   * moment ago), the state is the one that it is about to take.
+   */
+  status(serverId: string, record?: Pick<ServerRecord, 'enabled' | 'problem'>): ServerStatus
   /** The last known lists, online or not; undefined when the server was never seen. */
   catalog(serverId: string): ServerCatalog | undefined
   /** Waits until each of these has a catalogue or has failed, at most `budgetMs`. */
   catalogsReady(serverIds: readonly string[], budgetMs: number): Promise<void>
-  /** The wish: on or off. The supervisor follows what the registry says by events; these act at once. */
+  /** The wish: on or off. The supervisor follows what the registry says, in which it was kept before; these act at once. */
   start(serverId: string): void
   stop(serverId: string): void
   restart(serverId: string): void

@@ -6,6 +6,7 @@ import type { ProcessInfo } from './api.ts'
 import { type ChildSpec, findProgram, spawnError } from './child-program.ts'
 import { type ChildRelay, makeRelay, watchStderr } from './child-streams.ts'
 import {
+  descriptorShortage,
   handOver,
   type MakePair,
   makePairs,
@@ -94,6 +95,8 @@ export class Children {
   /** Starts a program; throws `cwd_not_found`, `command_not_found`, `spawn_failed`, and what the sandbox refuses. */
   spawn(spec: ChildSpec): Child {
     const { confinement } = spec
+    const shortage = descriptorShortage()
+    if (shortage) throw spawnError(spec, new Error(shortage))
     const start = confinement ? this.#enclosed(spec, confinement) : this.#plain(spec)
     const carried = this.#makePair !== undefined && spec.carriedByMain !== true
     let made: readonly SocketPair[]

@@ -1,5 +1,6 @@
 import type { ErrorCode, WireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
+import { asDouble, parseExact } from '../domain/exact-json.ts'
 import type { RpcError } from './api.ts'
 import type { CallHome, PendingCall } from './call.ts'
 import { CallerAsks } from './caller-asks.ts'
@@ -8,6 +9,7 @@ import type { ConnectionEvents } from './connection-events.ts'
 import type { PortClient, WorkerPort } from './port.ts'
 import { type FromWorker, type OpenMessage, readNumber } from './protocol.ts'
 import { requestText } from './request-text.ts'
+import { StrayMessages } from './stray-messages.ts'
 import { within } from './within.ts'
 
 /** How long the last bytes of an ended process may take to arrive. */
@@ -28,6 +30,7 @@ export class Connection implements PortClient, CallHome {
   readonly #calls = new Map<number, PendingCall>()
   readonly #released: () => void
   readonly #asks: CallerAsks
+  readonly #strays = new StrayMessages()
   #state: 'opening' | 'open' | 'closing' | 'ended' = 'opening'
   #travelling: Child['descriptors']
   #lastId = 0
@@ -89,6 +92,7 @@ export class Connection implements PortClient, CallHome {
 
   withdraw(call: PendingCall, reason: string): void {
     if (!this.#calls.delete(call.id)) return
+    this.#strays.givenUp(call)
     this.#port.frame(`x${this.number} ${call.id} ${JSON.stringify(reason)}`)
     this.#asks.end(call)
   }
@@ -131,16 +135,16 @@ export class Connection implements PortClient, CallHome {
       const call = this.#take(number)
       if (!call) return
       this.#events.answered(call)
-      call.finish({ kind: 'error', error: JSON.parse(frame.slice(next)) as RpcError })
+      call.finish({ kind: 'error', error: parseExact(frame.slice(next)) as unknown as RpcError })
     } else if (letter === 102) {
       this.#failed(number, frame, next)
     } else if (letter === 110) {
-      this.#progress(number, JSON.parse(frame.slice(next)) as JsonObject)
+      this.#progress(number, parseExact(frame.slice(next)) as JsonObject)
     } else if (letter === 109) {
-      this.#notification(number, JSON.parse(frame.slice(next)) as { method: string; params?: JsonObject })
+      this.#notification(number, parseExact(frame.slice(next)) as { method: string; params?: JsonObject })
     } else if (letter === 113) {
       const jsonAt = frame.indexOf(' ', next) + 1
-      const asked = JSON.parse(frame.slice(jsonAt)) as { method: string; params?: JsonObject }
+      const asked = parseExact(frame.slice(jsonAt)) as { method: string; params?: JsonObject }
       this.#asks.ask(this.#calls.get(number), readNumber(frame, next), asked.method, asked.params)
     } else if (letter === 100) {
       for (const call of this.#calls.values()) this.#asks.withdrawn(call, number)
@@ -265,6 +269,7 @@ export class Connection implements PortClient, CallHome {
     const codeEnd = frame.indexOf(' ', codeAt)
     const reason: WireError = { code: frame.slice(codeAt, codeEnd) as ErrorCode, message: frame.slice(codeEnd + 1) }
     const notSent = frame.charCodeAt(at) === 49
+    if (reason.code === 'upstream_timeout') this.#strays.givenUp(call)
     call.home = undefined
     if (notSent) this.#events.lost(call, 'not-sent', reason)
     else if (REPEATED.has(reason.code)) this.#events.lost(call, 'begun', reason)
@@ -273,8 +278,9 @@ export class Connection implements PortClient, CallHome {
 
   #progress(id: number, { progressToken: _, ...params }: JsonObject): void {
     const call = this.#calls.get(id)
-    if (!call?.request.progress || typeof params.progress !== 'number' || params.progress <= call.lastProgress) return
-    call.lastProgress = params.progress
+    const done = asDouble(params.progress)
+    if (!call?.request.progress || done === undefined || done <= call.lastProgress) return
+    call.lastProgress = done
     call.request.progress(params)
   }
 
@@ -282,7 +288,7 @@ export class Connection implements PortClient, CallHome {
     let call = id === 0 ? undefined : this.#calls.get(id)
     if (!call && method === 'notifications/message' && this.#calls.size === 1) {
       // stdio cannot say which call a log message belongs to; with one in flight there is no doubt.
-      for (const only of this.#calls.values()) call = only
+      for (const only of this.#calls.values()) if (!this.#strays.possible(only)) call = only
     }
     if (call?.request.notification) call.request.notification(method, params)
     else this.#events.notification(method, params)

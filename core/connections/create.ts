@@ -7,7 +7,7 @@ import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { HeaderProvider, TransportContribution } from '../contract/points.ts'
-import type { ServerStatus } from '../contract/records.ts'
+import type { ServerRecord, ServerStatus } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { AuditRegistry, ServerRegistry, UserRegistry } from '../registry/api.ts'
 import type { Tables } from '../store/tables.ts'
@@ -28,6 +28,7 @@ import { PackageInstaller } from './package-installer.ts'
 import { WorkerPool } from './pool.ts'
 import { findRegistries, type Registries } from './registries.ts'
 import type { Sandbox } from './sandbox.ts'
+import { unheardStatus } from './server-status.ts'
 import { StartSlots } from './start-slots.ts'
 import { ACTOR, Supervisor } from './supervisor.ts'
 import { tryServer } from './trial.ts'
@@ -56,6 +57,8 @@ export interface ConnectionsOptions {
   readonly random?: () => number
   /** How the pool watches its threads; for tests. */
   readonly watch?: { readonly pingMs: number; readonly silenceMs: number }
+  /** Longest time from a start to the end of the handshake, in place of 30 s (10 s for a dial); for tests. */
+  readonly startTimeoutMs?: number
   /** Carries children's bytes through main; for tests. */
   readonly relay?: boolean
 }
@@ -119,6 +122,7 @@ class LocalConnections implements Connections {
       outboundAllow: config.outboundAllow,
       transports: options.transports,
       headerProviders: options.headerProviders,
+      ...(options.startTimeoutMs === undefined ? {} : { startTimeoutMs: options.startTimeoutMs }),
     })
     this.#supervisor = new Supervisor({
       servers: registry.servers,
@@ -160,16 +164,10 @@ class LocalConnections implements Connections {
     for (const server of this.#supervisor.all()) server.endSession(sessionId)
   }
 
-  status(serverId: string): ServerStatus {
+  status(serverId: string, record?: Pick<ServerRecord, 'enabled' | 'problem'>): ServerStatus {
     const server = this.#supervisor.get(serverId)
-    if (server) return server.status()
-    return {
-      state: 'offline',
-      since: new Date().toISOString(),
-      reason: { code: 'starting', message: 'The server is not known yet' },
-      attempts: 0,
-      counts: { tools: 0, prompts: 0, resources: 0 },
-    }
+    if (server && (!record || server.record.enabled === record.enabled)) return server.status()
+    return unheardStatus(record)
   }
 
   catalog(serverId: string): ServerCatalog | undefined {
@@ -202,14 +200,17 @@ class LocalConnections implements Connections {
 
   start(serverId: string): void {
     this.#supervisor.get(serverId)?.start()
+    this.#supervisor.confirm(serverId)
   }
 
   stop(serverId: string): void {
     this.#supervisor.get(serverId)?.stop()
+    this.#supervisor.confirm(serverId)
   }
 
   restart(serverId: string): void {
     this.#supervisor.get(serverId)?.restart()
+    this.#supervisor.confirm(serverId)
   }
 
   refresh(serverId: string): void {

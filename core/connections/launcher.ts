@@ -36,6 +36,8 @@ export interface LauncherOptions {
   readonly outboundAllow: readonly string[]
   readonly transports: () => ReadonlyMap<string, TransportContribution>
   readonly headerProviders: () => ReadonlyMap<string, HeaderProvider>
+  /** In place of the two limits above. */
+  readonly startTimeoutMs?: number
 }
 
 /** All that one start needs, judged and filled in. */
@@ -84,7 +86,7 @@ export class Launcher {
       child: child && { serverId, ...child, ...(confinement ? { confinement } : {}) },
       ownerId,
       admin: ownerRole === 'admin',
-      startTimeoutMs: child ? PROCESS_START_MS : DIAL_START_MS,
+      startTimeoutMs: this.#options.startTimeoutMs ?? (child ? PROCESS_START_MS : DIAL_START_MS),
     }
   }
 

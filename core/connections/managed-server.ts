@@ -71,6 +71,11 @@ export class ManagedServer {
     return this.#record
   }
 
+  /** Whether it should run. */
+  get wanted(): boolean {
+    return this.#wanted
+  }
+
   get catalog(): ServerCatalog | undefined {
     return this.#lists.catalog
   }
@@ -147,41 +152,36 @@ export class ManagedServer {
     }
   }
 
-  /** The record has changed: restarts only when the connection would be another one. */
+  /**
+   * The record, its owner's role or what the plugins offer has changed: restarts only when the connection would be another
+   * one. Throws when that cannot be told now.
+   */
   async update(record: ServerRecord): Promise<void> {
-    const before = this.#record
     this.#record = record
-    if (record.enabled !== before.enabled) this.#wanted = record.enabled
-    if (before.problem && !record.problem) this.#wanted = record.enabled
+    // Whatever start() and stop() were told meanwhile: what is kept is what counts.
+    this.#wanted = record.enabled
     if (record.problem) return this.stop(record.problem)
     if (!this.#wanted) {
-      if (this.#observed.now.reason?.code !== 'stopped') this.stop()
+      if (this.state !== 'offline' || this.#observed.now.reason?.code !== 'stopped') this.stop()
       return
     }
     const turn = this.#turn
     const effective = await this.#judge()
     if (turn !== this.#turn || !effective) return
-    if (!this.#connection) {
-      const asleep = this.#observed.now.reason?.code === 'idle' && effective.configHash === this.#lists.configHash
-      if (asleep) return
-      this.#lookingOnly = record.start === 'lazy' && this.#observed.now.reason?.code === 'idle'
-      this.#recovery.fresh()
-      void this.#attempt()
-    } else if (effective.configHash !== this.#effective?.configHash) {
-      this.restart()
-    } else {
+    const other = effective.configHash !== this.#effective?.configHash
+    if (this.#connection) {
       this.#effective = effective
-      this.#lanes.setLimits(effective.settings.timeoutMs, effective.settings.maxTimeoutMs)
+      if (other) this.restart()
+      else this.#lanes.setLimits(effective.settings.timeoutMs, effective.settings.maxTimeoutMs)
+      return
     }
-  }
-
-  /** Asks the rules again: the owner's role, or what the plugins offer, may have changed. */
-  async judgeAgain(): Promise<void> {
-    if (!this.#wanted) return
-    const turn = this.#turn
-    const effective = await this.#judge()
-    if (turn !== this.#turn || !effective) return
-    if (this.state === 'offline' && isFinal(this.#observed.now.reason?.code)) this.#freshStart()
+    // Sessions may have connections of their own while the shared one sleeps.
+    if (other) this.#lanes.closeSessions({ code: 'connection_lost', message: 'The server has changed' })
+    const asleep = this.#observed.now.reason?.code === 'idle'
+    if (asleep && effective.configHash === this.#lists.configHash) return
+    this.#lookingOnly = record.start === 'lazy' && asleep
+    this.#recovery.fresh()
+    void this.#attempt()
   }
 
   /** Regular look: idle connections end, and what should run but has no next attempt gets one. */
@@ -234,7 +234,7 @@ export class ManagedServer {
     if (hash === stored.configHash && !this.#lists.catalog) this.#lists.restore(stored)
   }
 
-  /** The configuration as it would be used now; lies down and returns undefined when it may not be used at all. */
+  /** The configuration as it would be used now; lies down and returns undefined when it may not be used at all. Throws else. */
   async #judge(): Promise<EffectiveServer | undefined> {
     const turn = this.#turn
     try {
@@ -243,7 +243,8 @@ export class ManagedServer {
       return effective
     } catch (error) {
       const reason = toWireError(error)
-      if (turn === this.#turn && isFinal(reason.code)) this.#lieDown(reason)
+      if (!isFinal(reason.code)) throw error
+      if (turn === this.#turn) this.#lieDown(reason)
       return undefined
     }
   }
@@ -260,7 +261,10 @@ export class ManagedServer {
     const turn = this.#turn
     this.#attempting = true
     this.#clearRetry()
-    this.#observed.become('connecting', this.#connectedBefore ? this.#observed.now.reason : undefined)
+    const { reason: before } = this.#observed.now
+    // A fault is told until it is mended; that it was switched off or asleep is over now.
+    const fault = before?.code !== 'stopped' && before?.code !== 'idle'
+    this.#observed.become('connecting', this.#connectedBefore && fault ? before : undefined)
     let release: (() => void) | undefined
     try {
       await this.#closing

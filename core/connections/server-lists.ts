@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from '../contract/json.ts'
+import { parseExact } from '../domain/exact-json.ts'
 import type { ServerCatalog } from './api.ts'
 import type { ListKind, ListsRead, OpenedMessage } from './protocol.ts'
 
@@ -74,7 +75,7 @@ export class ServerLists {
     }
     const items = (kind: ListKind): readonly JsonObject[] => {
       const text = texts[kind]
-      return text === null ? (before?.[kind] ?? []) : (JSON.parse(text) as readonly JsonObject[])
+      return text === null ? (before?.[kind] ?? []) : (parseExact(text) as unknown as readonly JsonObject[])
     }
     this.#catalog = {
       tools: items('tools'),

@@ -1,6 +1,6 @@
-import type { ServerStatus } from '../contract/records.ts'
+import type { ServerRecord, ServerStatus } from '../contract/records.ts'
 import type { ServerCatalog } from './api.ts'
-import type { Observed } from './observed.ts'
+import { type Observed, STOPPED } from './observed.ts'
 import type { OpenedMessage } from './protocol.ts'
 
 /** What people see of a server; from its stored lists what a connection has not said yet. */
@@ -35,4 +35,15 @@ export function serverStatus(
     ...(more.pid === undefined ? {} : { pid: more.pid }),
     ...(more.latencyMs ? { latencyMs: more.latencyMs } : {}),
   }
+}
+
+/** What is about to be so of a server whose record, or its latest change, has not been heard of here. */
+export function unheardStatus(record: Pick<ServerRecord, 'enabled' | 'problem'> | undefined): ServerStatus {
+  const common = { since: new Date().toISOString(), attempts: 0, counts: { tools: 0, prompts: 0, resources: 0 } }
+  if (!record) {
+    return { state: 'offline', reason: { code: 'starting', message: 'The server is not known yet' }, ...common }
+  }
+  if (record.problem)
+    return { state: 'offline', reason: { code: record.problem.code, message: record.problem.message }, ...common }
+  return record.enabled ? { state: 'connecting', ...common } : { state: 'offline', reason: STOPPED, ...common }
 }

@@ -55,6 +55,7 @@ export const ERROR_CODES = {
   // 405 … 426
   method_not_allowed: { status: 405, title: 'The route has no such method' },
   not_acceptable: { status: 406, title: 'None of the accepted types can be served' },
+  request_timeout: { status: 408, title: 'The body came too slowly', retry: true },
   server_name_taken: { status: 409, title: 'Server name already used' },
   group_name_taken: { status: 409, title: 'Group name already used' },
   username_taken: { status: 409, title: 'User name already used' },
@@ -76,12 +77,13 @@ export const ERROR_CODES = {
   content_type: { status: 415, title: 'The content type is not accepted' },
   encoding_not_supported: { status: 415, title: 'Compressed request bodies are not accepted' },
   upgrade_required: { status: 426, title: 'This route is a WebSocket' },
-  // 429
+  // 429, 431
   rate_limited: { status: 429, title: 'Too many requests', retry: true },
   login_throttled: { status: 429, title: 'Too many failed sign-ins', retry: true },
   quota_sessions: { status: 429, title: 'Too many sessions', retry: true },
   quota_calls: { status: 429, title: 'Too many calls in flight', retry: true },
   quota_streams: { status: 429, title: 'Too many streams', retry: true },
+  headers_too_large: { status: 431, title: 'Too many headers' },
   // 500 and up
   internal: { status: 500, title: 'Internal error' },
   storage_full: { status: 507, title: 'The disk is full' },

@@ -9,6 +9,7 @@ import { readToolName } from './server-common.ts'
 const LARGEST_RESULT_BYTES = 2 ** 30
 const ANSWER_FIELDS = [
   'id',
+  'ref',
   'revision',
   'createdAt',
   'updatedAt',

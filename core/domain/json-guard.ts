@@ -19,8 +19,8 @@ export interface JsonLimits {
   }
 }
 
-const DEPTH = 64
-const MEMBERS = 10_000
+export const JSON_DEPTH = 64
+export const JSON_MEMBERS = 10_000
 const NEVER = '__proto__'
 const NOT_IN_OWN_OBJECTS = new Set(['constructor', 'prototype'])
 
@@ -33,7 +33,7 @@ export function parseJsonObject(text: string, limits: JsonLimits = {}): JsonObje
   if (text.trim() === '') throw new HubError('json_empty', 'The body is empty; a JSON object is wanted')
   const shape = scanShape(text)
   // Judged before parsing: a parser that recurses would meet the nesting first.
-  const deepest = (limits.depth ?? DEPTH) + (limits.foreign?.depth ?? 0)
+  const deepest = (limits.depth ?? JSON_DEPTH) + (limits.foreign?.depth ?? 0)
   if (shape.depth > deepest) throw tooDeep(deepest)
   const value = parseStrictly(text)
   if (!isJsonObject(value)) {
@@ -85,8 +85,8 @@ interface Scope {
 }
 
 function scopeOf(limits: { depth?: number; members?: number }): Omit<Scope, 'foreign'> {
-  const members = limits.members ?? MEMBERS
-  return { depth: limits.depth ?? DEPTH, members, left: members }
+  const members = limits.members ?? JSON_MEMBERS
+  return { depth: limits.depth ?? JSON_DEPTH, members, left: members }
 }
 
 /** Nesting and number of colons outside strings, in one pass and without recursion. */

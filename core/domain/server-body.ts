@@ -10,7 +10,7 @@ import { FIELDS_OF, readTransport, refuseForeignFields, TRANSPORT_FIELDS } from 
 import { expandVariables, fillText } from './variables.ts'
 
 /** Members of an answer that a client may send back with the rest; they say nothing and are not taken. */
-const ANSWER_FIELDS = ['id', 'revision', 'createdAt', 'updatedAt', 'status', 'origin', 'problem'] as const
+const ANSWER_FIELDS = ['id', 'ref', 'revision', 'createdAt', 'updatedAt', 'status', 'origin', 'problem'] as const
 
 const COMMON_FIELDS = [
   'name',
@@ -208,7 +208,8 @@ function readTransportName(fields: Fields, flat: JsonObject): { name: TransportN
 }
 
 function readVariables(fields: Fields): Readonly<Record<string, string>> {
-  const variables = fields.stringMap('variables') ?? {}
+  const variables = fields.stringMap('variables')
+  if (!variables) return {}
   const nested = fields.nested('variables')
   for (const name of Object.keys(variables)) {
     if (!/^[A-Za-z_][A-Za-z0-9_.-]{0,127}$/.test(name)) {

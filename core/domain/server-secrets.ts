@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../contract/json.ts'
-import { pointerToken } from './json-pointer.ts'
+import { mapStrings, pointerToken } from './json-pointer.ts'
 
 /** What a sealed value looks like from outside; the last four characters follow when they give nothing away. */
 const MASK = '••••'
@@ -45,6 +45,13 @@ function collectByName(value: JsonObject, at: string, found: string[]): void {
 /** How a secret is shown: its last four characters only when at least eight stay hidden. */
 export function maskSecret(secret: string): string {
   return secret.length >= 12 ? `${MASK}${secret.slice(-4)}` : MASK
+}
+
+/** A flat body that was not saved, as it may be shown: what is a secret by its name, or is listed as one, is masked. */
+export function maskedSecrets(body: JsonObject): JsonObject {
+  const listed = Array.isArray(body.secrets) ? body.secrets : []
+  const secret = new Set([...secretPointers(body), ...listed])
+  return mapStrings(body, (text, pointer) => (secret.has(pointer) ? maskSecret(text) : text))
 }
 
 /** Whether a value was meant as a mask and not as a secret. */

@@ -8,7 +8,7 @@ import { quoteName } from './names.ts'
 import { checkHeaders, checkUrl } from './server-address.ts'
 
 /** The largest argument list or environment that every system takes with room to spare, in bytes. */
-const PROCESS_BYTES = 128 * 1024
+export const PROCESS_BYTES = 128 * 1024
 const COMMAND_BYTES = 4096
 
 /** Which fields belong to which transport. */

@@ -7,6 +7,7 @@ import type { EventBus } from '../events/bus.ts'
 import type { Registry } from '../registry/api.ts'
 import type { McpEndpoint } from './api.ts'
 import { CredentialWatch } from './credential-watch.ts'
+import { DirectExchange, directScope } from './direct-call.ts'
 import { Front } from './endpoint.ts'
 import { groupView } from './group-view.ts'
 import { initialize } from './initialize.ts'
@@ -69,7 +70,9 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     sealer,
     now,
     streamHost: pulse,
-    opened: ({ key, actor, scope }) => {
+    opened: session => {
+      levels.opened(session)
+      const { key, actor, scope } = session
       const data = { sessionId: key, userId: actor.userId, scope: scope.path }
       bus.emit('session.opened', actor.userId, data)
     },
@@ -123,6 +126,12 @@ export function createMcp(deps: McpDeps): McpEndpoint {
   }
   return {
     fetch: (request, path, info) => front.fetch(request, path, info),
+    callTool: call =>
+      sessions.withoutSession(call.actor.userId, async () => {
+        const scope = scopes.unbound(call.actor, directScope(call.server))
+        await scope.ready()
+        return router.handle(new DirectExchange(call, scope), scope)
+      }),
     sessions: () => sessions.infos(),
     endSession(key, reason) {
       const session = sessions.byKey(key)

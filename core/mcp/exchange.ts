@@ -1,4 +1,5 @@
 import type { AskReply, RpcError, SessionBinding } from '../connections/api.ts'
+import type { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
 
@@ -23,8 +24,9 @@ export interface Exchange {
   cancel?: (reason?: string) => void
 }
 
-/** What comes of an exchange. `resultText` is JSON text that is written as it is. */
+/** What comes of an exchange. `resultText` is JSON text that is written as it is; `error` is the upstream's own, `failed` the hub's. */
 export type Outcome =
   | { readonly kind: 'result'; readonly resultText: string }
   | { readonly kind: 'error'; readonly error: RpcError }
+  | { readonly kind: 'failed'; readonly error: HubError }
   | { readonly kind: 'cancelled' }

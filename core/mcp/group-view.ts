@@ -1,5 +1,6 @@
 import type { Upstreams } from '../connections/api.ts'
 import type { JsonObject } from '../contract/json.ts'
+import { parseExact } from '../domain/exact-json.ts'
 import type { GroupView } from './api.ts'
 import { type ItemTexts, mergeCatalogs } from './merge.ts'
 import type { ResolvedScope } from './scope-types.ts'
@@ -13,7 +14,7 @@ export function groupView(scope: ResolvedScope, upstreams: Upstreams, texts: Ite
   const merged = mergeCatalogs(scope, states, texts)
   const tools = merged.lists.tools.map(({ key, serverId, original, text }) => {
     const server = merged.byServer.get(serverId)?.member.server.name ?? serverId
-    return { ...(JSON.parse(text) as JsonObject), name: key, server, original }
+    return { ...(parseExact(text) as JsonObject), name: key, server, original }
   })
   const characters = merged.lists.tools.reduce((sum, { text }) => sum + text.length, 0)
   const { prompts, resources } = merged.lists

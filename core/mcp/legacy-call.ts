@@ -1,10 +1,11 @@
 import type { AskReply, SessionBinding } from '../connections/api.ts'
+import type { HubError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 import { logLevelOf } from './log-levels.ts'
 import type { PostReply } from './post-reply.ts'
-import { errorMessage, type IdText, isPlainObject, notificationMessage, resultMessage } from './rpc.ts'
+import { errorMessage, type IdText, isPlainObject, notificationMessage, resultMessage, rpcError } from './rpc.ts'
 import type { Session } from './session.ts'
 
 type ProgressToken = Exclude<JsonValue, null | boolean | readonly JsonValue[]>
@@ -62,12 +63,12 @@ export class LegacyCall implements Exchange {
     if (this.#cancelled) cancel('Cancelled by the client')
   }
 
-  /** The caller gave up: no answer is written, and the upstream, if one is at work, is told. */
-  abort(reason: string): void {
+  /** Gives the call up: the upstream, if one is at work, is told; the caller only where there is an answer to write. */
+  abort(reason: string, answer?: HubError): void {
     if (this.#done) return
     this.#cancelled = true
     this.#cancel?.(reason)
-    this.finish({ kind: 'cancelled' })
+    this.finish(answer ? { kind: 'failed', error: answer } : { kind: 'cancelled' })
   }
 
   /** Writes what came of it. After this nothing more is sent for this call. */
@@ -79,6 +80,8 @@ export class LegacyCall implements Exchange {
     session.load.calls -= 1
     if (outcome.kind === 'result') this.#reply.answer(resultMessage(this.#id, outcome.resultText))
     else if (outcome.kind === 'error') this.#reply.answer(errorMessage(this.#id, outcome.error))
+    else if (outcome.kind === 'failed')
+      this.#reply.answer(errorMessage(this.#id, rpcError(outcome.error, this.requestId)))
     else this.#reply.withoutAnswer()
   }
 

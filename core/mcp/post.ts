@@ -4,6 +4,7 @@ import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { Outcome } from './exchange.ts'
 import { LegacyCall } from './legacy-call.ts'
+import { passedHeaders } from './passed-headers.ts'
 import { jsonResponse, PostReply, type ReplyHost } from './post-reply.ts'
 import { checkBodyType, checkPostAccept, checkVersion, readBody } from './request-headers.ts'
 import type { Router } from './router.ts'
@@ -20,6 +21,7 @@ import {
 } from './rpc.ts'
 import { requireSession, type ScopedRequest } from './scoped-request.ts'
 import { type Session, takesArrays } from './session.ts'
+import { checkCallQuota } from './sessions.ts'
 
 type Request_ = Extract<Message, { kind: 'request' }>
 
@@ -135,15 +137,12 @@ export class LegacyPosts {
   #admit(session: Session, message: Request_): void {
     if (session.calls.has(message.id))
       throw new HubError('request_invalid', `A request with the id ${message.id.slice(0, 64)} is in flight already`)
-    if (session.load.calls >= LIMITS.callsPerUser)
-      throw new HubError('quota_calls', `Cannot take the call: ${LIMITS.callsPerUser} of yours are in flight`, {
-        retryAfterSeconds: 1,
-      })
+    checkCallQuota(session.load)
   }
 
   #start(scoped: ScopedRequest, session: Session, message: Request_, reply: PostReply): void {
     const { requestId } = scoped.info
-    const headers = passthrough(scoped)
+    const headers = passedHeaders(scoped.request.headers, session.scope)
     const call = new LegacyCall(session, requestId, message.id, message.method, message.params, reply, headers)
     session.calls.set(message.id, call)
     session.load.calls += 1
@@ -164,7 +163,7 @@ export class LegacyPosts {
   #refused(error: unknown, requestId: string): Outcome {
     if (!(error instanceof HubError))
       this.#parts.log.error('An MCP request failed inside the hub', { requestId, error: String(error) })
-    return { kind: 'error', error: rpcError(asHubError(error), requestId) }
+    return { kind: 'failed', error: asHubError(error) }
   }
 
   /** Notifications and answers: nothing is said in return. */
@@ -181,17 +180,6 @@ export class LegacyPosts {
       if (id !== undefined) session.calls.get(id)?.abort(reason)
     } else this.#parts.clientNotice(session, method, params)
   }
-}
-
-function passthrough({ request, scope }: ScopedRequest): Readonly<Record<string, string>> | undefined {
-  const names = scope.resolved.passthroughHeaders
-  if (names.length === 0) return undefined
-  const headers: Record<string, string> = {}
-  for (const name of names) {
-    const value = request.headers.get(name)
-    if (value !== null) headers[name] = value
-  }
-  return headers
 }
 
 /** The answer to `initialize`, which carries the id of the session. */

@@ -3,12 +3,13 @@ import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { McpMiddleware } from '../contract/points.ts'
 import type { ToolCallRecord } from '../contract/records.ts'
+import { parseExact } from '../domain/exact-json.ts'
 import { memberHas } from './capabilities.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 import type { Target } from './merge.ts'
 import { matchingMiddlewares, runMiddlewares } from './middleware-chain.ts'
 import { nearNames } from './naming.ts'
-import { isPlainObject, parseExact, rpcError } from './rpc.ts'
+import { isPlainObject } from './rpc.ts'
 import type { Scope } from './scope.ts'
 import type { ScopeMember } from './scope-types.ts'
 import { mapResultUris } from './uris.ts'
@@ -107,7 +108,7 @@ export class Router {
         this.#noteElicitations(exchange, member, reply.error)
         return { kind: 'error', error: reply.error }
       case 'failed':
-        return { kind: 'error', error: rpcError(new HubError(reply.code, reply.message), exchange.requestId) }
+        return { kind: 'failed', error: new HubError(reply.code, reply.message) }
       case 'cancelled':
         return { kind: 'cancelled' }
     }

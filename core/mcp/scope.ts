@@ -95,7 +95,7 @@ export class Scope {
   }
 
   tool(name: string): Target | undefined {
-    return this.catalog.tools.get(name) ?? this.#oldTarget('tools', name)
+    return this.catalog.tools.get(name) ?? this.#oldTarget('tools', name) ?? this.#unseenTool(name)
   }
 
   prompt(name: string): Target | undefined {
@@ -141,6 +141,20 @@ export class Scope {
         old.set(name, { serverId, original: target.original, until: clock + OLD_NAME_MS })
       }
     }
+  }
+
+  /**
+   * A tool of a server that stands for itself and was never seen: nothing says that it does not exist, and the server, or the
+   * reason why it cannot be reached, is the answer. What its owner renamed or switched off holds all the same.
+   */
+  #unseenTool(name: string): Target | undefined {
+    const [state, ...others] = this.catalog.states
+    if (!state || state.catalog || others.length > 0 || this.#resolved.kind !== 'server') return undefined
+    const { tools } = state.member.server
+    const renamed = Object.entries(tools).find(([, override]) => override.name === name)
+    const [original, override] = renamed ?? [name, Object.hasOwn(tools, name) ? tools[name] : undefined]
+    const hidden = override?.enabled === false || (!renamed && override?.name !== undefined && override.name !== name)
+    return hidden ? undefined : { member: state.member, original }
   }
 
   /** An old name leads only to what is still shown under another one: what was hidden or removed stays out of reach. */

@@ -1,4 +1,5 @@
 import type { AskReply, SessionBinding } from '../connections/api.ts'
+import type { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
 import { type IdText, isPlainObject, type Message, notificationMessage, requestMessage } from './rpc.ts'
@@ -29,7 +30,8 @@ export interface UserLoad {
 
 /** A call of this session that has not been answered. */
 interface OpenCall {
-  abort(reason: string): void
+  /** `answer`: what the client is told; absent: nothing. */
+  abort(reason: string, answer?: HubError): void
 }
 
 /** The stream of the call that caused a request to the client. */
@@ -169,10 +171,10 @@ export class Session {
     for (const [id, ask] of this.#asks) if (ask.reply === reply) this.#settle(id, withdrawn())
   }
 
-  /** Cancels the calls, gives up what was asked and closes the streams. */
-  end(): void {
+  /** Cancels the calls, gives up what was asked and closes the streams. `answer`: what the calls are answered. */
+  end(answer?: HubError): void {
     this.ended = true
-    for (const call of [...this.calls.values()]) call.abort('The session has ended')
+    for (const call of [...this.calls.values()]) call.abort('The session has ended', answer)
     this.calls.clear()
     for (const id of [...this.#asks.keys()]) this.#settle(id, withdrawn())
     this.streams.end()

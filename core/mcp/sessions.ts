@@ -60,6 +60,19 @@ export class SessionTable {
     return this.#byScope.get(scope) ?? NONE
   }
 
+  /** Work that counts as a call of this user but belongs to no session. Throws quota_calls. */
+  async withoutSession<T>(userId: string, work: () => T | Promise<T>): Promise<T> {
+    const load = this.load(userId)
+    checkCallQuota(load)
+    load.calls += 1
+    try {
+      return await work()
+    } finally {
+      load.calls -= 1
+      this.#forgetLoad(userId)
+    }
+  }
+
   load(userId: string): UserLoad {
     const known = this.#loads.get(userId)
     if (known) return known
@@ -109,9 +122,9 @@ export class SessionTable {
     others?.delete(session)
     if (others?.size === 0) this.#byScope.delete(session.scope)
     session.load.sessions -= 1
-    session.end()
+    session.end(lastWord(reason))
     this.#parts.ended(session, reason)
-    this.#forgetLoad(session)
+    this.#forgetLoad(session.actor.userId)
   }
 
   /** Ends what was idle for too long, and forgets old events of the rest. */
@@ -168,10 +181,27 @@ export class SessionTable {
     }
   }
 
-  #forgetLoad(session: Session): void {
-    const { load, actor } = session
-    if (load.sessions === 0 && load.calls === 0 && load.streams === 0) this.#loads.delete(actor.userId)
+  #forgetLoad(userId: string): void {
+    const load = this.#loads.get(userId)
+    if (load?.sessions === 0 && load.calls === 0 && load.streams === 0) this.#loads.delete(userId)
   }
+}
+
+/** Throws quota_calls while the user has as many calls in flight as one may have. */
+export function checkCallQuota(load: UserLoad): void {
+  if (load.calls >= LIMITS.callsPerUser)
+    throw new HubError('quota_calls', `Cannot take the call: ${LIMITS.callsPerUser} of yours are in flight`, {
+      retryAfterSeconds: 1,
+    })
+}
+
+/** What calls in flight are answered when their session ends; a client that ends it itself waits for nothing. */
+function lastWord(reason: string): HubError | undefined {
+  if (reason === 'deleted') return undefined
+  if (reason === 'credential_ended') {
+    return new HubError('token_revoked', 'The credential of this session was withdrawn', { hint: 'Sign in again.' })
+  }
+  return new HubError('session_not_found', 'The session was ended by the hub', { hint: 'Initialize a new session.' })
 }
 
 const NONE: ReadonlySet<Session> = new Set()

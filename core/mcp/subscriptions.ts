@@ -5,6 +5,7 @@ import { needsOwnConnection } from '../domain/session-scope.ts'
 import { memberHas } from './capabilities.ts'
 import type { Outcome } from './exchange.ts'
 import { invalid, type MethodHandler, type Routed, type Router, resourceTarget } from './router.ts'
+import type { Scope } from './scope.ts'
 import type { ScopeMember } from './scope-types.ts'
 import type { Session } from './session.ts'
 import type { SessionTable } from './sessions.ts'
@@ -97,6 +98,17 @@ export class Subscriptions {
     session.subscriptions.clear()
   }
 
+  /** What a scope shows has changed: subscriptions to what is hidden now, or is no member's any more, are dropped. */
+  review(scope: Scope): void {
+    const { uris } = scope.catalog
+    for (const session of this.#sessions.of(scope))
+      for (const key of [...session.subscriptions]) {
+        const subscription = this.#byKey.get(key)
+        if (!subscription || uris.allows(subscription.member.server.id, subscription.original)) continue
+        void this.#leave(subscription, session)
+      }
+  }
+
   /** A resource changed, or one below it: whoever subscribed to it hears of it under the URI it knows. */
   updated(serverId: string, sessionId: string | undefined, params: JsonObject | undefined): void {
     const uri = params?.uri
@@ -105,7 +117,7 @@ export class Subscriptions {
       if (subscription.member.server.id !== serverId || !covers(subscription.original, uri)) continue
       for (const [session, forms] of subscription.subscribers) {
         if (sessionId !== undefined && session.key !== sessionId) continue
-        if (!session.scope.has(serverId)) continue
+        if (!session.scope.catalog.uris.allows(serverId, subscription.original)) continue
         const exact = uri === subscription.original
         const shown = exact ? forms : [session.scope.catalog.uris.publicUri(serverId, uri)]
         for (const form of shown) session.notify(UPDATED, { ...params, uri: form })

@@ -50,33 +50,78 @@ export class UpstreamLevels {
     }
   }
 
+  /** A session begins, without a level of its own: shared upstreams may be calmer than that. */
+  opened(session: Session): void {
+    for (const member of session.scope.resolved.members) this.#calmDown(member, session)
+  }
+
   drop(session: Session): void {
-    for (const member of session.scope.resolved.members) this.#told.delete(connectionKey(member.server.id, session.key))
+    for (const member of session.scope.resolved.members) {
+      this.#told.delete(connectionKey(member.server.id, session.key))
+      // It may have been the one for which the upstream was so verbose.
+      if (session.logLevel !== undefined) this.#tellShared(member)
+    }
+  }
+
+  /** Members may have come to a scope: they hear what its sessions want. */
+  review(scope: Scope): void {
+    const sessions = [...this.#sessions.of(scope)]
+    for (const { member } of scope.catalog.states) {
+      const sharing = sessions.filter(session => !hasOwnConnection(member, session))
+      for (const session of sessions)
+        if (session.logLevel !== undefined && hasOwnConnection(member, session)) this.#tell(scope, member, session)
+      // One that has a level speaks for all that share the connection.
+      const [first] = sharing
+      const wishing = sharing.find(session => session.logLevel !== undefined)
+      if (wishing) this.#tell(scope, member, wishing)
+      else if (first) this.#calmDown(member, first)
+    }
+  }
+
+  #calmDown(member: ScopeMember, session: Session): void {
+    const told = this.#told.get(connectionKey(member.server.id, undefined))
+    if (told === undefined || told <= DEFAULT_LEVEL || hasOwnConnection(member, session)) return
+    this.#send(member, undefined, DEFAULT_LEVEL)
+  }
+
+  /** The shared connection, if it was ever told, hears the most verbose level of those who are left. */
+  #tellShared(member: ScopeMember): void {
+    const { id } = member.server
+    const told = this.#told.get(connectionKey(id, undefined))
+    if (told === undefined) return
+    const rank = this.#mostVerbose(id)
+    if (rank !== told) this.#send(member, undefined, rank)
   }
 
   #tell(scope: Scope, member: ScopeMember, session: Session): void {
     const { id } = member.server
-    if (this.#upstreams.status(id).state !== 'online') return
     if (!memberHas(scope.catalog.byServer.get(id), 'logging')) return
     const own = hasOwnConnection(member, session)
     const rank = own ? (session.logLevel ?? DEFAULT_LEVEL) : this.#mostVerbose(id)
-    const key = connectionKey(id, own ? session.key : undefined)
-    if (this.#told.get(key) === rank) return
+    if (this.#told.get(connectionKey(id, own ? session.key : undefined)) === rank) return
+    this.#send(member, own ? session : undefined, rank)
+  }
+
+  #send({ server: { id } }: ScopeMember, own: Session | undefined, rank: number): void {
+    // One that sleeps or is away hears it when it connects.
+    if (this.#upstreams.status(id).state !== 'online') return
+    const key = connectionKey(id, own?.key)
     this.#told.set(key, rank)
     const level = LOG_LEVELS[rank] ?? 'info'
     // Not waited for: the next call follows on the same connection, and one deaf server must not hold up the others.
     void this.#upstreams
-      .request(id, { method: 'logging/setLevel', params: { level }, session: session.binding })
+      .request(id, { method: 'logging/setLevel', params: { level }, ...(own ? { session: own.binding } : {}) })
       .reply.then(reply => {
         if (reply.kind !== 'result' && this.#told.get(key) === rank) this.#told.delete(key)
       })
   }
 
   #mostVerbose(serverId: string): number {
-    let level: number = LOG_LEVELS.length - 1
+    let level: number | undefined
     for (const session of this.#sessions)
-      if (session.scope.has(serverId)) level = Math.min(level, session.logLevel ?? DEFAULT_LEVEL)
-    return level
+      if (session.scope.has(serverId))
+        level = Math.min(level ?? LOG_LEVELS.length - 1, session.logLevel ?? DEFAULT_LEVEL)
+    return level ?? DEFAULT_LEVEL
   }
 }
 

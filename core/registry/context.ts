@@ -9,6 +9,12 @@ import type { Store } from '../store/open.ts'
 export interface FileWriter {
   writeServer(owner: string | undefined, name: string, body: JsonObject | null): Promise<void>
   writeGroup(owner: string | undefined, name: string, body: JsonObject | null): Promise<void>
+  /** A group's entry names one of its members by `newName`; the owner, where it is written, and all else stays. */
+  renameMember(
+    group: { readonly owner: string | undefined; readonly name: string },
+    member: { readonly owner: string; readonly name: string },
+    newName: string,
+  ): Promise<void>
 }
 
 export interface RegistryDeps {

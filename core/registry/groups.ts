@@ -9,7 +9,7 @@ import { type Reader, read } from '../store/transact.ts'
 import { checkRevision, chooseRow, filterRows, notFound, owned, refKey } from './access.ts'
 import type { GroupRegistry, ListQuery, Ref, Right, WriteOptions } from './api.ts'
 import type { RegistryDeps } from './context.ts'
-import { findMembers, refuseSharedAlias, refuseTooManyMembers } from './group-members.ts'
+import { findMembers, lookUpMembers, refuseSharedAlias, refuseTooManyMembers } from './group-members.ts'
 import {
   asNewMember,
   type GroupRow,
@@ -103,7 +103,11 @@ export class Groups implements GroupRegistry {
     const input = parseMemberBody(server, body)
     return this.#update(actor, ref, {}, async (db, known) => {
       const owner = rowOwner(known.row)
-      const [member] = await findMembers(db, owner, [input])
+      const found = await lookUpMembers(db, owner, [input])
+      const [member] = found.members
+      const [wrong] = found.errors
+      // The server is named by the path here, so that a wrong one is no fault of the body.
+      if (wrong?.code === 'ambiguous') throw new HubError('server_ambiguous', wrong.detail)
       if (!member) throw notFound('server', server)
       const members: NewMember[] = known.members.map(asNewMember)
       const at = members.findIndex(candidate => candidate.server_id === member.server_id)

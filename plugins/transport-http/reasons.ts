@@ -4,10 +4,11 @@ import { type GuardedResponse, HubError, toWireError, type WireError } from 'pat
 export function statusReason(response: GuardedResponse, rpcCode?: number): WireError {
   const { status } = response
   const retryAfter = response.headers['retry-after']
+  const waitSeconds = retryAfter !== undefined && /^\d{1,5}$/.test(retryAfter) ? Number(retryAfter) : undefined
   const data = {
     status,
     ...(rpcCode === undefined ? {} : { rpcCode }),
-    ...(retryAfter !== undefined && /^\d{1,5}$/.test(retryAfter) ? { retryAfterSeconds: Number(retryAfter) } : {}),
+    ...(waitSeconds === undefined ? {} : { retryAfterSeconds: waitSeconds }),
   }
   if (status === 401 || status === 403) {
     const message = `The server refused the credential with HTTP ${status}; check the headers of the server`
@@ -17,7 +18,8 @@ export function statusReason(response: GuardedResponse, rpcCode?: number): WireE
     const message = `The server redirects with HTTP ${status}, which is not followed; set its final address as url`
     return { code: 'redirect_blocked', message, data }
   }
-  return { code: 'upstream_http_error', message: `The server answered with HTTP ${status}`, data }
+  const wait = waitSeconds === undefined ? '' : ` and asks to wait ${waitSeconds} s`
+  return { code: 'upstream_http_error', message: `The server answered with HTTP ${status}${wait}`, data }
 }
 
 export function sessionLost(): WireError {

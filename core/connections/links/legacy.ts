@@ -264,7 +264,7 @@ export class LegacyLink implements Expiring {
       this.#context.frame(`r${this.#options.conn} ${id} ${isError ? 1 : 0} ${text}`)
       return true
     }
-    return this.#own.settle(id, value) || this.#unasked(id)
+    return this.#own.settle(id, text, value) || this.#unasked(id)
   }
 
   #error(id: JsonValue, text: string): boolean {

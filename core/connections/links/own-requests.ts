@@ -1,5 +1,6 @@
 import { type ErrorCode, HubError } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
+import { parseExact } from '../../domain/exact-json.ts'
 
 interface Waiting {
   readonly method: string
@@ -39,9 +40,10 @@ export class OwnRequests {
     return promise
   }
 
-  settle(id: number, result: JsonValue): boolean {
+  /** `text` is the JSON text of `result`: numbers of lists must stay as they were written, while a handshake is cloned. */
+  settle(id: number, text: string, result: JsonValue): boolean {
     const waiting = this.#take(id)
-    waiting?.resolve(result)
+    waiting?.resolve(waiting.method === 'initialize' ? result : parseExact(text))
     return waiting !== undefined
   }
 

@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
+import type { LiveCredentials } from '../../auth/live-credentials.ts'
 import { LIMITS } from '../../config/limits.ts'
 import type { Upstreams } from '../../connections/api.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import type { UserActor } from '../../contract/records.ts'
 import { formatRef, nameKey } from '../../domain/names.ts'
+import { maskedSecrets } from '../../domain/server-secrets.ts'
 import type { Registry } from '../../registry/api.ts'
 import { type RequestInfo, type Route, route } from '../route.ts'
 import { type ProblemPart, problemPart } from './problem-part.ts'
@@ -24,6 +26,7 @@ export interface ImportEntry {
 export interface ServerImportDeps {
   readonly registry: Pick<Registry, 'servers' | 'audit'>
   readonly upstreams: Pick<Upstreams, 'trial'>
+  readonly credentials: Pick<LiveCredentials, 'during'>
   /** Reads the shapes of known clients, a command line or a URL. Throws `validation_failed` when it knows none of it. */
   importDocument(text: string): { readonly entries: readonly ImportEntry[] }
 }
@@ -70,7 +73,8 @@ function trialRoute(deps: ServerImportDeps): Route {
       const draft = await deps.registry.servers.draft(actor, { ...body, name: `trial-${randomUUID().slice(0, 8)}` })
       const { transport, config, timeoutMs } = draft.settings
       info.keepOpen()
-      return { body: await deps.upstreams.trial({ ownerId: draft.ownerId, transport, config, timeoutMs }, signal) }
+      const trial = { ownerId: draft.ownerId, transport, config, timeoutMs }
+      return { body: await deps.credentials.during(actor, signal, until => deps.upstreams.trial(trial, until)) }
     },
   })
 }
@@ -79,7 +83,7 @@ const verdictSchema = z.object({
   name: z.string(),
   verdict: z.enum(['new', 'exists', 'invalid', 'created']),
   ref: z.string().optional().meta({ description: 'Of the server that was created or exists' }),
-  body: anyObject.optional().meta({ description: 'What would be created; with `dryRun` only' }),
+  body: anyObject.optional().meta({ description: 'What would be created, its secrets masked; with `dryRun` only' }),
   pointer: z.string().optional().meta({ description: 'Where the document is wrong' }),
   error: problemSchema.optional(),
 })
@@ -162,7 +166,7 @@ async function takeOver(
   try {
     if (dryRun) {
       await deps.registry.servers.draft(actor, { ...body, name })
-      return { name, verdict: 'new', body: { ...body, name } }
+      return { name, verdict: 'new', body: maskedSecrets({ ...body, name }) }
     }
     const record = await deps.registry.servers.create(actor, { ...body, name })
     noteChange(deps.registry.audit, actor, info, 'server.create', record, { by: 'import' })

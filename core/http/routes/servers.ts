@@ -75,7 +75,7 @@ function listServers({ registry, upstreams }: ServerRoutesDeps): Route {
       const records = await registry.servers.list(actor, listQuery({ ...query, scope }))
       const members = group && new Set(group.members.map(member => member.serverId))
       const filter = { state: query.state, transport: query.transport, members }
-      const found = records.filter(record => matchesFilter(record, () => upstreams.status(record.id), filter))
+      const found = records.filter(record => matchesFilter(record, () => upstreams.status(record.id, record), filter))
       const { items, ...cut } = page(found, query)
       return { body: { items: items.map(record => serverView({ registry, upstreams }, actor, record)), ...cut } }
     },

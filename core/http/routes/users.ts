@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Passwords, passwordProblem } from '../../auth/passwords.ts'
-import { type FieldError, validationError } from '../../contract/errors.ts'
+import { type FieldError, HubError, validationError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { UserActor } from '../../contract/records.ts'
 import type { UserGrants } from '../../domain/spawn-policy.ts'
@@ -71,11 +71,14 @@ function createRoute(deps: UserRoutesDeps): Route {
       const { name, pointer } = nameOf(body)
       const problems = newUserProblems(name, body.password, pointer)
       if (problems.length > 0) throw validationError(problems)
-      const made = await registry.users.create(actor, {
+      const input = {
         name,
         passwordHash: await passwords.hash(body.password),
         role: body.role,
         ...(body.mustChangePassword === undefined ? {} : { mustChangePassword: body.mustChangePassword }),
+      }
+      const made = await registry.users.create(actor, input).catch(error => {
+        throw nameTakenAt(pointer, error)
       })
       note(deps, actor, info, 'user.create', made, { role: made.role })
       return recordReply(userView(made), 201, `${info.baseUrl}/api/admin/users/${encodeURIComponent(made.name)}`)
@@ -92,6 +95,15 @@ function nameOf(body: { readonly username?: string | undefined; readonly name?: 
   if (username !== undefined) return { name: username, pointer: '#/username' }
   if (name !== undefined) return { name, pointer: '#/name' }
   throw wrong('required', '"username" is required')
+}
+
+/** The registry knows the name alone, not the word by which the body gave it. */
+function nameTakenAt(pointer: string, error: unknown): unknown {
+  if (!(error instanceof HubError) || error.code !== 'username_taken') return error
+  return new HubError(error.code, error.message, {
+    errors: [{ pointer, code: 'duplicate', detail: error.message }],
+    hint: 'Choose another name.',
+  })
 }
 
 function readRoute({ registry }: UserRoutesDeps): Route {
@@ -202,6 +214,10 @@ function removeRoute(deps: UserRoutesDeps): Route {
     async handle({ actor, params, query, info }) {
       const { transferTo } = query
       const cascade = query.cascade === 'true'
+      if (cascade && transferTo !== undefined) {
+        const detail = '"transferTo" keeps what "cascade" removes; give one of the two'
+        throw validationError([{ pointer: '?transferTo', code: 'ambiguous', detail }])
+      }
       const before = await registry.users.byName(actor, params.name)
       await registry.users.remove(actor, params.name, { cascade, ...(transferTo === undefined ? {} : { transferTo }) })
       note(deps, actor, info, 'user.delete', before, transferTo === undefined ? { cascade } : { transferTo })

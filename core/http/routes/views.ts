@@ -43,7 +43,7 @@ function wholeServer(deps: ServerViewDeps, record: ServerRecord): object {
     createdAt: record.createdAt,
     updatedAt: record.updatedAt,
     ...(record.problem === undefined ? {} : { problem: record.problem }),
-    status: deps.upstreams.status(record.id),
+    status: deps.upstreams.status(record.id, record),
   }
 }
 
@@ -51,7 +51,7 @@ function wholeServer(deps: ServerViewDeps, record: ServerRecord): object {
 export function viewedServer(live: LiveView, record: ServerRecord): object {
   const catalog = live.catalog(record.id)
   const tools = serverTools(record.tools, catalog).filter(tool => tool.enabled)
-  const status = live.status(record.id)
+  const status = live.status(record.id, record)
   return {
     name: record.name,
     owner: record.ownerName,

@@ -62,6 +62,8 @@ export interface Rig {
   /** Puts a record into the registry and tells the bus. */
   put(record: ServerRecord): void
   remove(id: string): void
+  /** Switches a server on or off as the route does: kept first, then acted upon. */
+  turn(id: string, on: boolean): void
   call(serverId: string, tool: string, args?: JsonObject): Promise<UpstreamReply>
   dispose(): Promise<void>
 }
@@ -171,6 +173,12 @@ export async function startRig(
       const record = stored.get(id)
       stored.delete(id)
       bus.emit('server.removed', record?.ownerId ?? null, { serverId: id, name: record?.name ?? '' })
+    },
+    turn(id, on) {
+      const record = stored.get(id)
+      if (record) stored.set(id, { ...record, enabled: on })
+      if (on) connections.start(id)
+      else connections.stop(id)
     },
     call: (serverId, tool, args = {}) =>
       connections.request(serverId, { method: 'tools/call', params: { name: tool, arguments: args } }).reply,

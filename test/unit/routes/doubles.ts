@@ -1,10 +1,16 @@
+import type { Authenticator } from '../../../core/auth/api.ts'
 import type { ServerCatalog, UpstreamReply, UpstreamRequest, Upstreams } from '../../../core/connections/api.ts'
 import { HubError } from '../../../core/contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../../core/contract/json.ts'
+import type { McpMiddleware } from '../../../core/contract/points.ts'
 import type { GroupRecord, Role, ServerRecord, ServerStatus, UserActor } from '../../../core/contract/records.ts'
+import { EventBus } from '../../../core/events/bus.ts'
 import type { Method, Reply, RequestInfo, Route } from '../../../core/http/route.ts'
 import { type ResourceRoutesDeps, resourceRoutes } from '../../../core/http/routes/all.ts'
+import type { McpEndpoint } from '../../../core/mcp/api.ts'
+import { createMcp } from '../../../core/mcp/create.ts'
 import type { AuditEntry, EffectiveServer, Registry } from '../../../core/registry/api.ts'
+import { createSealer } from '../../../core/secrets/seal.ts'
 
 export function actor(name: string, role: Role = 'user'): UserActor {
   return { kind: 'user', userId: `u-${name}`, name, role, credential: { kind: 'local' } }
@@ -107,13 +113,16 @@ export class World {
     text: '{"content":[]}',
     isError: false,
   })
+  readonly middlewares: McpMiddleware[] = []
   readonly deps: ResourceRoutesDeps
 
   constructor(change: Partial<ResourceRoutesDeps> = {}) {
+    const upstreams = this.#upstreams()
     this.deps = {
       registry: this.#registry(),
-      upstreams: this.#upstreams(),
+      upstreams,
       mcp: {
+        callTool: call => this.#mcp(upstreams).callTool(call),
         groupView: async () => ({
           tools: [],
           counts: { tools: 7, prompts: 0, resources: 0 },
@@ -123,10 +132,10 @@ export class World {
         sessions: () => [],
         endSession: () => false,
       },
+      credentials: { during: (_actor, signal, work) => work(signal) },
       plugins: { list: () => [], configure: () => Promise.reject(new Error('not asked for')) },
       config: { values: {} as ResourceRoutesDeps['config']['values'], sources: {} },
       importDocument: () => ({ entries: [] }),
-      recordCall: record => this.records.push(record),
       version: '1.1.0',
       startedAtMs: Date.now(),
       draining: () => false,
@@ -134,6 +143,26 @@ export class World {
       features: {},
       ...change,
     }
+  }
+
+  /** The real endpoint, as far as calls without a session need it. */
+  #mcp(upstreams: Upstreams): McpEndpoint {
+    const log = { debug() {}, info() {}, warn() {}, error() {} }
+    return createMcp({
+      registry: this.deps.registry,
+      upstreams,
+      bus: new EventBus(error => {
+        throw error
+      }),
+      auth: {} as Authenticator,
+      sealer: createSealer([new Uint8Array(32).fill(7)]),
+      resolver: () => undefined,
+      middlewares: () => this.middlewares,
+      recordCall: record => this.records.push(record),
+      log,
+      version: '1.1.0',
+      draining: () => false,
+    })
   }
 
   #server(who: UserActor, ref: string, right: 'see' | 'edit'): ServerRecord {
