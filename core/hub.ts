@@ -88,7 +88,7 @@ async function build(options: HubOptions, undo: UndoList): Promise<Hub> {
   const redactor = new Redactor()
   const bus = new EventBus((error, name) => hubLog.with().error('An event handler failed', { event: name, error }))
   const hubLog: HubLog = await HubLog.open({ ...logOptions(loaded.config), redact: line => redactor.text(line), bus })
-  undo.add(() => hubLog.flush())
+  undo.add(() => hubLog.end())
   const log = hubLog.with()
   for (const warning of loaded.warnings) log.warn(warning)
 

@@ -148,7 +148,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
       const deadlineMs = now() + timeoutMs
       const busy = () => [...sessions].some(session => session.calls.size > 0)
       while (busy() && now() < deadlineMs) await new Promise(resolve => setTimeout(resolve, DRAIN_LOOK_MS))
-      pulse.closeStreams()
+      endAll('hub_stopped')
     },
     dispose() {
       endAll('hub_stopped')
