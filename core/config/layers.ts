@@ -73,6 +73,7 @@ export function mergeLayers(layers: ConfigLayers, around: Surroundings): Layered
     trustedProxies: [],
     stdioPolicy: 'sandboxed',
     outboundAllow: [],
+    registries: [],
     workers: Math.min(availableParallelism(), 4),
     logLevel: 'info',
     logFormat: around.isTerminal ? 'pretty' : 'json',

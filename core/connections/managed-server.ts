@@ -277,7 +277,9 @@ export class ManagedServer {
     try {
       await this.#closing
       const effective = await this.#context.effective(this.#record.id)
-      const plan = await this.#context.launcher.prepare(this.#record.id, effective)
+      const { launcher } = this.#context
+      const prepared = await launcher.prepare(this.#record.id, effective)
+      const plan = await launcher.ready(prepared, () => turn === this.#turn)
       release = await this.#context.starts.acquire()
       if (turn !== this.#turn) {
         release()
@@ -285,7 +287,7 @@ export class ManagedServer {
       }
       this.#effective = effective
       this.#lists.begin({ awaited: false })
-      this.#connection = this.#context.launcher.launch(plan, {
+      this.#connection = launcher.launch(plan, {
         isolate: this.#recovery.alone,
         catalog: true,
         events: this.#events(turn, effective.configHash, release),

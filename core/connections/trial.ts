@@ -87,10 +87,17 @@ async function tryOnce(
       () => launcher.prepare(id, effective),
       () => undefined,
     )
+    const ready = plan.child?.confinement
+      ? await step(
+          'make its packages ready',
+          () => launcher.ready(plan, () => !signal.aborted),
+          ({ child }) => child?.command,
+        )
+      : plan
     connection = await step(
       plan.child ? 'start the process' : `load the transport ${effective.settings.transport}`,
       async () =>
-        launcher.launch(plan, {
+        launcher.launch(ready, {
           catalog: true,
           events: {
             opened: message => opened.resolve(message.serverInfo),
