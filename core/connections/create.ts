@@ -34,8 +34,10 @@ import { StartSlots } from './start-slots.ts'
 import { ACTOR, Supervisor } from './supervisor.ts'
 import { ToolDefinitions } from './tool-definitions.ts'
 import { tryServer } from './trial.ts'
+import { within } from './within.ts'
 
 const DRAIN_LOOK_MS = 25
+const CACHE_LAST_MS = 1_000
 
 export interface ConnectionsOptions {
   readonly registry: {
@@ -293,6 +295,7 @@ class LocalConnections implements Connections {
     await this.#supervisor.dispose()
     await this.#children.dispose()
     this.#pool.dispose()
-    await Promise.all([this.#catalogs.flush(), this.#definitions.flush()])
+    // Caches: not worth more than a moment of the hub's end.
+    await within(Promise.all([this.#catalogs.flush(), this.#definitions.flush()]), CACHE_LAST_MS)
   }
 }

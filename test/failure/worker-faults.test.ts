@@ -17,7 +17,11 @@ beforeAll(async () => {
   hub = await startHub({
     env: { WORKERS: '1' },
     settings: {
-      plugins: [{ use: join(import.meta.dir, 'fixtures/crash-plugin.ts'), isolate: false }],
+      // The fixture stands in for a transport that is not there otherwise.
+      plugins: [
+        { use: 'transport-openapi', enabled: false },
+        { use: join(import.meta.dir, 'fixtures/crash-plugin.ts'), isolate: false },
+      ],
       mcpServers: {
         crash,
         alone: { ...crash, isolate: true },
