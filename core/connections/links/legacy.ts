@@ -22,6 +22,11 @@ const UNREACHABLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'upstream_dns_error',
   'upstream_tls_error',
 ])
+/**
+ * A transport that knows that nothing was sent usually ends by itself, after the calls under way have learnt their own end; a
+ * ping in this time would cut them off.
+ */
+const ENDING_MS = 500
 const NOTICES_PER_SECOND = 500
 const NOTICES_AT_ONCE = 1_000
 
@@ -294,7 +299,7 @@ export class LegacyLink implements UpstreamLink, Expiring {
   #failed(id: number, reason: WireError, notSent: boolean): void {
     if (this.#calls.take(id)) {
       this.#fail(id, reason.code, reason.message, notSent)
-      if (UNREACHABLE.has(reason.code)) this.#liveness.suspect(performance.now())
+      if (UNREACHABLE.has(reason.code)) this.#liveness.suspect(performance.now() + (notSent ? ENDING_MS : 0))
     } else this.#own.fail(id, new HubError(reason.code, reason.message, reason.data ? { data: reason.data } : {}))
   }
 

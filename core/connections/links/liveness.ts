@@ -40,11 +40,11 @@ export class Liveness {
     this.#timedOut = true
   }
 
-  /** An exchange has failed: asks at once whether anybody is there. */
-  suspect(nowMs: number): void {
+  /** An exchange has failed: asks at `atMs` whether anybody is there, unless something was heard until then. */
+  suspect(atMs: number): void {
     this.#timedOut = true
-    this.#heardAtMs = Math.min(this.#heardAtMs, nowMs - this.#limits.idleMs)
-    if (this.#limits.idleMs > 0 && !this.#pinging) this.#context.arm(nowMs)
+    this.#heardAtMs = Math.min(this.#heardAtMs, atMs - this.#limits.idleMs)
+    if (this.#limits.idleMs > 0 && !this.#pinging) this.#context.arm(atMs)
   }
 
   /** Pings when it is time; returns when to look again. */
