@@ -43,7 +43,6 @@ export function spawnPolicy(input: SpawnPolicyInput): SpawnVerdict {
   if (policy === 'off') throw refused('STDIO_POLICY is "off": nobody may run commands')
   const admin = ownerRole === 'admin'
   if (admin && config.sandbox !== 'full') return { sandbox: 'off' }
-  if (!admin && policy === 'admin') throw refused('STDIO_POLICY is "admin": only administrators may run commands')
   if (!admin) refuseForbiddenKeys(config)
   const network = childNetwork(config)
   if (!admin && network !== 'none' && (network === 'host' || grants.network === 'none')) {
@@ -55,6 +54,7 @@ export function spawnPolicy(input: SpawnPolicyInput): SpawnVerdict {
     )
   }
   const cwd = cwdInside(config)
+  if (!admin && policy === 'admin') throw refused('STDIO_POLICY is "admin": only administrators may run commands')
   if (level !== 'full') {
     const who = admin ? 'the server asks for the sandbox' : 'ordinary users run commands only inside the sandbox'
     throw refused(`${who}, and this machine offers level "${level}"`)
