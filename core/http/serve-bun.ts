@@ -14,6 +14,8 @@ import type { Socket, SocketHandler } from './route.ts'
 const IDLE_SECONDS = 40
 /** What the runtime refuses without a body of ours. Far above every limit, each of which is judged where it applies. */
 const BACKSTOP_BYTES = 4 * LIMITS.serverBodyBytes
+/** How long answers may take to go out when the server stops, in milliseconds; the calls behind them were waited for before. */
+const STOP_MS = 3_000
 /** A socket that holds this much back gets nothing more until it reads. */
 const SOCKET_WAITING_BYTES = 256 * 1024
 
@@ -79,9 +81,20 @@ export function serveBun(options: ServeOptions): HttpServer {
       return { port, address: `http://${host}:${port}${options.basePath}` }
     },
     async stop(graceful) {
-      await server?.stop(!graceful)
+      if (graceful && server) await settledWithin(server.stop(false), STOP_MS)
+      // A client that never ends its request, or never reads its answer, would hold the hub for ever.
+      await server?.stop(true)
     },
   }
+}
+
+async function settledWithin(work: Promise<void>, milliseconds: number): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<void>(resolve => {
+    timer = setTimeout(resolve, milliseconds)
+  })
+  await Promise.race([work, late])
+  clearTimeout(timer)
 }
 
 function named(response: Response, requestId: string): Response {

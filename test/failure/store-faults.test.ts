@@ -48,10 +48,12 @@ test('a store that another process has locked: storage_busy within 300 ms, and w
     expect(answer.status).toBe(503)
     expect(answer.json.code).toBe('storage_busy')
     expect(answer.headers.get('retry-after')).not.toBeNull()
-    expect(ms).toBeLessThan(400)
+    // 300 ms, and what a busy machine takes.
+    expect(ms).toBeLessThan(500)
   }
   await reading
-  expect(Math.max(...durations)).toBeLessThan(60)
+  // SQLite's own busy wait would be 250 ms for each write.
+  expect(Math.max(...durations)).toBeLessThan(200)
   expect((await admin.ok('GET', '/api/servers')).items).toHaveLength(1)
   expect((await admin.request('GET', '/health')).status).toBe(200)
   await client.close()

@@ -66,7 +66,7 @@ test('a rejection that nobody handles in a worker ends no connection, and is log
   const { pid } = await statusOf(admin, 'echo')
   await bad.callTool({ name: 'crash', arguments: { how: 'reject' } })
   await until(() => hub.unhandled().length === 1, { what: 'a line in the log' })
-  await bad.callTool({ name: 'crash', arguments: { how: 'not at all' } })
+  await bad.callTool({ name: 'crash', arguments: { how: 'nothing' } })
   expect(await callText(echo, 'echo', { text: 'unharmed' })).toBe('unharmed')
   expect((await statusOf(admin, 'echo')).pid).toBe(pid)
 })

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
+import { timed, until } from '../../support/wait.ts'
 import { startHttp, type TestHttp } from './server.ts'
 
 function raw(port: number, text: string): Promise<string> {
@@ -102,4 +103,18 @@ describe('the server', () => {
     expect(await hub.get('/api/auth/me').catch(() => 'refused')).toBe('refused')
     await hub[Symbol.asyncDispose]()
   })
+})
+
+test('stop() waits for no client that never ends its request', async () => {
+  await using hub = await startHttp()
+  const token = await hub.tokenOf('ada')
+  const half = connect(hub.port, '127.0.0.1')
+  half.on('error', () => {})
+  const head = ['POST /api/keys HTTP/1.1', 'Host: 127.0.0.1', `Authorization: Bearer ${token}`]
+  const text = [...head, 'Content-Type: application/json', 'Content-Length: 99', '', '{'].join('\r\n')
+  await new Promise(resolve => half.write(text, resolve))
+  await until(async () => (await hub.get('/api/auth/me', token)).status === 200)
+  const { ms } = await timed(() => hub.http.stop(true))
+  expect(ms).toBeLessThan(5_000)
+  half.destroy()
 })
