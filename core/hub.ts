@@ -12,6 +12,7 @@ import type { HubConfig } from './config/schema.ts'
 import { StartError } from './config/start-error.ts'
 import { type Connections, createConnections } from './connections/create.ts'
 import { openSandbox } from './connections/sandbox.ts'
+import { within } from './connections/within.ts'
 import type { PluginLogger } from './contract/plugin.ts'
 import type { ToolCallRecord } from './contract/records.ts'
 import type { SandboxLevel } from './domain/spawn-policy.ts'
@@ -38,6 +39,9 @@ const BUNDLED = [transportStdio, transportHttp, groups]
 
 /** How long `/health` waits for the store's own answer, in milliseconds. */
 const STORE_PING_MS = 1_000
+
+/** How long the end of the hub waits for the store to take what is left, in milliseconds. */
+const STORE_LAST_MS = 3_000
 
 export interface HubOptions {
   readonly loaded: LoadedConfig
@@ -110,7 +114,7 @@ async function build(options: HubOptions, undo: UndoList): Promise<Hub> {
     leavesWorkFolder: (ownerId, serverId, path) => sandbox.folders.leaves({ ownerId, serverId }, path),
     fileWriter: loaded.settings,
   })
-  undo.add(() => room.close())
+  undo.add(() => closeRegistry(room, log))
   const { registry } = room
   const { config, sources, warnings } = loaded.withStored(await registry.settings.allSystem())
   for (const warning of warnings) log.warn(warning)
@@ -248,6 +252,20 @@ export class UndoList {
     }
     if (failures.length > 0) throw new AggregateError(failures, 'Parts of the hub did not stop in good order')
   }
+}
+
+/** What still waits to be stored is lost when the database does not take it: told, and no reason to hang or to fail. */
+async function closeRegistry(room: OpenRegistry, log: PluginLogger): Promise<void> {
+  const outcome = await within(
+    room.close().then(
+      () => 'kept',
+      (error: unknown) => String(error),
+    ),
+    STORE_LAST_MS,
+  )
+  if (outcome === 'kept') return
+  const error = outcome ?? `no answer within ${STORE_LAST_MS} ms`
+  log.error('The last audit records and uses of keys were not stored', { error })
 }
 
 function logOptions(config: HubConfig) {

@@ -32,8 +32,10 @@ import { unheardStatus } from './server-status.ts'
 import { StartSlots } from './start-slots.ts'
 import { ACTOR, Supervisor } from './supervisor.ts'
 import { tryServer } from './trial.ts'
+import { within } from './within.ts'
 
 const DRAIN_LOOK_MS = 25
+const CACHE_LAST_MS = 1_000
 
 export interface ConnectionsOptions {
   readonly registry: {
@@ -278,6 +280,7 @@ class LocalConnections implements Connections {
     await this.#supervisor.dispose()
     await this.#children.dispose()
     this.#pool.dispose()
-    await this.#catalogs.flush()
+    // A cache: not worth more than a moment of the hub's end.
+    await within(this.#catalogs.flush(), CACHE_LAST_MS)
   }
 }

@@ -23,7 +23,9 @@ export function changedKind(kind: CatalogKind): ChangedKind {
 export class ListChanges {
   readonly #sessions: SessionTable
   readonly #now: () => number
-  readonly #pending = new Map<Scope, Pending>()
+  /** Weak, since a scope that nobody uses is dropped without a word. */
+  readonly #pending = new WeakMap<Scope, Pending>()
+  readonly #armed = new Set<Pending>()
 
   constructor(sessions: SessionTable, now: () => number) {
     this.#sessions = sessions
@@ -35,21 +37,30 @@ export class ListChanges {
     const pending = this.#pending.get(scope) ?? { kinds: new Set(), timer: undefined, sentMs: new Map() }
     this.#pending.set(scope, pending)
     for (const kind of kinds) pending.kinds.add(kind)
-    if (pending.kinds.size > 0) pending.timer ??= setTimeout(() => this.#flush(scope, pending), WINDOW_MS)
+    if (pending.kinds.size > 0 && pending.timer === undefined) this.#arm(scope, pending, WINDOW_MS)
   }
 
   forget(scope: Scope): void {
-    clearTimeout(this.#pending.get(scope)?.timer)
+    const pending = this.#pending.get(scope)
+    if (!pending) return
     this.#pending.delete(scope)
+    this.#armed.delete(pending)
+    clearTimeout(pending.timer)
   }
 
   dispose(): void {
-    for (const { timer } of this.#pending.values()) clearTimeout(timer)
-    this.#pending.clear()
+    for (const { timer } of this.#armed) clearTimeout(timer)
+    this.#armed.clear()
+  }
+
+  #arm(scope: Scope, pending: Pending, waitMs: number): void {
+    this.#armed.add(pending)
+    pending.timer = setTimeout(() => this.#flush(scope, pending), waitMs)
   }
 
   #flush(scope: Scope, pending: Pending): void {
     pending.timer = undefined
+    this.#armed.delete(pending)
     const now = this.#now()
     let wait = 0
     for (const kind of pending.kinds) {
@@ -62,6 +73,6 @@ export class ListChanges {
       pending.sentMs.set(kind, now)
       for (const session of this.#sessions.of(scope)) session.notify(`notifications/${kind}/list_changed`, undefined)
     }
-    if (pending.kinds.size > 0) pending.timer = setTimeout(() => this.#flush(scope, pending), wait)
+    if (pending.kinds.size > 0) this.#arm(scope, pending, wait)
   }
 }

@@ -95,7 +95,8 @@ test('a log file on a full disk stops no call, and goes on where it stopped once
     },
     { timeoutMs: 10_000, what: 'the log to go on' },
   )
-  for (const line of text.trimEnd().split('\n')) JSON.parse(line)
+  // The last one may just be under way.
+  for (const line of text.split('\n').slice(0, -1)) JSON.parse(line)
   process.kill(pid, 'SIGTERM')
   await hub.exited(10_000)
 }, 40_000)
