@@ -12,9 +12,11 @@ import {
   limitedCommand,
   PRLIMIT,
   RUNTIME_FOLDER,
+  runtimeMounts,
   SETPRIV,
   sandboxUid,
 } from './sandbox-profile.ts'
+import type { Runtime } from './sandbox-runtime.ts'
 import { within } from './within.ts'
 
 /** The report takes some 60 ms; a machine that needs so long for it is no good for servers either. */
@@ -44,7 +46,7 @@ interface Report {
  * Runs a reporting program in the whole profile and looks at what it could see and do. `folder` is where the hub keeps its
  * data: the probe works in a folder of its own there, since a parent that others cannot search would stop servers too.
  */
-export async function probeSandbox(folder: string, runtime: string, makePair: MakePair): Promise<ProbeResult> {
+export async function probeSandbox(folder: string, runtime: Runtime, makePair: MakePair): Promise<ProbeResult> {
   if (process.platform !== 'linux') return { level: 'none', detail: 'only Linux has what the sandbox is made of' }
   if (process.getuid?.() !== 0) {
     const detail = 'the hub does not run as root, so that its children would share its user and its limit of processes'
@@ -69,7 +71,7 @@ function executable(path: string): boolean {
 }
 
 /** Undefined when everything holds, else what does not. */
-async function lookInside(folder: string, runtime: string, makePair: MakePair): Promise<string | undefined> {
+async function lookInside(folder: string, runtime: Runtime, makePair: MakePair): Promise<string | undefined> {
   const canary = randomBytes(16).toString('hex')
   const place = join(folder, `.probe-${randomBytes(6).toString('hex')}`)
   const work = join(place, 'work')
@@ -101,10 +103,7 @@ async function lookInside(folder: string, runtime: string, makePair: MakePair): 
     const program = [`${RUNTIME_FOLDER}/bun`, `${RUNTIME_FOLDER}/sandbox-report.ts`]
     const trouble = await runReport(makePair, {
       ...{ uid, processes: PROCESSES, cwd: WORK_FOLDER, env: {}, network: 'none' },
-      mounts: [
-        { from: work, to: WORK_FOLDER, writable: true },
-        { from: runtime, to: RUNTIME_FOLDER },
-      ],
+      mounts: [{ from: work, to: WORK_FOLDER, writable: true }, ...runtimeMounts(runtime)],
       command: [...program, backwards, file, String(listener.port)],
     })
     return trouble ?? (connections > 0 ? 'a sandboxed program reached a port of the hub on 127.0.0.1' : undefined)

@@ -40,6 +40,14 @@ export interface Mount {
   readonly writable?: boolean
 }
 
+/** The hub's own part, as every sandbox shows it. */
+export function runtimeMounts({ folder, bun }: { readonly folder: string; readonly bun: string }): readonly Mount[] {
+  return [
+    { from: folder, to: RUNTIME_FOLDER },
+    { from: bun, to: `${RUNTIME_FOLDER}/bun` },
+  ]
+}
+
 export interface Enclosure {
   readonly uid: number
   readonly processes: number

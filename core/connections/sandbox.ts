@@ -15,9 +15,10 @@ import {
   PACKAGE_FOLDER,
   processLimit,
   RUNTIME_FOLDER,
+  runtimeMounts,
   sandboxUid,
 } from './sandbox-profile.ts'
-import { prepareRuntime } from './sandbox-runtime.ts'
+import { prepareRuntime, type Runtime } from './sandbox-runtime.ts'
 import { type FolderPlace, WorkFolders } from './work-folders.ts'
 
 const EXITS = 'egress'
@@ -54,6 +55,9 @@ export interface ConfinedProgram {
   readonly env: Readonly<Record<string, string>>
 }
 
+/** Without the level `full` nothing enters. */
+const NOWHERE: Runtime = { folder: '', bun: '' }
+
 /** A program on its way into the sandbox. */
 export interface Entrance extends EnclosedCommand {
   /** Ends what stands for the program outside. To be called once it has ended, or could not be started. */
@@ -68,10 +72,14 @@ export class Sandbox {
   readonly folders: WorkFolders
   /** What package runners installed. */
   readonly packages: WorkFolders
-  readonly #runtime: string
+  readonly #runtime: Runtime
   readonly #exits: string
 
-  constructor(found: { readonly level: SandboxLevel; readonly detail: string }, dataDir: string, runtime: string) {
+  constructor(
+    found: { readonly level: SandboxLevel; readonly detail: string },
+    dataDir: string,
+    runtime: Runtime = NOWHERE,
+  ) {
     this.level = found.level
     this.detail = found.detail
     this.folders = new WorkFolders(join(dataDir, 'owners'))
@@ -93,7 +101,7 @@ export class Sandbox {
       command: [...(exit ? exit.prefix : []), ...command],
       env: { ...(exit ? exit.env : {}), ...program.env },
       processes: processLimit(confinement.ownerStdioServers),
-      mounts: [...mounts, { from: this.#runtime, to: RUNTIME_FOLDER }, ...(exit ? [exit.mount] : [])],
+      mounts: [...mounts, ...runtimeMounts(this.#runtime), ...(exit ? [exit.mount] : [])],
     })
     return { ...enclosed, close: () => exit?.close() }
   }
@@ -127,13 +135,13 @@ export class Sandbox {
 export async function openSandbox(dataDir: string): Promise<Sandbox> {
   try {
     const makePair = openSocketPairs()
-    if (!makePair) return new Sandbox({ level: 'none', detail: 'the C library cannot be called here' }, dataDir, '')
+    if (!makePair) return new Sandbox({ level: 'none', detail: 'the C library cannot be called here' }, dataDir)
     // Sockets of an earlier run.
     await rm(join(dataDir, EXITS), { recursive: true, force: true })
     const runtime = await prepareRuntime(join(dataDir, 'runtime'))
     return new Sandbox(await probeSandbox(dataDir, runtime, makePair), dataDir, runtime)
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
-    return new Sandbox({ level: 'none', detail: `the sandbox could not be looked at: ${why}` }, dataDir, '')
+    return new Sandbox({ level: 'none', detail: `the sandbox could not be looked at: ${why}` }, dataDir)
   }
 }
