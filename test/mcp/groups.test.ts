@@ -76,8 +76,11 @@ async function listening(path: string, who = admin): Promise<{ client: McpClient
 }
 
 /** What a server has heard so far, asked without a session. */
-async function seenBy(server: string): Promise<{ readonly method: string; readonly params?: { level?: string } }[]> {
-  const { result } = await admin.ok('POST', `/api/servers/${server}/tools/seen/call`, {})
+async function seenBy(
+  server: string,
+  who = admin,
+): Promise<{ readonly method: string; readonly params?: { level?: string } }[]> {
+  const { result } = await who.ok('POST', `/api/servers/${server}/tools/seen/call`, {})
   return JSON.parse(result.content[0].text)
 }
 
@@ -429,8 +432,8 @@ describe('P-21 log levels', () => {
     return { client, heard }
   }
   const emit = ({ client }: Ear, log: string, text: string) => callText(client, 'emit', { count: 1, log, text })
-  const levels = async (server: string) =>
-    (await seenBy(server)).filter(({ method }) => method === 'logging/setLevel').map(({ params }) => params?.level)
+  const levelsTold = async (who: Client, server: string) =>
+    (await seenBy(server, who)).filter(({ method }) => method === 'logging/setLevel').map(({ params }) => params?.level)
 
   test('P-21 are of one session: a message of one’s call never reaches another, whatever the levels', async () => {
     const [a, b] = [await ear('/mcp/two'), await ear('/mcp/alone')]
@@ -468,11 +471,17 @@ describe('P-21 log levels', () => {
     expect(b.heard.filter(text => text.includes('secret'))).toEqual([])
   })
 
-  const raw = async (path: string) => new RawClient(hub, path, await admin.mcpKey()).open()
+  // Somebody whose servers no other session of these tests has among all of its owner's.
+  let lena: Client
+  beforeAll(async () => {
+    lena = await hub.user('lena', 'admin')
+  })
+  const raw = async (path: string) => new RawClient(hub, path, await lena.mcpKey()).open()
+  const levels = (server: string) => levelsTold(lena, server)
 
   test('P-21 the upstream hears the most verbose of all: also when a session comes, and when one ends', async () => {
-    await admin.ok('POST', '/api/servers', { name: 'levelled', ...stdioFixture('varied', { CAPABILITIES: LOGGING }) })
-    await online(admin, ['levelled'])
+    await lena.ok('POST', '/api/servers', { name: 'levelled', ...stdioFixture('varied', { CAPABILITIES: LOGGING }) })
+    await online(lena, ['levelled'])
     const told = (level: string) =>
       until(async () => (await levels('levelled')).at(-1) === level, { what: `the upstream to be told ${level}` })
     const strict = await raw('/mcp/levelled')
@@ -495,15 +504,15 @@ describe('P-21 log levels', () => {
 
   test('P-21 reach a member that joins the group later, and one that restarts', async () => {
     for (const name of ['early', 'joining'])
-      await admin.ok('POST', '/api/servers', { name, ...stdioFixture('varied', { CAPABILITIES: LOGGING }) })
-    await online(admin, ['early', 'joining'])
-    await admin.ok('POST', '/api/groups', { name: 'growing', members: ['early'] })
+      await lena.ok('POST', '/api/servers', { name, ...stdioFixture('varied', { CAPABILITIES: LOGGING }) })
+    await online(lena, ['early', 'joining'])
+    await lena.ok('POST', '/api/groups', { name: 'growing', members: ['early'] })
     const client = await raw('/mcp/growing')
     await client.call('logging/setLevel', { level: 'debug' })
     expect(await levels('joining')).toEqual([])
-    await admin.ok('PUT', '/api/groups/growing/members/joining', {})
+    await lena.ok('PUT', '/api/groups/growing/members/joining', {})
     await until(async () => (await levels('joining')).length > 0, { what: 'the new member to be told' })
-    await admin.ok('POST', '/api/servers/joining/restart?wait=10s')
+    await lena.ok('POST', '/api/servers/joining/restart?wait=10s')
     await until(async () => (await levels('joining')).length > 0, { what: 'the restarted member to be told' })
     expect(await levels('joining')).toEqual(['debug'])
     await client.delete()
