@@ -206,7 +206,7 @@ test('a parked call is cancelled after ten minutes, and with its credential', as
   await using one = hub(inTurn(['roots/list']))
   const client = new RawModern(one, '/mcp/g')
   const { requestState } = (await call(client)).result
-  one.clock.skewMs = 10 * 60_000
+  one.clock.skewMs = 10 * 60_000 + 1_000
   expect(refusal(await call(client, { requestState, inputResponses: { roots_1: ROOTS } }))).toEqual(INVALID)
   await until(() => one.upstreams.cancelled.length === 1)
   await call(client)
