@@ -26,6 +26,8 @@ export interface ConnectionEvents {
   ended(end: ConnectionEnd): void
   /** A call came back unanswered; whoever hears it sends it again or fails it with this reason. */
   lost(call: PendingCall, how: Lost, reason: WireError): void
+  /** The server wants to hear more before it answers; `text` is its whole result. */
+  input(call: PendingCall, text: string): void
   answered(call: PendingCall): void
   catalog(read: ListsRead): void
   stale(kinds: readonly ListKind[]): void

@@ -1,5 +1,6 @@
 import type { ErrorCode, WireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
+import type { Era } from '../domain/era.ts'
 import type { RpcError } from './api.ts'
 import type { CallHome, PendingCall } from './call.ts'
 import { CallerAsks } from './caller-asks.ts'
@@ -7,7 +8,7 @@ import type { Child } from './children.ts'
 import type { ConnectionEvents } from './connection-events.ts'
 import type { PortClient, WorkerPort } from './port.ts'
 import { type FromWorker, type OpenMessage, readNumber } from './protocol.ts'
-import { requestText } from './request-text.ts'
+import { modernRequestText, requestText } from './request-text.ts'
 import { within } from './within.ts'
 
 /** How long the last bytes of an ended process may take to arrive. */
@@ -27,6 +28,9 @@ export class Connection implements PortClient, CallHome {
   readonly #calls = new Map<number, PendingCall>()
   readonly #released: () => void
   readonly #asks: CallerAsks
+  readonly #era: Era
+  readonly #hubVersion: string
+  #logs = false
   #state: 'opening' | 'open' | 'closing' | 'ended' = 'opening'
   #travelling: Child['descriptors']
   #lastId = 0
@@ -37,6 +41,8 @@ export class Connection implements PortClient, CallHome {
     readonly port: WorkerPort
     readonly child: Child | undefined
     readonly events: ConnectionEvents
+    readonly era: Era
+    readonly hubVersion: string
     /** The thread's place is free again. */
     readonly released: () => void
   }) {
@@ -45,6 +51,8 @@ export class Connection implements PortClient, CallHome {
     this.child = options.child
     this.#events = options.events
     this.#released = options.released
+    this.#era = options.era
+    this.#hubVersion = options.hubVersion
     this.#asks = new CallerAsks((key, reply) => {
       this.#port.frame(`a${this.number} ${key} ${JSON.stringify(reply)}`)
     })
@@ -54,14 +62,14 @@ export class Connection implements PortClient, CallHome {
     return this.#calls.size
   }
 
-  open(message: Omit<OpenMessage, 'type' | 'conn' | 'child'>): void {
+  open(message: Omit<OpenMessage, 'type' | 'conn' | 'child' | 'era'>): void {
     const { child, number: conn } = this
     this.#port.attach(conn, this)
     this.#travelling = child?.descriptors
     const carried = this.#travelling
       ? { kind: 'descriptors' as const, read: this.#travelling.read.number, write: this.#travelling.write.number }
       : { kind: 'relay' as const }
-    this.#port.control({ type: 'open', conn, ...message, ...(child ? { child: carried } : {}) })
+    this.#port.control({ type: 'open', conn, era: this.#era, ...message, ...(child ? { child: carried } : {}) })
     if (!child) return
     void child.relay?.pump(bytes => this.#port.control({ type: 'bytes', conn, bytes }))
     void child.exited.then(how => {
@@ -76,13 +84,17 @@ export class Connection implements PortClient, CallHome {
     call.id = id
     call.home = this
     this.#calls.set(id, call)
-    const { passthroughHeaders } = call.request
-    const text = requestText(id, call.request)
-    if (passthroughHeaders === undefined) {
+    const { passthroughHeaders, modern } = call.request
+    const isModern = this.#era === 'modern'
+    const text = isModern
+      ? modernRequestText(id, call, { hubVersion: this.#hubVersion, logs: this.#logs })
+      : requestText(id, call.request)
+    const asIs = isModern && modern !== undefined
+    if (passthroughHeaders === undefined && !asIs) {
       this.#port.frame(`c${this.number} ${id} ${text}`)
     } else {
-      const headers = JSON.stringify(passthroughHeaders)
-      this.#port.frame(`h${this.number} ${id} ${headers.length} ${headers}${text}`)
+      const headers = JSON.stringify(passthroughHeaders ?? {})
+      this.#port.frame(`${asIs ? 'v' : 'h'}${this.number} ${id} ${headers.length} ${headers}${text}`)
     }
   }
 
@@ -106,7 +118,8 @@ export class Connection implements PortClient, CallHome {
 
   /** Ends it in good order; `ended` is not called. Resolves when nothing of it is left. */
   async close(reason: WireError): Promise<void> {
-    if (this.#state === 'ended') return
+    // It may have ended by itself while its process still goes.
+    if (this.#state === 'ended') return this.child?.stop()
     if (this.#state !== 'closing') {
       this.#state = 'closing'
       this.#port.control({ type: 'close', conn: this.number })
@@ -125,7 +138,10 @@ export class Connection implements PortClient, CallHome {
       const call = this.#take(number)
       if (!call) return
       this.#events.answered(call)
-      call.finish({ kind: 'result', isError: frame.charCodeAt(next) === 49, text: frame.slice(next + 2) })
+      const flag = frame.charCodeAt(next)
+      const text = frame.slice(next + 2)
+      if (flag === 50) this.#events.input(call, text)
+      else call.finish({ kind: 'result', isError: flag === 49, text })
     } else if (letter === 101) {
       const call = this.#take(number)
       if (!call) return
@@ -154,6 +170,7 @@ export class Connection implements PortClient, CallHome {
       case 'opened':
         if (this.#state !== 'opening') return
         this.#state = 'open'
+        this.#logs = message.capabilities.logging !== undefined
         this.#events.opened(message)
         return
       case 'failed':

@@ -22,6 +22,7 @@ import type {
 import { PendingCall } from './call.ts'
 import { CatalogStore } from './catalog-store.ts'
 import { type BaseEnv, Children } from './children.ts'
+import { EraStore } from './era-store.ts'
 import { Launcher } from './launcher.ts'
 import { WorkerPool } from './pool.ts'
 import { StartSlots } from './start-slots.ts'
@@ -73,6 +74,7 @@ class LocalConnections implements Connections {
   readonly #pool: WorkerPool
   readonly #children: Children
   readonly #catalogs: CatalogStore
+  readonly #eras: EraStore
   readonly #launcher: Launcher
   readonly #supervisor: Supervisor
   #draining = false
@@ -94,12 +96,14 @@ class LocalConnections implements Connections {
       ...(options.relay === undefined ? {} : { relay: options.relay }),
     })
     this.#catalogs = new CatalogStore(options.store.db, log)
+    this.#eras = new EraStore(options.store.db, log)
     this.#launcher = new Launcher({
       pool: this.#pool,
       children: this.#children,
       stdioPolicy: config.stdioPolicy,
       sandboxLevel: options.sandboxLevel,
       outboundAllow: config.outboundAllow,
+      hubVersion: manifest.version,
       transports: options.transports,
       headerProviders: options.headerProviders,
     })
@@ -112,6 +116,7 @@ class LocalConnections implements Connections {
         children: this.#children,
         starts: new StartSlots(LIMITS.startsAtOnce),
         catalogs: this.#catalogs,
+        eras: this.#eras,
         bus,
         log,
         effective: serverId => registry.servers.effective(serverId),
@@ -195,8 +200,12 @@ class LocalConnections implements Connections {
     this.#supervisor.get(serverId)?.restart()
   }
 
-  refresh(serverId: string): void {
-    this.#supervisor.get(serverId)?.refresh()
+  refresh(serverId: string, options?: { readonly probe?: boolean }): void {
+    this.#supervisor.get(serverId)?.refresh(options)
+  }
+
+  listed(serverId: string): void {
+    this.#supervisor.get(serverId)?.listed()
   }
 
   async settled(serverId: string, timeoutMs: number): Promise<ServerStatus> {
@@ -258,5 +267,6 @@ class LocalConnections implements Connections {
     await this.#children.dispose()
     this.#pool.dispose()
     await this.#catalogs.flush()
+    await this.#eras.flush()
   }
 }

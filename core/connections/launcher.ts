@@ -2,6 +2,7 @@ import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { HeaderProvider, TransportContribution } from '../contract/points.ts'
 import type { HealthCheck, ServerSettings } from '../contract/records.ts'
+import type { Era } from '../domain/era.ts'
 import { type SandboxLevel, spawnPolicy } from '../domain/spawn-policy.ts'
 import type { EffectiveServer } from '../registry/api.ts'
 import type { SessionBinding } from './api.ts'
@@ -23,6 +24,7 @@ export interface LauncherOptions {
   readonly stdioPolicy: 'sandboxed' | 'admin' | 'off'
   readonly sandboxLevel: SandboxLevel
   readonly outboundAllow: readonly string[]
+  readonly hubVersion: string
   readonly transports: () => ReadonlyMap<string, TransportContribution>
   readonly headerProviders: () => ReadonlyMap<string, HeaderProvider>
 }
@@ -39,6 +41,9 @@ export interface LaunchPlan {
 }
 
 export interface LaunchOptions {
+  readonly era: Era
+  /** Tools of earlier lists, for what their schemas mark. */
+  readonly knownTools?: readonly JsonObject[]
   readonly session?: SessionBinding
   /** Own thread, beyond what the server's settings ask. */
   readonly isolate?: boolean
@@ -87,6 +92,8 @@ export class Launcher {
       port,
       child,
       events: options.events,
+      era: options.era,
+      hubVersion: this.#options.hubVersion,
       released: () => pool.released(port),
     })
     const capabilities = offered(options.session)
@@ -101,6 +108,7 @@ export class Launcher {
       startTimeoutMs: plan.startTimeoutMs,
       liveness: livenessOf(settings.healthCheck),
       catalog: options.catalog,
+      ...(options.era === 'modern' && !child && options.knownTools ? { knownTools: options.knownTools } : {}),
       rights: { networks: outboundAllow, admin: plan.admin },
     })
     return connection

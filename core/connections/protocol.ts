@@ -1,5 +1,7 @@
 import type { WireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
+import type { Era } from '../domain/era.ts'
+import type { CacheHint } from './api.ts'
 
 /**
  * What crosses a worker's port. Rare messages are objects; all that belongs to a call is a *frame*, a line of text, and
@@ -9,12 +11,14 @@ import type { JsonObject } from '../contract/json.ts'
  * Main to worker:
  * - `c<conn> <id> <json>` one request, the whole JSON-RPC text
  * - `h<conn> <id> <length> <headers><json>` the same with headers of this one call, JSON of `length` characters
+ * - `v<conn> <id> <length> <headers><json>` the same from a caller of the modern era, who wants the result as it is
  * - `x<conn> <id> <json string>` the caller gave up; the reason
  * - `s<conn> <json>` a notification toward the upstream
  * - `a<conn> <ask> <json>` the answer to the upstream's request `ask`: `{"result":…}` or `{"error":…}`
  *
  * Worker to main:
- * - `r<conn> <id> <0|1> <json>` the result as the upstream wrote it; 1: a tool said isError
+ * - `r<conn> <id> <0|1|2> <json>` the result as the caller's era writes it; 1: a tool said isError, 2: the upstream asks
+ *   for input first
  * - `e<conn> <id> <json>` the upstream's error object
  * - `f<conn> <id> <0|1> <code> <message>` the hub's own failure; 1: the request had not begun
  * - `n<conn> <id> <json>` progress of a call: its params
@@ -43,6 +47,9 @@ export type ToWorker =
 export interface OpenMessage {
   readonly type: 'open'
   readonly conn: number
+  readonly era: Era
+  /** Tools of earlier lists whose arguments go out as headers too, as far as a server of the modern era is concerned. */
+  readonly knownTools?: readonly JsonObject[]
   /** For messages to people. */
   readonly name: string
   /** file: URL of the transport's worker half. */
@@ -112,6 +119,8 @@ export interface OpenedMessage {
   readonly serverInfo: JsonObject
   readonly capabilities: JsonObject
   readonly instructions?: string
+  /** What a server of the modern era said about keeping these. */
+  readonly caching?: CacheHint
 }
 
 export type ListKind = 'tools' | 'prompts' | 'resources' | 'resourceTemplates'
@@ -122,6 +131,8 @@ export interface CatalogTexts {
   readonly resources: string | null
   readonly resourceTemplates: string | null
   readonly warnings: readonly string[]
+  /** What a server of the modern era said about keeping the lists that were read. */
+  readonly caching?: Readonly<Partial<Record<ListKind, CacheHint>>>
 }
 
 /** Calls `each` for every frame of a joined string. */

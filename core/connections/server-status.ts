@@ -1,4 +1,5 @@
 import type { ServerStatus } from '../contract/records.ts'
+import { eraOf } from '../domain/era.ts'
 import type { ServerCatalog } from './api.ts'
 import type { Observed } from './observed.ts'
 import type { OpenedMessage } from './protocol.ts'
@@ -21,7 +22,7 @@ export function serverStatus(
     ...(nextAttemptAtMs === undefined ? {} : { nextAttemptAt: new Date(nextAttemptAtMs).toISOString() }),
     ...(said
       ? {
-          era: 'legacy' as const,
+          era: eraOf(said.protocolVersion),
           protocolVersion: said.protocolVersion,
           serverInfo: said.serverInfo,
           capabilities: said.capabilities,

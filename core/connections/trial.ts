@@ -1,10 +1,12 @@
 import { HubError, toWireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { ServerSettings, TransportName } from '../contract/records.ts'
+import type { Era } from '../domain/era.ts'
 import type { EffectiveServer } from '../registry/api.ts'
 import type { TrialReport, TrialServer } from './api.ts'
 import type { Connection } from './connection.ts'
-import type { Launcher } from './launcher.ts'
+import { mayBeModern, probeEra } from './era-probe.ts'
+import type { Launcher, LaunchPlan } from './launcher.ts'
 
 interface Step {
   readonly name: string
@@ -60,10 +62,12 @@ export async function tryServer(
       () => launcher.prepare(TRIAL_ID, asEffective(server)),
       () => undefined,
     )
+    const era = await trialEra(launcher, plan, signal)
     connection = await step(
       plan.child ? 'start the process' : 'load the transport',
       async () =>
         launcher.launch(plan, {
+          era,
           catalog: true,
           events: {
             opened: message => opened.resolve(message.serverInfo),
@@ -74,6 +78,7 @@ export async function tryServer(
               tools.reject(error)
             },
             lost: () => undefined,
+            input: () => undefined,
             answered: () => undefined,
             catalog: ({ json }) => {
               if (json.tools === null) tools.reject(new HubError('upstream_protocol', json.warnings.join('; ')))
@@ -87,7 +92,7 @@ export async function tryServer(
       ({ child }) => (child ? `pid ${child.pid}` : undefined),
     )
     await step(
-      'initialize',
+      era === 'modern' ? 'server/discover' : 'initialize',
       () => opened.promise,
       info => describe(info),
     )
@@ -104,6 +109,18 @@ export async function tryServer(
     signal.removeEventListener('abort', abandon)
     await connection?.close({ code: 'stopped', message: 'The trial is over' })
   }
+}
+
+/** Which era to try it with: the earlier one where the server does not say. */
+async function trialEra(launcher: Launcher, plan: LaunchPlan, signal: AbortSignal): Promise<Era> {
+  if (!mayBeModern(plan)) return 'legacy'
+  const probe = probeEra(launcher, plan)
+  const end = (): void => void probe.end({ code: 'stopped', message: 'The trial is over' })
+  signal.addEventListener('abort', end, { once: true })
+  const era = await probe.verdict
+  signal.removeEventListener('abort', end)
+  await probe.end({ code: 'stopped', message: 'The server has said which version it speaks' })
+  return era ?? 'legacy'
 }
 
 /** The id under which a trial's process stands in the process table. */

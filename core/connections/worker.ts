@@ -5,10 +5,12 @@ import { registerContractModule } from '../plugin-host/contract-module.ts'
 import { type CarriedPipe, openDescriptors, openRelay } from './child-pipe.ts'
 import { Deadlines } from './links/deadlines.ts'
 import { LegacyLink } from './links/legacy.ts'
+import type { UpstreamLink } from './links/link.ts'
+import { ModernLink } from './links/modern.ts'
 import { eachFrame, type FromWorker, type OpenMessage, readNumber, type ToWorker } from './protocol.ts'
 
 interface Held {
-  readonly link: LegacyLink
+  readonly link: UpstreamLink
   pipe?: CarriedPipe & { received?(chunk: Buffer): void }
 }
 
@@ -51,11 +53,13 @@ class ConnectionWorker {
       link.cancel(number, JSON.parse(frame.slice(second + 1)) as string)
     } else if (kind === 97) {
       link.answer(number, frame.slice(second + 1))
-    } else if (kind === 104) {
+    } else if (kind === 104 || kind === 118) {
       const length = readNumber(frame, second + 1)
       const headersAt = frame.indexOf(' ', second + 1) + 1
       const headers = JSON.parse(frame.slice(headersAt, headersAt + length)) as Readonly<Record<string, string>>
-      link.callWith(number, frame.slice(headersAt + length), headers)
+      const text = frame.slice(headersAt + length)
+      if (kind === 118) link.callAsIs(number, text, headers)
+      else link.callWith(number, text, headers)
     }
   }
 
@@ -92,7 +96,8 @@ class ConnectionWorker {
 
   async #open(options: OpenMessage): Promise<void> {
     const { conn } = options
-    const link = new LegacyLink(options, {
+    const Link = options.era === 'modern' ? ModernLink : LegacyLink
+    const link: UpstreamLink = new Link(options, {
       version: this.#version,
       deadlines: this.#deadlines,
       frame: text => this.#queue(text),
@@ -120,7 +125,7 @@ class ConnectionWorker {
     }
   }
 
-  async #pipe(options: OpenMessage, link: LegacyLink): Promise<Held['pipe']> {
+  async #pipe(options: OpenMessage, link: UpstreamLink): Promise<Held['pipe']> {
     const { conn, child } = options
     if (!child) return undefined
     const pipeOptions = { closed: link.lost.bind(link), expecting: () => link.expecting }

@@ -112,7 +112,8 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     clientNotice: (session, method, params) => {
       if (method !== 'notifications/roots/list_changed') return
       for (const member of session.scope.resolved.members)
-        if (hasOwnConnection(member, session)) upstreams.notify(member.server.id, session.key, method, params)
+        if (hasOwnConnection(upstreams, member, session))
+          upstreams.notify(member.server.id, session.key, method, params)
     },
   })
   const wire = new LegacyWire(sessions, posts, now)

@@ -103,6 +103,8 @@ export class Router {
     switch (reply.kind) {
       case 'result':
         return { kind: 'result', resultText: exposeUris(scope, member, reply.text, own) }
+      case 'input_required':
+        throw new HubError('internal', 'A caller that cannot answer by a retry got an answer that asks for one')
       case 'error':
         this.#noteElicitations(exchange, member, reply.error)
         return { kind: 'error', error: reply.error }

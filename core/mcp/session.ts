@@ -1,6 +1,7 @@
 import type { AskReply, SessionBinding } from '../connections/api.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
+import { LOG_LEVELS } from './log-levels.ts'
 import { type IdText, isPlainObject, type Message, notificationMessage, requestMessage } from './rpc.ts'
 import type { Scope } from './scope.ts'
 import type { SessionStreams } from './session-streams.ts'
@@ -85,7 +86,7 @@ export class Session {
   /** `notifications/initialized` has come: the hub may send more than log messages. */
   initialized = false
   ended = false
-  /** Set by logging/setLevel. */
+  /** Rank of the level set by logging/setLevel. */
   logLevel: number | undefined
   /** Requests in flight by the text of their id. */
   readonly calls = new Map<IdText, OpenCall>()
@@ -108,7 +109,15 @@ export class Session {
     this.streams = init.streams
     this.openedMs = init.openedMs
     this.lastUsedMs = init.openedMs
-    this.binding = { id: init.key, capabilities: init.capabilities, protocolVersion: init.protocolVersion }
+    const level = (): string | undefined => LOG_LEVELS[this.logLevel ?? -1]
+    this.binding = {
+      id: init.key,
+      capabilities: init.capabilities,
+      protocolVersion: init.protocolVersion,
+      get logLevel() {
+        return level() ?? 'info'
+      },
+    }
   }
 
   /** No open stream and no call, so that nobody would notice its end at once. */

@@ -25,8 +25,8 @@ const EMPTY: Outcome = { kind: 'result', resultText: '{}' }
 const UPDATED = 'notifications/resources/updated'
 
 /** Whether an upstream has a connection for this session alone. */
-export function hasOwnConnection({ server }: ScopeMember, session: Session): boolean {
-  return needsOwnConnection(server, session.answers)
+export function hasOwnConnection(upstreams: Upstreams, { server }: ScopeMember, session: Session): boolean {
+  return needsOwnConnection(server, session.answers, upstreams.status(server.id).era ?? 'legacy')
 }
 
 /** Resource subscriptions: one per (connection, URI) upstream, dropped with its last subscriber. */
@@ -50,7 +50,7 @@ export class Subscriptions {
 
   async #subscribe(router: Router, routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
     const { session, member, original, uri } = this.#judge(routed, params)
-    const key = subscriptionKey(member, session, original)
+    const key = subscriptionKey(this.#upstreams, member, session, original)
     if (session.subscriptions.size >= MAX_SUBSCRIPTIONS && !session.subscriptions.has(key))
       throw new HubError('quota_streams', `Cannot subscribe: this session has ${MAX_SUBSCRIPTIONS} subscriptions`)
     const known = this.#byKey.get(key)
@@ -79,7 +79,7 @@ export class Subscriptions {
 
   async #unsubscribe(router: Router, routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
     const { session, member, original, uri } = this.#judge(routed, params)
-    const subscription = this.#byKey.get(subscriptionKey(member, session, original))
+    const subscription = this.#byKey.get(subscriptionKey(this.#upstreams, member, session, original))
     const forms = subscription?.subscribers.get(session)
     if (!subscription || !forms) return EMPTY
     forms.delete(uri)
@@ -118,7 +118,7 @@ export class Subscriptions {
     for (const subscription of this.#byKey.values()) {
       if (subscription.member.server.id !== serverId) continue
       for (const session of subscription.subscribers.keys()) {
-        if (hasOwnConnection(subscription.member, session) !== (sessionId !== undefined)) continue
+        if (hasOwnConnection(this.#upstreams, subscription.member, session) !== (sessionId !== undefined)) continue
         if (sessionId !== undefined && session.key !== sessionId) continue
         subscription.reply = this.#send('resources/subscribe', subscription.member, session, subscription.original)
         break
@@ -150,13 +150,13 @@ export class Subscriptions {
     this.#byKey.delete(subscription.key)
     // The upstream forgets with the connection; one that is down must not be woken up for this.
     if (this.#upstreams.status(subscription.member.server.id).state !== 'online') return undefined
-    if (session.ended && hasOwnConnection(subscription.member, session)) return undefined
+    if (session.ended && hasOwnConnection(this.#upstreams, subscription.member, session)) return undefined
     return this.#send('resources/unsubscribe', subscription.member, session, subscription.original)
   }
 }
 
-function subscriptionKey(member: ScopeMember, session: Session, original: string): string {
-  return JSON.stringify([member.server.id, hasOwnConnection(member, session) ? session.key : '', original])
+function subscriptionKey(upstreams: Upstreams, member: ScopeMember, session: Session, original: string): string {
+  return JSON.stringify([member.server.id, hasOwnConnection(upstreams, member, session) ? session.key : '', original])
 }
 
 /** A notice may name a part of what was subscribed to. */

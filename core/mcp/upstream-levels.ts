@@ -58,7 +58,7 @@ export class UpstreamLevels {
     const { id } = member.server
     if (this.#upstreams.status(id).state !== 'online') return
     if (!memberHas(scope.catalog.byServer.get(id), 'logging')) return
-    const own = hasOwnConnection(member, session)
+    const own = hasOwnConnection(this.#upstreams, member, session)
     const rank = own ? (session.logLevel ?? DEFAULT_LEVEL) : this.#mostVerbose(id)
     const key = connectionKey(id, own ? session.key : undefined)
     if (this.#told.get(key) === rank) return

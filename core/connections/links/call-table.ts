@@ -1,4 +1,10 @@
-interface PendingCall {
+/** What is known of a call that has just been taken out. */
+export interface TakenCall {
+  /** The caller wants the result as the upstream wrote it. */
+  readonly asIs: boolean
+}
+
+interface PendingCall extends TakenCall {
   deadlineMs: number
   hardDeadlineMs: number
   /** Requests of the upstream to the caller that wait for an answer; both clocks stand still meanwhile. */
@@ -22,9 +28,9 @@ export class CallTable {
   }
 
   /** Returns the call's deadline. */
-  add(id: number, nowMs: number): number {
+  add(id: number, nowMs: number, asIs: boolean): number {
     const deadlineMs = nowMs + Math.min(this.timeoutMs, this.maxTimeoutMs)
-    this.#calls.set(id, { deadlineMs, hardDeadlineMs: nowMs + this.maxTimeoutMs, asks: 0, stoppedAtMs: 0 })
+    this.#calls.set(id, { deadlineMs, hardDeadlineMs: nowMs + this.maxTimeoutMs, asks: 0, stoppedAtMs: 0, asIs })
     return deadlineMs
   }
 
@@ -32,8 +38,10 @@ export class CallTable {
     return this.#calls.has(id)
   }
 
-  take(id: number): boolean {
-    return this.#calls.delete(id)
+  take(id: number): TakenCall | undefined {
+    const call = this.#calls.get(id)
+    if (call) this.#calls.delete(id)
+    return call
   }
 
   takeAll(): readonly number[] {

@@ -14,11 +14,11 @@ interface Waiting {
  */
 export class OwnRequests {
   readonly #waiting = new Map<number, Waiting>()
-  readonly #send: (text: string, id: number) => void
+  readonly #send: (text: string, id: number, method: string) => void
   readonly #arm: (atMs: number) => void
   #lastId = -1
 
-  constructor(send: (text: string, id: number) => void, arm: (atMs: number) => void) {
+  constructor(send: (text: string, id: number, method: string) => void, arm: (atMs: number) => void) {
     this.#send = send
     this.#arm = arm
   }
@@ -35,7 +35,7 @@ export class OwnRequests {
     const deadlineMs = performance.now() + timeoutMs
     this.#waiting.set(id, { method, deadlineMs, resolve, reject })
     this.#arm(deadlineMs)
-    this.#send(JSON.stringify({ jsonrpc: '2.0', id, method, ...(params ? { params } : {}) }), id)
+    this.#send(JSON.stringify({ jsonrpc: '2.0', id, method, ...(params ? { params } : {}) }), id, method)
     return promise
   }
 
@@ -51,7 +51,7 @@ export class OwnRequests {
     const message = typeof error.message === 'string' ? error.message : 'no message'
     waiting.reject(
       new HubError('upstream_protocol', `The server answered ${waiting.method} with an error: ${message}`, {
-        data: { rpcCode: error.code },
+        data: { rpcCode: error.code, ...(error.data === undefined ? {} : { rpcData: error.data }) },
       }),
     )
     return true

@@ -74,6 +74,9 @@ export async function startRig(
 ): Promise<Rig> {
   const dataDir = options.config?.dataDir ?? mkdtempSync(join(tmpdir(), 'patchbay-connections-'))
   const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database: new Database(join(dataDir, 'test.db')) }) })
+  await sql`CREATE TABLE IF NOT EXISTS server_era (server_id TEXT PRIMARY KEY, era TEXT, config_hash TEXT, credential_hash TEXT, probed_at TEXT)`.execute(
+    db,
+  )
   await sql`CREATE TABLE IF NOT EXISTS server_catalog (server_id TEXT PRIMARY KEY, config_hash TEXT, catalog TEXT, read_at TEXT)`.execute(
     db,
   )
