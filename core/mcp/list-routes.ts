@@ -1,6 +1,7 @@
 import type { CatalogKind } from '../connections/api.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { Outcome } from './exchange.ts'
+import { LegacyTools } from './legacy-tools.ts'
 import type { Pages } from './pages.ts'
 import { invalid, type MethodHandler } from './router.ts'
 import type { Scope } from './scope.ts'
@@ -10,6 +11,7 @@ export function listRoutes(
   pages: Pages,
   settled: (scope: Scope) => Promise<void> | undefined,
 ): Readonly<Record<string, MethodHandler>> {
+  const legacyTools = new LegacyTools()
   const list = (kind: CatalogKind): MethodHandler => {
     return ({ scope }, params) => {
       const waiting = settled(scope)
@@ -19,7 +21,9 @@ export function listRoutes(
   const page = (kind: CatalogKind, scope: Scope, params: JsonObject | undefined): Outcome => {
     const cursor = params?.cursor
     if (cursor !== undefined && typeof cursor !== 'string') throw invalid('"cursor" must be a text')
-    return { kind: 'result', resultText: pages.page(kind, scope.catalog.lists[kind], scope.key, cursor) }
+    const { lists } = scope.catalog
+    const items = kind === 'tools' ? legacyTools.list(lists.tools) : lists[kind]
+    return { kind: 'result', resultText: pages.page(kind, items, scope.key, cursor) }
   }
   return {
     'tools/list': list('tools'),

@@ -16,8 +16,10 @@ test('the suite requires 30 scenarios of 2025-11-25 and the project two more', (
   expect(REQUIRED).toHaveLength(32)
 })
 
-for (const era of ['legacy', 'both'] as const) {
+for (const era of ['legacy', 'both', 'modern'] as const) {
   for (const way of ways) {
+    // The suite's client of this revision cannot speak to a modern server itself: that is what the hub is for.
+    if (era === 'modern' && way === 'direct') continue
     describe(`requirement set 2025-11-25, upstream ERA=${era}, ${way === 'hub' ? 'through the hub' : 'without a hub'}`, () => {
       const started: { stop(): Promise<unknown> }[] = []
       let run: SuiteRun
