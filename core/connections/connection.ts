@@ -7,7 +7,7 @@ import { CallerAsks } from './caller-asks.ts'
 import type { Child } from './children.ts'
 import type { ConnectionEvents } from './connection-events.ts'
 import type { PortClient, WorkerPort } from './port.ts'
-import { type FromWorker, type OpenMessage, readNumber } from './protocol.ts'
+import { type FromWorker, type ListKind, type OpenMessage, readNumber } from './protocol.ts'
 import { modernRequestText, requestText } from './request-text.ts'
 import { within } from './within.ts'
 
@@ -112,8 +112,9 @@ export class Connection implements PortClient, CallHome {
     this.#port.control({ type: 'limits', conn: this.number, timeoutMs, maxTimeoutMs })
   }
 
-  refresh(): void {
-    this.#port.control({ type: 'refresh', conn: this.number })
+  /** Without `kinds`: all lists. */
+  refresh(kinds?: readonly ListKind[]): void {
+    this.#port.control({ type: 'refresh', conn: this.number, ...(kinds ? { kinds } : {}) })
   }
 
   /** Ends it in good order; `ended` is not called. Resolves when nothing of it is left. */

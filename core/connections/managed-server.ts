@@ -156,10 +156,13 @@ export class ManagedServer {
   /** Somebody reads the lists: what the server called fresh for a while is read again after that. */
   listed(): void {
     const now = performance.now()
-    if (!this.#lanes.base.connection || now - this.#expiredAtMs < EXPIRED_MS || !this.#lists.expired(now)) return
+    const { connection } = this.#lanes.base
+    if (!connection || now - this.#expiredAtMs < EXPIRED_MS) return
+    const kinds = this.#lists.expired(now)
+    if (kinds.length === 0) return
     this.#expiredAtMs = now
     this.#lists.begin({ awaited: false })
-    this.#lanes.base.connection.refresh()
+    connection.refresh(kinds)
   }
 
   refresh({ probe = false }: { readonly probe?: boolean } = {}): void {

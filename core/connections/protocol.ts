@@ -38,7 +38,8 @@ export type ToWorker =
       readonly timeoutMs: number
       readonly maxTimeoutMs: number
     }
-  | { readonly type: 'refresh'; readonly conn: number }
+  /** Without `kinds`: all lists. */
+  | { readonly type: 'refresh'; readonly conn: number; readonly kinds?: readonly ListKind[] }
   | { readonly type: 'ping' }
   | { readonly type: 'child-exited'; readonly conn: number; readonly detail: string }
   /** Bytes of a child whose descriptors could not be handed over. */

@@ -47,11 +47,11 @@ export class ServerLists {
     return this.#awaited
   }
 
-  /** Some list is older than the server said it would hold, and the server does not tell when it changes. */
-  expired(nowMs: number): boolean {
+  /** The kinds that are older than the server said they would hold, and of which it does not tell when they change. */
+  expired(nowMs: number): readonly ListKind[] {
     const { capabilities, caching } = this.#catalog ?? {}
-    if (!capabilities || !caching) return false
-    return KINDS.some(kind => {
+    if (!capabilities || !caching) return []
+    return KINDS.filter(kind => {
       const readAtMs = this.#readAtMs.get(kind)
       const capability = capabilities[EVENT_KIND[kind]]
       if (readAtMs === undefined || !isJsonObject(capability) || capability.listChanged === true) return false

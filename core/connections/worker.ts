@@ -83,7 +83,7 @@ class ConnectionWorker {
         this.#held.get(message.conn)?.link.setLimits(message.timeoutMs, message.maxTimeoutMs)
         return
       case 'refresh':
-        this.#held.get(message.conn)?.link.refresh()
+        this.#held.get(message.conn)?.link.refresh(message.kinds)
         return
       case 'child-exited':
         this.#held.get(message.conn)?.link.lost({ code: 'connection_lost', message: message.detail })

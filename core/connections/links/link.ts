@@ -1,7 +1,7 @@
 import { type ErrorCode, HubError, toWireError, type WireError } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import type { MessageLink, TransportDefinition, TransportIo } from '../../contract/transport.ts'
-import type { FromWorker, OpenedMessage, OpenMessage } from '../protocol.ts'
+import type { FromWorker, ListKind, OpenedMessage, OpenMessage } from '../protocol.ts'
 import { CallTable, type TakenCall } from './call-table.ts'
 import type { ListWish } from './catalog-reader.ts'
 import type { Deadlines, Expiring } from './deadlines.ts'
@@ -140,8 +140,8 @@ export abstract class UpstreamLink implements Expiring {
     this.calls.maxTimeoutMs = maxTimeoutMs
   }
 
-  refresh(): void {
-    this.lists?.stale(ALL_KINDS, false)
+  refresh(kinds: readonly ListKind[] = ALL_KINDS): void {
+    this.lists?.stale(kinds, false)
   }
 
   /** What carried the messages is gone. */

@@ -82,6 +82,18 @@ describe('a server over HTTP', () => {
     expect(server.seen.slice(0, 2)).toEqual(['server/discover', 'initialize'])
   })
 
+  test.each([-32020, -32021, -32022])('that answers the question with the error %d is modern', async code => {
+    const server = modernServer()
+    let asked = 0
+    server.refuse = async request => {
+      const { id } = (await request.json()) as { id: number }
+      asked += 1
+      return asked === 1 ? failure(id, code, 'no') : undefined
+    }
+    const rig = await rigOf([httpRecord('m', server.url)])
+    expect(await eraOf(rig, 'm')).toBe('modern 2026-07-28')
+  })
+
   test('that answers the question with 500 says nothing by it: the handshake decides, and the next start asks again', async () => {
     const server = legacyServer(() => new Response('oops', { status: 500 }))
     const rig = await rigOf([httpRecord('l', server.url)])

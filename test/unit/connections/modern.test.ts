@@ -6,6 +6,8 @@ import { bothTransports, failure, httpRecord, type Listener, ModernHttp } from '
 import { type Rig, serverRecord, startRig, textOf, until } from './support.ts'
 
 const KEY = 'io.modelcontextprotocol/'
+/** Longer than the time between two readings, so that one that should not be would be seen. */
+const READING_MS = 350
 const running: AsyncDisposable[] = []
 
 afterEach(async () => {
@@ -324,7 +326,7 @@ describe('lists', () => {
     await until('the second reading', () => server.of('tools/list').length === 2)
     await Bun.sleep(60)
     rig.connections.listed('m')
-    await rig.call('m', 'echo')
+    await Bun.sleep(READING_MS)
     expect(server.of('tools/list')).toHaveLength(2)
   })
 
@@ -334,7 +336,7 @@ describe('lists', () => {
     })
     await Bun.sleep(20)
     rig.connections.listed('m')
-    await rig.call('m', 'echo')
+    await Bun.sleep(READING_MS)
     expect(server.of('tools/list')).toHaveLength(1)
   })
 })
