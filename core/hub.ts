@@ -1,8 +1,11 @@
 import manifest from '../package.json' with { type: 'json' }
 import groups from '../plugins/groups/plugin.ts'
 import transportHttp from '../plugins/transport-http/plugin.ts'
+import transportOpenapi from '../plugins/transport-openapi/plugin.ts'
+import transportSse from '../plugins/transport-sse/plugin.ts'
 import transportStdio from '../plugins/transport-stdio/plugin.ts'
 import { type Auth, createAuth } from './auth/create.ts'
+import { passwordProblem } from './auth/passwords.ts'
 import { type DataLock, lockDataDir } from './config/data-lock.ts'
 import { importDocument } from './config/import-document.ts'
 import { LIMITS } from './config/limits.ts'
@@ -10,6 +13,7 @@ import type { LoadedConfig } from './config/load.ts'
 import type { HubConfig } from './config/schema.ts'
 import { StartError } from './config/start-error.ts'
 import { type Connections, createConnections } from './connections/create.ts'
+import { openSandbox } from './connections/sandbox.ts'
 import type { PluginLogger } from './contract/plugin.ts'
 import type { ToolCallRecord } from './contract/records.ts'
 import type { SandboxLevel } from './domain/spawn-policy.ts'
@@ -32,7 +36,7 @@ import { openStore, type Store } from './store/open.ts'
 import { HubLog } from './telemetry/log.ts'
 
 /** The order in which they start. */
-const BUNDLED = [transportStdio, transportHttp, groups]
+const BUNDLED = [transportStdio, transportHttp, transportSse, transportOpenapi, groups]
 
 /** How long `/health` waits for the store's own answer, in milliseconds. */
 const STORE_PING_MS = 1_000
@@ -43,7 +47,6 @@ export interface HubOptions {
   readonly setupToken: string
   /** What of the hub's environment child processes get. */
   readonly baseEnv: { readonly PATH: string; readonly HOME: string; readonly LANG: string }
-  readonly sandboxLevel: SandboxLevel
 }
 
 /** One whole hub. Built by {@link startHub}; everything it holds ends with `stop`. */
@@ -75,10 +78,13 @@ export async function startHub(options: HubOptions): Promise<Hub> {
 }
 
 async function build(options: HubOptions, undo: UndoList): Promise<Hub> {
-  const { loaded, sandboxLevel } = options
+  const { loaded } = options
   const lock: DataLock = await lockDataDir(loaded.config.dataDir)
   undo.add(() => lock.release())
   undo.add(() => loaded.settings.dispose())
+  // Looked at while the store is opened: neither waits for the other.
+  const probing = openSandbox(loaded.config.dataDir)
+  undo.add(() => probing)
 
   const startedAtMs = Date.now()
   const redactor = new Redactor()
@@ -92,15 +98,17 @@ async function build(options: HubOptions, undo: UndoList): Promise<Hub> {
   const sealer = createSealer([keys.master])
   const store: Store = await openStore(storeOptions(loaded.config)).catch(asStartError)
   undo.add(() => store.close())
+  const sandbox = await probing
   let ownPorts: readonly string[] = []
   const room: OpenRegistry = createRegistry({
     store,
     bus,
     sealer,
     redactor,
-    stdio: () => ({ policy: loaded.config.stdioPolicy, level: sandboxLevel }),
+    stdio: () => ({ policy: loaded.config.stdioPolicy, level: sandbox.level }),
     outboundAllow: loaded.config.outboundAllow,
     ownPorts: () => ownPorts,
+    leavesWorkFolder: (ownerId, serverId, path) => sandbox.folders.leaves({ ownerId, serverId }, path),
     fileWriter: loaded.settings,
   })
   undo.add(() => room.close())
@@ -135,7 +143,7 @@ async function build(options: HubOptions, undo: UndoList): Promise<Hub> {
     store,
     bus,
     config,
-    sandboxLevel,
+    sandbox,
     transports: () => plugins.contributions('transport'),
     headerProviders: () => plugins.contributions('headerProvider'),
     log,
@@ -180,22 +188,28 @@ async function build(options: HubOptions, undo: UndoList): Promise<Hub> {
       registry,
       upstreams: connections,
       mcp,
+      credentials: auth.liveCredentials,
       plugins: pluginsView(plugins),
       config: { values: config, sources: Object.fromEntries(sources) },
       importDocument,
-      recordCall,
       version: manifest.version,
       startedAtMs,
       draining: () => draining,
-      checks: () => checks(store, plugins, sandboxLevel),
-      features: { legacyMcp: true, modernMcp: false, sandbox: sandboxLevel === 'full' },
+      checks: () => checks(store, plugins, sandbox.level),
+      features: { legacyMcp: true, modernMcp: false, sandbox: sandbox.level === 'full' },
     }),
   })
   const { port, address } = http.listen()
   ownPorts = [String(port)]
   undo.add(() => http.stop(false))
   await connections.begin()
-  log.info('The hub is running', { address, port, sandbox: sandboxLevel, settings: loaded.settings.path })
+  if (sandbox.level !== 'full') {
+    log.warn('Ordinary users cannot run commands: there is no sandbox here', {
+      level: sandbox.level,
+      why: sandbox.detail,
+    })
+  }
+  log.info('The hub is running', { address, port, sandbox: sandbox.level, settings: loaded.settings.path })
 
   return {
     address,
@@ -254,6 +268,8 @@ function asStartError(error: unknown): never {
 async function makeFirstAdministrator(config: HubConfig, registry: Registry, auth: Auth): Promise<void> {
   if (config.adminUsername === undefined || config.adminPassword === undefined) return
   if (!(await registry.users.needsSetup())) return
+  const weak = passwordProblem(config.adminPassword, config.adminUsername)
+  if (weak) throw new StartError('env_invalid', `ADMIN_PASSWORD is not taken: ${weak.detail}`)
   await registry.users.completeSetup(config.adminUsername, await auth.passwords.hash(config.adminPassword))
 }
 

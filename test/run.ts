@@ -35,6 +35,12 @@ const FAMILIES: readonly Suite[] = [
     command: tests(`./test/${name}/`),
     single: false,
   })),
+  // The rooms that keep things, on the other database.
+  {
+    name: 'postgres',
+    command: [bun, 'test/support/with-postgres.ts', ...tests('./test/unit/registry/'), './test/postgres/'],
+    single: false,
+  },
   { name: 'bench', command: tests('./test/bench/floors.test.ts'), single: false },
 ]
 

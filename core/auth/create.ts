@@ -4,6 +4,7 @@ import type { Registry } from '../registry/api.ts'
 import type { Tables } from '../store/tables.ts'
 import type { Authenticator } from './api.ts'
 import { createAuthenticator } from './authenticator.ts'
+import { LiveCredentials } from './live-credentials.ts'
 import { createPasswords, type Passwords } from './passwords.ts'
 import { createRateLimiter, type RateLimiter } from './rate-limit.ts'
 import { createRevocations, type Revocations } from './revocations.ts'
@@ -25,6 +26,7 @@ export interface Auth {
   readonly passwords: Passwords
   readonly revocations: Revocations
   readonly authenticator: Authenticator
+  readonly liveCredentials: LiveCredentials
   readonly signInThrottle: SignInThrottle
   readonly rateLimiter: RateLimiter
   dispose(): void
@@ -35,13 +37,18 @@ export function createAuth({ secret, instanceId, registry, db, bus }: AuthDeps):
   const tokens = createTokens({ secret, instanceId })
   const revocations = createRevocations(db, bus)
   const authenticator = createAuthenticator({ tokens, revocations, registry, bus })
+  const liveCredentials = new LiveCredentials(bus, authenticator)
   return {
     tokens,
     passwords: createPasswords(),
     revocations,
     authenticator,
+    liveCredentials,
     signInThrottle: createSignInThrottle(),
     rateLimiter: createRateLimiter(),
-    dispose: () => authenticator.dispose(),
+    dispose() {
+      liveCredentials.dispose()
+      authenticator.dispose()
+    },
   }
 }

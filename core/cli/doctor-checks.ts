@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { access, stat } from 'node:fs/promises'
+import { access, chmod, mkdtemp, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { delimiter, dirname, join } from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
@@ -9,6 +9,7 @@ import { readEnvironment } from '../config/env.ts'
 import { findSettingsFile } from '../config/load.ts'
 import { openSettingsFile } from '../config/settings-file.ts'
 import { StartError } from '../config/start-error.ts'
+import { openSandbox } from '../connections/sandbox.ts'
 import { findHub, HubClient } from './client.ts'
 import type { CommandIo } from './io.ts'
 import { dataDirOf } from './local-files.ts'
@@ -31,7 +32,7 @@ export const CHECKS: readonly Check[] = [
   async io => [await dataFolder(io)],
   async io => [await settingsFile(io)],
   async io => [await port(io)],
-  sandboxTools,
+  sandbox,
   programs,
 ]
 
@@ -95,8 +96,7 @@ async function dataFolder(io: CommandIo): Promise<Finding> {
 
 /** The nearest folder that exists decides whether it can be made. */
 async function missingFolder(subject: string, path: string): Promise<Finding> {
-  let parent = dirname(path)
-  while (parent !== dirname(parent) && !(await may(parent, constants.F_OK))) parent = dirname(parent)
+  const parent = await nearestFolder(dirname(path))
   if (await may(parent, constants.W_OK)) return { subject, state: 'ok', detail: `${path} will be made` }
   const remedy = 'Make it and give it to the hub’s user, or set DATA_DIR.'
   return { subject, state: 'wrong', detail: `${path} does not exist, and ${parent} cannot be written`, remedy }
@@ -157,18 +157,36 @@ function tryListening(host: string, number: number): Promise<string | undefined>
   })
 }
 
-async function sandboxTools(io: CommandIo): Promise<readonly Finding[]> {
-  const tools = [
-    ['bwrap', 'bubblewrap'],
-    ['setpriv', 'util-linux'],
-    ['prlimit', 'util-linux'],
-  ] as const
-  const missing: string[] = []
-  for (const [tool, pkg] of tools) if (!(await findProgram(tool, io)) && !missing.includes(pkg)) missing.push(pkg)
+/** The same probe as at the start of a hub, in a folder of its own beside the hub's, which goes again. */
+async function sandbox(io: CommandIo): Promise<readonly Finding[]> {
   const subject = 'sandbox'
-  const none = 'level none: only administrators may run commands as servers'
-  if (missing.length === 0) return [{ subject, state: 'ok', detail: `bwrap, setpriv and prlimit are here; ${none}` }]
-  return [{ subject, state: 'warn', detail: `some of its tools are missing; ${none}`, remedy: installing(missing) }]
+  let folder: string
+  try {
+    folder = dataDirOf(io)
+  } catch {
+    return [{ subject, state: 'warn', detail: NOT_READ }]
+  }
+  const place = await mkdtemp(join(await nearestFolder(folder), '.patchbay-doctor-')).catch(() => undefined)
+  if (place === undefined)
+    return [{ subject, state: 'warn', detail: `not looked at, since nothing can be made in ${folder}` }]
+  try {
+    await chmod(place, 0o711)
+    const { level, detail } = await openSandbox(place)
+    if (level === 'full') return [{ subject, state: 'ok', detail: `level full: ${detail}` }]
+    const remedy = /is missing/.test(detail)
+      ? installing(['bubblewrap', 'util-linux'])
+      : 'Run the hub as root on Linux, with a data folder whose parents everybody may search (chmod o+x).'
+    const consequence = 'only administrators may run commands as servers'
+    return [{ subject, state: 'warn', detail: `level ${level}: ${detail}; ${consequence}`, remedy }]
+  } finally {
+    await rm(place, { recursive: true, force: true })
+  }
+}
+
+async function nearestFolder(path: string): Promise<string> {
+  let folder = path
+  while (folder !== dirname(folder) && !(await may(folder, constants.F_OK))) folder = dirname(folder)
+  return folder
 }
 
 /** Not needed by the hub itself: what most servers in circulation are started with, and certificates for remote ones. */

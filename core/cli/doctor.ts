@@ -6,7 +6,7 @@ import { plain, printJson } from './output.ts'
 export const help = `patchbay doctor [--json]
 
 Checks this machine for a hub with the present environment: Bun, the variables, the data folder and its lock, the settings
-file, the port, what a sandbox needs, and programs that servers are usually started with. Says how to mend what is wrong.
+file, the port, the sandbox, and programs that servers are usually started with. Says how to mend what is wrong.
 Changes nothing. Exit code 1 when something would keep the hub from working.
 `
 

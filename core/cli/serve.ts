@@ -29,14 +29,17 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
   const stopped = whenSignalled(() =>
     io.stderr('stopping: calls in flight may finish; a second signal ends the hub at once\n'),
   )
+  let hub: Hub | undefined
+  process.on('unhandledRejection', error => {
+    if (hub) hub.log.error('Unhandled rejection; the hub goes on', { error })
+    else io.stderr(`Unhandled rejection; the start goes on: ${String(error)}\n`)
+  })
   const loaded = await loadConfig(io.env, io.cwd)
   const { dataDir } = loaded.config
   const setupToken = await readOrMakeToken(join(dataDir, SETUP_TOKEN_FILE))
-  const hub = await startHub({ loaded, setupToken, baseEnv: baseEnvironment(io.env), sandboxLevel: 'none' })
+  hub = await startHub({ loaded, setupToken, baseEnv: baseEnvironment(io.env) })
   const stopLocalToken = await keepLocalFiles(hub, dataDir)
   await writeFile(join(dataDir, ADDRESS_FILE), `${hub.address}\n`, { mode: 0o600 })
-
-  process.on('unhandledRejection', error => hub.log.error('Unhandled rejection; the hub goes on', { error }))
   io.stderr(`listening on ${hub.address}\n`)
   if (hub.needsSetup) io.stderr(`setup token: ${setupToken}\n`)
   await stopped
@@ -46,15 +49,16 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
   return 0
 }
 
-/** Resolves at the first SIGTERM or SIGINT; a second one ends the process at once, as the signal itself would. */
+/** Resolves at the first SIGTERM or SIGINT; a second one, of either kind, ends the process at once, as the signal itself would. */
 function whenSignalled(onFirst: () => void): Promise<void> {
   return new Promise(resolve => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-      process.once(signal, () => {
-        onFirst()
-        resolve()
-      })
+    const signals = ['SIGTERM', 'SIGINT'] as const
+    const first = (): void => {
+      for (const signal of signals) process.off(signal, first)
+      onFirst()
+      resolve()
     }
+    for (const signal of signals) process.on(signal, first)
   })
 }
 

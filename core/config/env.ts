@@ -56,8 +56,10 @@ function incomplete(layer: ConfigLayer, env: Environment): string[] {
   return problems
 }
 
+/** The wrong value, without the user name and password that a URL may hold. */
 function quoted(text: string): string {
-  return JSON.stringify(text.length > 64 ? `${text.slice(0, 64)}…` : text)
+  const shown = text.replace(/\/\/[^/]*@/g, '//')
+  return JSON.stringify(shown.length > 64 ? `${shown.slice(0, 64)}…` : shown)
 }
 
 /** How `patchbay` on the command line finds a hub. None of these is a setting of the hub itself. */

@@ -1,3 +1,10 @@
+import { OPENAPI_LIMITS } from '../contract/openapi-document.ts'
+import { STRING_BYTES } from '../domain/fields.ts'
+import { JSON_DEPTH, JSON_MEMBERS } from '../domain/json-guard.ts'
+import { NAME_CHARACTERS } from '../domain/names.ts'
+import { HEADER_BYTES, HEADER_COUNT } from '../domain/server-address.ts'
+import { PROCESS_BYTES } from '../domain/server-transport.ts'
+
 const KiB = 1024
 const MiB = 1024 * KiB
 
@@ -7,13 +14,19 @@ export const LIMITS = {
   /** Create, replace, patch, test and import of servers: an inline OpenAPI document may be in it. */
   serverBodyBytes: 17 * MiB,
   mcpBodyBytes: 4 * MiB,
-  jsonDepth: 64,
-  jsonMembers: 10_000,
-  nameCharacters: 64,
-  stringBytes: 8 * KiB,
-  argsBytes: 128 * KiB,
-  headerCount: 64,
-  headerBytes: 32 * KiB,
+  jsonDepth: JSON_DEPTH,
+  jsonMembers: JSON_MEMBERS,
+  nameCharacters: NAME_CHARACTERS,
+  stringBytes: STRING_BYTES,
+  /** Of `args`, and of `env`. */
+  argsBytes: PROCESS_BYTES,
+  /** Of one request. */
+  requestHeaderCount: 64,
+  /** Of one request's head; the runtime's own limit, above which it answers 431 without a body. */
+  requestHeadBytes: 16 * KiB,
+  /** Of `headers` in one server's configuration. */
+  serverHeaderCount: HEADER_COUNT,
+  serverHeaderBytes: HEADER_BYTES,
   passwordMinCharacters: 12,
   passwordMaxCharacters: 256,
   serversPerUser: 200,
@@ -24,7 +37,10 @@ export const LIMITS = {
   sessionsPerUser: 1_000,
   sessions: 10_000,
   sessionIdleMs: 60 * 60_000,
+  /** A session of the 2024-11-05 pair whose stream broke waits so long for its client. */
+  sseReconnectMs: 60_000,
   callsPerUser: 256,
+  /** Under `/mcp`; the live streams of the API are counted for themselves, up to the same number. */
   streamsPerUser: 100,
   requestsPerSecondPerUser: 50,
   requestBurstPerUser: 100,
@@ -40,6 +56,11 @@ export const LIMITS = {
   catalogPages: 64,
   catalogItems: 5_000,
   catalogItemBytes: 256 * KiB,
+  openapiBytes: OPENAPI_LIMITS.bytes,
+  openapiYamlBytes: OPENAPI_LIMITS.yamlBytes,
+  openapiOperations: OPENAPI_LIMITS.operations,
+  openapiDepth: OPENAPI_LIMITS.depth,
+  openapiNodes: OPENAPI_LIMITS.nodes,
   upstreamLineBytes: 10 * MiB,
   upstreamWriteBacklogBytes: 8 * MiB,
   stderrLines: 200,
@@ -49,4 +70,10 @@ export const LIMITS = {
   eventReplayBytes: 1 * MiB,
   eventReplayMs: 10 * 60_000,
   batchMessages: 100,
+  listenStreamsPerUser: 20,
+  parkedCallsPerUser: 16,
+  parkedCalls: 500,
+  parkedMs: 10 * 60_000,
+  /** Upstream connections that one server keeps for the modern clients of one user that can be asked. */
+  leasesPerUser: 4,
 } as const

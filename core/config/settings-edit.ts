@@ -94,6 +94,42 @@ export function editGroup(
   return newName === known ? edited : rename(edited, path, old, newName)
 }
 
+/** An entry by its owner, as far as that is written, and its name. */
+export interface EntryName {
+  readonly owner: string | undefined
+  readonly name: string
+}
+
+/** The text with one member of a group under another name. What the file has not, is left alone. */
+export function renameMember(settings: SettingsText, group: EntryName, member: EntryName, newName: string): string {
+  const { text, document, state } = settings
+  const index = state.file.groups.findIndex(
+    ({ owner, body }) =>
+      sameOwner(owner, group.owner) && typeof body.name === 'string' && sameName(body.name, group.name),
+  )
+  const path = state.places.groups[index]
+  const present = path && valueAtPath(document, path)
+  if (!path || present === undefined) return text
+  const listPath = Array.isArray(present)
+    ? path
+    : [...path, isJsonObject(present) && present.members ? 'members' : 'servers']
+  const list = valueAtPath(document, listPath)
+  if (!Array.isArray(list)) return text
+  return list.reduce<string>((edited, item, at) => {
+    const key = isJsonObject(item) ? [item.server === undefined ? 'name' : 'server'] : []
+    const ref = isJsonObject(item) ? (item.server ?? item.name) : item
+    const renamed = typeof ref === 'string' ? renamedRef(ref, member, newName) : undefined
+    return renamed === undefined ? edited : setAt(edited, [...listPath, at, ...key], renamed)
+  }, text)
+}
+
+/** `name`, `owner::name` or `owner~name` with the new name, if it is this member's. */
+function renamedRef(ref: string, member: EntryName, newName: string): string | undefined {
+  const [, owner, divider = '', name = ''] = /^(?:(.*?)(::|~))?(.*)$/s.exec(ref) ?? []
+  if (!sameName(name, member.name) || (owner !== undefined && !sameOwner(owner, member.owner))) return undefined
+  return `${owner ?? ''}${divider}${newName}`
+}
+
 function addGroup(
   text: string,
   section: JsonValue | undefined,

@@ -8,7 +8,7 @@ import { codeOf, writeFileAtomically } from './atomic-write.ts'
 import type { FileBase } from './file-base.ts'
 import { FileWatch } from './file-watch.ts'
 import { type Path, setAt } from './jsonc-edit.ts'
-import { editGroup, editServer } from './settings-edit.ts'
+import { type EntryName, editGroup, editServer, renameMember } from './settings-edit.ts'
 import { readSettingsText, SettingsError, type SettingsText } from './settings-text.ts'
 import type { SettingsState } from './shapes.ts'
 
@@ -52,6 +52,8 @@ export interface SettingsFile {
   /** The entry of one server says what `body` (flat, as the API has it) says; null removes it. Throws as `edit` does. */
   writeServer(owner: string | undefined, name: string, body: JsonObject | null): Promise<void>
   writeGroup(owner: string | undefined, name: string, body: JsonObject | null): Promise<void>
+  /** One member of a group gets another name; how its owner is written, and what else its entry says, stays. */
+  renameMember(group: EntryName, member: EntryName, newName: string): Promise<void>
   dispose(): void
 }
 
@@ -161,6 +163,10 @@ class OpenSettingsFile implements SettingsFile {
     return this.#write(settings => editGroup(settings, owner, name, body))
   }
 
+  renameMember(group: EntryName, member: EntryName, newName: string): Promise<void> {
+    return this.#write(settings => renameMember(settings, group, member, newName))
+  }
+
   dispose(): void {
     this.#watch?.dispose()
     this.#watch = undefined
@@ -179,6 +185,7 @@ class OpenSettingsFile implements SettingsFile {
         if (error instanceof SettingsError) throw this.#refused(`it is broken now (${error.message})`, error)
         throw error
       })
+      if (await isReadOnly(this.path)) throw this.#refused('it is not writable any more')
       const text = this.#changed(present.settings, change)
       // Somebody else's edit that nobody was told of yet comes along with this one.
       const others = present.hash !== this.#hash

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
-import type { ServerStatus } from '../contract/records.ts'
+import type { ServerRecord, ServerStatus, TransportName } from '../contract/records.ts'
 
 /** What the rest of the hub may ask of connections. Rights are judged by the caller, by the registry. */
 export interface Upstreams {
@@ -13,12 +13,20 @@ export interface Upstreams {
   notify(serverId: string, sessionId: string | undefined, method: string, params: JsonObject | undefined): void
   /** Ends every connection that belongs to this client session alone. */
   endSession(sessionId: string): void
-  status(serverId: string): ServerStatus
+  /**
+   * `record`: the server as it is stored now. Where that is newer than what was heard of it (it was made or switched a
+   * moment ago), the state is the one that it is about to take.
+   */
+  status(serverId: string, record?: Pick<ServerRecord, 'enabled' | 'problem'>): ServerStatus
   /** The last known lists, online or not; undefined when the server was never seen. */
   catalog(serverId: string): ServerCatalog | undefined
+  /** What is known of the definitions of a server's tools, by original name. */
+  definitions(serverId: string): ReadonlyMap<string, ToolDefinition>
+  /** Takes a changed definition as what is wanted. Throws tool_not_found; version_conflict when it changed once more. */
+  approveTool(serverId: string, tool: string, hash: string): void
   /** Waits until each of these has a catalogue or has failed, at most `budgetMs`. */
   catalogsReady(serverIds: readonly string[], budgetMs: number): Promise<void>
-  /** The wish: on or off. The supervisor follows what the registry says by events; these act at once. */
+  /** The wish: on or off. The supervisor follows what the registry says, in which it was kept before; these act at once. */
   start(serverId: string): void
   stop(serverId: string): void
   restart(serverId: string): void
@@ -40,6 +48,13 @@ export interface Upstreams {
   stderr(serverId: string): readonly { readonly at: string; readonly line: string }[]
   /** Connects once with a configuration that is not saved, and closes. */
   trial(server: TrialServer, signal: AbortSignal): Promise<TrialReport>
+}
+
+export interface ToolDefinition {
+  /** Of what the tool says of itself now, or said when it was last listed. */
+  readonly hash: string
+  /** It is another one than was approved, or than was seen first. */
+  readonly changed: boolean
 }
 
 export interface ProcessInfo {
@@ -131,6 +146,8 @@ export interface ServerCatalog {
   readonly serverInfo: JsonObject
   readonly instructions?: string
   readonly protocolVersion: string
+  /** What it was read by, where that is not the configured transport. */
+  readonly transport?: TransportName
   /** ISO 8601 UTC. */
   readonly readAt: string
   /** What a server of the modern era said about keeping its answers; absent for others. */
@@ -142,6 +159,8 @@ export interface ServerCatalog {
 export interface TrialServer {
   readonly ownerId: string
   readonly transport: string
+  /** Only a URL is configured: what does not speak streamable HTTP is tried as SSE. */
+  readonly transportInferred?: boolean
   readonly config: JsonObject
   readonly timeoutMs: number
 }
@@ -155,5 +174,7 @@ export interface TrialReport {
     readonly detail?: string
   }[]
   readonly tools: readonly JsonObject[]
+  /** What was left out or is odd. */
+  readonly warnings: readonly string[]
   readonly error?: { readonly code: ErrorCode; readonly message: string }
 }

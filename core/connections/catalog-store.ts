@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely'
 import type { PluginLogger } from '../contract/plugin.ts'
+import { parseExact } from '../domain/exact-json.ts'
 import type { Tables } from '../store/tables.ts'
 import type { ServerCatalog } from './api.ts'
 import { BackgroundWrites } from './background-writes.ts'
@@ -60,7 +61,7 @@ export class CatalogStore {
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseExact(text)
   } catch {
     return undefined
   }

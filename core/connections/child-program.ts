@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs'
 import { HubError } from '../contract/errors.ts'
+import type { Confinement } from './sandbox.ts'
 
 export interface ChildSpec {
   readonly serverId: string
@@ -8,6 +9,8 @@ export interface ChildSpec {
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>>
   readonly cwd?: string
+  /** Runs it in the sandbox, where `cwd` does not count. */
+  readonly confinement?: Confinement
 }
 
 /**

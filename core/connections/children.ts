@@ -1,17 +1,27 @@
 import { closeSync } from 'node:fs'
 import { dirname } from 'node:path'
+import type { WireError } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { ProcessInfo } from './api.ts'
 import { type ChildSpec, findProgram, spawnError } from './child-program.ts'
 import { type ChildRelay, makeRelay, watchStderr } from './child-streams.ts'
-import { type MakePair, openSocketPairs, TravellingDescriptor } from './descriptors.ts'
+import {
+  descriptorShortage,
+  handOver,
+  type MakePair,
+  makePairs,
+  openSocketPairs,
+  type SocketPair,
+  TravellingDescriptor,
+} from './descriptors.ts'
 import { ProcessTable } from './process-table.ts'
+import type { Confinement, Sandbox } from './sandbox.ts'
+import { stageFailure } from './sandbox-command.ts'
 import { StderrTail } from './stderr-tail.ts'
+import { signalGroup, stopChild } from './stop-child.ts'
 import { Watchdog } from './watchdog.ts'
-import { within } from './within.ts'
+import type { FolderPlace } from './work-folders.ts'
 
-const STDIN_GRACE_MS = 500
-const TERM_GRACE_MS = 2_000
 const GROUP_GRACE_MS = 300
 
 export interface BaseEnv {
@@ -24,6 +34,7 @@ export interface ChildrenOptions {
   readonly dataDir: string
   /** What every child gets besides its own variables; nothing else of the hub's environment reaches it. */
   readonly baseEnv: BaseEnv
+  readonly sandbox: Sandbox
   readonly log: PluginLogger
   /** Carries the bytes through main even where descriptors could be handed over. */
   readonly relay?: boolean
@@ -38,25 +49,37 @@ export interface Child {
   /** Resolves when the process has ended, with how, for people. Never rejects. */
   readonly exited: Promise<string>
   readonly running: boolean
+  readonly sandboxed: boolean
+  /** Of a process that ended in the sandbox before its program ran: why. Known some milliseconds after `exited`. */
+  startFailure(): WireError | undefined
   /** Asks by end of input, then TERM, then KILL, all to the group; resolves when nothing of it is left. */
   stop(): Promise<void>
+}
+
+interface Running {
+  readonly child: Child
+  readonly info: ProcessInfo
+  /** Whose it is, of a sandboxed one. */
+  readonly confinedFor: string | undefined
 }
 
 /** The process table: the only place where servers' programs are started, waited for and killed. */
 export class Children {
   readonly #options: ChildrenOptions
+  readonly #makeAnyPair: MakePair | undefined
   readonly #makePair: MakePair | undefined
   readonly #table: ProcessTable
   readonly #watchdog: Watchdog
-  readonly #running = new Map<number, { readonly child: Child; readonly info: ProcessInfo }>()
+  readonly #running = new Map<number, Running>()
   readonly #tails = new Map<string, StderrTail>()
   readonly #path: string
   readonly #leftovers = new Set<ReturnType<typeof setTimeout>>()
 
   constructor(options: ChildrenOptions) {
     this.#options = options
-    this.#makePair = options.relay ? undefined : openSocketPairs()
-    if (!this.#makePair && !options.relay) {
+    this.#makeAnyPair = openSocketPairs()
+    this.#makePair = options.relay ? undefined : this.#makeAnyPair
+    if (!this.#makeAnyPair) {
       options.log.warn('The C library cannot be called here: the bytes of stdio servers go through the main thread')
     }
     this.#table = new ProcessTable(options.dataDir, options.log)
@@ -69,52 +92,65 @@ export class Children {
     return this.#table.sweep()
   }
 
-  /** Starts a program; throws `cwd_not_found`, `command_not_found` or `spawn_failed`. */
+  /** Starts a program; throws `cwd_not_found`, `command_not_found`, `spawn_failed`, and what the sandbox refuses. */
   spawn(spec: ChildSpec): Child {
-    const env = this.#environment(spec)
-    const program = findProgram(spec, env.PATH ?? '')
-    const pairs = this.#makePair ? this.#pairs(this.#makePair, spec) : undefined
+    const shortage = descriptorShortage()
+    if (shortage) throw spawnError(spec, new Error(shortage))
+    const { confinement } = spec
+    const start = confinement ? this.#enclosed(spec, confinement) : this.#plain(spec)
+    let made: readonly SocketPair[]
+    try {
+      made = this.#pairs(start.options === undefined ? 0 : 1)
+    } catch (error) {
+      start.close?.()
+      throw spawnError(spec, error)
+    }
+    const pairs = this.#makePair ? made.slice(0, 3) : []
+    const options = made[pairs.length]
+    const pipes = pairs.length > 0 ? [] : (['pipe', 'pipe', 'pipe'] as const)
     let ended: (how: string) => void = () => undefined
     const exited = new Promise<string>(resolve => {
       ended = resolve
     })
     let running: Bun.Subprocess
     try {
-      running = Bun.spawn([program, ...spec.args], {
-        stdin: pairs ? pairs.stdin.theirs : 'pipe',
-        stdout: pairs ? pairs.stdout.theirs : 'pipe',
-        stderr: pairs ? pairs.stderr.theirs : 'pipe',
-        env,
-        ...(spec.cwd === undefined ? {} : { cwd: spec.cwd }),
+      running = Bun.spawn([...start.argv], {
+        stdio: [...pipes, ...made.map(pair => pair.theirs)] as [number, number, number],
+        env: start.env,
+        ...(start.cwd === undefined ? {} : { cwd: start.cwd }),
         // A group of its own (setsid), so that what it starts ends with it.
         detached: true,
         onExit: (_, code, signal) => {
           this.#forget(running.pid)
+          start.close?.()
           ended(signal === null ? `exit code ${code}` : `signal ${signalName(signal)}`)
         },
       })
     } catch (error) {
-      if (pairs) for (const pair of Object.values(pairs)) closeSync(pair.ours)
+      for (const pair of made) closeSync(pair.ours)
+      start.close?.()
       throw spawnError(spec, error)
     } finally {
-      if (pairs) for (const pair of Object.values(pairs)) closeSync(pair.theirs)
+      for (const pair of made) closeSync(pair.theirs)
     }
+    if (options && start.options) handOver(options.ours, start.options)
     const { pid } = running
     const tail = this.#tail(spec.serverId)
-    if (pairs) void watchStderr(pairs.stderr.ours, tail).catch(() => tail.add('(its standard error cannot be read)'))
-    const relay = pairs ? undefined : makeRelay(running, tail)
+    const [stdin, stdout, stderr] = pairs
+    if (stderr) void watchStderr(stderr.ours, tail).catch(() => tail.add('(its standard error cannot be read)'))
     const child: Child = {
       pid,
-      descriptors: pairs && {
-        read: new TravellingDescriptor(pairs.stdout.ours),
-        write: new TravellingDescriptor(pairs.stdin.ours),
-      },
-      relay,
+      descriptors: stdin &&
+        stdout && { read: new TravellingDescriptor(stdout.ours), write: new TravellingDescriptor(stdin.ours) },
+      relay: pairs.length > 0 ? undefined : makeRelay(running, tail),
       exited,
       get running() {
         return running.exitCode === null && running.signalCode === null
       },
-      stop: () => stopGroup(pid, exited),
+      sandboxed: confinement !== undefined,
+      startFailure: () =>
+        confinement && running.exitCode === 1 ? stageFailure(spec.command, tail.lines().at(-1)?.line ?? '') : undefined,
+      stop: () => stopChild(pid, exited, confinement !== undefined),
     }
     const info: ProcessInfo = {
       pid,
@@ -122,12 +158,19 @@ export class Children {
       ...(spec.sessionId === undefined ? {} : { sessionId: spec.sessionId }),
       command: [spec.command, ...spec.args].join(' ').slice(0, 500),
       startedAt: new Date().toISOString(),
-      sandbox: 'off',
+      sandbox: confinement ? 'full' : 'off',
     }
-    this.#running.set(pid, { child, info })
+    this.#running.set(pid, { child, info, confinedFor: confinement?.ownerId })
     this.#watchdog.add(pid)
     this.#table.add(pid, spec.serverId)
     return child
+  }
+
+  /** How many sandboxed processes run for an owner. */
+  confinedFor(ownerId: string): number {
+    let count = 0
+    for (const running of this.#running.values()) if (running.confinedFor === ownerId) count += 1
+    return count
   }
 
   list(): readonly ProcessInfo[] {
@@ -138,8 +181,21 @@ export class Children {
     return this.#tails.get(serverId)?.lines() ?? []
   }
 
+  /** The server is gone, and its processes have ended: what it wrote goes too. */
   forgetServer(serverId: string): void {
     this.#tails.delete(serverId)
+    const { sandbox, log } = this.#options
+    sandbox.folders.remove(serverId).catch((error: unknown) => {
+      log.warn('The work folder of a removed server cannot be removed', { serverId, error: String(error) })
+    })
+  }
+
+  /** Removes what servers left that were removed while the hub did not look. */
+  keepFolders(places: readonly FolderPlace[]): void {
+    const { sandbox, log } = this.#options
+    sandbox.folders.keepOnly(places).catch((error: unknown) => {
+      log.warn('Work folders of removed servers cannot be removed', { error: String(error) })
+    })
   }
 
   /** Stops every child; resolves when none is left. */
@@ -171,46 +227,34 @@ export class Children {
     return tail
   }
 
-  #environment(spec: ChildSpec): Record<string, string> {
+  #plain(spec: ChildSpec): StartedAs {
     const { HOME, LANG } = this.#options.baseEnv
-    return { PATH: this.#path, ...(HOME ? { HOME } : {}), ...(LANG ? { LANG } : {}), ...spec.env }
+    const env = { PATH: this.#path, ...(HOME ? { HOME } : {}), ...(LANG ? { LANG } : {}), ...spec.env }
+    return { argv: [findProgram(spec, env.PATH), ...spec.args], env, cwd: spec.cwd }
   }
 
-  #pairs(make: MakePair, spec: ChildSpec): Record<'stdin' | 'stdout' | 'stderr', { ours: number; theirs: number }> {
-    const made: { ours: number; theirs: number }[] = []
-    try {
-      for (let index = 0; index < 3; index += 1) made.push(make())
-    } catch (error) {
-      for (const pair of made) {
-        closeSync(pair.ours)
-        closeSync(pair.theirs)
-      }
-      throw spawnError(spec, error)
-    }
-    const [stdin, stdout, stderr] = made
-    return { stdin: stdin!, stdout: stdout!, stderr: stderr! }
+  #enclosed(spec: ChildSpec, confinement: Confinement): StartedAs {
+    return { ...this.#options.sandbox.enter(spec, confinement), env: {}, cwd: '/' }
   }
+
+  /** Three for standard input, output and error unless main carries the bytes, and so many more. */
+  #pairs(more: number): readonly SocketPair[] {
+    const count = (this.#makePair ? 3 : 0) + more
+    if (count === 0) return []
+    if (!this.#makeAnyPair) throw new Error('the C library cannot be called here')
+    return makePairs(this.#makeAnyPair, count)
+  }
+}
+
+interface StartedAs {
+  readonly argv: readonly string[]
+  readonly env: Record<string, string>
+  readonly cwd: string | undefined
+  /** For descriptor 3. */
+  readonly options?: Uint8Array
+  readonly close?: () => void
 }
 
 function signalName(signal: unknown): string {
   return typeof signal === 'string' ? signal : String(signal)
-}
-
-function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
-  try {
-    process.kill(-pid, signal)
-    return true
-  } catch {
-    return false
-  }
-}
-
-async function stopGroup(pid: number, exited: Promise<string>): Promise<void> {
-  // The carrying thread has closed the child's input by now; that is how most servers want to be asked.
-  if ((await within(exited, STDIN_GRACE_MS)) === undefined) {
-    signalGroup(pid, 'SIGTERM')
-    if ((await within(exited, TERM_GRACE_MS)) === undefined) signalGroup(pid, 'SIGKILL')
-  }
-  await exited
-  signalGroup(pid, 'SIGKILL')
 }

@@ -1,6 +1,7 @@
 import type { ErrorCode, WireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { Era } from '../domain/era.ts'
+import { asDouble, parseExact } from '../domain/exact-json.ts'
 import type { RpcError } from './api.ts'
 import type { CallHome, PendingCall } from './call.ts'
 import { CallerAsks } from './caller-asks.ts'
@@ -9,12 +10,14 @@ import type { ConnectionEvents } from './connection-events.ts'
 import type { PortClient, WorkerPort } from './port.ts'
 import { type FromWorker, type ListKind, type OpenMessage, readNumber } from './protocol.ts'
 import { modernRequestText, requestText } from './request-text.ts'
+import { StrayMessages } from './stray-messages.ts'
 import { within } from './within.ts'
 
 /** How long the last bytes of an ended process may take to arrive. */
 const DRAIN_MS = 50
 /** How long to wait for the exit code of a process whose output ended, so that the reason can name it. */
 const EXIT_MS = 250
+const LAST_WORDS_MS = 20
 
 /** Failures of one exchange after which what changes nothing may be asked once more. */
 const REPEATED: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['connection_lost', 'upstream_http_error'])
@@ -31,6 +34,7 @@ export class Connection implements PortClient, CallHome {
   readonly #era: Era
   readonly #hubVersion: string
   #logs = false
+  readonly #strays = new StrayMessages()
   #state: 'opening' | 'open' | 'closing' | 'ended' = 'opening'
   #travelling: Child['descriptors']
   #lastId = 0
@@ -100,6 +104,7 @@ export class Connection implements PortClient, CallHome {
 
   withdraw(call: PendingCall, reason: string): void {
     if (!this.#calls.delete(call.id)) return
+    this.#strays.givenUp(call)
     this.#port.frame(`x${this.number} ${call.id} ${JSON.stringify(reason)}`)
     this.#asks.end(call)
   }
@@ -147,16 +152,16 @@ export class Connection implements PortClient, CallHome {
       const call = this.#take(number)
       if (!call) return
       this.#events.answered(call)
-      call.finish({ kind: 'error', error: JSON.parse(frame.slice(next)) as RpcError })
+      call.finish({ kind: 'error', error: parseExact(frame.slice(next)) as unknown as RpcError })
     } else if (letter === 102) {
       this.#failed(number, frame, next)
     } else if (letter === 110) {
-      this.#progress(number, JSON.parse(frame.slice(next)) as JsonObject)
+      this.#progress(number, parseExact(frame.slice(next)) as JsonObject)
     } else if (letter === 109) {
-      this.#notification(number, JSON.parse(frame.slice(next)) as { method: string; params?: JsonObject })
+      this.#notification(number, parseExact(frame.slice(next)) as { method: string; params?: JsonObject })
     } else if (letter === 113) {
       const jsonAt = frame.indexOf(' ', next) + 1
-      const asked = JSON.parse(frame.slice(jsonAt)) as { method: string; params?: JsonObject }
+      const asked = parseExact(frame.slice(jsonAt)) as { method: string; params?: JsonObject }
       this.#asks.ask(this.#calls.get(number), readNumber(frame, next), asked.method, asked.params)
     } else if (letter === 100) {
       for (const call of this.#calls.values()) this.#asks.withdrawn(call, number)
@@ -232,6 +237,12 @@ export class Connection implements PortClient, CallHome {
     const { child } = this
     if (!child) return { explained: reason, exited: false }
     const how = await within(child.exited, EXIT_MS)
+    if (how !== undefined && child.sandboxed) {
+      // Its last words are on their way through another descriptor.
+      await new Promise(resolve => setTimeout(resolve, LAST_WORDS_MS))
+      const failure = child.startFailure()
+      if (failure) return { explained: failure, exited: false }
+    }
     if (how === undefined || reason.code !== 'connection_lost') return { explained: reason, exited: how !== undefined }
     return { explained: { code: reason.code, message: `The process of the server ended with ${how}` }, exited: true }
   }
@@ -275,17 +286,20 @@ export class Connection implements PortClient, CallHome {
     const codeAt = at + 2
     const codeEnd = frame.indexOf(' ', codeAt)
     const reason: WireError = { code: frame.slice(codeAt, codeEnd) as ErrorCode, message: frame.slice(codeEnd + 1) }
-    const notSent = frame.charCodeAt(at) === 49
+    const how = frame.charCodeAt(at)
+    if (reason.code === 'upstream_timeout') this.#strays.givenUp(call)
     call.home = undefined
-    if (notSent) this.#events.lost(call, 'not-sent', reason)
+    if (how === 49) this.#events.lost(call, 'not-sent', reason)
+    else if (how === 50) this.#events.lost(call, 'mended', reason)
     else if (REPEATED.has(reason.code)) this.#events.lost(call, 'begun', reason)
     else call.fail(reason.code, reason.message)
   }
 
   #progress(id: number, { progressToken: _, ...params }: JsonObject): void {
     const call = this.#calls.get(id)
-    if (!call?.request.progress || typeof params.progress !== 'number' || params.progress <= call.lastProgress) return
-    call.lastProgress = params.progress
+    const done = asDouble(params.progress)
+    if (!call?.request.progress || done === undefined || done <= call.lastProgress) return
+    call.lastProgress = done
     call.request.progress(params)
   }
 
@@ -293,7 +307,7 @@ export class Connection implements PortClient, CallHome {
     let call = id === 0 ? undefined : this.#calls.get(id)
     if (!call && method === 'notifications/message' && this.#calls.size === 1) {
       // stdio cannot say which call a log message belongs to; with one in flight there is no doubt.
-      for (const only of this.#calls.values()) call = only
+      for (const only of this.#calls.values()) if (!this.#strays.possible(only)) call = only
     }
     if (call?.request.notification) call.request.notification(method, params)
     else this.#events.notification(method, params)

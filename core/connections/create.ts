@@ -1,18 +1,20 @@
+import { randomUUID } from 'node:crypto'
 import type { Kysely } from 'kysely'
 import manifest from '../../package.json' with { type: 'json' }
 import { LIMITS } from '../config/limits.ts'
 import type { HubConfig } from '../config/schema.ts'
+import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { HeaderProvider, TransportContribution } from '../contract/points.ts'
-import type { ServerStatus } from '../contract/records.ts'
-import type { SandboxLevel } from '../domain/spawn-policy.ts'
+import type { ServerRecord, ServerStatus } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
-import type { ServerRegistry, UserRegistry } from '../registry/api.ts'
+import type { AuditRegistry, ServerRegistry, UserRegistry } from '../registry/api.ts'
 import type { Tables } from '../store/tables.ts'
 import type {
   ProcessInfo,
   ServerCatalog,
+  ToolDefinition,
   TrialReport,
   TrialServer,
   UpstreamCall,
@@ -25,9 +27,12 @@ import { type BaseEnv, Children } from './children.ts'
 import { EraStore } from './era-store.ts'
 import { Launcher } from './launcher.ts'
 import { WorkerPool } from './pool.ts'
+import type { Sandbox } from './sandbox.ts'
+import { unheardStatus } from './server-status.ts'
 import { StartSlots } from './start-slots.ts'
-import { Supervisor } from './supervisor.ts'
-import { TRIAL_ID, tryServer } from './trial.ts'
+import { ACTOR, Supervisor } from './supervisor.ts'
+import { ToolDefinitions } from './tool-definitions.ts'
+import { tryServer } from './trial.ts'
 
 const DRAIN_LOOK_MS = 25
 
@@ -35,11 +40,12 @@ export interface ConnectionsOptions {
   readonly registry: {
     readonly servers: Pick<ServerRegistry, 'list' | 'byId' | 'effective'>
     readonly users: Pick<UserRegistry, 'byId'>
+    readonly audit: Pick<AuditRegistry, 'record'>
   }
   readonly store: { readonly db: Kysely<Tables> }
   readonly bus: EventBus
   readonly config: Pick<HubConfig, 'workers' | 'stdioPolicy' | 'outboundAllow' | 'dataDir'>
-  readonly sandboxLevel: SandboxLevel
+  readonly sandbox: Sandbox
   readonly transports: () => ReadonlyMap<string, TransportContribution>
   readonly headerProviders: () => ReadonlyMap<string, HeaderProvider>
   readonly log: PluginLogger
@@ -52,6 +58,8 @@ export interface ConnectionsOptions {
   readonly random?: () => number
   /** How the pool watches its threads; for tests. */
   readonly watch?: { readonly pingMs: number; readonly silenceMs: number }
+  /** Longest time from a start to the end of the handshake, in place of 30 s (10 s for a dial); for tests. */
+  readonly startTimeoutMs?: number
   /** Carries children's bytes through main; for tests. */
   readonly relay?: boolean
 }
@@ -75,6 +83,7 @@ class LocalConnections implements Connections {
   readonly #children: Children
   readonly #catalogs: CatalogStore
   readonly #eras: EraStore
+  readonly #definitions: ToolDefinitions
   readonly #launcher: Launcher
   readonly #supervisor: Supervisor
   #draining = false
@@ -92,20 +101,29 @@ class LocalConnections implements Connections {
     this.#children = new Children({
       dataDir: config.dataDir,
       baseEnv,
+      sandbox: options.sandbox,
       log,
       ...(options.relay === undefined ? {} : { relay: options.relay }),
     })
     this.#catalogs = new CatalogStore(options.store.db, log)
     this.#eras = new EraStore(options.store.db, log)
+    this.#definitions = new ToolDefinitions(options.store.db, log)
     this.#launcher = new Launcher({
       pool: this.#pool,
       children: this.#children,
       stdioPolicy: config.stdioPolicy,
-      sandboxLevel: options.sandboxLevel,
+      sandbox: options.sandbox,
+      stdioServersOf: ownerId => this.#supervisor.stdioServersOf(ownerId),
+      rightsOf: async ownerId => {
+        const owner = await registry.users.byId(ownerId)
+        return { networks: config.outboundAllow, admin: owner?.role === 'admin' }
+      },
+      audit: entry => registry.audit.record(ACTOR, entry),
       outboundAllow: config.outboundAllow,
       hubVersion: manifest.version,
       transports: options.transports,
       headerProviders: options.headerProviders,
+      ...(options.startTimeoutMs === undefined ? {} : { startTimeoutMs: options.startTimeoutMs }),
     })
     this.#supervisor = new Supervisor({
       servers: registry.servers,
@@ -117,6 +135,7 @@ class LocalConnections implements Connections {
         starts: new StartSlots(LIMITS.startsAtOnce),
         catalogs: this.#catalogs,
         eras: this.#eras,
+        definitions: this.#definitions,
         bus,
         log,
         effective: serverId => registry.servers.effective(serverId),
@@ -128,6 +147,7 @@ class LocalConnections implements Connections {
 
   async begin(): Promise<void> {
     this.#children.sweep()
+    await this.#definitions.load()
     await this.#supervisor.begin()
   }
 
@@ -148,20 +168,23 @@ class LocalConnections implements Connections {
     for (const server of this.#supervisor.all()) server.endSession(sessionId)
   }
 
-  status(serverId: string): ServerStatus {
+  status(serverId: string, record?: Pick<ServerRecord, 'enabled' | 'problem'>): ServerStatus {
     const server = this.#supervisor.get(serverId)
-    if (server) return server.status()
-    return {
-      state: 'offline',
-      since: new Date().toISOString(),
-      reason: { code: 'starting', message: 'The server is not known yet' },
-      attempts: 0,
-      counts: { tools: 0, prompts: 0, resources: 0 },
-    }
+    if (server && (!record || server.record.enabled === record.enabled)) return server.status()
+    return unheardStatus(record)
   }
 
   catalog(serverId: string): ServerCatalog | undefined {
     return this.#supervisor.get(serverId)?.catalog
+  }
+
+  definitions(serverId: string): ReadonlyMap<string, ToolDefinition> {
+    return this.#definitions.of(serverId)
+  }
+
+  approveTool(serverId: string, tool: string, hash: string): void {
+    this.#definitions.approve(serverId, tool, hash)
+    this.#supervisor.get(serverId)?.toolsChanged()
   }
 
   async catalogsReady(serverIds: readonly string[], budgetMs: number): Promise<void> {
@@ -190,14 +213,17 @@ class LocalConnections implements Connections {
 
   start(serverId: string): void {
     this.#supervisor.get(serverId)?.start()
+    this.#supervisor.confirm(serverId)
   }
 
   stop(serverId: string): void {
     this.#supervisor.get(serverId)?.stop()
+    this.#supervisor.confirm(serverId)
   }
 
   restart(serverId: string): void {
     this.#supervisor.get(serverId)?.restart()
+    this.#supervisor.confirm(serverId)
   }
 
   refresh(serverId: string, options?: { readonly probe?: boolean }): void {
@@ -246,8 +272,11 @@ class LocalConnections implements Connections {
 
   async trial(server: TrialServer, signal: AbortSignal): Promise<TrialReport> {
     const owner = await this.#options.registry.users.byId(server.ownerId)
-    const report = await tryServer(this.#launcher, { ...server, ownerRole: owner?.role ?? 'user' }, signal)
-    this.#children.forgetServer(TRIAL_ID)
+    if (!owner) throw new HubError('token_revoked', 'The account that would own the server does not exist any more')
+    // Under an id of its own, since a sandboxed one has a work folder.
+    const id = `trial-${randomUUID()}`
+    const report = await tryServer(this.#launcher, id, server, owner, signal)
+    this.#children.forgetServer(id)
     if (!report.error) return report
     return { ...report, error: { ...report.error, message: this.#options.redact(report.error.message) } }
   }
@@ -266,7 +295,6 @@ class LocalConnections implements Connections {
     await this.#supervisor.dispose()
     await this.#children.dispose()
     this.#pool.dispose()
-    await this.#catalogs.flush()
-    await this.#eras.flush()
+    await Promise.all([this.#catalogs.flush(), this.#definitions.flush(), this.#eras.flush()])
   }
 }

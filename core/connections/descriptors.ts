@@ -1,5 +1,5 @@
 import { dlopen, FFIType, ptr } from 'bun:ffi'
-import { closeSync, fstatSync } from 'node:fs'
+import { closeSync, fstatSync, readdirSync, readFileSync, writeSync } from 'node:fs'
 
 /** Two connected ends of a Unix socket. */
 export interface SocketPair {
@@ -51,6 +51,21 @@ export function openSocketPairs(): MakePair | undefined {
   return undefined
 }
 
+/** So many pairs, or none: a failure closes those that were made. */
+export function makePairs(make: MakePair, count: number): readonly SocketPair[] {
+  const made: SocketPair[] = []
+  try {
+    while (made.length < count) made.push(make())
+    return made
+  } catch (error) {
+    for (const { ours, theirs } of made) {
+      closeSync(ours)
+      closeSync(theirs)
+    }
+    throw error
+  }
+}
+
 /** A descriptor on its way to another thread, recognisable after its number may have been used again. */
 export class TravellingDescriptor {
   readonly number: number
@@ -68,5 +83,40 @@ export class TravellingDescriptor {
     } catch {
       // Closed already.
     }
+  }
+}
+
+/** Kept back for the store, the log and the hub's own clients, whatever servers want. */
+const KEPT_BACK = 32
+/** Most that one start needs at the same time. */
+const ONE_START = 12
+
+/** What is wrong when another child would take the descriptors that the hub needs for itself; undefined when nothing is. */
+export function descriptorShortage(): string | undefined {
+  const limit = descriptorLimit()
+  if (limit === undefined) return undefined
+  const left = limit - readdirSync('/proc/self/fd').length
+  if (left >= KEPT_BACK + ONE_START) return undefined
+  return `EMFILE: of ${limit} file descriptors ${Math.max(0, left)} are left, and the hub keeps ${KEPT_BACK} for itself; raise the limit (ulimit -n)`
+}
+
+/** Undefined where there is none or the system does not say. Read each time: it can be changed from outside. */
+function descriptorLimit(): number | undefined {
+  try {
+    const soft = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'))?.[1]
+    return soft === undefined ? undefined : Number(soft)
+  } catch {
+    return undefined
+  }
+}
+
+/** Writes everything to a descriptor and closes it. A reader that is gone is none of the writer's business. */
+export function handOver(fd: number, bytes: Uint8Array): void {
+  try {
+    for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at)
+  } catch {
+    // The program ended before it read: its exit says why.
+  } finally {
+    closeSync(fd)
   }
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import type { JsonObject, JsonValue } from '../contract/json.ts'
+import { isPlainObject, parseExact } from '../domain/exact-json.ts'
 import type { RpcError } from './api.ts'
 import type { CallHome, PendingCall } from './call.ts'
 
@@ -40,8 +41,8 @@ export class InputRounds implements CallHome {
 
   /** `text` is the whole result that asks. The call belongs to nobody else now. */
   begin(call: PendingCall, text: string): void {
-    const result = JSON.parse(text) as JsonValue
-    const { inputRequests, requestState } = isJsonObject(result) ? result : {}
+    const result = parseExact(text)
+    const { inputRequests, requestState } = isPlainObject(result) ? result : {}
     const questions = readQuestions(inputRequests)
     const state = typeof requestState === 'string' ? requestState : undefined
     if (!MAY_ASK.has(call.request.method) || !questions || (questions.length === 0 && state === undefined)) {
@@ -115,12 +116,12 @@ export class InputRounds implements CallHome {
 /** Undefined when one of them is no question. */
 function readQuestions(requests: JsonValue | undefined): readonly Question[] | undefined {
   if (requests === undefined) return []
-  if (!isJsonObject(requests)) return undefined
+  if (!isPlainObject(requests)) return undefined
   const questions: Question[] = []
   for (const [key, request] of Object.entries(requests)) {
-    if (!isJsonObject(request) || typeof request.method !== 'string' || !(request.method in CAPABILITY))
+    if (!isPlainObject(request) || typeof request.method !== 'string' || !(request.method in CAPABILITY))
       return undefined
-    const params = isJsonObject(request.params) ? request.params : undefined
+    const params = isPlainObject(request.params) ? request.params : undefined
     // The earlier era wants an id under which a client may later hear that all is done at the address.
     const named = params?.mode === 'url' && params.elicitationId === undefined
     questions.push({ key, method: request.method, params: named ? { ...params, elicitationId: randomUUID() } : params })

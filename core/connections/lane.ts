@@ -14,13 +14,15 @@ export class Lane implements CallHome {
 
   /** Keeps the call until a connection comes, at most `limitMs`; then it fails with what `reason` says by then. */
   wait(call: PendingCall, limitMs: number, reason: () => WireError): void {
-    call.home = this
-    const timer = setTimeout(() => {
-      this.#waiting.delete(call)
+    this.#keep(call, limitMs, () => {
       const { code, message } = reason()
       call.fail(code, message)
-    }, limitMs)
-    this.#waiting.set(call, timer)
+    })
+  }
+
+  /** Keeps the call until another connection comes; if none does within `limitMs`, `still` says how it goes on. */
+  hold(call: PendingCall, limitMs: number, still: () => void): void {
+    this.#keep(call, limitMs, still)
   }
 
   opened(connection: Connection): void {
@@ -35,6 +37,15 @@ export class Lane implements CallHome {
   withdraw(call: PendingCall): void {
     clearTimeout(this.#waiting.get(call))
     this.#waiting.delete(call)
+  }
+
+  #keep(call: PendingCall, limitMs: number, late: () => void): void {
+    call.home = this
+    const timer = setTimeout(() => {
+      this.#waiting.delete(call)
+      late()
+    }, limitMs)
+    this.#waiting.set(call, timer)
   }
 
   /** Those that wait; whoever takes them sends them. */

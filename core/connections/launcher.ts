@@ -1,17 +1,20 @@
+import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { HeaderProvider, TransportContribution } from '../contract/points.ts'
 import type { HealthCheck, ServerSettings } from '../contract/records.ts'
+import type { AddressRights } from '../domain/address.ts'
 import type { Era } from '../domain/era.ts'
-import { type SandboxLevel, spawnPolicy } from '../domain/spawn-policy.ts'
-import type { EffectiveServer } from '../registry/api.ts'
+import { spawnPolicy } from '../domain/spawn-policy.ts'
+import type { AuditEntry, EffectiveServer } from '../registry/api.ts'
 import type { SessionBinding } from './api.ts'
 import type { ChildSpec } from './child-program.ts'
-import type { Children } from './children.ts'
+import type { Child, Children } from './children.ts'
 import { Connection } from './connection.ts'
 import type { ConnectionEvents } from './connection-events.ts'
 import type { WorkerPool } from './pool.ts'
 import type { Liveness } from './protocol.ts'
+import type { Confinement, Sandbox } from './sandbox.ts'
 
 /** Milliseconds from the start of a process, or of a dial, until the upstream must have shaken hands. */
 const PROCESS_START_MS = 30_000
@@ -22,11 +25,18 @@ export interface LauncherOptions {
   readonly pool: WorkerPool
   readonly children: Children
   readonly stdioPolicy: 'sandboxed' | 'admin' | 'off'
-  readonly sandboxLevel: SandboxLevel
+  readonly sandbox: Sandbox
+  /** How many enabled stdio servers an owner has. */
+  readonly stdioServersOf: (ownerId: string) => number
+  /** Where an owner's servers may connect, as it is now. */
+  readonly rightsOf: (ownerId: string) => Promise<AddressRights>
+  readonly audit: (entry: AuditEntry) => void
   readonly outboundAllow: readonly string[]
   readonly hubVersion: string
   readonly transports: () => ReadonlyMap<string, TransportContribution>
   readonly headerProviders: () => ReadonlyMap<string, HeaderProvider>
+  /** In place of the two limits above. */
+  readonly startTimeoutMs?: number
 }
 
 /** All that one start needs, judged and filled in. */
@@ -34,8 +44,11 @@ export interface LaunchPlan {
   readonly serverId: string
   readonly settings: ServerSettings
   readonly module: string
+  readonly kind: 'messages' | 'answers'
   readonly config: JsonObject
   readonly child: Omit<ChildSpec, 'sessionId'> | undefined
+  readonly ownerId: string
+  /** Its owner is an administrator. */
   readonly admin: boolean
   readonly startTimeoutMs: number
 }
@@ -66,25 +79,27 @@ export class Launcher {
     const { settings, ownerId, ownerRole } = effective
     const contribution = this.#contribution(settings.transport)
     const child = contribution.child?.(settings.config)
-    if (child) this.#permit(effective)
+    const confinement = child && this.#confinement(effective)
     const config = child ? settings.config : await this.#withHeaders(serverId, ownerId, settings)
     return {
       serverId,
       settings,
       module: contribution.module,
+      kind: contribution.kind ?? 'messages',
       config,
-      child: child && { serverId, ...child },
+      child: child && { serverId, ...child, ...(confinement ? { confinement } : {}) },
+      ownerId,
       admin: ownerRole === 'admin',
-      startTimeoutMs: child ? PROCESS_START_MS : DIAL_START_MS,
+      startTimeoutMs: this.#options.startTimeoutMs ?? (child ? PROCESS_START_MS : DIAL_START_MS),
     }
   }
 
   /** Starts the process, if there is one, and the link. Throws HubError when the process cannot be started. */
   launch(plan: LaunchPlan, options: LaunchOptions): Connection {
-    const { pool, children, outboundAllow } = this.#options
+    const { pool, outboundAllow } = this.#options
     const { settings } = plan
     const sessionId = options.session?.id
-    const child = plan.child && children.spawn({ ...plan.child, ...(sessionId === undefined ? {} : { sessionId }) })
+    const child = plan.child && this.#spawn(plan, plan.child, sessionId)
     const port = pool.place(settings.isolate || options.isolate === true)
     this.#lastNumber += 1
     const connection = new Connection({
@@ -100,6 +115,7 @@ export class Launcher {
     connection.open({
       name: settings.name,
       module: plan.module,
+      kind: plan.kind,
       config: plan.config,
       capabilities,
       asks: Object.keys(capabilities).length > 0,
@@ -107,8 +123,11 @@ export class Launcher {
       maxTimeoutMs: settings.maxTimeoutMs,
       startTimeoutMs: plan.startTimeoutMs,
       liveness: livenessOf(settings.healthCheck),
+      healthEndpoints: healthEndpointsOf(settings.healthCheck),
       catalog: options.catalog,
-      ...(options.era === 'modern' && !child && options.knownTools ? { knownTools: options.knownTools } : {}),
+      ...(options.era === 'modern' && !child && options.knownTools
+        ? { knownTools: JSON.stringify(options.knownTools) }
+        : {}),
       rights: { networks: outboundAllow, admin: plan.admin },
     })
     return connection
@@ -123,22 +142,39 @@ export class Launcher {
     })
   }
 
-  #permit({ settings, ownerRole }: EffectiveServer): void {
-    const { stdioPolicy, sandboxLevel } = this.#options
-    const wanted = settings.config.sandbox
+  /** How the process is to be shut in; undefined: not at all. Throws what the rule refuses. */
+  #confinement({ settings, ownerId, ownerRole, ownerNumber, ownerGrants }: EffectiveServer): Confinement | undefined {
+    const { stdioPolicy, sandbox } = this.#options
     const verdict = spawnPolicy({
       policy: stdioPolicy,
-      level: sandboxLevel,
+      level: sandbox.level,
       ownerRole,
-      ...(wanted === 'full' || wanted === 'off' ? { sandbox: wanted } : {}),
+      grants: ownerGrants,
+      config: settings.config,
     })
-    // Never run outside what the rule has said, not even where nothing can put a program inside.
-    if (verdict.sandbox === 'full') {
+    if (verdict.sandbox === 'off') return undefined
+    const { network, cwd } = verdict
+    const rights = () => this.#options.rightsOf(ownerId)
+    return { ownerId, ownerNumber, ownerStdioServers: this.#options.stdioServersOf(ownerId), network, cwd, rights }
+  }
+
+  /** Starts the process of a plan. Throws `quota_servers` when its owner has as many as anybody may have. */
+  #spawn(plan: LaunchPlan, spec: Omit<ChildSpec, 'sessionId'>, sessionId: string | undefined): Child {
+    const { children, audit } = this.#options
+    const { ownerId, admin, settings, serverId } = plan
+    if (!admin && children.confinedFor(ownerId) >= LIMITS.liveStdioPerUser) {
       throw new HubError(
-        'stdio_not_permitted',
-        'Cannot run a command for this server: this hub has no sandbox to run it in',
+        'quota_servers',
+        `Cannot start "${settings.name}": ${LIMITS.liveStdioPerUser} processes of its owner run, the most that may`,
+        { hint: 'Stop another server that runs a command.' },
       )
     }
+    const session = sessionId === undefined ? {} : { sessionId }
+    const child = children.spawn({ ...spec, ...session })
+    const { confinement } = spec
+    const how = confinement ? { sandbox: 'full', network: confinement.network } : { sandbox: 'off', network: 'host' }
+    audit({ action: 'process.start', target: settings.name, ownerId, detail: { serverId, pid: child.pid, ...how } })
+    return child
   }
 
   /** A header that was set by hand wins over a provider's, whatever the case of its letters. */
@@ -172,6 +208,10 @@ function offered(session: SessionBinding | undefined): JsonObject {
     if (value !== undefined) capabilities[name] = value
   }
   return capabilities
+}
+
+function healthEndpointsOf({ enabled, endpoints = {} }: HealthCheck): readonly string[] {
+  return enabled ? [endpoints.ping, endpoints.tools].filter(path => path !== undefined) : []
 }
 
 function livenessOf(check: HealthCheck): Liveness {

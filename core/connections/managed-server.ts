@@ -9,6 +9,7 @@ import type { StoredCatalog } from './catalog-store.ts'
 import type { Connection } from './connection.ts'
 import type { ConnectionEnd, ConnectionEvents } from './connection-events.ts'
 import { Latency } from './latency.ts'
+import { noteDefinitions, tellListChange } from './list-news.ts'
 import { Observed, STOPPED } from './observed.ts'
 import type { OpenedMessage } from './protocol.ts'
 import { isFinal, Recovery, type Verdict } from './recovery.ts'
@@ -17,6 +18,7 @@ import { ServerEra } from './server-era.ts'
 import { ServerLanes } from './server-lanes.ts'
 import { ServerLists } from './server-lists.ts'
 import { serverStatus } from './server-status.ts'
+import { TransportChoice } from './transport-choice.ts'
 import { upstreamNotices } from './upstream-notices.ts'
 
 /** After so long online, earlier failures are forgotten. */
@@ -35,6 +37,7 @@ export class ManagedServer {
   readonly #latency = new Latency()
   readonly #recovery: Recovery
   readonly #era: ServerEra
+  readonly #transport = new TransportChoice()
   #record: ServerRecord
   #stored: StoredCatalog | undefined
   #wanted: boolean
@@ -54,15 +57,16 @@ export class ManagedServer {
 
   constructor(record: ServerRecord, context: ServerContext, stored: StoredCatalog | undefined) {
     this.#record = record
-    this.#context = context
+    const effective = (serverId: string) => context.effective(serverId).then(one => this.#transport.apply(one))
+    this.#context = { ...context, effective }
     this.#stored = stored
     this.#wanted = record.enabled && !record.problem
-    this.#observed = new Observed(() => this.#record, context)
+    this.#observed = new Observed(() => this.#record, this.#context)
     this.#recovery = new Recovery(context.random)
     this.#era = new ServerEra(context, record.id)
     this.#lists = new ServerLists()
     this.#lanes = new ServerLanes({
-      context,
+      context: this.#context,
       record: () => this.#record,
       observed: this.#observed,
       wanted: () => this.#wanted,
@@ -78,6 +82,11 @@ export class ManagedServer {
 
   get record(): ServerRecord {
     return this.#record
+  }
+
+  /** Whether it should run. */
+  get wanted(): boolean {
+    return this.#wanted
   }
 
   get catalog(): ServerCatalog | undefined {
@@ -150,6 +159,7 @@ export class ManagedServer {
     this.#lanes.closeSessions(reason)
     this.#letGo(reason)
     this.#recovery.fresh()
+    this.#transport.forget()
     void this.#attempt()
   }
 
@@ -175,41 +185,36 @@ export class ManagedServer {
     }
   }
 
-  /** The record has changed: restarts only when the connection would be another one. */
+  /**
+   * The record, its owner's role or what the plugins offer has changed: restarts only when the connection would be another
+   * one. Throws when that cannot be told now.
+   */
   async update(record: ServerRecord): Promise<void> {
-    const before = this.#record
     this.#record = record
-    if (record.enabled !== before.enabled) this.#wanted = record.enabled
-    if (before.problem && !record.problem) this.#wanted = record.enabled
+    // Whatever start() and stop() were told meanwhile: what is kept is what counts.
+    this.#wanted = record.enabled
     if (record.problem) return this.stop(record.problem)
     if (!this.#wanted) {
-      if (this.#observed.now.reason?.code !== 'stopped') this.stop()
+      if (this.state !== 'offline' || this.#observed.now.reason?.code !== 'stopped') this.stop()
       return
     }
     const turn = this.#turn
     const effective = await this.#judge()
     if (turn !== this.#turn || !effective) return
-    if (!this.#connection) {
-      const asleep = this.#observed.now.reason?.code === 'idle' && effective.configHash === this.#lists.configHash
-      if (asleep) return
-      this.#lookingOnly = record.start === 'lazy' && this.#observed.now.reason?.code === 'idle'
-      this.#recovery.fresh()
-      void this.#attempt()
-    } else if (effective.configHash !== this.#effective?.configHash) {
-      this.restart()
-    } else {
+    const other = effective.configHash !== this.#effective?.configHash
+    if (this.#connection) {
       this.#effective = effective
-      this.#lanes.setLimits(effective.settings.timeoutMs, effective.settings.maxTimeoutMs)
+      if (other) this.restart()
+      else this.#lanes.setLimits(effective.settings.timeoutMs, effective.settings.maxTimeoutMs)
+      return
     }
-  }
-
-  /** Asks the rules again: the owner's role, or what the plugins offer, may have changed. */
-  async judgeAgain(): Promise<void> {
-    if (!this.#wanted) return
-    const turn = this.#turn
-    const effective = await this.#judge()
-    if (turn !== this.#turn || !effective) return
-    if (this.state === 'offline' && isFinal(this.#observed.now.reason?.code)) this.#freshStart()
+    // Sessions may have connections of their own while the shared one sleeps.
+    if (other) this.#lanes.closeSessions({ code: 'connection_lost', message: 'The server has changed' })
+    const asleep = this.#observed.now.reason?.code === 'idle'
+    if (asleep && effective.configHash === this.#lists.configHash) return
+    this.#lookingOnly = record.start === 'lazy' && asleep
+    this.#recovery.fresh()
+    void this.#attempt()
   }
 
   /** Regular look: idle connections end, and what should run but has no next attempt gets one. */
@@ -234,6 +239,7 @@ export class ManagedServer {
     return serverStatus(this.#observed, this.#lists.catalog, this.#opened, {
       latencyMs: this.#latency.percentiles(),
       pid: this.#connection?.child?.pid,
+      transport: this.#transport.other ?? this.#record.transport,
     })
   }
 
@@ -261,10 +267,12 @@ export class ManagedServer {
       // A server whose variables are missing keeps the lists it had.
       () => stored.configHash,
     )
-    if (hash === stored.configHash && !this.#lists.catalog) this.#lists.restore(stored)
+    if (hash !== stored.configHash || this.#lists.catalog) return
+    this.#lists.restore(stored)
+    this.#transport.restore(stored.catalog)
   }
 
-  /** The configuration as it would be used now; lies down and returns undefined when it may not be used at all. */
+  /** The configuration as it would be used now; lies down and returns undefined when it may not be used at all. Throws else. */
   async #judge(): Promise<EffectiveServer | undefined> {
     const turn = this.#turn
     try {
@@ -273,7 +281,8 @@ export class ManagedServer {
       return effective
     } catch (error) {
       const reason = toWireError(error)
-      if (turn === this.#turn && isFinal(reason.code)) this.#lieDown(reason)
+      if (!isFinal(reason.code)) throw error
+      if (turn === this.#turn) this.#lieDown(reason)
       return undefined
     }
   }
@@ -290,7 +299,10 @@ export class ManagedServer {
     const turn = this.#turn
     this.#attempting = true
     this.#clearRetry()
-    this.#observed.become('connecting', this.#connectedBefore ? this.#observed.now.reason : undefined)
+    const { reason: before } = this.#observed.now
+    // A fault is told until it is mended; that it was switched off or asleep is over now.
+    const fault = before?.code !== 'stopped' && before?.code !== 'idle'
+    this.#observed.become('connecting', this.#connectedBefore && fault ? before : undefined)
     let release: (() => void) | undefined
     try {
       await this.#closing
@@ -356,10 +368,11 @@ export class ManagedServer {
       answered: call => this.#latency.add(performance.now() - call.startedAtMs),
       catalog: read => {
         if (!current() || !this.#opened) return
-        const kinds = this.#lists.read(read, this.#opened, configHash)
+        const kinds = this.#lists.read(read, this.#opened, configHash, this.#transport.other)
         if (this.#lists.catalog) context.catalogs.save(id, configHash, this.#lists.catalog)
-        const { ownerId, name } = this.#record
-        if (kinds.length > 0) context.bus.emit('catalog.changed', ownerId, { serverId: id, name, kinds })
+        // Before anybody hears of the new list, so that nobody gets a tool that waits for an approval.
+        noteDefinitions(context, this.#record, this.#lists.catalog?.tools ?? [])
+        tellListChange(context, this.#record, kinds)
         this.#observed.changed()
         const unused = this.#lanes.usedAtMs < this.#openedAtMs && this.#lanes.base.connection?.inFlight === 0
         if (this.#lookingOnly && unused) this.#sleep()
@@ -371,11 +384,17 @@ export class ManagedServer {
     }
   }
 
+  /** What the owner makes of the tools has changed, though the lists are the same. */
+  toolsChanged(): void {
+    tellListChange(this.#context, this.#record, ['tools'])
+  }
+
   #wentOnline(message: OpenedMessage): void {
     const connection = this.#connection
     if (!connection) return
     this.#opened = message
     this.#openedAtMs = performance.now()
+    this.#transport.opened()
     this.#observed.attempts = 0
     this.#observed.become('online')
     this.#lanes.opened(connection)
@@ -394,9 +413,19 @@ export class ManagedServer {
       const tail = this.#context.children.stderr(this.#record.id).slice(-5)
       return tail.length === 0 ? '' : `; it wrote: ${tail.map(({ line }) => line.slice(0, 200)).join(' | ')}`
     }
-    const verdict = this.#recovery.ended(end, onlineMs, this.#record.isolate, lastWords)
+    const judged = this.#judgeTransport(end)
+    if (judged === 'retry') return this.#follow({ kind: 'now' })
+    const verdict = this.#recovery.ended(judged, onlineMs, this.#record.isolate, lastWords)
     if (verdict.kind === 'now') this.#observed.become('connecting', end.reason)
     this.#follow(verdict)
+  }
+
+  /** A start that failed may only have used the wrong transport. */
+  #judgeTransport(end: ConnectionEnd): ConnectionEnd | 'retry' {
+    const settings = this.#effective?.settings
+    if (end.wasOpen || end.workerLost || !settings) return end
+    const { retry, reason } = this.#transport.failed(settings, end.reason)
+    return retry ? 'retry' : { ...end, reason }
   }
 
   #follow(verdict: Verdict): void {

@@ -1,20 +1,14 @@
 import type { JsonObject } from '../contract/json.ts'
-import { MODERN_VERSION } from '../domain/era.ts'
+import { CAPABILITIES_KEY, CLIENT_INFO_KEY, LOG_LEVEL_KEY, MODERN_VERSION, VERSION_KEY } from '../domain/era.ts'
 
-const PREFIX = 'io.modelcontextprotocol/'
-export const SERVER_INFO_KEY = `${PREFIX}serverInfo`
-/** Tags what comes on a listen stream with the id of the request that opened it. */
-export const SUBSCRIPTION_KEY = `${PREFIX}subscriptionId`
-const LOG_LEVEL_KEY = `${PREFIX}logLevel`
-const CAPABILITIES_KEY = `${PREFIX}clientCapabilities`
 /** Extensions that need no method of their own, so that a hub between two peers can pass them on. */
 const ROUTABLE_EXTENSION = 'io.modelcontextprotocol/ui'
 
 /** The `_meta` of a request of the modern era: the hub's own name, and what the caller behind it can do and wants to hear. */
 export function envelope(hubVersion: string, capabilities: JsonObject, logLevel?: string): JsonObject {
   return {
-    [`${PREFIX}protocolVersion`]: MODERN_VERSION,
-    [`${PREFIX}clientInfo`]: { name: 'patchbay', version: hubVersion },
+    [VERSION_KEY]: MODERN_VERSION,
+    [CLIENT_INFO_KEY]: { name: 'patchbay', version: hubVersion },
     [CAPABILITIES_KEY]: capabilities,
     ...(logLevel === undefined ? {} : { [LOG_LEVEL_KEY]: logLevel }),
   }

@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
+import { startTimeOf } from './process-tree.ts'
 
 interface Entry {
   readonly pid: number
@@ -10,17 +11,6 @@ interface Entry {
 }
 
 const WRITE_DELAY_MS = 100
-
-/** When a process began, in a form that is only compared; undefined when it is gone or the system does not say. */
-export function startTimeOf(pid: number): string | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    // The command in brackets may hold blanks and brackets; the 22nd field counts from behind it.
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
-  } catch {
-    return undefined
-  }
-}
 
 /** The file that names the running children, so that the next start can end what a crash left behind. */
 export class ProcessTable {

@@ -20,7 +20,8 @@ import type { CacheHint } from './api.ts'
  * - `r<conn> <id> <0|1|2> <json>` the result as the caller's era writes it; 1: a tool said isError, 2: the upstream asks
  *   for input first
  * - `e<conn> <id> <json>` the upstream's error object
- * - `f<conn> <id> <0|1> <code> <message>` the hub's own failure; 1: the request had not begun
+ * - `f<conn> <id> <0|1|2> <code> <message>` the hub's own failure; 1: the request had not begun; 2: it was refused for
+ *   what is known better by now, and should go out once more
  * - `n<conn> <id> <json>` progress of a call: its params
  * - `m<conn> <id or 0> <json>` another notification, `{method, params}`; 0: it came on no call's own stream
  * - `q<conn> <id> <ask> <json>` a request of the upstream that call `id` caused, `{method, params}`
@@ -49,12 +50,14 @@ export interface OpenMessage {
   readonly type: 'open'
   readonly conn: number
   readonly era: Era
-  /** Tools of earlier lists whose arguments go out as headers too, as far as a server of the modern era is concerned. */
-  readonly knownTools?: readonly JsonObject[]
+  /** JSON of those tools of earlier lists whose arguments go out as headers too, to a server of the modern era. */
+  readonly knownTools?: string
   /** For messages to people. */
   readonly name: string
   /** file: URL of the transport's worker half. */
   readonly module: string
+  /** The kind of that half; see `TransportDefinition`. */
+  readonly kind: 'messages' | 'answers'
   readonly config: JsonObject
   /** What the upstream is told that the client can do. */
   readonly capabilities: JsonObject
@@ -64,6 +67,8 @@ export interface OpenMessage {
   readonly maxTimeoutMs: number
   readonly startTimeoutMs: number
   readonly liveness: Liveness
+  /** Paths that are asked for signs of life, for upstreams without a ping of their own. */
+  readonly healthEndpoints: readonly string[]
   /** Read the lists once the connection is open. */
   readonly catalog: boolean
   readonly rights: { readonly networks: readonly string[]; readonly admin: boolean }

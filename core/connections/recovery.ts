@@ -5,13 +5,20 @@ import type { ConnectionEnd } from './connection-events.ts'
 const STEADY_MS = 5_000
 const CRASH_RETRY_MS = 5 * 60_000
 const REFUSED_RETRY_MS = 10 * 60_000
+/** The longest wait that a server can ask for (`Retry-After`). */
+const ASKED_WAIT_MS = 60 * 60_000
 const FAULTS_UNTIL_ALONE = 3
+/** So many lost sessions a minute are a server that is restarted or scaled; more are one that keeps none. */
+const SESSIONS_A_MINUTE = 20
 
 /** Reasons that only a change of the configuration, of a role or of the plugins can mend: no attempt is repeated. */
 const FINAL: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'config_invalid',
   'variable_unknown',
   'stdio_not_permitted',
+  'network_not_permitted',
+  'env_key_forbidden',
+  'cwd_forbidden',
   'transport_unavailable',
   'loop_detected',
   'quarantined',
@@ -31,6 +38,7 @@ export class Recovery {
   readonly #random: () => number
   readonly #exits = new RecentCount()
   readonly #losses = new RecentCount()
+  readonly #forgotten = new RecentCount()
   readonly #workerFaults = new RecentCount()
   #failures = 0
   #crashLooping = false
@@ -50,6 +58,7 @@ export class Recovery {
     this.steady()
     this.#exits.clear()
     this.#losses.clear()
+    this.#forgotten.clear()
     this.#workerFaults.clear()
   }
 
@@ -70,6 +79,9 @@ export class Recovery {
       const reason: WireError = { code: 'crash_loop', message: `${end.reason.message}, again and again${lastWords()}` }
       return { kind: 'offline', reason, delayMs: CRASH_RETRY_MS }
     }
+    // The server is there and has only forgotten the session, which costs a handshake and no waiting.
+    const forgotten = end.wasOpen && end.reason.data?.status === 404 && this.#forgotten.add(now) <= SESSIONS_A_MINUTE
+    if (forgotten) return { kind: 'now' }
     // One loss out of the blue is repaired at once; only what falls soon after it stood up has to wait.
     const first = end.wasOpen && this.#losses.add(now) === 1
     if (end.wasOpen && (first || onlineMs >= STEADY_MS)) return { kind: 'now' }
@@ -77,7 +89,7 @@ export class Recovery {
   }
 
   failed(reason: WireError): Verdict {
-    const delayMs = this.#delay(reason.code)
+    const delayMs = this.#delay(reason)
     this.#failures += 1
     return { kind: 'offline', reason, delayMs }
   }
@@ -93,9 +105,10 @@ export class Recovery {
     return { kind: 'now' }
   }
 
-  #delay(code: ErrorCode): number | undefined {
+  #delay({ code, data }: WireError): number | undefined {
     if (isFinal(code)) return undefined
-    if (code === 'authorization_required') return REFUSED_RETRY_MS
-    return backoffMs(this.#failures, this.#random)
+    if (code === 'authorization_required' || code.startsWith('openapi_')) return REFUSED_RETRY_MS
+    const askedMs = typeof data?.retryAfterSeconds === 'number' ? data.retryAfterSeconds * 1_000 : 0
+    return Math.max(Math.min(askedMs, ASKED_WAIT_MS), backoffMs(this.#failures, this.#random))
   }
 }

@@ -6,6 +6,7 @@ import type { Children } from './children.ts'
 import type { EraStore } from './era-store.ts'
 import type { Launcher } from './launcher.ts'
 import type { StartSlots } from './start-slots.ts'
+import type { ToolDefinitions } from './tool-definitions.ts'
 
 /** What every server's state machine works with. */
 export interface ServerContext {
@@ -14,6 +15,7 @@ export interface ServerContext {
   readonly starts: StartSlots
   readonly catalogs: CatalogStore
   readonly eras: EraStore
+  readonly definitions: ToolDefinitions
   readonly bus: EventBus
   readonly log: PluginLogger
   readonly effective: (serverId: string) => Promise<EffectiveServer>

@@ -17,6 +17,11 @@ const RECONNECT_WAIT_MS = 5_000
 /** How long for one that nobody could expect to be there: longer than any start may take. */
 const FIRST_START_WAIT_MS = 35_000
 const NEAR_MS = 1_000
+/**
+ * How long a call that was not sent stays away from the connection that refused it. Longer than a link takes to end whose
+ * server is gone or has forgotten the session: until then it refuses whatever comes.
+ */
+const REFUSED_WAIT_MS = 500
 /** How often a call may meet connections that have just ended. */
 const BOUNCES = 3
 
@@ -60,13 +65,10 @@ export class ServerLanes {
   }
 
   dispatch(call: PendingCall): void {
-    const { session } = call.request
-    const own =
-      session !== undefined && needsOwnConnection(this.#options.record(), canBeAsked(session), this.#options.era())
-    const lane = own ? this.#sessions.lane(session) : this.base
-    if (!own) this.#usedAtMs = call.startedAtMs
+    const { lane, sessionId } = this.#way(call)
+    if (sessionId === undefined) this.#usedAtMs = call.startedAtMs
     if (lane.connection) lane.connection.send(call)
-    else this.#wait(lane, call, own ? session.id : undefined)
+    else this.#wait(lane, call, sessionId)
   }
 
   /** A call came back unanswered: it is sent again where that cannot do anything twice. */
@@ -77,7 +79,12 @@ export class ServerLanes {
     } else if (how === 'not-begun' && call.bounces < BOUNCES) {
       call.bounces += 1
       this.dispatch(call)
-    } else if (how === 'not-sent' ? !call.repeated : how === 'begun' && call.mayRepeat) {
+    } else if (how === 'not-sent' && !call.repeated) {
+      call.repeated = true
+      const { lane } = this.#way(call)
+      if (lane.connection) lane.hold(call, REFUSED_WAIT_MS, () => this.dispatch(call))
+      else this.dispatch(call)
+    } else if (how === 'mended' ? !call.repeated : how === 'begun' && call.mayRepeat) {
       call.repeated = true
       this.dispatch(call)
     } else {
@@ -130,6 +137,15 @@ export class ServerLanes {
 
   async dispose(): Promise<void> {
     await this.#sessions.dispose()
+  }
+
+  /** The lane of a call; `sessionId` when it is the session's own. */
+  #way({ request: { session } }: PendingCall): { readonly lane: Lane; readonly sessionId: string | undefined } {
+    const own =
+      session !== undefined && needsOwnConnection(this.#options.record(), canBeAsked(session), this.#options.era())
+    return own
+      ? { lane: this.#sessions.lane(session), sessionId: session.id }
+      : { lane: this.base, sessionId: undefined }
   }
 
   #wait(lane: Lane, call: PendingCall, sessionId: string | undefined): void {

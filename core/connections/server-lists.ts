@@ -1,6 +1,8 @@
 import { isJsonObject, type JsonObject } from '../contract/json.ts'
+import type { TransportName } from '../contract/records.ts'
+import { parseExact } from '../domain/exact-json.ts'
+import { MARK } from '../domain/param-marks.ts'
 import type { ServerCatalog } from './api.ts'
-import { MARK } from './links/param-marks.ts'
 import type { ListKind, ListsRead, OpenedMessage } from './protocol.ts'
 
 type EventKind = 'tools' | 'prompts' | 'resources'
@@ -80,8 +82,13 @@ export class ServerLists {
     this.#stale.clear()
   }
 
-  /** Takes what was read; returns the kinds that differ, or that the upstream itself called changed. */
-  read({ json: texts, noticed, more }: ListsRead, opened: OpenedMessage, configHash: string): readonly EventKind[] {
+  /** Takes what was read, by `transport` where that is not the configured one; returns the kinds that differ, or that the upstream itself called changed. */
+  read(
+    { json: texts, noticed, more }: ListsRead,
+    opened: OpenedMessage,
+    configHash: string,
+    transport: TransportName | undefined,
+  ): readonly EventKind[] {
     this.#configHash = configHash
     const changed = new Set<EventKind>()
     const before = this.#catalog
@@ -96,7 +103,7 @@ export class ServerLists {
     }
     const items = (kind: ListKind): readonly JsonObject[] => {
       const text = texts[kind]
-      return text === null ? (before?.[kind] ?? []) : (JSON.parse(text) as readonly JsonObject[])
+      return text === null ? (before?.[kind] ?? []) : (parseExact(text) as unknown as readonly JsonObject[])
     }
     this.#catalog = {
       tools: items('tools'),
@@ -107,6 +114,7 @@ export class ServerLists {
       serverInfo: opened.serverInfo,
       ...(opened.instructions === undefined ? {} : { instructions: opened.instructions }),
       protocolVersion: opened.protocolVersion,
+      ...(transport === undefined ? {} : { transport }),
       readAt: new Date().toISOString(),
       ...(opened.caching ? { caching: { ...before?.caching, ...texts.caching, discover: opened.caching } } : {}),
       warnings: texts.warnings,

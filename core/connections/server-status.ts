@@ -1,7 +1,7 @@
-import type { ServerStatus } from '../contract/records.ts'
+import type { ServerRecord, ServerStatus, TransportName } from '../contract/records.ts'
 import { eraOf } from '../domain/era.ts'
 import type { ServerCatalog } from './api.ts'
-import type { Observed } from './observed.ts'
+import { type Observed, STOPPED } from './observed.ts'
 import type { OpenedMessage } from './protocol.ts'
 
 /** What people see of a server; from its stored lists what a connection has not said yet. */
@@ -9,7 +9,11 @@ export function serverStatus(
   observed: Observed,
   lists: ServerCatalog | undefined,
   opened: OpenedMessage | undefined,
-  more: { readonly latencyMs: ServerStatus['latencyMs'] | undefined; readonly pid: number | undefined },
+  more: {
+    readonly latencyMs: ServerStatus['latencyMs'] | undefined
+    readonly pid: number | undefined
+    readonly transport: TransportName
+  },
 ): ServerStatus {
   const { state, since, nextAttemptAtMs } = observed.now
   const { reason, attempts } = observed
@@ -20,6 +24,7 @@ export function serverStatus(
     ...(reason ? { reason } : {}),
     attempts,
     ...(nextAttemptAtMs === undefined ? {} : { nextAttemptAt: new Date(nextAttemptAtMs).toISOString() }),
+    transport: more.transport,
     ...(said
       ? {
           era: eraOf(said.protocolVersion),
@@ -36,4 +41,15 @@ export function serverStatus(
     ...(more.pid === undefined ? {} : { pid: more.pid }),
     ...(more.latencyMs ? { latencyMs: more.latencyMs } : {}),
   }
+}
+
+/** What is about to be so of a server whose record, or its latest change, has not been heard of here. */
+export function unheardStatus(record: Pick<ServerRecord, 'enabled' | 'problem'> | undefined): ServerStatus {
+  const common = { since: new Date().toISOString(), attempts: 0, counts: { tools: 0, prompts: 0, resources: 0 } }
+  if (!record) {
+    return { state: 'offline', reason: { code: 'starting', message: 'The server is not known yet' }, ...common }
+  }
+  if (record.problem)
+    return { state: 'offline', reason: { code: record.problem.code, message: record.problem.message }, ...common }
+  return record.enabled ? { state: 'connecting', ...common } : { state: 'offline', reason: STOPPED, ...common }
 }

@@ -1,4 +1,4 @@
-import type { SystemActor } from '../contract/records.ts'
+import type { ServerRecord, SystemActor } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { ServerRegistry } from '../registry/api.ts'
 import type { CatalogStore } from './catalog-store.ts'
@@ -10,7 +10,7 @@ const TICK_MS = 1_000
 const COMPARE_MS = 60_000
 const RETRY_MS = 5_000
 
-const ACTOR: SystemActor = { kind: 'system', purpose: 'connections' }
+export const ACTOR: SystemActor = { kind: 'system', purpose: 'connections' }
 
 export interface SupervisorOptions {
   readonly servers: Pick<ServerRegistry, 'list' | 'byId'>
@@ -23,8 +23,12 @@ export interface SupervisorOptions {
 export class Supervisor {
   readonly #options: SupervisorOptions
   readonly #servers = new Map<string, ManagedServer>()
-  /** Records that could not be read when an event named them. */
+  /** Servers whose records have changed and could not be read, or were not looked at since a later event was known. */
   readonly #unread = new Set<string>()
+  /** The last work on each server that changes: one after the other, in the order of the events. */
+  readonly #work = new Map<string, Promise<void>>()
+  /** What events named while all records were being compared: those are newer than what the comparison read. */
+  readonly #named = new Set<string>()
   readonly #unlisten: (() => void)[] = []
   #tick: ReturnType<typeof setInterval> | undefined
   #comparedAtMs = 0
@@ -40,10 +44,11 @@ export class Supervisor {
     this.#unlisten.push(
       bus.on('server.created', event => void this.#follow(event.data.serverId)),
       bus.on('server.updated', event => void this.#follow(event.data.serverId)),
-      bus.on('server.removed', event => void this.#remove(event.data.serverId)),
+      // Told to a former owner too, for whom it is gone: what the store says counts.
+      bus.on('server.removed', event => void this.#follow(event.data.serverId)),
       bus.on('user.updated', event => this.#ownerChanged(event.data.userId)),
       bus.on('plugin.changed', () => {
-        for (const server of this.#servers.values()) void server.judgeAgain()
+        for (const serverId of this.#servers.keys()) this.#follow(serverId)
       }),
     )
     await this.#compare()
@@ -52,6 +57,13 @@ export class Supervisor {
 
   get(serverId: string): ManagedServer | undefined {
     return this.#servers.get(serverId)
+  }
+
+  /** How many servers of an owner may have a process. */
+  stdioServersOf(ownerId: string): number {
+    return [...this.#servers.values()].filter(
+      ({ record }) => record.ownerId === ownerId && record.transport === 'stdio' && record.enabled,
+    ).length
   }
 
   all(): Iterable<ManagedServer> {
@@ -70,7 +82,7 @@ export class Supervisor {
     for (const server of this.#servers.values()) server.tick(now)
     if (this.#unread.size > 0 && now - this.#retriedAtMs > RETRY_MS) {
       this.#retriedAtMs = now
-      for (const serverId of [...this.#unread]) void this.#follow(serverId)
+      for (const serverId of [...this.#unread]) this.#follow(serverId)
     }
     if (now - this.#comparedAtMs > COMPARE_MS) {
       this.#comparedAtMs = now
@@ -84,6 +96,7 @@ export class Supervisor {
   async #compare(): Promise<void> {
     const { servers, catalogs, context } = this.#options
     this.#comparedAtMs = performance.now()
+    this.#named.clear()
     const records = await servers.list(ACTOR, { scope: 'all' })
     if (this.#disposed) return
     const isFirst = this.#servers.size === 0
@@ -92,25 +105,63 @@ export class Supervisor {
     const fresh: ManagedServer[] = []
     for (const record of records) {
       seen.add(record.id)
+      if (this.#named.has(record.id)) continue
       const known = this.#servers.get(record.id)
       if (!known) {
         const server = new ManagedServer(record, context, stored?.get(record.id))
         this.#servers.set(record.id, server)
         fresh.push(server)
       } else if (known.record.revision !== record.revision) {
-        await known.update(record)
+        this.#follow(record.id)
       }
     }
-    for (const serverId of [...this.#servers.keys()]) if (!seen.has(serverId)) await this.#remove(serverId)
+    for (const serverId of this.#servers.keys()) if (!seen.has(serverId)) this.#follow(serverId)
+    if (isFirst) context.children.keepFolders(records.map(({ id, ownerId }) => ({ ownerId, serverId: id })))
     await Promise.all(fresh.map(server => server.begin()))
   }
 
-  async #follow(serverId: string): Promise<void> {
+  /**
+   * Looks once more whether what is wished here is what the store says: of two who switched a server at the same moment,
+   * the one whose change was kept last must have the last word here too.
+   */
+  confirm(serverId: string): void {
+    this.#queue(serverId, record => record?.enabled !== this.#servers.get(serverId)?.wanted)
+  }
+
+  /** Reads the record and makes the server here like it. */
+  #follow(serverId: string): void {
+    this.#named.add(serverId)
+    this.#queue(serverId, () => true)
+  }
+
+  /** Behind whatever is already under way for this server. */
+  #queue(serverId: string, differs: (record: ServerRecord | undefined) => boolean): void {
+    const before = this.#work.get(serverId) ?? Promise.resolve()
+    const isLast = (): boolean => this.#work.get(serverId) === work
+    const work: Promise<void> = before
+      .then(() => this.#adopt(serverId, differs, isLast))
+      .then(() => {
+        if (isLast()) this.#work.delete(serverId)
+      })
+    this.#work.set(serverId, work)
+  }
+
+  /** Never rejects. */
+  async #adopt(
+    serverId: string,
+    differs: (record: ServerRecord | undefined) => boolean,
+    isLast: () => boolean,
+  ): Promise<void> {
     const { servers, context } = this.#options
     try {
       const record = await servers.byId(ACTOR, serverId)
-      this.#unread.delete(serverId)
-      if (this.#disposed) return
+      const due = this.#unread.delete(serverId) || differs(record)
+      if (this.#disposed || !due) return
+      if (!isLast()) {
+        // What was read may be old by now; whoever comes next reads it again.
+        this.#unread.add(serverId)
+        return
+      }
       if (!record) {
         await this.#remove(serverId)
         return
@@ -125,7 +176,10 @@ export class Supervisor {
       await server.begin()
     } catch (error) {
       this.#unread.add(serverId)
-      context.log.warn('A server that changed cannot be read; it is tried again', { serverId, error: String(error) })
+      context.log.warn('What has changed of a server cannot be read; it is tried again', {
+        serverId,
+        error: String(error),
+      })
     }
   }
 
@@ -134,13 +188,12 @@ export class Supervisor {
     if (!server) return
     this.#servers.delete(serverId)
     this.#options.catalogs.remove(serverId)
+    this.#options.context.definitions.remove(serverId)
     await server.dispose()
     this.#options.context.children.forgetServer(serverId)
   }
 
   #ownerChanged(userId: string): void {
-    for (const server of this.#servers.values()) {
-      if (server.record.ownerId === userId) void server.judgeAgain()
-    }
+    for (const { record } of this.#servers.values()) if (record.ownerId === userId) this.#follow(record.id)
   }
 }

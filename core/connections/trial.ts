@@ -1,12 +1,15 @@
-import { HubError, toWireError } from '../contract/errors.ts'
+import { fromWireError, HubError, toWireError, type WireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { ServerSettings, TransportName } from '../contract/records.ts'
 import type { Era } from '../domain/era.ts'
-import type { EffectiveServer } from '../registry/api.ts'
+import type { EffectiveServer, UserRecord } from '../registry/api.ts'
 import type { TrialReport, TrialServer } from './api.ts'
 import type { Connection } from './connection.ts'
 import { mayBeModern, probeEra } from './era-probe.ts'
 import type { Launcher, LaunchPlan } from './launcher.ts'
+import { suggestsSse } from './transport-choice.ts'
+
+type TrialOwner = Pick<UserRecord, 'id' | 'role' | 'number' | 'grants'>
 
 interface Step {
   readonly name: string
@@ -15,13 +18,37 @@ interface Step {
   readonly detail?: string
 }
 
-/** Connects once with a configuration that is not saved, reads its tools, and closes. Never rejects. */
+/**
+ * Connects once with a configuration that is not saved, reads its tools, and closes; twice where only a URL is given and
+ * the first answer says that streamable HTTP is not spoken there. Never rejects. `id` stands for it in the process table.
+ */
 export async function tryServer(
   launcher: Launcher,
-  server: TrialServer & { readonly ownerRole: EffectiveServer['ownerRole'] },
+  id: string,
+  server: TrialServer,
+  owner: TrialOwner,
   signal: AbortSignal,
 ): Promise<TrialReport> {
   const steps: Step[] = []
+  const first = await tryOnce(launcher, id, asEffective(server, owner), steps, signal)
+  if (!('failure' in first)) return { ok: true, steps, ...first }
+  const { settings } = asEffective(server, owner)
+  const other = suggestsSse(settings, first.failure) && !signal.aborted
+  const last = other
+    ? await tryOnce(launcher, id, asEffective({ ...server, transport: 'sse' }, owner), steps, signal)
+    : first
+  if (!('failure' in last)) return { ok: true, steps, ...last }
+  const { code, message } = last.failure
+  return { ok: false, steps, tools: [], warnings: [], error: { code, message } }
+}
+
+async function tryOnce(
+  launcher: Launcher,
+  id: string,
+  effective: EffectiveServer,
+  steps: Step[],
+  signal: AbortSignal,
+): Promise<Pick<TrialReport, 'tools' | 'warnings'> | { readonly failure: WireError }> {
   const step = async <T>(
     name: string,
     work: () => Promise<T>,
@@ -45,7 +72,7 @@ export async function tryServer(
     }
   }
   const opened = Promise.withResolvers<JsonObject>()
-  const tools = Promise.withResolvers<readonly JsonObject[]>()
+  const tools = Promise.withResolvers<Pick<TrialReport, 'tools' | 'warnings'>>()
   // Either may fail before somebody waits for it.
   opened.promise.catch(() => undefined)
   tools.promise.catch(() => undefined)
@@ -59,12 +86,12 @@ export async function tryServer(
   try {
     const plan = await step(
       'check',
-      () => launcher.prepare(TRIAL_ID, asEffective(server)),
+      () => launcher.prepare(id, effective),
       () => undefined,
     )
     const era = await trialEra(launcher, plan, signal)
     connection = await step(
-      plan.child ? 'start the process' : 'load the transport',
+      plan.child ? 'start the process' : `load the transport ${effective.settings.transport}`,
       async () =>
         launcher.launch(plan, {
           era,
@@ -73,7 +100,7 @@ export async function tryServer(
             opened: message => opened.resolve(message.serverInfo),
             unusable: () => undefined,
             ended: ({ reason }) => {
-              const error = new HubError(reason.code, reason.message)
+              const error = fromWireError(reason)
               opened.reject(error)
               tools.reject(error)
             },
@@ -82,7 +109,7 @@ export async function tryServer(
             answered: () => undefined,
             catalog: ({ json }) => {
               if (json.tools === null) tools.reject(new HubError('upstream_protocol', json.warnings.join('; ')))
-              else tools.resolve(JSON.parse(json.tools) as readonly JsonObject[])
+              else tools.resolve({ tools: JSON.parse(json.tools) as JsonObject[], warnings: json.warnings })
             },
             stale: () => undefined,
             notification: () => undefined,
@@ -92,19 +119,18 @@ export async function tryServer(
       ({ child }) => (child ? `pid ${child.pid}` : undefined),
     )
     await step(
-      era === 'modern' ? 'server/discover' : 'initialize',
+      plan.kind === 'answers' ? 'open' : era === 'modern' ? 'server/discover' : 'initialize',
       () => opened.promise,
       info => describe(info),
     )
-    const list = await step(
+    const found = await step(
       'tools/list',
       () => tools.promise,
-      found => `${found.length} tools`,
+      list => `${list.tools.length} tools`,
     )
-    return { ok: true, steps, tools: list }
+    return found
   } catch (error) {
-    const { code, message } = toWireError(error)
-    return { ok: false, steps, tools: [], error: { code, message } }
+    return { failure: toWireError(error) }
   } finally {
     signal.removeEventListener('abort', abandon)
     await connection?.close({ code: 'stopped', message: 'The trial is over' })
@@ -123,17 +149,15 @@ async function trialEra(launcher: Launcher, plan: LaunchPlan, signal: AbortSigna
   return era ?? 'legacy'
 }
 
-/** The id under which a trial's process stands in the process table. */
-export const TRIAL_ID = 'trial'
-
 function describe({ name, version }: JsonObject): string | undefined {
   return typeof name === 'string' ? [name, version].filter(part => typeof part === 'string').join(' ') : undefined
 }
 
-function asEffective(server: TrialServer & { readonly ownerRole: EffectiveServer['ownerRole'] }): EffectiveServer {
+function asEffective(server: TrialServer, owner: TrialOwner): EffectiveServer {
   const settings: ServerSettings = {
     name: 'trial',
     transport: server.transport as TransportName,
+    ...(server.transportInferred ? { transportInferred: true } : {}),
     config: server.config,
     variables: {},
     timeoutMs: server.timeoutMs,
@@ -147,5 +171,6 @@ function asEffective(server: TrialServer & { readonly ownerRole: EffectiveServer
     tools: {},
     secrets: [],
   }
-  return { settings, ownerId: server.ownerId, ownerRole: server.ownerRole, configHash: '' }
+  const { id: ownerId, role: ownerRole, number: ownerNumber, grants: ownerGrants } = owner
+  return { settings, ownerId, ownerRole, ownerNumber, ownerGrants, configHash: '' }
 }

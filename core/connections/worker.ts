@@ -3,10 +3,12 @@ import { isJsonObject } from '../contract/json.ts'
 import type { GuardedFetch, TransportDefinition } from '../contract/transport.ts'
 import { registerContractModule } from '../plugin-host/contract-module.ts'
 import { type CarriedPipe, openDescriptors, openRelay } from './child-pipe.ts'
+import { AnswersLink } from './links/answers.ts'
 import { Deadlines } from './links/deadlines.ts'
 import { LegacyLink } from './links/legacy.ts'
-import type { UpstreamLink } from './links/link.ts'
+import type { LinkContext } from './links/mcp-link.ts'
 import { ModernLink } from './links/modern.ts'
+import type { UpstreamLink } from './links/upstream-link.ts'
 import { eachFrame, type FromWorker, type OpenMessage, readNumber, type ToWorker } from './protocol.ts'
 
 interface Held {
@@ -58,7 +60,7 @@ class ConnectionWorker {
       const headersAt = frame.indexOf(' ', second + 1) + 1
       const headers = JSON.parse(frame.slice(headersAt, headersAt + length)) as Readonly<Record<string, string>>
       const text = frame.slice(headersAt + length)
-      if (kind === 118) link.callAsIs(number, text, headers)
+      if (kind === 118 && link instanceof ModernLink) link.callAsIs(number, text, headers)
       else link.callWith(number, text, headers)
     }
   }
@@ -96,8 +98,7 @@ class ConnectionWorker {
 
   async #open(options: OpenMessage): Promise<void> {
     const { conn } = options
-    const Link = options.era === 'modern' ? ModernLink : LegacyLink
-    const link: UpstreamLink = new Link(options, {
+    const context: LinkContext = {
       version: this.#version,
       deadlines: this.#deadlines,
       frame: text => this.#queue(text),
@@ -107,7 +108,8 @@ class ConnectionWorker {
         this.#held.delete(conn)
         held?.pipe?.destroy()
       },
-    })
+    }
+    const link = makeLink(options, context)
     const held: Held = { link }
     this.#held.set(conn, held)
     try {
@@ -184,6 +186,11 @@ class ConnectionWorker {
   }
 }
 
+function makeLink(options: OpenMessage, context: LinkContext): UpstreamLink {
+  if (options.kind === 'answers') return new AnswersLink(options, context)
+  return options.era === 'modern' ? new ModernLink(options, context) : new LegacyLink(options, context)
+}
+
 async function loadTransport(module: string): Promise<TransportDefinition> {
   const loaded: unknown = await import(module)
   const definition = isModule(loaded) ? loaded.default : undefined
@@ -200,7 +207,7 @@ function isModule(value: unknown): value is { readonly default: unknown } {
 function isTransport(value: unknown): value is TransportDefinition {
   if (!isJsonObject(value)) return false
   const candidate: { readonly kind?: unknown; readonly open?: unknown } = value
-  return candidate.kind === 'messages' && typeof candidate.open === 'function'
+  return (candidate.kind === 'messages' || candidate.kind === 'answers') && typeof candidate.open === 'function'
 }
 
 declare const self: Worker

@@ -1,7 +1,10 @@
 /** What a plugin may import, as `patchbay/contract`. */
 export * from './errors.ts'
+export * from './event-stream.ts'
 export * from './json.ts'
+export * from './openapi-document.ts'
 export * from './plugin.ts'
 export * from './points.ts'
 export * from './records.ts'
+export * from './remote.ts'
 export * from './transport.ts'

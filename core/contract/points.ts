@@ -9,6 +9,8 @@ export interface TransportContribution {
   readonly configSchema: JsonObject
   /** file: URL of the module whose default export is a TransportDefinition. */
   readonly module: string
+  /** The kind of that definition. Default `messages`. */
+  readonly kind?: 'messages' | 'answers'
   /** What main must start for the link: null, or the program. Pure; called at each start. */
   child?(config: JsonObject): {
     readonly command: string

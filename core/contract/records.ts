@@ -1,5 +1,5 @@
 import type { ErrorCode } from './errors.ts'
-import type { JsonObject } from './json.ts'
+import type { JsonObject, JsonValue } from './json.ts'
 
 export type Role = 'admin' | 'user'
 
@@ -39,11 +39,24 @@ export type Origin = 'file' | 'store'
 export type ConnectionState = 'online' | 'connecting' | 'offline'
 export type SessionScope = 'shared' | 'per-session' | 'per-user'
 
-/** What the owner changes about one tool of a server or a group member; every part is optional. */
+/** What is done with one argument of a tool. */
+export interface ArgumentOverride {
+  /** The value that is always sent, whatever the caller says; the argument is not in the schema. */
+  readonly pin?: JsonValue
+  /** Sent where the caller leaves the argument out. */
+  readonly default?: JsonValue
+  /** Not in the schema, and not the caller's to set. */
+  readonly hidden?: boolean
+  readonly description?: string
+}
+
+/** What the owner changes about one tool of a server; every part is optional. */
 export interface ToolOverride {
   readonly enabled?: boolean
   readonly name?: string
   readonly description?: string
+  /** By the argument's name. */
+  readonly arguments?: Readonly<Record<string, ArgumentOverride>>
 }
 
 export interface HealthCheck {
@@ -77,7 +90,13 @@ export interface ServerSettings {
   readonly isolate: boolean
   readonly healthCheck: HealthCheck
   readonly passthroughHeaders: readonly string[]
+  /** By the tool's original name. */
   readonly tools: Readonly<Record<string, ToolOverride>>
+  /** What a tool with a changed definition is: reported, or blocked until its owner approves it. Default `report`. */
+  readonly definitionPolicy?: 'report' | 'pin'
+  /** Names of the prompts that are offered, and URIs of the resources and templates. Default `all`. */
+  readonly prompts?: 'all' | readonly string[]
+  readonly resources?: 'all' | readonly string[]
   /** JSON Pointers into the flat body of the values that are kept sealed, such as `/env/API_KEY`. */
   readonly secrets: readonly string[]
 }
@@ -102,6 +121,8 @@ export interface ServerStatus {
   /** Failed attempts since the last time online. */
   readonly attempts: number
   readonly nextAttemptAt?: string
+  /** The transport in effect: where only a URL is configured, the one that the server was found to speak. */
+  readonly transport?: TransportName
   readonly era?: 'legacy' | 'modern'
   readonly protocolVersion?: string
   readonly serverInfo?: JsonObject
@@ -115,6 +136,7 @@ export interface MemberTool {
   readonly name: string
   readonly as?: string
   readonly description?: string
+  readonly arguments?: Readonly<Record<string, ArgumentOverride>>
 }
 
 export interface GroupMember {

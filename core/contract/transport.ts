@@ -12,7 +12,17 @@ export interface MessageTransportDefinition {
   open(config: JsonObject, io: TransportIo): Promise<MessageLink>
 }
 
-export type TransportDefinition = MessageTransportDefinition
+/**
+ * A transport whose upstream speaks no MCP: it lists tools and answers calls itself, and the hub presents it like any
+ * other server. Runs in a connection worker too, under the same rules.
+ */
+export interface AnswerTransportDefinition {
+  readonly kind: 'answers'
+  /** Resolves when calls can be answered; rejects with a HubError when they cannot. */
+  open(config: JsonObject, io: AnswerIo): Promise<AnswerLink>
+}
+
+export type TransportDefinition = MessageTransportDefinition | AnswerTransportDefinition
 
 /** One open link to one upstream, moving JSON-RPC texts (one message each). */
 export interface MessageLink {
@@ -37,6 +47,51 @@ export interface MessageLink {
   abandoned?(id: number): void
   /** Ends the link in good order (HTTP: DELETE of the session). Resolves when nothing is left open; at most 2 s. */
   close(): Promise<void>
+}
+
+/** One upstream that a transport answers for. */
+export interface AnswerLink {
+  readonly serverInfo: { readonly name: string; readonly version: string }
+  readonly instructions?: string | undefined
+  /** The tools as MCP defines them, and what was left out or is odd, for the server's owner. */
+  tools(): { readonly tools: readonly JsonObject[]; readonly warnings: readonly string[] }
+  /**
+   * Answers one tools/call. Rejects with a HubError for what is no result: `tool_not_found`, `params_invalid` (nothing was
+   * sent then), `connection_lost`, `upstream_timeout` and other failures of the exchange.
+   */
+  call(call: AnswerCall): Promise<AnswerResult>
+  /** Learns anew what there is. What it rejects with is reported, and the tools known before stay. */
+  refresh?(signal: AbortSignal): Promise<void>
+  /** Asks whether the upstream lives; rejects when it does not. Absent: nothing can be asked. */
+  alive?(signal: AbortSignal): Promise<void>
+  /** Nothing is open any more when it resolves; at most 2 s. */
+  close(): Promise<void>
+}
+
+export interface AnswerCall {
+  readonly name: string
+  /** Whole numbers beyond 2⁵³ are `JSON.rawJSON` objects, so that they go on as they were written. */
+  readonly arguments: JsonObject
+  /** Aborts when the caller gave up or the time is over. */
+  readonly signal: AbortSignal
+  /** Those of this one call that the server lets through (`passthroughHeaders`), lower-case names. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+export interface AnswerResult {
+  /** JSON text of the result, on one line. */
+  readonly text: string
+  readonly isError: boolean
+}
+
+export interface AnswerIo {
+  /** Aborts when the link must go away at once. */
+  readonly signal: AbortSignal
+  /** The guarded fetch: address rules, time and size limits of the server's owner hold. */
+  readonly fetch: GuardedFetch
+  /** Paths of the upstream by which its health is told (`healthCheck.endpoints`). */
+  readonly healthEndpoints: readonly string[]
+  log(level: 'debug' | 'info' | 'warn' | 'error', message: string): void
 }
 
 export interface TransportIo {
@@ -68,20 +123,24 @@ export interface ChildPipe {
 export interface GuardedRequest {
   readonly method: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body?: string
+  readonly body?: string | Uint8Array
   readonly signal?: AbortSignal
   /** Milliseconds until the response head must have come. */
   readonly headTimeoutMs?: number
   /** Milliseconds of silence allowed within the body; 0 for a stream without a limit. */
   readonly idleTimeoutMs?: number
+  /** Longest body that is read as a whole, in decoded bytes; at most 64 MiB. Default 10 MiB. */
+  readonly maxBytes?: number
 }
 
 export interface GuardedResponse {
   readonly status: number
   /** Lower-case names; repeated headers are joined by ", ". */
   readonly headers: Readonly<Record<string, string>>
-  /** The whole body, at most 10 MiB decoded; throws `upstream_protocol` beyond. */
+  /** The whole body as UTF-8. Beyond `maxBytes` it throws `upstream_protocol` with `data.maxBytes`. */
   text(): Promise<string>
+  /** The same as it is. Either of the two, and once. */
+  bytes(): Promise<Uint8Array>
   /** The body as it comes, decoded as UTF-8 without cutting a character. Ends by `done`; either call, not both. */
   stream(handlers: { chunk(text: string): void; done(error?: unknown): void }): void
   /** Drops the body and the socket. */
@@ -90,6 +149,6 @@ export interface GuardedResponse {
 
 export type GuardedFetch = (url: string, request: GuardedRequest) => Promise<GuardedResponse>
 
-export function defineTransport(definition: TransportDefinition): TransportDefinition {
+export function defineTransport<T extends TransportDefinition>(definition: T): T {
   return definition
 }

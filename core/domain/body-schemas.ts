@@ -17,11 +17,24 @@ const visibility = z
 const milliseconds = (max: number) => z.int().min(1).max(max)
 const stringMap = z.record(z.string(), z.string())
 
+const argumentRules = z
+  .record(
+    z.string(),
+    z.strictObject({
+      pin: z.unknown().optional(),
+      default: z.unknown().optional(),
+      hidden: z.boolean().optional(),
+      description: z.string().optional(),
+    }),
+  )
+  .describe('By name: pinned to a value, given a default, hidden, described anew.')
 const toolOverride = z.strictObject({
   enabled: z.boolean().optional(),
   name: z.string().optional(),
   description: z.string().optional(),
+  arguments: argumentRules.optional(),
 })
+const names = z.union([z.literal('all'), z.array(z.string())]).default('all')
 
 const serverFields = {
   transport: z
@@ -74,6 +87,12 @@ const serverFields = {
     .optional(),
   passthroughHeaders: z.array(z.string()).optional(),
   tools: z.record(z.string(), toolOverride).optional(),
+  definitionPolicy: z
+    .enum(['report', 'pin'])
+    .default('report')
+    .describe('A tool whose definition changed is reported, or blocked until it is approved.'),
+  prompts: names,
+  resources: names,
   secrets: z
     .array(z.string())
     .optional()
@@ -91,7 +110,6 @@ export const serverBodySchema = z
   })
   .meta({ id: 'ServerBody' })
 
-const names = z.union([z.literal('all'), z.array(z.string())]).default('all')
 const memberParts = {
   alias: name.optional(),
   tools: z
@@ -100,7 +118,12 @@ const memberParts = {
       z.array(
         z.union([
           z.string(),
-          z.strictObject({ name: z.string(), as: z.string().optional(), description: z.string().optional() }),
+          z.strictObject({
+            name: z.string(),
+            as: z.string().optional(),
+            description: z.string().optional(),
+            arguments: argumentRules.optional(),
+          }),
         ]),
       ),
     ])

@@ -6,7 +6,7 @@ import { quoteName } from './names.ts'
 import { nearest } from './nearest.ts'
 
 /** Longest string of a field whose rule does not say more, in UTF-8 bytes. */
-const STRING_BYTES = 8 * 1024
+export const STRING_BYTES = 8 * 1024
 
 /**
  * Reads the members of one JSON object, noting every wrong one instead of stopping at the first.

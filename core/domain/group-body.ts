@@ -2,13 +2,14 @@ import { type FieldError, validationError } from '../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import type { GroupRecord, MemberTool, Visibility } from '../contract/records.ts'
 import { Fields } from './fields.ts'
-import { checkName, isNameProblem, nameKey, quoteName } from './names.ts'
+import { checkName, isNameProblem, nameKey } from './names.ts'
 import { canonical } from './server-body.ts'
-import { readToolName } from './server-common.ts'
+import { allOrArray, readArguments, readNames, readToolName, refuseTwice } from './tool-override.ts'
 
 const LARGEST_RESULT_BYTES = 2 ** 30
 const ANSWER_FIELDS = [
   'id',
+  'ref',
   'revision',
   'createdAt',
   'updatedAt',
@@ -117,7 +118,7 @@ export function groupBodyOf(group: GroupRecord): JsonObject {
     members: group.members.map(member => ({
       server: member.serverRef,
       ...(member.alias === undefined ? {} : { alias: member.alias }),
-      tools: member.tools === 'all' ? 'all' : member.tools.map(tool => ({ ...tool }) as JsonObject),
+      tools: member.tools === 'all' ? 'all' : member.tools.map(tool => structuredClone(tool) as unknown as JsonObject),
       prompts: member.prompts === 'all' ? 'all' : [...member.prompts],
       resources: member.resources === 'all' ? 'all' : [...member.resources],
     })),
@@ -179,12 +180,19 @@ function readTools(fields: Fields): 'all' | readonly MemberTool[] {
       return []
     }
     const tool = new Fields(item, pointer, fields.errors)
-    tool.refuseUnknown(['name', 'as', 'description'])
+    tool.refuseUnknown(['name', 'as', 'description', 'arguments'])
     const name = tool.required('name') ? tool.string('name') : undefined
     const as = readToolName(tool, 'as')
     const description = tool.string('description')
     if (name === undefined) return []
-    return [{ name, ...(as === undefined ? {} : { as }), ...(description === undefined ? {} : { description }) }]
+    return [
+      {
+        name,
+        ...(as === undefined ? {} : { as }),
+        ...(description === undefined ? {} : { description }),
+        ...readArguments(tool),
+      },
+    ]
   })
   refuseTwice(
     fields,
@@ -192,32 +200,6 @@ function readTools(fields: Fields): 'all' | readonly MemberTool[] {
     tools.map(tool => tool.name),
   )
   return tools
-}
-
-function readNames(fields: Fields, field: 'prompts' | 'resources'): 'all' | readonly string[] {
-  if (!fields.has(field) || fields.raw(field) === 'all') return 'all'
-  const list = allOrArray(fields, field)
-  const names = list.filter(item => typeof item === 'string')
-  if (names.length < list.length) fields.problem(field, 'type', `"${field}" must be "all" or an array of strings`)
-  refuseTwice(fields, field, names)
-  return names
-}
-
-function allOrArray(fields: Fields, field: string): JsonValue[] {
-  const value = fields.raw(field)
-  if (Array.isArray(value)) return value
-  if (typeof value === 'string')
-    fields.problem(field, 'enum', `"${field}" is ${quoteName(value)}; it must be "all" or an array`)
-  else fields.problem(field, 'type', `"${field}" must be "all" or an array`)
-  return []
-}
-
-function refuseTwice(fields: Fields, field: string, names: readonly string[]): void {
-  const seen = new Set<string>()
-  for (const name of names) {
-    if (seen.has(name)) fields.problem(field, 'duplicate', `${quoteName(name)} comes twice in "${field}"`)
-    seen.add(name)
-  }
 }
 
 /** The alias that two members share, by its folded form. */

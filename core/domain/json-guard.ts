@@ -12,15 +12,15 @@ export interface JsonLimits {
   readonly members?: number
   /** Parts that are data of a foreign form (an inline OpenAPI document): own limits, and only `__proto__` is refused there. */
   readonly foreign?: {
-    /** JSON Pointers such as `/openapi/schema`. */
-    readonly pointers: readonly string[]
+    /** How the JSON Pointers of such parts end, such as `/openapi/schema`. */
+    readonly endings: readonly string[]
     readonly depth: number
     readonly members: number
   }
 }
 
-const DEPTH = 64
-const MEMBERS = 10_000
+export const JSON_DEPTH = 64
+export const JSON_MEMBERS = 10_000
 const NEVER = '__proto__'
 const NOT_IN_OWN_OBJECTS = new Set(['constructor', 'prototype'])
 
@@ -33,7 +33,7 @@ export function parseJsonObject(text: string, limits: JsonLimits = {}): JsonObje
   if (text.trim() === '') throw new HubError('json_empty', 'The body is empty; a JSON object is wanted')
   const shape = scanShape(text)
   // Judged before parsing: a parser that recurses would meet the nesting first.
-  const deepest = (limits.depth ?? DEPTH) + (limits.foreign?.depth ?? 0)
+  const deepest = (limits.depth ?? JSON_DEPTH) + (limits.foreign?.depth ?? 0)
   if (shape.depth > deepest) throw tooDeep(deepest)
   const value = parseStrictly(text)
   if (!isJsonObject(value)) {
@@ -48,7 +48,7 @@ export function parseJsonObject(text: string, limits: JsonLimits = {}): JsonObje
 
 /** The same limits for a value that is parsed already. Returns the number of object members in it. */
 function guardJson(root: JsonValue, limits: JsonLimits = {}): number {
-  const foreign = new Set(limits.foreign?.pointers)
+  const endings = limits.foreign?.endings ?? []
   let named = 0
 
   const walk = (value: JsonValue, pointer: string, depth: number, scope: Scope): void => {
@@ -65,8 +65,8 @@ function guardJson(root: JsonValue, limits: JsonLimits = {}): number {
         }
         const child = (value as JsonObject)[name]
         if (typeof child !== 'object' || child === null) continue
-        const at = foreign.size > 0 && !scope.foreign ? `${pointer}/${pointerToken(name)}` : pointer
-        if (!scope.foreign && limits.foreign && foreign.has(at)) {
+        const at = endings.length > 0 && !scope.foreign ? `${pointer}/${pointerToken(name)}` : pointer
+        if (!scope.foreign && limits.foreign && endings.some(ending => at.endsWith(ending))) {
           walk(child, at, 1, { ...scopeOf(limits.foreign), foreign: true })
         } else walk(child, at, depth + 1, scope)
       }
@@ -85,8 +85,8 @@ interface Scope {
 }
 
 function scopeOf(limits: { depth?: number; members?: number }): Omit<Scope, 'foreign'> {
-  const members = limits.members ?? MEMBERS
-  return { depth: limits.depth ?? DEPTH, members, left: members }
+  const members = limits.members ?? JSON_MEMBERS
+  return { depth: limits.depth ?? JSON_DEPTH, members, left: members }
 }
 
 /** Nesting and number of colons outside strings, in one pass and without recursion. */

@@ -27,20 +27,24 @@ export function valueAt(root: JsonValue, pointer: string): JsonValue | undefined
   return value
 }
 
-/** A copy in which every string is what `replace` makes of it. Pointers begin with `/`; the root string has `''`. */
-export function mapStrings<T extends JsonValue>(
-  root: T,
-  replace: (text: string, pointer: string) => string,
-  pointer = '',
-): T {
-  return walk(root, replace, pointer) as T
+type Replace = (text: string, pointer: string) => string
+
+const NOTHING: ReadonlySet<string> = new Set()
+
+/**
+ * A copy in which every string is what `replace` makes of it. Pointers begin with `/`; the root string has `''`. What stands
+ * at a pointer of `left` is not copied and stays as it is.
+ */
+export function mapStrings<T extends JsonValue>(root: T, replace: Replace, pointer = '', left = NOTHING): T {
+  return walk(root, replace, pointer, left) as T
 }
 
-function walk(value: JsonValue, replace: (text: string, pointer: string) => string, pointer: string): JsonValue {
+function walk(value: JsonValue, replace: Replace, pointer: string, left: ReadonlySet<string>): JsonValue {
+  if (left.has(pointer)) return value
   if (typeof value === 'string') return replace(value, pointer)
-  if (Array.isArray(value)) return value.map((item, index) => walk(item, replace, `${pointer}/${index}`))
+  if (Array.isArray(value)) return value.map((item, index) => walk(item, replace, `${pointer}/${index}`, left))
   if (!isJsonObject(value)) return value
   return Object.fromEntries(
-    Object.entries(value).map(([name, item]) => [name, walk(item, replace, `${pointer}/${pointerToken(name)}`)]),
+    Object.entries(value).map(([name, item]) => [name, walk(item, replace, `${pointer}/${pointerToken(name)}`, left)]),
   )
 }

@@ -3,8 +3,8 @@ import type { FieldError } from '../contract/errors.ts'
 import { pointerToken } from './json-pointer.ts'
 import { quoteName } from './names.ts'
 
-const HEADER_COUNT = 64
-const HEADER_BYTES = 32 * 1024
+export const HEADER_COUNT = 64
+export const HEADER_BYTES = 32 * 1024
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/
 

@@ -1,16 +1,16 @@
-import { type FieldError, type HubError, validationError } from '../contract/errors.ts'
+import { type FieldError, HubError, validationError } from '../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import type { ServerSettings, TransportName } from '../contract/records.ts'
 import { Fields } from './fields.ts'
-import { mapStrings } from './json-pointer.ts'
 import { checkName, isNameProblem } from './names.ts'
 import { readCommon } from './server-common.ts'
+import { mapOwnTexts, pointsIntoDocument } from './server-openapi.ts'
 import { SECRET_FIELDS, secretPointers } from './server-secrets.ts'
 import { FIELDS_OF, readTransport, refuseForeignFields, TRANSPORT_FIELDS } from './server-transport.ts'
 import { expandVariables, fillText } from './variables.ts'
 
 /** Members of an answer that a client may send back with the rest; they say nothing and are not taken. */
-const ANSWER_FIELDS = ['id', 'revision', 'createdAt', 'updatedAt', 'status', 'origin', 'problem'] as const
+const ANSWER_FIELDS = ['id', 'ref', 'revision', 'createdAt', 'updatedAt', 'status', 'origin', 'problem'] as const
 
 const COMMON_FIELDS = [
   'name',
@@ -30,6 +30,9 @@ const COMMON_FIELDS = [
   'healthCheck',
   'passthroughHeaders',
   'tools',
+  'definitionPolicy',
+  'prompts',
+  'resources',
   'secrets',
 ] as const
 
@@ -84,6 +87,8 @@ export function parseServerBody(body: JsonObject, options: ServerBodyOptions = {
 
 /** The refusal of a body with these errors; where `body` is nested, pointers lead into its `config`. */
 export function serverInvalid(errors: readonly FieldError[], body: JsonObject): HubError {
+  const tooLarge = errors.find(error => error.code === 'openapi_too_large')
+  if (tooLarge) return new HubError('openapi_too_large', tooLarge.detail, { errors: [tooLarge] })
   const { config, ...outer } = body
   if (!isJsonObject(config)) return validationError(errors, 'The server cannot be saved')
   const led = errors.map(error => {
@@ -114,7 +119,7 @@ export function readServerBody(
   errors.push(...expanded.errors)
   if (transport) refuseForeignFields(fields, transport.name)
   const raw = pick(flat, transport ? FIELDS_OF[transport.name] : [])
-  const filled = mapStrings(raw, (text, pointer) =>
+  const filled = mapOwnTexts(raw, (text, pointer) =>
     fillText(text, expanded.values, `#${pointer}`, error => errors.push(error)),
   )
   const config = transport && readTransport(transport.name, raw, filled, errors)
@@ -158,8 +163,15 @@ export function serverBodyOf(settings: ServerSettings): JsonObject {
     healthCheck: { ...settings.healthCheck } as JsonObject,
     passthroughHeaders: [...settings.passthroughHeaders],
     tools: structuredClone(settings.tools) as JsonObject,
+    ...(settings.definitionPolicy === undefined ? {} : { definitionPolicy: settings.definitionPolicy }),
+    ...(settings.prompts === undefined ? {} : { prompts: namesOf(settings.prompts) }),
+    ...(settings.resources === undefined ? {} : { resources: namesOf(settings.resources) }),
     secrets: [...settings.secrets],
   }
+}
+
+function namesOf(names: 'all' | readonly string[]): JsonValue {
+  return names === 'all' ? names : [...names]
 }
 
 function readName(fields: Fields): string | undefined {
@@ -208,7 +220,8 @@ function readTransportName(fields: Fields, flat: JsonObject): { name: TransportN
 }
 
 function readVariables(fields: Fields): Readonly<Record<string, string>> {
-  const variables = fields.stringMap('variables') ?? {}
+  const variables = fields.stringMap('variables')
+  if (!variables) return {}
   const nested = fields.nested('variables')
   for (const name of Object.keys(variables)) {
     if (!/^[A-Za-z_][A-Za-z0-9_.-]{0,127}$/.test(name)) {
@@ -228,7 +241,8 @@ function readSecrets(fields: Fields, flat: JsonObject): readonly string[] | unde
   if (!listed) return undefined
   for (const [index, pointer] of listed.entries()) {
     const field = pointer.split('/')[1] ?? ''
-    if (pointer.startsWith('/') && (SECRET_FIELDS as readonly string[]).includes(field)) continue
+    const listable = pointer.startsWith('/') && (SECRET_FIELDS as readonly string[]).includes(field)
+    if (listable && !pointsIntoDocument(pointer)) continue
     const detail = `"secrets" holds JSON Pointers to values in ${SECRET_FIELDS.join(', ')}, such as /env/API_KEY`
     fields.errors.push({ pointer: `#/secrets/${index}`, code: 'format', detail })
   }

@@ -1,7 +1,7 @@
-import type { HealthCheck, ServerSettings, ToolOverride } from '../contract/records.ts'
+import type { HealthCheck, ServerSettings } from '../contract/records.ts'
 import type { Fields } from './fields.ts'
-import { quoteName } from './names.ts'
 import { checkPassthroughHeader } from './server-address.ts'
+import { readNames, readToolOverrides } from './tool-override.ts'
 
 /** The SDK's own request timeout. */
 const DEFAULT_TIMEOUT_MS = 60_000
@@ -11,7 +11,6 @@ const LONGEST_MAX_TIMEOUT_MS = 86_400_000
 const DEFAULT_LAZY_IDLE_MS = 300_000
 /** The longest delay that a timer of the runtime takes. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
-const TOOL_CHARACTERS = 256
 
 const HEALTH_CHECK: HealthCheck = { enabled: true, interval: 30_000, timeout: 5_000, retries: 2 }
 
@@ -46,7 +45,8 @@ export function readCommon(fields: Fields): Common {
     isolate: fields.boolean('isolate') ?? false,
     healthCheck: readHealthCheck(fields),
     passthroughHeaders: readPassthroughHeaders(fields),
-    tools: readTools(fields),
+    tools: readToolOverrides(fields),
+    ...readOffered(fields),
   }
 }
 
@@ -87,33 +87,14 @@ function readPassthroughHeaders(fields: Fields): readonly string[] {
   return [...new Set(names.map(name => name.toLowerCase()))]
 }
 
-function readTools(fields: Fields): Readonly<Record<string, ToolOverride>> {
-  const tools = fields.nested('tools')
-  if (!tools) return {}
-  const overrides: [string, ToolOverride][] = []
-  for (const original of Object.keys(fields.object('tools') ?? {})) {
-    const block = tools.nested(original)
-    if (!block) continue
-    block.refuseUnknown(['enabled', 'name', 'description'])
-    const enabled = block.boolean('enabled')
-    const name = readToolName(block, 'name')
-    const description = block.string('description')
-    overrides.push([
-      original,
-      {
-        ...(enabled === undefined ? {} : { enabled }),
-        ...(name === undefined ? {} : { name }),
-        ...(description === undefined ? {} : { description }),
-      },
-    ])
+/** Left out where they say what holds anyway. */
+function readOffered(fields: Fields): Pick<ServerSettings, 'definitionPolicy' | 'prompts' | 'resources'> {
+  const definitionPolicy = fields.oneOf('definitionPolicy', ['report', 'pin'])
+  const prompts = readNames(fields, 'prompts')
+  const resources = readNames(fields, 'resources')
+  return {
+    ...(definitionPolicy === 'pin' ? { definitionPolicy } : {}),
+    ...(prompts === 'all' ? {} : { prompts }),
+    ...(resources === 'all' ? {} : { resources }),
   }
-  return Object.fromEntries(overrides)
-}
-
-/** The name under which a tool is offered; its final shape is made where names are exposed. */
-export function readToolName(fields: Fields, field: string): string | undefined {
-  const name = fields.string(field, TOOL_CHARACTERS)
-  if (name === undefined) return undefined
-  if (name.trim() !== '' && !/\p{C}/u.test(name)) return name
-  return fields.problem(field, 'format', `${quoteName(name)} cannot be the name of a tool`)
 }

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../contract/json.ts'
-import { pointerToken } from './json-pointer.ts'
+import { mapStrings, pointerToken } from './json-pointer.ts'
 
 /** What a sealed value looks like from outside; the last four characters follow when they give nothing away. */
 const MASK = '••••'
@@ -10,6 +10,9 @@ export const SECRET_FIELDS = ['env', 'headers', 'variables', 'args', 'url', 'ope
 const SECRET_NAME = /key|token|secret|passw|pwd|authorization|credential|cookie/i
 // A value that only names a variable holds no secret: the variable does.
 const ONLY_REFERENCE = /^\$\{[^{}]*\}$/
+
+const AUTH = '/openapi/auth'
+const NO_SECRET = new Set(['type', 'in', 'name', 'scheme', 'username', 'clientId', 'tokenUrl', 'openIdConnectUrl'])
 
 function isSecretName(name: string): boolean {
   return SECRET_NAME.test(name)
@@ -27,16 +30,17 @@ export function secretPointers(body: JsonObject): string[] {
     }
   }
   const openapi = body.openapi
-  if (isJsonObject(openapi) && isJsonObject(openapi.auth)) collectByName(openapi.auth, '/openapi/auth', found)
+  if (isJsonObject(openapi) && isJsonObject(openapi.auth)) collectAuth(openapi.auth, AUTH, found)
   return found
 }
 
-function collectByName(value: JsonObject, at: string, found: string[]): void {
-  for (const [name, item] of Object.entries(value)) {
+/** Every text of a scheme but those that say what it is: `value`, or a name given by the document, tells nothing. */
+function collectAuth(auth: JsonObject, at: string, found: string[]): void {
+  const isScheme = at !== AUTH || typeof auth.type === 'string'
+  for (const [name, item] of Object.entries(auth)) {
     const pointer = `${at}/${pointerToken(name)}`
-    if (isJsonObject(item)) collectByName(item, pointer, found)
-    // `value` is where an apiKey scheme keeps its secret, and its name says nothing.
-    else if (typeof item === 'string' && item !== '' && (name === 'value' || isSecretName(name))) {
+    if (isJsonObject(item)) collectAuth(item, pointer, found)
+    else if (typeof item === 'string' && item !== '' && !(isScheme && NO_SECRET.has(name))) {
       if (!ONLY_REFERENCE.test(item)) found.push(pointer)
     }
   }
@@ -45,6 +49,13 @@ function collectByName(value: JsonObject, at: string, found: string[]): void {
 /** How a secret is shown: its last four characters only when at least eight stay hidden. */
 export function maskSecret(secret: string): string {
   return secret.length >= 12 ? `${MASK}${secret.slice(-4)}` : MASK
+}
+
+/** A flat body that was not saved, as it may be shown: what is a secret by its name, or is listed as one, is masked. */
+export function maskedSecrets(body: JsonObject): JsonObject {
+  const listed = Array.isArray(body.secrets) ? body.secrets : []
+  const secret = new Set([...secretPointers(body), ...listed])
+  return mapStrings(body, (text, pointer) => (secret.has(pointer) ? maskSecret(text) : text))
 }
 
 /** Whether a value was meant as a mask and not as a secret. */

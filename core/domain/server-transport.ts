@@ -1,14 +1,15 @@
 import { Buffer } from 'node:buffer'
 import type { FieldError } from '../contract/errors.ts'
-import { isJsonObject, type JsonObject } from '../contract/json.ts'
+import type { JsonObject } from '../contract/json.ts'
 import type { TransportName } from '../contract/records.ts'
 import { Fields } from './fields.ts'
 import { pointerToken } from './json-pointer.ts'
 import { quoteName } from './names.ts'
 import { checkHeaders, checkUrl } from './server-address.ts'
+import { openapiAddresses, readOpenapi } from './server-openapi.ts'
 
 /** The largest argument list or environment that every system takes with room to spare, in bytes. */
-const PROCESS_BYTES = 128 * 1024
+export const PROCESS_BYTES = 128 * 1024
 const COMMAND_BYTES = 4096
 
 /** Which fields belong to which transport. */
@@ -45,8 +46,10 @@ export function readTransport(
   const before = errors.length
   const fields = new Fields(filled, '#', errors)
   if (transport === 'stdio') readStdio(fields)
-  else if (transport === 'openapi') readOpenapi(fields)
-  else readRemote(fields)
+  else if (transport === 'openapi') {
+    readHeaders(fields)
+    readOpenapi(fields)
+  } else readRemote(fields)
   return errors.length === before ? { config: raw, filled } : undefined
 }
 
@@ -112,7 +115,8 @@ function tooLarge(fields: Fields, name: string, texts: readonly string[]): void 
 }
 
 function readRemote(fields: Fields): void {
-  if (fields.required('url')) checkUrlField(fields, 'url')
+  const url = fields.required('url') ? fields.string('url') : undefined
+  if (url !== undefined) checkUrl(url, fields.pointer('url'), error => fields.errors.push(error))
   readHeaders(fields)
 }
 
@@ -120,45 +124,11 @@ function readHeaders(fields: Fields): void {
   checkHeaders(fields.stringMap('headers') ?? {}, fields.pointer('headers'), error => fields.errors.push(error))
 }
 
-function checkUrlField(fields: Fields, name: string): void {
-  const url = fields.string(name)
-  if (url !== undefined) checkUrl(url, fields.pointer(name), error => fields.errors.push(error))
-}
-
-function readOpenapi(fields: Fields): void {
-  readHeaders(fields)
-  if (!fields.required('openapi')) return
-  const block = fields.nested('openapi')
-  if (!block) return
-  block.refuseUnknown(['url', 'schema', 'version', 'operations', 'auth', 'baseUrl'])
-  if (block.has('url') && block.has('schema')) {
-    block.problem('schema', 'ambiguous', 'Give the document by "url" or as "schema", not both')
-  } else if (!block.has('url') && !block.has('schema')) {
-    block.problem(
-      'url',
-      'required',
-      'The OpenAPI document is missing: give its "url", or the document itself as "schema"',
-    )
-  }
-  checkUrlField(block, 'url')
-  checkUrlField(block, 'baseUrl')
-  block.object('schema')
-  block.object('auth')
-  block.string('version')
-  const operations = block.nested('operations')
-  operations?.refuseUnknown(['include', 'exclude'])
-  operations?.strings('include')
-  operations?.strings('exclude')
-}
-
 /** The addresses that a filled-in transport part names, with the pointer of each. */
 export function addressesOf(transport: TransportName, filled: JsonObject): readonly { pointer: string; url: URL }[] {
-  const named: [string, unknown][] = []
-  if (transport === 'openapi') {
-    const block = isJsonObject(filled.openapi) ? filled.openapi : {}
-    named.push(['#/openapi/url', block.url], ['#/openapi/baseUrl', block.baseUrl])
-  } else if (transport !== 'stdio') named.push(['#/url', filled.url])
-  return named.flatMap(([pointer, text]) => {
+  if (transport === 'stdio') return []
+  const named = transport === 'openapi' ? openapiAddresses(filled) : [{ pointer: '#/url', text: filled.url }]
+  return named.flatMap(({ pointer, text }) => {
     const url = typeof text === 'string' ? URL.parse(text) : null
     return url ? [{ pointer, url }] : []
   })

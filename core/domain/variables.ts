@@ -1,7 +1,8 @@
 import { type FieldError, HubError } from '../contract/errors.ts'
 import type { JsonValue } from '../contract/json.ts'
-import { mapStrings, pointerToken } from './json-pointer.ts'
+import { pointerToken } from './json-pointer.ts'
 import { nearest } from './nearest.ts'
+import { mapOwnTexts } from './server-openapi.ts'
 
 /** Longest text that a filled-in string may become, in characters: variables that name variables grow by powers. */
 const FILLED_CHARACTERS = 256 * 1024
@@ -70,14 +71,14 @@ export function fillText(
   return (filled ?? '').replaceAll('$${', '${')
 }
 
-/** Fills in every string of a value. Throws `variable_unknown`, naming the variable and where it is used. */
-export function fillVariables<T extends JsonValue>(value: T, variables: Variables): T {
+/** Fills in every string of a configuration. Throws `variable_unknown`, naming the variable and where it is used. */
+export function fillVariables<T extends JsonValue>(config: T, variables: Variables): T {
   const refuse = (error: FieldError): never => {
     throw new HubError('variable_unknown', `${error.detail} (at ${error.pointer})`)
   }
   const { values, errors } = expandVariables(variables)
   if (errors[0]) refuse(errors[0])
-  return mapStrings(value, (text, pointer) => fillText(text, values, `#${pointer}`, refuse))
+  return mapOwnTexts(config, (text, pointer) => fillText(text, values, `#${pointer}`, refuse))
 }
 
 /** The text with its references replaced, or undefined when that would be longer than a text may be. */

@@ -32,6 +32,8 @@ export interface EventCatalog {
     attempts: number
   }
   'catalog.changed': { serverId: string; name: string; kinds: readonly ('tools' | 'prompts' | 'resources')[] }
+  /** A tool says something else of itself than before; `blocked`: it cannot be called until its owner approves it. */
+  'tool.definition_changed': { serverId: string; name: string; tool: string; hash: string; blocked: boolean }
   'tool.called': ToolCallRecord
   'log.record': LogRecord
   'plugin.failed': { plugin: string; message: string }

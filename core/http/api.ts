@@ -17,7 +17,10 @@ export interface Admitted {
 
 /** The check that stands before every route and upgrade: Host, Origin, canonical path, forwarded headers. */
 export interface RequestGuard {
-  /** Throws HubError: host_not_allowed, origin_not_allowed, path_invalid, header_duplicate, token_in_url, route_not_found (outside the base path). */
+  /**
+   * Throws HubError: host_not_allowed, origin_not_allowed, path_invalid, header_duplicate, headers_too_large, token_in_url,
+   * route_not_found (outside the base path).
+   */
   admit(request: Request, peer: Peer): Admitted
   /** Names and origins that are served besides those of the configuration (the port is known only after listening). */
   listening(port: number): void

@@ -35,7 +35,8 @@ export async function readJsonBody(request: Request, options: JsonBodyOptions = 
 
 /**
  * The bytes of a body, counted as they come: what a client announces, or leaves out, changes nothing. Throws `body_too_large`
- * at the first byte over the limit, and `json_invalid` when nothing came for `silenceMs` or the client went away.
+ * at the first byte over the limit, `request_timeout` when nothing came for `silenceMs`, and `json_invalid` when the client
+ * went away.
  */
 export async function readBytes(request: Request, options: BodyOptions = {}): Promise<Uint8Array> {
   const limit = options.limit ?? LIMITS.bodyBytes
@@ -106,7 +107,7 @@ async function within<T>(work: Promise<T>, milliseconds: number): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const silence = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
-      reject(new HubError('json_invalid', `Nothing of the body came for ${Math.round(milliseconds / 1000)} s`))
+      reject(new HubError('request_timeout', `Nothing of the body came for ${Math.round(milliseconds / 1000)} s`))
     }, milliseconds)
   })
   try {

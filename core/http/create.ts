@@ -61,7 +61,7 @@ export function createHttp(deps: HttpDeps): Http {
   const { config, registry, auth, bus, log, version } = deps
   const nextId = createRequestIds()
   const guard = createGuard(config, nextId)
-  const feed = new LiveFeed({ bus, authenticator: auth.authenticator, users: registry.users })
+  const feed = new LiveFeed({ bus, credentials: auth.liveCredentials, users: registry.users })
   const described: readonly Route[] = [
     ...setupRoutes({ registry, auth, setupToken: deps.setupToken }),
     ...authRoutes({ registry, auth }),

@@ -1,3 +1,4 @@
+import { LIMITS } from '../config/limits.ts'
 import type { HubConfig } from '../config/schema.ts'
 import { HubError } from '../contract/errors.ts'
 import { type AddressList, addressList, plainAddress } from './addresses.ts'
@@ -45,6 +46,7 @@ export function createGuard(config: GuardConfig, nextId: () => string = createRe
       const { headers } = request
       const { path, query } = targetOf(request.url)
       requireCanonical(path)
+      requireFewHeaders(headers)
       const host = headers.get('host') ?? hostInUrl(request.url)
       hosts.requireHost(host)
       const origin = headers.get('origin')
@@ -143,6 +145,16 @@ class AdmittedRequest implements Admitted, RequestInfo {
   #peerAddress(): string {
     return plainAddress(this.#peer.address) ?? this.#peer.address
   }
+}
+
+/** Bun knows their number; elsewhere they are counted. */
+function requireFewHeaders(headers: Headers & { readonly count?: number }): void {
+  const count = headers.count ?? [...headers.keys()].length
+  if (count <= LIMITS.requestHeaderCount) return
+  throw new HubError(
+    'headers_too_large',
+    `The request has ${count} headers; at most ${LIMITS.requestHeaderCount} are taken`,
+  )
 }
 
 /** The nearest proxy wrote the last one. */

@@ -1,4 +1,4 @@
-import type { Authenticator } from '../auth/api.ts'
+import type { LiveCredentials } from '../auth/live-credentials.ts'
 import { LIMITS } from '../config/limits.ts'
 import { type ErrorCode, HubError } from '../contract/errors.ts'
 import type { UserActor } from '../contract/records.ts'
@@ -17,6 +17,7 @@ const ALWAYS: readonly EventName[] = [
   'group.removed',
   'connection.state',
   'catalog.changed',
+  'tool.definition_changed',
   'config.changed',
   'config.rejected',
   'plugin.failed',
@@ -42,12 +43,10 @@ export interface LiveSink {
 
 export interface LiveFeedOptions {
   readonly bus: EventBus
-  readonly authenticator: Pick<Authenticator, 'stillValid'>
+  readonly credentials: Pick<LiveCredentials, 'watch'>
   readonly users: Pick<Registry['users'], 'list'>
   /** Milliseconds between two pings. Default 15_000. */
   readonly pingMs?: number
-  /** Milliseconds between two looks at the readers' credentials. Default 2_000. */
-  readonly checkMs?: number
 }
 
 interface Reader {
@@ -56,6 +55,8 @@ interface Reader {
   readonly sink: LiveSink
   lost: number
   stuckSinceMs: number
+  /** The end of the credential matters no longer. */
+  unwatch: () => void
 }
 
 /**
@@ -71,7 +72,7 @@ export class LiveFeed {
   readonly #stops: (() => void)[] = []
   readonly #wanted = new Map<Topic, () => void>()
   #namesLoaded: Promise<void> | undefined
-  #timers: ReturnType<typeof setInterval>[] = []
+  #timer: ReturnType<typeof setInterval> | undefined
 
   constructor(options: LiveFeedOptions) {
     this.#options = options
@@ -81,10 +82,6 @@ export class LiveFeed {
     for (const name of ALWAYS) this.#stops.push(bus.on(name, event => this.#tell('servers', event)))
     const named = ({ data }: { data: { userId: string; name: string } }) => void this.#names.set(data.userId, data.name)
     this.#stops.push(bus.on('user.created', named), bus.on('user.updated', named))
-    for (const name of ['user.updated', 'user.removed', 'key.removed', 'token.revoked'] as const) {
-      // After all listeners of the event have heard it, the one that keeps credentials among them.
-      this.#stops.push(bus.on(name, () => queueMicrotask(() => void this.#checkCredentials())))
-    }
   }
 
   /**
@@ -106,7 +103,8 @@ export class LiveFeed {
         hint: 'Close some of them first.',
       })
     }
-    const reader: Reader = { actor, topics, sink, lost: 0, stuckSinceMs: 0 }
+    const reader: Reader = { actor, topics, sink, lost: 0, stuckSinceMs: 0, unwatch: () => {} }
+    reader.unwatch = this.#options.credentials.watch(actor, () => this.#end(reader, 'token_revoked'))
     this.#readers.add(reader)
     this.#follow()
     sink.joined()
@@ -173,13 +171,10 @@ export class LiveFeed {
       }
     }
     if (this.#readers.size === 0) {
-      for (const timer of this.#timers.splice(0)) clearInterval(timer)
-    } else if (this.#timers.length === 0) {
-      const { pingMs = 15_000, checkMs = 2_000 } = this.#options
-      this.#timers = [
-        setInterval(() => this.#ping(), pingMs),
-        setInterval(() => void this.#checkCredentials(), checkMs),
-      ]
+      clearInterval(this.#timer)
+      this.#timer = undefined
+    } else if (this.#timer === undefined) {
+      this.#timer = setInterval(() => this.#ping(), this.#options.pingMs ?? 15_000)
     }
   }
 
@@ -190,20 +185,6 @@ export class LiveFeed {
     }
   }
 
-  async #checkCredentials(): Promise<void> {
-    await Promise.all([...this.#readers].map(reader => this.#checkCredential(reader)))
-  }
-
-  async #checkCredential(reader: Reader): Promise<void> {
-    try {
-      if (await this.#options.authenticator.stillValid(reader.actor)) return
-    } catch {
-      // The store cannot be asked now: asked again at the next look.
-      return
-    }
-    this.#end(reader, 'token_revoked')
-  }
-
   #end(reader: Reader, code: ErrorCode): void {
     if (!this.#readers.has(reader)) return
     this.#remove(reader)
@@ -211,7 +192,9 @@ export class LiveFeed {
   }
 
   #remove(reader: Reader): void {
-    if (this.#readers.delete(reader)) this.#follow()
+    if (!this.#readers.delete(reader)) return
+    reader.unwatch()
+    this.#follow()
   }
 
   async #loadNames(): Promise<void> {

@@ -2,8 +2,9 @@ import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw }
 import { HubError } from '../contract/errors.ts'
 import { MAX_HEAD_BYTES, malformed } from './outbound-head.ts'
 
-/** Longest body that is read as a whole, in decoded bytes. */
-export const MAX_BODY_BYTES = 10 * 1024 * 1024
+/** Longest body that is read as a whole, in decoded bytes, unless the request says otherwise; and the most it may say. */
+export const DEFAULT_BODY_BYTES = 10 * 1024 * 1024
+export const LARGEST_BODY_BYTES = 64 * 1024 * 1024
 /** Decoded bytes per encoded byte beyond which a body counts as a bomb. */
 const MAX_EXPANSION = 100
 /** Up to here the ratio says nothing: short texts of one repeated character compress better than that. */
@@ -164,6 +165,7 @@ export class Utf8Reader {
   }
 }
 
-export function bodyTooLarge(): HubError {
-  return new HubError('upstream_protocol', `The server's answer is longer than ${MAX_BODY_BYTES / 1024 / 1024} MiB`)
+export function bodyTooLarge(maxBytes: number): HubError {
+  const shown = maxBytes >= 1024 * 1024 ? `${Math.floor(maxBytes / 1024 / 1024)} MiB` : `${maxBytes} bytes`
+  return new HubError('upstream_protocol', `The server's answer is longer than ${shown}`, { data: { maxBytes } })
 }

@@ -1,14 +1,9 @@
 import { HubError } from '../contract/errors.ts'
 import type { GuardedResponse } from '../contract/transport.ts'
-import {
-  type BodyDecoder,
-  type BodySink,
-  bodyTooLarge,
-  decoderFor,
-  MAX_BODY_BYTES,
-  Utf8Reader,
-} from './outbound-body.ts'
+import { type BodyDecoder, type BodySink, bodyTooLarge, decoderFor, Utf8Reader } from './outbound-body.ts'
 import type { ResponseHead } from './outbound-head.ts'
+
+const NOTHING = Buffer.alloc(0)
 
 type StreamHandlers = Parameters<GuardedResponse['stream']>[0]
 
@@ -18,8 +13,10 @@ export interface RequestText {
   /** `https://host:port`, for messages: never the path, which may hold a secret. */
   readonly origin: string
   /** Head, length and body as they go out. */
-  readonly text: string
+  readonly text: string | Buffer
   readonly bytes: number
+  /** Longest body that is read as a whole, in decoded bytes. */
+  readonly maxBytes: number
   /** 0: no limit. */
   readonly headTimeoutMs: number
   /** 0: no limit. */
@@ -48,7 +45,7 @@ export class Exchange implements GuardedResponse {
   #size = 0
   #handlers: StreamHandlers | undefined
   #utf8: Utf8Reader | undefined
-  #textReady: { resolve(text: string): void; reject(error: unknown): void } | undefined
+  #wholeReady: { resolve(whole: Buffer): void; reject(error: unknown): void } | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
   #onAbort: (() => void) | undefined
 
@@ -121,15 +118,19 @@ export class Exchange implements GuardedResponse {
     this.#pieces = []
     this.carrier?.drop()
     if (!hadHead) return this.#reject(error)
-    this.#textReady?.reject(error)
+    this.#wholeReady?.reject(error)
     this.#handlers?.done(error)
   }
 
-  text(): Promise<string> {
-    if (this.#state === 'ended') return Promise.resolve(this.#wholeText())
+  async text(): Promise<string> {
+    return (await this.bytes()).toString()
+  }
+
+  bytes(): Promise<Buffer> {
+    if (this.#state === 'ended') return Promise.resolve(this.#whole())
     if (this.#state === 'failed') return Promise.reject(this.#error)
     return new Promise((resolve, reject) => {
-      this.#textReady = { resolve, reject }
+      this.#wholeReady = { resolve, reject }
     })
   }
 
@@ -161,7 +162,7 @@ export class Exchange implements GuardedResponse {
     if (this.#state !== 'body') return
     if (this.#handlers) return this.#chunk(bytes)
     this.#size += bytes.length
-    if (this.#size > MAX_BODY_BYTES) return this.fail(bodyTooLarge())
+    if (this.#size > this.request.maxBytes) return this.fail(bodyTooLarge(this.request.maxBytes))
     this.#pieces.push(bytes)
   }
 
@@ -174,7 +175,7 @@ export class Exchange implements GuardedResponse {
     if (this.#state !== 'body') return
     this.#state = 'ended'
     this.#release()
-    this.#textReady?.resolve(this.#wholeText())
+    this.#wholeReady?.resolve(this.#whole())
     if (this.#handlers) this.#endStream()
   }
 
@@ -184,12 +185,12 @@ export class Exchange implements GuardedResponse {
     this.#handlers?.done()
   }
 
-  #wholeText(): string {
+  #whole(): Buffer {
     const [first] = this.#pieces
-    if (!first) return ''
-    const text = this.#pieces.length === 1 ? first.toString() : Buffer.concat(this.#pieces, this.#size).toString()
+    if (!first) return NOTHING
+    const whole = this.#pieces.length === 1 ? first : Buffer.concat(this.#pieces, this.#size)
     this.#pieces = []
-    return text
+    return whole
   }
 
   #arm(timeoutMs: number, awaited: string): void {

@@ -80,7 +80,7 @@ export class Http1Connection {
     this.#state = 'head'
     this.#exchange = exchange
     exchange.carrier = this
-    if (written < bytes) this.#unsent = Buffer.from(text).subarray(written)
+    if (written < bytes) this.#unsent = (typeof text === 'string' ? Buffer.from(text) : text).subarray(written)
     exchange.sent()
     return true
   }

@@ -1,6 +1,7 @@
 import { HubError } from '../contract/errors.ts'
 import type { GuardedFetch, GuardedRequest } from '../contract/transport.ts'
 import type { AddressRights } from '../domain/address.ts'
+import { DEFAULT_BODY_BYTES, LARGEST_BODY_BYTES } from './outbound-body.ts'
 import { type Lookup, lookupAll, resolveTargets } from './outbound-dial.ts'
 import { Exchange } from './outbound-exchange.ts'
 import { renderHead } from './outbound-head.ts'
@@ -83,8 +84,12 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
       const exchange = new Exchange({
         method,
         origin: head.origin,
-        text: head.text + field + (body ?? ''),
+        text:
+          typeof body === 'object'
+            ? Buffer.concat([Buffer.from(head.text + field), body])
+            : head.text + field + (body ?? ''),
         bytes: head.bytes + field.length + length,
+        maxBytes: Math.min(request.maxBytes ?? DEFAULT_BODY_BYTES, LARGEST_BODY_BYTES),
         headTimeoutMs: request.headTimeoutMs ?? HEAD_TIMEOUT_MS,
         idleTimeoutMs: request.idleTimeoutMs ?? IDLE_TIMEOUT_MS,
         signal: caller,

@@ -7,6 +7,7 @@ import type { Admitted, Peer, RequestGuard } from './api.ts'
 import type { App } from './app.ts'
 import { targetOf } from './canonical.ts'
 import { rpcErrorResponse } from './errors.ts'
+import { withHeaders } from './headers.ts'
 import type { Socket, SocketHandler } from './route.ts'
 
 /** Seconds of silence before a socket is closed: longer than a body may pause, so that the pause is answered first. */
@@ -60,7 +61,11 @@ export function serveBun(options: ServeOptions): HttpServer {
     } catch (error) {
       return refuse(options, request, error)
     }
-    if (isMcp(admitted.path)) return mcp.fetch(request, admitted.path, admitted.info)
+    if (isMcp(admitted.path)) {
+      const response = mcp.fetch(request, admitted.path, admitted.info)
+      const { requestId } = admitted.info
+      return response instanceof Promise ? response.then(late => named(late, requestId)) : named(response, requestId)
+    }
     return answer(app, request, admitted, peer)
   }
 
@@ -79,6 +84,10 @@ export function serveBun(options: ServeOptions): HttpServer {
   }
 }
 
+function named(response: Response, requestId: string): Response {
+  return withHeaders(response, { 'x-request-id': requestId })
+}
+
 async function answer(app: App, request: Request, admitted: Admitted, peer: BunPeer): Promise<Response | undefined> {
   const response = await app.handle(request, admitted)
   if (peer.upgraded) return undefined
@@ -93,7 +102,7 @@ function refuse({ app, basePath, log, nextId }: ServeOptions, request: Request, 
 }
 
 function isMcp(path: string): boolean {
-  return /^\/(?:mcp|\.well-known\/oauth-protected-resource)(?:\/|$)/.test(path)
+  return /^\/(?:mcp|sse|messages|\.well-known\/oauth-protected-resource)(?:\/|$)/.test(path)
 }
 
 function start(options: ServeOptions, fetch: (request: Request, server: Server) => unknown): Server {

@@ -79,6 +79,7 @@ function codeOf(issue: Issue, value: unknown): FieldCode {
     case 'custom':
       return typeof issue.params?.code === 'string' ? (issue.params.code as FieldCode) : 'format'
     case 'invalid_format':
+    case 'invalid_key':
       return 'format'
     default:
       return 'type'

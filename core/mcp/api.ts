@@ -1,13 +1,20 @@
 import type { JsonObject } from '../contract/json.ts'
-import type { GroupRecord, UserActor } from '../contract/records.ts'
+import type { GroupRecord, ServerRecord, UserActor } from '../contract/records.ts'
 import type { RequestInfo } from '../http/route.ts'
+import type { Outcome } from './exchange.ts'
 
 export interface McpEndpoint {
   /**
-   * Answers `/mcp…` and `/.well-known/oauth-protected-resource…`; never rejects. The guard has admitted the request.
+   * Answers `/mcp…`, `/sse…`, `/messages` and `/.well-known/oauth-protected-resource…`; never rejects. The guard has admitted the request.
    * `path` is below the base path, percent-encoded.
    */
   fetch(request: Request, path: string, info: RequestInfo): Response | Promise<Response>
+  /**
+   * Calls one tool without a client session, on the same way as a client at `/mcp/{server}`: overrides, middlewares, the
+   * caller's quota of calls, the record. Rejects with HubError for what the hub itself refuses, such as tool_not_found and
+   * quota_calls; waits up to 2 s for the lists of a server that was never seen.
+   */
+  callTool(call: DirectCall): Promise<Outcome>
   sessions(): readonly SessionInfo[]
   /** Ends one session from outside; false when there is none. */
   endSession(id: string, reason: string): boolean
@@ -16,6 +23,23 @@ export interface McpEndpoint {
   /** No new sessions; waits for calls in flight, at most `timeoutMs`; then ends all streams. */
   drain(timeoutMs: number): Promise<void>
   dispose(): void
+}
+
+/** A tools/call that names its server. */
+export interface DirectCall {
+  readonly actor: UserActor
+  /** Whoever resolved it has judged that the actor may use it. */
+  readonly server: ServerRecord
+  /** The upstream's own name of the tool. */
+  readonly tool: string
+  readonly arguments: JsonObject
+  readonly requestId: string
+  /** Of the request; those go along that the server's `passthroughHeaders` names. */
+  readonly headers: Headers
+  /** Hears of progress; without it none is asked for. */
+  readonly progress?: (params: JsonObject) => void
+  /** Cancels the call upstream. */
+  readonly signal: AbortSignal
 }
 
 export interface SessionInfo {

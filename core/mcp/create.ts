@@ -6,24 +6,38 @@ import type { ToolCallRecord } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Registry } from '../registry/api.ts'
 import type { McpEndpoint } from './api.ts'
-import { CredentialWatch } from './credential-watch.ts'
+import { Audience } from './audience.ts'
+import { type CredentialHolder, CredentialWatch } from './credential-watch.ts'
+import { DirectExchange, directScope } from './direct-call.ts'
 import { Front } from './endpoint.ts'
 import { groupView } from './group-view.ts'
 import { initialize } from './initialize.ts'
+import { Intake } from './intake.ts'
+import { Leases } from './leases.ts'
 import { ListChanges } from './list-changes.ts'
 import { listRoutes } from './list-routes.ts'
+import { Listeners } from './listeners.ts'
 import { ItemTexts } from './merge.ts'
+import { ModernAnswers } from './modern-answers.ts'
+import type { ModernExchange } from './modern-exchange.ts'
+import { ModernFaces } from './modern-face.ts'
 import { Outages } from './outages.ts'
 import { Pages, type Sealer } from './pages.ts'
+import { Parking } from './parking.ts'
+import { PassedStates } from './passed-states.ts'
 import { Principals, ScopeTable, toResolvedScope } from './paths.ts'
 import { LegacyPosts } from './post.ts'
 import { Pulse } from './pulse.ts'
 import { Relay } from './relay.ts'
 import { Router } from './router.ts'
+import type { Scope } from './scope.ts'
 import { SessionTable } from './sessions.ts'
-import { hasOwnConnection, Subscriptions } from './subscriptions.ts'
+import { Subscriptions } from './subscriptions.ts'
 import { UpstreamLevels } from './upstream-levels.ts'
 import { LegacyWire } from './wire-legacy.ts'
+import { ModernWire } from './wire-modern.ts'
+import { SseWire } from './wire-sse.ts'
+import { Wires } from './wires.ts'
 
 /** Old sessions and events are looked for this often. */
 const SESSION_SWEEP_MS = 30_000
@@ -48,7 +62,7 @@ interface McpDeps {
   readonly now?: () => number
 }
 
-/** The MCP endpoint of the hub: legacy streamable HTTP at `/mcp…`. It runs until `dispose`. */
+/** The MCP endpoint of the hub: streamable HTTP of both eras at `/mcp…`, and the pair of 2024-11-05 at `/sse…`. It runs until `dispose`. */
 export function createMcp(deps: McpDeps): McpEndpoint {
   const { registry, upstreams, bus, auth, sealer, log } = deps
   // Date.now has whole milliseconds, in which most calls take none at all.
@@ -61,6 +75,8 @@ export function createMcp(deps: McpDeps): McpEndpoint {
   const pulse = new Pulse(now, () => {
     relay.sweep()
     credentials.sweep()
+    leases.sweep()
+    parking.sweep()
     if (now() < sweepAtMs) return
     sweepAtMs = now() + SESSION_SWEEP_MS
     sessions.sweep()
@@ -69,7 +85,9 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     sealer,
     now,
     streamHost: pulse,
-    opened: ({ key, actor, scope }) => {
+    opened: session => {
+      levels.opened(session)
+      const { key, actor, scope } = session
       const data = { sessionId: key, userId: actor.userId, scope: scope.path }
       bus.emit('session.opened', actor.userId, data)
     },
@@ -82,12 +100,29 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     },
   })
   const scopeParts = { upstreams, outages, texts, now }
-  const scopes = new ScopeTable(deps.resolver, scopeParts, scope => sessions.of(scope).size > 0)
+  const scopes = new ScopeTable(deps.resolver, scopeParts, scope => inUse(scope))
   const subscriptions = new Subscriptions(upstreams, sessions)
   const levels = new UpstreamLevels(upstreams, sessions)
-  const changes = new ListChanges(sessions, now)
-  const relay = new Relay({ bus, upstreams, scopes, sessions, changes, subscriptions, levels, outages, log })
-  const credentials = new CredentialWatch(auth, sessions, bus, now)
+  const faces = new ModernFaces(deps.version)
+  const listeners: Listeners = new Listeners({
+    faces,
+    streamHost: pulse,
+    load: userId => sessions.load(userId),
+    hears: scope => audience.hears(scope),
+    subscribe: (listener, uris) => subscriptions.listen(listener, uris),
+    ended: listener => subscriptions.drop(listener),
+  })
+  const audience = new Audience(sessions, listeners)
+  const changes = new ListChanges(audience, now)
+  const scopeEnded = (scope: Scope) => {
+    for (const session of [...sessions.of(scope)]) sessions.end(session, 'scope_removed')
+    for (const listener of [...listeners.of(scope)]) listeners.end(listener)
+    modern.endScope(scope)
+  }
+  const inUse = (scope: Scope) => audience.hears(scope) || modern.serves(scope)
+  const shared = { bus, upstreams, scopes, sessions, changes, subscriptions, levels, outages, log }
+  const relay = new Relay({ ...shared, inUse, scopeEnded })
+  const credentials = new CredentialWatch(auth, () => credentialHolders(), bus, now)
   const router: Router = new Router(
     {
       upstreams,
@@ -104,26 +139,62 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     },
   )
   const draining = () => drained || deps.draining()
-  const posts = new LegacyPosts({
+  const intake = new Intake({
     router,
     log,
-    replies: pulse,
-    initialize: (scoped, id, params) => initialize({ sessions, version: deps.version, draining }, scoped, id, params),
     clientNotice: (session, method, params) => {
       if (method !== 'notifications/roots/list_changed') return
       for (const member of session.scope.resolved.members)
-        if (hasOwnConnection(upstreams, member, session))
-          upstreams.notify(member.server.id, session.key, method, params)
+        if (session.ownConnection(member.server)) upstreams.notify(member.server.id, session.key, method, params)
     },
   })
-  const wire = new LegacyWire(sessions, posts, now)
-  const front = new Front({ auth, principals: new Principals(), scopes, sessions, wire, log })
+  const opening = { sessions, audience, version: deps.version, draining }
+  const posts = new LegacyPosts({
+    intake,
+    replies: pulse,
+    initialize: (scoped, id, params) => initialize(opening, scoped, id, params),
+  })
+  const leases = new Leases((serverId, sessionId) => {
+    upstreams.endSession(sessionId)
+    levels.forget(serverId, sessionId)
+  }, now)
+  const parking = new Parking<ModernExchange>(sealer, now)
+  const passed = new PassedStates(sealer, now)
+  const modern: ModernWire = new ModernWire({
+    router,
+    faces,
+    answers: new ModernAnswers(faces, parking, passed),
+    parking,
+    passed,
+    leases,
+    levels,
+    listeners,
+    replies: pulse,
+    log,
+    draining,
+    load: userId => sessions.load(userId),
+  })
+  const wires = new Wires(new LegacyWire(sessions, now), posts, modern)
+  const sse = new SseWire({ ...opening, scopes, intake, now })
+  const front = new Front({ auth, principals: new Principals(), scopes, sessions, wires, sse, log })
+
+  function* credentialHolders(): IterableIterator<CredentialHolder> {
+    for (const session of sessions) yield { actor: session.actor, end: () => sessions.end(session, 'credential_ended') }
+    for (const listener of listeners) yield { actor: listener.actor, end: () => listeners.end(listener) }
+    for (const call of modern.live) yield { actor: call.actor, end: () => call.abort('The credential has ended') }
+  }
 
   const endAll = (reason: string) => {
     for (const session of [...sessions]) sessions.end(session, reason)
   }
   return {
     fetch: (request, path, info) => front.fetch(request, path, info),
+    callTool: call =>
+      sessions.withoutSession(call.actor.userId, async () => {
+        const scope = scopes.unbound(call.actor, directScope(call.server))
+        await scope.ready()
+        return router.handle(new DirectExchange(call, scope), scope)
+      }),
     sessions: () => sessions.infos(),
     endSession(key, reason) {
       const session = sessions.byKey(key)
@@ -137,13 +208,17 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     },
     async drain(timeoutMs) {
       drained = true
+      modern.endParked('The hub is stopping')
       const deadlineMs = now() + timeoutMs
-      const busy = () => [...sessions].some(session => session.calls.size > 0)
+      const busy = () => [...sessions].some(session => session.calls.size > 0) || modern.busy
       while (busy() && now() < deadlineMs) await new Promise(resolve => setTimeout(resolve, DRAIN_LOOK_MS))
+      listeners.endAll()
       pulse.closeStreams()
     },
     dispose() {
       endAll('hub_stopped')
+      listeners.endAll()
+      modern.dispose()
       credentials.dispose()
       relay.dispose()
       pulse.dispose()

@@ -1,23 +1,29 @@
 import type { Authenticator } from '../auth/api.ts'
 import type { UserActor } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
-import type { SessionTable } from './sessions.ts'
 
-/** At least this often every session's credential is judged again; five seconds are promised. */
+/** At least this often every credential in use is judged again; five seconds are promised. */
 const EVERY_MS = 4_000
 
-/** Ends sessions whose credential has ended: at once when an event says so, and by a regular look. */
+/** Something that lives by a credential: a session, a stream, a call. */
+export interface CredentialHolder {
+  readonly actor: UserActor
+  /** The credential holds no longer. */
+  end(): void
+}
+
+/** Ends whatever lives by a credential that has ended: at once when an event says so, and by a regular look. */
 export class CredentialWatch {
   readonly #auth: Authenticator
-  readonly #sessions: SessionTable
+  readonly #holders: () => Iterable<CredentialHolder>
   readonly #now: () => number
   readonly #listening: (() => void)[]
   #nextMs: number
   #running = false
 
-  constructor(auth: Authenticator, sessions: SessionTable, bus: EventBus, now: () => number) {
+  constructor(auth: Authenticator, holders: () => Iterable<CredentialHolder>, bus: EventBus, now: () => number) {
     this.#auth = auth
-    this.#sessions = sessions
+    this.#holders = holders
     this.#now = now
     this.#nextMs = now() + EVERY_MS
     // Looked at by the next regular sweep: whoever keeps the credentials must have heard of the event before.
@@ -45,14 +51,14 @@ export class CredentialWatch {
 
   async #judge(): Promise<void> {
     const verdicts = new Map<string, boolean>()
-    for (const session of [...this.#sessions]) {
-      const key = credentialKey(session.actor)
+    for (const holder of [...this.#holders()]) {
+      const key = credentialKey(holder.actor)
       let valid = verdicts.get(key)
       if (valid === undefined) {
-        valid = await this.#holds(session.actor)
+        valid = await this.#holds(holder.actor)
         verdicts.set(key, valid)
       }
-      if (!valid) this.#sessions.end(session, 'credential_ended')
+      if (!valid) holder.end()
     }
   }
 

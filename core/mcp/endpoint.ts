@@ -3,26 +3,29 @@ import { HubError } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { UserActor } from '../contract/records.ts'
 import type { RequestInfo } from '../http/route.ts'
-import { errorResponse } from './http-errors.ts'
-import { type Principals, parseScopePath, type ScopeTable } from './paths.ts'
-import { RefusedMessage } from './post.ts'
+import { namesModernVersion } from './era.ts'
+import { errorResponse, RefusedMessage } from './http-errors.ts'
+import { MESSAGES_PATH, type Principals, parseScopePath, ScopePaths, type ScopeTable } from './paths.ts'
 import type { Scope } from './scope.ts'
 import type { SessionTable } from './sessions.ts'
 import { METADATA_PATH, resourceMetadata } from './well-known.ts'
-import type { LegacyWire } from './wire-legacy.ts'
+import type { SseWire } from './wire-sse.ts'
+import type { Wires } from './wires.ts'
 
 interface FrontParts {
   readonly auth: Authenticator
   readonly principals: Principals
   readonly scopes: ScopeTable
   readonly sessions: SessionTable
-  readonly wire: LegacyWire
+  readonly wires: Wires
+  readonly sse: SseWire
   readonly log: PluginLogger
 }
 
 /** From a request to its caller, scope and session, and from whatever is thrown to an answer. */
 export class Front {
   readonly #parts: FrontParts
+  readonly #paths = new ScopePaths()
 
   constructor(parts: FrontParts) {
     this.#parts = parts
@@ -45,11 +48,13 @@ export class Front {
   #known(request: Request, path: string, info: RequestInfo, actor: UserActor): Response | Promise<Response> {
     const { principals, sessions } = this.#parts
     const principal = principals.key(actor)
+    if (!path.startsWith('/mcp')) return this.#older(request, path, info, actor, principal)
     const sessionId = request.headers.get('mcp-session-id')
-    const session = sessionId === null ? undefined : sessions.get(sessionId)
+    const named = sessionId === null ? undefined : sessions.get(sessionId)
+    const session = named?.wire === 'streamable-http' ? named : undefined
     // A session that was used at this very path before needs no look at the path.
     if (session && session.usedPath === path && session.principal === principal && !session.scope.stale)
-      return this.#parts.wire.handle({
+      return this.#parts.wires.handle({
         request,
         info,
         actor,
@@ -58,23 +63,41 @@ export class Front {
         session,
         namesSession: true,
       })
-    const parsed = parseScopePath(path)
-    if (!parsed) throw new HubError('group_not_found', 'Cannot open /mcp: the path is neither a group nor a server')
+    const parsed = this.#paths.parse(path)
+    if (!parsed) throw noScope(path)
     const scope = this.#parts.scopes.find(actor, principal, parsed)
     const enter = (found: Scope) => {
       const own = session && session.scope === found && !session.ended ? session : undefined
       if (own) own.usedPath = path
       const namesSession = sessionId !== null
-      return this.#parts.wire.handle({ request, info, actor, principal, scope: found, session: own, namesSession })
+      return this.#parts.wires.handle({ request, info, actor, principal, scope: found, session: own, namesSession })
     }
     return scope instanceof Promise ? scope.then(enter) : enter(scope)
   }
 
-  #refused(thrown: unknown, request: Request, path: string, info: RequestInfo): Response {
-    const { error, id } = thrown instanceof RefusedMessage ? thrown : { error: thrown, id: undefined }
-    const { requestId, baseUrl } = info
-    if (!(error instanceof HubError))
-      this.#parts.log.error('A request to /mcp failed inside the hub', { requestId, error: String(error) })
-    return errorResponse(error, { requestId, baseUrl, path, credential: request.headers.has('authorization') }, id)
+  /** `/sse…` and `/messages`. */
+  #older(request: Request, path: string, info: RequestInfo, actor: UserActor, principal: string) {
+    const { scopes, sse } = this.#parts
+    const known = { request, info, actor, principal }
+    if (path === MESSAGES_PATH) return sse.post(known)
+    const parsed = parseScopePath(path, 'sse')
+    if (!parsed) throw noScope(path)
+    const scope = scopes.find(actor, principal, parsed)
+    return scope instanceof Promise ? scope.then(found => sse.open(known, found)) : sse.open(known, scope)
   }
+
+  #refused(thrown: unknown, request: Request, path: string, info: RequestInfo): Response {
+    const error = thrown instanceof RefusedMessage ? thrown.error : thrown
+    const { requestId, baseUrl } = info
+    const { headers } = request
+    if (!(error instanceof HubError))
+      this.#parts.log.error('An MCP request failed inside the hub', { requestId, error: String(error) })
+    const credential = headers.has('authorization')
+    return errorResponse(thrown, { requestId, baseUrl, path, credential, modern: namesModernVersion(headers) })
+  }
+}
+
+function noScope(path: string): HubError {
+  const root = path.split('/')[1]
+  return new HubError('group_not_found', `Cannot open /${root}: the path is neither a group nor a server`)
 }

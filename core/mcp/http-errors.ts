@@ -1,5 +1,20 @@
 import type { HubError } from '../contract/errors.ts'
+import { MESSAGES_PATH, SSE_ROOT } from './paths.ts'
 import { asHubError, errorMessage, type IdText, rpcError } from './rpc.ts'
+
+/** A refusal of one message whose id was read. */
+export class RefusedMessage extends Error {
+  readonly id: IdText | undefined
+  readonly error: HubError
+  readonly status: number
+  /** `status`: HTTP's, where it is not the one that the error has elsewhere. */
+  constructor(id: IdText | undefined, error: HubError, status: number = error.status) {
+    super(error.message)
+    this.id = id
+    this.error = error
+    this.status = status
+  }
+}
 
 /** What an error answer under `/mcp` must know of its request. */
 interface ErrorPlace {
@@ -10,20 +25,22 @@ interface ErrorPlace {
   readonly path: string
   /** Whether a credential came at all. */
   readonly credential: boolean
+  /** Whether the request belongs to the era without GET and DELETE. */
+  readonly modern: boolean
 }
 
-const ALLOWED_METHODS = 'GET, POST, DELETE'
-
 /** A refusal as HTTP status and JSON-RPC body. */
-export function errorResponse(thrown: unknown, place: ErrorPlace, id?: IdText): Response {
-  const error = asHubError(thrown)
+export function errorResponse(thrown: unknown, place: ErrorPlace): Response {
+  const refused = thrown instanceof RefusedMessage ? thrown : undefined
+  const error = asHubError(refused?.error ?? thrown)
   const headers = new Headers({ 'content-type': 'application/json', 'cache-control': 'no-store' })
   switch (error.status) {
     case 401:
       headers.set('www-authenticate', challenge(place))
       break
     case 405:
-      headers.set('allow', ALLOWED_METHODS)
+      if (place.modern) headers.set('allow', 'POST')
+      else if (Array.isArray(error.data?.allow)) headers.set('allow', error.data.allow.join(', '))
       break
     case 415:
       headers.set('accept', 'application/json')
@@ -32,7 +49,8 @@ export function errorResponse(thrown: unknown, place: ErrorPlace, id?: IdText): 
     case 503:
       headers.set('retry-after', String(retryAfter(error)))
   }
-  return new Response(errorMessage(id, rpcError(error, place.requestId)), { status: error.status, headers })
+  const text = errorMessage(refused?.id, rpcError(error, place.requestId))
+  return new Response(text, { status: refused?.status ?? error.status, headers })
 }
 
 function retryAfter(error: HubError): number {
@@ -43,6 +61,7 @@ function retryAfter(error: HubError): number {
 function challenge({ baseUrl, path, credential }: ErrorPlace): string {
   const parts = ['realm="patchbay"']
   if (credential) parts.push('error="invalid_token"')
-  parts.push(`resource_metadata="${baseUrl}/.well-known/oauth-protected-resource${path.replaceAll('"', '%22')}"`)
+  const resource = path === MESSAGES_PATH ? SSE_ROOT : path.replaceAll('"', '%22')
+  parts.push(`resource_metadata="${baseUrl}/.well-known/oauth-protected-resource${resource}"`)
   return `Bearer ${parts.join(', ')}`
 }

@@ -1,15 +1,23 @@
 import type { AskReply, SessionBinding } from '../connections/api.ts'
-import type { JsonObject, JsonValue } from '../contract/json.ts'
+import type { HubError } from '../contract/errors.ts'
+import type { JsonObject } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 import { logLevelOf } from './log-levels.ts'
-import type { PostReply } from './post-reply.ts'
-import { errorMessage, type IdText, isPlainObject, notificationMessage, resultMessage } from './rpc.ts'
+import { progressToken } from './progress-token.ts'
+import { errorMessage, type IdText, isPlainObject, notificationMessage, resultMessage, rpcError } from './rpc.ts'
 import type { Session } from './session.ts'
 
-type ProgressToken = Exclude<JsonValue, null | boolean | readonly JsonValue[]>
+/** Where what comes of a call is written. */
+export interface CallReply {
+  answer(text: string): void
+  /** There is no answer: the call was cancelled. */
+  withoutAnswer(): void
+  /** A notification or a request of the hub, ahead of the answer. */
+  send(text: string): void
+}
 
-/** One request of a legacy client as the era-neutral exchange; what comes back goes on the stream of its POST. */
+/** One request of a legacy client as the era-neutral exchange; what comes back goes where its wire says. */
 export class LegacyCall implements Exchange {
   readonly requestId: string
   readonly method: string
@@ -22,7 +30,7 @@ export class LegacyCall implements Exchange {
   readonly passthroughHeaders?: Readonly<Record<string, string>>
   readonly #session: Session
   readonly #id: IdText
-  readonly #reply: PostReply
+  readonly #reply: CallReply
   #done = false
   #cancel: ((reason?: string) => void) | undefined
   #cancelled = false
@@ -33,7 +41,7 @@ export class LegacyCall implements Exchange {
     id: IdText,
     method: string,
     params: JsonObject | undefined,
-    reply: PostReply,
+    reply: CallReply,
     passthroughHeaders: Readonly<Record<string, string>> | undefined,
   ) {
     this.#session = session
@@ -44,7 +52,7 @@ export class LegacyCall implements Exchange {
     this.actor = session.actor
     this.session = session.binding
     if (passthroughHeaders) this.passthroughHeaders = passthroughHeaders
-    const token = progressToken(params)
+    const token = progressToken(params?._meta)
     this.params = token === undefined ? params : withoutToken(params)
     if (token !== undefined)
       this.progress = progress => this.#send('notifications/progress', { ...progress, progressToken: token })
@@ -62,12 +70,12 @@ export class LegacyCall implements Exchange {
     if (this.#cancelled) cancel('Cancelled by the client')
   }
 
-  /** The caller gave up: no answer is written, and the upstream, if one is at work, is told. */
-  abort(reason: string): void {
+  /** Gives the call up: the upstream, if one is at work, is told; the caller only where there is an answer to write. */
+  abort(reason: string, answer?: HubError): void {
     if (this.#done) return
     this.#cancelled = true
     this.#cancel?.(reason)
-    this.finish({ kind: 'cancelled' })
+    this.finish(answer ? { kind: 'failed', error: answer } : { kind: 'cancelled' })
   }
 
   /** Writes what came of it. After this nothing more is sent for this call. */
@@ -79,6 +87,8 @@ export class LegacyCall implements Exchange {
     session.load.calls -= 1
     if (outcome.kind === 'result') this.#reply.answer(resultMessage(this.#id, outcome.resultText))
     else if (outcome.kind === 'error') this.#reply.answer(errorMessage(this.#id, outcome.error))
+    else if (outcome.kind === 'failed')
+      this.#reply.answer(errorMessage(this.#id, rpcError(outcome.error, this.requestId)))
     else this.#reply.withoutAnswer()
   }
 
@@ -94,21 +104,6 @@ export class LegacyCall implements Exchange {
   #wanted(params: JsonObject | undefined): boolean {
     return logLevelOf(params?.level) >= (this.#session.logLevel ?? logLevelOf('info'))
   }
-}
-
-/** The client's own token: any text or number, `0` and `""` too. */
-function progressToken(params: JsonObject | undefined): ProgressToken | undefined {
-  const meta = params?._meta
-  const token = isPlainObject(meta) ? meta.progressToken : undefined
-  if (typeof token === 'string' || typeof token === 'number') return token
-  // A number beyond 2⁵³ is an object that holds its source text.
-  return token !== undefined &&
-    token !== null &&
-    typeof token === 'object' &&
-    !Array.isArray(token) &&
-    !isPlainObject(token)
-    ? token
-    : undefined
 }
 
 function withoutToken(params: JsonObject | undefined): JsonObject {

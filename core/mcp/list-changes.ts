@@ -1,6 +1,6 @@
 import type { CatalogKind } from '../connections/api.ts'
+import type { Audience } from './audience.ts'
 import type { Scope } from './scope.ts'
-import type { SessionTable } from './sessions.ts'
 
 /** What changes within this time is told once. */
 const WINDOW_MS = 250
@@ -19,19 +19,19 @@ export function changedKind(kind: CatalogKind): ChangedKind {
   return kind === 'resourceTemplates' ? 'resources' : kind
 }
 
-/** Tells sessions that a list changed: gathered for 250 ms, at most once per kind and second, only those of the scope. */
+/** Tells everybody who hears that a list changed: gathered for 250 ms, at most once per kind and second, only those of the scope. */
 export class ListChanges {
-  readonly #sessions: SessionTable
+  readonly #audience: Audience
   readonly #now: () => number
   readonly #pending = new Map<Scope, Pending>()
 
-  constructor(sessions: SessionTable, now: () => number) {
-    this.#sessions = sessions
+  constructor(audience: Audience, now: () => number) {
+    this.#audience = audience
     this.#now = now
   }
 
   announce(scope: Scope, kinds: Iterable<ChangedKind>): void {
-    if (this.#sessions.of(scope).size === 0) return
+    if (!this.#audience.hears(scope)) return
     const pending = this.#pending.get(scope) ?? { kinds: new Set(), timer: undefined, sentMs: new Map() }
     this.#pending.set(scope, pending)
     for (const kind of kinds) pending.kinds.add(kind)
@@ -60,7 +60,7 @@ export class ListChanges {
       }
       pending.kinds.delete(kind)
       pending.sentMs.set(kind, now)
-      for (const session of this.#sessions.of(scope)) session.notify(`notifications/${kind}/list_changed`, undefined)
+      for (const hearer of this.#audience.of(scope)) hearer.notify(`notifications/${kind}/list_changed`, undefined)
     }
     if (pending.kinds.size > 0) pending.timer = setTimeout(() => this.#flush(scope, pending), wait)
   }

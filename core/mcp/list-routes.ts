@@ -13,16 +13,18 @@ export function listRoutes(
 ): Readonly<Record<string, MethodHandler>> {
   const legacyTools = new LegacyTools()
   const list = (kind: CatalogKind): MethodHandler => {
-    return ({ scope }, params) => {
+    return ({ scope, exchange }, params) => {
       const waiting = settled(scope)
-      return waiting === undefined ? page(kind, scope, params) : waiting.then(() => page(kind, scope, params))
+      const modern = exchange.modern !== undefined
+      if (waiting === undefined) return page(kind, scope, params, modern)
+      return waiting.then(() => page(kind, scope, params, modern))
     }
   }
-  const page = (kind: CatalogKind, scope: Scope, params: JsonObject | undefined): Outcome => {
+  const page = (kind: CatalogKind, scope: Scope, params: JsonObject | undefined, modern: boolean): Outcome => {
     const cursor = params?.cursor
     if (cursor !== undefined && typeof cursor !== 'string') throw invalid('"cursor" must be a text')
     const { lists } = scope.catalog
-    const items = kind === 'tools' ? legacyTools.list(lists.tools) : lists[kind]
+    const items = kind === 'tools' && !modern ? legacyTools.list(lists.tools) : lists[kind]
     return { kind: 'result', resultText: pages.page(kind, items, scope.key, cursor) }
   }
   return {

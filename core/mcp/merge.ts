@@ -1,5 +1,6 @@
 import type { CatalogKind, ServerCatalog } from '../connections/api.ts'
 import type { JsonObject } from '../contract/json.ts'
+import { type ArgumentRules, joinRules, overrideOf, shapeSchema } from '../domain/tool-shape.ts'
 import { exposeNames, type Nameable, type NamedKind, type NamingMode } from './naming.ts'
 import type { ResolvedScope, ScopeMember } from './scope-types.ts'
 import { UriTable, withUiUri } from './uris.ts'
@@ -11,6 +12,12 @@ export interface Target {
   readonly member: ScopeMember
   /** The name by which the upstream knows it. */
   readonly original: string
+  /** What is done with the arguments; mostly nothing. */
+  readonly rules?: ArgumentRules
+  /** Its definition changed, and its owner has not approved it yet. */
+  readonly blocked?: true
+  /** As the upstream wrote it; there for what is listed by name. */
+  readonly item?: JsonObject
 }
 
 export interface ListItem {
@@ -27,6 +34,8 @@ export interface MemberState {
   readonly catalog: ServerCatalog | undefined
   /** False for a member that is left out of lists now; its names stay reserved and reachable. */
   readonly listed: boolean
+  /** Original names of the tools that wait for an approval; mostly none. */
+  readonly blocked?: ReadonlySet<string> | undefined
 }
 
 /** What one scope offers at one moment. */
@@ -80,6 +89,8 @@ interface Candidate extends Nameable {
   readonly state: MemberState
   readonly item: JsonObject
   readonly changes: JsonObject
+  readonly rules?: ArgumentRules
+  readonly blocked?: true
 }
 
 function named(
@@ -95,10 +106,17 @@ function named(
   const items: ListItem[] = []
   candidates.forEach((candidate, index) => {
     const name = names[index] ?? candidate.wanted
-    const { state, original, changes } = candidate
+    const { state, original, changes, rules, blocked } = candidate
     const serverId = state.member.server.id
-    targets.set(name, { member: state.member, original })
-    if (!state.listed) return
+    targets.set(name, {
+      member: state.member,
+      original,
+      item: candidate.item,
+      ...(rules ? { rules } : {}),
+      ...(blocked ? { blocked } : {}),
+    })
+    // What nobody has read yet must not reach a model either.
+    if (!state.listed || blocked) return
     const item = uris.mayMap(serverId)
       ? withUiUri(candidate.item, uri => uris.publicUri(serverId, uri))
       : candidate.item
@@ -125,10 +143,11 @@ function toolCandidates(state: MemberState): Candidate[] {
   const chosen = member.tools === 'all' ? undefined : new Map(member.tools.map(tool => [tool.name, tool]))
   const candidates: Candidate[] = []
   for (const [original, item] of byText(catalog?.tools, 'name')) {
-    const override = member.server.tools[original]
+    const override = overrideOf(member.server.tools, original)
     const choice = chosen?.get(original)
     if (override?.enabled === false || (chosen && !choice)) continue
     const description = choice?.description ?? override?.description
+    const rules = joinRules(override?.arguments, choice?.arguments)
     candidates.push({
       state,
       item,
@@ -136,7 +155,12 @@ function toolCandidates(state: MemberState): Candidate[] {
       alias: member.alias,
       original,
       wanted: choice?.as ?? override?.name ?? original,
-      changes: description === undefined ? {} : { description },
+      changes: {
+        ...(description === undefined ? {} : { description }),
+        ...(rules ? { inputSchema: shapeSchema(item.inputSchema, rules) } : {}),
+      },
+      ...(rules ? { rules } : {}),
+      ...(state.blocked?.has(original) ? { blocked: true } : {}),
     })
   }
   return candidates

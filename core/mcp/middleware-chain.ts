@@ -1,21 +1,17 @@
-import type { RpcError } from '../connections/api.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { McpMessage, McpMiddleware } from '../contract/points.ts'
+import { parseExact } from '../domain/exact-json.ts'
 import type { Exchange, Outcome } from './exchange.ts'
-import { parseExact } from './rpc.ts'
 
-/** An upstream's own error on its way through middlewares, so that it comes out as it went in. */
-class PassedError extends Error {
-  readonly error: RpcError
-  constructor(error: RpcError) {
-    super(error.message)
-    this.error = error
+/** What is no result, on its way through middlewares, so that it comes out as it went in. */
+class Passed extends Error {
+  readonly outcome: Outcome
+  constructor(outcome: Outcome) {
+    super('error' in outcome ? outcome.error.message : 'The call was cancelled')
+    this.outcome = outcome
   }
 }
-
-/** The call was cancelled; there is no answer to pass on. */
-class PassedCancel extends Error {}
 
 type Dispatch = (params: JsonObject | undefined) => Outcome | Promise<Outcome>
 
@@ -42,16 +38,14 @@ export async function runMiddlewares(
     if (message.method !== exchange.method)
       throw new HubError('request_invalid', `A middleware may not turn ${exchange.method} into another method`)
     const outcome = await dispatch(message.params)
-    if (outcome.kind === 'error') throw new PassedError(outcome.error)
-    if (outcome.kind === 'cancelled') throw new PassedCancel()
+    if (outcome.kind !== 'result') throw new Passed(outcome)
     return parseExact(outcome.resultText)
   }
   try {
     const result = await run(0, { method: exchange.method, params: exchange.params, actor: exchange.actor })
     return { kind: 'result', resultText: JSON.stringify(result ?? {}) }
   } catch (error) {
-    if (error instanceof PassedError) return { kind: 'error', error: error.error }
-    if (error instanceof PassedCancel) return { kind: 'cancelled' }
+    if (error instanceof Passed) return error.outcome
     throw error
   }
 }
@@ -84,7 +78,7 @@ async function guarded(middleware: McpMiddleware, message: McpMessage, next: Nex
     })
     return await Promise.race([handled, late.promise])
   } catch (error) {
-    if (error instanceof PassedError || error instanceof PassedCancel) throw error
+    if (error instanceof Passed) throw error
     if (middleware.onError === 'closed') throw closedError(middleware, error)
     // Not called again once it ran: a tools/call may have acted.
     return await (behind ?? next(message))

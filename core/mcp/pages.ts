@@ -25,7 +25,7 @@ export class Pages {
 
   /**
    * A cursor names scope, kind and the last item of its page, and goes on behind that item's place in the list even when
-   * the item itself is gone. Throws cursor_invalid.
+   * the item, or the whole member, is gone. Throws cursor_invalid.
    */
   page(kind: CatalogKind, items: readonly ListItem[], scopeKey: string, cursor: string | undefined): string {
     if (cursor !== undefined)
@@ -49,28 +49,44 @@ export class Pages {
     const texts = items.slice(start, end).map(item => item.text)
     const last = items[end - 1]
     if (end >= items.length || !last) return `{"${kind}":[${texts.join(',')}]}`
-    const next = this.#sealer.sealToken(CURSOR_PURPOSE, JSON.stringify([scopeKey, kind, last.key, end]))
+    const place = JSON.stringify([scopeKey, kind, ...placeOf(items, end, last)])
+    const next = this.#sealer.sealToken(CURSOR_PURPOSE, place)
     return `{"${kind}":[${texts.join(',')}],"nextCursor":${JSON.stringify(next)}}`
   }
 }
 
-interface Place {
-  readonly key: string
-  readonly index: number
+/**
+ * Where a page ended: the key of its last item; for when that is gone, its server and how many of that server's items came
+ * until then; for when that has left, the server that followed.
+ */
+type Place = readonly [key: string, serverId: string, offset: number, nextServerId: string | null]
+
+function placeOf(items: readonly ListItem[], end: number, { key, serverId }: ListItem): Place {
+  const next = items.slice(end).find(item => item.serverId !== serverId)
+  return [key, serverId, end - firstOf(items, serverId), next?.serverId ?? null]
 }
 
 function openCursor(kind: CatalogKind, scopeKey: string, cursor: string, sealer: Sealer): Place {
   const text = sealer.openToken(CURSOR_PURPOSE, cursor)
-  const parts: unknown = typeof text === 'string' ? JSON.parse(text) : undefined
-  if (Array.isArray(parts) && parts[0] === scopeKey && parts[1] === kind)
-    return { key: String(parts[2]), index: Number(parts[3]) }
+  const [scope, ofKind, ...place]: unknown[] = typeof text === 'string' ? JSON.parse(text) : []
+  if (scope === scopeKey && ofKind === kind) return place as unknown as Place
   throw new HubError(
     'cursor_invalid',
     `Cannot list ${kind}: the cursor was not made by this hub for this list; start again without one`,
   )
 }
 
-function placeAfter(items: readonly ListItem[], place: Place): number {
-  const index = items.findIndex(item => item.key === place.key)
-  return index >= 0 ? index + 1 : Math.min(place.index, items.length)
+/** Members are in one order and each one's items stand together, so that nothing is left out that was there all the time. */
+function placeAfter(items: readonly ListItem[], [key, serverId, offset, nextServerId]: Place): number {
+  const index = items.findIndex(item => item.key === key)
+  if (index >= 0) return index + 1
+  const first = firstOf(items, serverId)
+  if (first < 0)
+    return nextServerId === null || firstOf(items, nextServerId) < 0 ? items.length : firstOf(items, nextServerId)
+  const count = items.filter(item => item.serverId === serverId).length
+  return first + Math.min(offset, count)
+}
+
+function firstOf(items: readonly ListItem[], serverId: string): number {
+  return items.findIndex(item => item.serverId === serverId)
 }

@@ -1,17 +1,26 @@
 import { HubError } from '../contract/errors.ts'
 import type { GroupResolver, ResolvedGroup } from '../contract/points.ts'
 import type { Credential, UserActor } from '../contract/records.ts'
+import { bothNames } from '../domain/tool-shape.ts'
 import { aliases } from './naming.ts'
 import { Scope, type ScopeParts } from './scope.ts'
 import type { ResolvedScope } from './scope-types.ts'
 
 /** Scopes without a session that are remembered. */
 const MAX_IDLE_SCOPES = 2_000
+const MAX_PATHS = 2_000
 /** Credentials for the hub, what MCP itself sets, and what belongs to one connection; whatever a configuration says. */
 const NEVER_PASSED =
   /^(authorization|x-auth-token|cookie|host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|content-length|proxy-.*|mcp-.*)$/
 
-/** `/mcp…` taken apart. `name` empty: everything of the caller. */
+/** Where the older pair takes messages: the session is named in the query. */
+export const MESSAGES_PATH = '/messages'
+export const SSE_ROOT = '/sse'
+
+/** Where scopes are served: streamable HTTP, and the stream of the pair that was before it. */
+type ScopeRoot = 'mcp' | 'sse'
+
+/** `/mcp…` or `/sse…` taken apart. `name` empty: everything of the caller. */
 interface ScopePath {
   readonly owner: string | undefined
   readonly name: string
@@ -19,10 +28,10 @@ interface ScopePath {
   readonly normal: string
 }
 
-/** Undefined for a path that can be none of `/mcp`, `/mcp/{name}`, `/mcp/@{owner}/{name}`. */
-export function parseScopePath(path: string): ScopePath | undefined {
+/** Undefined for a path that can be none of `/mcp`, `/mcp/{name}`, `/mcp/@{owner}/{name}`, or the same below `/sse`. */
+export function parseScopePath(path: string, under: ScopeRoot = 'mcp'): ScopePath | undefined {
   const [empty, root, ...encoded] = path.endsWith('/') ? path.slice(0, -1).split('/') : path.split('/')
-  if (empty !== '' || root !== 'mcp') return undefined
+  if (empty !== '' || root !== under) return undefined
   const segments: string[] = []
   for (const text of encoded) {
     const segment = decodeSegment(text)
@@ -92,8 +101,8 @@ export function toResolvedScope({ kind, group, servers }: ResolvedGroup): Resolv
       serverName: server.name,
       ...(choice?.alias === undefined ? {} : { alias: choice.alias }),
       tools: choice?.tools ?? ('all' as const),
-      prompts: choice?.prompts ?? ('all' as const),
-      resources: choice?.resources ?? ('all' as const),
+      prompts: bothNames(server.prompts, choice?.prompts),
+      resources: bothNames(server.resources, choice?.resources),
     }
   })
   const names = aliases(choices)
@@ -103,6 +112,22 @@ export function toResolvedScope({ kind, group, servers }: ResolvedGroup): Resolv
   const headers = new Set(servers.flatMap(server => server.passthroughHeaders.map(name => name.toLowerCase())))
   for (const name of headers) if (NEVER_PASSED.test(name)) headers.delete(name)
   return { kind: kind ?? 'group', group, members, passthroughHeaders: [...headers] }
+}
+
+/** Paths that were taken apart before: most requests come for few of them. */
+export class ScopePaths {
+  readonly #known = new Map<string, ScopePath>()
+
+  /** As `parseScopePath`. */
+  parse(path: string): ScopePath | undefined {
+    const known = this.#known.get(path)
+    if (known) return known
+    const parsed = parseScopePath(path)
+    if (!parsed) return undefined
+    if (this.#known.size >= MAX_PATHS) this.#known.clear()
+    this.#known.set(path, parsed)
+    return parsed
+  }
 }
 
 /** The scopes in use, one per caller and path. */

@@ -2,25 +2,33 @@ import type { Session } from './session.ts'
 import type { SessionStream } from './session-streams.ts'
 
 /** Never stored by anybody on the way: answers belong to one caller. */
-const JSON_HEADERS = { headers: { 'content-type': 'application/json', 'cache-control': 'no-store' } }
+const JSON_HEADERS = { 'content-type': 'application/json', 'cache-control': 'no-store' }
+const OK = { headers: JSON_HEADERS }
 
-/** A JSON answer of 200. */
-export function jsonResponse(text: string): Response {
-  return new Response(text, JSON_HEADERS)
+/** A JSON answer. */
+export function jsonResponse(text: string, status = 200): Response {
+  return new Response(text, status === 200 ? OK : { status, headers: JSON_HEADERS })
+}
+
+/** An answer that has not begun. */
+export interface SilentReply {
+  readonly startedMs: number
+  /** Begins with server-sent events, so that the client knows that somebody is at work. */
+  startStream(): void
 }
 
 /** Where the replies that have not begun are watched for silence. */
 export interface ReplyHost {
   readonly now: () => number
-  waiting(reply: PostReply): void
-  begun(reply: PostReply): void
+  waiting(reply: SilentReply): void
+  begun(reply: SilentReply): void
 }
 
 /**
  * The answer to one POST. Plain JSON when the answers come first; server-sent events as soon as anything comes before
  * them, or after a silence, since the client then learns that the hub is at work.
  */
-export class PostReply {
+export class PostReply implements SilentReply {
   readonly response: Promise<Response>
   readonly startedMs: number
   readonly #host: ReplyHost

@@ -1,47 +1,19 @@
 import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
-import type { PluginLogger } from '../contract/plugin.ts'
-import type { Outcome } from './exchange.ts'
-import { LegacyCall } from './legacy-call.ts'
+import { RefusedMessage } from './http-errors.ts'
+import type { Intake, RequestMessage } from './intake.ts'
 import { jsonResponse, PostReply, type ReplyHost } from './post-reply.ts'
-import { checkBodyType, checkPostAccept, checkVersion, readBody } from './request-headers.ts'
-import type { Router } from './router.ts'
-import {
-  asHubError,
-  errorMessage,
-  type IdText,
-  idText,
-  isPlainObject,
-  type Message,
-  parseBody,
-  readMessage,
-  rpcError,
-} from './rpc.ts'
+import { checkVersion } from './request-headers.ts'
+import { asHubError, errorMessage, type IdText, isPlainObject, type Message, readMessage, rpcError } from './rpc.ts'
 import { requireSession, type ScopedRequest } from './scoped-request.ts'
 import { type Session, takesArrays } from './session.ts'
 
-type Request_ = Extract<Message, { kind: 'request' }>
-
 interface PostParts {
-  readonly router: Router
-  readonly log: PluginLogger
+  readonly intake: Intake
   readonly replies: ReplyHost
   /** Opens a session and answers `initialize`. */
   initialize(scoped: ScopedRequest, id: IdText, params: JsonObject | undefined): Response
-  /** A notification of a client that the session itself does not need. */
-  clientNotice(session: Session, method: string, params: JsonObject | undefined): void
-}
-
-/** A refusal of one message whose id was read. */
-export class RefusedMessage extends Error {
-  readonly id: IdText | undefined
-  readonly error: HubError
-  constructor(id: IdText | undefined, error: HubError) {
-    super(error.message)
-    this.id = id
-    this.error = error
-  }
 }
 
 /** What clients of the legacy era POST: requests, notifications, answers, and arrays of them up to 2025-03-26. */
@@ -52,14 +24,8 @@ export class LegacyPosts {
     this.#parts = parts
   }
 
-  handle(scoped: ScopedRequest): Promise<Response> {
-    const { headers } = scoped.request
-    checkPostAccept(headers)
-    checkBodyType(headers)
-    return readBody(scoped.request).then(text => this.#body(scoped, parseBody(text)))
-  }
-
-  #body(scoped: ScopedRequest, value: JsonValue): Response | Promise<Response> {
+  /** One body: a message, or an array of them. Throws RefusedMessage, HubError. */
+  receive(scoped: ScopedRequest, value: JsonValue): Response | Promise<Response> {
     if (Array.isArray(value)) return this.#batch(scoped, value)
     const message = readMessage(value)
     if (message.kind === 'bad') throw new RefusedMessage(message.id, new HubError('request_invalid', message.message))
@@ -80,12 +46,12 @@ export class LegacyPosts {
     }
     const session = this.#enter(scoped)
     if (message.kind !== 'request') {
-      this.#take(session, message)
+      this.#parts.intake.take(session, message)
       return new Response(null, { status: 202 })
     }
-    this.#admit(session, message)
+    this.#parts.intake.admit(session, message)
     const reply = new PostReply(this.#parts.replies, session, 1, false, () => scoped.info.keepOpen())
-    this.#start(scoped, session, message, reply)
+    this.#parts.intake.start(scoped, session, message, reply)
     return reply.response
   }
 
@@ -109,7 +75,7 @@ export class LegacyPosts {
       if (message.kind === 'bad') {
         const error = new HubError('request_invalid', message.message)
         if (reply) reply.answer(errorMessage(message.id, rpcError(error, scoped.info.requestId)))
-      } else if (message.kind !== 'request') this.#take(session, message)
+      } else if (message.kind !== 'request') this.#parts.intake.take(session, message)
       else if (reply) this.#startInBatch(scoped, session, message, reply)
     }
     return reply ? reply.response : new Response(null, { status: 202 })
@@ -122,76 +88,15 @@ export class LegacyPosts {
     return session
   }
 
-  #startInBatch(scoped: ScopedRequest, session: Session, message: Request_, reply: PostReply): void {
+  #startInBatch(scoped: ScopedRequest, session: Session, message: RequestMessage, reply: PostReply): void {
     try {
-      this.#admit(session, message)
+      this.#parts.intake.admit(session, message)
     } catch (error) {
       reply.answer(errorMessage(message.id, rpcError(asHubError(error), scoped.info.requestId)))
       return
     }
-    this.#start(scoped, session, message, reply)
+    this.#parts.intake.start(scoped, session, message, reply)
   }
-
-  #admit(session: Session, message: Request_): void {
-    if (session.calls.has(message.id))
-      throw new HubError('request_invalid', `A request with the id ${message.id.slice(0, 64)} is in flight already`)
-    if (session.load.calls >= LIMITS.callsPerUser)
-      throw new HubError('quota_calls', `Cannot take the call: ${LIMITS.callsPerUser} of yours are in flight`, {
-        retryAfterSeconds: 1,
-      })
-  }
-
-  #start(scoped: ScopedRequest, session: Session, message: Request_, reply: PostReply): void {
-    const { requestId } = scoped.info
-    const headers = passthrough(scoped)
-    const call = new LegacyCall(session, requestId, message.id, message.method, message.params, reply, headers)
-    session.calls.set(message.id, call)
-    session.load.calls += 1
-    let outcome: Outcome | Promise<Outcome>
-    try {
-      outcome = this.#parts.router.handle(call, session.scope)
-    } catch (error) {
-      outcome = this.#refused(error, requestId)
-    }
-    if (outcome instanceof Promise)
-      outcome.then(
-        result => call.finish(result),
-        error => call.finish(this.#refused(error, requestId)),
-      )
-    else call.finish(outcome)
-  }
-
-  #refused(error: unknown, requestId: string): Outcome {
-    if (!(error instanceof HubError))
-      this.#parts.log.error('An MCP request failed inside the hub', { requestId, error: String(error) })
-    return { kind: 'error', error: rpcError(asHubError(error), requestId) }
-  }
-
-  /** Notifications and answers: nothing is said in return. */
-  #take(session: Session, message: Exclude<Message, { kind: 'request' }>): void {
-    if (message.kind !== 'notification') {
-      session.answered(message)
-      return
-    }
-    const { method, params } = message
-    if (method === 'notifications/initialized') session.initialized = true
-    else if (method === 'notifications/cancelled') {
-      const id = idText(params?.requestId)
-      const reason = typeof params?.reason === 'string' ? params.reason.slice(0, 256) : 'Cancelled by the client'
-      if (id !== undefined) session.calls.get(id)?.abort(reason)
-    } else this.#parts.clientNotice(session, method, params)
-  }
-}
-
-function passthrough({ request, scope }: ScopedRequest): Readonly<Record<string, string>> | undefined {
-  const names = scope.resolved.passthroughHeaders
-  if (names.length === 0) return undefined
-  const headers: Record<string, string> = {}
-  for (const name of names) {
-    const value = request.headers.get(name)
-    if (value !== null) headers[name] = value
-  }
-  return headers
 }
 
 /** The answer to `initialize`, which carries the id of the session. */

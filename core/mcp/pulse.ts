@@ -1,4 +1,4 @@
-import type { PostReply, ReplyHost } from './post-reply.ts'
+import type { ReplyHost, SilentReply } from './post-reply.ts'
 import type { StreamHost } from './session-streams.ts'
 import type { SseConnection } from './sse-connection.ts'
 
@@ -12,7 +12,7 @@ const TICK_MS = 1_000
 export class Pulse implements ReplyHost, StreamHost {
   readonly now: () => number
   /** In the order in which they began. */
-  readonly #waiting = new Set<PostReply>()
+  readonly #waiting = new Set<SilentReply>()
   readonly #connections = new Set<SseConnection>()
   readonly #timer: ReturnType<typeof setInterval>
 
@@ -26,11 +26,11 @@ export class Pulse implements ReplyHost, StreamHost {
     this.#timer.unref()
   }
 
-  waiting(reply: PostReply): void {
+  waiting(reply: SilentReply): void {
     this.#waiting.add(reply)
   }
 
-  begun(reply: PostReply): void {
+  begun(reply: SilentReply): void {
     this.#waiting.delete(reply)
   }
 

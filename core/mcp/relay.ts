@@ -27,9 +27,13 @@ interface RelayParts {
   readonly levels: UpstreamLevels
   readonly outages: Outages
   readonly log: PluginLogger
+  /** Somebody would notice that it changed. */
+  inUse(scope: Scope): boolean
+  /** A path stands for nothing any more. */
+  scopeEnded(scope: Scope): void
 }
 
-/** What happens elsewhere in the hub, and at upstreams, brought to the sessions that it concerns and to no other. */
+/** What happens elsewhere in the hub, and at upstreams, brought to whom it concerns and to nobody else. */
 export class Relay {
   readonly #parts: RelayParts
   readonly #listening: (() => void)[]
@@ -48,10 +52,13 @@ export class Relay {
         this.#touched(data.serverId)
       }),
       bus.on('server.created', ({ ownerId }) => this.#registryChanged(scope => ownsAll(scope, ownerId))),
-      bus.on('server.updated', ({ data, ownerId }) => this.#serverChanged(data.serverId, ownerId)),
+      bus.on('server.updated', ({ data, ownerId }) => {
+        const others = data.changed.some(field => field === 'visibility' || field === 'owner')
+        this.#serverChanged(data.serverId, ownerId, others)
+      }),
       bus.on('server.removed', ({ data, ownerId }) => {
         parts.outages.forget(data.serverId)
-        this.#serverChanged(data.serverId, ownerId)
+        this.#serverChanged(data.serverId, ownerId, false)
       }),
       bus.on('group.created', () => this.#registryChanged(scope => scope.resolved.kind === 'server')),
       bus.on('group.updated', ({ data }) => this.#groupChanged(data.groupId)),
@@ -152,8 +159,11 @@ export class Relay {
     }
   }
 
-  #serverChanged(serverId: string, ownerId: string | null): void {
-    this.#registryChanged(scope => scope.has(serverId) || listsServer(scope, serverId) || ownsAll(scope, ownerId))
+  /** `others`: who may use it changed. A group may list it without its caller having known so. */
+  #serverChanged(serverId: string, ownerId: string | null, others: boolean): void {
+    this.#registryChanged(
+      scope => scope.has(serverId) || ownsAll(scope, ownerId) || (others && scope.resolved.kind === 'group'),
+    )
   }
 
   #groupChanged(groupId: string): void {
@@ -167,7 +177,7 @@ export class Relay {
   }
 
   #review(scope: Scope): void {
-    if (this.#parts.sessions.of(scope).size === 0) return
+    if (!this.#parts.inUse(scope)) return
     this.#toReview.add(scope)
     this.#reviewTimer ??= setTimeout(() => {
       this.#reviewTimer = undefined
@@ -181,14 +191,17 @@ export class Relay {
   }
 
   async #reviewNow(scope: Scope): Promise<void> {
-    const { scopes, sessions, changes } = this.#parts
+    const { scopes, scopeEnded, changes, subscriptions, levels } = this.#parts
     if (scope.stale) await scopes.refresh(scope).catch((error: unknown) => this.#afterFailedRefresh(scope, error))
     if (scope.gone) {
       changes.forget(scope)
-      for (const session of [...sessions.of(scope)]) sessions.end(session, 'scope_removed')
+      scopeEnded(scope)
       return
     }
-    if (!scope.stale) changes.announce(scope, new Set(scope.differences().map(changedKind)))
+    if (scope.stale) return
+    subscriptions.review(scope)
+    levels.review(scope)
+    changes.announce(scope, new Set(scope.differences().map(changedKind)))
   }
 
   /** A path that stands for nothing now ends its sessions; any other failure (the store is away) leaves them as they are. */
@@ -209,9 +222,4 @@ export class Relay {
 
 function ownsAll(scope: Scope, ownerId: string | null): boolean {
   return scope.resolved.kind === 'all' && scope.actor.userId === ownerId
-}
-
-/** A member that this caller could not use until now may have become public. */
-function listsServer(scope: Scope, serverId: string): boolean {
-  return scope.resolved.group.members.some(member => member.serverId === serverId)
 }

@@ -1,14 +1,16 @@
-import type { RpcError, UpstreamReply, UpstreamRequest, Upstreams } from '../connections/api.ts'
+import type { RpcError, SessionBinding, UpstreamReply, UpstreamRequest, Upstreams } from '../connections/api.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { McpMiddleware } from '../contract/points.ts'
 import type { ToolCallRecord } from '../contract/records.ts'
+import { parseExact } from '../domain/exact-json.ts'
+import { shapeArguments } from '../domain/tool-shape.ts'
 import { memberHas } from './capabilities.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 import type { Target } from './merge.ts'
 import { matchingMiddlewares, runMiddlewares } from './middleware-chain.ts'
 import { nearNames } from './naming.ts'
-import { isPlainObject, parseExact, rpcError } from './rpc.ts'
+import { isPlainObject } from './rpc.ts'
 import type { Scope } from './scope.ts'
 import type { ScopeMember } from './scope-types.ts'
 import { mapResultUris } from './uris.ts'
@@ -74,11 +76,41 @@ export class Router {
 
   /** Sends a request to one member; `finish` turns its reply into the outcome. */
   forward(
-    { exchange, scope }: Routed,
+    routed: Routed,
     member: ScopeMember,
     params: JsonObject | undefined,
     finish: (reply: UpstreamReply) => Outcome,
   ): Promise<Outcome> {
+    const { exchange, scope } = routed
+    const entered = exchange.enter?.(scope, member)
+    if (entered instanceof Promise)
+      return entered.then(session => this.#send(routed, member, session, params).then(finish))
+    return this.#send(routed, member, entered ?? exchange.session, params).then(finish)
+  }
+
+  /** A reply as an outcome: results and upstream errors unchanged, but for the URIs that have another form in this scope. */
+  outcome({ exchange, scope }: Routed, member: ScopeMember, reply: UpstreamReply, own?: OwnUri): Outcome {
+    switch (reply.kind) {
+      case 'result':
+        return { kind: 'result', resultText: exposeUris(scope, member, reply.text, own) }
+      case 'input_required':
+        return { kind: 'input_required', resultText: reply.text }
+      case 'error':
+        this.#noteElicitations(exchange, member, reply.error)
+        return { kind: 'error', error: reply.error }
+      case 'failed':
+        return { kind: 'failed', error: new HubError(reply.code, reply.message) }
+      case 'cancelled':
+        return { kind: 'cancelled' }
+    }
+  }
+
+  #send(
+    { exchange, scope }: Routed,
+    member: ScopeMember,
+    session: SessionBinding | undefined,
+    params: JsonObject | undefined,
+  ): Promise<UpstreamReply> {
     const serverId = member.server.id
     const sessionId = exchange.session?.id
     const request: { -readonly [Key in keyof UpstreamRequest]: UpstreamRequest[Key] } = {
@@ -90,29 +122,14 @@ export class Router {
       ask: exchange.ask,
     }
     if (exchange.progress) request.progress = exchange.progress
-    if (exchange.session) request.session = exchange.session
+    if (session) request.session = session
+    const modern = exchange.modern?.()
+    if (modern) request.modern = modern
     if (exchange.passthroughHeaders && scope.resolved.passthroughHeaders.length > 0)
       request.passthroughHeaders = wantedHeaders(member, exchange.passthroughHeaders)
     const call = this.#parts.upstreams.request(serverId, request)
     exchange.cancel = reason => call.cancel(reason)
-    return call.reply.then(finish)
-  }
-
-  /** A reply as an outcome: results and upstream errors unchanged, but for the URIs that have another form in this scope. */
-  outcome({ exchange, scope }: Routed, member: ScopeMember, reply: UpstreamReply, own?: OwnUri): Outcome {
-    switch (reply.kind) {
-      case 'result':
-        return { kind: 'result', resultText: exposeUris(scope, member, reply.text, own) }
-      case 'input_required':
-        throw new HubError('internal', 'A caller that cannot answer by a retry got an answer that asks for one')
-      case 'error':
-        this.#noteElicitations(exchange, member, reply.error)
-        return { kind: 'error', error: reply.error }
-      case 'failed':
-        return { kind: 'error', error: rpcError(new HubError(reply.code, reply.message), exchange.requestId) }
-      case 'cancelled':
-        return { kind: 'cancelled' }
-    }
+    return call.reply
   }
 
   #callTool(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
@@ -124,23 +141,26 @@ export class Router {
     if (params?.arguments !== undefined && !isPlainObject(params.arguments))
       throw invalid(`tools/call of "${name}" needs "arguments" to be an object`)
     const startedMs = this.#parts.now()
-    const sent = toolParams(params ?? {}, target.original)
+    if (target.blocked) throw approvalRequired(name)
+    const sent = toolParams(params ?? {}, target)
     return this.forward(routed, target.member, sent, reply => {
       const { server } = target.member
       const endedMs = this.#parts.now()
-      this.#parts.recordCall({
-        at: new Date(startedMs).toISOString(),
-        requestId: exchange.requestId,
-        userId: exchange.actor.userId,
-        userName: exchange.actor.name,
-        ownerId: server.ownerId,
-        serverId: server.id,
-        server: server.name,
-        group: scope.resolved.group.name,
-        tool: target.original,
-        durationMs: endedMs - startedMs,
-        status: callStatus(reply),
-      })
+      // Not over yet: its retry is what counts.
+      if (reply.kind !== 'input_required')
+        this.#parts.recordCall({
+          at: new Date(startedMs).toISOString(),
+          requestId: exchange.requestId,
+          userId: exchange.actor.userId,
+          userName: exchange.actor.name,
+          ownerId: server.ownerId,
+          serverId: server.id,
+          server: server.name,
+          group: scope.resolved.group.name,
+          tool: target.original,
+          durationMs: endedMs - startedMs,
+          status: callStatus(reply),
+        })
       return this.outcome(routed, target.member, reply)
     })
   }
@@ -201,16 +221,23 @@ function unknownName(kind: 'tool' | 'prompt', name: string, known: Iterable<stri
 
 /** The member and the original of a URI. Throws resource_not_found, uri_ambiguous. */
 export function resourceTarget(scope: Scope, uri: string): Target {
-  const found = scope.catalog.uris.resolve(uri)
+  const target = findResource(scope, uri)
+  if (target) return target
   const shown = uri.slice(0, 256)
-  if (found === 'ambiguous')
+  if (scope.catalog.uris.resolve(uri) === 'ambiguous')
     throw new HubError('uri_ambiguous', `Several servers here could have the resource "${shown}"`, {
       hint: 'Use its form from the list of resources, which names the server.',
       data: { uri },
     })
-  const member = found && scope.catalog.byServer.get(found.serverId)?.member
-  if (!member) throw new HubError('resource_not_found', `There is no resource "${shown}" here`, { data: { uri } })
-  return { member, original: found.original }
+  throw new HubError('resource_not_found', `There is no resource "${shown}" here`, { data: { uri } })
+}
+
+/** The member and the original of a URI that leads to exactly one. */
+export function findResource(scope: Scope, uri: string): Target | undefined {
+  const found = scope.catalog.uris.resolve(uri)
+  if (!found || found === 'ambiguous') return undefined
+  const member = scope.catalog.byServer.get(found.serverId)?.member
+  return member && { member, original: found.original }
 }
 
 function completionTarget(scope: Scope, ref: JsonObject): { target: Target; original: JsonObject } {
@@ -227,10 +254,16 @@ function completionTarget(scope: Scope, ref: JsonObject): { target: Target; orig
 }
 
 /** Task augmentation is left off: the hub does not offer tasks, and without that offer it has no meaning. */
-function toolParams(params: JsonObject, original: string): JsonObject {
-  if (params.task === undefined) return params.name === original ? params : { ...params, name: original }
+function toolParams(params: JsonObject, { original, rules }: Target): JsonObject {
+  if (params.task === undefined && !rules) return params.name === original ? params : { ...params, name: original }
   const { task: _, ...rest } = params
-  return { ...rest, name: original }
+  if (!rules) return { ...rest, name: original }
+  const given = isPlainObject(params.arguments) ? params.arguments : undefined
+  return { ...rest, name: original, arguments: shapeArguments(given, rules) }
+}
+
+function approvalRequired(name: string): HubError {
+  return new HubError('approval_required', `The tool "${name}" changed, and waits for the approval of its owner`)
 }
 
 function wantedHeaders(

@@ -2,6 +2,9 @@ import { LIMITS } from '../config/limits.ts'
 import type { RpcError } from '../connections/api.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
+import { isPlainObject, isRawNumber, parseExact } from '../domain/exact-json.ts'
+
+export { isPlainObject, parseExact } from '../domain/exact-json.ts'
 
 /** JSON text of a request id as its sender wrote it: `1` and `"1"` are two ids. */
 export type IdText = string
@@ -18,35 +21,6 @@ interface BadMessage {
   readonly kind: 'bad'
   readonly id: IdText | undefined
   readonly message: string
-}
-
-interface SourceAccess {
-  rawJSON(text: string): JsonValue
-  isRawJSON(value: unknown): boolean
-  parse(
-    text: string,
-    reviver: (this: unknown, key: string, value: JsonValue, context: { readonly source?: string }) => JsonValue,
-  ): JsonValue
-}
-// The TypeScript library does not describe these members of JSON yet; Bun has them.
-const json = JSON as unknown as SourceAccess
-
-const LONG_DIGITS = /\d{16}/
-
-function keepSource(this: unknown, _key: string, value: JsonValue, context: { readonly source?: string }): JsonValue {
-  const source = context.source
-  if (typeof value !== 'number' || source === undefined || source.length < 16 || String(value) === source) return value
-  return json.rawJSON(source)
-}
-
-/** Parses a text so that `JSON.stringify` writes its numbers as they were, beyond 2⁵³ too. Throws SyntaxError. */
-export function parseExact(text: string): JsonValue {
-  return LONG_DIGITS.test(text) ? json.parse(text, keepSource) : (JSON.parse(text) as JsonValue)
-}
-
-/** True for a JSON object that is not a number kept as its source text. */
-export function isPlainObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !json.isRawJSON(value)
 }
 
 function checkTree(value: unknown, levelsLeft: number): void {
@@ -87,7 +61,7 @@ export function parseBody(text: string): JsonValue {
 export function idText(id: unknown): IdText | undefined {
   if (typeof id === 'number') return String(id)
   if (typeof id === 'string') return JSON.stringify(id)
-  return json.isRawJSON(id) ? JSON.stringify(id) : undefined
+  return isRawNumber(id) ? JSON.stringify(id) : undefined
 }
 
 function bad(id: IdText | undefined, message: string): BadMessage {

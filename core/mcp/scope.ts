@@ -1,5 +1,6 @@
 import type { CatalogKind, Upstreams } from '../connections/api.ts'
 import type { UserActor } from '../contract/records.ts'
+import type { Era } from '../domain/era.ts'
 import {
   CATALOG_KINDS,
   type ItemTexts,
@@ -9,7 +10,7 @@ import {
   type Target,
 } from './merge.ts'
 import type { Outages } from './outages.ts'
-import type { ResolvedScope } from './scope-types.ts'
+import { blockedTools, type ResolvedScope } from './scope-types.ts'
 
 /** How long a name that was exposed before a change still leads to its item. */
 const OLD_NAME_MS = 10 * 60_000
@@ -74,6 +75,11 @@ export class Scope {
     this.#dirty = true
   }
 
+  /** What a member speaks, as far as is known. */
+  era(serverId: string): Era {
+    return this.#parts.upstreams.status(serverId).era ?? 'legacy'
+  }
+
   has(serverId: string): boolean {
     return this.#serverIds.has(serverId)
   }
@@ -85,6 +91,7 @@ export class Scope {
       member,
       catalog: upstreams.catalog(member.server.id),
       listed: member.server.enabled && outages.listed(member.server.id),
+      blocked: blockedTools(upstreams, member.server),
     }))
     const before = this.#catalog
     this.#catalog = mergeCatalogs(this.#resolved, states, texts)
@@ -95,7 +102,7 @@ export class Scope {
   }
 
   tool(name: string): Target | undefined {
-    return this.catalog.tools.get(name) ?? this.#oldTarget('tools', name)
+    return this.catalog.tools.get(name) ?? this.#oldTarget('tools', name) ?? this.#unseenTool(name)
   }
 
   prompt(name: string): Target | undefined {
@@ -141,6 +148,20 @@ export class Scope {
         old.set(name, { serverId, original: target.original, until: clock + OLD_NAME_MS })
       }
     }
+  }
+
+  /**
+   * A tool of a server that stands for itself and was never seen: nothing says that it does not exist, and the server, or the
+   * reason why it cannot be reached, is the answer. What its owner renamed or switched off holds all the same.
+   */
+  #unseenTool(name: string): Target | undefined {
+    const [state, ...others] = this.catalog.states
+    if (!state || state.catalog || others.length > 0 || this.#resolved.kind !== 'server') return undefined
+    const { tools } = state.member.server
+    const renamed = Object.entries(tools).find(([, override]) => override.name === name)
+    const [original, override] = renamed ?? [name, Object.hasOwn(tools, name) ? tools[name] : undefined]
+    const hidden = override?.enabled === false || (!renamed && override?.name !== undefined && override.name !== name)
+    return hidden ? undefined : { member: state.member, original }
   }
 
   /** An old name leads only to what is still shown under another one: what was hidden or removed stays out of reach. */

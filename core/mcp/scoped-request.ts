@@ -17,6 +17,12 @@ export interface ScopedRequest {
   readonly namesSession: boolean
 }
 
+export function methodNotAllowed(path: string, method: string, allow: readonly string[]): HubError {
+  return new HubError('method_not_allowed', `${path} takes ${allow.join(', ')}, not ${method.slice(0, 16)}`, {
+    data: { allow },
+  })
+}
+
 /** Throws session_required, session_not_found: the same for unknown, ended, and somebody else's. */
 export function requireSession({ session, namesSession }: ScopedRequest): Session {
   if (session) return session

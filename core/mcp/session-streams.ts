@@ -23,6 +23,9 @@ export class SessionStream {
   }
 }
 
+/** What a connection begins with; `id` names the place behind which it goes on. */
+export type Greeting = (connection: SseConnection, id: string) => void
+
 /** Where the streams of all sessions are kept alive and counted. */
 export interface StreamHost {
   readonly now: () => number
@@ -39,17 +42,17 @@ export class SessionStreams {
   standalone: SessionStream
   readonly #host: StreamHost
   readonly #tag: string
-  readonly #primes: boolean
+  readonly #greet: Greeting | undefined
   readonly #streams = new Map<number, SessionStream>()
   #ring: RingEvent[] = []
   #ringBytes = 0
   #lastNumber = 0
 
-  /** `tag` is what event ids begin with; `primes`: streams begin with an empty event that carries an id. */
-  constructor(host: StreamHost, tag: string, primes: boolean) {
+  /** `tag` is what event ids begin with; `greet` writes what each connection begins with. */
+  constructor(host: StreamHost, tag: string, greet?: Greeting) {
     this.#host = host
     this.#tag = tag
-    this.#primes = primes
+    this.#greet = greet
     this.standalone = this.create()
   }
 
@@ -75,7 +78,7 @@ export class SessionStreams {
     })
     stream.connection = connection
     this.#host.opened(connection)
-    if (this.#primes) connection.event(this.#id(stream, after), '')
+    this.#greet?.(connection, this.#id(stream, after))
     return connection
   }
 

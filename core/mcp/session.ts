@@ -1,6 +1,10 @@
+import { LIMITS } from '../config/limits.ts'
 import type { AskReply, SessionBinding } from '../connections/api.ts'
+import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
-import type { UserActor } from '../contract/records.ts'
+import type { ServerRecord, UserActor } from '../contract/records.ts'
+import { needsOwnConnection } from '../domain/session-scope.ts'
+import type { Hearer } from './audience.ts'
 import { LOG_LEVELS } from './log-levels.ts'
 import { type IdText, isPlainObject, type Message, notificationMessage, requestMessage } from './rpc.ts'
 import type { Scope } from './scope.ts'
@@ -21,6 +25,9 @@ export function primesStreams(version: string): boolean {
   return version >= FIRST_WITH_PRIMING
 }
 
+/** Streamable HTTP, or the pair of GET stream and POST that was before it. An id of one is none of the other. */
+export type SessionWire = 'streamable-http' | 'sse'
+
 /** What one user has open over all sessions. */
 export interface UserLoad {
   sessions: number
@@ -28,9 +35,18 @@ export interface UserLoad {
   streams: number
 }
 
+/** Throws quota_streams when this user may open no further stream. */
+export function admitStream(load: UserLoad): void {
+  if (load.streams < LIMITS.streamsPerUser) return
+  throw new HubError('quota_streams', `Cannot open a stream: ${LIMITS.streamsPerUser} of yours are open`, {
+    retryAfterSeconds: 5,
+  })
+}
+
 /** A call of this session that has not been answered. */
 interface OpenCall {
-  abort(reason: string): void
+  /** `answer`: what the client is told; absent: nothing. */
+  abort(reason: string, answer?: HubError): void
 }
 
 /** The stream of the call that caused a request to the client. */
@@ -49,7 +65,14 @@ const ASK_CAPABILITY: Readonly<Record<string, string>> = {
   'roots/list': 'roots',
 }
 
-interface SessionInit {
+/** What a client says of itself in `initialize`. */
+export interface Introduction {
+  readonly protocolVersion: string
+  readonly clientInfo: JsonObject
+  readonly capabilities: JsonObject
+}
+
+interface SessionInit extends Introduction {
   /** The sealed id that the client sends. */
   readonly id: string
   /** A hash of it: for logs, events, upstreams and everybody who is not the client. */
@@ -57,27 +80,22 @@ interface SessionInit {
   readonly principal: string
   readonly actor: UserActor
   readonly scope: Scope
-  readonly protocolVersion: string
-  readonly clientInfo: JsonObject
-  readonly capabilities: JsonObject
   readonly load: UserLoad
   readonly streams: SessionStreams
   readonly openedMs: number
+  readonly wire: SessionWire
 }
 
 /** One legacy client session. */
-export class Session {
+export class Session implements Hearer {
   readonly id: string
   readonly key: string
   readonly principal: string
   readonly scope: Scope
-  readonly protocolVersion: string
-  readonly clientInfo: JsonObject
+  readonly wire: SessionWire
   readonly load: UserLoad
   readonly streams: SessionStreams
   readonly openedMs: number
-  /** What upstream connections of this session alone may know of it. */
-  readonly binding: SessionBinding
   /** Whoever used it last: the credential that keeps it alive. */
   actor: UserActor
   lastUsedMs: number
@@ -86,6 +104,8 @@ export class Session {
   /** `notifications/initialized` has come: the hub may send more than log messages. */
   initialized = false
   ended = false
+  /** The client has said who it is. */
+  introduced: boolean
   /** Rank of the level set by logging/setLevel. */
   logLevel: number | undefined
   /** Requests in flight by the text of their id. */
@@ -95,6 +115,8 @@ export class Session {
   /** Keys of its resource subscriptions. */
   readonly subscriptions = new Set<string>()
   readonly #asks = new Map<number, OpenAsk>()
+  #clientInfo: JsonObject
+  #binding: SessionBinding
   #lastAskId = 0
 
   constructor(init: SessionInit) {
@@ -103,21 +125,34 @@ export class Session {
     this.principal = init.principal
     this.actor = init.actor
     this.scope = init.scope
-    this.protocolVersion = init.protocolVersion
-    this.clientInfo = init.clientInfo
+    this.wire = init.wire
+    this.introduced = init.wire === 'streamable-http'
     this.load = init.load
     this.streams = init.streams
     this.openedMs = init.openedMs
     this.lastUsedMs = init.openedMs
-    const level = (): string | undefined => LOG_LEVELS[this.logLevel ?? -1]
-    this.binding = {
-      id: init.key,
-      capabilities: init.capabilities,
-      protocolVersion: init.protocolVersion,
-      get logLevel() {
-        return level() ?? 'info'
-      },
-    }
+    this.#clientInfo = init.clientInfo
+    this.#binding = this.#bind(init)
+  }
+
+  /** For a session that was there before its client said who it is. */
+  introduce({ protocolVersion, clientInfo, capabilities }: Introduction): void {
+    this.#clientInfo = clientInfo
+    this.#binding = this.#bind({ capabilities, protocolVersion })
+    this.introduced = true
+  }
+
+  get protocolVersion(): string {
+    return this.#binding.protocolVersion
+  }
+
+  get clientInfo(): JsonObject {
+    return this.#clientInfo
+  }
+
+  /** What upstream connections of this session alone may know of it. */
+  get binding(): SessionBinding {
+    return this.#binding
   }
 
   /** No open stream and no call, so that nobody would notice its end at once. */
@@ -125,10 +160,10 @@ export class Session {
     return this.calls.size === 0 && this.streams.open === 0
   }
 
-  /** True when this client could answer some request of an upstream. */
-  get answers(): boolean {
+  ownConnection(server: ServerRecord): SessionBinding | undefined {
     const { sampling, elicitation, roots } = this.binding.capabilities
-    return sampling !== undefined || elicitation !== undefined || roots !== undefined
+    const answers = sampling !== undefined || elicitation !== undefined || roots !== undefined
+    return needsOwnConnection(server, answers, this.scope.era(server.id)) ? this.binding : undefined
   }
 
   /** A notification that belongs to no call. */
@@ -178,13 +213,25 @@ export class Session {
     for (const [id, ask] of this.#asks) if (ask.reply === reply) this.#settle(id, withdrawn())
   }
 
-  /** Cancels the calls, gives up what was asked and closes the streams. */
-  end(): void {
+  /** Cancels the calls, gives up what was asked and closes the streams. `answer`: what the calls are answered. */
+  end(answer?: HubError): void {
     this.ended = true
-    for (const call of [...this.calls.values()]) call.abort('The session has ended')
+    for (const call of [...this.calls.values()]) call.abort('The session has ended', answer)
     this.calls.clear()
     for (const id of [...this.#asks.keys()]) this.#settle(id, withdrawn())
     this.streams.end()
+  }
+
+  #bind({ capabilities, protocolVersion }: Pick<SessionBinding, 'capabilities' | 'protocolVersion'>): SessionBinding {
+    const level = (): string => LOG_LEVELS[this.logLevel ?? -1] ?? 'info'
+    return {
+      id: this.key,
+      capabilities,
+      protocolVersion,
+      get logLevel() {
+        return level()
+      },
+    }
   }
 
   #settle(id: number, answer: AskReply): void {

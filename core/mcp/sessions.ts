@@ -1,21 +1,19 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
-import type { JsonObject } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
 import type { SessionInfo } from './api.ts'
 import type { Sealer } from './pages.ts'
 import type { Scope } from './scope.ts'
-import { primesStreams, Session, type UserLoad } from './session.ts'
-import { SessionStreams, type StreamHost } from './session-streams.ts'
+import { type Introduction, primesStreams, Session, type UserLoad } from './session.ts'
+import { type Greeting, SessionStreams, type StreamHost } from './session-streams.ts'
 
-interface SessionRequest {
+interface SessionRequest extends Introduction {
   readonly principal: string
   readonly actor: UserActor
   readonly scope: Scope
-  readonly protocolVersion: string
-  readonly clientInfo: JsonObject
-  readonly capabilities: JsonObject
+  /** For a session of the older pair: the path that its `endpoint` event names. */
+  readonly endpointOf?: (sessionId: string) => string
 }
 
 interface SessionTableParts {
@@ -60,6 +58,19 @@ export class SessionTable {
     return this.#byScope.get(scope) ?? NONE
   }
 
+  /** Work that counts as a call of this user but belongs to no session. Throws quota_calls. */
+  async withoutSession<T>(userId: string, work: () => T | Promise<T>): Promise<T> {
+    const load = this.load(userId)
+    checkCallQuota(load)
+    load.calls += 1
+    try {
+      return await work()
+    } finally {
+      load.calls -= 1
+      this.#forgetLoad(userId)
+    }
+  }
+
   load(userId: string): UserLoad {
     const known = this.#loads.get(userId)
     if (known) return known
@@ -71,7 +82,7 @@ export class SessionTable {
   /** Opens a session. When too many are open, the longest idle one makes room; throws quota_sessions when none is idle. */
   open(request: SessionRequest): Session {
     const { sealer, now, streamHost } = this.#parts
-    const { principal, actor, scope, protocolVersion } = request
+    const { principal, actor, scope, protocolVersion, endpointOf } = request
     const load = this.load(actor.userId)
     if (load.sessions >= LIMITS.sessionsPerUser) this.#makeRoom(LIMITS.sessionsPerUser, actor.userId)
     if (this.#byId.size >= LIMITS.sessions) this.#makeRoom(LIMITS.sessions, undefined)
@@ -87,8 +98,9 @@ export class SessionTable {
       streams: new SessionStreams(
         this.#countStreams(streamHost, load),
         hash(`events ${id}`, 6),
-        primesStreams(protocolVersion),
+        endpointOf ? nameEndpoint(endpointOf(id)) : primesStreams(protocolVersion) ? prime : undefined,
       ),
+      wire: endpointOf ? 'sse' : 'streamable-http',
       openedMs: now(),
     })
     load.sessions += 1
@@ -109,9 +121,9 @@ export class SessionTable {
     others?.delete(session)
     if (others?.size === 0) this.#byScope.delete(session.scope)
     session.load.sessions -= 1
-    session.end()
+    session.end(lastWord(reason))
     this.#parts.ended(session, reason)
-    this.#forgetLoad(session)
+    this.#forgetLoad(session.actor.userId)
   }
 
   /** Ends what was idle for too long, and forgets old events of the rest. */
@@ -120,7 +132,7 @@ export class SessionTable {
     for (const session of this.#byId.values()) {
       session.streams.trim()
       if (!session.idle) session.lastUsedMs = now
-      else if (now - session.lastUsedMs >= LIMITS.sessionIdleMs) this.end(session, 'idle')
+      else if (now - session.lastUsedMs >= idleLimitMs(session)) this.end(session, 'idle')
     }
   }
 
@@ -168,10 +180,39 @@ export class SessionTable {
     }
   }
 
-  #forgetLoad(session: Session): void {
-    const { load, actor } = session
-    if (load.sessions === 0 && load.calls === 0 && load.streams === 0) this.#loads.delete(actor.userId)
+  #forgetLoad(userId: string): void {
+    const load = this.#loads.get(userId)
+    if (load?.sessions === 0 && load.calls === 0 && load.streams === 0) this.#loads.delete(userId)
   }
+}
+
+/** Throws quota_calls while the user has as many calls in flight as one may have. */
+export function checkCallQuota(load: UserLoad): void {
+  if (load.calls >= LIMITS.callsPerUser)
+    throw new HubError('quota_calls', `Cannot take the call: ${LIMITS.callsPerUser} of yours are in flight`, {
+      retryAfterSeconds: 1,
+    })
+}
+
+/** What calls in flight are answered when their session ends; a client that ends it itself waits for nothing. */
+function lastWord(reason: string): HubError | undefined {
+  if (reason === 'deleted') return undefined
+  if (reason === 'credential_ended') {
+    return new HubError('token_revoked', 'The credential of this session was withdrawn', { hint: 'Sign in again.' })
+  }
+  return new HubError('session_not_found', 'The session was ended by the hub', { hint: 'Initialize a new session.' })
+}
+
+/** From 2025-11-25 on: an empty event whose id makes even a stream that breaks at once one that can be resumed. */
+const prime: Greeting = (connection, id) => connection.event(id, '')
+
+function nameEndpoint(path: string): Greeting {
+  return (connection, id) => connection.named('endpoint', id, path)
+}
+
+/** A session of the older pair lives by its stream; without one it waits only for a client that comes back. */
+function idleLimitMs({ wire }: Session): number {
+  return wire === 'sse' ? LIMITS.sseReconnectMs : LIMITS.sessionIdleMs
 }
 
 const NONE: ReadonlySet<Session> = new Set()

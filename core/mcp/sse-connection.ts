@@ -43,6 +43,16 @@ export class SseConnection {
     return this.#write(data === '' ? `id: ${id}\ndata: \n\n` : `event: message\nid: ${id}\ndata: ${data}\n\n`)
   }
 
+  /** An event of another type than a message. */
+  named(type: string, id: string, data: string): boolean {
+    return this.#write(`event: ${type}\nid: ${id}\ndata: ${data}\n\n`)
+  }
+
+  /** A message without an id: streams of the modern era are not resumed. */
+  message(data: string): boolean {
+    return this.#write(`event: message\ndata: ${data}\n\n`)
+  }
+
   comment(): boolean {
     return this.#write(': ok\n\n')
   }

@@ -1,33 +1,31 @@
 import type { UpstreamReply, Upstreams } from '../connections/api.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
-import { needsOwnConnection } from '../domain/session-scope.ts'
+import type { Hearer } from './audience.ts'
 import { memberHas } from './capabilities.ts'
 import type { Outcome } from './exchange.ts'
-import { invalid, type MethodHandler, type Routed, type Router, resourceTarget } from './router.ts'
+import type { Target } from './merge.ts'
+import { findResource, invalid, type MethodHandler, type Routed, type Router, resourceTarget } from './router.ts'
+import type { Scope } from './scope.ts'
 import type { ScopeMember } from './scope-types.ts'
-import type { Session } from './session.ts'
 import type { SessionTable } from './sessions.ts'
 
-/** One subscription at an upstream, shared by all sessions that use the same connection to it. */
+/** One subscription at an upstream, shared by all who use the same connection to it. */
 interface Subscription {
   readonly key: string
   readonly member: ScopeMember
   readonly original: string
   /** Each subscriber with the forms of the URI by which it subscribed. */
-  readonly subscribers: Map<Session, Set<string>>
+  readonly subscribers: Map<Hearer, Set<string>>
   reply: Promise<UpstreamReply>
 }
 
-/** Of one session at a time. */
+/** Of one session or listen stream at a time. */
 const MAX_SUBSCRIPTIONS = 1_000
+/** How long a listen stream waits to hear which subscriptions hold. */
+const LISTEN_WAIT_MS = 1_000
 const EMPTY: Outcome = { kind: 'result', resultText: '{}' }
 const UPDATED = 'notifications/resources/updated'
-
-/** Whether an upstream has a connection for this session alone. */
-export function hasOwnConnection(upstreams: Upstreams, { server }: ScopeMember, session: Session): boolean {
-  return needsOwnConnection(server, session.answers, upstreams.status(server.id).era ?? 'legacy')
-}
 
 /** Resource subscriptions: one per (connection, URI) upstream, dropped with its last subscriber. */
 export class Subscriptions {
@@ -48,38 +46,58 @@ export class Subscriptions {
     }
   }
 
+  /** Subscribes a listen stream. Resolves with the URIs that no upstream refused; one that is slow is taken at its word. */
+  async listen(hearer: Hearer, uris: readonly string[]): Promise<string[]> {
+    const late = Promise.withResolvers<true>()
+    const timer = setTimeout(() => late.resolve(true), LISTEN_WAIT_MS)
+    const taken = await Promise.all(
+      uris.map(uri => {
+        const found = subscribable(hearer.scope, uri)
+        if (!found || hearer.subscriptions.size >= MAX_SUBSCRIPTIONS) return false
+        const added = this.#add(hearer, found.member, found.original, uri)
+        return Promise.race([added.then(({ kind }) => kind === 'result'), late.promise])
+      }),
+    )
+    clearTimeout(timer)
+    return uris.filter((_, index) => taken[index])
+  }
+
   async #subscribe(router: Router, routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
     const { session, member, original, uri } = this.#judge(routed, params)
-    const key = subscriptionKey(this.#upstreams, member, session, original)
-    if (session.subscriptions.size >= MAX_SUBSCRIPTIONS && !session.subscriptions.has(key))
-      throw new HubError('quota_streams', `Cannot subscribe: this session has ${MAX_SUBSCRIPTIONS} subscriptions`)
+    if (session.subscriptions.size >= MAX_SUBSCRIPTIONS)
+      if (!session.subscriptions.has(subscriptionKey(member, session, original)))
+        throw new HubError('quota_streams', `Cannot subscribe: this session has ${MAX_SUBSCRIPTIONS} subscriptions`)
+    const reply = await this.#add(session, member, original, uri)
+    return reply.kind === 'result' ? EMPTY : router.outcome(routed, member, reply)
+  }
+
+  async #add(hearer: Hearer, member: ScopeMember, original: string, uri: string): Promise<UpstreamReply> {
+    const key = subscriptionKey(member, hearer, original)
     const known = this.#byKey.get(key)
     const subscription = known ?? {
       key,
       member,
       original,
-      subscribers: new Map<Session, Set<string>>(),
-      reply: this.#send('resources/subscribe', member, session, original),
+      subscribers: new Map<Hearer, Set<string>>(),
+      reply: this.#send('resources/subscribe', member, hearer, original),
     }
     if (!known) this.#byKey.set(key, subscription)
-    const forms = subscription.subscribers.get(session) ?? new Set()
-    subscription.subscribers.set(session, forms.add(uri))
-    session.subscriptions.add(key)
+    const forms = subscription.subscribers.get(hearer) ?? new Set()
+    subscription.subscribers.set(hearer, forms.add(uri))
+    hearer.subscriptions.add(key)
     const reply = await subscription.reply
     // It may have ended while the upstream was asked.
-    if (session.ended && session.subscriptions.size > 0) this.drop(session)
-    if (reply.kind !== 'result') {
-      subscription.subscribers.delete(session)
-      session.subscriptions.delete(key)
-      if (this.#byKey.get(key) === subscription && subscription.subscribers.size === 0) this.#byKey.delete(key)
-      return router.outcome(routed, member, reply)
-    }
-    return EMPTY
+    if (hearer.ended && hearer.subscriptions.size > 0) this.drop(hearer)
+    if (reply.kind === 'result') return reply
+    subscription.subscribers.delete(hearer)
+    hearer.subscriptions.delete(key)
+    if (this.#byKey.get(key) === subscription && subscription.subscribers.size === 0) this.#byKey.delete(key)
+    return reply
   }
 
   async #unsubscribe(router: Router, routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
     const { session, member, original, uri } = this.#judge(routed, params)
-    const subscription = this.#byKey.get(subscriptionKey(this.#upstreams, member, session, original))
+    const subscription = this.#byKey.get(subscriptionKey(member, session, original))
     const forms = subscription?.subscribers.get(session)
     if (!subscription || !forms) return EMPTY
     forms.delete(uri)
@@ -88,13 +106,24 @@ export class Subscriptions {
     return reply === undefined ? EMPTY : router.outcome(routed, member, await reply)
   }
 
-  /** Drops all of a session that has ended. */
-  drop(session: Session): void {
-    for (const key of session.subscriptions) {
+  /** Drops all of somebody who has ended. */
+  drop(hearer: Hearer): void {
+    for (const key of hearer.subscriptions) {
       const subscription = this.#byKey.get(key)
-      if (subscription?.subscribers.has(session)) void this.#leave(subscription, session)
+      if (subscription?.subscribers.has(hearer)) void this.#leave(subscription, hearer)
     }
-    session.subscriptions.clear()
+    hearer.subscriptions.clear()
+  }
+
+  /** What a scope shows has changed: subscriptions to what is hidden now, or is no member's any more, are dropped. */
+  review(scope: Scope): void {
+    const { uris } = scope.catalog
+    for (const session of this.#sessions.of(scope))
+      for (const key of [...session.subscriptions]) {
+        const subscription = this.#byKey.get(key)
+        if (!subscription || uris.allows(subscription.member.server.id, subscription.original)) continue
+        void this.#leave(subscription, session)
+      }
   }
 
   /** A resource changed, or one below it: whoever subscribed to it hears of it under the URI it knows. */
@@ -103,12 +132,12 @@ export class Subscriptions {
     if (typeof uri !== 'string') return
     for (const subscription of this.#byKey.values()) {
       if (subscription.member.server.id !== serverId || !covers(subscription.original, uri)) continue
-      for (const [session, forms] of subscription.subscribers) {
-        if (sessionId !== undefined && session.key !== sessionId) continue
-        if (!session.scope.has(serverId)) continue
+      for (const [hearer, forms] of subscription.subscribers) {
+        if (sessionId !== undefined && hearer.key !== sessionId) continue
+        if (!hearer.scope.catalog.uris.allows(serverId, subscription.original)) continue
         const exact = uri === subscription.original
-        const shown = exact ? forms : [session.scope.catalog.uris.publicUri(serverId, uri)]
-        for (const form of shown) session.notify(UPDATED, { ...params, uri: form })
+        const shown = exact ? forms : [hearer.scope.catalog.uris.publicUri(serverId, uri)]
+        for (const form of shown) hearer.notify(UPDATED, { ...params, uri: form })
       }
     }
   }
@@ -117,10 +146,9 @@ export class Subscriptions {
   restore(serverId: string, sessionId: string | undefined): void {
     for (const subscription of this.#byKey.values()) {
       if (subscription.member.server.id !== serverId) continue
-      for (const session of subscription.subscribers.keys()) {
-        if (hasOwnConnection(this.#upstreams, subscription.member, session) !== (sessionId !== undefined)) continue
-        if (sessionId !== undefined && session.key !== sessionId) continue
-        subscription.reply = this.#send('resources/subscribe', subscription.member, session, subscription.original)
+      for (const hearer of subscription.subscribers.keys()) {
+        if (hearer.ownConnection(subscription.member.server)?.id !== sessionId) continue
+        subscription.reply = this.#send('resources/subscribe', subscription.member, hearer, subscription.original)
         break
       }
     }
@@ -134,29 +162,39 @@ export class Subscriptions {
     const uri = params?.uri
     if (typeof uri !== 'string') throw invalid(`${routed.exchange.method} needs "uri", the URI of a resource`)
     const { member, original } = resourceTarget(routed.scope, uri)
-    if (!memberHas(routed.scope.catalog.byServer.get(member.server.id), 'resources', 'subscribe'))
+    if (!takesSubscriptions(routed.scope, member))
       throw new HubError('method_not_found', `The server of "${uri.slice(0, 256)}" takes no subscriptions`)
     return { session, member, original, uri }
   }
 
-  #send(method: string, member: ScopeMember, session: Session, uri: string): Promise<UpstreamReply> {
-    return this.#upstreams.request(member.server.id, { method, params: { uri }, session: session.binding }).reply
+  #send(method: string, { server }: ScopeMember, hearer: Hearer, uri: string): Promise<UpstreamReply> {
+    const session = hearer.ownConnection(server)
+    return this.#upstreams.request(server.id, { method, params: { uri }, ...(session ? { session } : {}) }).reply
   }
 
-  #leave(subscription: Subscription, session: Session): Promise<UpstreamReply> | undefined {
-    subscription.subscribers.delete(session)
-    session.subscriptions.delete(subscription.key)
+  #leave(subscription: Subscription, hearer: Hearer): Promise<UpstreamReply> | undefined {
+    subscription.subscribers.delete(hearer)
+    hearer.subscriptions.delete(subscription.key)
     if (subscription.subscribers.size > 0) return undefined
     this.#byKey.delete(subscription.key)
     // The upstream forgets with the connection; one that is down must not be woken up for this.
     if (this.#upstreams.status(subscription.member.server.id).state !== 'online') return undefined
-    if (session.ended && hasOwnConnection(this.#upstreams, subscription.member, session)) return undefined
-    return this.#send('resources/unsubscribe', subscription.member, session, subscription.original)
+    if (hearer.ended && hearer.ownConnection(subscription.member.server)) return undefined
+    return this.#send('resources/unsubscribe', subscription.member, hearer, subscription.original)
   }
 }
 
-function subscriptionKey(upstreams: Upstreams, member: ScopeMember, session: Session, original: string): string {
-  return JSON.stringify([member.server.id, hasOwnConnection(upstreams, member, session) ? session.key : '', original])
+function subscriptionKey({ server }: ScopeMember, hearer: Hearer, original: string): string {
+  return JSON.stringify([server.id, hearer.ownConnection(server)?.id ?? '', original])
+}
+
+function takesSubscriptions(scope: Scope, { server }: ScopeMember): boolean {
+  return memberHas(scope.catalog.byServer.get(server.id), 'resources', 'subscribe')
+}
+
+function subscribable(scope: Scope, uri: string): Target | undefined {
+  const target = findResource(scope, uri)
+  return target && takesSubscriptions(scope, target.member) ? target : undefined
 }
 
 /** A notice may name a part of what was subscribed to. */

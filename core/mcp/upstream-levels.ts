@@ -1,4 +1,4 @@
-import type { Upstreams } from '../connections/api.ts'
+import type { SessionBinding, Upstreams } from '../connections/api.ts'
 import { HubError } from '../contract/errors.ts'
 import { memberHas } from './capabilities.ts'
 import type { Outcome } from './exchange.ts'
@@ -8,8 +8,9 @@ import type { Scope } from './scope.ts'
 import type { ScopeMember } from './scope-types.ts'
 import type { Session } from './session.ts'
 import type { SessionTable } from './sessions.ts'
-import { hasOwnConnection } from './subscriptions.ts'
 
+/** How long a request waits for its server to hear of a level. */
+const RAISE_WAIT_MS = 2_000
 const EMPTY: Outcome = { kind: 'result', resultText: '{}' }
 const DEFAULT_LEVEL = logLevelOf('info')
 
@@ -50,33 +51,105 @@ export class UpstreamLevels {
     }
   }
 
+  /** A session begins, without a level of its own: shared upstreams may be calmer than that. */
+  opened(session: Session): void {
+    for (const member of session.scope.resolved.members) this.#calmDown(member, session)
+  }
+
+  /**
+   * Tells an upstream to be as verbose as one request of a modern client wants; undefined when it is so already. It is not
+   * told to be less verbose afterwards: the next who wants less is filtered. `own`: the connection that the request takes,
+   * where that is not the shared one. Resolves when the upstream has heard, after 2 s at the latest.
+   */
+  raise(
+    scope: Scope,
+    { server }: ScopeMember,
+    rank: number,
+    own: SessionBinding | undefined,
+  ): Promise<void> | undefined {
+    if (!memberHas(scope.catalog.byServer.get(server.id), 'logging')) return undefined
+    const key = connectionKey(server.id, own?.id)
+    const told = this.#told.get(key)
+    if (told !== undefined && told <= rank) return undefined
+    return this.#send(server.id, own, own ? rank : Math.min(rank, this.#mostVerbose(server.id)))
+  }
+
   drop(session: Session): void {
-    for (const member of session.scope.resolved.members) this.#told.delete(connectionKey(member.server.id, session.key))
+    for (const member of session.scope.resolved.members) {
+      this.forget(member.server.id, session.key)
+      // It may have been the one for which the upstream was so verbose.
+      if (session.logLevel !== undefined) this.#tellShared(member)
+    }
+  }
+
+  /** This connection is gone for good. */
+  forget(serverId: string, sessionId: string): void {
+    this.#told.delete(connectionKey(serverId, sessionId))
+  }
+
+  /** Members may have come to a scope: they hear what its sessions want. */
+  review(scope: Scope): void {
+    const sessions = [...this.#sessions.of(scope)]
+    for (const { member } of scope.catalog.states) {
+      const sharing = sessions.filter(session => !session.ownConnection(member.server))
+      for (const session of sessions)
+        if (session.logLevel !== undefined && session.ownConnection(member.server)) this.#tell(scope, member, session)
+      // One that has a level speaks for all that share the connection.
+      const [first] = sharing
+      const wishing = sharing.find(session => session.logLevel !== undefined)
+      if (wishing) this.#tell(scope, member, wishing)
+      else if (first) this.#calmDown(member, first)
+    }
+  }
+
+  #calmDown(member: ScopeMember, session: Session): void {
+    const told = this.#told.get(connectionKey(member.server.id, undefined))
+    if (told === undefined || told <= DEFAULT_LEVEL || session.ownConnection(member.server)) return
+    void this.#send(member.server.id, undefined, DEFAULT_LEVEL)
+  }
+
+  /** The shared connection, if it was ever told, hears the most verbose level of those who are left. */
+  #tellShared(member: ScopeMember): void {
+    const { id } = member.server
+    const told = this.#told.get(connectionKey(id, undefined))
+    if (told === undefined) return
+    const rank = this.#mostVerbose(id)
+    if (rank !== told) void this.#send(id, undefined, rank)
   }
 
   #tell(scope: Scope, member: ScopeMember, session: Session): void {
     const { id } = member.server
-    if (this.#upstreams.status(id).state !== 'online') return
     if (!memberHas(scope.catalog.byServer.get(id), 'logging')) return
-    const own = hasOwnConnection(this.#upstreams, member, session)
+    const own = session.ownConnection(member.server)
     const rank = own ? (session.logLevel ?? DEFAULT_LEVEL) : this.#mostVerbose(id)
-    const key = connectionKey(id, own ? session.key : undefined)
-    if (this.#told.get(key) === rank) return
-    this.#told.set(key, rank)
-    const level = LOG_LEVELS[rank] ?? 'info'
+    const binding = own ? session.binding : undefined
+    if (this.#told.get(connectionKey(id, binding?.id)) === rank) return
     // Not waited for: the next call follows on the same connection, and one deaf server must not hold up the others.
-    void this.#upstreams
-      .request(id, { method: 'logging/setLevel', params: { level }, session: session.binding })
-      .reply.then(reply => {
-        if (reply.kind !== 'result' && this.#told.get(key) === rank) this.#told.delete(key)
-      })
+    void this.#send(id, binding, rank)
+  }
+
+  #send(serverId: string, session: SessionBinding | undefined, rank: number): Promise<void> {
+    // One that sleeps or is away hears it when it connects.
+    if (this.#upstreams.status(serverId).state !== 'online') return Promise.resolve()
+    const key = connectionKey(serverId, session?.id)
+    this.#told.set(key, rank)
+    const params = { level: LOG_LEVELS[rank] ?? 'info' }
+    const request = { method: 'logging/setLevel', params, ...(session ? { session } : {}) }
+    const { reply } = this.#upstreams.request(serverId, request)
+    const heard = reply.then(({ kind }) => {
+      if (kind !== 'result' && this.#told.get(key) === rank) this.#told.delete(key)
+    })
+    const late = Promise.withResolvers<void>()
+    const timer = setTimeout(late.resolve, RAISE_WAIT_MS)
+    return Promise.race([heard, late.promise]).finally(() => clearTimeout(timer))
   }
 
   #mostVerbose(serverId: string): number {
-    let level: number = LOG_LEVELS.length - 1
+    let level: number | undefined
     for (const session of this.#sessions)
-      if (session.scope.has(serverId)) level = Math.min(level, session.logLevel ?? DEFAULT_LEVEL)
-    return level
+      if (session.scope.has(serverId))
+        level = Math.min(level ?? LOG_LEVELS.length - 1, session.logLevel ?? DEFAULT_LEVEL)
+    return level ?? DEFAULT_LEVEL
   }
 }
 

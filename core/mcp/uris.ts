@@ -55,6 +55,12 @@ export class UriTable {
     return this.#withUris > (own && hasUris(own) ? 1 : 0)
   }
 
+  /** Whether a URI of this member may be read here. */
+  allows(serverId: string, original: string): boolean {
+    const entry = this.#byServer.get(serverId)
+    return entry !== undefined && (entry.readsUnlisted || claims(entry, original))
+  }
+
   publicUri(serverId: string, uri: string): string {
     const contested = this.#entries.some(entry => entry.serverId !== serverId && claims(entry, uri))
     return contested ? this.#prefixed(serverId, uri) : uri

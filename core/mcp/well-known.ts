@@ -9,7 +9,8 @@ export const METADATA_PATH = '/.well-known/oauth-protected-resource'
  */
 export function resourceMetadata(method: string, path: string, baseUrl: string): Response {
   const resource = path.slice(METADATA_PATH.length) || '/mcp'
-  if (!parseScopePath(resource)) throw new HubError('route_not_found', `Nothing is served at ${path.slice(0, 128)}`)
+  if (!parseScopePath(resource) && !parseScopePath(resource, 'sse'))
+    throw new HubError('route_not_found', `Nothing is served at ${path.slice(0, 128)}`)
   if (method !== 'GET') throw new HubError('method_not_allowed', `${METADATA_PATH} takes GET alone`)
   const body = { resource: `${baseUrl}${resource}`, bearer_methods_supported: ['header'], scopes_supported: ['mcp'] }
   return new Response(JSON.stringify(body), {

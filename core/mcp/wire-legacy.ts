@@ -1,37 +1,31 @@
-import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
-import type { LegacyPosts } from './post.ts'
 import { checkGetAccept, checkVersion } from './request-headers.ts'
-import { requireSession, type ScopedRequest } from './scoped-request.ts'
-import type { Session } from './session.ts'
+import { methodNotAllowed, requireSession, type ScopedRequest } from './scoped-request.ts'
+import { admitStream, type Session } from './session.ts'
 import type { SessionTable } from './sessions.ts'
 
 /** GET streams of one session at a time; a client needs one, and one more while it reconnects. */
 const MAX_STREAMS = 8
 
-/** Streamable HTTP as of 2025-03-26 to 2025-11-25. */
+/** Streamable HTTP as of 2025-03-26 to 2025-11-25, besides what is POSTed. */
 export class LegacyWire {
   readonly #sessions: SessionTable
-  readonly #posts: LegacyPosts
   readonly #now: () => number
 
-  constructor(sessions: SessionTable, posts: LegacyPosts, now: () => number) {
+  constructor(sessions: SessionTable, now: () => number) {
     this.#sessions = sessions
-    this.#posts = posts
     this.#now = now
   }
 
   /** Throws HubError for whatever is refused before a message can be answered. */
-  handle(scoped: ScopedRequest): Response | Promise<Response> {
+  handle(scoped: ScopedRequest): Response {
     switch (scoped.request.method) {
-      case 'POST':
-        return this.#posts.handle(scoped)
       case 'GET':
         return this.#get(scoped)
       case 'DELETE':
         return this.#delete(scoped)
       default:
-        throw new HubError('method_not_allowed', `/mcp takes GET, POST and DELETE, not ${scoped.request.method}`)
+        throw methodNotAllowed('/mcp', scoped.request.method, ['GET', 'POST', 'DELETE'])
     }
   }
 
@@ -41,10 +35,7 @@ export class LegacyWire {
     const session = this.#session(scoped)
     session.actor = actor
     session.lastUsedMs = this.#now()
-    if (session.load.streams >= LIMITS.streamsPerUser)
-      throw new HubError('quota_streams', `Cannot open a stream: ${LIMITS.streamsPerUser} of yours are open`, {
-        retryAfterSeconds: 5,
-      })
+    admitStream(session.load)
     const lastEventId = request.headers.get('last-event-id')
     const resumed = lastEventId === null ? undefined : session.streams.resume(lastEventId)
     // How an event stream says that there is nothing to come back for; anything else is asked again for ever.

@@ -3,6 +3,7 @@ import type { PluginContext, PluginDefinition, PluginLogger, RegistryView } from
 import type { ExtensionPoints } from '../contract/points.ts'
 import { registerContractModule } from './contract-module.ts'
 import type { FromPlugin, ToPlugin } from './isolate-protocol.ts'
+import { carryJson, takeJson } from './json-crossing.ts'
 import { asDefinition, parsePluginConfig } from './resolve.ts'
 
 /** The thread of one isolated plugin: runs its setup and carries calls and answers over the port. */
@@ -100,7 +101,7 @@ class IsolatedRuntime {
         message.point === 'routes'
           ? await answerRoute(method.bind(contribution), args)
           : await method.apply(contribution, args)
-      post({ type: 'answer', id: message.id, value })
+      post({ type: 'answer', id: message.id, value: message.point === 'mcpMiddleware' ? carryJson(value) : value })
     } catch (error) {
       post({ type: 'answer', id: message.id, error: toWireError(error) })
     } finally {
@@ -111,8 +112,10 @@ class IsolatedRuntime {
   #decode(arg: unknown, signal: AbortSignal): unknown {
     if (typeof arg !== 'object' || arg === null) return arg
     if ('$signal' in arg) return signal
-    if ('$function' in arg) return (...args: readonly unknown[]) => this.#ask('next', 'next', [arg.$function, ...args])
-    return arg
+    if ('$function' in arg)
+      return async (...args: readonly unknown[]) =>
+        takeJson(await this.#ask('next', 'next', [arg.$function, ...args.map(carryJson)]))
+    return takeJson(arg)
   }
 
   #ask(target: 'registry' | 'next', method: string, args: readonly unknown[]): Promise<unknown> {

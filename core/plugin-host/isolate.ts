@@ -2,6 +2,7 @@ import { fromWireError, HubError, toWireError, type WireError } from '../contrac
 import type { PluginLogger, RegistryView } from '../contract/plugin.ts'
 import { type ExtensionPoints, MAIN_ONLY_POINTS } from '../contract/points.ts'
 import type { FromPlugin, ToPlugin } from './isolate-protocol.ts'
+import { carryJson, takeJson } from './json-crossing.ts'
 
 /** Longest an isolated plugin may take over one hook, in milliseconds, unless the hook names its own limit. */
 const HOOK_BUDGET_MS = 2_000
@@ -201,7 +202,14 @@ class WorkerLink {
         passed: undefined,
       }
       this.#calls.set(id, call)
-      this.#post({ type: 'call', id, point, contribution, method, args: args.map(arg => this.#encode(id, call, arg)) })
+      this.#post({
+        type: 'call',
+        id,
+        point,
+        contribution,
+        method,
+        args: args.map(arg => this.#encode(id, call, point, arg)),
+      })
     })
   }
 
@@ -210,12 +218,12 @@ class WorkerLink {
     if (!call) return
     this.#calls.delete(id)
     clearTimeout(call.limit)
-    if (!error) return call.resolve(value)
+    if (!error) return call.resolve(takeJson(value))
     // What a callback threw comes out as it was: an upstream's error must not turn into one of the plugin.
     call.reject(call.passed !== undefined && error.data?.passed === true ? call.passed : fromWireError(error))
   }
 
-  #encode(id: number, call: HookCall, arg: unknown): unknown {
+  #encode(id: number, call: HookCall, point: keyof ExtensionPoints, arg: unknown): unknown {
     if (arg instanceof AbortSignal) {
       arg.addEventListener('abort', () => this.#post({ type: 'abort', id }), { once: true })
       return { $signal: true }
@@ -224,7 +232,7 @@ class WorkerLink {
       call.callback = arg as (...args: readonly unknown[]) => unknown
       return { $function: id }
     }
-    return arg
+    return point === 'mcpMiddleware' ? carryJson(arg) : arg
   }
 
   async #answer(message: Extract<FromPlugin, { type: 'call' }>): Promise<void> {
@@ -249,7 +257,7 @@ class WorkerLink {
     if (!call?.callback) throw new HubError('upstream_timeout', 'The call that this belongs to has ended')
     clearTimeout(call.limit)
     try {
-      return await call.callback(...args)
+      return carryJson(await call.callback(...args.map(takeJson)))
     } catch (error) {
       call.passed = error
       const { code, message } = toWireError(error)

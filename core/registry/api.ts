@@ -11,6 +11,7 @@ import type {
   ServerSettings,
   Visibility,
 } from '../contract/records.ts'
+import type { UserGrants } from '../domain/spawn-policy.ts'
 
 /**
  * The ownership-aware registry: every call takes the actor on whose behalf it is made, checks, does one transaction,
@@ -80,6 +81,9 @@ export interface EffectiveServer {
   readonly settings: ServerSettings
   readonly ownerId: string
   readonly ownerRole: Role
+  /** Never reused; the uid of sandboxed processes is made of it. */
+  readonly ownerNumber: number
+  readonly ownerGrants: UserGrants
   /** SHA-256 of all that would need a new connection when it changes. */
   readonly configHash: string
 }
@@ -111,6 +115,7 @@ export interface UserRecord {
   readonly role: Role
   readonly disabled: boolean
   readonly mustChangePassword: boolean
+  readonly grants: UserGrants
   readonly tokenEpoch: number
   readonly origin: Origin
   readonly revision: number
@@ -137,7 +142,7 @@ export interface UserRegistry {
       readonly mustChangePassword?: boolean
     },
   ): Promise<UserRecord>
-  /** Role, disabled, name, password: each change that narrows rights raises the token epoch. */
+  /** Role, disabled, name, password, grants: each change that narrows rights raises the token epoch. */
   update(actor: Actor, name: string, change: UserChange, options?: WriteOptions): Promise<UserRecord>
   /** `user_owns_resources` unless one of the two is given; `last_admin` when it is that. */
   remove(
@@ -157,6 +162,7 @@ export interface UserChange {
   readonly disabled?: boolean
   readonly passwordHash?: string
   readonly mustChangePassword?: boolean
+  readonly grants?: UserGrants
 }
 
 export interface KeyRecord {

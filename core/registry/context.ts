@@ -9,6 +9,12 @@ import type { Store } from '../store/open.ts'
 export interface FileWriter {
   writeServer(owner: string | undefined, name: string, body: JsonObject | null): Promise<void>
   writeGroup(owner: string | undefined, name: string, body: JsonObject | null): Promise<void>
+  /** A group's entry names one of its members by `newName`; the owner, where it is written, and all else stays. */
+  renameMember(
+    group: { readonly owner: string | undefined; readonly name: string },
+    member: { readonly owner: string; readonly name: string },
+    newName: string,
+  ): Promise<void>
 }
 
 export interface RegistryDeps {
@@ -18,6 +24,8 @@ export interface RegistryDeps {
   readonly redactor: Redactor
   /** What may be run and what this machine can enforce; asked at each save. */
   readonly stdio: () => { readonly policy: SpawnPolicyInput['policy']; readonly level: SandboxLevel }
+  /** Whether a path inside the sandbox leads out of the work folder that the server has by now. */
+  readonly leavesWorkFolder?: (ownerId: string, serverId: string, path: string) => boolean
   /** Networks (CIDR) that everybody's servers may reach. */
   readonly outboundAllow: readonly string[]
   /** Ports (`"3000"`) or `host:port` at which this hub itself listens. A server that names one is refused. */

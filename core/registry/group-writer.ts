@@ -11,6 +11,7 @@ import type { GroupTable } from '../store/tables.ts'
 import { type AfterCommit, type Reader, read, type Writer, write } from '../store/transact.ts'
 import { notFound } from './access.ts'
 import { type RegistryDeps, timestamp } from './context.ts'
+import { FILE_OWNERS, groupOwnerInFile } from './file-groups.ts'
 import { tellGroup } from './group-events.ts'
 import { findMembers } from './group-members.ts'
 import {
@@ -83,7 +84,12 @@ export class GroupWriter {
       if (change.members) await writeMembers(trx, row.id, change.members)
       const { row: now, members } = await written(trx, row.id)
       const seen = row.visibility === 'public' || now.visibility === 'public' ? 'public' : 'owner'
-      after(() => tellGroup(this.#deps, 'group.updated', now, seen))
+      after(() => {
+        // For the former owner it is gone, unless everybody sees it.
+        const lost = now.owner_id !== row.owner_id && now.visibility !== 'public'
+        if (lost) tellGroup(this.#deps, 'group.removed', row, 'owner')
+        tellGroup(this.#deps, 'group.updated', now, seen)
+      })
       return groupRecord(now, members, actor)
     })
   }
@@ -122,16 +128,8 @@ export class GroupWriter {
     })
   }
 
-  async #ownerInFile(row: GroupRow): Promise<string | undefined> {
-    const setting = await read(this.#deps.store, db =>
-      db
-        .selectFrom('setting')
-        .select('value')
-        .where('scope', '=', FILE_OWNERS)
-        .where('key', '=', row.id)
-        .executeTakeFirst(),
-    )
-    return setting && (JSON.parse(setting.value) as string)
+  #ownerInFile(row: GroupRow): Promise<string | undefined> {
+    return read(this.#deps.store, db => groupOwnerInFile(db, row.id))
   }
 
   async #write<T>(name: string, work: (trx: Writer, after: AfterCommit) => Promise<T>): Promise<T> {
@@ -142,9 +140,6 @@ export class GroupWriter {
     }
   }
 }
-
-/** Scope of the settings that hold, by group id, the owner as the settings file names it; plain entries have none. */
-export const FILE_OWNERS = 'internal:group-owner'
 
 export function groupColumns(
   body: ParsedGroupBody,

@@ -9,7 +9,7 @@ import { type Reader, read } from '../store/transact.ts'
 import { checkRevision, chooseRow, filterRows, notFound, owned, refKey } from './access.ts'
 import type { GroupRegistry, ListQuery, Ref, Right, WriteOptions } from './api.ts'
 import type { RegistryDeps } from './context.ts'
-import { findMembers, refuseSharedAlias, refuseTooManyMembers } from './group-members.ts'
+import { findMembers, lookUpMembers, refuseSharedAlias, refuseTooManyMembers } from './group-members.ts'
 import {
   asNewMember,
   type GroupRow,
@@ -22,8 +22,8 @@ import {
   selectMembers,
 } from './group-rows.ts'
 import { type GroupChange, GroupWriter } from './group-writer.ts'
-import { chooseOwner, fileOwner, type Owner } from './owners.ts'
-import { ownerName, serverRecord } from './rows.ts'
+import { chooseOwner, fileOwner, rowOwner } from './owners.ts'
+import { serverRecord } from './rows.ts'
 import { selectServers, serverRowsByKey } from './server-rows.ts'
 
 const TRIES = 8
@@ -76,7 +76,7 @@ export class Groups implements GroupRegistry {
   async replace(actor: Actor, ref: Ref, body: JsonObject, options: WriteOptions = {}): Promise<GroupRecord> {
     const parsed = parseGroupBody(body)
     return this.#update(actor, ref, options, async (db, { row }) => {
-      const owner = await chooseOwner(db, actor, parsed.owner, ownerOfRow(row))
+      const owner = await chooseOwner(db, actor, parsed.owner, rowOwner(row))
       return { body: parsed, owner, members: await findMembers(db, owner, parsed.members) }
     })
   }
@@ -85,7 +85,7 @@ export class Groups implements GroupRegistry {
     return this.#update(actor, ref, options, async (db, { row, members }) => {
       const { members: seen = [], ...base } = groupBodyOf(groupRecord(row, members, actor))
       const parsed = parseGroupBody({ ...mergePatch({ ...base, members: seen }, withMembers(patch)) })
-      const owner = await chooseOwner(db, actor, parsed.owner, ownerOfRow(row))
+      const owner = await chooseOwner(db, actor, parsed.owner, rowOwner(row))
       // Members that the patch does not speak of stay, those whose servers its sender cannot see among them.
       const spoken = Object.hasOwn(patch, 'members') || Object.hasOwn(patch, 'servers') || owner.id !== row.owner_id
       if (!spoken) return { body: parsed, owner }
@@ -102,8 +102,12 @@ export class Groups implements GroupRegistry {
   async putMember(actor: Actor, ref: Ref, server: Ref, body: JsonObject): Promise<GroupRecord> {
     const input = parseMemberBody(server, body)
     return this.#update(actor, ref, {}, async (db, known) => {
-      const owner = ownerOfRow(known.row)
-      const [member] = await findMembers(db, owner, [input])
+      const owner = rowOwner(known.row)
+      const found = await lookUpMembers(db, owner, [input])
+      const [member] = found.members
+      const [wrong] = found.errors
+      // The server is named by the path here, so that a wrong one is no fault of the body.
+      if (wrong?.code === 'ambiguous') throw new HubError('server_ambiguous', wrong.detail)
       if (!member) throw notFound('server', server)
       const members: NewMember[] = known.members.map(asNewMember)
       const at = members.findIndex(candidate => candidate.server_id === member.server_id)
@@ -122,7 +126,7 @@ export class Groups implements GroupRegistry {
       const inside = candidates.filter(row => present.has(row.id))
       const { id } = chooseRow('server', inside, actor, server, 'see')
       const members = known.members.filter(member => member.server_id !== id).map(asNewMember)
-      return { body: parsedOf(known.row), owner: ownerOfRow(known.row), members }
+      return { body: parsedOf(known.row), owner: rowOwner(known.row), members }
     })
   }
 
@@ -175,10 +179,6 @@ export class Groups implements GroupRegistry {
 function withMembers(patch: JsonObject): JsonObject {
   const { servers, ...rest } = patch
   return servers === undefined || Object.hasOwn(rest, 'members') ? patch : { ...rest, members: servers }
-}
-
-function ownerOfRow(row: GroupRow): Owner {
-  return { id: row.owner_id, name: ownerName(row), role: row.owner_role }
 }
 
 function parsedOf(row: GroupRow): ParsedGroupBody {

@@ -5,6 +5,7 @@ import { isJsonObject, type JsonValue } from '../contract/json.ts'
 import type { Actor, KeyScope } from '../contract/records.ts'
 import { formatRef, nameKey, quoteName } from '../domain/names.ts'
 import { isAdmin } from '../domain/ownership.ts'
+import { parseTimestamp } from '../domain/timestamp.ts'
 import type { AccessKeyTable } from '../store/tables.ts'
 import { type Reader, read, write } from '../store/transact.ts'
 import { chooseRow, refKey } from './access.ts'
@@ -158,13 +159,13 @@ export class Keys implements KeyRegistry {
 
   #expiry(text: string | undefined, errors: FieldError[]): string | null {
     if (text === undefined) return null
-    const at = /^\d{4}-\d{2}-\d{2}T/.test(text) ? Date.parse(text) : Number.NaN
+    const at = parseTimestamp(text)
     const pointer = '#/expiresAt'
-    if (Number.isNaN(at)) {
+    if (at === undefined) {
       errors.push({
         pointer,
         code: 'timestamp',
-        detail: '"expiresAt" must be an ISO 8601 time, such as 2027-01-31T00:00:00Z',
+        detail: '"expiresAt" must be an ISO 8601 time with its zone, such as 2027-01-31T00:00:00Z',
       })
       return null
     }

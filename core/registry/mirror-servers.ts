@@ -105,7 +105,7 @@ function readEntry(
 /** The file gives nobody a right: what its owner may not have is listed, and does not run. */
 function refusedBy(run: MirrorRun, owner: Owner, parsed: ParsedServerBody): Problem | undefined {
   try {
-    checkServerRights(run.deps, owner.role, parsed.settings.transport, parsed.filled)
+    checkServerRights(run.deps, owner, parsed.settings.transport, parsed.filled)
     return undefined
   } catch (error) {
     if (!(error instanceof HubError)) throw error

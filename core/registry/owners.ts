@@ -2,17 +2,30 @@ import { HubError, validationError } from '../contract/errors.ts'
 import type { Actor, Role } from '../contract/records.ts'
 import { nameKey, quoteName } from '../domain/names.ts'
 import { isAdmin } from '../domain/ownership.ts'
+import type { UserGrants } from '../domain/spawn-policy.ts'
 import type { UserTable } from '../store/tables.ts'
 import type { Reader } from '../store/transact.ts'
+import type { OwnerColumns } from './rows.ts'
 
 export interface Owner {
   readonly id: string
   readonly name: string
   readonly role: Role
+  readonly number: number
+  readonly grants: UserGrants
 }
 
-export function ownerOf(row: Pick<UserTable, 'id' | 'name' | 'number' | 'role'>): Owner {
-  return { id: row.id, name: row.name ?? `#${row.number}`, role: row.role }
+export function ownerOf(row: Pick<UserTable, 'id' | 'name' | 'number' | 'role' | 'network_grant'>): Owner {
+  const { id, number, role } = row
+  return { id, name: row.name ?? `#${number}`, role, number, grants: { network: row.network_grant } }
+}
+
+/** The owner as a server's row has it. */
+export function rowOwner(row: OwnerColumns & { readonly owner_id: string }): Owner {
+  return ownerOf({
+    ...{ id: row.owner_id, name: row.owner_name, number: row.owner_number },
+    ...{ role: row.owner_role, network_grant: row.owner_network },
+  })
 }
 
 export async function userById(db: Reader, id: string): Promise<UserTable | undefined> {

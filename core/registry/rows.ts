@@ -9,6 +9,7 @@ export interface OwnerColumns {
   readonly owner_key: string | null
   readonly owner_number: number
   readonly owner_role: Role
+  readonly owner_network: UserTable['network_grant']
 }
 
 export type ServerRow = ServerTable & OwnerColumns
@@ -74,6 +75,7 @@ export function userRecord(row: UserTable): UserRecord {
     role: row.role,
     disabled: row.disabled === 1,
     mustChangePassword: row.must_change_password === 1,
+    grants: { network: row.network_grant },
     tokenEpoch: row.token_epoch,
     origin: row.origin,
     revision: row.revision,

@@ -1,5 +1,5 @@
 import { type FieldError, HubError, validationError } from '../contract/errors.ts'
-import type { JsonObject } from '../contract/json.ts'
+import { isJsonObject, type JsonObject } from '../contract/json.ts'
 import type { Actor, ServerSettings } from '../contract/records.ts'
 import { valueAt } from '../domain/json-pointer.ts'
 import {
@@ -116,8 +116,8 @@ function storedDestination(deps: Pick<RegistryDeps, 'sealer'>, stored: Stored): 
 function destination({ settings, filled }: Pick<ParsedServerBody, 'settings' | 'filled'>): string {
   const { command = null, args = [], cwd = null } = filled
   if (settings.transport === 'stdio') return canonical(['stdio', command, args, cwd])
-  return canonical([
-    settings.transport === 'openapi' ? 'openapi' : 'http',
-    ...addressesOf(settings.transport, filled).map(({ url }) => url.origin),
-  ])
+  const origins = addressesOf(settings.transport, filled).map(({ url }) => url.origin)
+  if (settings.transport !== 'openapi') return canonical(['http', ...origins])
+  // An inline document says where calls and credentials go; any other one may lead elsewhere.
+  return canonical(['openapi', ...origins, isJsonObject(filled.openapi) ? (filled.openapi.schema ?? null) : null])
 }

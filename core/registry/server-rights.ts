@@ -2,66 +2,41 @@ import { type FieldError, HubError, validationError } from '../contract/errors.t
 import type { JsonObject } from '../contract/json.ts'
 import type { Role, TransportName } from '../contract/records.ts'
 import { judgeHostLiteral } from '../domain/address.ts'
-import { envKeyForbidden } from '../domain/env-keys.ts'
 import { quoteName } from '../domain/names.ts'
 import { addressesOf } from '../domain/server-transport.ts'
-import { spawnPolicy } from '../domain/spawn-policy.ts'
+import { cwdForbidden, spawnPolicy } from '../domain/spawn-policy.ts'
 import type { RegistryDeps } from './context.ts'
-
-/** Where a sandboxed server finds its work folder. */
-const WORK_FOLDER = '/home/server'
+import type { Owner } from './owners.ts'
 
 /**
- * Whether a server of an owner with this role may be configured so; its owner's role decides, whoever saves it. Throws
- * HubError: field_forbidden, network_not_permitted, env_key_forbidden, cwd_forbidden, stdio_not_permitted,
- * url_address_blocked, and `validation_failed` with `loop_detected`. `filled` has its variables filled in.
+ * Whether a server of this owner may be configured so; its owner's rights decide, whoever saves it. Throws HubError:
+ * field_forbidden, network_not_permitted, env_key_forbidden, cwd_forbidden, stdio_not_permitted, url_address_blocked, and
+ * `validation_failed` with `loop_detected`. `filled` has its variables filled in. `serverId` is undefined for a server
+ * that is not saved yet.
  */
 export function checkServerRights(
-  deps: Pick<RegistryDeps, 'stdio' | 'outboundAllow' | 'ownPorts'>,
-  ownerRole: Role,
+  deps: Pick<RegistryDeps, 'stdio' | 'outboundAllow' | 'ownPorts' | 'leavesWorkFolder'>,
+  owner: Pick<Owner, 'id' | 'role' | 'grants'>,
   transport: TransportName,
   filled: JsonObject,
+  serverId?: string,
 ): void {
-  if (transport === 'stdio') checkProcess(deps, ownerRole, filled)
-  checkAddresses(deps, ownerRole, transport, filled)
+  if (transport === 'stdio') checkProcess(deps, owner, filled, serverId)
+  checkAddresses(deps, owner.role, transport, filled)
 }
 
-function checkProcess(deps: Pick<RegistryDeps, 'stdio'>, ownerRole: Role, filled: JsonObject): void {
-  const { sandbox, network, env, cwd } = filled
-  if (ownerRole !== 'admin') {
-    if (sandbox === 'off')
-      throw new HubError('field_forbidden', 'Only servers of administrators run with sandbox "off"')
-    if (network === 'host' || network === 'proxy') {
-      throw new HubError(
-        'network_not_permitted',
-        `The server asks for network "${network}"; its owner was granted none`,
-      )
-    }
-    const forbidden = Object.keys((env ?? {}) as JsonObject).filter(envKeyForbidden)
-    if (forbidden.length > 0) {
-      const names = forbidden.slice(0, 10).map(quoteName).join(', ')
-      throw new HubError('env_key_forbidden', `Only servers of administrators may set ${names} for a process`, {
-        hint: 'Such variables make a program load code or run another program.',
-      })
-    }
-    if (typeof cwd === 'string' && !insideWorkFolder(cwd)) {
-      throw new HubError(
-        'cwd_forbidden',
-        `The working directory ${quoteName(cwd)} lies outside the server’s own folder`,
-        {
-          hint: 'Leave "cwd" out, or give a path relative to the server’s folder.',
-        },
-      )
-    }
+function checkProcess(
+  deps: Pick<RegistryDeps, 'stdio' | 'leavesWorkFolder'>,
+  { id, role, grants }: Pick<Owner, 'id' | 'role' | 'grants'>,
+  filled: JsonObject,
+  serverId: string | undefined,
+): void {
+  if (role !== 'admin' && filled.sandbox === 'off') {
+    throw new HubError('field_forbidden', 'Only servers of administrators run with sandbox "off"')
   }
-  const asked = sandbox === 'full' || sandbox === 'off' ? { sandbox } : {}
-  spawnPolicy({ ...deps.stdio(), ownerRole, ...asked } as Parameters<typeof spawnPolicy>[0])
-}
-
-/** By the path's own words; a link that leads out is found at the start. */
-function insideWorkFolder(cwd: string): boolean {
-  if (cwd.split(/[/\\]/).includes('..')) return false
-  return !cwd.startsWith('/') || cwd === WORK_FOLDER || cwd.startsWith(`${WORK_FOLDER}/`)
+  const verdict = spawnPolicy({ ...deps.stdio(), ownerRole: role, grants, config: filled })
+  if (verdict.sandbox === 'off' || serverId === undefined) return
+  if (deps.leavesWorkFolder?.(id, serverId, verdict.cwd)) throw cwdForbidden(String(filled.cwd))
 }
 
 function checkAddresses(

@@ -12,6 +12,7 @@ export function selectServers(db: Reader) {
       'user.name_key as owner_key',
       'user.number as owner_number',
       'user.role as owner_role',
+      'user.network_grant as owner_network',
     ])
 }
 

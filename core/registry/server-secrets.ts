@@ -4,6 +4,7 @@ import type { JsonObject } from '../contract/json.ts'
 import type { ServerSettings } from '../contract/records.ts'
 import { mapStrings, valueAt } from '../domain/json-pointer.ts'
 import { canonical, serverBodyOf } from '../domain/server-body.ts'
+import { mapOwnTexts } from '../domain/server-openapi.ts'
 import { looksMasked, maskSecret, SECRET_FIELDS, secretPointers } from '../domain/server-secrets.ts'
 import { isSealed, type Sealer } from '../secrets/seal.ts'
 
@@ -92,7 +93,7 @@ function replaceMasks(flat: JsonObject, replace: (text: string, pointer: string)
     Object.entries(flat).map(([field, value]) => [
       field,
       fields.includes(field)
-        ? mapStrings(value, (text, pointer) => (looksMasked(text) ? replace(text, pointer) : text), `/${field}`)
+        ? mapOwnTexts(value, (text, pointer) => (looksMasked(text) ? replace(text, pointer) : text), `/${field}`)
         : value,
     ]),
   )
@@ -106,7 +107,7 @@ export function openFileSecrets(
   errors: FieldError[],
 ): JsonObject {
   const fields: readonly string[] = SECRET_FIELDS
-  return mapStrings(flat, (text, pointer) => {
+  return mapOwnTexts(flat, (text, pointer) => {
     if (!isSealed(text) || !fields.includes(pointer.split('/')[1] ?? '')) return text
     const value = opensTo(sealer, place, pointer, text)
     if (value !== undefined) return value

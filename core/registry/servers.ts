@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
-import type { Actor, ServerRecord } from '../contract/records.ts'
+import type { Actor, ServerRecord, ServerSettings } from '../contract/records.ts'
 import { mergePatch } from '../domain/merge-patch.ts'
 import { nameKey, quoteName } from '../domain/names.ts'
 import { canSee } from '../domain/ownership.ts'
@@ -13,11 +12,13 @@ import { type AfterCommit, type Reader, read, type Writer, write } from '../stor
 import { checkRevision, chooseRow, filterRows, notFound, owned, refKey } from './access.ts'
 import type { EffectiveServer, ListQuery, Ref, Right, ServerRegistry, WriteOptions } from './api.ts'
 import { type RegistryDeps, timestamp } from './context.ts'
+import { fileGroupsWith } from './file-groups.ts'
 import { touchGroups } from './group-events.ts'
 import type { LiveSecrets } from './live-secrets.ts'
-import { chooseOwner, type Owner } from './owners.ts'
-import { fileOrigin, type ServerRow, serverColumns, serverRecord } from './rows.ts'
+import { chooseOwner, type Owner, rowOwner } from './owners.ts'
+import { fileOrigin, ownerName, type ServerRow, serverColumns, serverRecord } from './rows.ts'
 import { type Draft, draftServer, judgeBodyAlone, patchedSecrets, refuseMovedSecrets } from './server-draft.ts'
+import { checkServerQuota } from './server-quota.ts'
 import { checkServerRights } from './server-rights.ts'
 import { groupsWith, selectServers, serverRowById, serverRowsByKey } from './server-rows.ts'
 import { changedFields, configHash, fileBody, maskedBody, openSettings, sealSettings } from './server-secrets.ts'
@@ -53,12 +54,12 @@ export class Servers implements ServerRegistry {
   async create(actor: Actor, body: JsonObject): Promise<ServerRecord> {
     const draft = draftServer(this.#deps, body, undefined)
     const owner = await read(this.#deps.store, db => chooseOwner(db, actor, draft.owner, undefined))
-    checkServerRights(this.#deps, owner.role, draft.settings.transport, draft.filled)
+    checkServerRights(this.#deps, owner, draft.settings.transport, draft.filled)
     const id = randomUUID()
     const settings = sealSettings(this.#deps.sealer, { ownerId: owner.id, id }, draft.settings, undefined)
     const at = timestamp(this.#deps)
     return this.#write(settings.name, owner, async (trx, after) => {
-      await this.#checkQuota(trx, owner)
+      await checkServerQuota(trx, owner, settings, undefined)
       await trx
         .insertInto('server')
         .values({
@@ -82,7 +83,13 @@ export class Servers implements ServerRegistry {
     const errors: Parameters<typeof flattenServerBody>[1] = []
     const flat = flattenServerBody(patch, errors)
     if (errors.length > 0) throw serverInvalid(errors, patch)
-    return this.#update(actor, ref, record => patched(this.publicBody(record), record, flat), options)
+    try {
+      return await this.#update(actor, ref, record => patched(this.publicBody(record), record, flat), options)
+    } catch (error) {
+      // What is wrong is told where the patch has it.
+      const led = patch.config !== undefined && error instanceof HubError && error.code === 'validation_failed'
+      throw led ? serverInvalid(error.errors ?? [], patch) : error
+    }
   }
 
   setEnabled(actor: Actor, ref: Ref, enabled: boolean): Promise<ServerRecord> {
@@ -114,27 +121,16 @@ export class Servers implements ServerRegistry {
     const settings = openSettings(this.#deps.sealer, record, record)
     const config = fillVariables(settings.config, settings.variables)
     this.#live.set(id, [settings, { ...settings, config }])
-    const owner = { id: row.owner_id, role: row.owner_role }
-    return {
-      settings: { ...settings, config },
-      ownerId: owner.id,
-      ownerRole: owner.role,
-      configHash: configHash(record, owner),
-    }
+    return effectiveServer({ ...settings, config }, rowOwner(row), record)
   }
 
   async draft(actor: Actor, body: JsonObject): Promise<EffectiveServer> {
     const draft = draftServer(this.#deps, body, undefined)
     const owner = await read(this.#deps.store, db => chooseOwner(db, actor, draft.owner, undefined))
-    checkServerRights(this.#deps, owner.role, draft.settings.transport, draft.filled)
+    checkServerRights(this.#deps, owner, draft.settings.transport, draft.filled)
     const settings = { ...draft.settings, config: draft.filled }
     this.#live.addDraft([draft.settings, settings])
-    return {
-      settings,
-      ownerId: owner.id,
-      ownerRole: owner.role,
-      configHash: configHash(draft.settings, { id: owner.id, role: owner.role }),
-    }
+    return effectiveServer(settings, owner, draft.settings)
   }
 
   /** Makes the body of what is stored now, judges it, and saves it if nobody else saved meanwhile; else all of it again. */
@@ -159,8 +155,7 @@ export class Servers implements ServerRegistry {
     const before = serverRecord(row)
     const stored = { ownerId: row.owner_id, id: row.id, settings: before }
     const draft = draftServer(this.#deps, body, stored)
-    const current = { id: row.owner_id, name: before.ownerName, role: row.owner_role }
-    const owner = await read(store, db => chooseOwner(db, actor, draft.owner, current))
+    const owner = await read(store, db => chooseOwner(db, actor, draft.owner, rowOwner(row)))
     refuseMovedSecrets(this.#deps, actor, owner, draft, stored)
     const place = { ownerId: owner.id, id: row.id }
     const settings = sealSettings(sealer, place, draft.settings, owner.id === row.owner_id ? before : undefined)
@@ -168,11 +163,12 @@ export class Servers implements ServerRegistry {
     if (changed.length === 0 && !before.problem) return before
     // Switching off is always allowed: it is what is left when a rule has become stricter.
     const onlyOff = changed.length === 1 && changed[0] === 'enabled' && !settings.enabled
-    if (!onlyOff) checkServerRights(this.#deps, owner.role, settings.transport, draft.filled)
+    if (!onlyOff) checkServerRights(this.#deps, owner, settings.transport, draft.filled, row.id)
     if (row.origin === 'file') await this.#writeFile(row, owner, draft, fileBody(sealer, place, settings, draft.kept))
+    if (settings.name !== before.name) await this.#renameInFileGroups(row, owner, settings.name)
 
     return this.#write(settings.name, owner, async (trx, after) => {
-      if (owner.id !== row.owner_id) await this.#checkQuota(trx, owner)
+      await checkServerQuota(trx, owner, settings, before)
       const { numUpdatedRows } = await trx
         .updateTable('server')
         .set({
@@ -186,7 +182,12 @@ export class Servers implements ServerRegistry {
       if (Number(numUpdatedRows) === 0) return undefined
       const record = serverRecord(await this.#written(trx, row.id))
       const seen = record.visibility === 'public' || before.visibility === 'public'
-      after(() => this.#tell('server.updated', record, seen, changed))
+      after(() => {
+        // For the former owner it is gone, unless everybody sees it.
+        const lost = owner.id !== row.owner_id && record.visibility !== 'public'
+        if (lost) this.#tell('server.removed', before, false)
+        this.#tell('server.updated', record, seen, changed)
+      })
       return record
     })
   }
@@ -196,10 +197,23 @@ export class Servers implements ServerRegistry {
       throw new HubError('settings_read_only', 'Whose an entry of the settings file is, is changed in the file itself')
     }
     const writer = this.#fileWriter(row)
-    const twins = await read(this.#deps.store, db => serverRowsByKey(db, nameKey(draft.settings.name)))
-    if (twins.some(twin => twin.owner_id === owner.id && twin.id !== row.id))
-      throw nameTaken(draft.settings.name, owner)
+    await this.#refuseTwin(row, owner, draft.settings.name)
     await writer.writeServer(fileOrigin(row)?.owner, row.name, body)
+  }
+
+  /** Groups of the settings file name their members: the file must not lose one by its new name. */
+  async #renameInFileGroups(row: ServerRow, owner: Owner, newName: string): Promise<void> {
+    const groups = await fileGroupsWith(this.#deps, row.id)
+    if (groups.length === 0) return
+    const writer = this.#fileWriter(row)
+    await this.#refuseTwin(row, owner, newName)
+    for (const group of groups) await writer.renameMember(group, { owner: ownerName(row), name: row.name }, newName)
+  }
+
+  /** Before the file is written; the store itself would refuse it too late. */
+  async #refuseTwin(row: ServerRow, owner: Owner, name: string): Promise<void> {
+    const twins = await read(this.#deps.store, db => serverRowsByKey(db, nameKey(name)))
+    if (twins.some(twin => twin.owner_id === owner.id && twin.id !== row.id)) throw nameTaken(name, owner)
   }
 
   #fileWriter(row: ServerRow): NonNullable<RegistryDeps['fileWriter']> {
@@ -207,16 +221,6 @@ export class Servers implements ServerRegistry {
     throw new HubError('settings_read_only', `The server ${quoteName(row.name)} is held by the settings file`, {
       hint: 'Change its entry in the settings file.',
     })
-  }
-
-  async #checkQuota(db: Reader, owner: Owner): Promise<void> {
-    const { count } = await db
-      .selectFrom('server')
-      .select(({ fn }) => fn.countAll().as('count'))
-      .where('owner_id', '=', owner.id)
-      .executeTakeFirstOrThrow()
-    if (Number(count) < LIMITS.serversPerUser) return
-    throw new HubError('quota_servers', `A user may own ${LIMITS.serversPerUser} servers, and ${owner.name} does`)
   }
 
   async #write<T>(name: string, owner: Owner, work: (trx: Writer, after: AfterCommit) => Promise<T>): Promise<T> {
@@ -255,6 +259,12 @@ export class Servers implements ServerRegistry {
       this.#deps.bus.emit(event, record.ownerId, { ...told, revision: record.revision, changed }, audience)
     } else this.#deps.bus.emit(event, record.ownerId, told, audience)
   }
+}
+
+/** `stored`: the same settings as they are saved, secrets sealed where they are. */
+function effectiveServer(settings: ServerSettings, owner: Owner, stored: ServerSettings): EffectiveServer {
+  const { id: ownerId, role: ownerRole, number: ownerNumber, grants: ownerGrants } = owner
+  return { settings, ownerId, ownerRole, ownerNumber, ownerGrants, configHash: configHash(stored, owner) }
 }
 
 /** The whole body that a patch makes of the body as its sender saw it. */

@@ -3,9 +3,9 @@ import { nameKey, quoteName } from '../domain/names.ts'
 import type { UserTable } from '../store/tables.ts'
 import { type AfterCommit, type Reader, read, type Writer, write } from '../store/transact.ts'
 import { type RegistryDeps, timestamp } from './context.ts'
+import { groupOwnerInFile } from './file-groups.ts'
 import { tellGroup, touchGroups } from './group-events.ts'
 import { type GroupRow, selectGroups } from './group-rows.ts'
-import { FILE_OWNERS } from './group-writer.ts'
 import { fileOwner } from './owners.ts'
 import { fileOrigin, type ServerRow, serverColumns, serverRecord, userRecord } from './rows.ts'
 import { groupsWith, selectServers } from './server-rows.ts'
@@ -87,15 +87,8 @@ async function takeOutOfFile(deps: RemovalDeps, { servers, groups }: Belongings)
   if (!writer)
     throw new HubError('settings_read_only', 'The user owns entries of the settings file; remove them there first')
   for (const group of inFile.groups) {
-    const owner = await read(deps.store, db =>
-      db
-        .selectFrom('setting')
-        .select('value')
-        .where('scope', '=', FILE_OWNERS)
-        .where('key', '=', group.id)
-        .executeTakeFirst(),
-    )
-    await writer.writeGroup(owner && (JSON.parse(owner.value) as string), group.name, null)
+    const owner = await read(deps.store, db => groupOwnerInFile(db, group.id))
+    await writer.writeGroup(owner, group.name, null)
   }
   for (const server of inFile.servers) await writer.writeServer(fileOrigin(server)?.owner, server.name, null)
 }

@@ -27,6 +27,7 @@ export async function insertUser(deps: Pick<RegistryDeps, 'now'>, trx: Writer, u
     token_epoch: 1,
     disabled: 0,
     must_change_password: user.mustChangePassword ? 1 : 0,
+    network_grant: 'none',
     origin: user.origin,
     revision: 1,
     created_at: at,

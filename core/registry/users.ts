@@ -102,6 +102,7 @@ export class Users implements UserRegistry {
         ...(renamed ? { name: renamed.name, name_key: renamed.key } : {}),
         ...(change.passwordHash === undefined ? {} : { password_hash: change.passwordHash }),
         ...(change.mustChangePassword === undefined ? {} : { must_change_password: change.mustChangePassword ? 1 : 0 }),
+        ...(change.grants === undefined ? {} : { network_grant: change.grants.network }),
         role,
         disabled: disabled ? 1 : 0,
         token_epoch: row.token_epoch + (narrower || change.passwordHash !== undefined ? 1 : 0),

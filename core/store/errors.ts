@@ -40,7 +40,7 @@ const BUSY = /^(?:SQLITE_BUSY|SQLITE_LOCKED)|^(?:55P03|57014|40001|40P01)$/
 const UNAVAILABLE =
   /^(?:SQLITE_(?:IOERR|CANTOPEN|READONLY|CORRUPT|NOTADB|PROTOCOL|NOMEM))|^(?:08...|57P0.|53...|28...|3D000)$|^(?:ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ENOENT)/
 const LOST =
-  /Connection terminated|timeout exceeded when trying to connect|Cannot use a pool after calling end|connection is not open/i
+  /Connection terminated|Query read timeout|timeout exceeded when trying to connect|Cannot use a pool after calling end|connection is not open/i
 
 /** The hub's own error for a failure of the database; anything else comes back as it is. */
 export function storageError(error: unknown): unknown {

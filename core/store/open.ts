@@ -1,10 +1,11 @@
 import { chmod, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { Kysely, PostgresDialect, type SqliteDatabase, SqliteDialect, sql } from 'kysely'
+import { Kysely, PostgresDialect, type SqliteDatabase, sql } from 'kysely'
 import pg from 'pg'
 import { StoreOpenError, storageCode, withStorageErrors } from './errors.ts'
 import { migrateToLatest } from './migrate.ts'
+import { PatientSqliteDialect } from './patient-sqlite.ts'
 import type { Tables } from './tables.ts'
 
 export type DialectName = 'sqlite' | 'postgres'
@@ -26,10 +27,14 @@ export interface StoreOptions {
 }
 
 const SQLITE_FILE = 'patchbay.db'
-/** A busy wait stops the whole thread, so it is short; there is one writer. */
-const BUSY_TIMEOUT_MS = 250
+/** For opening alone: SQLite's busy wait stops the whole thread. Later, the dialect waits without that. */
+const OPEN_BUSY_MS = 250
 const POSTGRES_CONNECT_MS = 5_000
-const POSTGRES_STATEMENT_MS = 15_000
+/** The server gives a statement up by itself; one that does not even do that is given up a little later here. */
+const POSTGRES_STATEMENT_MS = 8_000
+const POSTGRES_SILENCE_MS = 10_000
+/** How long a database may take to say goodbye: one that hangs must not hold the hub's end. */
+const CLOSE_MS = 2_000
 const POSTGRES_CONNECTIONS = 10
 
 /**
@@ -54,7 +59,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     db,
     dialect,
     ping: () => withStorageErrors(async () => void (await sql`select 1`.execute(db))),
-    close: () => db.destroy(),
+    close: () => closed(db),
   }
 }
 
@@ -65,16 +70,16 @@ async function openSqlite(dataDir: string): Promise<Kysely<Tables>> {
     // Made first, so that the file is never readable for others; SQLite gives its side files the same mode.
     await (await open(path, 'a', 0o600)).close()
     await chmod(path, 0o600)
-    database = new Database(path, { timeout: BUSY_TIMEOUT_MS })
+    database = new Database(path, { timeout: OPEN_BUSY_MS })
     // Looked at before anything is set: setting the journal mode already writes.
     const verdict = database.pragma('quick_check(1)', { simple: true })
     if (verdict !== 'ok') throw new StoreOpenError('store_corrupt', corrupt(path, String(verdict)))
     database.pragma('journal_mode = WAL')
     database.pragma('foreign_keys = ON')
-    database.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`)
+    database.pragma('busy_timeout = 0')
     // FULL: an acknowledged write survives a power cut too. Writes are few; history has a file of its own.
     database.pragma('synchronous = FULL')
-    return new Kysely<Tables>({ dialect: new SqliteDialect({ database: endingOnce(database) }) })
+    return new Kysely<Tables>({ dialect: new PatientSqliteDialect({ database: adapted(database) }) })
   } catch (error) {
     database?.close()
     throw error instanceof StoreOpenError ? error : openFailed(error, path)
@@ -82,13 +87,15 @@ async function openSqlite(dataDir: string): Promise<Kysely<Tables>> {
 }
 
 /**
+ * Transactions begin with the write lock, since the one that asks for it later is refused at once when another process has it.
  * SQLite ends a transaction by itself when the disk is full. The driver's own rollback would then fail, and its error would
  * stand in the place of the one that says why.
  */
-function endingOnce(database: Database): SqliteDatabase {
+function adapted(database: Database): SqliteDatabase {
   return {
     close: () => void database.close(),
     prepare(text) {
+      if (text === 'begin') return database.prepare('begin immediate')
       const ended = text === 'rollback' && !database.inTransaction
       // Any statement that returns nothing and changes nothing.
       return database.prepare(ended ? 'select 1 where 0' : text)
@@ -102,11 +109,23 @@ function openPostgres(databaseUrl: string): Kysely<Tables> {
     max: POSTGRES_CONNECTIONS,
     connectionTimeoutMillis: POSTGRES_CONNECT_MS,
     statement_timeout: POSTGRES_STATEMENT_MS,
+    query_timeout: POSTGRES_SILENCE_MS,
+    keepAlive: true,
     application_name: 'patchbay',
   })
   // An idle connection that breaks is reported here; the pool drops it, and the next query says what is wrong.
   pool.on('error', () => {})
   return new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
+}
+
+async function closed(db: Kysely<Tables>): Promise<void> {
+  const late = Promise.withResolvers<void>()
+  const timer = setTimeout(late.resolve, CLOSE_MS)
+  try {
+    await Promise.race([db.destroy(), late.promise])
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 function openFailed(error: unknown, what: string): StoreOpenError {

@@ -11,6 +11,7 @@ export interface Tables {
   revoked_token: RevokedTokenTable
   server_catalog: ServerCatalogTable
   server_era: ServerEraTable
+  tool_definition: ToolDefinitionTable
   audit: AuditTable
 }
 
@@ -27,6 +28,8 @@ export interface UserTable {
   token_epoch: number
   disabled: number
   must_change_password: number
+  /** The most network that the user's servers may have. */
+  network_grant: 'none' | 'proxy'
   origin: 'file' | 'store'
   revision: number
   created_at: string
@@ -114,6 +117,19 @@ export interface ServerCatalogTable {
   config_hash: string
   catalog: string
   read_at: string
+}
+
+/** What each tool said of itself, so that a change is noticed over restarts too. */
+export interface ToolDefinitionTable {
+  server_id: string
+  /** The upstream's own name. */
+  tool: string
+  /** Hash of the definition that was last seen. */
+  seen_hash: string
+  /** Hash of the one that was approved, or seen first. */
+  approved_hash: string
+  /** When `seen_hash` was first seen. */
+  seen_at: string
 }
 
 /** Which era of MCP a server was found to speak, and what it was asked with. */

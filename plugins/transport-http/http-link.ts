@@ -1,9 +1,20 @@
-import type { GuardedRequest, GuardedResponse, MessageLink, TransportIo, WireError } from 'patchbay/contract'
+import {
+  backoffMs,
+  type GuardedRequest,
+  type GuardedResponse,
+  type MessageLink,
+  readEvents,
+  reasonOf,
+  sessionLost,
+  statusReason,
+  type TransportIo,
+  type WireError,
+  wasNotSent,
+} from 'patchbay/contract'
 import { answersRequest, readErrorBody } from './answers.ts'
-import { backoffMs, readEvents } from './event-stream.ts'
 import { ListenStream } from './listen-stream.ts'
 import { Post } from './post.ts'
-import { notAnAnswer, reasonOf, sessionLost, statusReason, streamLost, wasNotSent } from './reasons.ts'
+import { notAnAnswer, streamLost } from './reasons.ts'
 import { RequestHeaders } from './request-headers.ts'
 
 /** From this version on there are neither sessions nor streams besides those of requests, and none is resumed. */
@@ -178,7 +189,7 @@ export class HttpLink implements MessageLink {
     if (position?.lastEventId === undefined || this.#modern) return this.#failed(post, error ?? undefined)
     const failures = post.failures++
     if (failures >= RESUME_ATTEMPTS) return this.#fail(post, streamLost())
-    const delayMs = Math.max(position.retryMs ?? 0, backoffMs(failures))
+    const delayMs = Math.max(position.retryMs ?? 0, backoffMs(failures, Math.random))
     post.timer = setTimeout(() => this.#resume(post), delayMs)
   }
 

@@ -1,6 +1,13 @@
-import type { GuardedResponse, WireError } from 'patchbay/contract'
-import { backoffMs, readEvents, type StreamPosition } from './event-stream.ts'
-import { reasonOf, sessionLost, wasNotSent } from './reasons.ts'
+import {
+  backoffMs,
+  type GuardedResponse,
+  readEvents,
+  reasonOf,
+  type StreamPosition,
+  sessionLost,
+  type WireError,
+  wasNotSent,
+} from 'patchbay/contract'
 
 /** A stream that lived so long was sound: the next attempt follows at once. */
 const SOUND_MS = 5_000
@@ -75,7 +82,7 @@ export class ListenStream {
 
   #wait(): void {
     this.#state = 'waiting'
-    const delayMs = Math.max(this.#position.retryMs ?? 0, backoffMs(this.#failures))
+    const delayMs = Math.max(this.#position.retryMs ?? 0, backoffMs(this.#failures, Math.random))
     this.#failures += 1
     this.#timer = setTimeout(() => this.start(), delayMs)
   }

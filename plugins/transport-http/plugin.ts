@@ -1,4 +1,4 @@
-import { definePlugin } from 'patchbay/contract'
+import { definePlugin, REMOTE_CONFIG_SCHEMA } from 'patchbay/contract'
 
 /** Remote MCP servers over streamable HTTP. */
 export default definePlugin({
@@ -8,21 +8,7 @@ export default definePlugin({
     context.contribute('transport', 'streamable-http', {
       label: 'Remote server (streamable HTTP)',
       transport: 'streamable-http',
-      configSchema: {
-        $schema: 'https://json-schema.org/draft/2020-12/schema',
-        type: 'object',
-        required: ['url'],
-        additionalProperties: false,
-        properties: {
-          url: { type: 'string', format: 'uri', maxLength: 8192, description: 'The MCP endpoint, http or https.' },
-          headers: {
-            type: 'object',
-            maxProperties: 64,
-            additionalProperties: { type: 'string', maxLength: 8192 },
-            description: 'Sent with every request. Host, framing headers and Mcp-* cannot be set.',
-          },
-        },
-      },
+      configSchema: REMOTE_CONFIG_SCHEMA,
       module: new URL('./transport.ts', import.meta.url).href,
     })
     return undefined

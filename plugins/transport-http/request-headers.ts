@@ -1,27 +1,6 @@
+import { usableHeaders } from 'patchbay/contract'
+
 type Headers = Readonly<Record<string, string>>
-
-/** What the transport or the client under it writes; a configured header of such a name is left out. */
-const RESERVED = new Set([
-  'accept',
-  'accept-encoding',
-  'connection',
-  'content-encoding',
-  'content-length',
-  'content-type',
-  'expect',
-  'host',
-  'keep-alive',
-  'last-event-id',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-])
-
-function isReserved(name: string): boolean {
-  return RESERVED.has(name) || name.startsWith('mcp-')
-}
 
 /**
  * The headers of one link's requests. Each set is made once and frozen, so that the client under it can keep the
@@ -36,7 +15,7 @@ export class RequestHeaders {
   #modern = false
 
   constructor(configured: Headers) {
-    this.#configured = usable(configured)
+    this.#configured = usableHeaders(configured)
   }
 
   /** Adds a header of the MCP session to every later request. */
@@ -74,7 +53,7 @@ export class RequestHeaders {
   }
 
   #make(extra: Headers, own: Headers): Headers {
-    return Object.freeze({ ...usable(extra), ...this.#configured, ...own, ...this.#state })
+    return Object.freeze({ ...usableHeaders(extra), ...this.#configured, ...own, ...this.#state })
   }
 }
 
@@ -88,13 +67,4 @@ const JSON_BODY = { ...JSON_OR_STREAM, 'content-type': 'application/json' }
 
 function mcpOf(headers: Headers): Headers {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith('mcp-')))
-}
-
-function usable(headers: Headers): Headers {
-  const kept: Record<string, string> = {}
-  for (const [name, value] of Object.entries(headers)) {
-    const lower = name.toLowerCase()
-    if (!isReserved(lower)) kept[lower] = value
-  }
-  return kept
 }

@@ -1,8 +1,13 @@
 import type { Socket } from 'bun'
 import type { Latencies } from './latencies.ts'
 
+/** The era that the client speaks: with a session, or with an envelope in every request. */
+export type Wire = 'legacy' | 'modern'
+
 export interface HttpTarget {
   readonly url: string
+  /** Default legacy. */
+  readonly wire?: Wire
   readonly credential?: string
   /** The exposed name of the echo tool. */
   readonly tool: string
@@ -15,12 +20,27 @@ const CHUNKED_END = Buffer.from('\r\n0\r\n\r\n')
 /** All ids have seven digits, so that Content-Length never changes. */
 const FIRST_ID = 1_000_000
 
-/** Opens an MCP session and returns the headers of its further requests. */
+/** `_meta` of every request of the modern era. */
+const ENVELOPE = JSON.stringify({
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1.0.0' },
+  'io.modelcontextprotocol/clientCapabilities': {},
+})
+
+/** Opens an MCP session where the era has them, and returns the headers of the calls. */
 async function openSession(target: HttpTarget): Promise<Record<string, string>> {
   const headers: Record<string, string> = {
     'content-type': 'application/json',
     accept: 'application/json, text/event-stream',
     ...(target.credential === undefined ? {} : { authorization: `Bearer ${target.credential}` }),
+  }
+  if (target.wire === 'modern') {
+    return {
+      ...headers,
+      'mcp-protocol-version': '2026-07-28',
+      'mcp-method': 'tools/call',
+      'mcp-name': target.tool,
+    }
   }
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'bench', version: '1.0.0' } }
   const answer = await fetch(target.url, {
@@ -60,13 +80,14 @@ export class HttpSession {
     socket: Socket,
     url: URL,
     headers: Record<string, string>,
-    tool: string,
+    { tool, wire }: HttpTarget,
     onAnswer: (ms: number, error: string | undefined) => boolean,
   ) {
     this.#socket = socket
     this.#onAnswer = onAnswer
     this.#bodyHead = '{"jsonrpc":"2.0","id":'
-    this.#bodyTail = `,"method":"tools/call","params":{"name":"${tool}","arguments":{"text":"${TEXT}"}}}`
+    const envelope = wire === 'modern' ? `,"_meta":${ENVELOPE}` : ''
+    this.#bodyTail = `,"method":"tools/call","params":{"name":"${tool}","arguments":{"text":"${TEXT}"}${envelope}}}`
     const length = this.#bodyHead.length + String(FIRST_ID).length + this.#bodyTail.length
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
     this.#head = `POST ${url.pathname} HTTP/1.1\r\nhost: ${url.host}\r\n${lines.join('\r\n')}\r\ncontent-length: ${length}\r\n\r\n`
@@ -89,7 +110,7 @@ export class HttpSession {
         error: (_, error) => session?.lost(error.message),
       },
     })
-    session = new HttpSession(socket, url, headers, target.tool, onAnswer)
+    session = new HttpSession(socket, url, headers, target, onAnswer)
     return session
   }
 

@@ -1,6 +1,7 @@
 /**
  * `bun run bench`: what the hub costs, measured against the same server without it.
  * --rounds N (3), --seconds N (0.8) per measurement, --only calls,sessions,startup,memory,stdio,http
+ * --wire legacy|modern (legacy): the era that clients of the hub speak
  */
 import { parseArgs } from 'node:util'
 import { Bench, type Transport } from './measure.ts'
@@ -13,12 +14,18 @@ const { values: options } = parseArgs({
     rounds: { type: 'string', default: '3' },
     seconds: { type: 'string', default: '0.8' },
     only: { type: 'string', default: '' },
+    wire: { type: 'string', default: 'legacy' },
   },
 })
 const rounds = Number(options.rounds)
 const seconds = Number(options.seconds)
 if (!(rounds >= 1) || !(seconds > 0)) {
   console.error('--rounds is a whole number from 1 on, --seconds a number above 0')
+  process.exit(2)
+}
+const { wire } = options
+if (wire !== 'legacy' && wire !== 'modern') {
+  console.error('--wire is legacy or modern')
   process.exit(2)
 }
 const only = options.only === '' ? [] : options.only.split(',')
@@ -96,7 +103,7 @@ async function calls(bench: Bench, transport: Transport, yardstick: Map<number, 
     const failed = all.find(round => round.hub.firstError ?? round.direct.firstError)
     if (failed) console.log(`first error: ${failed.hub.firstError ?? failed.direct.firstError}\n`)
   }
-  console.log(`${transport}: 64-byte echo, ${rounds} rounds of ${seconds} s, medians`)
+  console.log(`${transport}, ${wire} wire: 64-byte echo, ${rounds} rounds of ${seconds} s, medians`)
   table(rows)
 }
 
@@ -109,7 +116,7 @@ async function sessions(bench: Bench, transport: Transport): Promise<void> {
 }
 
 if (measuresCalls || wanted('sessions')) {
-  const bench = await Bench.start()
+  const bench = await Bench.start(wire)
   try {
     const yardstick = new Map<number, number>()
     if (measuresCalls) for (const transport of transports) await calls(bench, transport, yardstick)

@@ -3,7 +3,7 @@ import { type Hub, startHub } from '../support/hub.ts'
 import { processStat } from '../support/processes.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { until } from '../support/wait.ts'
-import type { LoadResult } from './http-client.ts'
+import type { LoadResult, Wire } from './http-client.ts'
 import type { LoadPlan } from './load.ts'
 
 export const MCP_SERVERS = join(import.meta.dir, '../support/mcp-servers')
@@ -58,14 +58,17 @@ export class Bench {
   readonly hub: Hub
   readonly #echo: Program
   readonly #credential: string
+  readonly #wire: Wire
 
-  private constructor(hub: Hub, echo: Program, credential: string) {
+  private constructor(hub: Hub, echo: Program, credential: string, wire: Wire) {
     this.hub = hub
     this.#echo = echo
     this.#credential = credential
+    this.#wire = wire
   }
 
-  static async start(): Promise<Bench> {
+  /** `wire`: the era that clients of the hub speak. */
+  static async start(wire: Wire = 'legacy'): Promise<Bench> {
     const echo = await startProgram(join(MCP_SERVERS, 'echo-http.ts'))
     try {
       const [command = '', ...args] = ECHO
@@ -84,7 +87,7 @@ export class Bench {
           timeoutMs: 20_000,
           what: 'both echo servers to be online',
         })
-        return new Bench(hub, echo, await admin.mcpKey())
+        return new Bench(hub, echo, await admin.mcpKey(), wire)
       } catch (error) {
         await hub.stop()
         throw error
@@ -110,7 +113,7 @@ export class Bench {
 
   through(transport: Transport, sessions: number, seconds: number): Promise<Measured> {
     const url = `${this.hub.url}/mcp/${transport}`
-    const target = { url, tool: 'echo', credential: this.#credential }
+    const target = { url, tool: 'echo', credential: this.#credential, wire: this.#wire }
     return runLoad({ sessions, seconds, warmUpMs: 500, kind: 'http', target }, this.hub.pid)
   }
 }

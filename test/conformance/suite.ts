@@ -6,11 +6,12 @@ import { makeTemp, removeTemp } from '../support/temp.ts'
 const PACKAGE = join(ROOT, 'node_modules/@modelcontextprotocol/conformance')
 const LOOPBACK = join(ROOT, 'test/support/loopback.cjs')
 
-export type Requirements = '2025-11-25'
+export type Requirements = '2025-11-25' | '2026-07-28'
 
 /** Asked of the hub besides the scored scenarios: the suite runs them and does not count them. */
 const BEYOND_THE_SCORE: Readonly<Record<Requirements, readonly string[]>> = {
   '2025-11-25': ['server-session-lifecycle', 'json-schema-2020-12'],
+  '2026-07-28': ['json-schema-2020-12', 'http-header-validation', 'http-custom-header-server-validation'],
 }
 
 export interface SuiteRun {

@@ -59,20 +59,57 @@ test('TERM under load: calls in flight end, new sessions get 503, exit code 0, a
   expect(children.filter(alive)).toEqual([])
 }, 40_000)
 
-test('a second TERM ends the hub at once, and no child is left', async () => {
+test('TERM ends the open streams in good order: MCP, events and WebSocket', async () => {
   const running = await startSlow()
   const admin = await running.setup()
   const client = await admin.mcp('/mcp/slow')
-  const children = descendants(running.pid).map(stat => stat.pid)
-  const call = callText(client, 'wait', { ms: 20_000 }).catch(() => 'cut off')
+  const closed = new Promise<void>(resolve => {
+    client.onclose = resolve
+  })
+  const authorization = `Bearer ${admin.token}`
+  const events = await fetch(`${running.url}/api/stream`, { headers: { authorization } })
+  expect(events.status).toBe(200)
+  // Read to its end, which is no error only when the last chunk has come.
+  const whole = events.text()
+  const socket = new WebSocket(`${running.url.replace('http', 'ws')}/api/stream`, {
+    headers: { authorization },
+  } as unknown as string[])
+  await new Promise(resolve => {
+    socket.onmessage = resolve
+  })
+  const code = new Promise<number>(resolve => {
+    socket.onclose = event => resolve(event.code)
+  })
+  const call = callText(client, 'wait', { ms: 800 })
   await callText(client, 'quick')
   running.signal('SIGTERM')
-  await until(async () => (await send(running.url, 'GET', '/health')).status === 503, { timeoutMs: 1_000 })
-  const start = performance.now()
-  running.signal('SIGTERM')
-  await running.exited(10_000)
-  expect(performance.now() - start).toBeLessThan(5_000)
-  await until(() => children.every(pid => !alive(pid)), { timeoutMs: 3_000, what: 'all children to be gone' })
+  expect(await call).toBe('waited 800')
+  expect(await whole).toContain(':')
+  expect(await code).toBe(1001)
+  expect(await running.exited(15_000)).toBe(0)
   await client.close()
-  expect(await call).toBe('cut off')
+  await closed
 }, 40_000)
+
+for (const [first, second] of [
+  ['SIGTERM', 'SIGTERM'],
+  ['SIGTERM', 'SIGINT'],
+] as const) {
+  test(`${second} after ${first} ends the hub at once, and no child is left`, async () => {
+    const running = await startSlow()
+    const admin = await running.setup()
+    const client = await admin.mcp('/mcp/slow')
+    const children = descendants(running.pid).map(stat => stat.pid)
+    const call = callText(client, 'wait', { ms: 20_000 }).catch(() => 'cut off')
+    await callText(client, 'quick')
+    running.signal(first)
+    await until(async () => (await send(running.url, 'GET', '/health')).status === 503, { timeoutMs: 1_000 })
+    const start = performance.now()
+    running.signal(second)
+    await running.exited(10_000)
+    expect(performance.now() - start).toBeLessThan(1_000)
+    await until(() => children.every(pid => !alive(pid)), { timeoutMs: 1_000, what: 'all children to be gone' })
+    await client.close()
+    expect(await call).toBe('cut off')
+  }, 40_000)
+}

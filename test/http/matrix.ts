@@ -108,6 +108,13 @@ const SERVERS: readonly Row[] = [
     body: () => ({ description: 'x' }),
     ...edited(200),
   },
+  {
+    method: 'POST',
+    path: '/api/servers/{ref}/tools/{tool}/approve',
+    thing: 'server',
+    body: () => ({ hash: 'of another definition' }),
+    ...edited(412),
+  },
 ]
 
 const GROUPS: readonly Row[] = [

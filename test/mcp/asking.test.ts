@@ -84,7 +84,7 @@ describe('sampling, elicitation and roots', () => {
 
   for (const [server, calls] of Object.entries(tools)) {
     for (const [tool, args, expected] of calls) {
-      test(`${tool} of the ${server} server asks the session that called, and no other`, async () => {
+      test(`P-14 ${tool} of the ${server} server asks the session that called, and no other`, async () => {
         const anna = able('anna')
         const bert = able('bert')
         const first = await admin.mcp(`/mcp/${server}`, anna.options)
@@ -98,7 +98,7 @@ describe('sampling, elicitation and roots', () => {
     }
   }
 
-  test('the upstream hears at once that a client cannot sample', async () => {
+  test('P-14 the upstream hears at once that a client cannot sample', async () => {
     const client = await admin.mcp('/mcp/local')
     const start = performance.now()
     const answer = await callText(client, 'sample').catch((error: Error) => error.message)
@@ -106,7 +106,7 @@ describe('sampling, elicitation and roots', () => {
     expect(performance.now() - start).toBeLessThan(2_000)
   })
 
-  test('a shared upstream is offered nothing because some client has it, and is refused when it asks all the same', async () => {
+  test('P-19 a shared upstream is offered nothing because some client has it, and is refused when it asks all the same', async () => {
     const { options, asked } = able('anna')
     const client = await admin.mcp('/mcp/shared', options)
     expect(JSON.parse(await callText(client, 'capabilities'))).toEqual({})
@@ -114,7 +114,7 @@ describe('sampling, elicitation and roots', () => {
     expect(asked).toEqual([])
   })
 
-  test('a per-session upstream is offered exactly what its client has', async () => {
+  test('P-19 a per-session upstream is offered exactly what its client has', async () => {
     const client = await admin.mcp('/mcp/local', { capabilities: { roots: {} } })
     expect(Object.keys(JSON.parse(await callText(client, 'capabilities')))).toEqual(['roots'])
   })

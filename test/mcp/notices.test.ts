@@ -9,7 +9,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
 import { type Program, startProgram } from '../support/program.ts'
-import { callText, failureOf, online, toolNames } from '../support/servers.ts'
+import { callText, failureOf, online, type RpcFailure, toolNames } from '../support/servers.ts'
 import { timed, until } from '../support/wait.ts'
 
 const REFERENCE = join(import.meta.dir, '../support/mcp-servers/reference.ts')
@@ -41,7 +41,7 @@ afterAll(async () => {
 }, 40_000)
 
 describe('progress', () => {
-  test('comes one by one, rising, under the token of the client, and ends with the answer', async () => {
+  test('P-08, P-13 progress comes one by one, rising, under the token of the client, and ends with the answer', async () => {
     const client = await admin.mcp('/mcp/g')
     const seen: { readonly progress: Progress; readonly at: number }[] = []
     const start = performance.now()
@@ -59,7 +59,7 @@ describe('progress', () => {
     expect(seen).toHaveLength(count)
   })
 
-  test('two sessions on one shared upstream, with equal tokens, get their own', async () => {
+  test('P-11 two sessions on one shared upstream, with equal tokens, get their own', async () => {
     const [first, second] = [await admin.mcp('/mcp/g'), await admin.mcp('/mcp/g')]
     const totals: (number | undefined)[][] = [[], []]
     const run = (client: typeof first, index: number, ms: number) =>
@@ -86,7 +86,7 @@ describe('cancellation', () => {
     })
   })
 
-  test('a call beyond the limit of its server is cancelled upstream and fails with upstream_timeout', async () => {
+  test('P-15 a call beyond the limit of its server is cancelled upstream and fails with upstream_timeout', async () => {
     await admin.ok('POST', '/api/servers', { name: 'hasty', ...stdioFixture('slow'), timeout: 400 })
     await online(admin, ['hasty'])
     const client = await admin.mcp('/mcp/hasty')
@@ -99,8 +99,35 @@ describe('cancellation', () => {
   })
 })
 
+describe('P-15 progress', () => {
+  const call = async (ms: number, withProgress: boolean) => {
+    const client = await admin.mcp('/mcp/patient')
+    const options = { timeout: 30_000, ...(withProgress ? { onprogress: () => undefined } : {}) }
+    return timed(() =>
+      client.callTool({ name: 'wait', arguments: { ms } }, undefined, options).then(
+        result => JSON.stringify(result.content),
+        (error: RpcFailure) => error.data?.code,
+      ),
+    )
+  }
+
+  test('P-15 extends the time of a call up to maxTimeout and not beyond, and the late answer goes nowhere', async () => {
+    const limits = { timeout: 400, maxTimeout: 1_500 }
+    await admin.ok('POST', '/api/servers', { name: 'patient', ...stdioFixture('slow'), ...limits })
+    await online(admin, ['patient'])
+    const [silent, told, long] = await Promise.all([call(900, false), call(900, true), call(2_500, true)])
+    expect(silent.value).toBe('upstream_timeout')
+    expect(silent.ms).toBeLessThan(850)
+    expect(told.value).toContain('waited 900')
+    expect(long.value).toBe('upstream_timeout')
+    expect(long.ms).toBeGreaterThan(1_400)
+    expect(long.ms).toBeLessThan(2_400)
+    expect((await call(10, false)).value).toContain('waited 10')
+  })
+})
+
 describe('list_changed', () => {
-  test('an upstream that gains a tool: each session hears of it, and the next list has the tool', async () => {
+  test('P-20 an upstream that gains a tool: each session hears of it, and the next list has the tool', async () => {
     const heard = [0, 0]
     const listen = (index: number) =>
       admin.mcp('/mcp/g', {
@@ -116,7 +143,7 @@ describe('list_changed', () => {
     expect(await callText(other, extra)).toBe(extra.slice(6))
   })
 
-  test('a notice of changed prompts is relayed even if nothing differs', async () => {
+  test('P-20 a notice of changed prompts is relayed even if nothing differs', async () => {
     let heard = 0
     const client = await admin.mcp('/mcp/remote', {
       prepare: one =>
@@ -128,7 +155,7 @@ describe('list_changed', () => {
     await until(() => heard > 0, { what: 'the notice' })
   })
 
-  test('a member that leaves the group takes its tools along, and sessions of other groups hear nothing', async () => {
+  test('P-20 a member that leaves the group takes its tools along, and sessions of other groups hear nothing', async () => {
     await admin.ok('POST', '/api/groups', { name: 'h', members: ['slow', 'asking'] })
     await admin.ok('POST', '/api/groups', { name: 'other', members: ['slow'] })
     const heard: string[] = []
@@ -188,7 +215,7 @@ describe('subscriptions', () => {
 })
 
 describe('log messages', () => {
-  test('each session gets those of its own calls from its own level up', async () => {
+  test('P-21 each session gets those of its own calls from its own level up', async () => {
     const heard: Record<string, string[]> = { loud: [], calm: [] }
     const listen = (name: string) =>
       admin.mcp('/mcp/remote', {
@@ -213,7 +240,7 @@ describe('log messages', () => {
 })
 
 describe('completion', () => {
-  test('reaches the prompt and the template of their own server, under the exposed name', async () => {
+  test('P-17 reaches the prompt and the template of their own server, under the exposed name', async () => {
     const client = await admin.mcp('/mcp/g')
     const prompt = await client.complete({
       ref: { type: 'ref/prompt', name: 'test_prompt_with_arguments' },
@@ -239,7 +266,7 @@ describe('completion', () => {
   })
 })
 
-test('ping is answered within 100 ms while an upstream hangs', async () => {
+test('P-22 ping is answered within 100 ms while an upstream hangs', async () => {
   const client = await admin.mcp('/mcp/slow')
   const leaving = new AbortController()
   const hanging = client

@@ -1,5 +1,6 @@
 import type { ClientOptions } from '@modelcontextprotocol/sdk/client/index.js'
 import { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 
@@ -13,6 +14,8 @@ export interface Answer {
 }
 
 export interface McpOptions extends ClientOptions {
+  /** HTTP with SSE as of 2024-11-05, for paths such as `/sse/g`. Default: streamable HTTP. */
+  readonly sse?: boolean
   /** The credential; default is an access key with scope `mcp`. */
   readonly credential?: string
   readonly headers?: Readonly<Record<string, string>>
@@ -59,12 +62,14 @@ export class Client {
 
   /** A connected client of the official SDK on a path of the hub, such as `/mcp/g`. Closed by `close()` and by the hub's stop. */
   async mcp(path: string, options: McpOptions = {}): Promise<McpClient> {
-    const { credential, headers, prepare, ...rest } = options
+    const { credential, headers, prepare, sse = false, ...rest } = options
     const client = new McpClient({ name: 'patchbay-test', version: '1.0.0' }, rest)
     prepare?.(client)
-    const transport = new StreamableHTTPClientTransport(new URL(path, this.url), {
-      requestInit: { headers: { authorization: `Bearer ${credential ?? (await this.mcpKey())}`, ...headers } },
-    })
+    const requestInit = { headers: { authorization: `Bearer ${credential ?? (await this.mcpKey())}`, ...headers } }
+    const url = below(this.url, path)
+    const transport = sse
+      ? new SSEClientTransport(url, { requestInit })
+      : new StreamableHTTPClientTransport(url, { requestInit })
     // The SDK's own class does not satisfy its interface under exactOptionalPropertyTypes.
     await client.connect(transport as Transport)
     this.#opened.push(client)
@@ -84,7 +89,7 @@ export async function send(
   body?: unknown,
   headers: Record<string, string> = {},
 ): Promise<Answer> {
-  const response = await fetch(new URL(path, url), {
+  const response = await fetch(below(url, path), {
     method,
     redirect: 'manual',
     headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
@@ -99,4 +104,9 @@ export async function send(
       return JSON.parse(text)
     },
   }
+}
+
+/** A path below the hub's address, which may hold a base path. */
+export function below(url: string, path: string): URL {
+  return new URL(`${url.replace(/\/$/, '')}${path}`)
 }

@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Client, send } from './client.ts'
 import { descendants } from './processes.ts'
@@ -23,6 +23,8 @@ export interface HubOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Content of the settings file: an object, or a text that is written as it is. Default: no servers. */
   readonly settings?: object | string
+  /** A program, with its arguments, that starts the hub in its own place. */
+  readonly wrap?: readonly string[]
   /** Arguments behind `core/main.ts`. */
   readonly args?: readonly string[]
   /** A data folder of an earlier hub; its settings file is kept unless `settings` is given. */
@@ -104,15 +106,18 @@ export class Hub {
 
   /**
    * TERM, and the exit code once the process is gone. The folder is removed unless `keep`. Throws when the hub had to log an
-   * error that nobody handled, so that no test passes over one.
+   * error that nobody handled, so that no test passes over one; `unhandled` are those that the test itself has caused.
    */
-  async stop(options: { readonly keep?: boolean; readonly timeoutMs?: number } = {}): Promise<number> {
+  async stop(
+    options: { readonly keep?: boolean; readonly timeoutMs?: number; readonly unhandled?: number } = {},
+  ): Promise<number> {
     await Promise.all(this.#people.map(person => person.close()))
     if (this.#process.exitCode === null && this.#process.signalCode === null) this.#process.kill('SIGTERM')
     const code = await this.exited(options.timeoutMs ?? 35_000)
     if (!options.keep) await removeTemp(this.folder)
     const unhandled = this.unhandled()
-    if (unhandled.length > 0) throw new Error(`The hub left errors unhandled:\n${unhandled.join('\n')}`)
+    if (unhandled.length !== (options.unhandled ?? 0))
+      throw new Error(`The hub left errors unhandled:\n${unhandled.join('\n')}`)
     return code
   }
 
@@ -143,6 +148,8 @@ export class Hub {
 /** Starts `core/main.ts` on a free port and waits for its address. */
 export async function startHub(options: HubOptions = {}): Promise<Hub> {
   const folder = options.folder ?? (await makeTemp('hub'))
+  // What is above the data folder must be searchable for the users under whom sandboxed servers run.
+  await chmod(folder, 0o711)
   const settingsFile = join(folder, 'mcp_settings.json')
   const settings = options.settings ?? (options.folder === undefined ? { mcpServers: {} } : undefined)
   if (settings !== undefined) {
@@ -151,21 +158,24 @@ export async function startHub(options: HubOptions = {}): Promise<Hub> {
     })
   }
   const log = { text: '' }
-  const child = Bun.spawn([process.execPath, join(ROOT, 'core/main.ts'), ...(options.args ?? [])], {
-    cwd: ROOT,
-    stdin: 'ignore',
-    stdout: 'pipe',
-    stderr: 'pipe',
-    env: {
-      PATH: process.env.PATH ?? '',
-      HOME: folder,
-      TMPDIR: process.env.TMPDIR ?? '/tmp',
-      PORT: '0',
-      DATA_DIR: join(folder, 'data'),
-      SETTINGS_FILE: settingsFile,
-      ...options.env,
+  const child = Bun.spawn(
+    [...(options.wrap ?? []), process.execPath, join(ROOT, 'core/main.ts'), ...(options.args ?? [])],
+    {
+      cwd: ROOT,
+      stdin: 'ignore',
+      stdout: 'pipe',
+      stderr: 'pipe',
+      env: {
+        PATH: process.env.PATH ?? '',
+        HOME: folder,
+        TMPDIR: process.env.TMPDIR ?? '/tmp',
+        PORT: '0',
+        DATA_DIR: join(folder, 'data'),
+        SETTINGS_FILE: settingsFile,
+        ...options.env,
+      },
     },
-  })
+  )
   const reading = [gather(child.stdout, log), gather(child.stderr, log)]
   const deadline = performance.now() + (options.timeoutMs ?? 15_000)
   for (;;) {

@@ -7,7 +7,10 @@ import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
 /** A test that finds its command missing says so and fails; nothing is skipped silently. */
-const DEBIAN_PACKAGES = [{ command: 'openssl', name: 'openssl' }]
+const DEBIAN_PACKAGES = [
+  { command: 'openssl', name: 'openssl' },
+  { command: 'bwrap', name: 'bubblewrap' },
+]
 
 const root = join(import.meta.dirname, '../..')
 

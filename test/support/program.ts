@@ -8,14 +8,24 @@ export interface Program {
   stop(): Promise<void>
 }
 
+export interface ProgramOptions {
+  readonly args?: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  /** A module that is loaded before the script. */
+  readonly preload?: string
+  /** Where in the log the address stands. */
+  readonly address?: RegExp
+  /** For programs that end with their stdin. */
+  readonly keepStdin?: boolean
+}
+
 /** Starts a script with this Bun and waits for its address. Whoever starts it stops it. */
-export async function startProgram(
-  script: string,
-  options: { readonly args?: readonly string[]; readonly env?: Readonly<Record<string, string>> } = {},
-): Promise<Program> {
+export async function startProgram(script: string, options: ProgramOptions = {}): Promise<Program> {
+  const { args = [], preload, address = /listening on (http:\/\/[^\s"]+)/ } = options
   const log = { text: '' }
-  const child = Bun.spawn([process.execPath, script, ...(options.args ?? [])], {
-    stdin: 'ignore',
+  const loads = preload === undefined ? [] : ['--preload', preload]
+  const child = Bun.spawn([process.execPath, ...loads, script, ...args], {
+    stdin: options.keepStdin ? 'pipe' : 'ignore',
     stdout: 'pipe',
     stderr: 'pipe',
     env: { PATH: process.env.PATH ?? '', ...options.env },
@@ -34,7 +44,7 @@ export async function startProgram(
     const url = await until(
       () => {
         if (child.exitCode !== null) return 'ended'
-        return /listening on (http:\/\/[^\s"]+)/.exec(log.text)?.[1]
+        return address.exec(log.text)?.[1]
       },
       { timeoutMs: 10_000, intervalMs: 10, what: `the address of ${script}` },
     )

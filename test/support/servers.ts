@@ -7,6 +7,8 @@ export interface Status {
   readonly since: string
   readonly reason?: { readonly code: string; readonly message: string }
   readonly pid?: number
+  readonly nextAttemptAt?: string
+  readonly transport?: string
 }
 
 export async function statusOf(client: Client, ref: string): Promise<Status> {

@@ -10,7 +10,12 @@ interface PendingCall extends TakenCall {
   /** Requests of the upstream to the caller that wait for an answer; both clocks stand still meanwhile. */
   asks: number
   stoppedAtMs: number
+  /** Notices that it may still cause whatever else the upstream sends. */
+  notices: number
 }
+
+/** So many notices of a call cost about as much as its answer, so that they need no limit but that of calls. */
+const OWN_NOTICES = 16
 
 /** The calls of one connection that wait for an answer, with their clocks (`performance.now()`). */
 export class CallTable {
@@ -30,7 +35,14 @@ export class CallTable {
   /** Returns the call's deadline. */
   add(id: number, nowMs: number, asIs: boolean): number {
     const deadlineMs = nowMs + Math.min(this.timeoutMs, this.maxTimeoutMs)
-    this.#calls.set(id, { deadlineMs, hardDeadlineMs: nowMs + this.maxTimeoutMs, asks: 0, stoppedAtMs: 0, asIs })
+    this.#calls.set(id, {
+      deadlineMs,
+      hardDeadlineMs: nowMs + this.maxTimeoutMs,
+      asks: 0,
+      stoppedAtMs: 0,
+      notices: OWN_NOTICES,
+      asIs,
+    })
     return deadlineMs
   }
 
@@ -42,6 +54,14 @@ export class CallTable {
     const call = this.#calls.get(id)
     if (call) this.#calls.delete(id)
     return call
+  }
+
+  /** Takes one notice off what this call may cause of its own; false when nothing is left of that. */
+  spendNotice(id: number): boolean {
+    const call = this.#calls.get(id)
+    if (!call || call.notices === 0) return false
+    call.notices -= 1
+    return true
   }
 
   takeAll(): readonly number[] {

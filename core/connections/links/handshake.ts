@@ -1,6 +1,6 @@
 import { HubError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
-import type { Handshake } from './link.ts'
+import type { Handshake } from './mcp-link.ts'
 
 /** The last version of the era with a handshake, which is what the hub asks for. */
 export const LEGACY_VERSION = '2025-11-25'

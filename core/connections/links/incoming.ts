@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+import { isRawNumber, parseExact } from '../../domain/exact-json.ts'
 import { members } from './members.ts'
 
 /** A result as found on the wire. `text` is its JSON as written, without raw line ends. */
@@ -73,7 +74,7 @@ export function readMessages(text: string): readonly Incoming[] {
   if (plain) return [plain]
   let value: JsonValue
   try {
-    value = JSON.parse(text) as JsonValue
+    value = parseExact(text)
   } catch {
     return [{ kind: 'bad', detail: 'a line that is not JSON', ...spoiledId(text) }]
   }
@@ -90,7 +91,8 @@ function classify(value: JsonValue, text: string): Incoming {
   if (typeof method === 'string') {
     const params = isJsonObject(value.params) ? value.params : undefined
     if (id === undefined) return { kind: 'notification', method, params }
-    if (typeof id === 'string' || typeof id === 'number') return { kind: 'request', id, method, params }
+    if (typeof id === 'string' || typeof id === 'number' || isRawNumber(id))
+      return { kind: 'request', id, method, params }
     return { kind: 'bad', detail: `a request "${method.slice(0, 80)}" whose id is neither text nor number` }
   }
   if (id === undefined) return { kind: 'bad', detail: 'a message with neither method nor id' }

@@ -4,12 +4,12 @@ import type { OpenMessage } from '../protocol.ts'
 import type { TakenCall } from './call-table.ts'
 import { initializeParams, readHandshake } from './handshake.ts'
 import type { Incoming } from './incoming.ts'
-import { type Handshake, type LinkContext, UpstreamLink } from './link.ts'
+import { type Handshake, type LinkContext, McpLink } from './mcp-link.ts'
 import { UpstreamAsks } from './upstream-asks.ts'
 import { UpstreamNotices } from './upstream-notices.ts'
 
 /** The era with a handshake: one session, in which the upstream may ask and notify as it likes. */
-export class LegacyLink extends UpstreamLink {
+export class LegacyLink extends McpLink {
   protected readonly greeting = 'initialize'
   readonly #asks: UpstreamAsks
   readonly #notices: UpstreamNotices

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
-import { MARK, markedValue, type ParamMark, paramMarks } from './param-marks.ts'
+import { MARK, markedText, markedValue, type ParamMark, paramMarks } from '../../domain/param-marks.ts'
 
 type Headers = Readonly<Record<string, string>>
 
@@ -63,7 +63,7 @@ function marked(marks: readonly ParamMark[], params: JsonObject | undefined): He
   const given = isJsonObject(params?.arguments) ? params.arguments : undefined
   const headers: Record<string, string> = {}
   for (const mark of marks) {
-    const value = markedValue(mark, given)
+    const value = markedText(markedValue(mark, given))
     if (value !== undefined) headers[`mcp-param-${mark.name.toLowerCase()}`] = headerValue(value)
   }
   return headers

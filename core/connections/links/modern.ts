@@ -1,15 +1,14 @@
 import { HubError, type WireError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import type { MessageLink } from '../../contract/transport.ts'
-import { MODERN_VERSION } from '../../domain/era.ts'
-import { SUBSCRIPTION_KEY } from '../modern-envelope.ts'
+import { MODERN_VERSION, SUBSCRIPTION_KEY } from '../../domain/era.ts'
 import type { OpenMessage } from '../protocol.ts'
 import type { TakenCall } from './call-table.ts'
 import { type ListWish, readCatalog } from './catalog-reader.ts'
 import { ownParams, readDiscovery } from './discovery.ts'
-import { type Handshake, type LinkContext, UpstreamLink } from './link.ts'
 import { ALL_KINDS } from './list-watch.ts'
 import { Listen } from './listen.ts'
+import { type Handshake, type LinkContext, McpLink } from './mcp-link.ts'
 import { ModernHeaders } from './modern-headers.ts'
 import { legacyResult } from './modern-results.ts'
 import { UpstreamNotices } from './upstream-notices.ts'
@@ -25,7 +24,7 @@ const DOUBT_TIMEOUT_MS = 5_000
  * The era without a handshake, 2026-07-28: every request stands for itself. Main writes the envelope of a call into its text;
  * here it gets the headers that repeat parts of it, and its result the form that the caller knows.
  */
-export class ModernLink extends UpstreamLink {
+export class ModernLink extends McpLink {
   protected readonly greeting = 'server/discover'
   protected override readonly wish: ListWish
   /** Undefined where a program is at the other end, which has no use for headers. */
@@ -38,7 +37,7 @@ export class ModernLink extends UpstreamLink {
   constructor(options: OpenMessage, context: LinkContext) {
     super(options, context)
     this.#headers = options.child ? undefined : new ModernHeaders()
-    for (const tool of options.knownTools ?? []) this.#headers?.learn(tool)
+    for (const tool of JSON.parse(options.knownTools ?? '[]') as JsonObject[]) this.#headers?.learn(tool)
     this.wish = {
       caching: true,
       objection: (kind, item) => {
@@ -80,7 +79,8 @@ export class ModernLink extends UpstreamLink {
     this.#send(id, text, headers, false)
   }
 
-  override callAsIs(id: number, text: string, headers: Headers): void {
+  /** A call of somebody who speaks this era: the result is wanted as the server wrote it. */
+  callAsIs(id: number, text: string, headers: Headers): void {
     this.#send(id, text, headers, true)
   }
 
@@ -233,7 +233,7 @@ export class ModernLink extends UpstreamLink {
       this.#rereading = undefined
     })
     void this.#rereading.then(() => {
-      this.fail(id, 'upstream_protocol', `The server refused the headers of the request: ${message}`, true)
+      this.fail(id, 'upstream_protocol', `The server refused the headers of the request: ${message}`, 2)
     })
   }
 

@@ -1,5 +1,9 @@
 import { type ErrorCode, HubError } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
+import { parseExact } from '../../domain/exact-json.ts'
+
+/** What is asked of an upstream first. */
+const FIRST: ReadonlySet<string> = new Set(['initialize', 'server/discover'])
 
 interface Waiting {
   readonly method: string
@@ -39,9 +43,10 @@ export class OwnRequests {
     return promise
   }
 
-  settle(id: number, result: JsonValue): boolean {
+  /** `text` is the JSON text of `result`: numbers of lists must stay as they were written, while the first answer is cloned. */
+  settle(id: number, text: string, result: JsonValue): boolean {
     const waiting = this.#take(id)
-    waiting?.resolve(result)
+    waiting?.resolve(FIRST.has(waiting.method) ? result : parseExact(text))
     return waiting !== undefined
   }
 

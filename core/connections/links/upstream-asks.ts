@@ -67,8 +67,9 @@ export class UpstreamAsks {
 
   /** The upstream takes its request back. 1 and "1" are different ids. */
   withdraw(id: JsonValue): void {
+    const text = JSON.stringify(id)
     for (const [key, ask] of this.#asks) {
-      if (ask.id !== id) continue
+      if (JSON.stringify(ask.id) !== text) continue
       this.#take(key)
       this.#options.frame(`d${this.#options.conn} ${key}`)
       return

@@ -36,7 +36,7 @@ export class UpstreamNotices {
       const token = params?.progressToken
       if (typeof token !== 'number' || !calls.has(token)) return
       calls.progressed(token, now)
-      if (budget.spend(now)) frame(`n${conn} ${token} ${JSON.stringify(params)}`)
+      if (calls.spendNotice(token) || budget.spend(now)) frame(`n${conn} ${token} ${JSON.stringify(params)}`)
       return
     }
     const kinds = kindsOf(method)
@@ -46,8 +46,8 @@ export class UpstreamNotices {
       if (watch.stale(kinds, true)) control({ type: 'stale', conn, kinds })
       return
     }
-    if (!budget.spend(now)) return
     const callId = related !== undefined && calls.has(related) ? related : 0
+    if (!calls.spendNotice(callId) && !budget.spend(now)) return
     frame(`m${conn} ${callId} ${JSON.stringify({ method, params })}`)
   }
 }

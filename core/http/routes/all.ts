@@ -1,5 +1,5 @@
+import type { LiveCredentials } from '../../auth/live-credentials.ts'
 import type { Upstreams } from '../../connections/api.ts'
-import type { ToolCallRecord } from '../../contract/records.ts'
 import type { McpEndpoint } from '../../mcp/api.ts'
 import type { Registry } from '../../registry/api.ts'
 import type { Route } from '../route.ts'
@@ -21,11 +21,11 @@ import { type ConfigView, systemSettingsRoutes } from './system-settings.ts'
 export interface ResourceRoutesDeps {
   readonly registry: Registry
   readonly upstreams: Upstreams
-  readonly mcp: Pick<McpEndpoint, 'groupView' | 'sessions' | 'endSession'>
+  readonly mcp: Pick<McpEndpoint, 'callTool' | 'groupView' | 'sessions' | 'endSession'>
+  readonly credentials: Pick<LiveCredentials, 'during'>
   readonly plugins: PluginsView
   readonly config: ConfigView
   readonly importDocument: ServerImportDeps['importDocument']
-  readonly recordCall: (record: ToolCallRecord) => void
   readonly version: string
   /** Milliseconds since the epoch. */
   readonly startedAtMs: number

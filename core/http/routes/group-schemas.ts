@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { CLIENTS } from './group-client-config.ts'
-import { anyObject, exampleList, judgedByRegistry, listOf, timestamp, visibility } from './schemas.ts'
+import { exampleList, judgedByRegistry, listOf, timestamp, visibility } from './schemas.ts'
+import { argumentRules } from './server-schemas.ts'
 
 const memberTool = z.union([
   z.string(),
@@ -8,7 +9,7 @@ const memberTool = z.union([
     name: z.string(),
     as: z.string().optional(),
     description: z.string().optional(),
-    arguments: anyObject.optional(),
+    arguments: argumentRules.optional(),
   }),
 ])
 

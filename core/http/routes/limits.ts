@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { LIMITS } from '../../config/limits.ts'
-import type { Upstreams } from '../../connections/api.ts'
 import type { UserActor } from '../../contract/records.ts'
 import type { McpEndpoint } from '../../mcp/api.ts'
 import type { Registry } from '../../registry/api.ts'
@@ -9,7 +8,6 @@ import { type Route, route } from '../route.ts'
 export interface LimitRoutesDeps {
   readonly registry: Pick<Registry, 'servers' | 'groups' | 'keys'>
   readonly mcp: Pick<McpEndpoint, 'sessions'>
-  readonly upstreams: Pick<Upstreams, 'processes'>
 }
 
 type LimitName = keyof typeof LIMITS
@@ -60,19 +58,18 @@ function unitOf(name: string): 'bytes' | 'ms' | 'count' {
   return name.endsWith('Ms') ? 'ms' : 'count'
 }
 
-async function usage({ registry, mcp, upstreams }: LimitRoutesDeps, actor: UserActor): Promise<Usage> {
+async function usage({ registry, mcp }: LimitRoutesDeps, actor: UserActor): Promise<Usage> {
   const [servers, groups, keys] = await Promise.all([
     registry.servers.list(actor, { scope: 'mine' }),
     registry.groups.list(actor, { scope: 'mine' }),
     registry.keys.list(actor),
   ])
-  const own = new Set(servers.map(server => server.id))
   const sessions = mcp.sessions().filter(session => session.userId === actor.userId)
   return {
     serversPerUser: servers.length,
     groupsPerUser: groups.length,
     keysPerUser: keys.length,
-    liveStdioPerUser: upstreams.processes().filter(process => own.has(process.serverId)).length,
+    liveStdioPerUser: servers.filter(server => server.transport === 'stdio' && server.enabled).length,
     sessionsPerUser: sessions.length,
     callsPerUser: sessions.reduce((sum, session) => sum + session.callsInFlight, 0),
     streamsPerUser: sessions.reduce((sum, session) => sum + session.streams, 0),

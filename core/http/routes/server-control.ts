@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { LiveCredentials } from '../../auth/live-credentials.ts'
 import type { Upstreams } from '../../connections/api.ts'
 import { HubError, validationError } from '../../contract/errors.ts'
 import type { ServerRecord, UserActor } from '../../contract/records.ts'
@@ -13,8 +14,9 @@ export interface ServerControlDeps {
   readonly registry: Pick<Registry, 'servers' | 'audit'>
   readonly upstreams: Pick<
     Upstreams,
-    'status' | 'catalog' | 'start' | 'stop' | 'restart' | 'refresh' | 'settled' | 'stderr'
+    'status' | 'catalog' | 'definitions' | 'start' | 'stop' | 'restart' | 'refresh' | 'settled' | 'stderr'
   >
+  readonly credentials: Pick<LiveCredentials, 'during'>
 }
 
 /** Longest that `?wait=` holds an answer, in milliseconds. */
@@ -53,14 +55,14 @@ function controlRoute(deps: ServerControlDeps, verb: Verb): Route {
         .meta({ description: 'Hold the answer for the outcome, at most `60s`', examples: ['10s'] }),
     }),
     responses: { 202: { description: 'Under way; with `wait` the outcome', schema: server, example: exampleServer } },
-    async handle({ actor, params, query, info }) {
+    async handle({ actor, params, query, info, signal }) {
       const waitMs = waitOf(query.wait)
       const found = await deps.registry.servers.resolve(actor, params.ref, 'edit')
       const record = await apply(deps, actor, found, verb)
       noteChange(deps.registry.audit, actor, info, `server.${verb}`, record)
       if (waitMs > 0) {
         info.keepOpen()
-        await deps.upstreams.settled(record.id, waitMs)
+        await deps.credentials.during(actor, signal, () => deps.upstreams.settled(record.id, waitMs))
       }
       return recordReply(serverView(deps, actor, record), 202)
     },

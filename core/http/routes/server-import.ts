@@ -1,16 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { LIMITS } from '../../config/limits.ts'
+import type { LiveCredentials } from '../../auth/live-credentials.ts'
 import type { Upstreams } from '../../connections/api.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import type { UserActor } from '../../contract/records.ts'
 import { formatRef, nameKey } from '../../domain/names.ts'
+import { maskedSecrets } from '../../domain/server-secrets.ts'
 import type { Registry } from '../../registry/api.ts'
 import { type RequestInfo, type Route, route } from '../route.ts'
 import { type ProblemPart, problemPart } from './problem-part.ts'
 import { anyObject, flag, judgedByRegistry, problemPart as problemSchema } from './schemas.ts'
-import { serverBody } from './server-schemas.ts'
+import { largeBody, serverBody } from './server-schemas.ts'
+import { tokensOf } from './tool-views.ts'
 import { noteChange, qualified } from './views.ts'
 
 /** One server that a document of another program names, as the flat body of the API. */
@@ -24,12 +26,12 @@ export interface ImportEntry {
 export interface ServerImportDeps {
   readonly registry: Pick<Registry, 'servers' | 'audit'>
   readonly upstreams: Pick<Upstreams, 'trial'>
+  readonly credentials: Pick<LiveCredentials, 'during'>
   /** Reads the shapes of known clients, a command line or a URL. Throws `validation_failed` when it knows none of it. */
   importDocument(text: string): { readonly entries: readonly ImportEntry[] }
 }
 
 const tag = 'servers'
-const bodyLimit = LIMITS.serverBodyBytes
 
 /** Trial connections, and servers from the files of other programs. */
 export function serverImportRoutes(deps: ServerImportDeps): Route[] {
@@ -41,7 +43,9 @@ const trialReport = z.object({
   steps: z.array(
     z.object({ name: z.string(), ok: z.boolean(), durationMs: z.number(), detail: z.string().optional() }),
   ),
-  tools: z.array(anyObject),
+  tools: z.array(z.looseObject({ name: z.string(), tokens: z.number().int() })),
+  tokens: z.number().int().meta({ description: 'About what a model pays to read all tools' }),
+  warnings: z.array(z.string()).meta({ description: 'What was left out or is odd' }),
   error: z.object({ code: z.string(), message: z.string() }).optional(),
 })
 
@@ -52,7 +56,9 @@ const exampleTrial = {
     { name: 'initialize', ok: true, durationMs: 38, detail: '2025-11-25' },
     { name: 'tools/list', ok: true, durationMs: 6, detail: '2 tools' },
   ],
-  tools: [{ name: 'get_current_time', inputSchema: { type: 'object' } }],
+  tools: [{ name: 'get_current_time', inputSchema: { type: 'object' }, tokens: 16 }],
+  tokens: 16,
+  warnings: [],
 }
 
 function trialRoute(deps: ServerImportDeps): Route {
@@ -63,14 +69,17 @@ function trialRoute(deps: ServerImportDeps): Route {
     summary: 'Connect once with a configuration, without saving it',
     tag,
     body: serverBody,
-    bodyLimit,
+    ...largeBody,
     responses: { 200: { description: 'Each step with its outcome', schema: trialReport, example: exampleTrial } },
     async handle({ actor, body, info, signal }) {
       // The name is left aside: the configuration of a server that exists is tried as well, under edit.
       const draft = await deps.registry.servers.draft(actor, { ...body, name: `trial-${randomUUID().slice(0, 8)}` })
-      const { transport, config, timeoutMs } = draft.settings
+      const { transport, transportInferred = false, config, timeoutMs } = draft.settings
+      const wanted = { ownerId: draft.ownerId, transport, transportInferred, config, timeoutMs }
       info.keepOpen()
-      return { body: await deps.upstreams.trial({ ownerId: draft.ownerId, transport, config, timeoutMs }, signal) }
+      const report = await deps.credentials.during(actor, signal, until => deps.upstreams.trial(wanted, until))
+      const tools = report.tools.map(tool => ({ ...tool, tokens: tokensOf(tool) }))
+      return { body: { ...report, tools, tokens: tools.reduce((sum, tool) => sum + tool.tokens, 0) } }
     },
   })
 }
@@ -79,7 +88,7 @@ const verdictSchema = z.object({
   name: z.string(),
   verdict: z.enum(['new', 'exists', 'invalid', 'created']),
   ref: z.string().optional().meta({ description: 'Of the server that was created or exists' }),
-  body: anyObject.optional().meta({ description: 'What would be created; with `dryRun` only' }),
+  body: anyObject.optional().meta({ description: 'What would be created, its secrets masked; with `dryRun` only' }),
   pointer: z.string().optional().meta({ description: 'Where the document is wrong' }),
   error: problemSchema.optional(),
 })
@@ -120,7 +129,7 @@ function importRoute(deps: ServerImportDeps): Route {
     tag,
     query: z.strictObject({ dryRun: flag }),
     body: judgedByRegistry(importFields, { document: 'npx -y @modelcontextprotocol/server-memory' }),
-    bodyLimit,
+    ...largeBody,
     responses: { 200: { description: 'Each entry with its verdict', schema: answer, example: exampleImport } },
     async handle({ actor, query, body, info }) {
       const { entries } = deps.importDocument(documentText(body))
@@ -162,7 +171,7 @@ async function takeOver(
   try {
     if (dryRun) {
       await deps.registry.servers.draft(actor, { ...body, name })
-      return { name, verdict: 'new', body: { ...body, name } }
+      return { name, verdict: 'new', body: maskedSecrets({ ...body, name }) }
     }
     const record = await deps.registry.servers.create(actor, { ...body, name })
     noteChange(deps.registry.audit, actor, info, 'server.create', record, { by: 'import' })

@@ -1,5 +1,7 @@
 import { z } from 'zod'
-import { anyObject, judgedByRegistry, timestamp, visibility } from './schemas.ts'
+import { LIMITS } from '../../config/limits.ts'
+import type { JsonLimits } from '../../domain/json-guard.ts'
+import { anyJson, anyObject, judgedByRegistry, timestamp, visibility } from './schemas.ts'
 
 const milliseconds = (description: string) =>
   z
@@ -7,16 +9,36 @@ const milliseconds = (description: string) =>
     .int()
     .meta({ description: `Milliseconds. ${description}` })
 
+/** For bodies that may hold an inline OpenAPI document, whose limits are those of documents. */
+export const largeBody: { readonly bodyLimit: number; readonly json: JsonLimits } = {
+  bodyLimit: LIMITS.serverBodyBytes,
+  json: {
+    depth: LIMITS.jsonDepth,
+    members: LIMITS.jsonMembers,
+    foreign: { endings: ['/openapi/schema'], depth: LIMITS.openapiDepth, members: LIMITS.openapiNodes },
+  },
+}
+
 export const transport = z.enum(['stdio', 'sse', 'streamable-http', 'openapi'])
 export const connectionState = z.enum(['online', 'connecting', 'offline'])
 const reason = z.object({ code: z.string(), message: z.string() })
 const counts = z.object({ tools: z.number().int(), prompts: z.number().int(), resources: z.number().int() })
 
+const argumentRule = z.object({
+  pin: anyJson.optional().meta({ description: 'Always sent, whatever the caller says; not in the schema' }),
+  default: anyJson.optional().meta({ description: 'Sent where the caller leaves the argument out' }),
+  hidden: z.boolean().optional().meta({ description: 'Not in the schema, and not the caller’s to set' }),
+  description: z.string().optional(),
+})
+export const argumentRules = z.record(z.string(), argumentRule).meta({ description: 'By the argument’s name' })
+
 const toolOverride = z.object({
   enabled: z.boolean().optional(),
   name: z.string().optional(),
   description: z.string().optional(),
+  arguments: argumentRules.optional(),
 })
+const names = z.union([z.literal('all'), z.array(z.string())])
 
 const serverFields = z.object({
   name: z.string().meta({ description: '1 to 64 characters; no `/ ~ :` or controls' }),
@@ -46,6 +68,12 @@ const serverFields = z.object({
   healthCheck: anyObject.optional(),
   passthroughHeaders: z.array(z.string()).optional(),
   tools: z.record(z.string(), toolOverride).optional().meta({ description: 'By the tool’s original name' }),
+  definitionPolicy: z
+    .enum(['report', 'pin'])
+    .optional()
+    .meta({ description: '`pin`: a tool whose definition changed is blocked until it is approved' }),
+  prompts: names.optional().meta({ description: 'The names that are offered' }),
+  resources: names.optional().meta({ description: 'The URIs and templates that are offered' }),
   secrets: z.array(z.string()).optional().meta({ description: 'JSON Pointers such as `/env/API_KEY`' }),
 })
 
@@ -61,6 +89,9 @@ export const serverStatus = z.object({
   reason: reason.optional(),
   attempts: z.number().int(),
   nextAttemptAt: timestamp.optional(),
+  transport: transport
+    .optional()
+    .meta({ description: 'In effect; with only a URL configured, what the server speaks' }),
   era: z.enum(['legacy', 'modern']).optional(),
   protocolVersion: z.string().optional(),
   serverInfo: anyObject.optional(),
@@ -102,6 +133,7 @@ export const exampleStatus = {
   state: 'online',
   since: '2026-11-21T09:30:00.000Z',
   attempts: 0,
+  transport: 'stdio',
   era: 'legacy',
   protocolVersion: '2025-11-25',
   counts: { tools: 2, prompts: 0, resources: 0 },

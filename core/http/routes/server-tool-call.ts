@@ -1,19 +1,22 @@
 import { z } from 'zod'
-import type { UpstreamReply, Upstreams } from '../../connections/api.ts'
+import type { LiveCredentials } from '../../auth/live-credentials.ts'
+import type { Upstreams } from '../../connections/api.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
-import type { ServerRecord, ToolCallRecord, UserActor } from '../../contract/records.ts'
+import type { ServerRecord } from '../../contract/records.ts'
+import type { DirectCall, McpEndpoint } from '../../mcp/api.ts'
+import type { Outcome } from '../../mcp/exchange.ts'
 import type { Registry } from '../../registry/api.ts'
-import { type RequestInfo, type Route, route } from '../route.ts'
+import { type Route, route } from '../route.ts'
 import { problemPart } from './problem-part.ts'
 import { anyJson, anyObject, refToolParams } from './schemas.ts'
 import { findTool, serverTools, toolNotFound } from './tool-views.ts'
 
 export interface ToolCallDeps {
   readonly registry: Pick<Registry, 'servers'>
-  readonly upstreams: Pick<Upstreams, 'request' | 'catalog' | 'catalogsReady'>
-  /** Takes the record of one finished call; never waits. */
-  recordCall(record: ToolCallRecord): void
+  readonly upstreams: Pick<Upstreams, 'catalog' | 'catalogsReady' | 'definitions'>
+  readonly mcp: Pick<McpEndpoint, 'callTool'>
+  readonly credentials: Pick<LiveCredentials, 'during'>
 }
 
 /** How long a call waits for the lists of a server that was never online, in milliseconds. */
@@ -51,11 +54,21 @@ export function toolCallRoutes(deps: ToolCallDeps): Route[] {
         },
       },
       async handle({ actor, params, body, info, request, signal }) {
-        const record = await deps.registry.servers.resolve(actor, params.ref, 'see')
-        const tool = await callableTool(deps, record, params.tool)
+        const server = await deps.registry.servers.resolve(actor, params.ref, 'see')
+        const tool = await toolName(deps, server, params.tool)
         info.keepOpen()
-        const job = { deps, actor, record, tool, info, signal, arguments: (body.arguments ?? {}) as JsonObject }
-        return wantsStream(request.headers) ? streamed(job) : plain(job)
+        const { headers } = request
+        const { requestId } = info
+        const call = {
+          actor,
+          server,
+          tool,
+          arguments: (body.arguments ?? {}) as JsonObject,
+          requestId,
+          headers,
+          signal,
+        }
+        return wantsStream(headers) ? streamed({ deps, call }) : plain({ deps, call })
       },
     }),
   ]
@@ -63,40 +76,24 @@ export function toolCallRoutes(deps: ToolCallDeps): Route[] {
 
 interface Job {
   readonly deps: ToolCallDeps
-  readonly actor: UserActor
-  readonly record: ServerRecord
-  /** The upstream's own name. */
-  readonly tool: string
-  readonly arguments: JsonObject
-  readonly info: RequestInfo
-  readonly signal: AbortSignal
+  readonly call: Omit<DirectCall, 'progress'>
 }
 
 interface Finished {
-  readonly reply: UpstreamReply
+  readonly outcome: Outcome
   readonly durationMs: number
 }
 
-/**
- * The upstream's name of a tool that may be called. One that its owner switched off is missing, for the owner too: a call
- * from the console must mean what a call through `/mcp` means.
- */
-async function callableTool(deps: ToolCallDeps, record: ServerRecord, name: string): Promise<string> {
-  if (!deps.upstreams.catalog(record.id)) await deps.upstreams.catalogsReady([record.id], CATALOG_WAIT_MS)
-  const catalog = deps.upstreams.catalog(record.id)
-  if (!catalog) return nameWithoutCatalog(record, name)
-  const tools = serverTools(record.tools, catalog)
+/** The upstream's name of a tool: what the path says is the name for others, the original, or a form that fits a path. */
+async function toolName({ upstreams }: ToolCallDeps, record: ServerRecord, name: string): Promise<string> {
+  if (!upstreams.catalog(record.id)) await upstreams.catalogsReady([record.id], CATALOG_WAIT_MS)
+  const catalog = upstreams.catalog(record.id)
+  if (!catalog) return name
+  const tools = serverTools(record, upstreams)
   const tool = findTool(record.name, tools, name)
+  // Switched off is missing, for the owner too: a call from the console must mean what a call through `/mcp` means.
   if (!tool.enabled) throw toolNotFound(record.name, name, tools)
   return tool.original
-}
-
-/** Nothing is known of the server's tools; what its owner switched off or renamed holds all the same. */
-function nameWithoutCatalog(record: ServerRecord, name: string): string {
-  const renamed = Object.entries(record.tools).find(([, override]) => override.name === name)
-  const [original, override] = renamed ?? [name, Object.hasOwn(record.tools, name) ? record.tools[name] : undefined]
-  if (override?.enabled === false) throw toolNotFound(record.name, name, [])
-  return original
 }
 
 export function wantsStream(headers: Headers): boolean {
@@ -106,48 +103,24 @@ export function wantsStream(headers: Headers): boolean {
     .some(part => part.split(';')[0]?.trim() === 'text/event-stream')
 }
 
-/** Ends the call at the upstream when the caller goes away; the record is made all the same. */
-async function perform(job: Job, progress?: (params: JsonObject) => void): Promise<Finished> {
+async function perform({ deps, call }: Job, progress?: (params: JsonObject) => void): Promise<Finished> {
   const startedMs = performance.now()
-  const call = job.deps.upstreams.request(job.record.id, {
-    method: 'tools/call',
-    params: { name: job.tool, arguments: job.arguments },
-    ...(progress === undefined ? {} : { progress }),
-  })
-  const cancel = () => call.cancel('the caller went away')
-  job.signal.addEventListener('abort', cancel, { once: true })
-  if (job.signal.aborted) cancel()
-  const reply = await call.reply
-  job.signal.removeEventListener('abort', cancel)
-  const durationMs = Math.round((performance.now() - startedMs) * 1000) / 1000
-  job.deps.recordCall(callRecord(job, reply, durationMs))
-  return { reply, durationMs }
+  const outcome = await deps.credentials
+    .during(call.actor, call.signal, signal =>
+      deps.mcp.callTool({ ...call, signal, ...(progress ? { progress } : {}) }),
+    )
+    .catch(throwForRest)
+  return { outcome, durationMs: Math.round((performance.now() - startedMs) * 1000) / 1000 }
 }
 
-function callRecord({ actor, record, tool, info }: Job, reply: UpstreamReply, durationMs: number): ToolCallRecord {
-  return {
-    at: new Date().toISOString(),
-    requestId: info.requestId,
-    userId: actor.userId,
-    userName: actor.name,
-    ownerId: record.ownerId,
-    serverId: record.id,
-    server: record.name,
-    // A call over REST names the server itself: no group stands between.
-    group: '',
-    tool,
-    durationMs,
-    status: callStatus(reply),
-  }
-}
-
-export function callStatus(reply: UpstreamReply): string {
-  if (reply.kind === 'result') return reply.isError ? 'error' : 'success'
-  return reply.kind === 'failed' ? reply.code : reply.kind
+/** What MCP tells with HTTP 200, such as the params_invalid of a middleware, is a bad request here. */
+function throwForRest(error: unknown): never {
+  if (!(error instanceof HubError) || error.status >= 400) throw error
+  throw new HubError('request_invalid', error.message, error.hint === undefined ? {} : { hint: error.hint })
 }
 
 async function plain(job: Job): Promise<Response> {
-  const text = answerText(await perform(job), job.info.requestId)
+  const text = answerText(await perform(job), job.call.requestId)
   return new Response(text, { headers: { 'content-type': 'application/json' } })
 }
 
@@ -155,11 +128,14 @@ async function plain(job: Job): Promise<Response> {
  * The answer as JSON text. The upstream's own text is put in as it is, since a number beyond 2⁵³ would not survive being
  * parsed and written again. Throws the hub's error when there is no answer of the upstream.
  */
-export function answerText({ reply, durationMs }: Finished, requestId: string): string {
+export function answerText({ outcome, durationMs }: Finished, requestId: string): string {
   const rest = `"durationMs":${durationMs},"requestId":${JSON.stringify(requestId)}}`
-  if (reply.kind === 'result') return `{"result":${reply.text},${rest}`
-  if (reply.kind === 'error') return `{"error":${JSON.stringify(reply.error)},${rest}`
-  if (reply.kind === 'failed') throw new HubError(reply.code, reply.message, { data: { durationMs } })
+  if (outcome.kind === 'result') return `{"result":${outcome.resultText},${rest}`
+  if (outcome.kind === 'error') return `{"error":${JSON.stringify(outcome.error)},${rest}`
+  if (outcome.kind === 'failed') {
+    const { code, message, hint, data } = outcome.error
+    throw new HubError(code, message, { ...(hint === undefined ? {} : { hint }), data: { ...data, durationMs } })
+  }
   throw new HubError('connection_lost', 'The call was cancelled before the server answered')
 }
 
@@ -167,7 +143,8 @@ export function answerText({ reply, durationMs }: Finished, requestId: string): 
 function streamed(job: Job): Response {
   const encoder = new TextEncoder()
   const stop = new AbortController()
-  const signal = AbortSignal.any([job.signal, stop.signal])
+  const { requestId } = job.call
+  const signal = AbortSignal.any([job.call.signal, stop.signal])
   const stream = new ReadableStream<Uint8Array>({
     start(controller) {
       const write = (text: string) => {
@@ -175,9 +152,9 @@ function streamed(job: Job): Response {
       }
       write(': ok\n\n')
       const alive = setInterval(() => write(': alive\n\n'), KEEP_ALIVE_MS)
-      void perform({ ...job, signal }, params => write(progressEvent(params)))
-        .then(done => write(lastEvent(done, job.info.requestId)))
-        .catch(error => write(sseEvent('error', JSON.stringify(problemPart(error)))))
+      void perform({ ...job, call: { ...job.call, signal } }, params => write(progressEvent(params)))
+        .then(done => write(lastEvent(done, requestId)))
+        .catch(error => write(sseEvent('error', JSON.stringify({ ...problemPart(error), requestId }))))
         .finally(() => {
           clearInterval(alive)
           if (!signal.aborted) controller.close()

@@ -4,13 +4,13 @@ import type { JsonObject } from '../../contract/json.ts'
 import type { ServerRecord, UserActor } from '../../contract/records.ts'
 import type { Registry } from '../../registry/api.ts'
 import { type Route, route } from '../route.ts'
-import { anyObject, exampleList, listOf, pageQuery, refParams, refToolParams } from './schemas.ts'
-import { findTool, ownedTool, serverTools, tokensOf, viewedTool } from './tool-views.ts'
-import { etag, noteChange, page, qualified, seesWhole, writeOptions } from './views.ts'
+import { anyJson, anyObject, exampleList, listOf, pageQuery, refParams, refToolParams } from './schemas.ts'
+import { findTool, openTools, ownedTool, serverTools, tokensOf, viewedTool } from './tool-views.ts'
+import { etag, type LiveView, noteChange, page, qualified, seesWhole, writeOptions } from './views.ts'
 
 export interface ServerToolsDeps {
   readonly registry: Pick<Registry, 'servers' | 'audit'>
-  readonly upstreams: Pick<Upstreams, 'status' | 'catalog'>
+  readonly upstreams: LiveView & Pick<Upstreams, 'approveTool'>
 }
 
 const tag = 'servers'
@@ -24,6 +24,11 @@ const toolItem = z.looseObject({
   enabled: z.boolean().optional(),
   overridden: z.boolean().optional(),
   hash: z.string().optional().meta({ description: 'SHA-256 of the upstream’s definition' }),
+  changed: z
+    .boolean()
+    .optional()
+    .meta({ description: 'The definition is another one than was approved or seen first' }),
+  waiting: z.boolean().optional().meta({ description: 'It cannot be called until the change is approved' }),
 })
 
 const exampleTool = {
@@ -58,6 +63,7 @@ export function serverToolRoutes(deps: ServerToolsDeps): Route[] {
     listRoute(deps, 'prompts', promptItem, { name: 'summarise', tokens: 12 }),
     listRoute(deps, 'resources', resourceItem, { uri: 'file:///notes.txt', name: 'notes', tokens: 14 }),
     changeTool(deps),
+    approveTool(deps),
   ]
 }
 
@@ -101,13 +107,16 @@ function listRoute(deps: ServerToolsDeps, kind: Kind, item: z.ZodType, example: 
 function offered(deps: ServerToolsDeps, actor: UserActor, record: ServerRecord, kind: Kind): readonly JsonObject[] {
   const catalog = deps.upstreams.catalog(record.id)
   if (kind === 'tools') {
-    const tools = serverTools(record.tools, catalog)
-    if (seesWhole(actor, record.ownerId)) return tools.map(ownedTool)
-    return tools.filter(tool => tool.enabled).map(viewedTool)
+    if (seesWhole(actor, record.ownerId)) return serverTools(record, deps.upstreams).map(ownedTool)
+    return openTools(record, deps.upstreams).map(viewedTool)
   }
   const items =
     kind === 'prompts' ? catalog?.prompts : [...(catalog?.resources ?? []), ...(catalog?.resourceTemplates ?? [])]
-  return (items ?? []).map(item => ({ ...item, tokens: tokensOf(item) }))
+  const chosen = record[kind] ?? 'all'
+  const offers = (item: JsonObject) =>
+    chosen === 'all' || chosen.includes(String(item.uri ?? item.uriTemplate ?? item.name))
+  const shown = seesWhole(actor, record.ownerId) ? (items ?? []) : (items ?? []).filter(offers)
+  return shown.map(item => ({ ...item, tokens: tokensOf(item), ...(offers(item) ? {} : { enabled: false }) }))
 }
 
 function changeTool(deps: ServerToolsDeps): Route {
@@ -115,13 +124,14 @@ function changeTool(deps: ServerToolsDeps): Route {
     method: 'PATCH',
     path: '/api/servers/{ref}/tools/{tool}',
     access: 'user',
-    summary: 'Switch a tool on or off, rename it, or describe it anew; null takes a change back',
+    summary: 'Switch a tool on or off, rename or describe it anew, shape its arguments; null takes a change back',
     tag,
     params: refToolParams,
     body: z.strictObject({
       enabled: z.boolean().nullable().optional(),
       name: z.string().min(1).max(128).nullable().optional(),
       description: z.string().max(8192).nullable().optional(),
+      arguments: z.record(z.string(), anyJson).nullable().optional(),
     }),
     responses: { 200: { description: 'The tool', schema: toolItem, example: exampleTool } },
     async handle({ actor, params, body, info, request }) {
@@ -138,19 +148,39 @@ function changeTool(deps: ServerToolsDeps): Route {
   })
 }
 
+function approveTool(deps: ServerToolsDeps): Route {
+  return route({
+    method: 'POST',
+    path: '/api/servers/{ref}/tools/{tool}/approve',
+    access: 'user',
+    summary: 'Take a changed definition as what is wanted',
+    tag,
+    params: refToolParams,
+    body: z.strictObject({ hash: z.string().max(128).meta({ description: 'Of the definition that was read' }) }),
+    responses: { 200: { description: 'The tool', schema: toolItem, example: exampleTool } },
+    async handle({ actor, params, body, info }) {
+      const record = await deps.registry.servers.resolve(actor, params.ref, 'edit')
+      const { original } = findTool(record.name, serverTools(record, deps.upstreams), params.tool)
+      deps.upstreams.approveTool(record.id, original, body.hash)
+      noteChange(deps.registry.audit, actor, info, 'server.approve', record, { tool: original, hash: body.hash })
+      return { body: toolAfter(deps, record, original) }
+    },
+  })
+}
+
 /** A server that was never online has no list yet: then the override may be set by any name. */
 function originalName(deps: ServerToolsDeps, record: ServerRecord, name: string): string {
   const catalog = deps.upstreams.catalog(record.id)
   if (!catalog || Object.hasOwn(record.tools, name)) return name
-  return findTool(record.name, serverTools(record.tools, catalog), name).original
+  return findTool(record.name, serverTools(record, deps.upstreams), name).original
 }
 
 function toolAfter(deps: ServerToolsDeps, record: ServerRecord, original: string): JsonObject {
-  const tools = serverTools(record.tools, deps.upstreams.catalog(record.id))
+  const tools = serverTools(record, deps.upstreams)
   const tool = tools.find(each => each.original === original)
   if (tool) return ownedTool(tool)
   return {
-    ...record.tools[original],
+    ...(structuredClone(record.tools[original] ?? {}) as unknown as JsonObject),
     name: record.tools[original]?.name ?? original,
     original,
     overridden: true,

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { LIMITS } from '../../config/limits.ts'
-import type { Upstreams } from '../../connections/api.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { UserActor } from '../../contract/records.ts'
 import type { Registry } from '../../registry/api.ts'
@@ -18,12 +17,14 @@ import {
   connectionState,
   exampleServer,
   exampleViewedServer,
+  largeBody,
   server,
   serverBody,
   serverPatch,
   transport,
 } from './server-schemas.ts'
 import {
+  type LiveView,
   listQuery,
   matchesFilter,
   noteChange,
@@ -36,11 +37,10 @@ import {
 
 export interface ServerRoutesDeps {
   readonly registry: Pick<Registry, 'servers' | 'groups' | 'audit'>
-  readonly upstreams: Pick<Upstreams, 'status' | 'catalog'>
+  readonly upstreams: LiveView
 }
 
 const tag = 'servers'
-const bodyLimit = LIMITS.serverBodyBytes
 const one = { description: 'The server', schema: server, example: exampleServer }
 
 /** List, create and edit servers. */
@@ -75,7 +75,7 @@ function listServers({ registry, upstreams }: ServerRoutesDeps): Route {
       const records = await registry.servers.list(actor, listQuery({ ...query, scope }))
       const members = group && new Set(group.members.map(member => member.serverId))
       const filter = { state: query.state, transport: query.transport, members }
-      const found = records.filter(record => matchesFilter(record, () => upstreams.status(record.id), filter))
+      const found = records.filter(record => matchesFilter(record, () => upstreams.status(record.id, record), filter))
       const { items, ...cut } = page(found, query)
       return { body: { items: items.map(record => serverView({ registry, upstreams }, actor, record)), ...cut } }
     },
@@ -90,7 +90,7 @@ function createServer(deps: ServerRoutesDeps): Route {
     summary: 'Create a server',
     tag,
     body: serverBody,
-    bodyLimit,
+    ...largeBody,
     responses: { 201: one },
     async handle({ actor, body, info }) {
       const record = await deps.registry.servers.create(actor, body)
@@ -110,7 +110,7 @@ function createBatch(deps: ServerRoutesDeps): Route {
     body: z.strictObject({
       servers: z.array(serverBody).min(1).max(LIMITS.serversPerUser),
     }),
-    bodyLimit,
+    ...largeBody,
     responses: {
       201: { description: 'All were created', schema: batchAnswer, example: { results: exampleBatch.slice(0, 1) } },
       207: { description: 'Some were not', schema: batchAnswer, example: { results: exampleBatch } },
@@ -200,7 +200,7 @@ function oneServer(deps: ServerRoutesDeps): Route[] {
       tag,
       params: refParams,
       body: serverBody,
-      bodyLimit,
+      ...largeBody,
       responses: { 200: one },
       async handle({ actor, params, body, info, request }) {
         const record = await servers.replace(actor, params.ref, body, writeOptions(request.headers))
@@ -216,7 +216,7 @@ function oneServer(deps: ServerRoutesDeps): Route[] {
       tag,
       params: refParams,
       body: serverPatch,
-      bodyLimit,
+      ...largeBody,
       responses: { 200: one },
       async handle({ actor, params, body, info, request }) {
         const record = await servers.patch(actor, params.ref, body, writeOptions(request.headers))

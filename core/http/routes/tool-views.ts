@@ -1,12 +1,11 @@
-import { createHash } from 'node:crypto'
-import type { ServerCatalog } from '../../connections/api.ts'
+import type { Upstreams } from '../../connections/api.ts'
 import { HubError } from '../../contract/errors.ts'
-import type { JsonObject, JsonValue } from '../../contract/json.ts'
+import type { JsonObject } from '../../contract/json.ts'
 import type { ServerRecord, ToolOverride } from '../../contract/records.ts'
 import { quoteName } from '../../domain/names.ts'
 import { nearest } from '../../domain/nearest.ts'
-
-type Overrides = ServerRecord['tools']
+import { definitionHash } from '../../domain/tool-definition.ts'
+import { type ArgumentRules, overrideOf, shapeSchema } from '../../domain/tool-shape.ts'
 
 /** One tool of a server: what the upstream wrote, and what its owner made of it. */
 export interface ServerTool {
@@ -18,32 +17,52 @@ export interface ServerTool {
   readonly definition: JsonObject
   /** The definition as others see it. */
   readonly exposed: JsonObject
+  /** What is done with its arguments. */
+  readonly rules: ArgumentRules | undefined
+  /** It says something else of itself than was approved, or seen first. */
+  readonly changed: boolean
+  /** Changed, and its owner wants to be asked: it cannot be called. */
+  readonly waiting: boolean
 }
 
 /** The tools in the order of the upstream; one without a name cannot be called and is left out. */
-export function serverTools(overrides: Overrides, catalog: ServerCatalog | undefined): readonly ServerTool[] {
-  return (catalog?.tools ?? []).flatMap(definition => {
+export function serverTools(
+  { id, tools: overrides, definitionPolicy }: Pick<ServerRecord, 'id' | 'tools' | 'definitionPolicy'>,
+  live: Pick<Upstreams, 'catalog' | 'definitions'>,
+): readonly ServerTool[] {
+  const definitions = live.definitions(id)
+  return (live.catalog(id)?.tools ?? []).flatMap(definition => {
     const original = definition.name
-    return typeof original === 'string' ? [serverTool(original, definition, overrideOf(overrides, original))] : []
+    if (typeof original !== 'string') return []
+    const tool = serverTool(original, definition, overrideOf(overrides, original))
+    const changed = definitions.get(original)?.changed ?? false
+    return [{ ...tool, changed, waiting: changed && definitionPolicy === 'pin' }]
   })
 }
 
-function serverTool(original: string, definition: JsonObject, override: ToolOverride | undefined): ServerTool {
+/** What may be called, and is shown to those who only see the server. */
+export function openTools(...from: Parameters<typeof serverTools>): readonly ServerTool[] {
+  return serverTools(...from).filter(tool => tool.enabled && !tool.waiting)
+}
+
+function serverTool(original: string, definition: JsonObject, override: ToolOverride | undefined) {
   const name = override?.name ?? original
   const description = override?.description ?? definition.description
+  const rules = override?.arguments
   return {
     original,
     name,
     enabled: override?.enabled ?? true,
     overridden: override !== undefined,
     definition,
-    exposed: { ...definition, name, ...(description === undefined ? {} : { description }) },
+    rules,
+    exposed: {
+      ...definition,
+      name,
+      ...(description === undefined ? {} : { description }),
+      ...(rules ? { inputSchema: shapeSchema(definition.inputSchema, rules) } : {}),
+    },
   }
-}
-
-/** A tool may be called `constructor`: only own members are overrides. */
-function overrideOf(overrides: Overrides, original: string): ToolOverride | undefined {
-  return Object.hasOwn(overrides, original) ? overrides[original] : undefined
 }
 
 /** The whole list entry for somebody who may edit the server. */
@@ -55,6 +74,7 @@ export function ownedTool(tool: ServerTool): JsonObject {
     overridden: tool.overridden,
     tokens: tokensOf(tool.exposed),
     hash: definitionHash(tool.definition),
+    ...(tool.changed ? { changed: true, waiting: tool.waiting } : {}),
   }
 }
 
@@ -66,23 +86,6 @@ export function viewedTool(tool: ServerTool): JsonObject {
 /** About as many tokens as a model needs to read it: characters of the JSON text divided by four, rounded up. */
 export function tokensOf(definition: JsonObject): number {
   return Math.ceil(JSON.stringify(definition).length / 4)
-}
-
-/** SHA-256 (hex) of a definition, whatever the order of its members, so that a change of meaning can be noticed. */
-export function definitionHash(definition: JsonObject): string {
-  return createHash('sha256')
-    .update(JSON.stringify(sorted(definition)))
-    .digest('hex')
-}
-
-function sorted(value: JsonValue): JsonValue {
-  if (Array.isArray(value)) return value.map(sorted)
-  if (value === null || typeof value !== 'object') return value
-  return Object.fromEntries(
-    Object.keys(value)
-      .sort()
-      .map(key => [key, sorted(value[key] ?? null)]),
-  )
 }
 
 /**

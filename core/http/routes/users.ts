@@ -1,13 +1,14 @@
 import { z } from 'zod'
 import { type Passwords, passwordProblem } from '../../auth/passwords.ts'
-import { type FieldError, validationError } from '../../contract/errors.ts'
+import { type FieldError, HubError, validationError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { UserActor } from '../../contract/records.ts'
+import type { UserGrants } from '../../domain/spawn-policy.ts'
 import type { Registry, UserChange, UserRecord } from '../../registry/api.ts'
 import { type RequestInfo, type Route, route } from '../route.ts'
 import { newUserProblems } from './new-user.ts'
 import { exampleList, flag, listOf, pageFields } from './schemas.ts'
-import { exampleUser, user, userView } from './user-schemas.ts'
+import { exampleUser, user, userGrants, userView } from './user-schemas.ts'
 import { page, recordReply, writeOptions } from './views.ts'
 
 export interface UserRoutesDeps {
@@ -70,11 +71,14 @@ function createRoute(deps: UserRoutesDeps): Route {
       const { name, pointer } = nameOf(body)
       const problems = newUserProblems(name, body.password, pointer)
       if (problems.length > 0) throw validationError(problems)
-      const made = await registry.users.create(actor, {
+      const input = {
         name,
         passwordHash: await passwords.hash(body.password),
         role: body.role,
         ...(body.mustChangePassword === undefined ? {} : { mustChangePassword: body.mustChangePassword }),
+      }
+      const made = await registry.users.create(actor, input).catch(error => {
+        throw nameTakenAt(pointer, error)
       })
       note(deps, actor, info, 'user.create', made, { role: made.role })
       return recordReply(userView(made), 201, `${info.baseUrl}/api/admin/users/${encodeURIComponent(made.name)}`)
@@ -91,6 +95,15 @@ function nameOf(body: { readonly username?: string | undefined; readonly name?: 
   if (username !== undefined) return { name: username, pointer: '#/username' }
   if (name !== undefined) return { name, pointer: '#/name' }
   throw wrong('required', '"username" is required')
+}
+
+/** The registry knows the name alone, not the word by which the body gave it. */
+function nameTakenAt(pointer: string, error: unknown): unknown {
+  if (!(error instanceof HubError) || error.code !== 'username_taken') return error
+  return new HubError(error.code, error.message, {
+    errors: [{ pointer, code: 'duplicate', detail: error.message }],
+    hint: 'Choose another name.',
+  })
 }
 
 function readRoute({ registry }: UserRoutesDeps): Route {
@@ -114,7 +127,8 @@ function changeRoute(deps: UserRoutesDeps): Route {
     method: 'PATCH',
     path: '/api/admin/users/{name}',
     access: 'admin',
-    summary: 'Change name, role or password of a user, or shut the account; what narrows rights ends all sessions',
+    summary:
+      'Change name, role, password or grants of a user, or shut the account; what narrows rights ends all sessions',
     tag,
     params: nameParams,
     body: z
@@ -124,6 +138,7 @@ function changeRoute(deps: UserRoutesDeps): Route {
         disabled: z.boolean().optional(),
         password: z.string().optional(),
         mustChangePassword,
+        grants: userGrants.optional(),
       })
       .meta({ examples: [{ role: 'admin' }] }),
     responses: { 200: { description: 'The user', schema: user, example: exampleUser } },
@@ -143,6 +158,7 @@ interface ChangeBody {
   readonly disabled?: boolean | undefined
   readonly password?: string | undefined
   readonly mustChangePassword?: boolean | undefined
+  readonly grants?: UserGrants | undefined
 }
 
 async function changeOf(
@@ -151,7 +167,7 @@ async function changeOf(
   before: UserRecord,
   body: ChangeBody,
 ): Promise<UserChange> {
-  const { name, role: newRole, disabled, password } = body
+  const { name, role: newRole, disabled, password, grants } = body
   const problem = password === undefined ? undefined : passwordProblem(password, name ?? before.name)
   if (problem) throw validationError([problem])
   // Whoever resets a password knows it: it is good for one sign-in.
@@ -163,6 +179,7 @@ async function changeOf(
     ...(disabled === undefined ? {} : { disabled }),
     ...(password === undefined ? {} : { passwordHash: await passwords.hash(password) }),
     ...(mustChange === undefined ? {} : { mustChangePassword: mustChange }),
+    ...(grants === undefined ? {} : { grants }),
   }
 }
 
@@ -173,8 +190,10 @@ function auditable({
   disabled,
   passwordHash,
   mustChangePassword: mustChange,
+  grants,
 }: UserChange): JsonObject {
-  const told = { name, role: newRole, disabled, mustChangePassword: mustChange, password: passwordHash && 'changed' }
+  const password = passwordHash && 'changed'
+  const told = { name, role: newRole, disabled, mustChangePassword: mustChange, password, grants }
   return JSON.parse(JSON.stringify(told)) as JsonObject
 }
 
@@ -195,6 +214,10 @@ function removeRoute(deps: UserRoutesDeps): Route {
     async handle({ actor, params, query, info }) {
       const { transferTo } = query
       const cascade = query.cascade === 'true'
+      if (cascade && transferTo !== undefined) {
+        const detail = '"transferTo" keeps what "cascade" removes; give one of the two'
+        throw validationError([{ pointer: '?transferTo', code: 'ambiguous', detail }])
+      }
       const before = await registry.users.byName(actor, params.name)
       await registry.users.remove(actor, params.name, { cascade, ...(transferTo === undefined ? {} : { transferTo }) })
       note(deps, actor, info, 'user.delete', before, transferTo === undefined ? { cascade } : { transferTo })

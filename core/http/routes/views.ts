@@ -6,10 +6,10 @@ import { formatRef } from '../../domain/names.ts'
 import { canEdit } from '../../domain/ownership.ts'
 import type { AuditRegistry, ListQuery, ServerRegistry, WriteOptions } from '../../registry/api.ts'
 import type { Reply, RequestInfo } from '../route.ts'
-import { serverTools } from './tool-views.ts'
+import { openTools } from './tool-views.ts'
 
 /** The live side of a server, as answers need it. */
-export type LiveView = Pick<Upstreams, 'status' | 'catalog'>
+export type LiveView = Pick<Upstreams, 'status' | 'catalog' | 'definitions'>
 
 export interface ServerViewDeps {
   readonly registry: { readonly servers: Pick<ServerRegistry, 'publicBody'> }
@@ -43,15 +43,15 @@ function wholeServer(deps: ServerViewDeps, record: ServerRecord): object {
     createdAt: record.createdAt,
     updatedAt: record.updatedAt,
     ...(record.problem === undefined ? {} : { problem: record.problem }),
-    status: deps.upstreams.status(record.id),
+    status: deps.upstreams.status(record.id, record),
   }
 }
 
-/** What anybody may know of a public server: tools that the owner switched off are left out, and not counted. */
+/** What anybody may know of a public server: tools that cannot be called are left out, and not counted. */
 export function viewedServer(live: LiveView, record: ServerRecord): object {
   const catalog = live.catalog(record.id)
-  const tools = serverTools(record.tools, catalog).filter(tool => tool.enabled)
-  const status = live.status(record.id)
+  const tools = openTools(record, live)
+  const status = live.status(record.id, record)
   return {
     name: record.name,
     owner: record.ownerName,

@@ -1,5 +1,5 @@
 import type { WireError } from '../../../core/contract/errors.ts'
-import type { MessageLink } from '../../../core/contract/transport.ts'
+import type { MessageLink, MessageTransportDefinition } from '../../../core/contract/transport.ts'
 import { createGuardedFetch } from '../../../core/http/outbound.ts'
 import transport from '../../../plugins/transport-http/transport.ts'
 import { until } from '../../unit/http/raw-server.ts'
@@ -27,7 +27,11 @@ export interface OpenLink extends AsyncDisposable {
   initialize(): Promise<Heard>
 }
 
-export async function openLink(url: string, headers?: Record<string, string>): Promise<OpenLink> {
+export async function openLink(
+  url: string,
+  headers?: Record<string, string>,
+  definition: MessageTransportDefinition = transport,
+): Promise<OpenLink> {
   const abort = new AbortController()
   const messages: OpenLink['messages'] = []
   const failures: OpenLink['failures'] = []
@@ -38,7 +42,7 @@ export async function openLink(url: string, headers?: Record<string, string>): P
     instanceId: 'hub-1',
     signal: abort.signal,
   })
-  const link = await transport.open(headers ? { url, headers } : { url }, {
+  const link = await definition.open(headers ? { url, headers } : { url }, {
     signal: abort.signal,
     fetch,
     message: (text, related) => messages.push({ message: JSON.parse(text) as Heard, text, related }),

@@ -77,7 +77,7 @@ describe('streamable HTTP refusals', () => {
     await open.initialize()
     await expect(open.request(2, 'tools/call', CALL)).rejects.toEqual({
       code: 'upstream_http_error',
-      message: 'The server answered with HTTP 503',
+      message: 'The server answered with HTTP 503 and asks to wait 7 s',
       data: { status: 503, rpcCode: -32000, retryAfterSeconds: 7 },
     })
   })

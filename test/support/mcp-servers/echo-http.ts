@@ -70,7 +70,7 @@ const server = Bun.serve({
   hostname: '127.0.0.1',
   port: Number(process.env.PORT ?? 0),
   fetch(request) {
-    const path = request.url.slice(request.url.indexOf('/', 8))
+    const path = new URL(request.url).pathname
     if (path === '/control/forget') {
       const forgotten = sessions.size
       sessions.clear()

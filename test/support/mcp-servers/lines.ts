@@ -14,7 +14,8 @@ export interface Message {
   readonly error?: { readonly code: number; readonly message: string }
 }
 
-export type Handler = (message: Message) => unknown
+/** `line` is the message as it was written. */
+export type Handler = (message: Message, line: string) => unknown
 
 let rest = ''
 let handler: Handler | undefined
@@ -29,7 +30,7 @@ export function onMessages(handle: Handler): void {
     for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', from)) {
       const line = text.slice(from, end)
       from = end + 1
-      if (line.trim() !== '') handler?.(JSON.parse(line))
+      if (line.trim() !== '') handler?.(JSON.parse(line), line)
     }
     rest = text.slice(from)
   })

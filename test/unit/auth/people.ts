@@ -30,6 +30,7 @@ export class People {
       role,
       disabled: false,
       mustChangePassword: false,
+      grants: { network: 'none' },
       tokenEpoch: 1,
       origin: 'store',
       revision: 1,

@@ -286,6 +286,27 @@ describe('writeGroup()', () => {
   })
 })
 
+test('renameMember() changes the name alone, in every form of a group and of a member', async () => {
+  await using hub = await opened(`{
+  "groups": {
+    "list": ["old", "bea::old", "other" /* kept */],
+    "map": { "members": [{ "server": "bea~OLD", "tools": ["a"] }, { "name": "old" }] }
+  }
+}
+`)
+  const member = { owner: 'Bea', name: 'old' }
+  await hub.file.renameMember({ owner: undefined, name: 'map' }, member, 'new')
+  await hub.file.renameMember({ owner: undefined, name: 'list' }, { owner: 'art', name: 'old' }, 'new')
+  await hub.file.renameMember({ owner: undefined, name: 'none' }, member, 'new')
+  expect(await hub.text()).toBe(`{
+  "groups": {
+    "list": ["new", "bea::old", "other" /* kept */],
+    "map": { "members": [{ "server": "bea~new", "tools": ["a"] }, { "name": "new" }] }
+  }
+}
+`)
+})
+
 test('edit() sets single values', async () => {
   await using hub = await opened()
   await hub.file.edit(({ set }) => set(['systemConfig', 'logLevel'], 'debug'))

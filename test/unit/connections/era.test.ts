@@ -49,6 +49,15 @@ function legacyServer(refusal: (id: number | undefined) => Response): {
   return { url: `http://127.0.0.1:${server.port}/mcp`, seen }
 }
 
+/** Answers as the server at another address does. */
+function passTo(url: string): (request: Request) => Promise<Response> {
+  return async request => {
+    const body = request.method === 'POST' ? { body: await request.text() } : {}
+    // It may be stopped before the last who asks.
+    return fetch(url, { method: request.method, ...body }).catch(() => new Response(null, { status: 502 }))
+  }
+}
+
 async function eraOf(rig: Rig, id: string): Promise<string> {
   const { state, era, protocolVersion, reason } = await rig.connections.settled(id, 10_000)
   return state === 'online' ? `${era} ${protocolVersion}` : `${state} ${reason?.code}`
@@ -156,7 +165,7 @@ describe('a verdict', () => {
     const rig = await rigOf([httpRecord('m', server.url)])
     expect(await eraOf(rig, 'm')).toBe('modern 2026-07-28')
     const old = legacyServer(() => new Response(null, { status: 404 }))
-    server.refuse = async request => fetch(old.url, { method: request.method, body: await request.text() })
+    server.refuse = passTo(old.url)
     for (const listener of server.listening) listener.end()
     const reply = await rig.call('m', 'echo')
     expect(reply).toMatchObject({ kind: 'failed' })
@@ -167,8 +176,7 @@ describe('a verdict', () => {
   test('that a server is legacy is looked at again on refresh, and followed when nothing is in flight', async () => {
     const server = modernServer()
     const old = legacyServer(() => new Response(null, { status: 404 }))
-    const pass = async (request: Request): Promise<Response> =>
-      fetch(old.url, { method: request.method, ...(request.method === 'POST' ? { body: await request.text() } : {}) })
+    const pass = passTo(old.url)
     server.refuse = pass
     const rig = await rigOf([httpRecord('m', server.url)])
     expect(await eraOf(rig, 'm')).toBe('legacy 2025-11-25')
@@ -227,12 +235,12 @@ describe('a program', () => {
     expect(rig.connections.status('s').state).toBe('connecting')
   })
 
-  test('that is stopped while it is asked leaves nothing behind', async () => {
-    const rig = await rigOf([
-      serverRecord('s', { config: { command: process.execPath, args: ['-e', 'setInterval(() => {}, 1000)'] } }),
-    ])
+  test('that is switched off while it is asked leaves nothing behind', async () => {
+    const config = { command: process.execPath, args: ['-e', 'setInterval(() => {}, 1000)'] }
+    const record = serverRecord('s', { config })
+    const rig = await rigOf([record])
     await until('the process', () => rig.connections.processes().length === 1)
-    rig.connections.stop('s')
+    rig.put({ ...record, enabled: false, revision: 2 })
     await until('its end', () => rig.connections.processes().length === 0)
     expect(rig.connections.status('s').reason?.code).toBe('stopped')
   })
@@ -244,6 +252,11 @@ test('trial() finds out the era, and says by which request the server was met', 
   const trial = { ownerId: 'user-1', transport: 'streamable-http', config: { url: server.url }, timeoutMs: 5_000 }
   const report = await rig.connections.trial(trial, AbortSignal.timeout(10_000))
   expect(report.ok).toBe(true)
-  expect(report.steps.map(({ name }) => name)).toEqual(['check', 'load the transport', 'server/discover', 'tools/list'])
+  expect(report.steps.map(({ name }) => name)).toEqual([
+    'check',
+    'load the transport streamable-http',
+    'server/discover',
+    'tools/list',
+  ])
   expect(report.tools.map(({ name }) => name)).toEqual(['echo'])
 })

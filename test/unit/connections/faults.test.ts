@@ -42,6 +42,26 @@ test('a read that was in flight when the child died is sent once more', async ()
   expect(await tool).toMatchObject({ kind: 'failed', code: 'connection_lost' })
 })
 
+test('a server that is silent at initialize is given up in time, its process ends, and it is tried again', async () => {
+  const { connections } = await start([fixture('a', 'hang')], { startTimeoutMs: 300, random: () => 0.3 })
+  await until('it is starting', () => connections.processes().length === 1)
+  const first = connections.processes()[0]?.pid
+  const status = await connections.settled('a', 5_000)
+  expect(status).toMatchObject({ state: 'offline', reason: { code: 'upstream_init_timeout' }, attempts: 1 })
+  await until('the next attempt runs', () => ![undefined, first].includes(connections.processes()[0]?.pid), 4_000)
+  await until('the first process is gone', () => !isAlive(first!), 4_000)
+})
+
+test('servers that are silent at initialize take up no place of those that start after them', async () => {
+  const deaf = Array.from({ length: 8 }, (_, n) => fixture(`deaf-${n}`, 'hang'))
+  const { connections, put } = await start(deaf)
+  await until('all eight hang', () => connections.processes().length === 8)
+  const began = performance.now()
+  put(serverRecord('good'))
+  await until('it is online', () => connections.status('good').state === 'online')
+  expect(performance.now() - began).toBeLessThan(4_000)
+})
+
 test('a server that exits at once ends in crash_loop with its last words, and the hub stops trying quickly', async () => {
   const { connections, call } = await start([fixture('a', 'exit')], { random: () => 0.01 })
   await until('the crash loop is seen', () => connections.status('a').reason?.code === 'crash_loop')
@@ -222,11 +242,11 @@ test('a stopped child misses two pings and is replaced', async () => {
 })
 
 test('a grandchild ends with its server', async () => {
-  const { connections, call } = await start([serverRecord('a')])
+  const { connections, call, turn } = await start([serverRecord('a')])
   await connections.settled('a', 5_000)
   const grandchild = Number(textOf(await call('a', 'grandchild')))
   expect(isAlive(grandchild)).toBe(true)
-  connections.stop('a')
+  turn('a', false)
   await until('the grandchild is gone', () => !isRunning(grandchild), 1_000)
 })
 

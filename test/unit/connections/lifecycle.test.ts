@@ -2,7 +2,7 @@ import { afterEach, expect, test } from 'bun:test'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startTimeOf } from '../../../core/connections/process-table.ts'
+import { startTimeOf } from '../../../core/connections/process-tree.ts'
 import { fixture, isAlive, type Rig, serverRecord, startRig, textOf, until } from './support.ts'
 
 let rig: Rig | undefined
@@ -41,24 +41,49 @@ test('dispose() leaves no process, no descriptor and no child that ignores TERM'
 })
 
 test('stop() during a start ends offline, and start() starts again', async () => {
-  const { connections, call } = await start([fixture('a', 'hang'), serverRecord('b')])
+  const { connections, call, turn } = await start([fixture('a', 'hang'), serverRecord('b')])
   await until('it is starting', () => connections.processes().some(({ serverId }) => serverId === 'a'))
-  connections.stop('a')
+  turn('a', false)
   expect(connections.status('a')).toMatchObject({ state: 'offline', reason: { code: 'stopped' } })
   await until('its process ends', () => !connections.processes().some(({ serverId }) => serverId === 'a'))
   await connections.settled('b', 5_000)
-  connections.stop('b')
+  turn('b', false)
   expect(await call('b', 'echo')).toMatchObject({ kind: 'failed', code: 'server_offline' })
-  connections.start('b')
+  turn('b', true)
   expect(textOf(await call('b', 'echo', {}))).toBe('{}')
 })
 
+test('start() and stop() do not outlive what the registry says', async () => {
+  const { connections, put } = await start([serverRecord('a', { enabled: false }), serverRecord('b')])
+  await connections.settled('b', 5_000)
+  // As when somebody else has switched it in the moment before.
+  connections.start('a')
+  connections.stop('b')
+  await until('a is off', () => connections.status('a').reason?.code === 'stopped')
+  await until('b is on', () => connections.status('b').state === 'online')
+  expect(connections.processes().map(({ serverId }) => serverId)).toEqual(['b'])
+  put(serverRecord('b', { revision: 2, enabled: false }))
+  connections.restart('b')
+  await until('b is off', () => connections.status('b').reason?.code === 'stopped')
+})
+
+test('switching off during a start that followed a stop ends offline', async () => {
+  const { connections, put, turn } = await start([serverRecord('a')])
+  await connections.settled('a', 5_000)
+  turn('a', false)
+  turn('a', true)
+  put(serverRecord('a', { revision: 2, enabled: false }))
+  await until('it is off', () => connections.status('a').state === 'offline')
+  await until('no process is left', () => connections.processes().length === 0)
+  expect(connections.status('a').reason?.code).toBe('stopped')
+})
+
 test('a call in flight when its server is stopped fails, and one that waits for a start is cancelled by its caller', async () => {
-  const { connections, call } = await start([fixture('a', 'hang'), serverRecord('b')])
+  const { connections, call, turn } = await start([fixture('a', 'hang'), serverRecord('b')])
   await connections.settled('b', 5_000)
   const inFlight = call('b', 'never')
   await call('b', 'echo')
-  connections.stop('b')
+  turn('b', false)
   expect(await inFlight).toMatchObject({ kind: 'failed', code: 'connection_lost' })
   const waiting = connections.request('a', { method: 'tools/call', params: { name: 'echo' } })
   waiting.cancel()

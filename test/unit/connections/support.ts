@@ -5,6 +5,7 @@ import Database from 'better-sqlite3'
 import { Kysely, SqliteDialect, sql } from 'kysely'
 import type { UpstreamReply } from '../../../core/connections/api.ts'
 import { type Connections, type ConnectionsOptions, createConnections } from '../../../core/connections/create.ts'
+import { Sandbox } from '../../../core/connections/sandbox.ts'
 import { HubError } from '../../../core/contract/errors.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
 import type { PluginLogger } from '../../../core/contract/plugin.ts'
@@ -12,7 +13,7 @@ import type { TransportContribution } from '../../../core/contract/points.ts'
 import type { ServerRecord } from '../../../core/contract/records.ts'
 import { EventBus } from '../../../core/events/bus.ts'
 import type { HubEvent } from '../../../core/events/catalog.ts'
-import type { EffectiveServer } from '../../../core/registry/api.ts'
+import type { AuditEntry, EffectiveServer } from '../../../core/registry/api.ts'
 import type { Tables } from '../../../core/store/tables.ts'
 import { stdioTransport } from '../../../plugins/transport-stdio/plugin.ts'
 
@@ -56,10 +57,13 @@ export interface Rig {
   readonly events: HubEvent[]
   readonly logs: { level: string; message: string; fields?: unknown }[]
   readonly dataDir: string
+  readonly audited: AuditEntry[]
   readonly role: { value: 'admin' | 'user' }
   /** Puts a record into the registry and tells the bus. */
   put(record: ServerRecord): void
   remove(id: string): void
+  /** Switches a server on or off as the route does: kept first, then acted upon. */
+  turn(id: string, on: boolean): void
   call(serverId: string, tool: string, args?: JsonObject): Promise<UpstreamReply>
   dispose(): Promise<void>
 }
@@ -77,6 +81,9 @@ export async function startRig(
   await sql`CREATE TABLE IF NOT EXISTS server_era (server_id TEXT PRIMARY KEY, era TEXT, config_hash TEXT, credential_hash TEXT, probed_at TEXT)`.execute(
     db,
   )
+  await sql`CREATE TABLE IF NOT EXISTS tool_definition (server_id TEXT, tool TEXT, seen_hash TEXT, approved_hash TEXT, seen_at TEXT, PRIMARY KEY (server_id, tool))`.execute(
+    db,
+  )
   await sql`CREATE TABLE IF NOT EXISTS server_catalog (server_id TEXT PRIMARY KEY, config_hash TEXT, catalog TEXT, read_at TEXT)`.execute(
     db,
   )
@@ -92,6 +99,7 @@ export async function startRig(
       void logs.push({ level, message, fields })
   const log: PluginLogger = { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') }
   const stored = new Map(records.map(record => [record.id, record]))
+  const audited: Rig['audited'] = []
   const role: Rig['role'] = { value: 'admin' }
   const { config, broken, ...rest } = options
   const connections = createConnections({
@@ -108,6 +116,8 @@ export async function startRig(
             settings,
             ownerId: settings.ownerId,
             ownerRole: role.value,
+            ownerNumber: 1,
+            ownerGrants: { network: 'none' },
             configHash: JSON.stringify([settings.config, settings.transport]),
           }
         },
@@ -120,6 +130,7 @@ export async function startRig(
           role: role.value,
           disabled: false,
           mustChangePassword: false,
+          grants: { network: 'none' },
           tokenEpoch: 0,
           origin: 'store',
           revision: 1,
@@ -127,11 +138,12 @@ export async function startRig(
           updatedAt: '',
         }),
       },
+      audit: { record: (_actor, entry) => void audited.push(entry) },
     },
     store: { db },
     bus,
     config: { workers: 2, stdioPolicy: 'sandboxed', outboundAllow: [], dataDir, ...config },
-    sandboxLevel: 'none',
+    sandbox: new Sandbox({ level: 'none', detail: 'not looked at' }, dataDir, ''),
     transports: () => new Map([['stdio', stdioTransport]]),
     headerProviders: () => new Map(),
     log,
@@ -147,6 +159,7 @@ export async function startRig(
     events,
     logs,
     dataDir,
+    audited,
     role,
     put(record) {
       const known = stored.has(record.id)
@@ -166,6 +179,12 @@ export async function startRig(
       const record = stored.get(id)
       stored.delete(id)
       bus.emit('server.removed', record?.ownerId ?? null, { serverId: id, name: record?.name ?? '' })
+    },
+    turn(id, on) {
+      const record = stored.get(id)
+      if (record) stored.set(id, { ...record, enabled: on })
+      if (on) connections.start(id)
+      else connections.stop(id)
     },
     call: (serverId, tool, args = {}) =>
       connections.request(serverId, { method: 'tools/call', params: { name: tool, arguments: args } }).reply,

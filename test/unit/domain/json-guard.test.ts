@@ -59,7 +59,7 @@ describe('parseJsonObject()', () => {
 
   test('gives a foreign part its own limits', () => {
     const text = `{"openapi":{"schema":{"constructor":${nested(60)},"list":[${'1,'.repeat(20_000)}1]}}}`
-    const foreign = { pointers: ['/openapi/schema'], depth: 64, members: 50_000 }
+    const foreign = { endings: ['/openapi/schema'], depth: 64, members: 50_000 }
     expect(parseJsonObject(text, { foreign })).toBeDefined()
     expect(refused(text).code).toBe('key_forbidden')
     expect(refused('{"openapi":{"schema":{"__proto__":1}}}', { foreign }).code).toBe('key_forbidden')

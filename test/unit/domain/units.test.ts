@@ -4,6 +4,7 @@ import { formatDuration, parseDuration } from '../../../core/domain/duration.ts'
 import { mergePatch } from '../../../core/domain/merge-patch.ts'
 import { nearest } from '../../../core/domain/nearest.ts'
 import { parseSize } from '../../../core/domain/size.ts'
+import { parseTimestamp } from '../../../core/domain/timestamp.ts'
 
 describe('parseDuration()', () => {
   test.each([
@@ -108,4 +109,29 @@ test('nearest() finds a misspelling and nothing for a stranger', () => {
     undefined,
     undefined,
   ])
+})
+
+describe('parseTimestamp()', () => {
+  test.each([
+    ['2027-01-31T00:00:00Z', Date.UTC(2027, 0, 31)],
+    ['2027-01-31T00:00Z', Date.UTC(2027, 0, 31)],
+    ['2028-02-29T23:59:59.999+01:00', Date.UTC(2028, 1, 29, 22, 59, 59, 999)],
+  ])('reads %s', (text, ms) => {
+    expect(parseTimestamp(text)).toBe(ms)
+  })
+
+  test.each([
+    '2027-02-29T00:00:00Z',
+    '2027-13-01T00:00:00Z',
+    '2027-01-31T00:00:00',
+    '2027-01-31',
+    '2027-01-31T24:00:00Z',
+    '2027-01-31T00:00:60Z',
+    '2027-01-31 00:00:00Z',
+    '2027-01-31T00:00:00+1:00',
+    'tomorrow',
+    '',
+  ])('refuses %j', text => {
+    expect(parseTimestamp(text)).toBeUndefined()
+  })
 })

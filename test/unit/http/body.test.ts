@@ -161,7 +161,7 @@ test('readJsonBody() gives up on a body that stalls', async () => {
   const headers = { 'content-type': 'application/json' }
   const request = new Request('http://localhost/', { method: 'POST', headers, body })
   const error = await readJsonBody(request, { silenceMs: 30 }).catch((caught: unknown) => caught)
-  expect(error).toMatchObject({ code: 'json_invalid' })
+  expect(error).toMatchObject({ code: 'request_timeout', status: 408 })
   expect(cancelled).toBe(true)
 })
 

@@ -267,3 +267,10 @@ test('addressKey() counts IPv6 by its /64 network and IPv4 by itself', () => {
   expect(addressKey('2001:db8:1:2::1')).not.toBe(addressKey('2001:db8:1:3::1'))
   expect(addressKey('10.0.0.1')).toBe('10.0.0.1')
 })
+
+test('a request may have 64 headers, and not one more', () => {
+  const guard = createGuard(config)
+  const some = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`x-header-${at}`, 'v']))
+  expect(outcome(() => guard.admit(request('http://localhost:3000/', some(63)), peer()))).toBe('admitted')
+  expect(outcome(() => guard.admit(request('http://localhost:3000/', some(64)), peer()))).toBe('headers_too_large')
+})

@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import { catalog, groupRecord, member, RawClient, serverRecord, startHub, textReply, tool } from './support.ts'
+import { RawClient } from '../../support/raw-mcp.ts'
+import { catalog, groupRecord, member, serverRecord, startHub, textReply, tool } from './support.ts'
 
 const time = serverRecord('time')
 const notes = serverRecord('notes')

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
-import { catalog, groupRecord, member, RawClient, serverRecord, startHub, tool } from './support.ts'
+import { RawClient } from '../../support/raw-mcp.ts'
+import { catalog, groupRecord, member, serverRecord, startHub, tool } from './support.ts'
 
 const big = serverRecord('big')
 const small = serverRecord('small')
@@ -36,7 +37,8 @@ test('a list comes in pages of a thousand, whose cursors are sealed and survive 
   if (!server) throw new Error('no server')
   server.catalog = catalog({ tools: [] })
   hub.bus.emit('catalog.changed', 'u-alice', { serverId: big.id, name: 'big', kinds: ['tools'] })
-  expect((await client.call('tools/list', { cursor: first })).result).toEqual({ tools: [] })
+  // What stood behind it is still to come, though its own place is gone.
+  expect((await client.call('tools/list', { cursor: first })).result.tools).toMatchObject([{ name: 'last' }])
 })
 
 test('a page ends at one mebibyte', async () => {

@@ -85,7 +85,7 @@ test('the SDK 1.32 client is asked for sampling, elicitation and roots, and hear
   await client.close()
 })
 
-test('the client 2.4 falls back to the legacy era and works', async () => {
+test('the client 2.4 works in the older era, which is its default', async () => {
   await using hub = askingHub()
   const client = new ModernClient({ name: 'test', version: '1' })
   await client.connect(new ModernTransport(new URL(`${hub.url}/mcp/g`), auth))

@@ -1,17 +1,6 @@
 import { expect, test } from 'bun:test'
-import {
-  catalog,
-  groupRecord,
-  HEADERS,
-  type Hub,
-  member,
-  RawClient,
-  serverRecord,
-  startHub,
-  textReply,
-  tool,
-  until,
-} from './support.ts'
+import { HEADERS, RawClient } from '../../support/raw-mcp.ts'
+import { catalog, groupRecord, type Hub, member, serverRecord, startHub, textReply, tool, until } from './support.ts'
 
 const time = serverRecord('time')
 const bobs = serverRecord('time', { ownerName: 'bob' })

@@ -2,19 +2,8 @@ import { expect, test } from 'bun:test'
 import { connect } from 'node:net'
 import type { UpstreamRequest } from '../../../core/connections/api.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
-import {
-  catalog,
-  groupRecord,
-  type Hub,
-  member,
-  RawClient,
-  SseReader,
-  serverRecord,
-  startHub,
-  textReply,
-  tool,
-  until,
-} from './support.ts'
+import { RawClient, SseReader } from '../../support/raw-mcp.ts'
+import { catalog, groupRecord, type Hub, member, serverRecord, startHub, textReply, tool, until } from './support.ts'
 
 const time = serverRecord('time')
 const notes = serverRecord('notes')

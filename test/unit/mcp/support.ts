@@ -1,6 +1,7 @@
 import type { Authenticator } from '../../../core/auth/api.ts'
 import type {
   ServerCatalog,
+  ToolDefinition,
   UpstreamCall,
   UpstreamReply,
   UpstreamRequest,
@@ -138,6 +139,8 @@ export class FakeUpstreams implements Upstreams {
   readonly notified: { readonly serverId: string; readonly sessionId: string | undefined; readonly method: string }[] =
     []
   readonly endedSessions: string[] = []
+  /** Tools whose definition changed, by server. */
+  readonly changed = new Map<string, string[]>()
   readonly cancelled: string[] = []
   readyWaits: { readonly ids: readonly string[]; readonly budgetMs: number }[] = []
   ready: (ids: readonly string[], budgetMs: number) => Promise<void> = () => Promise.resolve()
@@ -189,6 +192,10 @@ export class FakeUpstreams implements Upstreams {
   catalog(serverId: string): ServerCatalog | undefined {
     return this.servers.get(serverId)?.catalog
   }
+  definitions(serverId: string): ReadonlyMap<string, ToolDefinition> {
+    return new Map(this.changed.get(serverId)?.map(tool => [tool, { hash: 'new', changed: true }]))
+  }
+  approveTool(): void {}
   catalogsReady(ids: readonly string[], budgetMs: number): Promise<void> {
     this.readyWaits.push({ ids, budgetMs })
     return this.ready(ids, budgetMs)
@@ -379,126 +386,6 @@ export function startHub(setUp: (world: World, upstreams: FakeUpstreams) => void
     },
   }
   return hub
-}
-
-export const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
-
-/** A legacy client made of fetch alone, so that every header and byte is the test's own. */
-export class RawClient {
-  readonly #url: string
-  readonly headers: Record<string, string>
-  sessionId = ''
-  #id = 0
-
-  constructor(hub: Hub, path: string, token = 'alice') {
-    this.#url = `${hub.url}${path}`
-    this.headers = { ...HEADERS, authorization: `Bearer ${token}` }
-  }
-
-  async open(version = '2025-11-25', capabilities: JsonObject = {}): Promise<this> {
-    const params = { protocolVersion: version, capabilities, clientInfo: { name: 'raw', version: '1' } }
-    const response = await this.post({ jsonrpc: '2.0', id: 'init', method: 'initialize', params })
-    if (response.status !== 200) throw new Error(`initialize: ${response.status} ${await response.text()}`)
-    this.sessionId = response.headers.get('mcp-session-id') ?? ''
-    this.headers['mcp-session-id'] = this.sessionId
-    this.headers['mcp-protocol-version'] = version
-    await response.text()
-    await this.post({ jsonrpc: '2.0', method: 'notifications/initialized' })
-    return this
-  }
-
-  post(body: unknown, headers: Record<string, string> = {}): Promise<Response> {
-    const text = typeof body === 'string' ? body : JSON.stringify(body)
-    return fetch(this.#url, { method: 'POST', headers: { ...this.headers, ...headers }, body: text })
-  }
-
-  send(method: string, params?: unknown, id: unknown = ++this.#id): Promise<Response> {
-    return this.post({ jsonrpc: '2.0', id, method, ...(params === undefined ? {} : { params }) })
-  }
-
-  /** The whole message that answers a request, when it comes as JSON. */
-  async call(method: string, params?: unknown): Promise<Answer> {
-    const response = await this.send(method, params)
-    return (await response.json()) as Answer
-  }
-
-  get(headers: Record<string, string> = {}): Promise<Response> {
-    return fetch(this.#url, { headers: { ...this.headers, accept: 'text/event-stream', ...headers } })
-  }
-
-  delete(): Promise<Response> {
-    return fetch(this.#url, { method: 'DELETE', headers: this.headers })
-  }
-}
-
-export interface Answer {
-  readonly jsonrpc: string
-  readonly id?: unknown
-  // biome-ignore lint/suspicious/noExplicitAny: results of many shapes, which each test judges by expect
-  readonly result?: any
-  readonly error?: { readonly code: number; readonly message: string; readonly data?: JsonObject }
-  readonly method?: string
-  readonly params?: JsonObject
-}
-
-export interface SseEvent {
-  readonly id?: string
-  readonly data?: string
-  readonly comment?: string
-}
-
-/** Reads server-sent events one by one. */
-export class SseReader {
-  readonly #reader: ReadableStreamDefaultReader<Uint8Array>
-  readonly #decoder = new TextDecoder()
-  #text = ''
-
-  constructor(response: Response) {
-    if (!response.body) throw new Error(`no body: ${response.status}`)
-    this.#reader = response.body.getReader() as ReadableStreamDefaultReader<Uint8Array>
-  }
-
-  /** The next event of any kind; undefined at the end. */
-  async next(): Promise<SseEvent | undefined> {
-    for (;;) {
-      const end = this.#text.indexOf('\n\n')
-      if (end >= 0) {
-        const block = this.#text.slice(0, end)
-        this.#text = this.#text.slice(end + 2)
-        return parseEvent(block)
-      }
-      const { done, value } = await this.#reader.read()
-      if (done) return undefined
-      this.#text += this.#decoder.decode(value, { stream: true })
-    }
-  }
-
-  /** The next JSON-RPC message, comments and priming events left out. */
-  async message(): Promise<Answer | undefined> {
-    const event = await this.event()
-    return event?.data ? (JSON.parse(event.data) as Answer) : undefined
-  }
-
-  async event(): Promise<SseEvent | undefined> {
-    for (;;) {
-      const event = await this.next()
-      if (!event || event.data) return event
-    }
-  }
-
-  close(): Promise<void> {
-    return this.#reader.cancel()
-  }
-}
-
-function parseEvent(block: string): SseEvent {
-  const event: { id?: string; data?: string; comment?: string } = {}
-  for (const line of block.split('\n')) {
-    if (line.startsWith(':')) event.comment = line.slice(1).trim()
-    else if (line.startsWith('id: ')) event.id = line.slice(4)
-    else if (line.startsWith('data: ')) event.data = line.slice(6)
-  }
-  return event
 }
 
 /** Waits until something holds; fails after two seconds unless told otherwise. */

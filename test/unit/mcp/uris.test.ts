@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test'
 import { UriTemplate } from '../../../core/mcp/uri-template.ts'
 import { mapResultUris, UriTable } from '../../../core/mcp/uris.ts'
-import { catalog, groupRecord, member, RawClient, serverRecord, startHub } from './support.ts'
+import { RawClient } from '../../support/raw-mcp.ts'
+import { catalog, groupRecord, member, serverRecord, startHub } from './support.ts'
 
 const entry = (alias: string, uris: string[], templates: string[] = [], readsUnlisted = true) => ({
   serverId: `id-${alias}`,

@@ -99,7 +99,7 @@ test('single members are put, changed and removed', async () => {
     ['open', 'o'],
   ])
   expect((await refusal(groups().putMember(world.bob, 'g', 'own', { alias: 'O' }))).code).toBe('name_taken')
-  expect(await wrongFields(groups().putMember(world.bob, 'g', 'cleo~hidden', {}))).toEqual(['member_not_found #'])
+  expect((await refusal(groups().putMember(world.bob, 'g', 'cleo~hidden', {}))).code).toBe('server_not_found')
   expect((await groups().removeMember(world.bob, 'g', 'cleo~open')).members.length).toBe(1)
   expect((await refusal(groups().removeMember(world.bob, 'g', 'time'))).code).toBe('server_not_found')
 })
@@ -113,4 +113,15 @@ test('an old revision is refused, and a change that changes nothing is none', as
   expect((await refusal(groups().remove(world.bob, 'g', options))).code).toBe('version_conflict')
   await groups().remove(world.bob, 'g')
   expect((await refusal(groups().remove(world.bob, 'g'))).code).toBe('group_not_found')
+})
+
+test('a group that gets another owner is removed for the former one and updated for the new one', async () => {
+  const { ada, bob, cleo, events } = world
+  await groups().create(bob, { name: 'given', members: [] })
+  events.length = 0
+  await groups().patch(ada, 'bob~given', { owner: 'cleo' })
+  expect(events.map(({ name, ownerId, audience }) => `${name} ${ownerId} ${audience}`)).toEqual([
+    `group.removed ${bob.userId} owner`,
+    `group.updated ${cleo.userId} owner`,
+  ])
 })

@@ -18,6 +18,9 @@ describe('servers and groups of the file', () => {
     async writeGroup(...edit) {
       written.push(edit)
     },
+    async renameMember(...edit) {
+      written.push(edit)
+    },
   }
   beforeEach(async () => {
     written.length = 0
@@ -155,6 +158,20 @@ describe('servers and groups of the file', () => {
     })
     const moved = await mirror.apply(state({ servers: [plain('u', at('https://a.example/', { headers }))] }))
     expect(moved.problems[0]?.errors[0]).toMatchObject({ code: 'secret_required', pointer: '#/headers/X-Api-Key' })
+  })
+
+  test('a new name of a server goes into the groups of the file that have it, whoever made the server', async () => {
+    const { registry, mirror, ada, bob } = world
+    await registry.servers.create(bob, { name: 'made', url: 'https://a.example/', visibility: 'public' })
+    await registry.servers.create(bob, { name: 'taken', url: 'https://a.example/' })
+    await mirror.apply(state({ groups: [{ body: { name: 'g', members: ['bob::made'] } }] }))
+    expect((await refusal(registry.servers.patch(bob, 'made', { name: 'taken' }))).code).toBe('server_name_taken')
+    expect(written).toEqual([])
+    await registry.servers.patch(bob, 'made', { name: 'renamed' })
+    expect(written).toEqual([[{ owner: undefined, name: 'g' }, { owner: 'bob', name: 'made' }, 'renamed']])
+    expect((await registry.groups.resolve(ada, 'g', 'see')).members.map(({ serverRef }) => serverRef)).toEqual([
+      'bob~renamed',
+    ])
   })
 
   test('removing and regrouping go through the file, under the owner’s name there', async () => {

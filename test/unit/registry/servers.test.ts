@@ -147,6 +147,53 @@ describe('create', () => {
   })
 })
 
+describe('the quota of commands', () => {
+  const command = (name: string, more: object = {}) => ({ name, command: 'cat', ...more })
+  beforeEach(async () => {
+    await world.end()
+    world = await openWorld({ stdio: () => ({ policy: 'sandboxed', level: 'full' }) })
+    const { bob } = world
+    for (let at = 0; at < 32; at += 1) await servers().create(bob, command(`c${at}`))
+  })
+
+  test('counts those of an ordinary user that are switched on', async () => {
+    const { bob } = world
+    expect((await refusal(servers().create(bob, command('more')))).code).toBe('quota_servers')
+    await servers().create(bob, command('off', { enabled: false }))
+    expect((await refusal(servers().setEnabled(bob, 'off', true))).code).toBe('quota_servers')
+    expect((await servers().patch(bob, 'c0', { description: 'still on' })).enabled).toBe(true)
+    await servers().setEnabled(bob, 'c0', false)
+    expect((await servers().setEnabled(bob, 'off', true)).enabled).toBe(true)
+    expect((await servers().create(bob, remote('elsewhere'))).enabled).toBe(true)
+  })
+
+  test('does not hold for administrators, and holds for a server that is given away', async () => {
+    const { ada } = world
+    for (let at = 0; at < 33; at += 1) await servers().create(ada, command(`a${at}`))
+    expect((await refusal(servers().patch(ada, 'a0', { owner: 'bob' }))).code).toBe('quota_servers')
+  })
+})
+
+describe('a server that gets another owner', () => {
+  const told = () => world.events.map(({ name, ownerId, audience }) => `${name} ${ownerId} ${audience}`)
+
+  test('is removed for the former owner and updated for the new one', async () => {
+    const { ada, bob, cleo, events } = world
+    await servers().create(bob, remote('s'))
+    events.length = 0
+    await servers().patch(ada, 'bob~s', { owner: 'cleo' })
+    expect(told()).toEqual([`server.removed ${bob.userId} owner`, `server.updated ${cleo.userId} owner`])
+  })
+
+  test('is not removed for anybody while it is public', async () => {
+    const { ada, bob, cleo, events } = world
+    await servers().create(bob, remote('s', { visibility: 'public' }))
+    events.length = 0
+    await servers().patch(ada, 'bob~s', { owner: 'cleo' })
+    expect(told()).toEqual([`server.updated ${cleo.userId} public`])
+  })
+})
+
 describe('update', () => {
   test('of two with one revision the second is refused', async () => {
     const { bob } = world

@@ -1,10 +1,22 @@
-import type { ServerCatalog, UpstreamReply, UpstreamRequest, Upstreams } from '../../../core/connections/api.ts'
+import type { Authenticator } from '../../../core/auth/api.ts'
+import type {
+  ServerCatalog,
+  ToolDefinition,
+  UpstreamReply,
+  UpstreamRequest,
+  Upstreams,
+} from '../../../core/connections/api.ts'
 import { HubError } from '../../../core/contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../../core/contract/json.ts'
+import type { McpMiddleware } from '../../../core/contract/points.ts'
 import type { GroupRecord, Role, ServerRecord, ServerStatus, UserActor } from '../../../core/contract/records.ts'
+import { EventBus } from '../../../core/events/bus.ts'
 import type { Method, Reply, RequestInfo, Route } from '../../../core/http/route.ts'
 import { type ResourceRoutesDeps, resourceRoutes } from '../../../core/http/routes/all.ts'
+import type { McpEndpoint } from '../../../core/mcp/api.ts'
+import { createMcp } from '../../../core/mcp/create.ts'
 import type { AuditEntry, EffectiveServer, Registry } from '../../../core/registry/api.ts'
+import { createSealer } from '../../../core/secrets/seal.ts'
 
 export function actor(name: string, role: Role = 'user'): UserActor {
   return { kind: 'user', userId: `u-${name}`, name, role, credential: { kind: 'local' } }
@@ -94,6 +106,7 @@ export function status(state: ServerStatus['state'] = 'online'): ServerStatus {
 export class World {
   servers: ServerRecord[] = []
   groups: GroupRecord[] = []
+  readonly definitions = new Map<string, ToolDefinition>()
   catalogs = new Map<string, ServerCatalog>()
   states = new Map<string, ServerStatus['state']>()
   stored: Record<string, JsonValue> = {}
@@ -107,13 +120,16 @@ export class World {
     text: '{"content":[]}',
     isError: false,
   })
+  readonly middlewares: McpMiddleware[] = []
   readonly deps: ResourceRoutesDeps
 
   constructor(change: Partial<ResourceRoutesDeps> = {}) {
+    const upstreams = this.#upstreams()
     this.deps = {
       registry: this.#registry(),
-      upstreams: this.#upstreams(),
+      upstreams,
       mcp: {
+        callTool: call => this.#mcp(upstreams).callTool(call),
         groupView: async () => ({
           tools: [],
           counts: { tools: 7, prompts: 0, resources: 0 },
@@ -123,10 +139,10 @@ export class World {
         sessions: () => [],
         endSession: () => false,
       },
+      credentials: { during: (_actor, signal, work) => work(signal) },
       plugins: { list: () => [], configure: () => Promise.reject(new Error('not asked for')) },
       config: { values: {} as ResourceRoutesDeps['config']['values'], sources: {} },
       importDocument: () => ({ entries: [] }),
-      recordCall: record => this.records.push(record),
       version: '1.1.0',
       startedAtMs: Date.now(),
       draining: () => false,
@@ -134,6 +150,26 @@ export class World {
       features: {},
       ...change,
     }
+  }
+
+  /** The real endpoint, as far as calls without a session need it. */
+  #mcp(upstreams: Upstreams): McpEndpoint {
+    const log = { debug() {}, info() {}, warn() {}, error() {} }
+    return createMcp({
+      registry: this.deps.registry,
+      upstreams,
+      bus: new EventBus(error => {
+        throw error
+      }),
+      auth: {} as Authenticator,
+      sealer: createSealer([new Uint8Array(32).fill(7)]),
+      resolver: () => undefined,
+      middlewares: () => this.middlewares,
+      recordCall: record => this.records.push(record),
+      log,
+      version: '1.1.0',
+      draining: () => false,
+    })
   }
 
   #server(who: UserActor, ref: string, right: 'see' | 'edit'): ServerRecord {
@@ -166,6 +202,8 @@ export class World {
           settings: serverRecord({ name: String(body.name) }),
           ownerId: 'u-ada',
           ownerRole: 'user',
+          ownerNumber: 1,
+          ownerGrants: { network: 'none' },
           configHash: '',
         }
       },
@@ -214,6 +252,8 @@ export class World {
     return {
       status: (id: string) => status(this.states.get(id) ?? 'online'),
       catalog: (id: string) => this.catalogs.get(id),
+      definitions: () => this.definitions,
+      approveTool: (id: string, tool: string, hash: string) => this.deeds.push(`approve ${id} ${tool} ${hash}`),
       catalogsReady: async () => {},
       counts: () => ({ total: 2, online: 1, connecting: 0, offline: 1, tools: 7 }),
       stderr: () => [1, 2, 3].map(n => ({ at: '2026-11-21T09:00:00.000Z', line: `line ${n}` })),

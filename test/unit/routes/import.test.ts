@@ -75,7 +75,7 @@ test('a trial goes by the configuration alone, under a name that nobody has', as
   const trials: object[] = []
   made.deps.upstreams.trial = async server => {
     trials.push(server)
-    return { ok: true, steps: [], tools: [] }
+    return { ok: true, steps: [], tools: [], warnings: [] }
   }
   const asked = { body: { name: 'time', command: 'uvx' } }
   const { body, status } = await ask(made.deps, 'POST', '/api/servers/test', asked)

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { answerText, callStatus, sseEvent, wantsStream } from '../../../core/http/routes/server-tool-call.ts'
+import { HubError } from '../../../core/contract/errors.ts'
+import { answerText, sseEvent, wantsStream } from '../../../core/http/routes/server-tool-call.ts'
 import { until } from '../../support/wait.ts'
 import { type Asked, ask, bob, catalog, serverRecord, World } from './doubles.ts'
 
@@ -24,7 +25,7 @@ describe('a tool call over REST', () => {
     const text = (await response?.text()) ?? ''
     expect(text).toContain('"result":{"structuredContent":{"n":9007199254740993}}')
     expect(JSON.parse(text)).toMatchObject({ requestId: 'r-1', durationMs: expect.any(Number) })
-    expect(made.requests).toEqual([{ method: 'tools/call', params: { name: 'now', arguments: { a: 1 } } }])
+    expect(made.requests).toMatchObject([{ method: 'tools/call', params: { name: 'now', arguments: { a: 1 } } }])
   })
 
   test('is recorded for whoever called, with the owner of the server', async () => {
@@ -42,6 +43,21 @@ describe('a tool call over REST', () => {
     made.catalogs.clear()
     await expect(call(made, 'off')).rejects.toMatchObject({ code: 'tool_not_found' })
     expect(made.requests).toEqual([])
+  })
+
+  test('passes the middlewares, which see the name for others', async () => {
+    const made = world()
+    made.middlewares.push({
+      method: 'tools/call',
+      timeoutMs: 1_000,
+      onError: 'closed',
+      handle: (message, next) => {
+        if (message.params?.name !== 'time_now') throw new HubError('tool_not_found', 'Not by this name')
+        return next({ ...message, params: { ...message.params, arguments: { b: 2 } } })
+      },
+    })
+    await call(made, 'now')
+    expect(made.requests).toMatchObject([{ params: { name: 'now', arguments: { b: 2 } } }])
   })
 
   test('of a private server of another owner finds no server', async () => {
@@ -76,7 +92,7 @@ describe('a tool call over REST', () => {
     gone.abort()
     resolve({ kind: 'cancelled' })
     expect(await refused).toMatchObject({ code: 'connection_lost' })
-    expect(made.cancelled).toEqual(['the caller went away'])
+    expect(made.cancelled).toEqual(['The caller went away'])
     expect(made.records).toMatchObject([{ status: 'cancelled' }])
   })
 })
@@ -115,7 +131,7 @@ describe('a tool call as a stream', () => {
     const reader = response?.body?.getReader()
     await reader?.read()
     await reader?.cancel()
-    expect(made.cancelled).toEqual(['the caller went away'])
+    expect(made.cancelled).toEqual(['The caller went away'])
     resolve({ kind: 'cancelled' })
   })
 })
@@ -128,15 +144,9 @@ test('wantsStream() reads the Accept header by its parts', () => {
   expect(wantsStream(new Headers())).toBe(false)
 })
 
-test('callStatus() is success, error, or the code of the hub', () => {
-  expect(callStatus({ kind: 'result', text: '{}', isError: false })).toBe('success')
-  expect(callStatus({ kind: 'error', error: { code: -32602, message: 'no' } })).toBe('error')
-  expect(callStatus({ kind: 'failed', code: 'connection_lost', message: '' })).toBe('connection_lost')
-})
-
 test('answerText() gives a JSON-RPC error of the upstream as an answer of its own', () => {
-  const reply = { kind: 'error', error: { code: -32602, message: 'bad "x"' } } as const
-  expect(JSON.parse(answerText({ reply, durationMs: 2 }, 'r'))).toEqual({
+  const outcome = { kind: 'error', error: { code: -32602, message: 'bad "x"' } } as const
+  expect(JSON.parse(answerText({ outcome, durationMs: 2 }, 'r'))).toEqual({
     error: { code: -32602, message: 'bad "x"' },
     durationMs: 2,
     requestId: 'r',

@@ -1,12 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import {
-  definitionHash,
-  findTool,
-  ownedTool,
-  serverTools,
-  tokensOf,
-  viewedTool,
-} from '../../../core/http/routes/tool-views.ts'
+import { definitionHash } from '../../../core/domain/tool-definition.ts'
+import { findTool, ownedTool, serverTools, tokensOf, viewedTool } from '../../../core/http/routes/tool-views.ts'
 import { ask, bob, catalog, of, serverRecord, World } from './doubles.ts'
 
 const lists = catalog(
@@ -15,7 +9,8 @@ const lists = catalog(
   { name: 'a/b' },
   { description: 'nameless' },
 )
-const tools = serverTools({ now: { name: 'time_now', enabled: false } }, lists)
+const live = { catalog: () => lists, definitions: () => new Map([['a/b', { hash: 'x', changed: true }]]) }
+const tools = serverTools({ id: 's', tools: { now: { name: 'time_now', enabled: false } } }, live)
 
 describe('serverTools()', () => {
   test('puts the override over the definition and keeps the original beside it', () => {

@@ -47,13 +47,13 @@ describe('openStore()', () => {
     await again.close()
   })
 
-  test('sets WAL, foreign keys, a short busy timeout and full synchronisation', async () => {
+  test('sets WAL, foreign keys, full synchronisation and no busy wait, which would stop the thread', async () => {
     const store = await openStore({ dataDir })
     const pragma = async (name: string) =>
       Object.values((await sql.raw(`pragma ${name}`).execute(store.db)).rows[0] as object)[0]
     expect(await pragma('journal_mode')).toBe('wal')
     expect(await pragma('foreign_keys')).toBe(1)
-    expect(await pragma('busy_timeout')).toBe(250)
+    expect(await pragma('busy_timeout')).toBe(0)
     expect(await pragma('synchronous')).toBe(2)
     await store.close()
   })
@@ -142,17 +142,44 @@ describe('write()', () => {
     await store.close()
   })
 
-  test('says storage_busy while another process holds the file', async () => {
+  test('waits a short while for another process that holds the file, without stopping the thread', async () => {
     const store = await openStore({ dataDir })
     const other = new Database(join(dataDir, 'patchbay.db'))
     other.exec('begin immediate')
-    const blocked = write(store, trx => trx.insertInto('setting').values(setting('a')).execute())
-    const error = await blocked.catch((reason: unknown) => reason)
-    expect(error).toBeInstanceOf(HubError)
-    expect(error).toMatchObject({ code: 'storage_busy', retryAfterSeconds: 1 })
+    let ticks = 0
+    const ticking = setInterval(() => {
+      ticks += 1
+      if (ticks === 10) other.exec('rollback')
+    }, 5)
+    await write(store, trx => trx.insertInto('setting').values(setting('a')).execute())
+    expect(ticks).toBeGreaterThanOrEqual(10)
+    clearInterval(ticking)
+    other.close()
+    await store.close()
+  })
+
+  test('says storage_busy within 300 ms, to all who wait, while another process holds the file', async () => {
+    const store = await openStore({ dataDir })
+    const other = new Database(join(dataDir, 'patchbay.db'))
+    other.exec('begin immediate')
+    const began = performance.now()
+    const single = () => store.db.insertInto('setting').values(setting('s')).execute()
+    const blocked = [1, 2, 3].map(n =>
+      write(store, trx =>
+        trx
+          .insertInto('setting')
+          .values(setting(`${n}`))
+          .execute(),
+      ),
+    )
+    const errors = await Promise.all([...blocked, withStorageErrors(single)].map(work => work.catch((e: unknown) => e)))
+    expect(performance.now() - began).toBeLessThan(300)
+    for (const error of errors) expect(error).toMatchObject({ code: 'storage_busy', retryAfterSeconds: 1 })
+    expect(errors[0]).toBeInstanceOf(HubError)
     other.exec('rollback')
     other.close()
     await write(store, trx => trx.insertInto('setting').values(setting('a')).execute())
+    expect(await store.db.selectFrom('setting').select('key').execute()).toEqual([{ key: 'a' }])
     await store.close()
   })
 

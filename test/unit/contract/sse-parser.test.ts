@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { SseParser } from '../../../plugins/transport-http/sse-parser.ts'
+import { SseParser } from '../../../core/contract/sse-parser.ts'
 
 /** What the parser tells for these pieces, one entry each. */
 function parse(...pieces: readonly string[]): string[] {

@@ -11,6 +11,7 @@ import { ALL_KINDS, ListWatch } from './list-watch.ts'
 import { Liveness } from './liveness.ts'
 import { NoticeBudget } from './notice-budget.ts'
 import { OwnRequests } from './own-requests.ts'
+import { type UpstreamLink, wrongKind } from './upstream-link.ts'
 
 const NEVER_USED = 'an answer under an id that the hub never used'
 /** Failures of one exchange that make one doubt whether the upstream is there at all. */
@@ -37,7 +38,7 @@ export type Handshake = Omit<OpenedMessage, 'type' | 'conn'>
  * The upstream side of MCP over any transport that moves JSON-RPC texts, as far as both eras share it: ids, clocks,
  * answers, faults, lists, liveness. What an era does in its own way is abstract here.
  */
-export abstract class UpstreamLink implements Expiring {
+export abstract class McpLink implements UpstreamLink, Expiring {
   protected readonly options: OpenMessage
   protected readonly context: LinkContext
   protected readonly calls: CallTable
@@ -91,6 +92,7 @@ export abstract class UpstreamLink implements Expiring {
     io: Pick<TransportIo, 'fetch' | 'child'>,
     useful: () => void,
   ): Promise<void> {
+    if (transport.kind !== 'messages') return this.end(wrongKind('messages', transport.kind))
     try {
       const link = await transport.open(this.options.config, {
         ...io,
@@ -119,11 +121,6 @@ export abstract class UpstreamLink implements Expiring {
 
   /** `headers` go out with this one call. */
   abstract callWith(id: number, text: string, headers: Readonly<Record<string, string>>): void
-
-  /** A call of somebody who speaks the modern era: the result is wanted as the upstream wrote it. */
-  callAsIs(id: number, text: string, headers: Readonly<Record<string, string>>): void {
-    this.callWith(id, text, headers)
-  }
 
   cancel(id: number, reason: string): void {
     if (this.calls.take(id)) this.tellCancelled(id, reason)
@@ -215,7 +212,7 @@ export abstract class UpstreamLink implements Expiring {
 
   /** The exchange of a call that waited for its answer has failed. */
   protected spoiled(id: number, _call: TakenCall, reason: WireError, notSent: boolean): void {
-    this.fail(id, reason.code, reason.message, notSent)
+    this.fail(id, reason.code, reason.message, notSent ? 1 : 0)
     if (UNREACHABLE.has(reason.code)) this.liveness.suspect(performance.now())
   }
 
@@ -237,8 +234,9 @@ export abstract class UpstreamLink implements Expiring {
     return isCall
   }
 
-  protected fail(id: number, code: ErrorCode, message: string, notSent = false): void {
-    this.context.frame(`f${this.options.conn} ${id} ${notSent ? 1 : 0} ${code} ${message.replace(/[\r\n]+/g, ' ')}`)
+  /** `how` 1: it was not sent; 2: it was refused for what is known better by now, and goes out once more. */
+  protected fail(id: number, code: ErrorCode, message: string, how: 0 | 1 | 2 = 0): void {
+    this.context.frame(`f${this.options.conn} ${id} ${how} ${code} ${message.replace(/[\r\n]+/g, ' ')}`)
   }
 
   protected log(level: 'debug' | 'info' | 'warn' | 'error', message: string): void {
@@ -309,7 +307,7 @@ export abstract class UpstreamLink implements Expiring {
   #result(id: JsonValue, text: string, value: JsonValue): boolean {
     if (typeof id !== 'number') return this.bad(NEVER_USED)
     const call = this.calls.take(id)
-    if (!call) return this.own.settle(id, value) || this.#unasked(id)
+    if (!call) return this.own.settle(id, text, value) || this.#unasked(id)
     this.faults.good()
     this.answered(id, call, text, value)
     return true

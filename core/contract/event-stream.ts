@@ -1,5 +1,5 @@
-import type { GuardedResponse } from 'patchbay/contract'
-import { SseParser } from './sse-parser.ts'
+import { type SseEvent, SseParser } from './sse-parser.ts'
+import type { GuardedResponse } from './transport.ts'
 
 /** Where a stream can be taken up again. */
 export interface StreamPosition {
@@ -12,17 +12,22 @@ export interface StreamPosition {
 const MAX_RETRY_MS = 3_600_000
 const MAX_EVENT_ID_CHARACTERS = 1024
 
-/** Reads one response as a stream of messages and keeps `position` up to date. `done` is called once. */
+/**
+ * Reads one response as a stream of messages and keeps `position` up to date. `other` hears the events that are none.
+ * `done` is called once; a RangeError says that an event was too long.
+ */
 export function readEvents(
   response: GuardedResponse,
   position: StreamPosition,
   message: (text: string) => void,
   done: (error?: unknown) => void,
+  other?: (event: SseEvent) => void,
 ): void {
   let failure: unknown
   const parser = new SseParser({
     event: event => {
       if (event.type === 'message') message(event.data)
+      else other?.(event)
     },
     id: id => {
       // An id that cannot be sent back as a header is of no use.
@@ -49,8 +54,11 @@ export function readEvents(
   })
 }
 
-/** Milliseconds to wait before the attempt that follows `failures` failed ones: none, then 1 s doubling to 60 s, jittered. */
-export function backoffMs(failures: number): number {
+/**
+ * Milliseconds to wait before the attempt that follows `failures` failed ones: none, then 1 s doubling to 60 s, with full
+ * jitter. `random` gives a number from 0 to 1, as Math.random does.
+ */
+export function backoffMs(failures: number, random: () => number): number {
   if (failures === 0) return 0
-  return Math.random() * Math.min(60_000, 1_000 * 2 ** (failures - 1))
+  return random() * Math.min(60_000, 1_000 * 2 ** (failures - 1))
 }

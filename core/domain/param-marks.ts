@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 
 /** An argument that also goes out as a header: `Mcp-Param-{name}`. */
 export interface ParamMark {
@@ -61,13 +61,18 @@ export function paramMarks(inputSchema: JsonValue | undefined): readonly ParamMa
   return [...found.values()]
 }
 
-/** The text of the marked argument; undefined when there is none that a header could carry. */
-export function markedValue({ path }: ParamMark, argumentsGiven: JsonValue | undefined): string | undefined {
+/** What was given for a marked argument; undefined when it was left out. */
+export function markedValue({ path }: ParamMark, argumentsGiven: JsonValue | undefined): JsonValue | undefined {
   let value = argumentsGiven
   for (const key of path) {
     if (!isJsonObject(value) || !Object.hasOwn(value, key)) return undefined
     value = value[key]
   }
+  return value
+}
+
+/** The text of a marked argument; undefined for one that a header cannot carry. */
+export function markedText(value: JsonValue | undefined): string | undefined {
   if (typeof value === 'string') return value
   if (typeof value === 'boolean') return String(value)
   const tooLarge = Number.isInteger(value) && !Number.isSafeInteger(value)

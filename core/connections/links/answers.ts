@@ -1,0 +1,246 @@
+import { type ErrorCode, HubError, toWireError, type WireError } from '../../contract/errors.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+import type { AnswerLink, TransportDefinition, TransportIo } from '../../contract/transport.ts'
+import { isPlainObject, parseExact } from '../../domain/exact-json.ts'
+import type { OpenMessage } from '../protocol.ts'
+import { CallTable } from './call-table.ts'
+import type { Expiring } from './deadlines.ts'
+import { LEGACY_VERSION } from './handshake.ts'
+import { ALL_KINDS, ListWatch } from './list-watch.ts'
+import { Liveness } from './liveness.ts'
+import type { LinkContext } from './mcp-link.ts'
+import { type UpstreamLink, wrongKind } from './upstream-link.ts'
+
+const CAPABILITIES: JsonObject = { tools: {} }
+const NO_HEADERS: Readonly<Record<string, string>> = Object.freeze({})
+/** Failures of one exchange that make one doubt whether the upstream is there at all. */
+const UNREACHABLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'connection_lost',
+  'upstream_dns_error',
+  'upstream_tls_error',
+])
+
+/**
+ * A transport that answers by itself, presented like an MCP server with tools: clocks, cancellation, lists and liveness are
+ * the hub's, the answers the transport's.
+ */
+export class AnswersLink implements UpstreamLink, Expiring {
+  readonly #options: OpenMessage
+  readonly #context: LinkContext
+  readonly #abort = new AbortController()
+  readonly #calls: CallTable
+  readonly #aborts = new Map<number, AbortController>()
+  readonly #liveness: Liveness
+  readonly #startDeadlineMs: number
+  #lists: ListWatch | undefined
+  #warnings: readonly string[] = []
+  #link: AnswerLink | undefined
+  #state: 'opening' | 'open' | 'closing' | 'gone' = 'opening'
+
+  constructor(options: OpenMessage, context: LinkContext) {
+    this.#options = options
+    this.#context = context
+    this.#calls = new CallTable(options.timeoutMs, options.maxTimeoutMs)
+    const asked = options.healthEndpoints.length > 0
+    this.#liveness = new Liveness(asked ? options.liveness : { ...options.liveness, idleMs: 0 }, {
+      arm: atMs => context.deadlines.arm(atMs),
+      ping: timeoutMs => this.#ping(timeoutMs),
+      lost: message => this.#end({ code: 'connection_lost', message }),
+    })
+    this.#startDeadlineMs = performance.now() + options.startTimeoutMs
+    context.deadlines.add(this)
+    context.deadlines.arm(this.#startDeadlineMs)
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
+
+  get expecting(): boolean {
+    return this.#calls.size > 0 || this.#state === 'opening'
+  }
+
+  async start(transport: TransportDefinition, { fetch }: Pick<TransportIo, 'fetch'>): Promise<void> {
+    if (transport.kind !== 'answers') return this.#end(wrongKind('answers', transport.kind))
+    const { config, conn, healthEndpoints } = this.#options
+    try {
+      const link = await transport.open(config, {
+        signal: this.#abort.signal,
+        fetch,
+        healthEndpoints,
+        log: (level, message) => this.#context.control({ type: 'log', conn, level, message }),
+      })
+      // What answers no question of its health would be called lost as soon as it was open.
+      if (healthEndpoints.length > 0) await link.alive?.(this.#abort.signal)
+      if (this.#state !== 'opening') {
+        await link.close()
+        return
+      }
+      this.#opened(link)
+    } catch (error) {
+      this.#end(toWireError(error))
+    }
+  }
+
+  call(id: number, text: string): void {
+    this.callWith(id, text, NO_HEADERS)
+  }
+
+  callWith(id: number, text: string, headers: Readonly<Record<string, string>>): void {
+    this.#context.deadlines.arm(this.#calls.add(id, performance.now(), false))
+    const abort = new AbortController()
+    this.#aborts.set(id, abort)
+    this.#answer(text, headers, abort.signal).then(
+      ({ text: result, isError }) => {
+        if (!this.#taken(id)) return
+        this.#liveness.heard(performance.now())
+        this.#context.frame(`r${this.#options.conn} ${id} ${isError ? 1 : 0} ${result}`)
+      },
+      (error: unknown) => {
+        if (!this.#taken(id)) return
+        const { code, message } = toWireError(error)
+        this.#fail(id, code, message)
+        if (UNREACHABLE.has(code)) this.#liveness.suspect(performance.now())
+      },
+    )
+  }
+
+  cancel(id: number, reason: string): void {
+    const abort = this.#aborts.get(id)
+    if (this.#taken(id)) abort?.abort(new HubError('connection_lost', `The call was cancelled: ${reason}`))
+  }
+
+  /** No notification means anything to an upstream without MCP. */
+  send(): void {}
+
+  /** Such an upstream asks nothing. */
+  answer(): void {}
+
+  setLimits(timeoutMs: number, maxTimeoutMs: number): void {
+    this.#calls.timeoutMs = timeoutMs
+    this.#calls.maxTimeoutMs = maxTimeoutMs
+  }
+
+  refresh(): void {
+    this.#lists?.stale(ALL_KINDS, false)
+  }
+
+  lost(reason: WireError): void {
+    this.#end(reason)
+  }
+
+  async close(): Promise<void> {
+    if (this.#state === 'gone' || this.#state === 'closing') return
+    this.#state = 'closing'
+    try {
+      await this.#link?.close()
+    } finally {
+      this.#end({ code: 'stopped', message: 'The connection was closed' })
+    }
+  }
+
+  sweep(nowMs: number): number {
+    if (this.#state === 'opening') {
+      if (nowMs < this.#startDeadlineMs) return this.#startDeadlineMs
+      const message = `The server was not ready within ${this.#options.startTimeoutMs} ms`
+      this.#end({ code: 'upstream_init_timeout', message })
+      return Number.POSITIVE_INFINITY
+    }
+    const calls = this.#calls.expire(nowMs, id => {
+      const reason = `The server did not answer within ${this.#calls.timeoutMs} ms`
+      this.#fail(id, 'upstream_timeout', reason)
+      this.#aborts.get(id)?.abort(new HubError('upstream_timeout', reason))
+      this.#aborts.delete(id)
+      this.#liveness.timedOut()
+    })
+    const lists = this.#lists?.sweep(nowMs) ?? Number.POSITIVE_INFINITY
+    const liveness = this.#state === 'open' ? this.#liveness.sweep(nowMs, this.#calls.size) : Number.POSITIVE_INFINITY
+    return Math.min(calls, lists, liveness)
+  }
+
+  #opened(link: AnswerLink): void {
+    const { conn, catalog } = this.#options
+    this.#link = link
+    this.#state = 'open'
+    this.#context.control({
+      type: 'opened',
+      conn,
+      protocolVersion: LEGACY_VERSION,
+      serverInfo: { ...link.serverInfo },
+      capabilities: CAPABILITIES,
+      ...(link.instructions === undefined ? {} : { instructions: link.instructions }),
+    })
+    this.#liveness.heard(performance.now())
+    this.#liveness.begin()
+    if (!catalog) return
+    let known = true
+    this.#lists = new ListWatch({
+      ask: async () => {
+        if (!known) await link.refresh?.(this.#within(this.#calls.timeoutMs))
+        known = false
+        const { tools, warnings } = link.tools()
+        this.#warnings = warnings
+        return { tools: [...tools] }
+      },
+      capabilities: CAPABILITIES,
+      arm: atMs => this.#context.deadlines.arm(atMs),
+      read: (json, noticed, more) => {
+        if (this.#state !== 'open') return
+        const warnings = [...json.warnings, ...this.#warnings]
+        this.#context.control({ type: 'catalog', conn, json: { ...json, warnings }, noticed, more })
+      },
+    })
+    this.refresh()
+  }
+
+  async #answer(
+    text: string,
+    headers: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<{ readonly text: string; readonly isError: boolean }> {
+    const request = parseExact(text)
+    const { method, params } = isJsonObject(request) ? request : {}
+    if (method === 'ping') return { text: '{}', isError: false }
+    if (method !== 'tools/call' || !this.#link) {
+      throw new HubError('method_not_found', `A server of this transport has no method "${String(method)}"`)
+    }
+    const { name, arguments: given = {} } = isPlainObject(params) ? params : {}
+    if (typeof name !== 'string' || !isPlainObject(given)) {
+      throw new HubError('params_invalid', 'tools/call needs "name", a string, and "arguments", an object')
+    }
+    return this.#link.call({ name, arguments: given, signal, headers })
+  }
+
+  async #ping(timeoutMs: number): Promise<JsonValue> {
+    await this.#link?.alive?.(this.#within(timeoutMs))
+    this.#liveness.heard(performance.now())
+    return {}
+  }
+
+  #within(timeoutMs: number): AbortSignal {
+    return AbortSignal.any([this.#abort.signal, AbortSignal.timeout(timeoutMs)])
+  }
+
+  #taken(id: number): boolean {
+    this.#aborts.delete(id)
+    return this.#calls.take(id) !== undefined
+  }
+
+  #fail(id: number, code: ErrorCode, message: string): void {
+    this.#context.frame(`f${this.#options.conn} ${id} 0 ${code} ${message.replace(/[\r\n]+/g, ' ')}`)
+  }
+
+  #end(reason: WireError): void {
+    if (this.#state === 'gone') return
+    const opening = this.#state === 'opening'
+    this.#state = 'gone'
+    this.#context.deadlines.delete(this)
+    const begun = this.#calls.takeAll()
+    for (const abort of this.#aborts.values()) abort.abort(new HubError('connection_lost', reason.message))
+    this.#aborts.clear()
+    this.#abort.abort(new HubError('connection_lost', reason.message))
+    const { conn } = this.#options
+    this.#context.control(opening ? { type: 'failed', conn, error: reason } : { type: 'closed', conn, reason, begun })
+    this.#context.gone()
+  }
+}

@@ -1,0 +1,63 @@
+import { statSync } from 'node:fs'
+import { isAbsolute, join } from 'node:path'
+import { HubError, type WireError } from '../contract/errors.ts'
+import { WORK_FOLDER } from '../domain/spawn-policy.ts'
+import { RUNTIME_FOLDER, SANDBOX_PATH } from './sandbox-profile.ts'
+
+/** Of what a sandbox shows, the machine's own part, which is the same outside. */
+const SHARED = ['/usr/', '/bin/', '/sbin/', '/lib/', '/lib64/']
+const OF_RUNTIME = ['bun', 'bunx']
+
+/** What the stages of the sandbox say on standard error when they cannot go on. */
+const STAGE = /^(?:bwrap|setpriv|prlimit): (.*)$/
+
+/** Why the program never ran, when the last words are those of the sandbox. */
+export function stageFailure(command: string, lastWords: string): WireError | undefined {
+  const said = STAGE.exec(lastWords)?.[1]
+  if (said === undefined) return undefined
+  if (/^execvp .*: No such file or directory$/.test(said)) {
+    const message = `Cannot start "${command}" in the sandbox: it, or the interpreter it names, does not exist there`
+    return { code: 'command_not_found', message }
+  }
+  const why = /Resource temporarily unavailable/.test(said)
+    ? `EAGAIN, its owner has too many processes (${said})`
+    : said
+  return { code: 'spawn_failed', message: `Cannot start "${command}" in the sandbox: ${why}` }
+}
+
+/**
+ * The program inside the sandbox that a command means. One in the server's own folder is left to the sandbox itself, since
+ * only there its links lead where they lead. Throws `command_not_found`.
+ */
+export function resolveInside(command: string): string {
+  if (command === process.execPath) return `${RUNTIME_FOLDER}/bun`
+  if (!command.includes('/')) return byName(command)
+  if (!SHARED.some(folder => command.startsWith(folder))) {
+    if (!isAbsolute(command) || command.startsWith(`${WORK_FOLDER}/`)) return command
+    if (command === `${RUNTIME_FOLDER}/bun`) return command
+    throw notFound(command, `of this machine’s programs the sandbox shows those below /usr`)
+  }
+  if (isProgram(command)) return command
+  throw notFound(command, 'there is no such program')
+}
+
+function byName(command: string): string {
+  for (const folder of SANDBOX_PATH) {
+    if (folder === RUNTIME_FOLDER ? OF_RUNTIME.includes(command) : isProgram(join(folder, command))) {
+      return join(folder, command)
+    }
+  }
+  throw notFound(command, `there is no such program in ${SANDBOX_PATH.join(':')}`)
+}
+
+function isProgram(path: string): boolean {
+  // One that may be run by its owner alone cannot be run inside.
+  const stats = statSync(path, { throwIfNoEntry: false })
+  return stats?.isFile() === true && (stats.mode & 0o001) !== 0
+}
+
+function notFound(command: string, why: string): HubError {
+  return new HubError('command_not_found', `Cannot start "${command}" in the sandbox: ${why}`, {
+    hint: 'Install it for everybody below /usr, or use a package runner (npx, uvx).',
+  })
+}

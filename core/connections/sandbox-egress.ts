@@ -1,0 +1,55 @@
+/**
+ * Runs inside a sandbox whose network is "proxy": listens where programs expect a proxy, carries what they send to the
+ * hub's Unix socket, and runs the server's program. It is read by the hub's own runtime and imports nothing of the hub.
+ *
+ * Arguments: the port, the socket's path, then the program with its arguments.
+ */
+import { connect, createServer, type Socket } from 'node:net'
+
+const [port = '0', socketPath = '', ...command] = process.argv.slice(2)
+carry(Number(port), socketPath, finish => runProgram(command, finish))
+
+/** Carries connections until `finish` is called, with which the process ends. */
+function carry(portNumber: number, path: string, ready: (finish: () => void) => void): void {
+  const open = new Set<Socket>()
+  const join = (one: Socket, other: Socket): void => {
+    open.add(one)
+    one.on('error', () => other.destroy())
+    one.on('close', () => {
+      open.delete(one)
+      other.destroy()
+    })
+    one.pipe(other)
+  }
+  const server = createServer({ allowHalfOpen: true }, client => {
+    const hub = connect({ path, allowHalfOpen: true })
+    join(client, hub)
+    join(hub, client)
+  })
+  server.listen({ host: '127.0.0.1', port: portNumber }, () =>
+    ready(() => {
+      server.close()
+      for (const socket of open) socket.destroy()
+    }),
+  )
+}
+
+function runProgram(program: readonly string[], finish: () => void): void {
+  const end = (code: number): void => {
+    process.exitCode = code
+    finish()
+  }
+  // The program gets the same signal and decides when it ends; with it ends the sandbox.
+  process.on('SIGTERM', () => undefined)
+  try {
+    Bun.spawn([...program], {
+      stdio: ['inherit', 'inherit', 'inherit'],
+      onExit: (_, code, signal) => end(code ?? (typeof signal === 'number' ? 128 + signal : 1)),
+    })
+  } catch (error) {
+    // As the sandbox itself says it, so that both mean the same.
+    const missing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
+    process.stderr.write(`bwrap: execvp ${program[0]}: ${missing ? 'No such file or directory' : String(error)}\n`)
+    end(1)
+  }
+}

@@ -1,0 +1,95 @@
+import { Buffer } from 'node:buffer'
+import { type ChildNetwork, WORK_FOLDER } from '../domain/spawn-policy.ts'
+
+/** Where the hub's own runtime and its helpers are inside the sandbox. */
+export const RUNTIME_FOLDER = '/opt/patchbay'
+/** What a command's name is looked up in, inside; the runtime's folder comes last, so that a machine's own Bun wins. */
+export const SANDBOX_PATH = ['/usr/local/bin', '/usr/bin', '/bin', RUNTIME_FOLDER] as const
+
+export const SETPRIV = '/usr/bin/setpriv'
+export const PRLIMIT = '/usr/bin/prlimit'
+export const BWRAP = '/usr/bin/bwrap'
+
+/** Owner number 0 is nobody: the boot probe runs under it. */
+const FIRST_UID = 20_000
+const OPEN_FILES = 256
+/** Private memory of one process: an address-space limit would break runtimes that reserve much and use little. */
+const DATA_BYTES = 512 * 1024 * 1024
+const FILE_BYTES = 100 * 1024 * 1024
+const TEMPORARY_BYTES = 64 * 1024 * 1024
+const PROCESSES_BASE = 64
+const PROCESSES_PER_SERVER = 32
+const PROCESSES_MOST = 4_096
+
+/** The user id of an owner's sandboxed processes. Owner numbers are never given twice. */
+export function sandboxUid(ownerNumber: number): number {
+  return FIRST_UID + ownerNumber
+}
+
+/** The limit of processes and threads together, per user id: a runtime has 7 to 12 threads of its own. */
+export function processLimit(ownerStdioServers: number): number {
+  return Math.min(PROCESSES_BASE + PROCESSES_PER_SERVER * ownerStdioServers, PROCESSES_MOST)
+}
+
+export interface Mount {
+  /** On this machine; every folder above it must be searchable for everybody. */
+  readonly from: string
+  readonly to: string
+  readonly writable?: boolean
+}
+
+export interface Enclosure {
+  readonly uid: number
+  readonly processes: number
+  readonly mounts: readonly Mount[]
+  /** Inside. */
+  readonly cwd: string
+  readonly env: Readonly<Record<string, string>>
+  readonly network: ChildNetwork
+  readonly command: readonly string[]
+}
+
+export interface EnclosedCommand {
+  /** To be started with an empty environment: what the first stages get could be read inside. */
+  readonly argv: readonly string[]
+  /** For descriptor 3, then its end. */
+  readonly options: Buffer
+}
+
+/** The lower rung alone: another user, no new privileges, limits. Starts as root; the rest of `argv` runs below it. */
+export function limitedCommand(uid: number, processes: number, argv: readonly string[]): readonly string[] {
+  return [
+    ...[SETPRIV, `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', '--no-new-privs', '--'],
+    ...[PRLIMIT, `--nproc=${processes}`, `--nofile=${OPEN_FILES}`, `--data=${DATA_BYTES}`, `--fsize=${FILE_BYTES}`],
+    ...['--core=0', '--', ...argv],
+  ]
+}
+
+/** The whole profile. */
+export function enclose(enclosure: Enclosure): EnclosedCommand {
+  const { uid, processes, mounts, cwd, env, network, command } = enclosure
+  const size = ['--size', String(TEMPORARY_BYTES)]
+  const options = [
+    ...['--unshare-all', ...(network === 'host' ? ['--share-net'] : []), '--unshare-user', '--disable-userns'],
+    ...['--die-with-parent', '--new-session', '--cap-drop', 'ALL', '--clearenv'],
+    ...['--ro-bind', '/usr', '/usr', '--symlink', 'usr/bin', '/bin', '--symlink', 'usr/sbin', '/sbin'],
+    ...['--symlink', 'usr/lib', '/lib', '--symlink', 'usr/lib64', '/lib64'],
+    ...['--ro-bind-try', '/etc/alternatives', '/etc/alternatives', '--ro-bind-try', '/etc/ssl', '/etc/ssl'],
+    ...(network === 'host' ? resolverFiles() : []),
+    ...['--proc', '/proc', '--dev', '/dev', ...size, '--tmpfs', '/dev/shm', ...size, '--tmpfs', '/tmp'],
+    ...mounts.flatMap(({ from, to, writable }) => [writable ? '--bind' : '--ro-bind', from, to]),
+    // What is left of the root and of /dev are file systems in memory that no limit holds.
+    ...['--remount-ro', '/dev', '--remount-ro', '/', '--chdir', cwd],
+    ...['--setenv', 'HOME', WORK_FOLDER, '--setenv', 'PATH', SANDBOX_PATH.join(':'), '--setenv', 'LANG', 'C.UTF-8'],
+    ...Object.entries(env).flatMap(([name, value]) => ['--setenv', name, value]),
+  ]
+  return {
+    argv: limitedCommand(uid, processes, [BWRAP, '--args', '3', '--', ...command]),
+    options: Buffer.from(options.map(option => `${option}\0`).join('')),
+  }
+}
+
+/** Names are resolved inside only where the host's network is shared. */
+function resolverFiles(): string[] {
+  return ['/etc/resolv.conf', '/etc/hosts', '/etc/nsswitch.conf'].flatMap(file => ['--ro-bind-try', file, file])
+}

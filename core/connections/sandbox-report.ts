@@ -1,0 +1,52 @@
+/**
+ * What the boot probe runs inside the sandbox: tries what a sandboxed program must not be able to do and says on one line
+ * what it saw. It is read by the hub's own runtime and imports nothing of the hub.
+ *
+ * Arguments: the canary backwards (so that its own command line does not hold it), the canary file, the hub's port.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+
+const [backwards = '', file = '', port = '0'] = process.argv.slice(2)
+const canary = [...backwards].reverse().join('')
+
+function read(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'latin1')
+  } catch {
+    return undefined
+  }
+}
+
+function seenInProc(): boolean {
+  return readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .some(pid => ['environ', 'cmdline'].some(name => read(`/proc/${pid}/${name}`)?.includes(canary)))
+}
+
+async function loopbackReached(): Promise<boolean> {
+  try {
+    const socket = await Bun.connect({ hostname: '127.0.0.1', port: Number(port), socket: { data() {} } })
+    socket.end()
+    return true
+  } catch {
+    return false
+  }
+}
+
+function statusLine(name: string): string {
+  return new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(read('/proc/self/status') ?? '')?.[1]?.trim() ?? ''
+}
+
+// Left behind in a session of its own, to see that it ends with the tree.
+Bun.spawn(['/usr/bin/sleep', '600'], { detached: true, stdio: ['ignore', 'ignore', 'ignore'] }).unref()
+const report = {
+  uids: statusLine('Uid').split(/\s+/).map(Number),
+  capabilities: ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'].map(statusLine),
+  noNewPrivileges: statusLine('NoNewPrivs') === '1',
+  canaryInProc: seenInProc(),
+  canaryFile: read(file) !== undefined,
+  loopback: await loopbackReached(),
+}
+process.stdout.write(`${JSON.stringify(report)}\n`)
+// The hub ends it.
+setInterval(() => undefined, 60_000)

@@ -1,0 +1,119 @@
+import { randomBytes } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { HubError } from '../contract/errors.ts'
+import type { AddressRights } from '../domain/address.ts'
+import type { ChildNetwork, SandboxLevel } from '../domain/spawn-policy.ts'
+import { WORK_FOLDER } from '../domain/spawn-policy.ts'
+import { openEgress } from '../http/outbound-egress.ts'
+import { openSocketPairs } from './descriptors.ts'
+import { resolveInside } from './sandbox-command.ts'
+import { probeSandbox } from './sandbox-probe.ts'
+import { type EnclosedCommand, enclose, processLimit, RUNTIME_FOLDER, sandboxUid } from './sandbox-profile.ts'
+import { prepareRuntime } from './sandbox-runtime.ts'
+import { WorkFolders } from './work-folders.ts'
+
+const EXITS = 'egress'
+const EXIT_SOCKET = '/run/patchbay/egress.sock'
+const PROXY_PORT = 3128
+const PROXY_URL = `http://127.0.0.1:${PROXY_PORT}`
+/** In both letter cases, as programs differ; Node looks at them only when it is told to. */
+const PROXY_ENV = {
+  ...{ HTTP_PROXY: PROXY_URL, HTTPS_PROXY: PROXY_URL, http_proxy: PROXY_URL, https_proxy: PROXY_URL },
+  ...{ NO_PROXY: 'localhost,127.0.0.1,::1', no_proxy: 'localhost,127.0.0.1,::1', NODE_USE_ENV_PROXY: '1' },
+}
+
+/** How one process is shut in, as the rule before every start has judged. */
+export interface Confinement {
+  readonly ownerId: string
+  readonly ownerNumber: number
+  /** The owner's servers that may have a process: the limit of processes follows from it. */
+  readonly ownerStdioServers: number
+  readonly network: ChildNetwork
+  /** Inside. */
+  readonly cwd: string
+  /** Where network "proxy" leads; asked at each connection. */
+  readonly rights: () => Promise<AddressRights>
+}
+
+export interface ConfinedProgram {
+  readonly serverId: string
+  readonly command: string
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+}
+
+/** A program on its way into the sandbox. */
+export interface Entrance extends EnclosedCommand {
+  /** Ends what stands for the program outside. To be called once it has ended, or could not be started. */
+  close(): void
+}
+
+/** The ladder full / uid / none: what this machine can enforce, and the way in where it is `full`. */
+export class Sandbox {
+  readonly level: SandboxLevel
+  /** For people: what the probe saw, or what stands in the way. */
+  readonly detail: string
+  readonly folders: WorkFolders
+  readonly #runtime: string
+  readonly #exits: string
+
+  constructor(found: { readonly level: SandboxLevel; readonly detail: string }, dataDir: string, runtime: string) {
+    this.level = found.level
+    this.detail = found.detail
+    this.folders = new WorkFolders(dataDir)
+    this.#runtime = runtime
+    this.#exits = join(dataDir, EXITS)
+  }
+
+  /** What starts a program inside. Makes its work folder. Throws `command_not_found`, `cwd_not_found`, `cwd_forbidden`. */
+  enter(program: ConfinedProgram, confinement: Confinement): Entrance {
+    if (this.level !== 'full') throw new HubError('stdio_not_permitted', `There is no sandbox here: ${this.detail}`)
+    const uid = sandboxUid(confinement.ownerNumber)
+    const place = { ownerId: confinement.ownerId, serverId: program.serverId }
+    const command = [resolveInside(program.command), ...program.args]
+    const folder = this.folders.make(place, uid)
+    this.folders.checkCwd(place, confinement.cwd)
+    const exit = confinement.network === 'proxy' ? this.#openExit(uid, confinement) : undefined
+    const enclosed = enclose({
+      ...{ uid, cwd: confinement.cwd, network: confinement.network },
+      command: [...(exit ? exit.prefix : []), ...command],
+      env: { ...(exit ? exit.env : {}), ...program.env },
+      processes: processLimit(confinement.ownerStdioServers),
+      mounts: [
+        { from: folder, to: WORK_FOLDER, writable: true },
+        { from: this.#runtime, to: RUNTIME_FOLDER },
+        ...(exit ? [exit.mount] : []),
+      ],
+    })
+    return { ...enclosed, close: () => exit?.close() }
+  }
+
+  /** A way out through the hub, for one process. */
+  #openExit(uid: number, { rights }: Confinement) {
+    const path = join(this.#exits, randomBytes(6).toString('hex'))
+    const egress = openEgress({ path, uid, rights })
+    const helper = [`${RUNTIME_FOLDER}/bun`, `${RUNTIME_FOLDER}/sandbox-egress.ts`]
+    return {
+      prefix: [...helper, String(PROXY_PORT), EXIT_SOCKET],
+      env: PROXY_ENV,
+      mount: { from: path, to: EXIT_SOCKET },
+      close: () => egress.close(),
+    }
+  }
+}
+
+/** Finds out what this machine can enforce. Never rejects: what cannot be found out is level `none`. */
+export async function openSandbox(dataDir: string): Promise<Sandbox> {
+  try {
+    const makePair = openSocketPairs()
+    if (!makePair) return new Sandbox({ level: 'none', detail: 'the C library cannot be called here' }, dataDir, '')
+    // Sockets of an earlier run.
+    await rm(join(dataDir, EXITS), { recursive: true, force: true })
+    const runtime = await prepareRuntime(join(dataDir, 'runtime'))
+    return new Sandbox(await probeSandbox(dataDir, runtime, makePair), dataDir, runtime)
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    return new Sandbox({ level: 'none', detail: `the sandbox could not be looked at: ${why}` }, dataDir, '')
+  }
+}

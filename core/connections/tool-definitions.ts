@@ -1,0 +1,127 @@
+import type { Kysely } from 'kysely'
+import { HubError } from '../contract/errors.ts'
+import type { JsonObject } from '../contract/json.ts'
+import type { PluginLogger } from '../contract/plugin.ts'
+import { definitionHash } from '../domain/tool-definition.ts'
+import type { Tables } from '../store/tables.ts'
+import type { ToolDefinition } from './api.ts'
+
+interface Known extends ToolDefinition {
+  readonly approved: string
+}
+
+/** Rows of one statement: SQLite takes a limited number of values. */
+const ROWS_AT_ONCE = 500
+
+/**
+ * What the tools of all servers said of themselves. The first definition of a tool counts as approved; any other one is a
+ * change until it is approved, also when the tool was gone in between. Kept over restarts; a failure of the store costs
+ * the memory of it, never a connection.
+ */
+export class ToolDefinitions {
+  readonly #db: Kysely<Tables>
+  readonly #log: PluginLogger
+  readonly #servers = new Map<string, Map<string, Known>>()
+  /** Writes one after the other, so that the last one is what stays. */
+  #writing: Promise<void> = Promise.resolve()
+
+  constructor(db: Kysely<Tables>, log: PluginLogger) {
+    this.#db = db
+    this.#log = log
+  }
+
+  /** Reads what was stored. Throws what the database said: without it every change would look like a first sight. */
+  async load(): Promise<void> {
+    for (const row of await this.#db.selectFrom('tool_definition').selectAll().execute())
+      this.#of(row.server_id).set(row.tool, known(row.seen_hash, row.approved_hash))
+  }
+
+  of(serverId: string): ReadonlyMap<string, ToolDefinition> {
+    return this.#servers.get(serverId) ?? NONE
+  }
+
+  /** Takes a list that was read; returns the tools that say something new and unapproved. */
+  read(serverId: string, tools: readonly JsonObject[]): readonly { readonly tool: string; readonly hash: string }[] {
+    const definitions = this.#of(serverId)
+    const news: { tool: string; hash: string }[] = []
+    const changed = new Map<string, Known>()
+    for (const item of tools) {
+      const tool = item.name
+      if (typeof tool !== 'string' || changed.has(tool)) continue
+      const hash = definitionHash(item)
+      const before = definitions.get(tool)
+      if (before?.hash === hash) continue
+      const now = known(hash, before?.approved ?? hash)
+      changed.set(tool, now)
+      if (now.changed) news.push({ tool, hash })
+    }
+    for (const [tool, now] of changed) definitions.set(tool, now)
+    this.#save(serverId, changed)
+    return news
+  }
+
+  /** Throws tool_not_found, version_conflict. */
+  approve(serverId: string, tool: string, hash: string): void {
+    const found = this.#servers.get(serverId)?.get(tool)
+    if (!found) throw new HubError('tool_not_found', `There is no tool "${tool.slice(0, 64)}" to approve`)
+    if (found.hash !== hash)
+      throw new HubError('version_conflict', `The tool "${tool.slice(0, 64)}" is another one than the one to approve`, {
+        hint: 'Read its definition again, and approve the hash that it has now.',
+        data: { hash: found.hash },
+      })
+    const approved = known(hash, hash)
+    this.#of(serverId).set(tool, approved)
+    this.#save(serverId, new Map([[tool, approved]]))
+  }
+
+  remove(serverId: string): void {
+    // The rows go with the server's own.
+    this.#servers.delete(serverId)
+  }
+
+  /** Resolves when all that was learnt is written. */
+  flush(): Promise<void> {
+    return this.#writing
+  }
+
+  #of(serverId: string): Map<string, Known> {
+    const found = this.#servers.get(serverId) ?? new Map<string, Known>()
+    this.#servers.set(serverId, found)
+    return found
+  }
+
+  #save(serverId: string, definitions: ReadonlyMap<string, Known>): void {
+    const at = new Date().toISOString()
+    const rows = [...definitions].map(([tool, { hash, approved }]) => {
+      return { server_id: serverId, tool, seen_hash: hash, approved_hash: approved, seen_at: at }
+    })
+    for (let start = 0; start < rows.length; start += ROWS_AT_ONCE) {
+      const some = rows.slice(start, start + ROWS_AT_ONCE)
+      this.#writing = this.#writing.then(() =>
+        this.#write(some).catch((error: unknown) =>
+          this.#log.warn('The definitions of tools could not be stored', { serverId, error: String(error) }),
+        ),
+      )
+    }
+  }
+
+  async #write(rows: readonly Tables['tool_definition'][]): Promise<void> {
+    await this.#db
+      .insertInto('tool_definition')
+      .values(rows)
+      .onConflict(conflict =>
+        conflict.columns(['server_id', 'tool']).doUpdateSet(update => ({
+          seen_hash: update.ref('excluded.seen_hash'),
+          approved_hash: update.ref('excluded.approved_hash'),
+          seen_at: update.ref('excluded.seen_at'),
+        })),
+      )
+      .execute()
+  }
+}
+
+function known(hash: string, approved: string): Known {
+  return { hash, approved, changed: hash !== approved }
+}
+
+const NONE: ReadonlyMap<string, ToolDefinition> = new Map()

@@ -1,0 +1,71 @@
+import type { WireError } from '../contract/errors.ts'
+import type { ServerSettings, TransportName } from '../contract/records.ts'
+import type { EffectiveServer } from '../registry/api.ts'
+
+/** How servers without streamable HTTP answer its first POST; anything else says nothing about the transport. */
+const NOT_STREAMABLE: readonly unknown[] = [400, 404, 405]
+/** A server that spoke SSE only may have learned the newer transport since. */
+const KEPT_MS = 24 * 60 * 60_000
+
+/** Whether a failed start by streamable HTTP says that the server may speak SSE instead. */
+export function suggestsSse(
+  settings: Pick<ServerSettings, 'transport' | 'transportInferred'>,
+  reason: WireError,
+): boolean {
+  if (settings.transportInferred !== true || settings.transport !== 'streamable-http') return false
+  return reason.code === 'upstream_http_error' && NOT_STREAMABLE.includes(reason.data?.status)
+}
+
+/**
+ * The transport of one server. Where only a URL is configured, streamable HTTP is tried first and SSE when the answer to
+ * `initialize` says that it is not spoken; what was found holds until it fails, and over restarts of the hub for a day.
+ */
+export class TransportChoice {
+  /** `found`: connected by SSE. `trying`: on the way there; the reason is why the first transport was given up. */
+  #sse: { readonly found: boolean; readonly instead: WireError | undefined } | undefined
+
+  /** What was found earlier (`readAt`, ISO 8601), as it was stored with the lists. */
+  restore({ transport, readAt }: { readonly transport?: TransportName; readonly readAt: string }): void {
+    if (transport === 'sse' && Date.now() - Date.parse(readAt) < KEPT_MS)
+      this.#sse = { found: true, instead: undefined }
+  }
+
+  /** The same configuration with the transport in effect. */
+  apply(effective: EffectiveServer): EffectiveServer {
+    const { settings } = effective
+    if (!this.#sse || !settings.transportInferred) return effective
+    return { ...effective, settings: { ...settings, transport: 'sse' } }
+  }
+
+  /** The transport in effect where it is not the configured one. */
+  get other(): TransportName | undefined {
+    return this.#sse?.found ? 'sse' : undefined
+  }
+
+  opened(): void {
+    if (this.#sse) this.#sse = { found: true, instead: undefined }
+  }
+
+  /** Begins anew with the first transport. */
+  forget(): void {
+    this.#sse = undefined
+  }
+
+  /**
+   * What a failed start means. `retry`: the other transport is worth an attempt now; else the reason to show, which is the
+   * first transport's where neither of the two was spoken.
+   */
+  failed(settings: ServerSettings, reason: WireError): { readonly retry: boolean; readonly reason: WireError } {
+    if (!this.#sse && suggestsSse(settings, reason)) {
+      this.#sse = { found: false, instead: reason }
+      return { retry: true, reason }
+    }
+    const { instead } = this.#sse ?? {}
+    // Unreachable says nothing about the transport; any other failure makes what was found doubtful.
+    if (reason.code !== 'connection_lost' || instead) this.#sse = undefined
+    // Who asks for a credential does speak it.
+    if (!instead || reason.code === 'authorization_required') return { retry: false, reason }
+    const message = `${instead.message}; tried as SSE too: ${reason.message}`
+    return { retry: false, reason: { ...instead, message } }
+  }
+}

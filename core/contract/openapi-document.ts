@@ -1,0 +1,115 @@
+import { HubError } from './errors.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from './json.ts'
+
+/** What an OpenAPI document may be, whoever reads it: the hub at saving, the transport at each start. */
+export const OPENAPI_LIMITS = {
+  /** Of its text, decoded. */
+  bytes: 16 * 1024 * 1024,
+  /** YAML costs about seventy times its size while it is read, and its reading holds up its thread. */
+  yamlBytes: 4 * 1024 * 1024,
+  operations: 5_000,
+  depth: 64,
+  nodes: 5_000_000,
+} as const
+
+export const OPERATION_METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'] as const
+
+export type OpenApiVersion = '2.0' | '3.0' | '3.1'
+
+/**
+ * Judges a parsed document before anything of it is used: version, nesting, size, and that no `$ref` leads out of it. Walks
+ * without recursion, and counts what aliases share as often as it occurs. Throws HubError: `openapi_unsupported`,
+ * `openapi_bomb`, `openapi_external_ref`, `openapi_too_large`.
+ */
+export function judgeOpenApiDocument(document: JsonValue): OpenApiVersion {
+  const version = openApiVersion(document)
+  const waiting: { value: JsonObject | JsonValue[]; depth: number }[] = [{ value: document as JsonObject, depth: 1 }]
+  let nodes = 1
+  for (let next = waiting.pop(); next; next = waiting.pop()) {
+    const { value, depth } = next
+    if (depth > OPENAPI_LIMITS.depth) {
+      throw new HubError('openapi_bomb', `The OpenAPI document is nested deeper than ${OPENAPI_LIMITS.depth} levels`)
+    }
+    if (!Array.isArray(value)) refuseKeys(value)
+    for (const item of Array.isArray(value) ? value : Object.values(value)) {
+      nodes += 1
+      if (typeof item === 'object' && item !== null) waiting.push({ value: item, depth: depth + 1 })
+    }
+    if (nodes > OPENAPI_LIMITS.nodes) {
+      throw new HubError('openapi_bomb', `The OpenAPI document has more than ${OPENAPI_LIMITS.nodes} values`)
+    }
+  }
+  const operations = countOperations(document as JsonObject)
+  if (operations > OPENAPI_LIMITS.operations) throw tooManyOperations(operations)
+  return version
+}
+
+export function tooManyOperations(operations: number): HubError {
+  const message = `The OpenAPI document has ${operations} operations; at most ${OPENAPI_LIMITS.operations} are read`
+  return new HubError('openapi_too_large', message)
+}
+
+function openApiVersion(document: JsonValue): OpenApiVersion {
+  if (!isJsonObject(document)) {
+    throw new HubError('openapi_unsupported', 'This is no OpenAPI document: a JSON or YAML object is wanted')
+  }
+  const { openapi, swagger } = document
+  const said = String(typeof openapi === 'object' ? '' : (openapi ?? swagger ?? ''))
+  const found = /^3\.[01](?=\.|$)/.exec(said)?.[0]
+  if (openapi !== undefined && (found === '3.0' || found === '3.1')) return found
+  // A YAML document that writes 2.0 without quotes means the number 2.
+  if (openapi === undefined && swagger !== undefined && /^2(\.0)?$/.test(said)) return '2.0'
+  const what = said === '' ? 'names no version' : `says version ${JSON.stringify(said.slice(0, 32))}`
+  throw new HubError('openapi_unsupported', `The OpenAPI document ${what}; 2.0, 3.0 and 3.1 can be read`)
+}
+
+function refuseKeys(value: JsonObject): void {
+  const { $ref } = value
+  if (typeof $ref === 'string' && !$ref.startsWith('#/')) {
+    const shown = JSON.stringify($ref.slice(0, 64))
+    throw new HubError('openapi_external_ref', `The OpenAPI document refers to ${shown}; only "#/…" is followed`, {
+      hint: 'Bundle the document into one file first.',
+    })
+  }
+  if (Object.hasOwn(value, '__proto__')) {
+    throw new HubError('openapi_unsupported', 'The OpenAPI document has a key "__proto__", which is never accepted')
+  }
+}
+
+function countOperations(document: JsonObject): number {
+  let count = 0
+  for (const item of pathItems(document))
+    for (const method of OPERATION_METHODS) if (isJsonObject(item[method])) count += 1
+  return count
+}
+
+function pathItems({ paths }: JsonObject): readonly JsonObject[] {
+  return isJsonObject(paths) ? Object.values(paths).filter(isJsonObject) : []
+}
+
+/**
+ * The addresses that calls go to when the configuration names none, the document's own first, each as written with its
+ * variables filled in: it may be relative to the document. Empty when the document names none.
+ */
+export function documentServers(document: JsonObject): readonly string[] {
+  const { host, basePath = '', schemes } = document
+  if (document.swagger !== undefined) {
+    const scheme = Array.isArray(schemes) && !schemes.includes('https') ? String(schemes[0] ?? 'https') : 'https'
+    return typeof host === 'string' ? [`${scheme}://${host}${basePath}`] : []
+  }
+  const places = [document, ...pathItems(document).flatMap(item => [item, ...Object.values(item).filter(isJsonObject)])]
+  return places.flatMap(place => firstServer(place) ?? [])
+}
+
+/** The address of the first of `servers`, with its variables filled in; undefined when there is none. */
+export function firstServer({ servers }: JsonObject): string | undefined {
+  const first = Array.isArray(servers) ? servers[0] : undefined
+  if (!isJsonObject(first) || typeof first.url !== 'string') return undefined
+  const variables = isJsonObject(first.variables) ? first.variables : {}
+  return first.url.replace(/\{([^{}]*)\}/g, (whole, name: string) => {
+    const variable = Object.hasOwn(variables, name) ? variables[name] : undefined
+    if (!isJsonObject(variable)) return whole
+    const value = variable.default ?? (Array.isArray(variable.enum) ? variable.enum[0] : undefined)
+    return typeof value === 'string' || typeof value === 'number' ? String(value) : whole
+  })
+}

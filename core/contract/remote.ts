@@ -1,0 +1,117 @@
+import { HubError, toWireError, type WireError } from './errors.ts'
+import { isJsonObject, type JsonObject } from './json.ts'
+import type { GuardedResponse } from './transport.ts'
+
+/** What transports that speak MCP over HTTP have in common: their configuration, and why an exchange failed. */
+
+export interface RemoteConfig {
+  /** http or https, in the form in which it is sent. */
+  readonly url: string
+  /** As configured; {@link usableHeaders} takes out what cannot be sent. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** Reads `url` and `headers`. Throws config_invalid. */
+export function readRemoteConfig({ url, headers }: JsonObject): RemoteConfig {
+  return { url: readUrl(url), headers: readHeaders(headers) }
+}
+
+function readUrl(value: unknown): string {
+  const url = typeof value === 'string' ? URL.parse(value) : null
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
+    throw new HubError('config_invalid', 'The server has no usable "url"; it must be an http or https address')
+  }
+  return url.href
+}
+
+function readHeaders(value: unknown): Readonly<Record<string, string>> {
+  if (value === undefined) return {}
+  const isText = (entry: [string, unknown]): entry is [string, string] => typeof entry[1] === 'string'
+  const entries: [string, unknown][] = isJsonObject(value) ? Object.entries(value) : [['', value]]
+  if (entries.every(isText)) return Object.fromEntries(entries)
+  throw new HubError('config_invalid', 'The "headers" of the server must be an object of texts')
+}
+
+/** The JSON Schema of `url` and `headers`, for a transport's form. */
+export const REMOTE_CONFIG_SCHEMA: JsonObject = {
+  $schema: 'https://json-schema.org/draft/2020-12/schema',
+  type: 'object',
+  required: ['url'],
+  additionalProperties: false,
+  properties: {
+    url: { type: 'string', format: 'uri', maxLength: 8192, description: 'The MCP endpoint, http or https.' },
+    headers: {
+      type: 'object',
+      maxProperties: 64,
+      additionalProperties: { type: 'string', maxLength: 8192 },
+      description: 'Sent with every request. Host, framing headers and Mcp-* cannot be set.',
+    },
+  },
+}
+
+/** What the transport or the client under it writes; a configured header of such a name is left out. */
+const RESERVED = new Set([
+  'accept',
+  'accept-encoding',
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'expect',
+  'host',
+  'keep-alive',
+  'last-event-id',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/** Headers in lower case, without those that belong to the connection, to framing or to MCP. */
+export function usableHeaders(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const kept: Record<string, string> = {}
+  for (const [name, value] of Object.entries(headers)) {
+    const lower = name.toLowerCase()
+    if (!RESERVED.has(lower) && !lower.startsWith('mcp-')) kept[lower] = value
+  }
+  return kept
+}
+
+/** A refusal by HTTP status, without anything of the body. `rpcCode` is the code of a JSON-RPC error in it. */
+export function statusReason(response: GuardedResponse, rpcCode?: number): WireError {
+  const { status } = response
+  const retryAfter = response.headers['retry-after']
+  const waitSeconds = retryAfter !== undefined && /^\d{1,5}$/.test(retryAfter) ? Number(retryAfter) : undefined
+  const data = {
+    status,
+    ...(rpcCode === undefined ? {} : { rpcCode }),
+    ...(waitSeconds === undefined ? {} : { retryAfterSeconds: waitSeconds }),
+  }
+  if (status === 401 || status === 403) {
+    const message = `The server refused the credential with HTTP ${status}; check the headers of the server`
+    return { code: 'authorization_required', message, data }
+  }
+  if (status >= 300 && status < 400) {
+    const message = `The server redirects with HTTP ${status}, which is not followed; set its final address as url`
+    return { code: 'redirect_blocked', message, data }
+  }
+  const wait = waitSeconds === undefined ? '' : ` and asks to wait ${waitSeconds} s`
+  return { code: 'upstream_http_error', message: `The server answered with HTTP ${status}${wait}`, data }
+}
+
+/** The server does not know the session any more; HTTP says so by 404. */
+export function sessionLost(): WireError {
+  return { code: 'connection_lost', message: 'The server has ended the session (HTTP 404)', data: { status: 404 } }
+}
+
+/** Nothing of the request was written, as the guarded fetch says. */
+export function wasNotSent(error: unknown): boolean {
+  return error instanceof HubError && error.data?.sent === false
+}
+
+/** Why an exchange failed. A RangeError comes from an event that is too long. */
+export function reasonOf(error: unknown): WireError {
+  if (!(error instanceof RangeError)) return toWireError(error)
+  return { code: 'upstream_protocol', message: `The server sent a stream that cannot be read: ${error.message}` }
+}

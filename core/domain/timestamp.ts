@@ -1,0 +1,17 @@
+const TIME =
+  /^(\d{4})-(\d{2})-(\d{2})T([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.\d{1,9})?)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/
+
+/**
+ * Milliseconds since 1970 of an ISO 8601 time with a zone, such as `2027-01-31T00:00:00Z`. Undefined for anything else: the
+ * runtime's own parser takes a time without zone as the machine's, and the 31st of February as the 3rd of March.
+ */
+export function parseTimestamp(text: string): number | undefined {
+  const [, year, month, day] = TIME.exec(text) ?? []
+  if (year === undefined || month === undefined || day === undefined) return undefined
+  const date = new Date(`${year}-${month}-${day}T00:00:00Z`)
+  if (Number.isNaN(date.getTime()) || date.getUTCMonth() + 1 !== Number(month) || date.getUTCDate() !== Number(day)) {
+    return undefined
+  }
+  const ms = Date.parse(text)
+  return Number.isNaN(ms) ? undefined : ms
+}

@@ -1,0 +1,73 @@
+import type { AskReply } from '../connections/api.ts'
+import type { JsonObject } from '../contract/json.ts'
+import type { GroupRecord, ServerRecord, UserActor } from '../contract/records.ts'
+import type { DirectCall } from './api.ts'
+import type { Exchange } from './exchange.ts'
+import { passedHeaders } from './passed-headers.ts'
+import { toResolvedScope } from './paths.ts'
+import type { Scope } from './scope.ts'
+import type { ResolvedScope } from './scope-types.ts'
+
+/** A tools/call without a client session: there is nobody to ask, and no stream for log messages. */
+export class DirectExchange implements Exchange {
+  readonly requestId: string
+  readonly method = 'tools/call'
+  readonly params: JsonObject
+  readonly actor: UserActor
+  readonly session = undefined
+  readonly progress?: (params: JsonObject) => void
+  readonly passthroughHeaders?: Readonly<Record<string, string>>
+  readonly #signal: AbortSignal
+  #cancel: ((reason?: string) => void) | undefined
+
+  constructor(call: DirectCall, scope: Scope) {
+    this.requestId = call.requestId
+    this.actor = call.actor
+    this.params = { name: exposedName(scope, call.tool), arguments: call.arguments }
+    if (call.progress) this.progress = call.progress
+    const headers = passedHeaders(call.headers, scope)
+    if (headers) this.passthroughHeaders = headers
+    this.#signal = call.signal
+    this.#signal.addEventListener('abort', () => this.cancel(), { once: true })
+  }
+
+  get cancel(): () => void {
+    return () => this.#cancel?.('The caller went away')
+  }
+
+  /** Set once an upstream is at work; a caller that went away before that ends it at once. */
+  set cancel(cancel: (reason?: string) => void) {
+    this.#cancel = cancel
+    if (this.#signal.aborted) this.cancel()
+  }
+
+  notify(): void {}
+
+  ask(method: string): Promise<AskReply> {
+    return Promise.resolve({ error: { code: -32601, message: `Nobody can answer ${method} here` } })
+  }
+}
+
+/** One server under its own names, as at `/mcp/{server}`, but no group that a record could name. */
+export function directScope(server: ServerRecord): ResolvedScope {
+  const { id, ownerId, ownerName, createdAt, updatedAt } = server
+  const group: GroupRecord = {
+    id,
+    ownerId,
+    ownerName,
+    name: '',
+    visibility: 'private',
+    naming: 'auto',
+    members: [],
+    origin: 'store',
+    revision: 0,
+    createdAt,
+    updatedAt,
+  }
+  return toResolvedScope({ kind: 'server', group, servers: [server] })
+}
+
+function exposedName(scope: Scope, original: string): string {
+  for (const [name, target] of scope.catalog.tools) if (target.original === original) return name
+  return original
+}

@@ -1,0 +1,96 @@
+import type { RpcError } from '../connections/api.ts'
+import { HubError } from '../contract/errors.ts'
+import type { JsonObject } from '../contract/json.ts'
+import type { Outcome } from './exchange.ts'
+import { type InputRequest, missingCapability, urlElicitations } from './input-requests.ts'
+import { modernError, modernRefusal, statusOf } from './modern-errors.ts'
+import type { Attendance, ModernExchange } from './modern-exchange.ts'
+import type { ModernFaces } from './modern-face.ts'
+import type { Parking } from './parking.ts'
+import type { PassedStates } from './passed-states.ts'
+import { errorMessage, isPlainObject, parseExact, resultMessage } from './rpc.ts'
+
+/** What came of requests, or what is missing for it, written to the POSTs that wait. */
+export class ModernAnswers {
+  readonly #faces: ModernFaces
+  readonly #parking: Parking<ModernExchange>
+  readonly #passed: PassedStates
+
+  constructor(faces: ModernFaces, parking: Parking<ModernExchange>, passed: PassedStates) {
+    this.#passed = passed
+    this.#faces = faces
+    this.#parking = parking
+  }
+
+  /** Parks a request and tells the client what is asked of it; false when too many are parked. */
+  ask(exchange: ModernExchange, { reply, id }: Attendance, asks: ReadonlyMap<string, InputRequest>): boolean {
+    const requestState = this.#parking.park(exchange)
+    if (requestState === undefined) return false
+    const inputRequests: JsonObject = {}
+    for (const [key, { method, params }] of asks) inputRequests[key] = params ? { method, params } : { method }
+    const result = { resultType: 'input_required', inputRequests, requestState }
+    reply.answer(resultMessage(id, this.#faces.of(exchange.scope).result(exchange.method, result, false)), 200)
+    return true
+  }
+
+  write(exchange: ModernExchange, post: Attendance, outcome: Outcome): void {
+    if (outcome.kind === 'cancelled') post.reply.abandon()
+    else if (outcome.kind === 'error') this.#error(exchange, post, outcome.error)
+    else if (outcome.kind === 'failed') this.#refuse(exchange, post, outcome.error)
+    else if (outcome.kind === 'input_required') this.#inputRequired(exchange, post, outcome.resultText)
+    else this.#result(exchange, post, outcome.resultText)
+  }
+
+  /** What an upstream of the same era asks goes on as it is, but for its state. */
+  #inputRequired(exchange: ModernExchange, post: Attendance, text: string): void {
+    const value = parseExact(text)
+    const { requestState, ...asked } = isPlainObject(value) ? value : {}
+    if (!exchange.parkable || (asked.inputRequests === undefined && requestState === undefined)) {
+      this.#refuse(exchange, post, new HubError('upstream_protocol', 'The server asks for input where it may not'))
+      return
+    }
+    const state = typeof requestState === 'string' ? { requestState: this.#passed.seal(exchange, requestState) } : {}
+    const face = this.#faces.of(exchange.scope)
+    post.reply.answer(resultMessage(post.id, face.result(exchange.method, { ...asked, ...state }, false)), 200)
+  }
+
+  #result(exchange: ModernExchange, post: Attendance, text: string): void {
+    const shaped = this.#faces.of(exchange.scope).shape(exchange.method, text)
+    if (shaped !== undefined) {
+      post.reply.answer(resultMessage(post.id, shaped), 200)
+      return
+    }
+    const error = new HubError('upstream_protocol', 'The server answered with a result of a kind that it may not send')
+    this.#refuse(exchange, post, error)
+  }
+
+  /** A visit to a URL that an upstream wants first is asked for, and the request then made anew. */
+  #error(exchange: ModernExchange, post: Attendance, error: RpcError): void {
+    const asks = new Map(urlElicitations(error).map((ask, index) => [`elicitation_${index + 1}`, ask]))
+    if (asks.size === 0) {
+      const written = modernError(error, exchange.uri)
+      post.reply.answer(errorMessage(post.id, written), statusOf(written))
+      return
+    }
+    for (const { method, params } of asks.values()) {
+      const requiredCapabilities = missingCapability(method, params, exchange.capabilities)
+      if (!requiredCapabilities) continue
+      const message = 'The server wants the user to visit a URL, and the client did not say that it can open one'
+      this.#refuse(
+        exchange,
+        post,
+        new HubError('client_capability_missing', message, { data: { requiredCapabilities } }),
+      )
+      return
+    }
+    exchange.runAgain = true
+    if (this.ask(exchange, post, asks)) return
+    const message = 'Cannot wait for the client: too many of its requests wait already'
+    this.#refuse(exchange, post, new HubError('quota_calls', message))
+  }
+
+  #refuse({ requestId, uri }: ModernExchange, { id, reply }: Attendance, error: HubError): void {
+    const written = modernRefusal(error, requestId, uri)
+    reply.answer(errorMessage(id, written), statusOf(written))
+  }
+}

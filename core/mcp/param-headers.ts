@@ -1,0 +1,55 @@
+import type { JsonObject, JsonValue } from '../contract/json.ts'
+import { MARK, markedValue, type ParamMark, paramMarks } from '../domain/param-marks.ts'
+import { decodeHeader, mismatch } from './envelope.ts'
+import { isPlainObject } from './rpc.ts'
+
+const NONE: readonly ParamMark[] = Object.freeze([])
+
+/** The arguments that clients must repeat as `Mcp-Param-*`, by tool; read once per tool. */
+export class ParamHeaders {
+  readonly #known = new WeakMap<JsonObject, readonly ParamMark[]>()
+
+  /** Throws header_mismatch where a header is missing or unlike the argument. Headers that no mark names are ignored. */
+  check(tool: JsonObject, args: JsonValue | undefined, headers: Headers): void {
+    for (const mark of this.#paramsOf(tool)) {
+      const header = `Mcp-Param-${mark.name}`
+      const said = headers.get(header)
+      const value = markedValue(mark, args)
+      if (value === undefined || value === null) {
+        if (said !== null) throw mismatch(`The header ${header} repeats an argument that is not there`)
+        continue
+      }
+      if (said === null) throw mismatch(`The header ${header} is missing`)
+      if (!says(decodeHeader(said, header), value)) throw mismatch(`The header ${header} is unlike the argument`)
+    }
+  }
+
+  #paramsOf(tool: JsonObject): readonly ParamMark[] {
+    const known = this.#known.get(tool)
+    if (known) return known
+    const params = readMarks(tool.inputSchema)
+    this.#known.set(tool, params)
+    return params
+  }
+}
+
+/**
+ * The marks of a schema. A schema with one that cannot hold counts as having none: clients leave such a tool out, and one
+ * that calls it all the same has nothing to repeat.
+ */
+function readMarks(schema: JsonValue | undefined): readonly ParamMark[] {
+  // Most tools have none, which a look at the text tells for less than a walk.
+  if (!isPlainObject(schema) || !JSON.stringify(schema).includes(`"${MARK}"`)) return NONE
+  try {
+    return paramMarks(schema)
+  } catch {
+    return NONE
+  }
+}
+
+/** Numbers are compared as numbers: `42.0` says 42. */
+function says(text: string, value: JsonValue): boolean {
+  if (typeof value === 'string') return text === value
+  if (typeof value === 'number') return text.trim() !== '' && Number(text) === value
+  return text === JSON.stringify(value)
+}

@@ -1,0 +1,230 @@
+import { LIMITS } from '../config/limits.ts'
+import { HubError } from '../contract/errors.ts'
+import type { JsonObject, JsonValue } from '../contract/json.ts'
+import type { PluginLogger } from '../contract/plugin.ts'
+import { checkStandardHeaders, type Envelope, openEnvelope } from './envelope.ts'
+import type { Outcome } from './exchange.ts'
+import { RefusedMessage } from './http-errors.ts'
+import { inputResponses } from './input-requests.ts'
+import type { Leases } from './leases.ts'
+import type { Listeners } from './listeners.ts'
+import { LOG_LEVELS } from './log-levels.ts'
+import type { ModernAnswers } from './modern-answers.ts'
+import { modernRefusal } from './modern-errors.ts'
+import { type Attendance, ModernExchange, type ModernExchangeParts, type PassedInput } from './modern-exchange.ts'
+import type { ModernFaces } from './modern-face.ts'
+import { ModernReply, type ModernReplyHost } from './modern-reply.ts'
+import { ParamHeaders } from './param-headers.ts'
+import type { Parking } from './parking.ts'
+import { passedHeaders } from './passed-headers.ts'
+import type { PassedStates } from './passed-states.ts'
+import { jsonResponse } from './post-reply.ts'
+import { invalid, type Router } from './router.ts'
+import { asHubError, type Message, readMessage, resultMessage } from './rpc.ts'
+import type { Scope } from './scope.ts'
+import type { ScopedRequest } from './scoped-request.ts'
+import type { UserLoad } from './session.ts'
+import type { UpstreamLevels } from './upstream-levels.ts'
+
+type RequestMessage = Extract<Message, { kind: 'request' }>
+
+/** How long a call runs before the hub looks whether its client is still there. */
+const WATCH_AFTER_MS = 100
+/** The capability without which a list is no method of this server. */
+const LISTS: Readonly<Record<string, string>> = {
+  'tools/list': 'tools',
+  'prompts/list': 'prompts',
+  'resources/list': 'resources',
+  'resources/templates/list': 'resources',
+}
+const ROUTED: ReadonlySet<string> = new Set([
+  ...Object.keys(LISTS),
+  'tools/call',
+  'prompts/get',
+  'resources/read',
+  'completion/complete',
+])
+
+interface ModernWireParts {
+  readonly router: Router
+  readonly faces: ModernFaces
+  readonly answers: ModernAnswers
+  readonly parking: Parking<ModernExchange>
+  readonly passed: PassedStates
+  readonly leases: Leases
+  readonly levels: UpstreamLevels
+  readonly listeners: Listeners
+  readonly replies: ModernReplyHost
+  readonly log: PluginLogger
+  readonly draining: () => boolean
+  load(userId: string): UserLoad
+}
+
+/** Streamable HTTP as of 2026-07-28: every POST says all about itself, and nothing of one has a meaning for the next. */
+export class ModernWire {
+  readonly #parts: ModernWireParts
+  readonly #exchangeParts: ModernExchangeParts
+  readonly #paramHeaders = new ParamHeaders()
+  /** All that is not over, parked or not. */
+  readonly #live = new Set<ModernExchange>()
+  #watching: ReturnType<typeof setTimeout> | undefined
+
+  constructor(parts: ModernWireParts) {
+    this.#parts = parts
+    const { answers, parking, leases, levels, replies } = parts
+    this.#exchangeParts = {
+      leases,
+      levels,
+      now: replies.now,
+      ask: (exchange, post, asks) => !parts.draining() && answers.ask(exchange, post, asks),
+      ended: (exchange, post, outcome) => {
+        this.#live.delete(exchange)
+        if (post) answers.write(exchange, post, outcome)
+        else if (outcome.kind === 'cancelled') parking.take(exchange)
+      },
+    }
+  }
+
+  get live(): ReadonlySet<ModernExchange> {
+    return this.#live
+  }
+
+  /** Some call is at work, and not just waiting for its client. */
+  get busy(): boolean {
+    for (const { parkedSinceMs } of this.#live) if (parkedSinceMs === undefined) return true
+    return false
+  }
+
+  /** One message. Throws RefusedMessage for what is refused before anything is asked of an upstream. */
+  receive(scoped: ScopedRequest, value: JsonValue): Response | Promise<Response> {
+    const message = readMessage(value)
+    if (message.kind === 'bad') throw new RefusedMessage(message.id, new HubError('request_invalid', message.message))
+    if (message.kind === 'notification') return new Response(null, { status: 202 })
+    if (message.kind !== 'request') {
+      const error = new HubError('request_invalid', 'A client of this protocol version sends no responses')
+      throw new RefusedMessage(message.id, error)
+    }
+    try {
+      return this.#request(scoped, message)
+    } catch (thrown) {
+      const error = asHubError(thrown)
+      throw new RefusedMessage(message.id, error, error.code === 'method_not_found' ? 404 : error.status)
+    }
+  }
+
+  /** Whether some call was made at this place. */
+  serves(scope: Scope): boolean {
+    for (const exchange of this.#live) if (exchange.scope === scope) return true
+    return false
+  }
+
+  /** A path stands for nothing any more. */
+  endScope(scope: Scope): void {
+    for (const exchange of [...this.#live]) if (exchange.scope === scope) exchange.abort('The group was removed')
+  }
+
+  /** No client can come back for them any more. */
+  endParked(reason: string): void {
+    for (const exchange of [...this.#live]) if (exchange.parkedSinceMs !== undefined) exchange.abort(reason)
+  }
+
+  dispose(): void {
+    clearTimeout(this.#watching)
+    for (const exchange of [...this.#live]) exchange.abort('The hub is stopping')
+  }
+
+  #request(scoped: ScopedRequest, message: RequestMessage): Response | Promise<Response> {
+    const { faces, listeners, draining } = this.#parts
+    const { method, id, params } = message
+    const { scope, request } = scoped
+    const envelope = openEnvelope(message, request.headers)
+    checkStandardHeaders(method, params, request.headers)
+    if (method === 'server/discover') return jsonResponse(resultMessage(id, faces.of(scope).discover()))
+    const listens = method === 'subscriptions/listen'
+    const capability = LISTS[method]
+    const known = listens || (ROUTED.has(method) && (!capability || capability in faces.of(scope).capabilities))
+    if (!known) throw new HubError('method_not_found', `There is no method "${method.slice(0, 64)}" here`)
+    if (draining()) throw new HubError('draining', 'The hub is stopping', { retryAfterSeconds: 5 })
+    if (listens) return listeners.open(scoped, id, params)
+    if (method === 'tools/call') this.#checkParamHeaders(scoped, params)
+    return this.#call(scoped, message, envelope)
+  }
+
+  #checkParamHeaders({ scope, request }: ScopedRequest, params: JsonObject | undefined): void {
+    const name = params?.name
+    const tool = typeof name === 'string' ? scope.tool(name)?.item : undefined
+    if (tool) this.#paramHeaders.check(tool, params?.arguments, request.headers)
+  }
+
+  #call(scoped: ScopedRequest, { id, method }: RequestMessage, envelope: Envelope): Promise<Response> {
+    const { load, parking, passed, replies } = this.#parts
+    const { principal, scope, actor, info, request } = scoped
+    const userLoad = load(actor.userId)
+    if (userLoad.calls >= LIMITS.callsPerUser)
+      throw new HubError('quota_calls', `Cannot take the call: ${LIMITS.callsPerUser} of yours are in flight`, {
+        retryAfterSeconds: 1,
+      })
+    const logLevel = rankOf(envelope.logLevel)
+    const { requestState, progressToken, params } = envelope
+    const responses = inputResponses(envelope.inputResponses)
+    const retry = { principal, scope, method, params }
+    const state = requestState === undefined ? undefined : passed.open(requestState, retry)
+    const parked = requestState === undefined || state ? undefined : parking.find(requestState, retry)
+    parked?.checkResponses(responses)
+    const reply = new ModernReply(replies, request, userLoad, () => info.keepOpen())
+    const post: Attendance = { reply, id, progressToken, logLevel }
+    if (parked) parking.take(parked)
+    if (parked && !parked.runAgain) {
+      this.#watch(parked, post)
+      parked.resume(post, responses, envelope.capabilities)
+    } else this.#start(scoped, method, envelope, post, { inputResponses: envelope.inputResponses, state })
+    return reply.response
+  }
+
+  #start(scoped: ScopedRequest, method: string, envelope: Envelope, post: Attendance, input: PassedInput): void {
+    const exchange = new ModernExchange(
+      this.#exchangeParts,
+      scoped,
+      method,
+      envelope,
+      post,
+      passedHeaders(scoped.request.headers, scoped.scope),
+      input,
+    )
+    this.#live.add(exchange)
+    this.#watch(exchange, post)
+    let outcome: Outcome | Promise<Outcome>
+    try {
+      outcome = this.#parts.router.handle(exchange, scoped.scope)
+    } catch (error) {
+      outcome = this.#refused(error, exchange)
+    }
+    if (outcome instanceof Promise)
+      outcome.then(
+        result => exchange.finish(result),
+        error => exchange.finish(this.#refused(error, exchange)),
+      )
+    else exchange.finish(outcome)
+  }
+
+  #watch(exchange: ModernExchange, post: Attendance): void {
+    post.reply.gone = () => exchange.left(post)
+    this.#watching ??= setTimeout(() => {
+      this.#watching = undefined
+      for (const each of this.#live) each.watch()
+    }, WATCH_AFTER_MS)
+  }
+
+  #refused(error: unknown, { requestId, uri }: ModernExchange): Outcome {
+    if (!(error instanceof HubError))
+      this.#parts.log.error('An MCP request failed inside the hub', { requestId, error: String(error) })
+    return { kind: 'error', error: modernRefusal(asHubError(error), requestId, uri) }
+  }
+}
+
+function rankOf(level: JsonValue | undefined): number | undefined {
+  if (level === undefined) return undefined
+  const rank = LOG_LEVELS.indexOf(level as (typeof LOG_LEVELS)[number])
+  if (rank < 0) throw invalid(`The log level of a request must be one of ${LOG_LEVELS.join(', ')}`)
+  return rank
+}

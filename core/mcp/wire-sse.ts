@@ -1,0 +1,201 @@
+import { LIMITS } from '../config/limits.ts'
+import { HubError } from '../contract/errors.ts'
+import type { JsonValue } from '../contract/json.ts'
+import type { UserActor } from '../contract/records.ts'
+import { targetOf } from '../http/canonical.ts'
+import type { RequestInfo } from '../http/route.ts'
+import { RefusedMessage } from './http-errors.ts'
+import { type InitializeParts, meet, refuseWhileDraining } from './initialize.ts'
+import type { Intake, RequestMessage } from './intake.ts'
+import type { CallReply } from './legacy-call.ts'
+import { MESSAGES_PATH, parseScopePath, type ScopeTable, SSE_ROOT } from './paths.ts'
+import { checkBodyType, checkGetAccept, checkVersion, readBody } from './request-headers.ts'
+import {
+  asHubError,
+  errorMessage,
+  type IdText,
+  type Message,
+  parseBody,
+  readMessage,
+  resultMessage,
+  rpcError,
+} from './rpc.ts'
+import type { Scope } from './scope.ts'
+import { methodNotAllowed } from './scoped-request.ts'
+import { admitStream, type Session, takesArrays } from './session.ts'
+
+/** What a session speaks until its client has said what it speaks. */
+const FIRST_VERSION = '2024-11-05'
+
+interface SseWireParts extends InitializeParts {
+  readonly scopes: ScopeTable
+  readonly intake: Intake
+  readonly now: () => number
+}
+
+/** One request at `/sse…` or `/messages` whose caller is known. */
+interface KnownRequest {
+  readonly request: Request
+  readonly info: RequestInfo
+  readonly actor: UserActor
+  readonly principal: string
+}
+
+/**
+ * The pair of 2024-11-05: GET opens a stream, which is the session, and names where its messages are posted; whatever is
+ * said in return comes on that stream. The session behind it is like any other.
+ */
+export class SseWire {
+  readonly #parts: SseWireParts
+
+  constructor(parts: SseWireParts) {
+    this.#parts = parts
+  }
+
+  /** GET of a scope. A client that comes back with the last event it has goes on where its stream broke. */
+  open({ request, info, actor, principal }: KnownRequest, scope: Scope): Response {
+    if (request.method !== 'GET') throw methodNotAllowed(SSE_ROOT, request.method, ['GET'])
+    const { sessions } = this.#parts
+    checkGetAccept(request.headers)
+    checkVersion(request.headers, undefined)
+    admitStream(sessions.load(actor.userId))
+    const lastEventId = request.headers.get('last-event-id')
+    const resumed = lastEventId === null ? undefined : this.#resume(scope, actor, lastEventId)
+    if (!resumed) refuseWhileDraining(this.#parts)
+    info.keepOpen()
+    if (resumed) return resumed
+    // What changed while nobody was here is no news to the first who comes.
+    if (sessions.of(scope).size === 0) scope.differences()
+    const base = new URL(info.baseUrl).pathname.replace(/\/$/, '')
+    const session = sessions.open({
+      principal,
+      actor,
+      scope,
+      protocolVersion: FIRST_VERSION,
+      clientInfo: {},
+      capabilities: {},
+      endpointOf: id => `${base}${MESSAGES_PATH}?sessionId=${id}`,
+    })
+    return session.streams.openStandalone()
+  }
+
+  /** POST of messages. Throws session_not_found alike for an id that is unknown, ended, another caller's or of `/mcp`. */
+  async post(known: KnownRequest): Promise<Response> {
+    const { request, principal, actor } = known
+    if (request.method !== 'POST') throw methodNotAllowed(MESSAGES_PATH, request.method, ['POST'])
+    const session = await this.#session(request, principal, actor)
+    checkBodyType(request.headers)
+    const value = parseBody(await readBody(request))
+    checkVersion(request.headers, session.introduced ? session.protocolVersion : undefined)
+    session.actor = actor
+    session.lastUsedMs = this.#parts.now()
+    if (Array.isArray(value)) this.#batch(known, session, value)
+    else this.#single(known, session, value)
+    return new Response(null, { status: 202 })
+  }
+
+  async #session(request: Request, principal: string, actor: UserActor): Promise<Session> {
+    const { sessions, scopes } = this.#parts
+    const id = new URLSearchParams(targetOf(request.url).query).get('sessionId')
+    if (id === null)
+      throw new HubError('session_required', `${MESSAGES_PATH} needs "sessionId" as the endpoint event named it`)
+    const session = sessions.get(id)
+    if (session?.wire === 'sse' && session.principal === principal) {
+      const path = session.scope.stale ? parseScopePath(session.scope.path) : undefined
+      if (path) await scopes.find(actor, principal, path)
+      if (!session.ended) return session
+    }
+    throw new HubError('session_not_found', `There is no such session; open ${SSE_ROOT} again`)
+  }
+
+  #resume(scope: Scope, actor: UserActor, lastEventId: string): Response | undefined {
+    for (const session of this.#parts.sessions.of(scope)) {
+      const resumed = session.wire === 'sse' ? session.streams.resume(lastEventId) : undefined
+      if (!(resumed instanceof Response)) continue
+      session.actor = actor
+      session.lastUsedMs = this.#parts.now()
+      return resumed
+    }
+    return undefined
+  }
+
+  #single(known: KnownRequest, session: Session, value: JsonValue): void {
+    const message = readMessage(value)
+    if (message.kind === 'bad') throw new RefusedMessage(message.id, new HubError('request_invalid', message.message))
+    try {
+      this.#take(known, session, message)
+    } catch (thrown) {
+      const error = asHubError(thrown)
+      // What is no matter of HTTP is an answer like any other.
+      if (message.kind === 'request' && error.status === 200) refuse(known, session, message.id, error)
+      else throw new RefusedMessage(message.kind === 'notification' ? undefined : message.id, error)
+    }
+  }
+
+  #batch(known: KnownRequest, session: Session, values: readonly JsonValue[]): void {
+    if (!takesArrays(session.protocolVersion))
+      throw new HubError('request_invalid', `Arrays are not part of the protocol version ${session.protocolVersion}`)
+    if (values.length === 0 || values.length > LIMITS.batchMessages)
+      throw new HubError(
+        'request_invalid',
+        `An array holds 1 to ${LIMITS.batchMessages} messages, and this one holds ${values.length}`,
+      )
+    const messages = values.map(readMessage)
+    if (messages.some(message => message.kind === 'request' && message.method === 'initialize'))
+      throw new HubError('request_invalid', '"initialize" may not be part of an array')
+    for (const message of messages) {
+      if (message.kind === 'bad') refuse(known, session, message.id, new HubError('request_invalid', message.message))
+      else
+        try {
+          this.#take(known, session, message)
+        } catch (error) {
+          if (message.kind === 'request') refuse(known, session, message.id, asHubError(error))
+        }
+    }
+  }
+
+  #take(known: KnownRequest, session: Session, message: Message): void {
+    const { intake } = this.#parts
+    if (message.kind === 'request' && message.method === 'initialize') return this.#initialize(session, message)
+    if (!session.introduced)
+      throw new HubError('request_invalid', 'This session is not initialized; send initialize first')
+    if (message.kind !== 'request') return intake.take(session, message)
+    intake.admit(session, message)
+    const scoped = { ...known, scope: session.scope, session, namesSession: true }
+    intake.start(scoped, session, message, new StreamReply(session))
+  }
+
+  #initialize(session: Session, { id, params }: RequestMessage): void {
+    if (session.introduced) throw new HubError('request_invalid', 'This session is initialized already')
+    const { introduction, resultText } = meet(this.#parts, session.scope, params)
+    session.introduce(introduction)
+    new StreamReply(session).answer(resultMessage(id, resultText))
+  }
+}
+
+function refuse({ info }: KnownRequest, session: Session, id: IdText | undefined, error: HubError): void {
+  new StreamReply(session).answer(errorMessage(id, rpcError(error, info.requestId)))
+}
+
+/** Everything of a call on the one stream of its session. */
+class StreamReply implements CallReply {
+  readonly #session: Session
+
+  constructor(session: Session) {
+    this.#session = session
+  }
+
+  answer(text: string): void {
+    this.send(text)
+    this.#session.closeAsks(this)
+  }
+
+  withoutAnswer(): void {
+    this.#session.closeAsks(this)
+  }
+
+  send(text: string): void {
+    const { streams, ended } = this.#session
+    if (!ended) streams.send(streams.standalone, text)
+  }
+}

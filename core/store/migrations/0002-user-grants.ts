@@ -1,0 +1,12 @@
+import type { Kysely } from 'kysely'
+import type { Migration } from 'kysely/migration'
+
+/** What administrators grant to single users beyond what everybody has. */
+export const userGrants: Migration = {
+  async up(db: Kysely<never>) {
+    await db.schema
+      .alterTable('user')
+      .addColumn('network_grant', 'text', column => column.notNull().defaultTo('none'))
+      .execute()
+  },
+}

@@ -1,0 +1,109 @@
+import { type CompiledQuery, type DatabaseConnection, type Driver, type QueryResult, SqliteDialect } from 'kysely'
+import { storageCode } from './errors.ts'
+
+/** How long a statement may wait for another process that writes, in milliseconds. */
+const BUSY_MS = 250
+const LOOK_MS = 10
+/** So long after the last refusal, a lock that is met is another one. */
+const FORGET_MS = 100
+
+/**
+ * SQLite without its own busy wait, which would stop the whole thread: a statement that meets the lock of another process is
+ * tried again while everything else goes on. Those that queue behind it wait no longer than it does: the time is counted
+ * from the first refusal for all of them, and once it is over each fails at once (SQLITE_BUSY) until the lock is gone.
+ */
+export class PatientSqliteDialect extends SqliteDialect {
+  override createDriver(): Driver {
+    return new PatientDriver(super.createDriver())
+  }
+}
+
+class PatientDriver implements Driver {
+  readonly #driver: Driver
+  readonly #connections = new WeakMap<DatabaseConnection, DatabaseConnection>()
+  readonly #patience = new Patience()
+
+  constructor(driver: Driver) {
+    this.#driver = driver
+  }
+
+  init(): Promise<void> {
+    return this.#driver.init()
+  }
+
+  async acquireConnection(): Promise<DatabaseConnection> {
+    const inner = await this.#driver.acquireConnection()
+    const known = this.#connections.get(inner)
+    if (known) return known
+    const made = new PatientConnection(inner, this.#patience)
+    this.#connections.set(inner, made)
+    return made
+  }
+
+  beginTransaction(...args: Parameters<Driver['beginTransaction']>): Promise<void> {
+    return this.#driver.beginTransaction(...args)
+  }
+
+  commitTransaction(connection: DatabaseConnection): Promise<void> {
+    return this.#driver.commitTransaction(connection)
+  }
+
+  rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    return this.#driver.rollbackTransaction(connection)
+  }
+
+  releaseConnection(connection: DatabaseConnection): Promise<void> {
+    return this.#driver.releaseConnection(connection)
+  }
+
+  destroy(): Promise<void> {
+    return this.#driver.destroy()
+  }
+}
+
+class PatientConnection implements DatabaseConnection {
+  readonly #connection: DatabaseConnection
+  readonly #patience: Patience
+
+  constructor(connection: DatabaseConnection, patience: Patience) {
+    this.#connection = connection
+    this.#patience = patience
+  }
+
+  async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    for (;;) {
+      try {
+        const result = await this.#connection.executeQuery<R>(query)
+        // Reading succeeds beside a lock and says nothing about it.
+        if (result.numAffectedRows !== undefined) this.#patience.renew()
+        return result
+      } catch (error) {
+        if (storageCode(error) !== 'SQLITE_BUSY' || !this.#patience.left()) throw error
+        await new Promise(resolve => setTimeout(resolve, LOOK_MS))
+      }
+    }
+  }
+
+  streamQuery<R>(query: CompiledQuery, chunkSize: number): AsyncIterableIterator<QueryResult<R>> {
+    return this.#connection.streamQuery<R>(query, chunkSize)
+  }
+}
+
+/** How long the present lock has been in the way. */
+class Patience {
+  #firstMs = Number.NEGATIVE_INFINITY
+  #lastMs = Number.NEGATIVE_INFINITY
+
+  /** A statement had the lock for itself. */
+  renew(): void {
+    this.#lastMs = Number.NEGATIVE_INFINITY
+  }
+
+  /** A statement was refused: may it try again? */
+  left(): boolean {
+    const now = performance.now()
+    if (now - this.#lastMs > FORGET_MS) this.#firstMs = now
+    this.#lastMs = now
+    return now - this.#firstMs < BUSY_MS
+  }
+}

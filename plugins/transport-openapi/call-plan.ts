@@ -1,0 +1,155 @@
+import type { JsonObject, JsonValue } from 'patchbay/contract'
+import { callAddress, checkSegment } from './address.ts'
+import { type Body, writeBody } from './bodies.ts'
+import type { Parameter } from './parameters.ts'
+import type { Proof } from './security.ts'
+import { checkedHeader, encode, headerText, pairs, pathText } from './styles.ts'
+import { isObject, misplaced, scalarText } from './values.ts'
+
+/** All that a call of one tool needs; nothing of the document is held by it. */
+export interface CallPlan {
+  readonly tool: string
+  /** Upper case. */
+  readonly method: string
+  readonly base: URL
+  readonly path: PathPlan
+  readonly parameters: readonly Parameter[]
+  readonly body: Body | undefined
+  readonly proofs: readonly Proof[]
+  readonly accept: string
+}
+
+export interface Placed {
+  /** The whole address; `extra` are further pairs of its query, encoded. */
+  readonly address: (extra: readonly string[]) => string
+  /** Lower-case names. */
+  readonly headers: Record<string, string>
+  readonly cookies: string[]
+  readonly content: string | Uint8Array | undefined
+}
+
+/** Places the arguments. Throws `params_invalid` for what has no place; nothing is sent then. */
+export function placeArguments(plan: CallPlan, given: JsonObject): Placed {
+  const values = named(plan, given)
+  const headers: Record<string, string> = { accept: plan.accept }
+  const query: string[] = []
+  const cookies: string[] = []
+  const path = new Map<string, string>()
+  for (const parameter of plan.parameters) {
+    const { argument, name, required } = parameter
+    const value = values.get(argument)
+    if (value === undefined || value === null) {
+      if (required) throw misplaced(argument, 'is missing')
+      continue
+    }
+    const placed = parameter.asJson ? JSON.stringify(value) : value
+    switch (parameter.in) {
+      case 'path':
+        for (const text of pathTexts(placed, argument)) checkSegment(text, argument)
+        path.set(name, pathText(parameter, placed))
+        break
+      case 'query':
+        query.push(...pairs(parameter, placed).map(pair => pair.join('=')))
+        break
+      case 'header':
+        headers[name.toLowerCase()] = headerText(parameter, placed)
+        break
+      case 'cookie':
+        cookies.push(...pairs(parameter, placed).map(pair => pair.join('=')))
+        break
+    }
+  }
+  const content = bodyOf(plan, values.get('body'), headers)
+  const { pieces, segments, fixedQuery } = plan.path
+  const written = pieces.map(piece => {
+    if (typeof piece === 'string') return piece
+    const text = path.get(piece.name)
+    if (text === undefined || text === '') throw misplaced(piece.name, 'is empty, and its place in the path cannot be')
+    return text
+  })
+  return {
+    address: extra => callAddress(plan.base, written.join(''), [...fixedQuery, ...query, ...extra].join('&'), segments),
+    headers,
+    cookies,
+    content,
+  }
+}
+
+/** The arguments by the names that the tool shows; a parameter's own name is understood too. */
+function named({ parameters, body, tool }: CallPlan, given: JsonObject): ReadonlyMap<string, JsonValue> {
+  const names = new Map<string, string>(parameters.map(({ name, argument }) => [name, argument]))
+  for (const { argument } of parameters) names.set(argument, argument)
+  if (body) names.set('body', 'body')
+  const values = new Map<string, JsonValue>()
+  for (const [name, value] of Object.entries(given)) {
+    const argument = names.get(name)
+    if (argument === undefined) {
+      const known = [...new Set(names.values())].join(', ')
+      const takes = known === '' ? 'it takes none' : `it takes ${known.slice(0, 500)}`
+      throw misplaced(name, `has no place in the tool ${JSON.stringify(tool)}: ${takes}`)
+    }
+    values.set(argument, value)
+  }
+  return values
+}
+
+function bodyOf({ body }: CallPlan, value: JsonValue | undefined, headers: Record<string, string>) {
+  if (!body) return undefined
+  if (value === undefined) {
+    if (body.required) throw misplaced('body', 'is missing')
+    return undefined
+  }
+  const { contentType, content } = writeBody(body, value)
+  headers['content-type'] = contentType
+  return content
+}
+
+/** Every single text that a value brings into a path. */
+function pathTexts(value: JsonValue, argument: string): readonly string[] {
+  if (value === null) return []
+  if (Array.isArray(value)) return value.flatMap(item => pathTexts(item, argument))
+  if (isObject(value)) return Object.entries(value).flatMap(([name, item]) => [name, ...pathTexts(item, argument)])
+  return [scalarText(value, argument)]
+}
+
+/** A path of the document, taken apart once: some have a query or a fragment in them. */
+export interface PathPlan {
+  /** Literal texts, encoded, and between them the names of parameters. */
+  readonly pieces: readonly (string | { readonly name: string })[]
+  readonly segments: number
+  readonly fixedQuery: readonly string[]
+}
+
+export function planPath(path: string): PathPlan {
+  const [template = '', query] = (path.split('#')[0] ?? '').split('?', 2)
+  const pieces = template.split(/(\{[^{}]+\})/).map(piece => {
+    return piece.startsWith('{') && piece.endsWith('}') ? { name: piece.slice(1, -1) } : literal(piece)
+  })
+  return {
+    pieces,
+    segments: pieces.reduce((sum, piece) => sum + (typeof piece === 'string' ? piece.split('/').length - 1 : 0), 0),
+    fixedQuery: query ? query.split('&').map(pair => pair.split('=').map(literal).join('=')) : [],
+  }
+}
+
+/** Text of the document as it may stand in a URL; what is encoded already stays so. */
+function literal(text: string): string {
+  return encode(text)
+    .replace(/%25(?=[0-9a-f]{2})/gi, '%')
+    .replace(/%(?:2F|3A|40|21|24|27|28|29|2A|2C|3B|3D)/g, code => decodeURIComponent(code))
+}
+
+/** Adds what proves the caller. Headers that were set by hand win, so they are added by whoever calls this. */
+export function addProofs(
+  proofs: readonly Exclude<Proof, { kind: 'token' }>[],
+  headers: Record<string, string>,
+  cookies: string[],
+): readonly string[] {
+  const query: string[] = []
+  for (const { kind, name, value } of proofs) {
+    if (kind === 'header') headers[name] = checkedHeader(value, name)
+    else if (kind === 'cookie') cookies.push(`${name}=${value}`)
+    else query.push(`${name}=${value}`)
+  }
+  return query
+}

@@ -1,0 +1,180 @@
+import { firstServer, HubError, isJsonObject, type JsonObject } from 'patchbay/contract'
+import { baseAddress } from './address.ts'
+import { readBody } from './bodies.ts'
+import { type CallPlan, planPath } from './call-plan.ts'
+import type { OpenapiConfig } from './config.ts'
+import { toolNames } from './names.ts'
+import { chooseOperations, listOperations, type Operation, shownOperation } from './operations.ts'
+import { readParameters } from './parameters.ts'
+import type { OpenApiDocument } from './read-document.ts'
+import { CannotBuild, References } from './references.ts'
+import { cut } from './schema-keywords.ts'
+import { Security } from './security.ts'
+import { toolDefinition } from './tool.ts'
+
+/** Beyond so many tools a model is better served by fewer. */
+const MANY_TOOLS = 200
+/** Of all definitions together, in characters of JSON; the catalogue takes no more of one server. */
+const MAX_TEXT = 16 * 1024 * 1024
+/** Parts of schemas that are written for all operations together, so that no document can keep its thread busy. */
+const MAX_NODES = 3_000_000
+const MAX_WARNINGS = 100
+const MAX_PATH = 2_000
+/** Longest that the thread is held without letting its neighbours work. */
+const TURN_MS = 8
+
+export interface Catalog {
+  readonly serverInfo: { readonly name: string; readonly version: string }
+  readonly instructions: string | undefined
+  readonly tools: readonly JsonObject[]
+  readonly plans: ReadonlyMap<string, CallPlan>
+  readonly warnings: readonly string[]
+  /** Where the API is, for questions about its health. */
+  readonly base: URL
+}
+
+/** Makes the tools of a document, and for each what its calls need. Throws HubError when there is no address for calls. */
+export async function buildCatalog(document: OpenApiDocument, config: OpenapiConfig): Promise<Catalog> {
+  const { root } = document
+  const warnings: string[] = []
+  const references = new References(root)
+  const operations = listOperations(root, references, warnings)
+  const names = toolNames(operations)
+  const chosen = chooseOperations(operations, names, config, warnings)
+  const base = rootAddress(document, config)
+  const security = new Security({
+    root,
+    references,
+    credentials: config.credentials,
+    manual: new Set(Object.keys(config.headers)),
+    base: document.url ?? base.href,
+  })
+  const tools: JsonObject[] = []
+  const plans = new Map<string, CallPlan>()
+  const budget = { nodes: MAX_NODES }
+  let text = 0
+  let turnMs = performance.now()
+  for (const [index, operation] of operations.entries()) {
+    if (!chosen.has(operation)) continue
+    if (performance.now() - turnMs > TURN_MS) {
+      await new Promise<void>(resolve => setImmediate(resolve))
+      turnMs = performance.now()
+    }
+    try {
+      const name = names[index] ?? ''
+      const { tool, plan } = build(name, operation, { document, config, references, security, base, budget })
+      text += JSON.stringify(tool).length
+      if (text > MAX_TEXT) throw new CannotBuild(`the definitions before it have ${MAX_TEXT} characters already`)
+      tools.push(tool)
+      plans.set(name, plan)
+    } catch (error) {
+      if (!(error instanceof CannotBuild)) throw error
+      warnings.push(`${shownOperation(operation)} is left out: ${error.message}`)
+    }
+  }
+  if (tools.length > MANY_TOOLS) {
+    warnings.unshift(`${tools.length} tools are more than most models handle well; choose some by "operations.include"`)
+  }
+  if (tools.length === 0) warnings.unshift('The document has no operation that can be offered as a tool')
+  return {
+    ...about(root),
+    tools,
+    plans,
+    warnings: shortened([...warnings.slice(0, MAX_WARNINGS), ...security.warnings()], warnings.length),
+    base,
+  }
+}
+
+interface Shared {
+  readonly document: OpenApiDocument
+  readonly config: OpenapiConfig
+  readonly references: References
+  readonly security: Security
+  readonly base: URL
+  readonly budget: { nodes: number }
+}
+
+function build(
+  name: string,
+  operation: Operation,
+  shared: Shared,
+): { readonly tool: JsonObject; readonly plan: CallPlan } {
+  const { references, budget } = shared
+  if (operation.path.length > MAX_PATH) throw new CannotBuild(`its path is longer than ${MAX_PATH} characters`)
+  const body = readBody(operation.definition, operation.method, references)
+  const proofs = shared.security.proofs(operation)
+  const proven = new Set(
+    proofs.flatMap(proof => (proof.kind === 'token' ? [] : [`${proof.kind}:${proof.name.toLowerCase()}`])),
+  )
+  const parameters = readParameters(operation, references, body !== undefined).filter(
+    // Such a value belongs to the configuration, and no caller gives it.
+    ([one]) => !proven.has(`${one.in}:${one.name.toLowerCase()}`),
+  )
+  const tool = toolDefinition({
+    ...{ name, operation, parameters, references, budget },
+    body: body && { ...body[1], required: body[0].required },
+  })
+  const plan: CallPlan = {
+    tool: name,
+    method: operation.method.toUpperCase(),
+    base: addressOf(operation, shared),
+    path: planPath(operation.path),
+    parameters: parameters.map(([parameter]) => parameter),
+    body: body?.[0],
+    proofs,
+    accept: acceptOf(operation, references),
+  }
+  return { tool, plan }
+}
+
+/** The address of the API as a whole: the configured one, else the document's first, relative to where it was read. */
+function rootAddress({ root, url }: OpenApiDocument, { baseUrl }: OpenapiConfig): URL {
+  const own = baseUrl ?? firstServer(root)
+  if (own === undefined && url === undefined) {
+    throw new HubError('config_invalid', 'The OpenAPI document names no address of the API', {
+      hint: 'Set "openapi.baseUrl".',
+    })
+  }
+  return baseAddress(own ?? '/', url)
+}
+
+function addressOf({ server }: Operation, { document, config, base }: Shared): URL {
+  if (server === undefined || config.baseUrl !== undefined) return base
+  try {
+    return baseAddress(server, document.url ?? base.href)
+  } catch (error) {
+    throw new CannotBuild(error instanceof Error ? error.message : String(error))
+  }
+}
+
+/** What the operation says that it answers with, JSON first. */
+function acceptOf({ definition }: Operation, references: References): string {
+  const responses = isJsonObject(definition.responses) ? Object.entries(definition.responses) : []
+  const types = responses.flatMap(([status, response]) => {
+    const content = /^2/.test(status) ? references.follow(response)?.content : undefined
+    return isJsonObject(content) ? Object.keys(content) : []
+  })
+  const usable = [...new Set(types)]
+    .filter(type => /^[\w.+-]+\/[\w.+-]+(?:;[\x20-\x2b\x2d-\x7e]*)?$/.test(type))
+    .slice(0, 8)
+  const ordered = [...usable.filter(type => /json/.test(type)), ...usable.filter(type => !/json/.test(type))]
+  if (ordered.length === 0) return 'application/json, */*;q=0.8'
+  // Falling weights, since servers that know several would else choose by an order of their own.
+  return [...ordered.map((type, index) => (index === 0 ? type : `${type};q=0.${9 - index}`)), '*/*;q=0.1'].join(', ')
+}
+
+function about({ info }: JsonObject): Pick<Catalog, 'serverInfo' | 'instructions'> {
+  const { title, version, description } = isJsonObject(info) ? info : {}
+  return {
+    serverInfo: {
+      name: typeof title === 'string' && title.trim() !== '' ? cut(title.trim(), 200) : 'OpenAPI',
+      version: typeof version === 'string' || typeof version === 'number' ? cut(String(version), 100) : '',
+    },
+    instructions:
+      typeof description === 'string' && description.trim() !== '' ? cut(description.trim(), 2_000) : undefined,
+  }
+}
+
+function shortened(warnings: readonly string[], all: number): readonly string[] {
+  return all > MAX_WARNINGS ? [...warnings, `${all - MAX_WARNINGS} further warnings are not shown`] : warnings
+}

@@ -1,0 +1,103 @@
+import { type AnswerCall, type AnswerIo, type AnswerLink, type AnswerResult, HubError } from 'patchbay/contract'
+import { addProofs, type CallPlan, placeArguments } from './call-plan.ts'
+import { buildCatalog, type Catalog } from './catalog.ts'
+import type { OpenapiConfig } from './config.ts'
+import { getFollowing } from './get.ts'
+import { readDocument } from './read-document.ts'
+import { ANSWER_BYTES, resultOf } from './results.ts'
+import { Tokens } from './tokens.ts'
+
+/** One HTTP API behind its OpenAPI document. */
+export class OpenapiLink implements AnswerLink {
+  readonly #config: OpenapiConfig
+  readonly #io: AnswerIo
+  readonly #tokens: Tokens
+  #catalog: Catalog
+  readonly alive?: (signal: AbortSignal) => Promise<void>
+
+  private constructor(config: OpenapiConfig, io: AnswerIo, catalog: Catalog) {
+    this.#config = config
+    this.#io = io
+    this.#tokens = new Tokens(io)
+    this.#catalog = catalog
+    if (io.healthEndpoints.length > 0) this.alive = signal => this.#alive(signal)
+  }
+
+  static async open(config: OpenapiConfig, io: AnswerIo): Promise<OpenapiLink> {
+    return new OpenapiLink(config, io, await buildCatalog(await readDocument(config, io), config))
+  }
+
+  get serverInfo(): AnswerLink['serverInfo'] {
+    return this.#catalog.serverInfo
+  }
+
+  get instructions(): string | undefined {
+    return this.#catalog.instructions
+  }
+
+  tools(): ReturnType<AnswerLink['tools']> {
+    return this.#catalog
+  }
+
+  async refresh(signal: AbortSignal): Promise<void> {
+    const { fetch } = this.#io
+    this.#catalog = await buildCatalog(await readDocument(this.#config, { fetch, signal }), this.#config)
+  }
+
+  async call({ name, arguments: given, headers: passed, signal }: AnswerCall): Promise<AnswerResult> {
+    const plan = this.#catalog.plans.get(name)
+    if (!plan) throw new HubError('tool_not_found', `The API has no tool ${JSON.stringify(name.slice(0, 64))}`)
+    const { address, headers, cookies, content } = placeArguments(plan, given)
+    const type = headers['content-type']
+    const all: Record<string, string> = { ...passed, ...headers }
+    const query = addProofs(await this.#proofs(plan), all, cookies)
+    if (cookies.length > 0) all.cookie = cookies.join('; ')
+    // What was set by hand wins, but for what frames the body.
+    Object.assign(all, this.#config.headers, type === undefined ? {} : { 'content-type': type })
+    const url = address(query)
+    const limits = { signal, headTimeoutMs: 0, idleTimeoutMs: 0, maxBytes: ANSWER_BYTES }
+    const answered =
+      plan.method === 'GET'
+        ? await getFollowing(this.#io.fetch, url, { headers: all, ...limits })
+        : {
+            url,
+            response: await this.#io.fetch(url, {
+              ...{ method: plan.method, headers: all, ...limits },
+              ...(content === undefined ? {} : { body: content }),
+            }),
+          }
+    if (answered.response.status === 401) this.#tokens.forget()
+    return await resultOf(answered.response, answered.url)
+  }
+
+  async close(): Promise<void> {}
+
+  async #proofs({ proofs }: CallPlan): Promise<Parameters<typeof addProofs>[0]> {
+    return await Promise.all(
+      proofs.map(async proof =>
+        proof.kind === 'token'
+          ? { kind: 'header' as const, name: 'authorization', value: `Bearer ${await this.#tokens.get(proof.place)}` }
+          : proof,
+      ),
+    )
+  }
+
+  async #alive(signal: AbortSignal): Promise<void> {
+    const { base } = this.#catalog
+    for (const path of this.#io.healthEndpoints) {
+      const url = URL.parse(`${base.href.replace(/\/+$/, '')}/${path.replace(/^\/+/, '')}`)
+      if (url?.origin !== base.origin) {
+        throw new HubError(
+          'config_invalid',
+          `The health endpoint ${JSON.stringify(path.slice(0, 100))} is no path of the API`,
+        )
+      }
+      const { response } = await getFollowing(this.#io.fetch, url.href, { headers: this.#config.headers, signal })
+      response.cancel()
+      if (response.status >= 400) {
+        const message = `The health endpoint ${JSON.stringify(path.slice(0, 100))} answered with HTTP ${response.status}`
+        throw new HubError('upstream_http_error', message)
+      }
+    }
+  }
+}

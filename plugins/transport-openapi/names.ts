@@ -1,0 +1,55 @@
+import { createHash } from 'node:crypto'
+
+const MAX_NAME = 64
+const HASH_CHARACTERS = 6
+const ILLEGAL = /[^A-Za-z0-9_-]/g
+const NON_ASCII = /[^\0-\x7f]/
+
+interface Nameable {
+  readonly id: string | undefined
+  readonly method: string
+  readonly path: string
+}
+
+/**
+ * The names of the tools, in the order of the operations: the operationId, else method and path, as 1 to 64 characters
+ * `[A-Za-z0-9_-]`. Which name an operation has depends on the others only where two would have the same: then the one that
+ * wrote it so keeps it, and the rest end with a hash of their method and path.
+ */
+export function toolNames(operations: readonly Nameable[]): string[] {
+  const wanted = operations.map(plainName)
+  const all = count(wanted.map(({ name }) => name))
+  const written = count(wanted.filter(({ exact }) => exact).map(({ name }) => name))
+  return operations.map((operation, index) => {
+    const { name, exact } = wanted[index] ?? { name: '', exact: false }
+    const alone = all.get(name) === 1 || (exact && written.get(name) === 1)
+    return alone ? name : withHash(name, operation)
+  })
+}
+
+function plainName(operation: Nameable): { readonly name: string; readonly exact: boolean } {
+  const { id, method, path } = operation
+  const source = id?.trim() ? id.trim() : `${method}_${path.replace(/[^A-Za-z0-9_-]+/g, '_').replace(/^_+|_+$/g, '')}`
+  const legal = source.replace(ILLEGAL, '_')
+  const lossless = legal.length <= MAX_NAME && !NON_ASCII.test(id ?? path)
+  return { name: lossless ? legal : withHash(legal, operation), exact: legal === id }
+}
+
+function withHash(name: string, { method, path }: Nameable): string {
+  const hash = createHash('sha256').update(`${method} ${path}`).digest('hex').slice(0, HASH_CHARACTERS)
+  return `${name.slice(0, MAX_NAME - HASH_CHARACTERS - 1)}_${hash}`
+}
+
+function count(names: readonly string[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>()
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1)
+  return counts
+}
+
+/** Names of arguments that models and their interfaces take: `[A-Za-z0-9_.-]`, 1 to 64 characters, none twice. */
+export function argumentName(name: string, taken: ReadonlySet<string>): string {
+  const legal = name.replace(/[^A-Za-z0-9_.-]+/g, '_').slice(0, MAX_NAME) || '_'
+  let free = legal
+  for (let round = 2; taken.has(free); round += 1) free = `${legal.slice(0, MAX_NAME - 4)}_${round}`
+  return free
+}

@@ -1,0 +1,130 @@
+import { upgradeFromTwoToThree } from '@scalar/openapi-upgrader/2.0-to-3.0'
+import {
+  type AnswerIo,
+  type GuardedResponse,
+  HubError,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  judgeOpenApiDocument,
+  OPENAPI_LIMITS,
+  type OpenApiVersion,
+} from 'patchbay/contract'
+import { parse } from 'yaml'
+import type { OpenapiConfig } from './config.ts'
+import { getFollowing, isTooLong } from './get.ts'
+
+export interface OpenApiDocument {
+  readonly root: JsonObject
+  readonly version: '3.0' | '3.1'
+  /** Where it was read; undefined for an inline one. */
+  readonly url: string | undefined
+}
+
+const ACCEPT = 'application/json, application/yaml, application/x-yaml, text/yaml, */*;q=0.5'
+
+/**
+ * The document of a server, judged and in the form of OpenAPI 3. Throws HubError: the codes of a failed request,
+ * `openapi_unsupported`, `openapi_bomb`, `openapi_external_ref`, `openapi_too_large`.
+ */
+export async function readDocument(
+  config: OpenapiConfig,
+  { fetch, signal }: Pick<AnswerIo, 'fetch' | 'signal'>,
+): Promise<OpenApiDocument> {
+  const { document } = config
+  if ('content' in document) {
+    const { content } = document
+    return asThree(typeof content === 'string' ? parseDocument(content) : content, undefined)
+  }
+  // The document may lie elsewhere than the API; what the API is told must not be told there.
+  const sameOrigin = URL.parse(config.baseUrl ?? '')?.origin === URL.parse(document.url)?.origin
+  const headers = { accept: ACCEPT, ...(sameOrigin ? config.headers : {}) }
+  const { response, url } = await getFollowing(fetch, document.url, { headers, signal, maxBytes: OPENAPI_LIMITS.bytes })
+  return asThree(parseDocument(await bodyOf(response)), url)
+}
+
+async function bodyOf(response: GuardedResponse): Promise<string> {
+  const { status } = response
+  if (status < 200 || status > 299) {
+    response.cancel()
+    const refused = status === 401 || status === 403
+    const hint = refused ? '; where it wants the headers of the server, set "baseUrl" on its origin' : ''
+    const message = `The OpenAPI document was answered with HTTP ${status}${hint}`
+    throw new HubError(refused ? 'authorization_required' : 'upstream_http_error', message, { data: { status } })
+  }
+  try {
+    return await response.text()
+  } catch (error) {
+    if (isTooLong(error)) throw tooLarge(OPENAPI_LIMITS.bytes)
+    throw error
+  }
+}
+
+/** Reads a text as JSON, else as YAML 1.2. */
+function parseDocument(text: string): JsonValue {
+  const trimmed = text.replace(/^\uFEFF/, '').trimStart()
+  if (trimmed.startsWith('<')) {
+    throw new HubError('openapi_unsupported', 'The address of the OpenAPI document answers with a page of HTML or XML')
+  }
+  if (Buffer.byteLength(trimmed) > OPENAPI_LIMITS.bytes) throw tooLarge(OPENAPI_LIMITS.bytes)
+  if (trimmed.startsWith('{')) {
+    try {
+      return JSON.parse(trimmed) as JsonValue
+    } catch {
+      // A flow mapping of YAML begins with a brace too.
+    }
+  }
+  return parseYaml(trimmed)
+}
+
+function parseYaml(text: string): JsonValue {
+  if (text.length > OPENAPI_LIMITS.yamlBytes) {
+    const message = `The OpenAPI document has more than ${OPENAPI_LIMITS.yamlBytes} bytes of YAML; give it as JSON`
+    throw new HubError('openapi_too_large', message)
+  }
+  try {
+    return parse(text, { merge: true, logLevel: 'silent', stringKeys: true, uniqueKeys: true }) as JsonValue
+  } catch (cause) {
+    const message = cause instanceof Error ? cause.message : String(cause)
+    if (cause instanceof RangeError || (cause instanceof ReferenceError && message.includes('alias count'))) {
+      throw new HubError('openapi_bomb', 'The OpenAPI document grows beyond all limits when its aliases are followed')
+    }
+    const where = message.split('\n')[0]?.slice(0, 200)
+    throw new HubError('openapi_unsupported', `The OpenAPI document is neither JSON nor YAML: ${where}`)
+  }
+}
+
+function asThree(root: JsonValue, url: string | undefined): OpenApiDocument {
+  const version = judgeOpenApiDocument(root)
+  if (!isJsonObject(root)) throw new HubError('openapi_unsupported', 'The OpenAPI document is no object')
+  return version === '2.0' ? convert(root, url) : { root, version, url }
+}
+
+/** Swagger 2.0 by the converter, which changes what it is given. */
+function convert(root: JsonObject, url: string | undefined): OpenApiDocument {
+  const { schemes, consumes, produces } = root
+  const own = url === undefined ? [] : [new URL(url).protocol.slice(0, -1)]
+  const known = Array.isArray(schemes) ? schemes.filter(scheme => scheme === 'https' || scheme === 'http') : own
+  const prepared = {
+    ...structuredClone(root),
+    swagger: '2.0',
+    // Of several the converter takes the first, and of none plain http.
+    schemes: known.includes('https') || known.length === 0 ? ['https'] : known,
+    consumes: Array.isArray(consumes) ? consumes : ['application/json'],
+    produces: Array.isArray(produces) ? produces : ['application/json'],
+  }
+  let converted: unknown
+  try {
+    converted = upgradeFromTwoToThree(prepared)
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    throw new HubError('openapi_unsupported', `The Swagger 2.0 document cannot be converted: ${why}`, { cause })
+  }
+  const found: OpenApiVersion = judgeOpenApiDocument(converted as JsonValue)
+  if (found === '2.0') throw new HubError('openapi_unsupported', 'The Swagger 2.0 document cannot be converted')
+  return { root: converted as JsonObject, version: found, url }
+}
+
+function tooLarge(bytes: number): HubError {
+  return new HubError('openapi_too_large', `The OpenAPI document has more than ${bytes} bytes`)
+}

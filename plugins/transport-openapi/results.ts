@@ -1,0 +1,123 @@
+import { type AnswerResult, type GuardedResponse, isJsonObject } from 'patchbay/contract'
+import { isTooLong } from './get.ts'
+import { cut } from './schema-keywords.ts'
+
+/** Longest answer of an API, in decoded bytes. */
+export const ANSWER_BYTES = 4 * 1024 * 1024
+/** What of the body of an error is told. */
+const ERROR_BYTES = 8 * 1024
+
+type Block =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'image' | 'audio'; readonly data: string; readonly mimeType: string }
+  | {
+      readonly type: 'resource'
+      readonly resource: { readonly uri: string; readonly mimeType: string; readonly blob: string }
+    }
+
+/** An answer of the API as the result of a tool. `url` is where it came from; its query is not told. */
+export async function resultOf(response: GuardedResponse, url: string): Promise<AnswerResult> {
+  const { status, headers } = response
+  const type = headers['content-type'] ?? ''
+  let bytes: Uint8Array
+  try {
+    bytes = await response.bytes()
+  } catch (error) {
+    if (isTooLong(error)) return tooLarge(status)
+    throw error
+  }
+  if (status < 200 || status > 299) return failure(status, type, bytes, headers.location)
+  if (bytes.byteLength === 0) return written([text(`HTTP ${status}, no content`)])
+  const media = mediaType(type)
+  if (isJson(media)) return json(decode(bytes, type))
+  if (/^(?:image|audio)\//.test(media)) {
+    return written([{ type: media.startsWith('image/') ? 'image' : 'audio', data: base64(bytes), mimeType: media }])
+  }
+  const plain = isText(media) ? decode(bytes, type) : media === '' ? asUtf8(bytes) : undefined
+  if (plain !== undefined) return written([text(plain)])
+  const { origin, pathname } = new URL(url)
+  const resource = { uri: origin + pathname, mimeType: media || 'application/octet-stream', blob: base64(bytes) }
+  return written([{ type: 'resource', resource }])
+}
+
+/** The text of the body as it is, and the same as structured content where it is an object. */
+function json(body: string): AnswerResult {
+  let value: unknown
+  try {
+    value = JSON.parse(body)
+  } catch {
+    return written([text(body)])
+  }
+  // As it was written, so that no digit of a long number is lost; line ends are white space between its parts.
+  return written([text(body)], isJsonObject(value) ? body.replace(/[\r\n]+/g, ' ') : undefined)
+}
+
+function failure(status: number, type: string, bytes: Uint8Array, location: string | undefined): AnswerResult {
+  const redirect = status >= 300 && status < 400
+  const where =
+    redirect && location !== undefined ? ` to ${JSON.stringify(location.slice(0, 200))}, which is not followed` : ''
+  const head = `HTTP ${status}${redirect ? ' redirect' : ''}${where}`
+  const told = bytes.subarray(0, ERROR_BYTES)
+  const media = mediaType(type)
+  const body = isJson(media) || isText(media) ? decode(told, type) : asUtf8(told)
+  const rest = bytes.byteLength > ERROR_BYTES ? `\n… (${bytes.byteLength} bytes in all)` : ''
+  const shown = body === undefined ? `(${bytes.byteLength} bytes of ${cut(media || 'no type', 100)})` : body + rest
+  return { ...written([text(bytes.byteLength === 0 ? head : `${head}\n\n${shown}`)], undefined, true) }
+}
+
+function tooLarge(status: number): AnswerResult {
+  const limit = `${ANSWER_BYTES / 1024 / 1024} MiB`
+  const said = `response_too_large: the API answered HTTP ${status} with more than ${limit}; ask for less of it`
+  return written([text(said)], undefined, true)
+}
+
+function written(content: readonly Block[], structured?: string, isError = false): AnswerResult {
+  const extra = structured === undefined ? '' : `,"structuredContent":${structured}`
+  return { text: `{"content":${JSON.stringify(content)}${extra}${isError ? ',"isError":true' : ''}}`, isError }
+}
+
+function text(value: string): Block {
+  return { type: 'text', text: value }
+}
+
+function mediaType(type: string): string {
+  return type.split(/[;,]/)[0]?.trim().toLowerCase() ?? ''
+}
+
+function isJson(media: string): boolean {
+  return /^(?:application|text)\/(?:[\w.+-]+\+)?json$/.test(media)
+}
+
+function isText(media: string): boolean {
+  return (
+    media.startsWith('text/') ||
+    /^application\/(?:[\w.+-]+\+)?(?:xml|yaml|x-yaml|javascript|graphql|x-ndjson|jsonl|csv|sql|x-www-form-urlencoded)$/.test(
+      media,
+    )
+  )
+}
+
+function decode(bytes: Uint8Array, type: string): string {
+  const charset = /;\s*charset="?([\w-]+)/i.exec(type)?.[1] ?? 'utf-8'
+  try {
+    return new TextDecoder(charset).decode(bytes)
+  } catch {
+    // A name of a charset that nobody knows.
+    return new TextDecoder().decode(bytes)
+  }
+}
+
+/** The text of bytes that are UTF-8 without control characters; a character cut at the end is left out. */
+function asUtf8(bytes: Uint8Array): string | undefined {
+  try {
+    const decoded = new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true })
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they tell bytes from text
+    return /[\x00-\x08\x0e-\x1a\x1c-\x1f]/.test(decoded) ? undefined : decoded
+  } catch {
+    return undefined
+  }
+}
+
+function base64(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
+}

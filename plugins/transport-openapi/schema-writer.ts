@@ -1,0 +1,156 @@
+import { isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract'
+import { CannotBuild, type References } from './references.ts'
+import { isBinary, plainKeywords, typesOf } from './schema-keywords.ts'
+
+/** Of the schemas of one operation, after references are followed. */
+const MAX_DEPTH = 32
+const MAX_NODES = 50_000
+
+const ONE = ['not', 'if', 'then', 'else', 'contains', 'propertyNames', 'additionalProperties', 'unevaluatedProperties']
+const MANY = ['allOf', 'anyOf', 'oneOf', 'prefixItems']
+const NAMED = ['properties', 'patternProperties', 'dependentSchemas']
+const ANNOTATIONS: ReadonlySet<string> = new Set(['title', 'description', 'default', 'deprecated', 'examples'])
+
+/** The operation is too large in this form; another one may do. */
+export class TooMuch extends CannotBuild {}
+
+export interface SchemaWriterOptions {
+  /** `inlined`: references are replaced by what they name, but for cycles. `shared`: all stay references. */
+  readonly mode: 'inlined' | 'shared'
+  /** Of what goes to the API read-only members are left out, of what comes from it write-only ones. */
+  readonly direction: 'input' | 'output'
+  /** How many values may be written in all, over all operations; counted down. */
+  readonly budget: { nodes: number }
+}
+
+/**
+ * Writes the schemas of one operation as JSON Schema 2020-12 that stands on its own. Throws CannotBuild for a reference that
+ * names nothing, TooMuch beyond the limits.
+ */
+export class SchemaWriter {
+  readonly #references: References
+  readonly #options: SchemaWriterOptions
+  readonly #names = new Map<string, string>()
+  #nodes = 0
+  /** Something was referred to, so that the other mode would give another text. */
+  referred = false
+
+  constructor(references: References, options: SchemaWriterOptions) {
+    this.#references = references
+    this.#options = options
+  }
+
+  write(schema: JsonValue | undefined): JsonObject | boolean {
+    return this.#write(schema ?? true, 1, [])
+  }
+
+  /** What the written schemas refer to as `#/$defs/…`; undefined when they refer to nothing. */
+  definitions(): JsonObject | undefined {
+    if (this.#names.size === 0) return undefined
+    const written: JsonObject = {}
+    // Writing one may name others: a Map goes on to what is added meanwhile.
+    for (const [ref, name] of this.#names) written[name] = this.#write(this.#references.resolve(ref), 1, [ref])
+    return written
+  }
+
+  #write(schema: JsonValue, depth: number, open: readonly string[]): JsonObject | boolean {
+    this.#spend(depth)
+    if (typeof schema === 'boolean') return schema
+    if (!isJsonObject(schema)) return {}
+    if (typeof schema.$ref === 'string') return this.#reference(schema, schema.$ref, depth, open)
+    const written = this.#options.direction === 'input' && isBinary(schema) ? asBase64(schema) : plainKeywords(schema)
+    this.#nested(schema, written, depth, open)
+    const mayBeNull = (schema.nullable === true || schema['x-nullable'] === true) && typesOf(schema).length === 0
+    return mayBeNull && MANY.some(name => written[name] !== undefined)
+      ? { anyOf: [written, { type: 'null' }] }
+      : written
+  }
+
+  #reference(schema: JsonObject, ref: string, depth: number, open: readonly string[]): JsonObject | boolean {
+    this.referred = true
+    const { $ref: _, ...rest } = schema
+    const beside = this.#write(rest, depth, open)
+    const shared = this.#options.mode === 'shared' || open.includes(ref)
+    const target = shared
+      ? { $ref: `#/$defs/${this.#nameOf(ref)}` }
+      : this.#write(this.#references.resolve(ref), depth + 1, [...open, ref])
+    if (typeof beside === 'boolean' || Object.keys(beside).length === 0) return target
+    if (typeof target === 'boolean') return target ? beside : false
+    const onlyAnnotations = Object.keys(beside).every(name => ANNOTATIONS.has(name))
+    return shared || onlyAnnotations ? { ...target, ...beside } : { ...beside, allOf: [target, ...list(beside.allOf)] }
+  }
+
+  #nested(schema: JsonObject, written: JsonObject, depth: number, open: readonly string[]): void {
+    const one = (value: JsonValue): JsonObject | boolean => this.#write(value, depth + 1, open)
+    for (const name of ONE) {
+      const value = schema[name]
+      if (typeof value === 'boolean' || isJsonObject(value)) written[name] = one(value)
+    }
+    for (const name of MANY) {
+      const value = schema[name]
+      if (Array.isArray(value) && value.length > 0) written[name] = value.map(one)
+    }
+    const { items } = schema
+    if (Array.isArray(items)) {
+      if (items.length > 0) written.prefixItems = items.map(one)
+    } else if (typeof items === 'boolean' || isJsonObject(items)) written.items = one(items)
+    for (const name of NAMED) {
+      const value = schema[name]
+      if (!isJsonObject(value)) continue
+      const members: JsonObject = {}
+      for (const [key, member] of Object.entries(value)) {
+        if (name === 'patternProperties' && !isUsablePattern(key)) continue
+        if (name !== 'properties' || !this.#leftOut(member)) members[key] = one(member)
+      }
+      written[name] = members
+    }
+    this.#required(schema, written)
+  }
+
+  #required({ required, properties }: JsonObject, written: JsonObject): void {
+    if (!Array.isArray(required)) return
+    const known = isJsonObject(properties) ? properties : {}
+    const names = required.filter(
+      name => typeof name === 'string' && !(Object.hasOwn(known, name) && this.#leftOut(known[name])),
+    )
+    if (names.length > 0) written.required = [...new Set(names)]
+  }
+
+  #leftOut(member: JsonValue | undefined): boolean {
+    const mark = this.#options.direction === 'input' ? 'readOnly' : 'writeOnly'
+    if (isJsonObject(member) && member[mark] === true) return true
+    return this.#references.follow(member)?.[mark] === true
+  }
+
+  #nameOf(ref: string): string {
+    const known = this.#names.get(ref)
+    if (known !== undefined) return known
+    const wanted = (ref.split('/').at(-1) ?? '').replace(/[^A-Za-z0-9_.-]+/g, '_').slice(0, 64) || 'schema'
+    const taken = new Set(this.#names.values())
+    let name = wanted
+    for (let count = 2; taken.has(name); count += 1) name = `${wanted}_${count}`
+    this.#names.set(ref, name)
+    return name
+  }
+
+  #spend(depth: number): void {
+    this.#nodes += 1
+    this.#options.budget.nodes -= 1
+    if (depth > MAX_DEPTH) throw new TooMuch(`its schemas are nested deeper than ${MAX_DEPTH} levels`)
+    if (this.#nodes > MAX_NODES) throw new TooMuch(`its schemas have more than ${MAX_NODES} parts`)
+    if (this.#options.budget.nodes < 0) throw new TooMuch('the schemas of the document are too large in all')
+  }
+}
+
+function asBase64(schema: JsonObject): JsonObject {
+  const { format: _, contentMediaType: _type, ...rest } = plainKeywords({ ...schema, type: 'string' })
+  return { ...rest, contentEncoding: 'base64' }
+}
+
+function isUsablePattern(pattern: string): boolean {
+  return plainKeywords({ pattern }).pattern !== undefined
+}
+
+function list(value: JsonValue | undefined): JsonValue[] {
+  return Array.isArray(value) ? value : []
+}

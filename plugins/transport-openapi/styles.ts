@@ -1,0 +1,116 @@
+import type { JsonValue } from 'patchbay/contract'
+import { isObject, misplaced, scalarMembers, scalarText, scalarTexts } from './values.ts'
+
+export type Style = 'simple' | 'label' | 'matrix' | 'form' | 'spaceDelimited' | 'pipeDelimited' | 'deepObject'
+
+/** How one value is written: the part of a parameter, or of an entry of a form, that says so. */
+export interface Written {
+  /** As the API knows it. */
+  readonly name: string
+  /** As the tool's caller knows it, for messages. */
+  readonly argument: string
+  readonly style: Style
+  readonly explode: boolean
+  readonly allowReserved: boolean
+}
+
+/** Everything but what RFC 3986 calls unreserved, so that a value stays one value wherever it stands. */
+export function encode(text: string): string {
+  return encodeURIComponent(text.toWellFormed()).replace(
+    /[!'()*]/g,
+    sign => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
+}
+
+/** Leaves reserved characters as they are, but for those by which a value would end or become two. */
+function encodeReserved(text: string): string {
+  return encode(text).replace(/%(?:3A|2F|3F|5B|5D|40|21|24|27|28|29|2A|2C|3B|3D)/g, code => decodeURIComponent(code))
+}
+
+/** One expression of a path (RFC 6570: simple, label, matrix). */
+export function pathText(written: Written, value: JsonValue): string {
+  const { style, explode, argument } = written
+  const name = encode(written.name)
+  if (Array.isArray(value)) {
+    const items = scalarTexts(value, argument).map(encode)
+    if (items.some(item => item === '')) throw misplaced(argument, 'holds an empty value, which has no place in a path')
+    if (style === 'label') return joined('.', items, explode ? '.' : ',')
+    if (style === 'matrix')
+      return explode ? items.map(item => `;${name}=${item}`).join('') : joined(`;${name}=`, items, ',')
+    return items.join(',')
+  }
+  if (isObject(value)) {
+    const members = scalarMembers(value, argument).map(([key, text]) => [encode(key), encode(text)] as const)
+    const pairs = members.map(([key, text]) => `${key}=${text}`)
+    const flat = members.flat()
+    if (style === 'label') return explode ? joined('.', pairs, '.') : joined('.', flat, ',')
+    if (style === 'matrix') return explode ? pairs.map(pair => `;${pair}`).join('') : joined(`;${name}=`, flat, ',')
+    return explode ? pairs.join(',') : flat.join(',')
+  }
+  const text = encode(scalarText(value, argument))
+  if (text === '') return ''
+  if (style === 'label') return `.${text}`
+  return style === 'matrix' ? `;${name}=${text}` : text
+}
+
+/** The pairs that one value becomes in a query, a form or a list of cookies: names and values, encoded. */
+export function pairs(written: Written, value: JsonValue): (readonly [name: string, value: string])[] {
+  const { style, explode, allowReserved, argument } = written
+  const encodeValue = allowReserved ? encodeReserved : encode
+  const name = encode(written.name)
+  if (style === 'deepObject' && isObject(value)) return deepPairs(written.name, value, argument, encodeValue)
+  if (Array.isArray(value)) {
+    const items = scalarTexts(value, argument).map(encodeValue)
+    if (explode || style === 'deepObject') return items.map(item => [name, item] as const)
+    return items.length === 0 ? [] : [[name, items.join(separatorOf(style))]]
+  }
+  if (isObject(value)) {
+    const members = scalarMembers(value, argument)
+    if (explode) return members.map(([key, text]) => [encode(key), encodeValue(text)] as const)
+    const flat = members.flatMap(([key, text]) => [encode(key), encodeValue(text)])
+    return flat.length === 0 ? [] : [[name, flat.join(separatorOf(style))]]
+  }
+  return [[name, encodeValue(scalarText(value, argument))]]
+}
+
+/** The value of a header (style simple), which is not encoded. */
+export function headerText({ explode, argument }: Written, value: JsonValue): string {
+  const text = Array.isArray(value)
+    ? scalarTexts(value, argument).join(',')
+    : isObject(value)
+      ? scalarMembers(value, argument)
+          .map(pair => pair.join(explode ? '=' : ','))
+          .join(',')
+      : scalarText(value, argument)
+  return checkedHeader(text, argument)
+}
+
+export function checkedHeader(text: string, argument: string): string {
+  if (/^[\t\x20-\x7e]*$/.test(text)) return text
+  throw misplaced(argument, 'goes into a header, which takes printable ASCII only')
+}
+
+function deepPairs(
+  name: string,
+  value: JsonValue,
+  argument: string,
+  encodeValue: (text: string) => string,
+  depth = 0,
+): (readonly [string, string])[] {
+  if (depth > 8) throw misplaced(argument, 'is nested too deeply for a query')
+  if (value === null) return []
+  if (Array.isArray(value)) return scalarTexts(value, argument).map(item => [encode(name), encodeValue(item)] as const)
+  if (!isObject(value)) return [[encode(name), encodeValue(scalarText(value, argument))]]
+  return Object.entries(value).flatMap(([key, member]) =>
+    deepPairs(`${name}[${key}]`, member, argument, encodeValue, depth + 1),
+  )
+}
+
+function separatorOf(style: Style): string {
+  if (style === 'spaceDelimited') return '%20'
+  return style === 'pipeDelimited' ? '%7C' : ','
+}
+
+function joined(prefix: string, items: readonly string[], separator: string): string {
+  return items.length === 0 ? '' : prefix + items.join(separator)
+}

@@ -1,0 +1,149 @@
+import { isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract'
+import type { BodyText } from './bodies.ts'
+import { type Operation, shownOperation } from './operations.ts'
+import type { Parameter, ParameterText } from './parameters.ts'
+import { CannotBuild, type References } from './references.ts'
+import { cut } from './schema-keywords.ts'
+import { SchemaWriter, TooMuch } from './schema-writer.ts'
+
+const MAX_DESCRIPTION = 4_000
+/** An input that is longer than this once its references are inlined is written with references instead. */
+const INLINED_BYTES = 32 * 1024
+const OUTPUT_BYTES = 8 * 1024
+
+export interface ToolParts {
+  readonly name: string
+  readonly operation: Operation
+  readonly parameters: readonly (readonly [Parameter, ParameterText])[]
+  readonly body: (BodyText & { readonly required: boolean }) | undefined
+  readonly references: References
+  readonly budget: { nodes: number }
+}
+
+/** The definition of one tool. Throws CannotBuild when its schemas cannot be written. */
+export function toolDefinition(parts: ToolParts): JsonObject {
+  const { name, operation } = parts
+  const outputSchema = outputOf(parts)
+  return {
+    name,
+    description: describe(operation),
+    inputSchema: smaller(parts),
+    ...(outputSchema ? { outputSchema } : {}),
+    annotations: annotationsOf(operation),
+  }
+}
+
+function describe(operation: Operation): string {
+  const { description, summary, deprecated } = operation.definition
+  const said = [description, summary].find(text => typeof text === 'string' && text.trim() !== '')
+  const shown = typeof said === 'string' ? cut(said.trim(), MAX_DESCRIPTION) : undefined
+  return [
+    ...(deprecated === true ? ['Deprecated.'] : []),
+    ...(shown === undefined ? [] : [shown]),
+    shownOperation(operation),
+  ].join('\n\n')
+}
+
+function annotationsOf({ method, definition: { summary } }: Operation): JsonObject {
+  return {
+    ...(typeof summary === 'string' && summary.trim() !== '' ? { title: cut(summary.trim(), 200) } : {}),
+    readOnlyHint: method === 'get' || method === 'head',
+    ...(method === 'put' || method === 'delete' ? { idempotentHint: true } : {}),
+    ...(method === 'delete' ? { destructiveHint: true } : {}),
+    openWorldHint: true,
+  }
+}
+
+/** Inlined schemas are what most clients understand best, as long as they are short. */
+function smaller(parts: ToolParts): JsonObject {
+  let inlined: JsonObject | undefined
+  try {
+    const written = inputOf(parts, 'inlined')
+    inlined = written.schema
+    if (!written.referred || JSON.stringify(inlined).length <= INLINED_BYTES) return inlined
+  } catch (error) {
+    if (!(error instanceof TooMuch)) throw error
+  }
+  const { schema: shared } = inputOf(parts, 'shared')
+  return inlined && JSON.stringify(inlined).length <= JSON.stringify(shared).length ? inlined : shared
+}
+
+function inputOf(
+  parts: ToolParts,
+  mode: 'inlined' | 'shared',
+): { readonly schema: JsonObject; readonly referred: boolean } {
+  const writer = new SchemaWriter(parts.references, { mode, direction: 'input', budget: parts.budget })
+  const properties: JsonObject = {}
+  const required: string[] = []
+  const add = (
+    name: string,
+    schema: JsonValue | undefined,
+    description: string | undefined,
+    isRequired: boolean,
+  ): void => {
+    const written = writer.write(schema)
+    const object = typeof written === 'boolean' ? {} : written
+    properties[name] = description === undefined ? object : { ...object, description: cut(description, 2_000) }
+    if (isRequired) required.push(name)
+  }
+  for (const [parameter, { schema, description, deprecated }] of parts.parameters) {
+    add(
+      parameter.argument,
+      schema,
+      deprecated ? `Deprecated. ${description ?? ''}`.trim() : description,
+      parameter.required,
+    )
+  }
+  if (parts.body) add('body', parts.body.schema, parts.body.description, parts.body.required)
+  const definitions = writer.definitions()
+  return {
+    schema: {
+      type: 'object',
+      properties,
+      ...(required.length > 0 ? { required } : {}),
+      additionalProperties: false,
+      ...(definitions ? { $defs: definitions } : {}),
+    },
+    referred: writer.referred,
+  }
+}
+
+/**
+ * The schema of the first success in JSON, where every success is such an object: clients refuse a result without the
+ * structured content that a tool has promised.
+ */
+function outputOf({ operation, references, budget }: ToolParts): JsonObject | undefined {
+  const responses = isJsonObject(operation.definition.responses) ? operation.definition.responses : {}
+  try {
+    const successes = Object.entries(responses).filter(([status]) => /^2(?:\d\d|XX)$/i.test(status))
+    const schemas = successes.map(([, response]) => jsonSchemaOf(references.follow(response), references))
+    const first = schemas[0]
+    if (first === undefined || schemas.includes(undefined)) return undefined
+    const writer = new SchemaWriter(references, { mode: 'inlined', direction: 'output', budget })
+    const root = writer.write(references.follow(first))
+    if (typeof root === 'boolean') return undefined
+    const definitions = writer.definitions()
+    const schema: JsonObject = { ...root, type: 'object', ...(definitions ? { $defs: definitions } : {}) }
+    return JSON.stringify(schema).length <= OUTPUT_BYTES ? schema : undefined
+  } catch (error) {
+    // What comes back need not be described, and a tool without it is still one.
+    if (error instanceof CannotBuild) return undefined
+    throw error
+  }
+}
+
+/** The schema of an answer that is always an object in JSON. */
+function jsonSchemaOf(response: JsonObject | undefined, references: References): JsonValue | undefined {
+  const content = isJsonObject(response?.content) ? Object.entries(response.content) : []
+  if (content.length === 0 || !content.every(([type]) => /^(?:application|text)\/(?:[\w.+-]+\+)?json\b/i.test(type)))
+    return undefined
+  const media = references.follow(content[0]?.[1])
+  const schema = references.follow(media?.schema)
+  return schema && isObjectSchema(schema) ? media?.schema : undefined
+}
+
+function isObjectSchema({ type, nullable, properties }: JsonObject): boolean {
+  if (nullable === true) return false
+  if (Array.isArray(type)) return type.length === 1 && type[0] === 'object'
+  return type === 'object' || (type === undefined && isJsonObject(properties))
+}

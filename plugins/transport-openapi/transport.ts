@@ -1,0 +1,9 @@
+import { defineTransport } from 'patchbay/contract'
+import { readConfig } from './config.ts'
+import { OpenapiLink } from './link.ts'
+
+/** An HTTP API whose operations are tools, as its OpenAPI document describes them. */
+export default defineTransport({
+  kind: 'answers',
+  open: (config, io) => OpenapiLink.open(readConfig(config), io),
+})

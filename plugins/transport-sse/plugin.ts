@@ -1,0 +1,16 @@
+import { definePlugin, REMOTE_CONFIG_SCHEMA } from 'patchbay/contract'
+
+/** Remote MCP servers of the first days: HTTP with server-sent events. */
+export default definePlugin({
+  name: 'transport-sse',
+  contract: 1,
+  setup(context) {
+    context.contribute('transport', 'sse', {
+      label: 'Remote server (HTTP with SSE, MCP 2024-11-05)',
+      transport: 'sse',
+      configSchema: REMOTE_CONFIG_SCHEMA,
+      module: new URL('./transport.ts', import.meta.url).href,
+    })
+    return undefined
+  },
+})

@@ -1,0 +1,198 @@
+import {
+  type GuardedResponse,
+  type MessageLink,
+  type RemoteConfig,
+  reasonOf,
+  sessionLost,
+  statusReason,
+  type TransportIo,
+  usableHeaders,
+  type WireError,
+  wasNotSent,
+} from 'patchbay/contract'
+import { SseStream } from './sse-stream.ts'
+
+type Headers = Readonly<Record<string, string>>
+
+/** How long other messages may still learn for themselves that the session is gone, before the link ends. */
+const LAST_WORDS_MS = 250
+const NOTICE_TIMEOUT_MS = 10_000
+// Compressing middlewares hold events of a stream back until their buffer is full.
+const PLAIN = { 'accept-encoding': 'identity' }
+
+/** One message that the server has not taken yet. */
+interface Post {
+  /** Of a request; absent for a notification or an answer. */
+  readonly id: number | undefined
+  readonly abort: AbortController
+  done: ((accepted: boolean) => void) | undefined
+}
+
+/** One MCP session over HTTP with server-sent events. */
+export class SseLink implements MessageLink {
+  readonly #io: TransportIo
+  readonly #configured: Headers
+  readonly #stream: SseStream
+  readonly #streamAbort = new AbortController()
+  readonly #posts = new Set<Post>()
+  #endpoint = ''
+  #version: Headers = {}
+  #usual: Headers | undefined
+  #accepted = false
+  /** Messages that wait until the server has taken `notifications/initialized`. */
+  #gate: (() => void)[] | undefined
+  #dying: WireError | undefined
+  #dyingTimer: ReturnType<typeof setTimeout> | undefined
+  #over = false
+
+  constructor({ url, headers }: RemoteConfig, io: TransportIo) {
+    this.#io = io
+    this.#configured = usableHeaders(headers)
+    this.#stream = new SseStream({
+      url,
+      get: lastEventId => this.#get(url, lastEventId),
+      message: text => io.message(text),
+      lost: reason => this.#end(reason),
+    })
+    if (io.signal.aborted) this.#stop()
+    else io.signal.addEventListener('abort', () => this.#stop(), { once: true })
+  }
+
+  /** Resolves once the server has said where messages go. */
+  async open(): Promise<void> {
+    this.#endpoint = await this.#stream.open()
+  }
+
+  /** `headers` go out with this one message. */
+  send(text: string, id?: number, headers?: Headers): void {
+    if (this.#over || this.#dying) {
+      const reason = this.#dying ?? { code: 'connection_lost', message: 'The connection to the server is closed' }
+      if (id !== undefined) this.#io.failed(id, reason, { notSent: true })
+      return
+    }
+    if (this.#gate) {
+      this.#gate.push(() => this.send(text, id, headers))
+      return
+    }
+    // Messages travel on connections of their own and could overtake it; servers may refuse what comes before it.
+    const opensGate = id === undefined && !this.#accepted && text.includes('"notifications/initialized"')
+    if (opensGate) this.#gate = []
+    this.#post(text, id, headers, opensGate ? accepted => this.#initialized(accepted) : undefined)
+  }
+
+  settled(protocolVersion: string): void {
+    this.#version = { 'mcp-protocol-version': protocolVersion }
+    this.#usual = undefined
+  }
+
+  abandoned(id: number): void {
+    for (const post of this.#posts) if (post.id === id) this.#finish(post, false)
+  }
+
+  /** Closing the stream is how a session of this kind ends; there is nothing to tell besides. */
+  async close(): Promise<void> {
+    this.#stop()
+  }
+
+  #get(url: string, lastEventId: string | undefined): Promise<GuardedResponse> {
+    const resume = lastEventId === undefined ? {} : { 'last-event-id': lastEventId }
+    const headers = { ...this.#configured, accept: 'text/event-stream', ...PLAIN, ...this.#version, ...resume }
+    const signal = this.#streamAbort.signal
+    return this.#io.fetch(url, { method: 'GET', headers, signal, headTimeoutMs: 0, idleTimeoutMs: 0 })
+  }
+
+  #post(text: string, id: number | undefined, headers: Headers | undefined, done: Post['done']): void {
+    const post: Post = { id, abort: new AbortController(), done }
+    this.#posts.add(post)
+    const request = {
+      method: 'POST',
+      headers: headers ? this.#headers(headers) : this.#usualHeaders(),
+      body: text,
+      signal: post.abort.signal,
+      // How long a call may take is decided above; its end comes as abandoned().
+      headTimeoutMs: id === undefined ? NOTICE_TIMEOUT_MS : 0,
+      idleTimeoutMs: NOTICE_TIMEOUT_MS,
+    }
+    this.#io.fetch(this.#endpoint, request).then(
+      response => this.#answered(post, response),
+      error => this.#failed(post, error),
+    )
+  }
+
+  #usualHeaders(): Headers {
+    // Made once and frozen, so that the client under it can keep the written form.
+    this.#usual ??= Object.freeze(this.#headers({}))
+    return this.#usual
+  }
+
+  #headers(extra: Headers): Headers {
+    const own = { accept: 'application/json, text/event-stream', 'content-type': 'application/json', ...PLAIN }
+    return { ...usableHeaders(extra), ...this.#configured, ...own, ...this.#version }
+  }
+
+  #answered(post: Post, response: GuardedResponse): void {
+    if (!this.#posts.has(post)) return response.cancel()
+    const { status } = response
+    if (status >= 200 && status < 300) {
+      const taken = () => this.#finish(post, true)
+      // "Accepted" or nothing; read all the same, so that the connection can be used again.
+      response.text().then(taken, taken)
+      return
+    }
+    response.cancel()
+    if (status !== 404) return this.#fail(post, statusReason(response), false)
+    this.#fail(post, sessionLost(), true)
+    this.#die(sessionLost())
+  }
+
+  #failed(post: Post, error: unknown): void {
+    if (!this.#posts.has(post)) return
+    const unsent = wasNotSent(error)
+    const reason = reasonOf(error)
+    this.#fail(post, reason, unsent)
+    if (unsent && reason.code !== 'overloaded') this.#die(reason)
+  }
+
+  #fail(post: Post, reason: WireError, notSent: boolean): void {
+    if (post.id !== undefined) this.#io.failed(post.id, reason, { notSent })
+    else this.#io.log('warn', `A message to the server was not taken: ${reason.message}`)
+    // Behind the report, since the end of the last one may end a link whose server is gone.
+    this.#finish(post, false)
+  }
+
+  #finish(post: Post, accepted: boolean): void {
+    if (!this.#posts.delete(post)) return
+    if (!accepted) post.abort.abort()
+    post.done?.(accepted)
+    if (this.#dying && this.#posts.size === 0) this.#end(this.#dying)
+  }
+
+  #initialized(accepted: boolean): void {
+    const waiting = this.#gate ?? []
+    this.#gate = undefined
+    this.#accepted = accepted
+    for (const send of waiting) send()
+  }
+
+  /** The session is gone. Messages under way may still learn so themselves, and can then be sent anew. */
+  #die(reason: WireError): void {
+    if (this.#over || this.#dying) return
+    this.#dying = reason
+    if (this.#posts.size === 0) return this.#end(reason)
+    this.#dyingTimer = setTimeout(() => this.#end(reason), LAST_WORDS_MS)
+  }
+
+  #end(reason: WireError): void {
+    if (this.#over) return
+    this.#stop()
+    this.#io.closed(reason)
+  }
+
+  #stop(): void {
+    this.#over = true
+    clearTimeout(this.#dyingTimer)
+    this.#stream.stop()
+    this.#streamAbort.abort()
+    for (const post of [...this.#posts]) this.#finish(post, false)
+  }
+}

@@ -1,0 +1,145 @@
+import {
+  backoffMs,
+  type GuardedResponse,
+  HubError,
+  readEvents,
+  reasonOf,
+  type StreamPosition,
+  statusReason,
+  type WireError,
+  wasNotSent,
+} from 'patchbay/contract'
+import { endpointUrl } from './endpoint.ts'
+
+const RESUME_ATTEMPTS = 8
+
+export interface SseStreamOptions {
+  /** The configured address. */
+  readonly url: string
+  /** A GET for the stream, taken up behind this event. */
+  get(lastEventId: string | undefined): Promise<GuardedResponse>
+  message(text: string): void
+  /** The stream is gone, and with it the session. Called once, and only after the endpoint was known. */
+  lost(reason: WireError): void
+}
+
+/**
+ * The stream that is the session. One whose events carry ids is taken up again behind the last of them; whether the
+ * session is still the same one is told by the endpoint that the server names then. Any other ends with its connection.
+ */
+export class SseStream {
+  readonly #options: SseStreamOptions
+  readonly #position: StreamPosition = { lastEventId: undefined, retryMs: undefined }
+  readonly #first = Promise.withResolvers<string>()
+  #endpoint: string | undefined
+  #response: GuardedResponse | undefined
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #failures = 0
+  #stopped = false
+
+  constructor(options: SseStreamOptions) {
+    this.#options = options
+    // Whoever stops the stream while it opens does not wait for it any more.
+    this.#first.promise.catch(() => undefined)
+  }
+
+  /** Opens the stream; resolves with the address for messages. Rejects with a HubError. */
+  async open(): Promise<string> {
+    const response = await this.#options.get(undefined)
+    const refusal = refusalOf(response)
+    if (refusal) {
+      response.cancel()
+      throw new HubError(refusal.code, refusal.message, refusal.data ? { data: refusal.data } : {})
+    }
+    this.#read(response)
+    return await this.#first.promise
+  }
+
+  stop(): void {
+    this.#stopped = true
+    clearTimeout(this.#timer)
+    this.#response?.cancel()
+    this.#first.reject(new HubError('connection_lost', 'The connection to the server was closed while it opened'))
+  }
+
+  #read(response: GuardedResponse): void {
+    if (this.#stopped) return response.cancel()
+    this.#response = response
+    const message = (text: string): void => {
+      if (this.#stopped) return
+      this.#failures = 0
+      this.#options.message(text)
+    }
+    readEvents(
+      response,
+      this.#position,
+      message,
+      error => this.#ended(error),
+      ({ type, data }) => {
+        if (type === 'endpoint') this.#named(data)
+      },
+    )
+  }
+
+  #named(text: string): void {
+    if (this.#stopped) return
+    let url: string
+    try {
+      url = endpointUrl(text, this.#options.url)
+    } catch (error) {
+      return this.#end(error)
+    }
+    if (this.#endpoint === undefined) {
+      this.#endpoint = url
+      this.#first.resolve(url)
+    } else if (url !== this.#endpoint) {
+      this.#end(new HubError('connection_lost', 'The server began another session on the stream'))
+    }
+  }
+
+  #ended(error: unknown): void {
+    this.#response = undefined
+    if (this.#stopped) return
+    const { lastEventId, retryMs } = this.#position
+    const again = this.#endpoint !== undefined && lastEventId !== undefined && this.#failures < RESUME_ATTEMPTS
+    if (!again || error instanceof RangeError) {
+      return this.#end(error ?? new HubError('connection_lost', 'The server closed the stream of the session'))
+    }
+    const delayMs = Math.max(retryMs ?? 0, backoffMs(this.#failures, Math.random))
+    this.#failures += 1
+    this.#timer = setTimeout(() => this.#resume(), delayMs)
+  }
+
+  #resume(): void {
+    this.#options.get(this.#position.lastEventId).then(
+      response => {
+        if (this.#stopped) return response.cancel()
+        const refusal = refusalOf(response)
+        if (!refusal) return this.#read(response)
+        response.cancel()
+        if (response.status >= 500) return this.#ended(undefined)
+        this.#end(new HubError('connection_lost', `The stream cannot be taken up again: ${refusal.message}`))
+      },
+      error => (wasNotSent(error) ? this.#end(error) : this.#ended(error)),
+    )
+  }
+
+  #end(error: unknown): void {
+    if (this.#stopped) return
+    const opening = this.#endpoint === undefined
+    const reason = reasonOf(error)
+    this.#first.reject(new HubError(reason.code, reason.message))
+    this.stop()
+    if (!opening) this.#options.lost(reason)
+  }
+}
+
+function refusalOf(response: GuardedResponse): WireError | undefined {
+  const { status, headers } = response
+  if (status !== 200) return statusReason(response)
+  if (headers['content-type']?.startsWith('text/event-stream')) return undefined
+  return {
+    code: 'upstream_protocol',
+    message: 'The server answered with HTTP 200 and no stream of events; is this the address of its SSE endpoint?',
+  }
+}

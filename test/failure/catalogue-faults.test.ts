@@ -1,0 +1,58 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
+import { processStat } from '../support/processes.ts'
+import { callText, online, statusOf, toolNames } from '../support/servers.ts'
+import { timed } from '../support/wait.ts'
+
+let hub: Hub
+let admin: Client
+
+beforeAll(async () => {
+  hub = await startHub({
+    settings: {
+      mcpServers: {
+        ...Object.fromEntries(
+          ['many', 'endless', 'fat'].map(kind => [kind, stdioFixture('unruly', { CATALOG: kind })]),
+        ),
+        echo: stdioFixture('echo'),
+      },
+    },
+  })
+  admin = await hub.setup()
+  await online(admin, ['many', 'endless', 'fat', 'echo'])
+}, 30_000)
+
+afterAll(async () => {
+  await hub?.stop()
+}, 40_000)
+
+for (const [name, count, warning] of [
+  ['many', 5_000, 'more than 5000 items'],
+  ['endless', 64, 'more than 64 pages'],
+  ['fat', 4, '1 items over 262144 bytes'],
+] as const) {
+  test(`the catalogue of "${name}" is cut at its limit, the rest works, and what was left out is told`, async () => {
+    await admin.ok('POST', `/api/servers/${name}/restart?wait=10s`)
+    const client = await admin.mcp(`/mcp/${name}`)
+    expect((await toolNames(client)).length).toBe(count)
+    const { warnings } = await admin.ok('GET', `/api/servers/${name}/tools`)
+    expect(JSON.stringify(warnings)).toContain(warning)
+    expect(await statusOf(admin, name)).toMatchObject({ state: 'online', counts: { tools: count } })
+  }, 20_000)
+}
+
+test('reading huge lists again and again delays nobody for long and leaks nothing', async () => {
+  const client = await admin.mcp('/mcp/echo')
+  const before = processStat(hub.pid)?.residentBytes ?? 0
+  let slowest = 0
+  for (let round = 0; round < 5; round += 1) {
+    for (const name of ['many', 'fat']) await admin.ok('POST', `/api/servers/${name}/restart`)
+    for (let call = 0; call < 40; call += 1) {
+      slowest = Math.max(slowest, (await timed(() => callText(client, 'echo', { text: 'x' }))).ms)
+      await Bun.sleep(5)
+    }
+    await online(admin, ['many', 'fat'])
+  }
+  expect(slowest).toBeLessThan(250)
+  expect((processStat(hub.pid)?.residentBytes ?? 0) - before).toBeLessThan(150_000_000)
+}, 30_000)

@@ -1,0 +1,108 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { type Footprint, footprint, settledTo } from '../support/footprint.ts'
+import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
+import { alive, descendants, processStat } from '../support/processes.ts'
+import { callText, failureOf, online, statusOf } from '../support/servers.ts'
+import { timed, until } from '../support/wait.ts'
+
+const TIMEOUT_MS = 500
+const MB = 1_000_000
+
+let hub: Hub
+let admin: Client
+let before: Footprint
+
+beforeAll(async () => {
+  hub = await startHub({
+    env: { WORKERS: '1' },
+    settings: {
+      mcpServers: {
+        echo: stdioFixture('echo'),
+        unruly: { ...stdioFixture('unruly'), timeout: TIMEOUT_MS },
+        long: stdioFixture('unruly'),
+        stubborn: stdioFixture('unruly', { STUBBORN: '1' }),
+        frozen: { ...stdioFixture('echo'), healthCheck: { interval: 200, timeout: 200, retries: 2 } },
+      },
+    },
+  })
+  admin = await hub.setup()
+  await online(admin, ['echo', 'unruly', 'long', 'stubborn', 'frozen'])
+  await callText(await admin.mcp('/mcp/echo'), 'whoami')
+  before = footprint(hub.pid)
+}, 30_000)
+
+afterAll(async () => {
+  await hub?.stop()
+}, 40_000)
+
+afterEach(async () => {
+  expect((await admin.request('GET', '/health')).status).toBe(200)
+  expect(await callText(await admin.mcp('/mcp/echo'), 'echo', { text: 'unharmed' })).toBe('unharmed')
+  await settledTo(hub.pid, before)
+})
+
+test('a call that runs out of time: upstream_timeout, the server is told, its late answer is dropped', async () => {
+  const client = await admin.mcp('/mcp/unruly')
+  const { value: failure, ms } = await timed(() => failureOf(callText(client, 'late', { ms: TIMEOUT_MS + 200 })))
+  expect(failure.data?.code).toBe('upstream_timeout')
+  expect(ms).toBeGreaterThan(TIMEOUT_MS * 0.9)
+  expect(ms).toBeLessThan(TIMEOUT_MS * 1.3)
+  expect(await callText(client, 'cancelled')).toBe('1')
+  const end = performance.now() + 400
+  while (performance.now() < end) expect(await callText(client, 'quick')).toBe('quick')
+  expect((await statusOf(admin, 'unruly')).state).toBe('online')
+})
+
+test('a child that is stopped misses its pings and is replaced', async () => {
+  const client = await admin.mcp('/mcp/frozen')
+  const old = (await statusOf(admin, 'frozen')).pid ?? 0
+  process.kill(old, 'SIGSTOP')
+  const status = await until(
+    async () => {
+      const now = await statusOf(admin, 'frozen')
+      return now.state === 'online' && now.pid !== old ? now : undefined
+    },
+    { timeoutMs: 6_000, what: 'another process' },
+  )
+  expect(JSON.parse(await callText(client, 'whoami')).pid).toBe(status.pid)
+  await until(() => processStat(old) === undefined, { what: 'the stopped process to be gone' })
+}, 15_000)
+
+test('a line of 100 MB ends its call at 10 MiB, and the memory of the hub stays', async () => {
+  const client = await admin.mcp('/mcp/long')
+  const old = (await statusOf(admin, 'long')).pid ?? 0
+  const resident = processStat(hub.pid)?.residentBytes ?? 0
+  const failure = await failureOf(callText(client, 'line', { megabytes: 100 }))
+  expect(failure.data?.code).toBe('connection_lost')
+  expect(failure.message).toContain('10485760')
+  await until(() => !alive(old), { what: 'the old process to be gone' })
+  await online(admin, ['long'])
+  expect(await callText(client, 'quick')).toBe('quick')
+  expect((processStat(hub.pid)?.residentBytes ?? 0) - resident).toBeLessThan(64 * MB)
+}, 15_000)
+
+test('a child that ignores TERM and the end of its input is gone within 5 s of a stop', async () => {
+  const { pid } = await statusOf(admin, 'stubborn')
+  const { ms } = await timed(async () => {
+    await admin.ok('POST', '/api/servers/stubborn/stop')
+    await until(() => !alive(pid ?? 0), { timeoutMs: 6_000, what: 'the process to be gone' })
+  })
+  expect(ms).toBeLessThan(5_000)
+  expect(descendants(hub.pid).filter(stat => stat.pid === pid)).toEqual([])
+  await admin.ok('POST', '/api/servers/stubborn/start?wait=5s')
+  await online(admin, ['stubborn'])
+}, 15_000)
+
+test('a killed child fails its call within 100 ms, is not online within 1 s unless it is another process', async () => {
+  const client = await admin.mcp('/mcp/long')
+  const { pid } = await statusOf(admin, 'long')
+  const call = failureOf(callText(client, 'late', { ms: 20_000 }))
+  await callText(client, 'quick')
+  process.kill(pid ?? 0, 'SIGKILL')
+  const { value: failure, ms } = await timed(() => call)
+  expect(failure.data?.code).toBe('connection_lost')
+  expect(ms).toBeLessThan(150)
+  const status = await statusOf(admin, 'long')
+  expect(status.state === 'online' ? status.pid : undefined).not.toBe(pid ?? 0)
+  expect(await callText(client, 'quick')).toBe('quick')
+})

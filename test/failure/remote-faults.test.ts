@@ -1,0 +1,135 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { type Footprint, footprint, settledTo } from '../support/footprint.ts'
+import { type Client, type Hub, ROOT, startHub, stdioFixture } from '../support/hub.ts'
+import { type Program, startProgram } from '../support/program.ts'
+import { callText, failureOf, online, statusOf } from '../support/servers.ts'
+import { timed, until } from '../support/wait.ts'
+
+const FIXTURE = join(ROOT, 'test/support/mcp-servers/faulty-http.ts')
+const TIMEOUT_MS = 1_000
+
+/** What the remote server does instead of answering initialize, and the reason that the hub must give. */
+const AT_START = {
+  busy: { init: { status: 503, retryAfter: 30 }, reason: 'upstream_http_error' },
+  broken: { init: { status: 500 }, reason: 'upstream_http_error' },
+  secret: { init: { status: 401 }, reason: 'authorization_required' },
+  moved: { init: { status: 307, location: '/mcp' }, reason: 'redirect_blocked' },
+  inward: { init: { status: 302, location: 'http://169.254.169.254/latest' }, reason: 'redirect_blocked' },
+} as const
+
+const programs: Program[] = []
+let hub: Hub
+let admin: Client
+let before: Footprint
+
+beforeAll(async () => {
+  const start = async (env: Record<string, string>) => {
+    const program = await startProgram(FIXTURE, { env })
+    programs.push(program)
+    return { url: program.url, timeout: TIMEOUT_MS }
+  }
+  const mcpServers: Record<string, object> = { faulty: await start({}), echo: stdioFixture('echo') }
+  for (const [name, { init }] of Object.entries(AT_START))
+    mcpServers[name] = await start({ INIT: JSON.stringify(init) })
+  mcpServers.gone = { url: 'http://127.0.0.1:9/mcp' }
+  mcpServers.dripping = await start({ INIT: JSON.stringify({ drip: 'head' }) })
+  hub = await startHub({ settings: { mcpServers } })
+  admin = await hub.setup()
+  await online(admin, ['faulty', 'echo'])
+  await callText(await admin.mcp('/mcp/faulty'), 'seen')
+  before = footprint(hub.pid)
+}, 30_000)
+
+afterAll(async () => {
+  await hub?.stop()
+  await Promise.all(programs.map(program => program.stop()))
+}, 40_000)
+
+afterEach(async () => {
+  expect((await admin.request('GET', '/health')).status).toBe(200)
+  expect(await callText(await admin.mcp('/mcp/echo'), 'echo', { text: 'unharmed' })).toBe('unharmed')
+  await settledTo(hub.pid, before)
+})
+
+async function timesSent(): Promise<number> {
+  return JSON.parse(await callText(await admin.mcp('/mcp/faulty'), 'seen'))['tools/call fail'] ?? 0
+}
+
+for (const status of [500, 429, 503]) {
+  test(`HTTP ${status} fails the call once, with the wait that the server asks for and nothing of its body`, async () => {
+    const client = await admin.mcp('/mcp/faulty')
+    const sent = await timesSent()
+    const failure = await failureOf(callText(client, 'fail', { status, retryAfter: 7 }))
+    expect(failure.data?.code).toBe('upstream_http_error')
+    expect(failure.message).toContain(`HTTP ${status}`)
+    expect(failure.message).toContain('7 s')
+    expect(JSON.stringify(failure)).not.toContain('canary')
+    expect(await timesSent()).toBe(sent + 1)
+    expect((await statusOf(admin, 'faulty')).state).toBe('online')
+  })
+}
+
+for (const [what, args] of [
+  ['drips its head', { drip: 'head' }],
+  ['drips its body', { drip: 'body' }],
+  ['is silent', { silent: true }],
+] as const) {
+  test(`a remote server that ${what} costs its caller the time limit, and no more`, async () => {
+    const client = await admin.mcp('/mcp/faulty')
+    const sent = await timesSent()
+    const { value: failure, ms } = await timed(() => failureOf(callText(client, 'fail', args)))
+    expect(failure.data?.code).toBe('upstream_timeout')
+    expect(ms).toBeGreaterThan(TIMEOUT_MS * 0.9)
+    expect(ms).toBeLessThan(TIMEOUT_MS * 1.3)
+    expect(await timesSent()).toBe(sent + 1)
+    expect((await statusOf(admin, 'faulty')).state).toBe('online')
+  })
+}
+
+test('an answer that is cut off fails the call with connection_lost, and a tools/call is not repeated', async () => {
+  const client = await admin.mcp('/mcp/faulty')
+  const sent = await timesSent()
+  expect((await failureOf(callText(client, 'fail', { cut: true }))).data?.code).toBe('connection_lost')
+  await until(async () => (await statusOf(admin, 'faulty')).state === 'online')
+  expect(await timesSent()).toBe(sent + 1)
+})
+
+test('a redirect is not followed, and the call says so', async () => {
+  const client = await admin.mcp('/mcp/faulty')
+  const location = programs[0]?.url
+  const failure = await failureOf(callText(client, 'fail', { status: 307, location }))
+  expect(failure.data?.code).toBe('redirect_blocked')
+})
+
+test('what keeps a remote server from starting is its reason, with the time of the next attempt', async () => {
+  for (const [name, { reason }] of Object.entries(AT_START)) {
+    const status = await until(async () => {
+      const now = await statusOf(admin, name)
+      return now.state === 'offline' ? now : undefined
+    })
+    expect(`${name} ${status.reason?.code}`).toBe(`${name} ${reason}`)
+    expect(status.nextAttemptAt).toBeDefined()
+  }
+  const gone = await until(async () => (await statusOf(admin, 'gone')).reason)
+  expect(gone.code).toBe('connection_lost')
+})
+
+test('a server that answers 503 with Retry-After is left in peace for that long', async () => {
+  const { nextAttemptAt } = await until(async () => {
+    const status = await statusOf(admin, 'busy')
+    return status.state === 'offline' ? status : undefined
+  })
+  expect(Date.parse(nextAttemptAt ?? '') - Date.now()).toBeGreaterThan(20_000)
+})
+
+test('one that drips its answer to initialize is given up after the ten seconds of a dial', async () => {
+  const status = await until(
+    async () => {
+      const now = await statusOf(admin, 'dripping')
+      return now.reason ? now : undefined
+    },
+    { timeoutMs: 12_000, intervalMs: 100, what: 'a reason of the dripping server' },
+  )
+  expect(status.reason?.code).toBe('upstream_init_timeout')
+}, 15_000)

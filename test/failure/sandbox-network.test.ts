@@ -1,0 +1,135 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { readdirSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { type Client, LOOPBACK, startHub } from '../support/hub.ts'
+import { callText, online, statusOf } from '../support/servers.ts'
+import { shutIn } from '../support/shut-in.ts'
+import { until } from '../support/wait.ts'
+
+let asked = 0
+const site = createServer((request, response) => {
+  asked += 1
+  request.resume()
+  request.on('end', () => response.end(`${request.method} ${request.url} for ${request.headers.host}`))
+})
+await new Promise<void>(resolve => site.listen(0, '127.0.0.1', () => resolve()))
+const { port } = site.address() as AddressInfo
+const SITE = `http://127.0.0.1:${port}`
+
+/** In this hub loopback is open to everybody's servers, in the other one to nobody's. */
+const open = await startHub({ env: LOOPBACK })
+const closed = await startHub()
+const admin = await open.setup()
+const { sandbox: level } = (await admin.ok('GET', '/health')).checks
+console.log(`sandbox level of this machine: ${level}`)
+
+afterAll(async () => {
+  await Promise.all([open.stop(), closed.stop()])
+  site.close()
+}, 40_000)
+
+async function ask(client: Client, server: string, tool: string, args: Record<string, unknown> = {}) {
+  return JSON.parse(await callText(await client.mcp(`/mcp/${server}`), tool, args))
+}
+
+function proxied(client: Client, request: string): Promise<string> {
+  return ask(client, 'out', 'proxy', { request })
+}
+
+function grant(by: Client, name: string, network: string) {
+  return by.ok('PATCH', `/api/admin/users/${name}`, { grants: { network } })
+}
+
+test('a grant is part of the user, is changed by administrators alone, and knows two values', async () => {
+  const una = await open.user('una')
+  expect((await una.ok('GET', '/api/auth/me')).grants).toEqual({ network: 'none' })
+  expect((await grant(admin, 'una', 'proxy')).grants).toEqual({ network: 'proxy' })
+  expect((await una.request('PATCH', '/api/admin/users/una', { grants: { network: 'proxy' } })).status).toBe(403)
+  for (const network of ['host', 'all', 1]) {
+    const answer = await admin.request('PATCH', '/api/admin/users/una', { grants: { network } })
+    expect([answer.status, answer.json.code]).toEqual([400, 'validation_failed'])
+  }
+})
+
+describe.if(level === 'full')('network "proxy"', () => {
+  test('is refused without the grant and permitted with it; more than it is refused', async () => {
+    const ben = await open.user('ben')
+    const create = async (network: string) =>
+      ben.request('POST', '/api/servers', await shutIn(`net-${network}`, { network }))
+    expect((await create('proxy')).json.code).toBe('network_not_permitted')
+    await grant(admin, 'ben', 'proxy')
+    expect((await create('proxy')).status).toBe(201)
+    expect((await create('host')).json.code).toBe('network_not_permitted')
+  })
+
+  test('reaches by tunnel and by plain request what the rules open, and directly nothing', async () => {
+    const cid = await open.user('cid')
+    await grant(admin, 'cid', 'proxy')
+    await cid.ok('POST', '/api/servers', await shutIn('out', { network: 'proxy' }))
+    await online(cid, ['out'])
+    expect((await ask(cid, 'out', 'self')).env.HTTPS_PROXY).toBe('http://127.0.0.1:3128')
+    expect(await ask(cid, 'out', 'connect', { host: '127.0.0.1', ports: [String(port)] })).toEqual([])
+    const plain = await proxied(cid, `GET ${SITE}/plain HTTP/1.1\r\nhost: elsewhere\r\nproxy-connection: keep-alive`)
+    expect(plain).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
+    expect(plain).toEndWith(`GET /plain for 127.0.0.1:${port}`)
+    const tunnel = await proxied(cid, `CONNECT 127.0.0.1:${port} HTTP/1.1`)
+    expect(tunnel).toMatch(/^HTTP\/1\.1 200 Connection established\r\n\r\nHTTP\/1\.1 200 OK/)
+    expect(tunnel).toEndWith('GET /tunnel for inside')
+  })
+
+  test('reaches neither loopback, private networks nor metadata where they are closed: 403, and nobody is asked', async () => {
+    const root = await closed.setup()
+    const dan = await closed.user('dan')
+    await grant(root, 'dan', 'proxy')
+    await dan.ok('POST', '/api/servers', await shutIn('out', { network: 'proxy' }))
+    await online(dan, ['out'])
+    const before = asked
+    const hosts = [
+      ...[`127.0.0.1:${port}`, `127.1:${port}`, `2130706433:${port}`, `0x7f.1:${port}`, `localhost:${port}`],
+      ...[`[::1]:${port}`, `[::ffff:127.0.0.1]:${port}`, `0.0.0.0:${port}`, '169.254.169.254:80', '10.0.0.1:80'],
+      new URL(closed.url).host,
+    ]
+    for (const to of hosts) {
+      for (const line of [`CONNECT ${to} HTTP/1.1`, `GET http://${to}/ HTTP/1.1`]) {
+        const said = await proxied(dan, line)
+        expect([line, said.split('\r\n')[0]]).toEqual([line, 'HTTP/1.1 403 Forbidden'])
+        expect(said).toEndWith('\r\n\r\nurl_address_blocked\n')
+      }
+    }
+    const targets = ['127.0.0.1', 'a b:80', 'user@127.0.0.1:80', ':80', '127.0.0.1:0', '127.0.0.1:70000', '/']
+    const lines = ['GET / HTTP/1.1', 'GET https://127.0.0.1/ HTTP/1.1', 'GET http://u:p@127.0.0.1/ HTTP/1.1', 'x']
+    for (const line of [...targets.map(to => `CONNECT ${to} HTTP/1.1`), ...lines]) {
+      expect([line, (await proxied(dan, line)).split('\r\n')[0]]).toEqual([line, 'HTTP/1.1 400 Bad Request'])
+    }
+    expect(asked).toBe(before)
+  }, 30_000)
+
+  test('closes with the server, which ends when the grant is taken back', async () => {
+    const eli = await open.user('eli')
+    await grant(admin, 'eli', 'proxy')
+    await eli.ok('POST', '/api/servers', await shutIn('out', { network: 'proxy' }))
+    await online(eli, ['out'])
+    const sockets = () => readdirSync(join(open.dataDir, 'egress')).length
+    const before = sockets()
+    expect(before).toBeGreaterThan(0)
+    await grant(admin, 'eli', 'none')
+    await until(async () => (await statusOf(eli, 'out')).reason?.code === 'network_not_permitted', {
+      timeoutMs: 10_000,
+    })
+    await until(() => sockets() === before - 1, { what: 'the socket to be gone' })
+    await grant(admin, 'eli', 'proxy')
+    await online(eli, ['out'])
+  }, 30_000)
+
+  test('says why its program cannot be started, and passes on how it ended', async () => {
+    const fay = await open.user('fay')
+    await grant(admin, 'fay', 'proxy')
+    await fay.ok('POST', '/api/servers', { name: 'own', command: './program', network: 'proxy' })
+    expect(await until(async () => (await statusOf(fay, 'own')).reason?.code)).toBe('command_not_found')
+    await fay.ok('POST', '/api/servers', { name: 'ends', command: 'sh', args: ['-c', 'exit 7'], network: 'proxy' })
+    const reason = await until(async () => (await statusOf(fay, 'ends')).reason?.message)
+    expect(reason).toContain('exit code 7')
+  })
+})

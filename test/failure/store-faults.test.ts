@@ -1,0 +1,78 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
+import { callText, online } from '../support/servers.ts'
+import { timed } from '../support/wait.ts'
+
+let hub: Hub
+let admin: Client
+let other: Database | undefined
+
+beforeAll(async () => {
+  hub = await startHub({ settings: { mcpServers: { echo: stdioFixture('echo') } } })
+  admin = await hub.setup()
+  await online(admin, ['echo'])
+}, 30_000)
+
+afterEach(() => {
+  other?.close()
+  other = undefined
+})
+
+afterAll(async () => {
+  await hub?.stop()
+}, 40_000)
+
+/** Another process holds the write lock of the store. */
+function lock(): Database {
+  other = new Database(join(hub.dataDir, 'patchbay.db'), { timeout: 0 })
+  other.exec('begin immediate')
+  return other
+}
+
+test('a store that another process has locked: storage_busy within 300 ms, and what does not write goes on', async () => {
+  const client = await admin.mcp('/mcp/echo')
+  lock()
+  const writes = Array.from({ length: 5 }, (_, n) =>
+    timed(() => admin.request('POST', '/api/servers', { name: `new-${n}`, url: 'http://127.0.0.1:9/mcp' })),
+  )
+  const durations: number[] = []
+  const reading = (async () => {
+    for (let call = 0; call < 60; call += 1) {
+      durations.push((await timed(() => callText(client, 'echo', { text: 'x' }))).ms)
+      await Bun.sleep(2)
+    }
+  })()
+  for (const { value: answer, ms } of await Promise.all(writes)) {
+    expect(answer.status).toBe(503)
+    expect(answer.json.code).toBe('storage_busy')
+    expect(answer.headers.get('retry-after')).not.toBeNull()
+    expect(ms).toBeLessThan(400)
+  }
+  await reading
+  expect(Math.max(...durations)).toBeLessThan(60)
+  expect((await admin.ok('GET', '/api/servers')).items).toHaveLength(1)
+  expect((await admin.request('GET', '/health')).status).toBe(200)
+  await client.close()
+}, 10_000)
+
+test('a short lock is waited for, and the write succeeds', async () => {
+  await admin.ok('POST', '/api/servers', { name: 'before', url: 'http://127.0.0.1:9/mcp' })
+  await admin.ok('DELETE', '/api/servers/before')
+  const held = lock()
+  const writing = admin.request('POST', '/api/servers', { name: 'later', url: 'http://127.0.0.1:9/mcp' })
+  await Bun.sleep(100)
+  held.exec('rollback')
+  expect((await writing).status).toBe(201)
+  await admin.ok('DELETE', '/api/servers/later')
+})
+
+test('sign-in, sign-out, keys and new sessions work on a locked store as far as they need no write', async () => {
+  const key = await admin.mcpKey()
+  lock()
+  expect(await callText(await admin.mcp('/mcp/echo', { credential: key }), 'echo', { text: 'y' })).toBe('y')
+  expect((await hub.signIn('admin')).token).toBeString()
+  const out = await admin.request('POST', '/api/auth/logout')
+  expect([204, 503]).toContain(out.status)
+})

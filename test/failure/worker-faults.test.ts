@@ -1,0 +1,94 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { type Footprint, footprint, settledTo } from '../support/footprint.ts'
+import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
+import { callText, failureOf, online, statusOf } from '../support/servers.ts'
+import { timed, until } from '../support/wait.ts'
+
+/** A thread counts as dead after 15 s of silence, which is looked at each 5 s. */
+const SILENCE_MS = 21_000
+
+let hub: Hub
+let admin: Client
+let before: Footprint
+
+beforeAll(async () => {
+  const crash = { openapi: { url: 'https://example.com/api.json' } }
+  hub = await startHub({
+    env: { WORKERS: '1' },
+    settings: {
+      plugins: [{ use: join(import.meta.dir, 'fixtures/crash-plugin.ts'), isolate: false }],
+      mcpServers: {
+        crash,
+        alone: { ...crash, isolate: true },
+        echo: stdioFixture('echo'),
+        slow: stdioFixture('slow'),
+      },
+    },
+  })
+  admin = await hub.setup()
+  await online(admin, ['crash', 'alone', 'echo', 'slow'])
+  await callText(await admin.mcp('/mcp/echo'), 'whoami')
+  before = footprint(hub.pid)
+}, 30_000)
+
+afterAll(async () => {
+  await hub?.stop({ unhandled: 1 })
+}, 40_000)
+
+afterEach(async () => {
+  expect((await admin.request('GET', '/health')).status).toBe(200)
+  await settledTo(hub.pid, before)
+})
+
+for (const how of ['throw', 'exit']) {
+  test(`a worker that ends (${how}): its calls fail with connection_lost, its servers are back within 1 s`, async () => {
+    const [bad, slow, echo] = [
+      await admin.mcp('/mcp/crash'),
+      await admin.mcp('/mcp/slow'),
+      await admin.mcp('/mcp/echo'),
+    ]
+    const waiting = failureOf(callText(slow, 'wait', { ms: 15_000 }))
+    await callText(slow, 'quick')
+    expect((await failureOf(callText(bad, 'crash', { how }))).data?.code).toBe('connection_lost')
+    const { value: waited, ms } = await timed(() => waiting)
+    expect(waited.data?.code).toBe('connection_lost')
+    expect(ms).toBeLessThan(200)
+    const again = await timed(() => callText(echo, 'echo', { text: 'back' }))
+    expect(again.value).toBe('back')
+    expect(again.ms).toBeLessThan(1_000)
+    await online(admin, ['crash', 'alone', 'echo', 'slow'])
+  }, 15_000)
+}
+
+test('a rejection that nobody handles in a worker ends no connection, and is logged', async () => {
+  const [bad, echo] = [await admin.mcp('/mcp/crash'), await admin.mcp('/mcp/echo')]
+  const { pid } = await statusOf(admin, 'echo')
+  await bad.callTool({ name: 'crash', arguments: { how: 'reject' } })
+  await until(() => hub.unhandled().length === 1, { what: 'a line in the log' })
+  await bad.callTool({ name: 'crash', arguments: { how: 'not at all' } })
+  expect(await callText(echo, 'echo', { text: 'unharmed' })).toBe('unharmed')
+  expect((await statusOf(admin, 'echo')).pid).toBe(pid)
+})
+
+test('a worker that spins is ended after 15 s of silence; nobody else notices', async () => {
+  const client = await admin.mcp('/mcp/alone')
+  const echo = await admin.mcp('/mcp/echo')
+  const spinning = failureOf(
+    client.callTool({ name: 'crash', arguments: { how: 'spin' } }, undefined, { timeout: 60_000 }),
+  )
+  let over = false
+  const ended = timed(() => spinning).finally(() => {
+    over = true
+  })
+  let slowest = 0
+  while (!over) {
+    slowest = Math.max(slowest, (await timed(() => callText(echo, 'echo', { text: 'x' }))).ms)
+    await Bun.sleep(20)
+  }
+  const { value: failure, ms } = await ended
+  expect(failure.data?.code).toBe('connection_lost')
+  expect(ms).toBeLessThan(SILENCE_MS)
+  expect(slowest).toBeLessThan(250)
+  await online(admin, ['alone'])
+}, 40_000)

@@ -1,0 +1,167 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import Ajv2020 from 'ajv/dist/2020'
+import { type Client, type Hub, startHub } from '../support/hub.ts'
+
+/** The parts of OpenAPI 3.1 that this hub's document uses; anything else is a mistake. */
+interface Operation {
+  readonly operationId: string
+  readonly summary: string
+  readonly tags: readonly string[]
+  readonly security: readonly object[]
+  readonly parameters: readonly Parameter[]
+  readonly requestBody?: { readonly required: boolean; readonly content: Readonly<Record<string, Media>> }
+  readonly responses: Readonly<
+    Record<
+      string,
+      { readonly description?: string; readonly $ref?: string; readonly content?: Readonly<Record<string, Media>> }
+    >
+  >
+}
+interface Parameter {
+  readonly name: string
+  readonly in: string
+  readonly required?: boolean
+  readonly schema: object
+}
+interface Media {
+  readonly schema?: object
+  readonly example?: unknown
+}
+
+let hub: Hub
+let admin: Client
+// biome-ignore lint/suspicious/noExplicitAny: the document as it is
+let document: any
+let operations: {
+  readonly name: string
+  readonly path: string
+  readonly method: string
+  readonly operation: Operation
+}[]
+
+beforeAll(async () => {
+  hub = await startHub()
+  admin = await hub.setup()
+  document = (await admin.request('GET', '/api/openapi.json')).json
+  operations = Object.entries(document.paths as Record<string, Record<string, Operation>>).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, operation]) => ({
+      name: `${method.toUpperCase()} ${path}`,
+      path,
+      method,
+      operation,
+    })),
+  )
+}, 30_000)
+afterAll(() => hub?.stop(), 40_000)
+
+function medias(operation: Operation): [string, Media][] {
+  const answers = Object.entries(operation.responses).flatMap(([status, { content = {} }]) =>
+    Object.entries(content).map(([type, media]): [string, Media] => [`${status} ${type}`, media]),
+  )
+  return [...Object.entries(operation.requestBody?.content ?? {}), ...answers]
+}
+
+test('is OpenAPI 3.1 for this version of the hub, open to everybody', async () => {
+  const open = await fetch(`${hub.url}/api/openapi.json`)
+  expect(open.status).toBe(200)
+  expect(document).toMatchObject({
+    openapi: expect.stringMatching(/^3\.1\.\d+$/),
+    info: { title: 'Patchbay', version: '1.1.0', license: { identifier: 'Apache-2.0' } },
+  })
+  expect(operations.length).toBeGreaterThan(40)
+  const page = await fetch(`${hub.url}/api/docs`)
+  expect(page.headers.get('content-type')).toStartWith('text/html')
+  const text = await page.text()
+  for (const { path } of operations) expect(text).toContain(path)
+})
+
+test('has every parameter of each path declared once, and no other', () => {
+  for (const { name, path, operation } of operations) {
+    const wanted = [...path.matchAll(/\{(\w+)\}/g)].map(match => match[1] ?? '').sort()
+    const declared = operation.parameters.filter(parameter => parameter.in === 'path')
+    expect([name, declared.map(parameter => parameter.name).sort()]).toEqual([name, wanted])
+    expect(declared.every(parameter => parameter.required === true)).toBe(true)
+    const query = operation.parameters.filter(parameter => parameter.in === 'query').map(parameter => parameter.name)
+    expect([name, new Set(query).size]).toEqual([name, query.length])
+    expect(declared.length + query.length).toBe(operation.parameters.length)
+  }
+})
+
+test('names each operation once, with a summary, a declared tag and who may use it', () => {
+  const ids = operations.map(({ operation }) => operation.operationId)
+  expect(new Set(ids).size).toBe(ids.length)
+  const tags = new Set(document.tags.map((tag: { name: string }) => tag.name))
+  for (const { operation } of operations) {
+    expect(operation.summary.length).toBeGreaterThan(5)
+    for (const tag of operation.tags) expect(tags.has(tag)).toBe(true)
+    expect(operation.security).toEqual(
+      (operation as unknown as Record<string, unknown>)['x-access'] === 'public' ? [] : [{ bearer: [] }],
+    )
+  }
+})
+
+test('refers only to what it holds', () => {
+  const refs: string[] = []
+  JSON.stringify(document, (key, value) => {
+    if (key === '$ref') refs.push(value)
+    return value
+  })
+  expect(refs.length).toBeGreaterThan(0)
+  for (const ref of refs) {
+    expect(ref).toStartWith('#/')
+    const found = ref
+      .slice(2)
+      .split('/')
+      .reduce((value, part) => value?.[part.replaceAll('~1', '/').replaceAll('~0', '~')], document)
+    expect([ref, typeof found]).toEqual([ref, 'object'])
+  }
+})
+
+describe('every schema', () => {
+  const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false })
+
+  test('compiles under draft 2020-12, and every example validates against its own', () => {
+    ajv.addSchema(document, 'document')
+    let examples = 0
+    for (const { name, operation } of operations) {
+      for (const { schema } of operation.parameters) expect(() => ajv.compile(schema)).not.toThrow()
+      for (const [where, { schema, example }] of medias(operation)) {
+        if (!schema || where.includes('problem+json')) continue
+        const validate = ajv.compile(schema)
+        if (example === undefined) continue
+        examples += 1
+        const valid = validate(example)
+        expect([name, where, valid ? [] : validate.errors]).toEqual([name, where, []])
+      }
+    }
+    expect(examples).toBeGreaterThan(40)
+  })
+
+  test('fits what the hub really answers', async () => {
+    await admin.ok('POST', '/api/servers', {
+      name: 'echo',
+      url: 'https://mcp.example/',
+      visibility: 'public',
+      headers: { Authorization: 'Bearer a secret of it' },
+    })
+    await admin.ok('POST', '/api/groups', { name: 'g', members: ['echo'] })
+    const made = await admin.ok('POST', '/api/keys', { label: 'k', scopes: ['api', { group: 'g' }] })
+    expect(made.secret).toStartWith('pb_')
+    let judged = 0
+    for (const { name, path, method, operation } of operations) {
+      if (method !== 'get' || path === '/api/stream' || path === '/api/setup') continue
+      const filled = path.replace('{ref}', path.includes('/groups/') ? 'g' : 'echo').replace('{name}', 'admin')
+      const answer = await admin.request('GET', `${filled}${path.endsWith('client-config') ? '?client=cursor' : ''}`)
+      const schema = operation.responses[answer.status]?.content?.['application/json']?.schema
+      expect([name, answer.status]).toEqual([name, 200])
+      if (!schema) continue
+      judged += 1
+      const validate = ajv.compile(schema)
+      expect([name, validate(answer.json) ? [] : validate.errors]).toEqual([name, []])
+    }
+    expect(judged).toBeGreaterThan(20)
+    const problem = await admin.request('POST', '/api/servers', { name: 'a/b' })
+    const validate = ajv.compile(document.components.schemas.Problem)
+    expect(validate(problem.json) ? [] : validate.errors).toEqual([])
+  })
+})

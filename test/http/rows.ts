@@ -1,0 +1,144 @@
+import { describe, expect, test } from 'bun:test'
+import type { Answer } from '../support/client.ts'
+import { type Client, type Hub, startHub } from '../support/hub.ts'
+
+/** One input that must be refused (or taken) in one documented way. */
+export interface Row {
+  readonly what: string
+  readonly method: string
+  readonly path: string
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+  readonly status: number
+  readonly code?: string
+  /** `code pointer` of each wrong field, in any order. */
+  readonly fields?: readonly string[]
+  /** A part of what the answer says to people. */
+  readonly says?: string
+}
+
+type Target = readonly [method: string, path: string]
+
+/** A body, or a query, and every field that is wrong with it. */
+export function wrong([method, path]: Target, what: string, body: object | undefined, ...fields: string[]): Row {
+  return { what, method, path, body, status: 400, code: 'validation_failed', fields }
+}
+
+/** A request and its answer's status, and code where it is a refusal. */
+export function answered(
+  [method, path]: Target,
+  what: string,
+  body: object | undefined,
+  status: number,
+  code?: string,
+): Row {
+  return { what, method, path, body, status, ...(code === undefined ? {} : { code }) }
+}
+
+/** A hub with three people; alice and bob own servers and groups, none of which is switched on. */
+export interface Town {
+  readonly hub: Hub
+  readonly admin: Client
+  readonly alice: Client
+  readonly bob: Client
+}
+
+export const UPSTREAM = 'https://mcp.example/mcp'
+
+export async function openTown(): Promise<Town> {
+  const hub = await startHub()
+  const admin = await hub.setup()
+  const alice = await hub.user('alice')
+  const bob = await hub.user('bob')
+  const remote = { url: UPSTREAM, enabled: false }
+  await alice.ok('POST', '/api/servers', { ...remote, name: 'own', headers: { 'x-kept': 'plain' } })
+  await alice.ok('POST', '/api/servers', { ...remote, name: 'second' })
+  await alice.ok('POST', '/api/groups', { name: 'own', members: ['own'] })
+  await bob.ok('POST', '/api/servers', { ...remote, name: 'hidden' })
+  await bob.ok('POST', '/api/servers', { ...remote, name: 'open', visibility: 'public' })
+  await bob.ok('POST', '/api/groups', { name: 'open', visibility: 'public', members: ['open'] })
+  return { hub, admin, alice, bob }
+}
+
+/** One test for each row; `scene` is asked when the tests run. */
+export function table(about: string, scene: () => { hub: Hub; caller: Client }, rows: readonly Row[]): void {
+  describe(about, () => {
+    test.each(rows.map(row => [titleOf(row), row] as const))('%s', async (_title, row) => {
+      const { hub, caller } = scene()
+      await holds(hub, caller, row)
+    })
+  })
+}
+
+/** `input → 400 code field`, as the name of a test. */
+function titleOf({ what, status, code, fields = [] }: Row): string {
+  return `${what} → ${[status, code, ...fields].filter(part => part !== undefined).join(' ')}`
+}
+
+/** Makes the request of a row, and checks its answer, and that the hub is the same and well. */
+async function holds(hub: Hub, caller: Client, row: Row): Promise<Answer> {
+  const answer = await patient(() => caller.request(row.method, row.path, row.body, { ...row.headers }))
+  const seen = answer.text === '' || !answer.text.startsWith('{') ? {} : answer.json
+  const fields = (seen.errors ?? []).map((error: { code: string; pointer: string }) => `${error.code} ${error.pointer}`)
+  expect({
+    status: answer.status,
+    ...(row.code === undefined ? {} : { code: seen.code }),
+    ...(row.fields === undefined ? {} : { fields: fields.sort() }),
+    ...(row.says === undefined ? {} : { says: saying(answer.text, row.says) }),
+  }).toEqual({
+    status: row.status,
+    ...(row.code === undefined ? {} : { code: row.code }),
+    ...(row.fields === undefined ? {} : { fields: [...row.fields].sort() }),
+    ...(row.says === undefined ? {} : { says: row.says }),
+  })
+  if (answer.status >= 400) expectProblem(answer, row)
+  await expectWell(hub)
+  return answer
+}
+
+function saying(text: string, wanted: string): string {
+  return text.includes(wanted) ? wanted : text
+}
+
+/** What every refusal outside `/mcp` looks like. */
+export function expectProblem(
+  answer: Answer,
+  { method, path }: { readonly method: string; readonly path: string },
+): void {
+  expect(answer.headers.get('content-type')).toBe('application/problem+json')
+  expect(answer.headers.get('cache-control')).toBe('no-store')
+  expect(answer.headers.get('x-content-type-options')).toBe('nosniff')
+  const id = answer.headers.get('x-request-id')
+  if (method !== 'HEAD') {
+    expect(answer.json).toMatchObject({
+      type: `/errors/${answer.json.code}`,
+      title: expect.any(String),
+      status: answer.status,
+      detail: expect.any(String),
+      instance: path.split('?')[0]?.slice(0, 512),
+      requestId: id,
+    })
+  }
+  if (answer.status === 401) expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer/)
+  if (answer.status === 405) expect(answer.headers.get('allow')).toBeTruthy()
+  if (answer.status === 415) expect(answer.headers.get('accept')).toBe('application/json')
+  if (answer.status === 429 || answer.status === 503) {
+    expect(Number(answer.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
+  }
+}
+
+/** The hub lives as the process that it was, and `/health` says so. */
+export async function expectWell(hub: Hub): Promise<void> {
+  process.kill(hub.pid, 0)
+  const health = await fetch(`${hub.url}/health`)
+  expect([health.status, (await health.json()).status]).toEqual([200, 'ok'])
+}
+
+/** The limits of requests hold for the suite too: it comes back when it is told to. */
+export async function patient(request: () => Promise<Answer>): Promise<Answer> {
+  for (;;) {
+    const answer = await request()
+    if (answer.status !== 429 || answer.json.code !== 'rate_limited') return answer
+    await Bun.sleep(Number(answer.headers.get('retry-after')) * 1_000)
+  }
+}

@@ -1,0 +1,152 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { HubDidNotStart, PASSWORD, startHub } from '../support/hub.ts'
+import { makeTemp, removeTemp } from '../support/temp.ts'
+import { until } from '../support/wait.ts'
+
+const CANARY = 'canary-of-the-start'
+let temp: string
+beforeAll(async () => {
+  temp = await makeTemp('start')
+})
+afterAll(() => removeTemp(temp))
+
+/** How a start ends that must not succeed: exit code, and the one line on standard error. */
+async function refusal(options: Parameters<typeof startHub>[0]): Promise<{ exit: number; line: string }> {
+  const outcome = await startHub(options).then(
+    async hub => {
+      await hub.stop()
+      return new Error('The hub started')
+    },
+    (error: unknown) => error,
+  )
+  if (!(outcome instanceof HubDidNotStart)) throw outcome
+  const lines = outcome.log.split('\n').filter(line => line !== '')
+  expect(lines).toHaveLength(1)
+  expect(outcome.log).not.toContain(CANARY)
+  return { exit: outcome.exitCode, line: lines[0] ?? '' }
+}
+
+describe('the environment ends the start with 2 and one line that names the variable', () => {
+  const rows: readonly (readonly [env: Record<string, string>, code: string, ...says: string[]])[] = [
+    [{ PORT: '70000' }, 'env_invalid', 'PORT', '65535'],
+    [{ PORT: '1e3' }, 'env_invalid', 'PORT'],
+    [{ LOG_LEVEL: 'loud' }, 'env_invalid', 'LOG_LEVEL', 'error, warn, info, debug, trace'],
+    [{ LOG_MAX_SIZE: '10XB' }, 'env_invalid', 'LOG_MAX_SIZE'],
+    [{ LOG_ROTATION: 'hourlyish' }, 'env_invalid', 'LOG_ROTATION', 'hourly'],
+    [{ ENABLE_REQUEST_LOGS: 'maybe' }, 'env_invalid', 'ENABLE_REQUEST_LOGS', 'true'],
+    [{ SYSLOG_ENABLED: 'true' }, 'env_invalid', 'SYSLOG_HOST'],
+    [{ ASSISTANT_ENABLED: '1' }, 'env_invalid', 'ASSISTANT_API_KEY'],
+    [{ TRUSTED_PROXIES: '*' }, 'env_invalid', 'TRUSTED_PROXIES'],
+    [{ BASE_PATH: 'a b' }, 'env_invalid', 'BASE_PATH'],
+    [{ PUBLIC_URL: `https://me:${CANARY}@a.example` }, 'env_invalid', 'PUBLIC_URL'],
+    [{ DATABASE_URL: `mysql://me:${CANARY}@db/x` }, 'env_invalid', 'DATABASE_URL'],
+    [{ PORT: '-1', WORKERS: '0', HOST: 'a b' }, 'env_invalid', 'PORT', 'WORKERS', 'HOST'],
+    [{ JWT_SECRET: 'canary-of-the-start-of-31-byte-' }, 'secret_too_short', 'JWT_SECRET', '32'],
+    [{ ADMIN_USERNAME: 'ann' }, 'env_invalid', 'ADMIN_PASSWORD'],
+    [{ ADMIN_USERNAME: 'ann', ADMIN_PASSWORD: 'password123456' }, 'env_invalid', 'ADMIN_PASSWORD'],
+    [{ ADMIN_USERNAME: 'canary', ADMIN_PASSWORD: CANARY }, 'env_invalid', 'ADMIN_PASSWORD'],
+    [{ ADMIN_USERNAME: 'a b', ADMIN_PASSWORD: PASSWORD }, 'env_invalid', 'ADMIN_USERNAME'],
+    [{ LOG_FILE: '/etc/passwd' }, 'log_file_forbidden', '/etc/passwd'],
+    [{ LOG_FILE: '/tmp' }, 'log_file_forbidden', '/tmp'],
+  ]
+  test.each(rows.map(([env, code, ...says]) => [Object.keys(env).join(' '), { env, code, says }] as const))(
+    '%s',
+    async (_names, { env, code, says }) => {
+      const { exit, line } = await refusal({ env })
+      expect(exit).toBe(2)
+      expect(line).toStartWith(`error: ${code}: `)
+      for (const word of says) expect(line).toContain(word)
+    },
+  )
+
+  test('and so do arguments that are none', async () => {
+    for (const args of [['serv'], ['serve', '--prot', '1'], ['serve', 'now']]) {
+      const { exit, line } = await refusal({ args })
+      expect([exit, line.startsWith('error: usage: ')]).toEqual([2, true])
+    }
+  })
+})
+
+describe('the settings file ends the start with 78, and stays as it is', () => {
+  test.each([
+    ['broken', '{ "mcpServers": ', 'settings_json'],
+    ['empty', '', 'settings_json'],
+    ['a list', '[]', 'settings_json'],
+    ['a key twice', '{"mcpServers":{},"mcpServers":{}}', 'settings_duplicate'],
+    [
+      'two entries of one owner and name',
+      '{"mcpServers":{"a":{"url":"https://a.example"},"A":{"url":"https://a.example"}}}',
+      'settings_duplicate',
+    ],
+    ['of a newer version', '{"version":99}', 'settings_newer'],
+  ])('%s', async (_what, settings, code) => {
+    const folder = await makeTemp('start')
+    const path = join(folder, 'mcp_settings.json')
+    await writeFile(path, settings, { mode: 0o600 })
+    const { exit, line } = await refusal({ folder })
+    expect(exit).toBe(78)
+    expect(line).toStartWith(`error: ${code}: `)
+    expect(await readFile(path, 'utf8')).toBe(settings)
+    await removeTemp(folder)
+  })
+
+  test('writable by everybody', async () => {
+    const folder = await makeTemp('start')
+    const path = join(folder, 'mcp_settings.json')
+    await writeFile(path, '{}')
+    await chmod(path, 0o666)
+    const { exit, line } = await refusal({ folder })
+    expect([exit, line.startsWith('error: settings_mode: ')]).toEqual([78, true])
+    await removeTemp(folder)
+  })
+
+  test('with keys that nobody knows it starts, says so, and keeps them', async () => {
+    const settings = { mcpServers: {}, mcpServer: {}, systemConfig: { logLevel: 'loud', colour: 'red' } }
+    const hub = await startHub({ settings })
+    for (const word of ['mcpServer', 'colour', 'logLevel'])
+      await until(() => hub.log().includes(`"${word}`) || hub.log().includes(`\\"${word}`), { what: word })
+    expect(JSON.parse(await readFile(hub.settingsFile, 'utf8'))).toEqual(settings)
+    await hub.stop()
+  })
+})
+
+describe('the data folder', () => {
+  test('is made for its owner alone, but for the way to the servers’ own folders', async () => {
+    const hub = await startHub({ env: { DATA_DIR: join(temp, 'a/b/data') } })
+    const data = join(temp, 'a/b/data')
+    const mode = async (path: string) => ((await stat(path)).mode & 0o777).toString(8)
+    expect(await mode(data)).toBe('711')
+    for (const name of await readdir(data)) {
+      const path = join(data, name)
+      if ((await stat(path)).isFile()) expect([name, await mode(path)]).toEqual([name, '600'])
+    }
+    await hub.stop()
+  })
+
+  test('that is a file, or that cannot be, ends the start with 1', async () => {
+    const path = join(temp, 'file')
+    await writeFile(path, '')
+    for (const dir of [path, join(path, 'below'), '/proc/none']) {
+      const { exit, line } = await refusal({ env: { DATA_DIR: dir } })
+      expect([exit, line.startsWith('error: data_dir_unwritable: ')]).toEqual([1, true])
+    }
+  })
+
+  test('with a database that is none ends the start with 1, and leaves it', async () => {
+    const data = join(temp, 'damaged')
+    await mkdir(data)
+    const first = await startHub({ env: { DATA_DIR: data } })
+    await first.stop()
+    const database = (await readdir(data)).find(name => name.endsWith('.db')) ?? ''
+    for (const name of await readdir(data)) if (/-(?:wal|shm)$/.test(name)) await writeFile(join(data, name), '')
+    await writeFile(
+      join(data, database),
+      'no database at all, and long enough to be read as the head of one'.repeat(20),
+    )
+    const { exit, line } = await refusal({ env: { DATA_DIR: data } })
+    expect([exit, line.startsWith('error: store_corrupt: ')]).toEqual([1, true])
+    expect(await readFile(join(data, database), 'utf8')).toStartWith('no database at all')
+  })
+})

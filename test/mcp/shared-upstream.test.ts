@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { type Client, type Hub, LOOPBACK, startHub, stdioFixture } from '../support/hub.ts'
+import { type Program, startProgram } from '../support/program.ts'
+import { type Answer, RawClient } from '../support/raw-mcp.ts'
+import { failureOf, online, statusOf } from '../support/servers.ts'
+import { until } from '../support/wait.ts'
+
+const ECHO_HTTP = join(import.meta.dir, '../support/mcp-servers/echo-http.ts')
+
+let web: Program
+let hub: Hub
+let admin: Client
+let key = ''
+
+beforeAll(async () => {
+  web = await startProgram(ECHO_HTTP)
+  hub = await startHub({
+    env: LOOPBACK,
+    settings: {
+      mcpServers: {
+        varied: stdioFixture('varied'),
+        slow: stdioFixture('slow'),
+        web: { type: 'streamable-http', url: web.url },
+        dying: stdioFixture('crashing', { MODE: 'call' }),
+      },
+      groups: [{ name: 'g', servers: ['varied', 'slow', 'web', 'dying'] }],
+    },
+  })
+  admin = await hub.setup()
+  key = await admin.mcpKey()
+  await online(admin, ['varied', 'slow', 'web', 'dying'])
+}, 60_000)
+
+afterAll(async () => {
+  await hub?.stop()
+  await web?.stop()
+}, 40_000)
+
+/** The messages of an answer, in a stream or not. */
+async function messages(response: Response): Promise<Answer[]> {
+  const text = await response.text()
+  if (response.headers.get('content-type') === 'application/json') return [JSON.parse(text)]
+  return text
+    .split('\n')
+    .filter(line => line.startsWith('data: {'))
+    .map(line => JSON.parse(line.slice(6)))
+}
+
+describe('P-11 one shared upstream', () => {
+  test('P-11 gives each of 200 clients with equal ids and progress tokens its own 100 answers and its own progress', async () => {
+    const clients = await Promise.all(Array.from({ length: 200 }, () => new RawClient(hub, '/mcp/g', key).open()))
+    const wrong: string[] = []
+    const run = async (client: RawClient, who: number) => {
+      for (let id = 1; id <= 100; id += 1) {
+        const text = `client ${who}, call ${id}`
+        const progressToken = id % 4 === 0 ? { _meta: { progressToken: id } } : {}
+        const params = { name: 'emit', arguments: { count: 2, text }, ...progressToken }
+        const found = await messages(await client.send('tools/call', params, id))
+        const answer = found.pop()
+        if (answer?.id !== id || answer.result?.content[0].text !== text)
+          wrong.push(`${text}: ${JSON.stringify(answer)}`)
+        const told = found.map(({ params: notice }) => [
+          notice?.progressToken,
+          notice?.progress,
+          JSON.parse(String(notice?.message)).text,
+        ])
+        const expected = id % 4 === 0 ? [1, 2].map(step => [id, step, text]) : []
+        if (JSON.stringify(told) !== JSON.stringify(expected)) wrong.push(`${text}: ${JSON.stringify(told)}`)
+      }
+    }
+    await Promise.all(clients.map(run))
+    expect(wrong.slice(0, 5)).toEqual([])
+    await Promise.all(clients.map(client => client.delete()))
+  }, 120_000)
+})
+
+describe('P-03 an upstream that has lost its sessions', () => {
+  const whoami = async (client: RawClient) => {
+    const { result, error } = await client.call('tools/call', { name: 'whoami' })
+    return error ?? JSON.parse(result.content[0].text)
+  }
+
+  test('P-03 is met with one handshake for 20 concurrent calls, and each client sees one answer', async () => {
+    const clients = await Promise.all(Array.from({ length: 20 }, () => new RawClient(hub, '/mcp/web', key).open()))
+    for (let round = 1; round <= 5; round += 1) {
+      const before = (await whoami(clients[0] as RawClient)).session
+      const forgotten = await (await fetch(web.url.replace('/mcp', '/control/forget'), { method: 'POST' })).json()
+      expect(forgotten.forgotten).toBeGreaterThan(0)
+      const answers = await Promise.all(clients.map(whoami))
+      expect(answers.filter(({ session }) => session !== before + 1)).toEqual([])
+      expect(answers.map(({ session }) => session)).toEqual(Array(20).fill(before + 1))
+    }
+    expect((await statusOf(admin, 'web')).state).toBe('online')
+  }, 20_000)
+
+  test('P-03 a call that had begun when the connection was lost is not sent twice', async () => {
+    const client = await new RawClient(hub, '/mcp/dying', key).open()
+    const pid = async () => (await client.call('tools/call', { name: 'pid' })).result?.content[0].text
+    const first = await pid()
+    const { error } = await client.call('tools/call', { name: 'crash' })
+    expect([error?.code, error?.data?.code]).toEqual([-32603, 'connection_lost'])
+    const second = await until(pid, { what: 'the server to be back' })
+    expect(second).not.toBe(first)
+    // Had it been repeated, the second process would have ended as well.
+    expect(await pid()).toBe(second)
+  })
+})
+
+describe('an upstream that restarts under open sessions', () => {
+  test('is reached again by the same sessions, and its lists are told once it is back', async () => {
+    const sdk = await admin.mcp('/mcp/g')
+    const raw = await new RawClient(hub, '/mcp/varied', key).open()
+    const call = () => sdk.callTool({ name: 'raw', arguments: { n: 1 } })
+    await call()
+    await admin.ok('POST', '/api/servers/varied/restart')
+    const answers = await Promise.all([call(), call(), raw.call('tools/call', { name: 'raw', arguments: { n: 2 } })])
+    expect(answers.map(answer => JSON.stringify(answer)).every(text => text.includes('structuredContent'))).toBe(true)
+  })
+
+  test('a server that was stopped answers server_offline, the others go on, and its tools come back with it', async () => {
+    const sdk = await admin.mcp('/mcp/g')
+    await admin.ok('POST', '/api/servers/varied/stop?wait=5s')
+    const failure = await failureOf(sdk.callTool({ name: 'raw', arguments: {} }))
+    expect([failure.code, failure.data?.code]).toEqual([-32603, 'server_offline'])
+    expect(JSON.stringify(await sdk.callTool({ name: 'quick', arguments: {} }))).toContain('quick')
+    const names = async () => (await sdk.listTools()).tools.map(({ name }) => name)
+    expect(await names()).not.toContain('raw')
+    await admin.ok('POST', '/api/servers/varied/start?wait=10s')
+    await until(async () => (await names()).includes('raw'), { what: 'the tools to be back' })
+    await sdk.callTool({ name: 'raw', arguments: {} })
+  })
+})

@@ -1,0 +1,158 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { type Client, type Hub, send, startHub, stdioFixture } from '../support/hub.ts'
+import { type Postgres, startPostgres } from '../support/postgres.ts'
+import { alive, descendants } from '../support/processes.ts'
+import { callText, online, statusOf } from '../support/servers.ts'
+import { timed, until } from '../support/wait.ts'
+
+/** Longer than any answer of the hub may take while its store is silent. */
+const SILENT_MS = 12_000
+
+let postgres: Postgres
+let databaseUrl: string
+let hub: Hub
+let admin: Client
+let key: string
+
+beforeAll(async () => {
+  postgres = await startPostgres()
+  databaseUrl = await postgres.database('hub')
+  hub = await startHub({
+    env: { DATABASE_URL: databaseUrl },
+    settings: { mcpServers: { filed: stdioFixture('echo', { WHO: 'filed' }) } },
+  })
+  admin = await hub.setup()
+}, 60_000)
+
+afterAll(async () => {
+  await hub?.stop()
+  await postgres?.stop()
+}, 60_000)
+
+async function state(client: Client): Promise<unknown> {
+  const [servers, groups, keys, users] = await Promise.all(
+    ['/api/servers?sort=name', '/api/groups', '/api/keys', '/api/admin/users'].map(
+      async path => (await client.ok('GET', path)).items,
+    ),
+  )
+  return {
+    servers: servers.map(({ status: _, ...server }: { status: unknown }) => server),
+    groups: groups.map(({ endpoint: _, ...group }: { endpoint: string }) => group),
+    keys: keys.map(({ lastUsedAt: _, ...one }: { lastUsedAt?: string }) => one),
+    users: users.map(({ username, role }: { username: string; role: string }) => [username, role]),
+  }
+}
+
+async function health(): Promise<{ status: number; store: string }> {
+  const answer = await send(hub.url, 'GET', '/health')
+  return { status: answer.status, store: answer.json.checks.store }
+}
+
+test('a hub on PostgreSQL: set-up, server, group, key, MCP call', async () => {
+  await admin.ok('POST', '/api/servers', { name: 'stored', ...stdioFixture('echo', { WHO: 'stored' }) })
+  await admin.ok('POST', '/api/groups', { name: 'g', members: ['filed', 'stored'] })
+  await hub.user('bob')
+  key = await admin.mcpKey()
+  await online(admin, ['filed', 'stored'])
+  const client = await admin.mcp('/mcp/g')
+  expect(JSON.parse(await callText(client, 'stored_whoami')).who).toBe('stored')
+  expect(await health()).toEqual({ status: 200, store: 'ok' })
+})
+
+test('many writes at once are all kept, and two of one name are one', async () => {
+  const made = await Promise.all(
+    Array.from({ length: 12 }, (_, n) =>
+      admin.request('POST', '/api/servers', { name: `w-${n % 6}`, url: 'http://127.0.0.1:9/mcp', enabled: false }),
+    ),
+  )
+  expect(made.map(({ status }) => status).sort()).toEqual([...Array(6).fill(201), ...Array(6).fill(409)])
+  for (const { status, text } of made) if (status === 409) expect(JSON.parse(text).code).toBe('server_name_taken')
+  for (let n = 0; n < 6; n += 1) await admin.ok('DELETE', `/api/servers/w-${n}`)
+})
+
+test('the next start serves the same state', async () => {
+  const before = await state(admin)
+  await hub.stop({ keep: true })
+  hub = await startHub({ env: { DATABASE_URL: databaseUrl }, folder: hub.folder })
+  admin = await hub.signIn('admin')
+  await online(admin, ['filed', 'stored'])
+  expect(await state(admin)).toEqual(before)
+  const client = await admin.mcp('/mcp/g', { credential: key })
+  expect(await callText(client, 'filed_echo', { text: 'kept' })).toBe('kept')
+}, 30_000)
+
+test('a lost database: 503 store lost, calls go on, and everything is back with it', async () => {
+  const client = await admin.mcp('/mcp/g', { credential: key })
+  await callText(client, 'filed_whoami')
+  const { pid } = await statusOf(admin, 'filed')
+  const children = descendants(hub.pid).length
+  await postgres.crash()
+  await until(async () => (await health()).store === 'lost', { what: '/health to say that the store is lost' })
+  expect((await health()).status).toBe(503)
+  expect(JSON.parse(await callText(client, 'filed_whoami')).pid).toBe(pid)
+  const refused = await timed(() => admin.request('POST', '/api/groups', { name: 'late', members: [] }))
+  expect(refused.value.status).toBe(503)
+  expect(refused.value.json.code).toBe('storage_unavailable')
+  expect(refused.ms).toBeLessThan(6_000)
+  const restarting = process.kill(pid ?? 0, 'SIGKILL')
+  expect(restarting).toBe(true)
+  await postgres.again()
+  await until(async () => (await health()).status === 200, { timeoutMs: 10_000, what: '/health to be 200' })
+  await admin.ok('POST', '/api/groups', { name: 'late', members: [] })
+  await online(admin, ['filed', 'stored'], 70_000)
+  expect(await until(() => callText(client, 'filed_echo', { text: 'back' }), { timeoutMs: 10_000 })).toBe('back')
+  expect(descendants(hub.pid).length).toBe(children)
+}, 90_000)
+
+/** Runs the work while PostgreSQL stands still but keeps its connections. */
+async function hanging(work: () => Promise<void>): Promise<void> {
+  const everything = [postgres.pid, ...descendants(postgres.pid).map(stat => stat.pid)]
+  for (const pid of everything) process.kill(pid, 'SIGSTOP')
+  try {
+    await work()
+  } finally {
+    for (const pid of everything.reverse()) process.kill(pid, 'SIGCONT')
+  }
+}
+
+test('a database that hangs: answers stay bounded, calls go on, and it recovers', async () => {
+  const client = await admin.mcp('/mcp/g', { credential: key })
+  await callText(client, 'filed_whoami')
+  const list = () => timed(() => admin.request('GET', '/api/groups'))
+  // As many connections as the hub has, each of which will hang.
+  await Promise.all(Array.from({ length: 20 }, list))
+  await hanging(async () => {
+    const asked = await timed(health)
+    expect(asked.value).toEqual({ status: 503, store: 'lost' })
+    expect(asked.ms).toBeLessThan(2_000)
+    const many = Array.from({ length: 12 }, list)
+    expect(await callText(client, 'filed_echo', { text: 'on' })).toBe('on')
+    for (const { value, ms } of await Promise.all(many)) {
+      expect([value.status, value.json.code]).toEqual([503, 'storage_unavailable'])
+      expect(ms).toBeLessThan(SILENT_MS)
+    }
+  })
+  await until(async () => (await health()).status === 200, { timeoutMs: 10_000 })
+  expect((await admin.ok('GET', '/api/groups')).items.length).toBeGreaterThan(0)
+  await client.close()
+}, 60_000)
+
+test('TERM while the database hangs ends the hub in time with 0, and no child is left', async () => {
+  const children = descendants(hub.pid).map(stat => stat.pid)
+  await Promise.all(Array.from({ length: 5 }, () => admin.ok('GET', '/api/groups')))
+  await hanging(async () => {
+    const { value: code, ms } = await timed(() => hub.stop({ keep: true }))
+    expect(code).toBe(0)
+    expect(ms).toBeLessThan(10_000)
+  })
+  expect(children.filter(alive)).toEqual([])
+  hub = await startHub({ env: { DATABASE_URL: databaseUrl }, folder: hub.folder })
+  await hub.signIn('admin')
+}, 60_000)
+
+test('a database that is not there ends the start with one line and no secret', async () => {
+  const url = databaseUrl.replace('test@', 'test:canary-word@').replace('/hub', '/missing')
+  const failure = await startHub({ env: { DATABASE_URL: url } }).catch((error: unknown) => error)
+  expect(failure).toMatchObject({ exitCode: 1, log: expect.stringContaining('error: store_unavailable: ') })
+  expect(JSON.stringify(failure)).not.toContain('canary-word')
+}, 20_000)

@@ -1,0 +1,56 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { alive, descendants } from './processes.ts'
+import { until } from './wait.ts'
+
+/** What a process holds of the system. Connections by TCP are left out: a test's own clients keep some open. */
+export interface Footprint {
+  readonly descriptors: number
+  readonly children: number
+  readonly zombies: number
+  readonly threads: number
+}
+
+export function footprint(pid: number): Footprint {
+  const tree = descendants(pid)
+  const zombies = tree.filter(stat => stat.state === 'Z').length
+  return {
+    descriptors: descriptors(pid),
+    children: tree.length - zombies,
+    zombies,
+    threads: readdirSync(`/proc/${pid}/task`).length,
+  }
+}
+
+/** Waits until a process holds no more descriptors and children than before, and no child that has ended. */
+export async function settledTo(pid: number, before: Footprint, timeoutMs = 5_000): Promise<void> {
+  let now = footprint(pid)
+  await until(
+    () => {
+      now = footprint(pid)
+      return now.descriptors <= before.descriptors && now.children <= before.children && now.zombies === 0
+    },
+    { timeoutMs, intervalMs: 50, what: 'everything to be given back' },
+  ).catch(error => {
+    const names = descendants(pid).map(stat => `${stat.pid} ${stat.state}`)
+    throw new Error(`${error.message}: ${JSON.stringify({ before, now, names, alive: alive(pid) })}`)
+  })
+}
+
+function descriptors(pid: number): number {
+  const tcp = new Set([...inodes(pid, 'tcp'), ...inodes(pid, 'tcp6')])
+  let count = 0
+  for (const name of readdirSync(`/proc/${pid}/fd`)) {
+    try {
+      const inode = /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${name}`))?.[1]
+      if (inode === undefined || !tcp.has(inode)) count += 1
+    } catch {
+      // Closed between the two looks.
+    }
+  }
+  return count
+}
+
+function inodes(pid: number, table: 'tcp' | 'tcp6'): string[] {
+  const lines = readFileSync(`/proc/${pid}/net/${table}`, 'latin1').trim().split('\n').slice(1)
+  return lines.map(line => line.trim().split(/\s+/)[9] ?? '')
+}

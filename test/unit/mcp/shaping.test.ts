@@ -1,0 +1,152 @@
+import { expect, test } from 'bun:test'
+import type { JsonObject } from '../../../core/contract/json.ts'
+import type { ServerRecord } from '../../../core/contract/records.ts'
+import { RawClient } from '../../support/raw-mcp.ts'
+import { catalog, groupRecord, type Hub, member, serverRecord, startHub, tool } from './support.ts'
+
+const search: JsonObject = {
+  name: 'search',
+  description: 'Searches',
+  inputSchema: {
+    type: 'object',
+    properties: { query: { type: 'string' }, index: { type: 'string' }, limit: { type: 'number' } },
+    required: ['query', 'index', 'limit'],
+  },
+}
+
+function hubWith(
+  change: Partial<ServerRecord>,
+  more: Parameters<typeof member>[1] = {},
+): { hub: Hub; server: ServerRecord } {
+  const server = serverRecord('docs', change)
+  const hub = startHub((world, upstreams) => {
+    world.servers.push(server)
+    world.groups.push(groupRecord('work', [member(server, more)]))
+    upstreams.add(
+      server.id,
+      catalog({
+        tools: [search, tool('constructor')],
+        prompts: [{ name: 'one' }, { name: 'two' }],
+        resources: [
+          { uri: 'doc://a', name: 'a' },
+          { uri: 'doc://b', name: 'b' },
+        ],
+        resourceTemplates: [
+          { uriTemplate: 'note://{id}', name: 'n' },
+          { uriTemplate: 'mail://{id}', name: 'm' },
+        ],
+        capabilities: { tools: {}, prompts: {}, resources: { subscribe: true }, completions: {} },
+      }),
+    )
+  })
+  return { hub, server }
+}
+
+const sent = (hub: Hub) => hub.upstreams.seen.at(-1)?.request.params
+
+test('pinned, preset and hidden arguments hold for list and call, by the server and by the member', async () => {
+  const { hub } = hubWith(
+    { tools: { search: { arguments: { index: { pin: 'public' }, limit: { default: 5, description: 'At most' } } } } },
+    {
+      tools: [{ name: 'search', as: 'find', arguments: { index: { pin: 'secret' }, query: { description: 'What' } } }],
+    },
+  )
+  await using _ = hub
+  const group = await new RawClient(hub, '/mcp/work').open()
+  const { result } = await group.call('tools/list')
+  expect(result.tools).toEqual([
+    {
+      name: 'find',
+      description: 'Searches',
+      inputSchema: {
+        type: 'object',
+        properties: {
+          query: { type: 'string', description: 'What' },
+          limit: { type: 'number', default: 5, description: 'At most' },
+        },
+        required: ['query'],
+      },
+    },
+  ])
+  await group.call('tools/call', { name: 'find', arguments: { query: 'x', index: 'mine' }, _meta: { kept: 1 } })
+  expect(sent(hub)).toEqual({
+    name: 'search',
+    arguments: { query: 'x', index: 'public', limit: 5 },
+    _meta: { kept: 1 },
+  })
+  await group.call('tools/call', { name: 'find' })
+  expect(sent(hub)).toEqual({ name: 'search', arguments: { index: 'public', limit: 5 } })
+  const alone = await new RawClient(hub, '/mcp/docs').open()
+  const own = (await alone.call('tools/list')).result.tools[0]
+  expect([own.name, Object.keys(own.inputSchema.properties)]).toEqual(['search', ['query', 'limit']])
+  await alone.call('tools/call', { name: 'search', arguments: { index: 'mine', limit: 9 } })
+  expect(sent(hub)).toEqual({ name: 'search', arguments: { index: 'public', limit: 9 } })
+})
+
+test('without rules the arguments are passed on as the same object', async () => {
+  const { hub } = hubWith({})
+  await using _ = hub
+  const client = await new RawClient(hub, '/mcp/docs').open()
+  expect((await client.call('tools/list')).result.tools[1]).toMatchObject({ name: 'constructor' })
+  await client.call('tools/call', { name: 'constructor', arguments: { n: 1 } })
+  expect(sent(hub)).toEqual({ name: 'constructor', arguments: { n: 1 } })
+})
+
+test('prompts and resources of a server and of its member are offered where both let them through (P-24)', async () => {
+  const { hub } = hubWith({ prompts: ['one'], resources: ['doc://a', 'note://{id}'] }, { resources: ['doc://a'] })
+  await using _ = hub
+  const alone = await new RawClient(hub, '/mcp/docs').open()
+  const names = async (client: RawClient) => {
+    const lists = await Promise.all(
+      ['prompts/list', 'resources/list', 'resources/templates/list'].map(method => client.call(method)),
+    )
+    return lists.flatMap(({ result }) =>
+      [...(result.prompts ?? []), ...(result.resources ?? []), ...(result.resourceTemplates ?? [])].map(
+        (item: JsonObject) => item.uri ?? item.uriTemplate ?? item.name,
+      ),
+    )
+  }
+  expect(await names(alone)).toEqual(['one', 'doc://a', 'note://{id}'])
+  const group = await new RawClient(hub, '/mcp/work').open()
+  expect(await names(group)).toEqual(['one', 'doc://a'])
+  const before = hub.upstreams.seen.length
+  const refused: [string, JsonObject][] = [
+    ['prompts/get', { name: 'two' }],
+    ['resources/read', { uri: 'doc://b' }],
+    ['resources/read', { uri: 'mail://1' }],
+    ['resources/read', { uri: 'unlisted://x' }],
+    ['resources/subscribe', { uri: 'doc://b' }],
+    ['completion/complete', { ref: { type: 'ref/prompt', name: 'two' }, argument: { name: 'a', value: '' } }],
+    ['completion/complete', { ref: { type: 'ref/resource', uri: 'mail://{id}' }, argument: { name: 'id', value: '' } }],
+  ]
+  for (const [method, params] of refused) {
+    expect([method, (await alone.call(method, params)).error?.code]).not.toContain(undefined)
+  }
+  expect((await group.call('resources/read', { uri: 'note://1' })).error).toBeDefined()
+  expect(hub.upstreams.seen).toHaveLength(before)
+  await alone.call('resources/read', { uri: 'note://1' })
+  await alone.call('prompts/get', { name: 'one' })
+  expect(hub.upstreams.seen).toHaveLength(before + 2)
+})
+
+test('a changed tool waits for its owner where definitions are pinned, and is only reported elsewhere', async () => {
+  for (const definitionPolicy of ['pin', undefined] as const) {
+    const { hub, server } = hubWith(definitionPolicy ? { definitionPolicy } : {})
+    await using _ = hub
+    hub.upstreams.changed.set(server.id, ['search'])
+    const client = await new RawClient(hub, '/mcp/work').open()
+    const listed = (await client.call('tools/list')).result.tools.map(({ name }: { name: string }) => name)
+    const { error } = await client.call('tools/call', { name: 'search' })
+    if (definitionPolicy === undefined) {
+      expect(listed).toContain('search')
+      expect(error).toBeUndefined()
+      continue
+    }
+    expect(listed).toEqual(['constructor'])
+    expect(error).toMatchObject({ code: -32603, data: { code: 'approval_required' } })
+    expect(hub.upstreams.seen).toEqual([])
+    hub.upstreams.changed.clear()
+    hub.bus.emit('catalog.changed', server.ownerId, { serverId: server.id, name: 'docs', kinds: ['tools'] })
+    expect((await client.call('tools/call', { name: 'search' })).error).toBeUndefined()
+  }
+})
