@@ -90,7 +90,7 @@ async function build(options: HubOptions, undo: UndoList): Promise<Hub> {
   const redactor = new Redactor()
   const bus = new EventBus((error, name) => hubLog.with().error('An event handler failed', { event: name, error }))
   const hubLog: HubLog = await HubLog.open({ ...logOptions(loaded.config), redact: line => redactor.text(line), bus })
-  undo.add(() => hubLog.flush())
+  undo.add(() => hubLog.end())
   const log = hubLog.with()
   for (const warning of loaded.warnings) log.warn(warning)
 
@@ -100,12 +100,13 @@ async function build(options: HubOptions, undo: UndoList): Promise<Hub> {
   undo.add(() => store.close())
   const sandbox = await probing
   let ownPorts: readonly string[] = []
+  let { stdioPolicy } = loaded.config
   const room: OpenRegistry = createRegistry({
     store,
     bus,
     sealer,
     redactor,
-    stdio: () => ({ policy: loaded.config.stdioPolicy, level: sandbox.level }),
+    stdio: () => ({ policy: stdioPolicy, level: sandbox.level }),
     outboundAllow: loaded.config.outboundAllow,
     ownPorts: () => ownPorts,
     leavesWorkFolder: (ownerId, serverId, path) => sandbox.folders.leaves({ ownerId, serverId }, path),
@@ -115,6 +116,7 @@ async function build(options: HubOptions, undo: UndoList): Promise<Hub> {
   const { registry } = room
   const { config, sources, warnings } = loaded.withStored(await registry.settings.allSystem())
   for (const warning of warnings) log.warn(warning)
+  stdioPolicy = config.stdioPolicy
 
   const auth = createAuth({
     secret: config.jwtSecret ?? keys.jwtSecret,

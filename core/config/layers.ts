@@ -34,7 +34,8 @@ export function readJsonLayer(values: JsonObject, where: string, warn: (message:
     const variable = known.get(key)
     if (!variable) {
       const meant = nearest(key, known.keys())
-      if (meant !== undefined) warn(`${where}: "${key}" is not known; is "${meant}" meant?`)
+      const hint = meant === undefined ? 'it is kept and not used' : `is "${meant}" meant?`
+      warn(`${where}: ${JSON.stringify(key.slice(0, 64))} is not known; ${hint}`)
       continue
     }
     if (!variable.inFile) {
@@ -72,6 +73,7 @@ export function mergeLayers(layers: ConfigLayers, around: Surroundings): Layered
     trustedProxies: [],
     stdioPolicy: 'sandboxed',
     outboundAllow: [],
+    registries: [],
     workers: Math.min(availableParallelism(), 4),
     logLevel: 'info',
     logFormat: around.isTerminal ? 'pretty' : 'json',

@@ -70,6 +70,10 @@ export const LIMITS = {
   eventReplayBytes: 1 * MiB,
   eventReplayMs: 10 * 60_000,
   batchMessages: 100,
+  /** What is kept of results that were cut at their group's limit. */
+  keptResultBytes: 64 * MiB,
+  keptResultBytesPerScope: 24 * MiB,
+  keptResultMs: 10 * 60_000,
   listenStreamsPerUser: 20,
   parkedCallsPerUser: 16,
   parkedCalls: 500,

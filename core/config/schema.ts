@@ -24,6 +24,8 @@ export interface HubConfig {
   readonly stdioPolicy: 'sandboxed' | 'admin' | 'off'
   /** CIDR. */
   readonly outboundAllow: readonly string[]
+  /** Where package runners in the sandbox install from; empty: what npm and uv of this machine are configured with. */
+  readonly registries: readonly string[]
   readonly workers: number
   readonly logLevel: 'error' | 'warn' | 'info' | 'debug' | 'trace'
   readonly logFormat: 'json' | 'pretty'

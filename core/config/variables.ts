@@ -71,6 +71,7 @@ export const VARIABLES: readonly Variable[] = [
   }),
   variable('STDIO_POLICY', 'stdioPolicy', oneOf('sandboxed', 'admin', 'off')),
   variable('OUTBOUND_ALLOW', 'outboundAllow', list(network({ allowAll: true }))),
+  variable('REGISTRIES', 'registries', list(webUrl())),
   variable('WORKERS', 'workers', integer(1, 64)),
   variable('LOG_LEVEL', 'logLevel', oneOf('error', 'warn', 'info', 'debug', 'trace')),
   variable('LOG_FORMAT', 'logFormat', oneOf('json', 'pretty')),

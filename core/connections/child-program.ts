@@ -9,6 +9,8 @@ export interface ChildSpec {
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>>
   readonly cwd?: string
+  /** Its output goes through main even where a worker could read it. */
+  readonly carriedByMain?: boolean
   /** Runs it in the sandbox, where `cwd` does not count. */
   readonly confinement?: Confinement
 }

@@ -94,18 +94,19 @@ export class Children {
 
   /** Starts a program; throws `cwd_not_found`, `command_not_found`, `spawn_failed`, and what the sandbox refuses. */
   spawn(spec: ChildSpec): Child {
+    const { confinement } = spec
     const shortage = descriptorShortage()
     if (shortage) throw spawnError(spec, new Error(shortage))
-    const { confinement } = spec
     const start = confinement ? this.#enclosed(spec, confinement) : this.#plain(spec)
+    const carried = this.#makePair !== undefined && spec.carriedByMain !== true
     let made: readonly SocketPair[]
     try {
-      made = this.#pairs(start.options === undefined ? 0 : 1)
+      made = this.#pairs(carried, start.options !== undefined)
     } catch (error) {
       start.close?.()
       throw spawnError(spec, error)
     }
-    const pairs = this.#makePair ? made.slice(0, 3) : []
+    const pairs = carried ? made.slice(0, 3) : []
     const options = made[pairs.length]
     const pipes = pairs.length > 0 ? [] : (['pipe', 'pipe', 'pipe'] as const)
     let ended: (how: string) => void = () => undefined
@@ -185,7 +186,7 @@ export class Children {
   forgetServer(serverId: string): void {
     this.#tails.delete(serverId)
     const { sandbox, log } = this.#options
-    sandbox.folders.remove(serverId).catch((error: unknown) => {
+    Promise.all([sandbox.folders.remove(serverId), sandbox.packages.remove(serverId)]).catch((error: unknown) => {
       log.warn('The work folder of a removed server cannot be removed', { serverId, error: String(error) })
     })
   }
@@ -193,7 +194,7 @@ export class Children {
   /** Removes what servers left that were removed while the hub did not look. */
   keepFolders(places: readonly FolderPlace[]): void {
     const { sandbox, log } = this.#options
-    sandbox.folders.keepOnly(places).catch((error: unknown) => {
+    Promise.all([sandbox.folders.keepOnly(places), sandbox.packages.keepOnly(places)]).catch((error: unknown) => {
       log.warn('Work folders of removed servers cannot be removed', { error: String(error) })
     })
   }
@@ -237,9 +238,9 @@ export class Children {
     return { ...this.#options.sandbox.enter(spec, confinement), env: {}, cwd: '/' }
   }
 
-  /** Three for standard input, output and error unless main carries the bytes, and so many more. */
-  #pairs(more: number): readonly SocketPair[] {
-    const count = (this.#makePair ? 3 : 0) + more
+  /** Three for standard input, output and error unless main carries the bytes, and one for the sandbox's options. */
+  #pairs(carried: boolean, options: boolean): readonly SocketPair[] {
+    const count = (carried ? 3 : 0) + (options ? 1 : 0)
     if (count === 0) return []
     if (!this.#makeAnyPair) throw new Error('the C library cannot be called here')
     return makePairs(this.#makeAnyPair, count)

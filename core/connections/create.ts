@@ -26,7 +26,9 @@ import { CatalogStore } from './catalog-store.ts'
 import { type BaseEnv, Children } from './children.ts'
 import { EraStore } from './era-store.ts'
 import { Launcher } from './launcher.ts'
+import { PackageInstaller } from './package-installer.ts'
 import { WorkerPool } from './pool.ts'
+import { findRegistries, type Registries } from './registries.ts'
 import type { Sandbox } from './sandbox.ts'
 import { unheardStatus } from './server-status.ts'
 import { StartSlots } from './start-slots.ts'
@@ -44,7 +46,7 @@ export interface ConnectionsOptions {
   }
   readonly store: { readonly db: Kysely<Tables> }
   readonly bus: EventBus
-  readonly config: Pick<HubConfig, 'workers' | 'stdioPolicy' | 'outboundAllow' | 'dataDir'>
+  readonly config: Pick<HubConfig, 'workers' | 'stdioPolicy' | 'outboundAllow' | 'dataDir' | 'registries'>
   readonly sandbox: Sandbox
   readonly transports: () => ReadonlyMap<string, TransportContribution>
   readonly headerProviders: () => ReadonlyMap<string, HeaderProvider>
@@ -86,6 +88,7 @@ class LocalConnections implements Connections {
   readonly #definitions: ToolDefinitions
   readonly #launcher: Launcher
   readonly #supervisor: Supervisor
+  #registries: Promise<Registries> | undefined
   #draining = false
 
   constructor(options: ConnectionsOptions) {
@@ -113,6 +116,10 @@ class LocalConnections implements Connections {
       children: this.#children,
       stdioPolicy: config.stdioPolicy,
       sandbox: options.sandbox,
+      installer: new PackageInstaller(this.#children, options.sandbox, () => {
+        this.#registries ??= findRegistries(config.registries, baseEnv)
+        return this.#registries
+      }),
       stdioServersOf: ownerId => this.#supervisor.stdioServersOf(ownerId),
       rightsOf: async ownerId => {
         const owner = await registry.users.byId(ownerId)

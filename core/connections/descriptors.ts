@@ -86,6 +86,17 @@ export class TravellingDescriptor {
   }
 }
 
+/** Writes everything to a descriptor and closes it. A reader that is gone is none of the writer's business. */
+export function handOver(fd: number, bytes: Uint8Array): void {
+  try {
+    for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at)
+  } catch {
+    // The program ended before it read: its exit says why.
+  } finally {
+    closeSync(fd)
+  }
+}
+
 /** Kept back for the store, the log and the hub's own clients, whatever servers want. */
 const KEPT_BACK = 32
 /** Most that one start needs at the same time. */
@@ -107,16 +118,5 @@ function descriptorLimit(): number | undefined {
     return soft === undefined ? undefined : Number(soft)
   } catch {
     return undefined
-  }
-}
-
-/** Writes everything to a descriptor and closes it. A reader that is gone is none of the writer's business. */
-export function handOver(fd: number, bytes: Uint8Array): void {
-  try {
-    for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at)
-  } catch {
-    // The program ended before it read: its exit says why.
-  } finally {
-    closeSync(fd)
   }
 }

@@ -5,6 +5,7 @@ import type { HeaderProvider, TransportContribution } from '../contract/points.t
 import type { HealthCheck, ServerSettings } from '../contract/records.ts'
 import type { AddressRights } from '../domain/address.ts'
 import type { Era } from '../domain/era.ts'
+import { readPackageRun } from '../domain/package-run.ts'
 import { spawnPolicy } from '../domain/spawn-policy.ts'
 import type { AuditEntry, EffectiveServer } from '../registry/api.ts'
 import type { SessionBinding } from './api.ts'
@@ -12,6 +13,7 @@ import type { ChildSpec } from './child-program.ts'
 import type { Child, Children } from './children.ts'
 import { Connection } from './connection.ts'
 import type { ConnectionEvents } from './connection-events.ts'
+import type { PackageInstaller } from './package-installer.ts'
 import type { WorkerPool } from './pool.ts'
 import type { Liveness } from './protocol.ts'
 import type { Confinement, Sandbox } from './sandbox.ts'
@@ -26,6 +28,7 @@ export interface LauncherOptions {
   readonly children: Children
   readonly stdioPolicy: 'sandboxed' | 'admin' | 'off'
   readonly sandbox: Sandbox
+  readonly installer: PackageInstaller
   /** How many enabled stdio servers an owner has. */
   readonly stdioServersOf: (ownerId: string) => number
   /** Where an owner's servers may connect, as it is now. */
@@ -92,6 +95,27 @@ export class Launcher {
       admin: ownerRole === 'admin',
       startTimeoutMs: this.#options.startTimeoutMs ?? (child ? PROCESS_START_MS : DIAL_START_MS),
     }
+  }
+
+  /**
+   * The first of two steps of a package runner's command in the sandbox: its packages are there afterwards, and the plan runs
+   * their program. Ends early once `wanted` says no. Other plans come back as they are.
+   */
+  async ready(plan: LaunchPlan, wanted: () => boolean): Promise<LaunchPlan> {
+    const { child, serverId, ownerId, settings } = plan
+    const confinement = child?.confinement
+    const run = confinement && readPackageRun(child.command, child.args)
+    if (!run) return plan
+    this.#checkQuota(plan)
+    const { command } = await this.#options.installer.ensure({ serverId, confinement, run }, wanted, installed =>
+      this.#options.audit({
+        ...{ action: 'package.install', target: settings.name, ownerId },
+        detail: { serverId, runner: run.runner, asked: [...run.specs], installed },
+      }),
+    )
+    const [program = '', ...first] = command
+    const args = [...first, ...run.args]
+    return { ...plan, child: { ...child, command: program, args, confinement: { ...confinement, packages: 'use' } } }
   }
 
   /** Starts the process, if there is one, and the link. Throws HubError when the process cannot be started. */
@@ -161,20 +185,21 @@ export class Launcher {
   /** Starts the process of a plan. Throws `quota_servers` when its owner has as many as anybody may have. */
   #spawn(plan: LaunchPlan, spec: Omit<ChildSpec, 'sessionId'>, sessionId: string | undefined): Child {
     const { children, audit } = this.#options
-    const { ownerId, admin, settings, serverId } = plan
-    if (!admin && children.confinedFor(ownerId) >= LIMITS.liveStdioPerUser) {
-      throw new HubError(
-        'quota_servers',
-        `Cannot start "${settings.name}": ${LIMITS.liveStdioPerUser} processes of its owner run, the most that may`,
-        { hint: 'Stop another server that runs a command.' },
-      )
-    }
+    const { ownerId, settings, serverId } = plan
+    this.#checkQuota(plan)
     const session = sessionId === undefined ? {} : { sessionId }
     const child = children.spawn({ ...spec, ...session })
     const { confinement } = spec
     const how = confinement ? { sandbox: 'full', network: confinement.network } : { sandbox: 'off', network: 'host' }
     audit({ action: 'process.start', target: settings.name, ownerId, detail: { serverId, pid: child.pid, ...how } })
     return child
+  }
+
+  #checkQuota({ admin, ownerId, settings }: LaunchPlan): void {
+    const most = LIMITS.liveStdioPerUser
+    if (admin || this.#options.children.confinedFor(ownerId) < most) return
+    const message = `Cannot start "${settings.name}": ${most} processes of its owner run, the most that may`
+    throw new HubError('quota_servers', message, { hint: 'Stop another server that runs a command.' })
   }
 
   /** A header that was set by hand wins over a provider's, whatever the case of its letters. */

@@ -307,7 +307,9 @@ export class ManagedServer {
     try {
       await this.#closing
       const effective = await this.#context.effective(this.#record.id)
-      const plan = await this.#context.launcher.prepare(this.#record.id, effective)
+      const { launcher } = this.#context
+      const prepared = await launcher.prepare(this.#record.id, effective)
+      const plan = await launcher.ready(prepared, () => turn === this.#turn)
       release = await this.#context.starts.acquire()
       if (turn !== this.#turn) {
         release()
@@ -321,7 +323,7 @@ export class ManagedServer {
       }
       this.#effective = effective
       this.#lists.begin({ awaited: false })
-      this.#connection = this.#context.launcher.launch(plan, {
+      this.#connection = launcher.launch(plan, {
         era,
         knownTools: this.#lists.markedTools,
         isolate: this.#recovery.alone,
@@ -340,8 +342,9 @@ export class ManagedServer {
     const turn = this.#turn
     try {
       const effective = await this.#context.effective(this.#record.id)
-      const plan = await this.#context.launcher.prepare(this.#record.id, effective)
       const still = (): boolean => turn === this.#turn
+      const { launcher } = this.#context
+      const plan = await launcher.ready(await launcher.prepare(this.#record.id, effective), still)
       if (still()) await this.#era.decide(plan, effective.configHash, { afresh: true, still })
     } catch (error) {
       this.#context.log.debug('The era of a server could not be asked again', { error: String(error) })
@@ -413,19 +416,11 @@ export class ManagedServer {
       const tail = this.#context.children.stderr(this.#record.id).slice(-5)
       return tail.length === 0 ? '' : `; it wrote: ${tail.map(({ line }) => line.slice(0, 200)).join(' | ')}`
     }
-    const judged = this.#judgeTransport(end)
+    const judged = this.#transport.ended(this.#effective?.settings, end)
     if (judged === 'retry') return this.#follow({ kind: 'now' })
     const verdict = this.#recovery.ended(judged, onlineMs, this.#record.isolate, lastWords)
     if (verdict.kind === 'now') this.#observed.become('connecting', end.reason)
     this.#follow(verdict)
-  }
-
-  /** A start that failed may only have used the wrong transport. */
-  #judgeTransport(end: ConnectionEnd): ConnectionEnd | 'retry' {
-    const settings = this.#effective?.settings
-    if (end.wasOpen || end.workerLost || !settings) return end
-    const { retry, reason } = this.#transport.failed(settings, end.reason)
-    return retry ? 'retry' : { ...end, reason }
   }
 
   #follow(verdict: Verdict): void {

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { isAbsolute, join } from 'node:path'
 import { HubError, type WireError } from '../contract/errors.ts'
 import { WORK_FOLDER } from '../domain/spawn-policy.ts'
-import { RUNTIME_FOLDER, SANDBOX_PATH } from './sandbox-profile.ts'
+import { PACKAGE_FOLDER, RUNTIME_FOLDER, SANDBOX_PATH } from './sandbox-profile.ts'
 
 /** Of what a sandbox shows, the machine's own part, which is the same outside. */
 const SHARED = ['/usr/', '/bin/', '/sbin/', '/lib/', '/lib64/']
@@ -34,7 +34,7 @@ export function resolveInside(command: string): string {
   if (!command.includes('/')) return byName(command)
   if (!SHARED.some(folder => command.startsWith(folder))) {
     if (!isAbsolute(command) || command.startsWith(`${WORK_FOLDER}/`)) return command
-    if (command === `${RUNTIME_FOLDER}/bun`) return command
+    if (command === `${RUNTIME_FOLDER}/bun` || command.startsWith(`${PACKAGE_FOLDER}/`)) return command
     throw notFound(command, `of this machine’s programs the sandbox shows those below /usr`)
   }
   if (isProgram(command)) return command

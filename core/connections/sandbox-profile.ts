@@ -3,6 +3,8 @@ import { type ChildNetwork, WORK_FOLDER } from '../domain/spawn-policy.ts'
 
 /** Where the hub's own runtime and its helpers are inside the sandbox. */
 export const RUNTIME_FOLDER = '/opt/patchbay'
+/** Where the packages of a package runner are. */
+export const PACKAGE_FOLDER = '/opt/package'
 /** What a command's name is looked up in, inside; the runtime's folder comes last, so that a machine's own Bun wins. */
 export const SANDBOX_PATH = ['/usr/local/bin', '/usr/bin', '/bin', RUNTIME_FOLDER] as const
 

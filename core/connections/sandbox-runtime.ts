@@ -3,7 +3,7 @@ import { chmod, copyFile, link, mkdir, readdir, readFile, rename, rm, stat, syml
 import { join } from 'node:path'
 
 /** Helper programs that run inside the sandbox. */
-const HELPERS = ['sandbox-report.ts', 'sandbox-egress.ts'] as const
+const HELPERS = ['sandbox-report.ts', 'sandbox-egress.ts', 'sandbox-install.ts'] as const
 
 /**
  * A folder that everybody may read with the runtime that runs this hub and the helpers, to be bound into sandboxes: the

@@ -9,9 +9,16 @@ import { openEgress } from '../http/outbound-egress.ts'
 import { openSocketPairs } from './descriptors.ts'
 import { resolveInside } from './sandbox-command.ts'
 import { probeSandbox } from './sandbox-probe.ts'
-import { type EnclosedCommand, enclose, processLimit, RUNTIME_FOLDER, sandboxUid } from './sandbox-profile.ts'
+import {
+  type EnclosedCommand,
+  enclose,
+  PACKAGE_FOLDER,
+  processLimit,
+  RUNTIME_FOLDER,
+  sandboxUid,
+} from './sandbox-profile.ts'
 import { prepareRuntime } from './sandbox-runtime.ts'
-import { WorkFolders } from './work-folders.ts'
+import { type FolderPlace, WorkFolders } from './work-folders.ts'
 
 const EXITS = 'egress'
 const EXIT_SOCKET = '/run/patchbay/egress.sock'
@@ -34,6 +41,10 @@ export interface Confinement {
   readonly cwd: string
   /** Where network "proxy" leads; asked at each connection. */
   readonly rights: () => Promise<AddressRights>
+  /** Narrows network "proxy" to some hosts. */
+  readonly permits?: (host: string, port: number) => boolean
+  /** `install`: its packages' folder takes the place of its work folder; `use`: both are there, this one read-only. */
+  readonly packages?: 'install' | 'use'
 }
 
 export interface ConfinedProgram {
@@ -55,13 +66,16 @@ export class Sandbox {
   /** For people: what the probe saw, or what stands in the way. */
   readonly detail: string
   readonly folders: WorkFolders
+  /** What package runners installed. */
+  readonly packages: WorkFolders
   readonly #runtime: string
   readonly #exits: string
 
   constructor(found: { readonly level: SandboxLevel; readonly detail: string }, dataDir: string, runtime: string) {
     this.level = found.level
     this.detail = found.detail
-    this.folders = new WorkFolders(dataDir)
+    this.folders = new WorkFolders(join(dataDir, 'owners'))
+    this.packages = new WorkFolders(join(dataDir, 'packages'))
     this.#runtime = runtime
     this.#exits = join(dataDir, EXITS)
   }
@@ -72,27 +86,33 @@ export class Sandbox {
     const uid = sandboxUid(confinement.ownerNumber)
     const place = { ownerId: confinement.ownerId, serverId: program.serverId }
     const command = [resolveInside(program.command), ...program.args]
-    const folder = this.folders.make(place, uid)
-    this.folders.checkCwd(place, confinement.cwd)
+    const { mounts, cwd } = this.#places(place, uid, confinement)
     const exit = confinement.network === 'proxy' ? this.#openExit(uid, confinement) : undefined
     const enclosed = enclose({
-      ...{ uid, cwd: confinement.cwd, network: confinement.network },
+      ...{ uid, cwd, network: confinement.network },
       command: [...(exit ? exit.prefix : []), ...command],
       env: { ...(exit ? exit.env : {}), ...program.env },
       processes: processLimit(confinement.ownerStdioServers),
-      mounts: [
-        { from: folder, to: WORK_FOLDER, writable: true },
-        { from: this.#runtime, to: RUNTIME_FOLDER },
-        ...(exit ? [exit.mount] : []),
-      ],
+      mounts: [...mounts, { from: this.#runtime, to: RUNTIME_FOLDER }, ...(exit ? [exit.mount] : [])],
     })
     return { ...enclosed, close: () => exit?.close() }
   }
 
+  #places(place: FolderPlace, uid: number, { cwd, packages }: Confinement) {
+    if (packages === 'install') {
+      const mount = { from: this.packages.make(place, uid), to: PACKAGE_FOLDER, writable: true }
+      return { mounts: [mount], cwd: PACKAGE_FOLDER }
+    }
+    const work = { from: this.folders.make(place, uid), to: WORK_FOLDER, writable: true }
+    this.folders.checkCwd(place, cwd)
+    const installed = packages === 'use' ? [{ from: this.packages.path(place), to: PACKAGE_FOLDER }] : []
+    return { mounts: [work, ...installed], cwd }
+  }
+
   /** A way out through the hub, for one process. */
-  #openExit(uid: number, { rights }: Confinement) {
+  #openExit(uid: number, { rights, permits }: Confinement) {
     const path = join(this.#exits, randomBytes(6).toString('hex'))
-    const egress = openEgress({ path, uid, rights })
+    const egress = openEgress({ path, uid, rights, ...(permits ? { permits } : {}) })
     const helper = [`${RUNTIME_FOLDER}/bun`, `${RUNTIME_FOLDER}/sandbox-egress.ts`]
     return {
       prefix: [...helper, String(PROXY_PORT), EXIT_SOCKET],

@@ -124,7 +124,8 @@ export class SessionLanes {
     let release: (() => void) | undefined
     try {
       const effective = await context.effective(serverId)
-      const plan = await context.launcher.prepare(serverId, effective)
+      const prepared = await context.launcher.prepare(serverId, effective)
+      const plan = await context.launcher.ready(prepared, () => !entry.closed)
       release = await context.starts.acquire()
       if (entry.closed) {
         release()

@@ -1,6 +1,7 @@
 import type { WireError } from '../contract/errors.ts'
 import type { ServerSettings, TransportName } from '../contract/records.ts'
 import type { EffectiveServer } from '../registry/api.ts'
+import type { ConnectionEnd } from './connection-events.ts'
 
 /** How servers without streamable HTTP answer its first POST; anything else says nothing about the transport. */
 const NOT_STREAMABLE: readonly unknown[] = [400, 404, 405]
@@ -52,20 +53,21 @@ export class TransportChoice {
   }
 
   /**
-   * What a failed start means. `retry`: the other transport is worth an attempt now; else the reason to show, which is the
-   * first transport's where neither of the two was spoken.
+   * What the end of a connection by these settings means. `retry`: it never opened, and the other transport is worth an
+   * attempt now. Else the end with the reason to show, which is the first transport's where neither was spoken.
    */
-  failed(settings: ServerSettings, reason: WireError): { readonly retry: boolean; readonly reason: WireError } {
+  ended(settings: ServerSettings | undefined, end: ConnectionEnd): ConnectionEnd | 'retry' {
+    if (end.wasOpen || end.workerLost || !settings) return end
+    const { reason } = end
     if (!this.#sse && suggestsSse(settings, reason)) {
       this.#sse = { found: false, instead: reason }
-      return { retry: true, reason }
+      return 'retry'
     }
     const { instead } = this.#sse ?? {}
     // Unreachable says nothing about the transport; any other failure makes what was found doubtful.
     if (reason.code !== 'connection_lost' || instead) this.#sse = undefined
     // Who asks for a credential does speak it.
-    if (!instead || reason.code === 'authorization_required') return { retry: false, reason }
-    const message = `${instead.message}; tried as SSE too: ${reason.message}`
-    return { retry: false, reason: { ...instead, message } }
+    if (!instead || reason.code === 'authorization_required') return end
+    return { ...end, reason: { ...instead, message: `${instead.message}; tried as SSE too: ${reason.message}` } }
   }
 }

@@ -89,11 +89,18 @@ async function tryOnce(
       () => launcher.prepare(id, effective),
       () => undefined,
     )
-    const era = await trialEra(launcher, plan, signal)
+    const ready = plan.child?.confinement
+      ? await step(
+          'make its packages ready',
+          () => launcher.ready(plan, () => !signal.aborted),
+          ({ child }) => child?.command,
+        )
+      : plan
+    const era = await trialEra(launcher, ready, signal)
     connection = await step(
       plan.child ? 'start the process' : `load the transport ${effective.settings.transport}`,
       async () =>
-        launcher.launch(plan, {
+        launcher.launch(ready, {
           era,
           catalog: true,
           events: {

@@ -11,14 +11,14 @@ export interface FolderPlace {
 }
 
 /**
- * The work folders of sandboxed servers, `owners/<owner>/<server>` below the data folder: 0700 and their owner's uid.
- * Those above belong to the hub and can be searched, not listed.
+ * Folders of sandboxed servers, `<owner>/<server>` below a root: 0700 and their owner's uid. Those above belong to the hub
+ * and can be searched, not listed; so does what the hub notes beside a folder, in `<server>.json`.
  */
 export class WorkFolders {
   readonly #root: string
 
-  constructor(dataDir: string) {
-    this.#root = join(dataDir, 'owners')
+  constructor(root: string) {
+    this.#root = root
   }
 
   /** Makes the folder unless it is there. Returns its path on this machine. */
@@ -55,19 +55,28 @@ export class WorkFolders {
     return this.#follow(place, inside) === 'outside'
   }
 
+  /** Removes what is in the folder, with the folder. */
+  async empty(place: FolderPlace): Promise<void> {
+    await this.#remove(this.path(place))
+  }
+
   /** Removes what belongs to servers that are not there any more. */
   async keepOnly(places: readonly FolderPlace[]): Promise<void> {
     const kept = new Set(places.map(({ ownerId, serverId }) => `${ownerId}/${serverId}`))
     for (const owner of entries(this.#root)) {
       for (const server of entries(join(this.#root, owner))) {
-        if (!kept.has(`${owner}/${server}`)) await this.#remove(join(this.#root, owner, server))
+        if (!kept.has(`${owner}/${server.replace(/\.json$/, '')}`)) await this.#remove(join(this.#root, owner, server))
       }
     }
   }
 
   /** Removes the folders of a server under every owner it had. */
   async remove(serverId: string): Promise<void> {
-    for (const owner of entries(this.#root)) await this.#remove(join(this.#root, owner, checked(serverId)))
+    for (const owner of entries(this.#root)) {
+      const path = join(this.#root, owner, checked(serverId))
+      await this.#remove(path)
+      await this.#remove(`${path}.json`)
+    }
   }
 
   #follow(place: FolderPlace, inside: string): 'inside' | 'outside' | 'missing' {

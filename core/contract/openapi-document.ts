@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from './json.ts'
 export const OPENAPI_LIMITS = {
   /** Of its text, decoded. */
   bytes: 16 * 1024 * 1024,
-  /** YAML costs about seventy times its size while it is read, and its reading holds up its thread. */
+  /** Reading YAML costs about thirty times its size, and holds up its thread for a second in four megabytes. */
   yamlBytes: 4 * 1024 * 1024,
   operations: 5_000,
   depth: 64,

@@ -53,7 +53,7 @@ const serverFields = {
   openapi: z
     .strictObject({
       url: z.string().optional(),
-      schema: z.record(z.string(), z.unknown()).optional(),
+      schema: z.union([z.record(z.string(), z.unknown()), z.string()]).optional(),
       version: z.string().optional(),
       operations: z
         .strictObject({ include: z.array(z.string()).optional(), exclude: z.array(z.string()).optional() })

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../contract/json.ts'
+import { cutBytes } from './cut-text.ts'
 import type { MemberState } from './merge.ts'
 import { isPlainObject } from './rpc.ts'
 import type { ResolvedScope } from './scope-types.ts'
@@ -67,11 +68,4 @@ export function mergedInstructions(scope: ResolvedScope, states: readonly Member
   if (scope.group.description) sections.unshift(scope.group.description)
   if (sections.length === 0) return undefined
   return cutBytes(sections.join('\n\n'), MAX_INSTRUCTIONS)
-}
-
-/** The longest beginning of a text within so many bytes of UTF-8, cut between characters. */
-function cutBytes(text: string, maxBytes: number): string {
-  const bytes = new TextEncoder().encode(text)
-  if (bytes.length <= maxBytes) return text
-  return new TextDecoder().decode(bytes.subarray(0, maxBytes), { stream: true })
 }

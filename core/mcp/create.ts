@@ -29,6 +29,7 @@ import { Principals, ScopeTable, toResolvedScope } from './paths.ts'
 import { LegacyPosts } from './post.ts'
 import { Pulse } from './pulse.ts'
 import { Relay } from './relay.ts'
+import { ResultBudget } from './result-budget.ts'
 import { Router } from './router.ts'
 import type { Scope } from './scope.ts'
 import { SessionTable } from './sessions.ts'
@@ -80,7 +81,9 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     if (now() < sweepAtMs) return
     sweepAtMs = now() + SESSION_SWEEP_MS
     sessions.sweep()
+    results.sweep()
   })
+  const results = new ResultBudget(sealer, now)
   const sessions = new SessionTable({
     sealer,
     now,
@@ -129,6 +132,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
       middlewares: deps.middlewares,
       recordCall: deps.recordCall,
       now,
+      results,
       sharedNotice: (serverId, sessionId, method, params) => relay.notice(serverId, sessionId, method, params),
       sawElicitation: (sessionId, serverId, id) => relay.sawElicitation(sessionId, serverId, id),
     },
@@ -212,8 +216,8 @@ export function createMcp(deps: McpDeps): McpEndpoint {
       const deadlineMs = now() + timeoutMs
       const busy = () => [...sessions].some(session => session.calls.size > 0) || modern.busy
       while (busy() && now() < deadlineMs) await new Promise(resolve => setTimeout(resolve, DRAIN_LOOK_MS))
+      endAll('hub_stopped')
       listeners.endAll()
-      pulse.closeStreams()
     },
     dispose() {
       endAll('hub_stopped')

@@ -17,7 +17,9 @@ export function groupView(scope: ResolvedScope, upstreams: Upstreams, texts: Ite
     blocked: blockedTools(upstreams, member.server),
   }))
   const merged = mergeCatalogs(scope, states, texts)
-  const tools = merged.lists.tools.map(({ key, serverId, original, text }) => {
+  // The hub's own tools belong to no server, and count for tokens alone.
+  const ofServers = merged.lists.tools.filter(({ serverId }) => serverId !== '')
+  const tools = ofServers.map(({ key, serverId, original, text }) => {
     const server = merged.byServer.get(serverId)?.member.server.name ?? serverId
     return { ...(parseExact(text) as JsonObject), name: key, server, original }
   })

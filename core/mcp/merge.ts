@@ -2,6 +2,7 @@ import type { CatalogKind, ServerCatalog } from '../connections/api.ts'
 import type { JsonObject } from '../contract/json.ts'
 import { type ArgumentRules, joinRules, overrideOf, shapeSchema } from '../domain/tool-shape.ts'
 import { exposeNames, type Nameable, type NamedKind, type NamingMode } from './naming.ts'
+import { READ_RESULT, READ_RESULT_ITEM } from './read-result.ts'
 import type { ResolvedScope, ScopeMember } from './scope-types.ts'
 import { UriTable, withUiUri } from './uris.ts'
 
@@ -52,12 +53,15 @@ export interface MergedCatalog {
 export class ItemTexts {
   readonly #texts = new WeakMap<JsonObject, Map<string, string>>()
 
-  text(item: JsonObject, changes: JsonObject): string {
-    const key = JSON.stringify(changes)
+  /** The item with some members changed, and without the one named `without`. */
+  text(item: JsonObject, changes: JsonObject, without = ''): string {
+    const key = without + JSON.stringify(changes)
     const known = this.#texts.get(item)
     const found = known?.get(key)
     if (found !== undefined) return found
-    const text = JSON.stringify({ ...item, ...changes })
+    const changed = { ...item, ...changes }
+    if (without !== '') delete changed[without]
+    const text = JSON.stringify(changed)
     if (known) known.set(key, text)
     else this.#texts.set(item, new Map([[key, text]]))
     return text
@@ -68,7 +72,9 @@ export function mergeCatalogs(scope: ResolvedScope, states: readonly MemberState
   const mode: NamingMode =
     scope.group.naming === 'prefixed' ? 'prefixed' : scope.members.length === 1 ? 'plain' : 'auto'
   const uris = uriTable(states)
-  const tools = named('tools', mode, states, texts, uris)
+  const bounded = scope.group.resultLimitBytes !== undefined
+  const tools = named('tools', mode, states, texts, uris, bounded ? 'outputSchema' : '')
+  if (bounded) addReadResult(tools, texts)
   const prompts = named('prompts', mode, states, texts, uris)
   return {
     tools: tools.targets,
@@ -85,6 +91,17 @@ export function mergeCatalogs(scope: ResolvedScope, states: readonly MemberState
   }
 }
 
+interface Named {
+  readonly targets: Map<string, Target>
+  readonly items: ListItem[]
+}
+
+/** The hub's own tool, before any other of its name: whoever reads on must not be sent elsewhere. */
+function addReadResult({ targets, items }: Named, texts: ItemTexts): void {
+  if (targets.delete(READ_RESULT)) items.splice(0, items.length, ...items.filter(({ key }) => key !== READ_RESULT))
+  items.push({ key: READ_RESULT, serverId: '', original: READ_RESULT, text: texts.text(READ_RESULT_ITEM, {}) })
+}
+
 interface Candidate extends Nameable {
   readonly state: MemberState
   readonly item: JsonObject
@@ -99,7 +116,8 @@ function named(
   states: readonly MemberState[],
   texts: ItemTexts,
   uris: UriTable,
-): { targets: Map<string, Target>; items: ListItem[] } {
+  without = '',
+): Named {
   const candidates = states.flatMap(state => (kind === 'tools' ? toolCandidates(state) : promptCandidates(state)))
   const names = exposeNames(kind, mode, candidates)
   const targets = new Map<string, Target>()
@@ -120,7 +138,7 @@ function named(
     const item = uris.mayMap(serverId)
       ? withUiUri(candidate.item, uri => uris.publicUri(serverId, uri))
       : candidate.item
-    items.push({ key: name, serverId, original, text: texts.text(item, { ...changes, name }) })
+    items.push({ key: name, serverId, original, text: texts.text(item, { ...changes, name }, without) })
   })
   return { targets, items }
 }

@@ -42,13 +42,9 @@ export class Pulse implements ReplyHost, StreamHost {
     this.#connections.delete(connection)
   }
 
-  closeStreams(): void {
-    for (const connection of [...this.#connections]) connection.close()
-  }
-
   dispose(): void {
     clearInterval(this.#timer)
-    this.closeStreams()
+    for (const connection of [...this.#connections]) connection.close()
   }
 
   #sweep(): void {

@@ -10,6 +10,8 @@ import type { Exchange, Outcome } from './exchange.ts'
 import type { Target } from './merge.ts'
 import { matchingMiddlewares, runMiddlewares } from './middleware-chain.ts'
 import { nearNames } from './naming.ts'
+import { READ_RESULT } from './read-result.ts'
+import type { ResultBudget } from './result-budget.ts'
 import { isPlainObject } from './rpc.ts'
 import type { Scope } from './scope.ts'
 import type { ScopeMember } from './scope-types.ts'
@@ -29,6 +31,7 @@ interface RouterParts {
   readonly middlewares: () => readonly McpMiddleware[]
   readonly recordCall: (record: ToolCallRecord) => void
   readonly now: () => number
+  readonly results: ResultBudget
   /** A notification that came on the stream of a call; true when it was no matter of that call alone. */
   readonly sharedNotice: (
     serverId: string,
@@ -132,12 +135,12 @@ export class Router {
     return call.reply
   }
 
-  #callTool(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
+  #callTool(routed: Routed, params: JsonObject | undefined): Outcome | Promise<Outcome> {
     const { exchange, scope } = routed
     const name = params?.name
     if (typeof name !== 'string') throw invalid('tools/call needs "name", the name of a tool')
     const target = scope.tool(name)
-    if (!target) throw unknownName('tool', name, scope.catalog.tools.keys())
+    if (!target) return this.#hubTool(scope, name, params)
     if (params?.arguments !== undefined && !isPlainObject(params.arguments))
       throw invalid(`tools/call of "${name}" needs "arguments" to be an object`)
     const startedMs = this.#parts.now()
@@ -146,23 +149,35 @@ export class Router {
     return this.forward(routed, target.member, sent, reply => {
       const { server } = target.member
       const endedMs = this.#parts.now()
+      const outcome = this.outcome(routed, target.member, reply)
       // Not over yet: its retry is what counts.
-      if (reply.kind !== 'input_required')
-        this.#parts.recordCall({
-          at: new Date(startedMs).toISOString(),
-          requestId: exchange.requestId,
-          userId: exchange.actor.userId,
-          userName: exchange.actor.name,
-          ownerId: server.ownerId,
-          serverId: server.id,
-          server: server.name,
-          group: scope.resolved.group.name,
-          tool: target.original,
-          durationMs: endedMs - startedMs,
-          status: callStatus(reply),
-        })
-      return this.outcome(routed, target.member, reply)
+      if (outcome.kind === 'input_required') return outcome
+      this.#parts.recordCall({
+        at: new Date(startedMs).toISOString(),
+        requestId: exchange.requestId,
+        userId: exchange.actor.userId,
+        userName: exchange.actor.name,
+        ownerId: server.ownerId,
+        serverId: server.id,
+        server: server.name,
+        group: scope.resolved.group.name,
+        tool: target.original,
+        durationMs: endedMs - startedMs,
+        status: callStatus(reply),
+      })
+      const { resultLimitBytes } = scope.resolved.group
+      if (resultLimitBytes === undefined || outcome.kind !== 'result') return outcome
+      return { kind: 'result', resultText: this.#parts.results.fit(outcome.resultText, resultLimitBytes, scope.key) }
     })
+  }
+
+  /** Throws tool_not_found for what is no tool of the hub either. */
+  #hubTool(scope: Scope, name: string, params: JsonObject | undefined): Outcome {
+    const { resultLimitBytes } = scope.resolved.group
+    if (name !== READ_RESULT || resultLimitBytes === undefined)
+      throw unknownName('tool', name, scope.catalog.tools.keys())
+    const handle = isPlainObject(params?.arguments) ? params.arguments.handle : undefined
+    return { kind: 'result', resultText: this.#parts.results.read(handle, resultLimitBytes, scope.key) }
   }
 
   #getPrompt(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {

@@ -197,6 +197,7 @@ export function checkCallQuota(load: UserLoad): void {
 /** What calls in flight are answered when their session ends; a client that ends it itself waits for nothing. */
 function lastWord(reason: string): HubError | undefined {
   if (reason === 'deleted') return undefined
+  if (reason === 'hub_stopped') return new HubError('draining', 'The hub stopped before the server had answered')
   if (reason === 'credential_ended') {
     return new HubError('token_revoked', 'The credential of this session was withdrawn', { hint: 'Sign in again.' })
   }

@@ -71,7 +71,7 @@ export class UpstreamLevels {
     const key = connectionKey(server.id, own?.id)
     const told = this.#told.get(key)
     if (told !== undefined && told <= rank) return undefined
-    return this.#send(server.id, own, own ? rank : Math.min(rank, this.#mostVerbose(server.id)))
+    return this.#send(server.id, own, own ? rank : Math.min(rank, this.#wished(server.id) ?? rank))
   }
 
   drop(session: Session): void {
@@ -145,11 +145,16 @@ export class UpstreamLevels {
   }
 
   #mostVerbose(serverId: string): number {
+    return this.#wished(serverId) ?? DEFAULT_LEVEL
+  }
+
+  /** What the sessions wish; undefined when there is none. */
+  #wished(serverId: string): number | undefined {
     let level: number | undefined
     for (const session of this.#sessions)
       if (session.scope.has(serverId))
         level = Math.min(level ?? LOG_LEVELS.length - 1, session.logLevel ?? DEFAULT_LEVEL)
-    return level ?? DEFAULT_LEVEL
+    return level
   }
 }
 

@@ -1,15 +1,12 @@
-import { once } from 'node:events'
 import pino from 'pino'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { LogLevel, LogRecord, ToolCallRecord } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
+import { LogWriter } from './log-writer.ts'
 
 /** Longest text of one field and of one line, in characters, before it is cut with a mark. */
 const FIELD_LIMIT = 8 * 1024
 const LINE_LIMIT = 32 * 1024
-/** Lines wait for each other this long, in milliseconds, so that a busy hub writes in batches. */
-const FLUSH_EVERY_MS = 200
-const BATCH_BYTES = 8 * 1024
 
 export interface LogOptions {
   readonly level: 'error' | 'warn' | 'info' | 'debug' | 'trace'
@@ -26,28 +23,24 @@ export type LogFields = Readonly<Record<string, unknown>>
 /** The hub's log: one JSON record a line, in the specification's form. Nothing else in the hub writes to standard output. */
 export class HubLog {
   readonly #pino: pino.Logger
-  readonly #destination: ReturnType<typeof pino.destination>
+  readonly #writer: LogWriter
   readonly #bus: EventBus
 
-  private constructor(logger: pino.Logger, destination: ReturnType<typeof pino.destination>, bus: EventBus) {
+  private constructor(logger: pino.Logger, writer: LogWriter, bus: EventBus) {
     this.#pino = logger
-    this.#destination = destination
+    this.#writer = writer
     this.#bus = bus
   }
 
-  /** Resolves once the destination is open: ending the process before that would throw away the last lines. */
+  /** Throws the error of the file system when the file cannot be opened. */
   static async open(options: LogOptions): Promise<HubLog> {
-    const destination = pino.destination({
-      dest: options.file ?? 1,
-      sync: true,
-      minLength: BATCH_BYTES,
-      periodicFlush: FLUSH_EVERY_MS,
-      ...(options.file ? { mkdir: true, mode: 0o600 } : {}),
-    })
-    if (options.file) await once(destination, 'ready')
     const render = options.format === 'pretty' ? pretty : (line: string) => line
+    const writer = await LogWriter.open({
+      ...(options.file ? { file: options.file } : {}),
+      lost: count => render(lostLine(count)),
+    })
     const stream = {
-      write: (line: string) => void destination.write(escapeControls(render(options.redact(cutLine(line))))),
+      write: (line: string) => writer.write(escapeControls(render(options.redact(cutLine(line))))),
     }
     const logger = pino(
       {
@@ -59,7 +52,7 @@ export class HubLog {
       },
       stream,
     )
-    return new HubLog(logger, destination, options.bus)
+    return new HubLog(logger, writer, options.bus)
   }
 
   /** A logger whose records all carry these fields. `ownerId` says who may read them; it is not written. */
@@ -88,16 +81,16 @@ export class HubLog {
     })
   }
 
-  /** Writes what waits, at once. For the end of the process too. */
-  flush(): void {
-    this.#destination.flushSync()
+  /** Writes what waits, within a second, and closes the file. */
+  end(): Promise<void> {
+    return this.#writer.end()
   }
 
   #write(level: LogLevel, method: 'debug' | 'info' | 'warn' | 'error', message: string, fields: LogFields): void {
     if (!this.#pino.isLevelEnabled(method)) return
     const { ownerId, ...written } = fields
     this.#pino[method](cutFields(written), cut(message))
-    if (level === 'ERROR') this.flush()
+    if (level === 'ERROR') this.#writer.hurry()
     if (!this.#bus.wants('log.record')) return
     const record: LogRecord = {
       timestamp: new Date().toISOString(),
@@ -107,6 +100,11 @@ export class HubLog {
     }
     this.#bus.emit('log.record', typeof ownerId === 'string' ? ownerId : null, record)
   }
+}
+
+function lostLine(count: number): string {
+  const message = `${count} records of the log were lost: it was not read, or could not be written`
+  return `${JSON.stringify({ level: 'WARN', timestamp: new Date().toISOString(), message })}\n`
 }
 
 function cut(text: string): string {

@@ -75,9 +75,12 @@ export function placeArguments(plan: CallPlan, given: JsonObject): Placed {
   }
 }
 
-/** The arguments by the names that the tool shows; a parameter's own name is understood too. */
+/** The arguments by the names that the tool shows; a parameter's own name is understood too, where it means one alone. */
 function named({ parameters, body, tool }: CallPlan, given: JsonObject): ReadonlyMap<string, JsonValue> {
-  const names = new Map<string, string>(parameters.map(({ name, argument }) => [name, argument]))
+  const names = new Map<string, string>()
+  for (const { name, argument } of parameters) {
+    if (parameters.every(other => other.name !== name || other.argument === argument)) names.set(name, argument)
+  }
   for (const { argument } of parameters) names.set(argument, argument)
   if (body) names.set('body', 'body')
   const values = new Map<string, JsonValue>()
@@ -148,8 +151,7 @@ export function addProofs(
   const query: string[] = []
   for (const { kind, name, value } of proofs) {
     if (kind === 'header') headers[name] = checkedHeader(value, name)
-    else if (kind === 'cookie') cookies.push(`${name}=${value}`)
-    else query.push(`${name}=${value}`)
+    else (kind === 'cookie' ? cookies : query).push(`${encode(name)}=${encode(value)}`)
   }
   return query
 }

@@ -101,6 +101,7 @@ function build(
 ): { readonly tool: JsonObject; readonly plan: CallPlan } {
   const { references, budget } = shared
   if (operation.path.length > MAX_PATH) throw new CannotBuild(`its path is longer than ${MAX_PATH} characters`)
+  references.prove([operation.definition, ...operation.parameters])
   const body = readBody(operation.definition, operation.method, references)
   const proofs = shared.security.proofs(operation)
   const proven = new Set(

@@ -16,8 +16,9 @@ export function multipart(
   const boundary = `patchbay-${randomUUID()}`
   const pieces = parts.flatMap(({ name, content, contentType: type, filename }) => {
     const file = filename === undefined ? '' : `; filename="${quoted(filename)}"`
-    const typed = type === undefined ? '' : `content-type: ${type}\r\n`
-    const head = `--${boundary}\r\ncontent-disposition: form-data; name="${quoted(name)}"${file}\r\n${typed}\r\n`
+    const typed = type === undefined ? '' : `Content-Type: ${type}\r\n`
+    // In the usual letters: readers exist that know these names in no other.
+    const head = `--${boundary}\r\nContent-Disposition: form-data; name="${quoted(name)}"${file}\r\n${typed}\r\n`
     return [Buffer.from(head), typeof content === 'string' ? Buffer.from(content) : content, LINE_END]
   })
   const media = contentType.split(';')[0]?.trim() ?? 'multipart/form-data'

@@ -1,4 +1,5 @@
 import { upgradeFromTwoToThree } from '@scalar/openapi-upgrader/2.0-to-3.0'
+import { CORE_SCHEMA, load, mergeTag, YAMLException } from 'js-yaml'
 import {
   type AnswerIo,
   type GuardedResponse,
@@ -10,7 +11,6 @@ import {
   OPENAPI_LIMITS,
   type OpenApiVersion,
 } from 'patchbay/contract'
-import { parse } from 'yaml'
 import type { OpenapiConfig } from './config.ts'
 import { getFollowing, isTooLong } from './get.ts'
 
@@ -21,6 +21,8 @@ export interface OpenApiDocument {
   readonly url: string | undefined
 }
 
+// Nesting and aliases are judged again with the document as a whole: an alias costs nothing before it is followed.
+const YAML = { schema: CORE_SCHEMA.withTags(mergeTag), maxDepth: 200, maxTotalMergeKeys: 100_000 }
 const ACCEPT = 'application/json, application/yaml, application/x-yaml, text/yaml, */*;q=0.5'
 
 /**
@@ -83,14 +85,14 @@ function parseYaml(text: string): JsonValue {
     throw new HubError('openapi_too_large', message)
   }
   try {
-    return parse(text, { merge: true, logLevel: 'silent', stringKeys: true, uniqueKeys: true }) as JsonValue
+    return load(text, YAML) as JsonValue
   } catch (cause) {
-    const message = cause instanceof Error ? cause.message : String(cause)
-    if (cause instanceof RangeError || (cause instanceof ReferenceError && message.includes('alias count'))) {
-      throw new HubError('openapi_bomb', 'The OpenAPI document grows beyond all limits when its aliases are followed')
+    if (!(cause instanceof YAMLException)) throw cause
+    const why = cause.message.split('\n')[0]?.slice(0, 200) ?? ''
+    if (/exceeded max/.test(why)) {
+      throw new HubError('openapi_bomb', `The OpenAPI document grows beyond all limits: ${why}`)
     }
-    const where = message.split('\n')[0]?.slice(0, 200)
-    throw new HubError('openapi_unsupported', `The OpenAPI document is neither JSON nor YAML: ${where}`)
+    throw new HubError('openapi_unsupported', `The OpenAPI document is neither JSON nor YAML: ${why}`)
   }
 }
 

@@ -1,6 +1,10 @@
 import { isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract'
 
 const MAX_HOPS = 32
+/** Values that are looked at for what they refer to, over all references; beyond, a broken one shows when it is used. */
+const MAX_VISITS = 20_000_000
+/** Members whose values are data. */
+const DATA: ReadonlySet<string> = new Set(['example', 'examples', 'default', 'enum', 'const', 'value'])
 
 /** Why one operation cannot be offered; the others go on. */
 export class CannotBuild extends Error {
@@ -11,6 +15,7 @@ export class CannotBuild extends Error {
 export class References {
   readonly #root: JsonObject
   readonly #known = new Map<string, JsonValue | undefined>()
+  #broken: ReadonlyMap<string, string> | undefined
 
   constructor(root: JsonObject) {
     this.#root = root
@@ -35,6 +40,41 @@ export class References {
     return isJsonObject(at) ? at : undefined
   }
 
+  /**
+   * Throws CannotBuild when a value refers, directly or by what it refers to, to something that is not there. Examples and
+   * the like are data, in which nothing refers.
+   */
+  prove(value: JsonValue): void {
+    this.#broken ??= this.#findBroken()
+    if (this.#broken.size === 0) return
+    const broken = refsIn(value).find(ref => this.#broken?.has(ref))
+    if (broken !== undefined) this.resolve(this.#broken.get(broken) ?? broken)
+  }
+
+  /** Each reference that leads to nothing, at whatever distance, with the one that names nothing itself. */
+  #findBroken(): ReadonlyMap<string, string> {
+    const sources = new Map<string, string[]>()
+    const missing: string[] = []
+    let visits = MAX_VISITS
+    for (const ref of new Set(refsIn(this.#root))) {
+      const target = this.#find(ref)
+      if (target === undefined) missing.push(ref)
+      else if (visits > 0) {
+        for (const inner of new Set(refsIn(target, () => visits-- > 0))) {
+          const known = sources.get(inner)
+          if (known) known.push(ref)
+          else sources.set(inner, [ref])
+        }
+      }
+    }
+    const broken = new Map(missing.map(ref => [ref, ref]))
+    // A Map goes on to what is added meanwhile.
+    for (const [ref, cause] of broken) {
+      for (const source of sources.get(ref) ?? []) if (!broken.has(source)) broken.set(source, cause)
+    }
+    return broken
+  }
+
   #find(ref: string): JsonValue | undefined {
     if (!ref.startsWith('#/')) return undefined
     let value: JsonValue | undefined = this.#root
@@ -54,4 +94,22 @@ function decode(token: string): string {
   } catch {
     return token
   }
+}
+
+/** Every reference inside a value, those in data left out. `goOn` is asked for each part. */
+function refsIn(root: JsonValue, goOn: () => boolean = () => true): string[] {
+  const found: string[] = []
+  const waiting: JsonValue[] = [root]
+  for (let value = waiting.pop(); value !== undefined && goOn(); value = waiting.pop()) {
+    if (Array.isArray(value)) {
+      for (const item of value) if (typeof item === 'object') waiting.push(item)
+    } else if (isJsonObject(value)) {
+      if (typeof value.$ref === 'string') found.push(value.$ref)
+      for (const name in value) {
+        const member = value[name]
+        if (typeof member === 'object' && !DATA.has(name) && !name.startsWith('x-')) waiting.push(member)
+      }
+    }
+  }
+  return found
 }

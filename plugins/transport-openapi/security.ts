@@ -2,7 +2,6 @@ import { isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract
 import { type Credential, FOR_ALL } from './config.ts'
 import type { Operation } from './operations.ts'
 import { CannotBuild, type References } from './references.ts'
-import { encode } from './styles.ts'
 import type { TokenPlace } from './tokens.ts'
 
 /** What one security scheme adds to a request. */
@@ -109,8 +108,7 @@ export class Security {
     const secret = credential.value ?? credential.token
     if (type === 'apiKey') {
       if (secret === undefined || typeof name !== 'string') return undefined
-      if (place === 'query') return [{ kind: 'query', name: encode(name), value: encode(secret) }]
-      if (place === 'cookie') return [{ kind: 'cookie', name, value: encode(secret) }]
+      if (place === 'query' || place === 'cookie') return [{ kind: place, name, value: secret }]
       return [{ kind: 'header', name: name.toLowerCase(), value: secret }]
     }
     if (type === 'http' && String(scheme).toLowerCase() === 'basic') return basic(credential)

@@ -2,14 +2,16 @@ import { isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract
 import type { BodyText } from './bodies.ts'
 import { type Operation, shownOperation } from './operations.ts'
 import type { Parameter, ParameterText } from './parameters.ts'
-import { CannotBuild, type References } from './references.ts'
+import type { References } from './references.ts'
 import { cut } from './schema-keywords.ts'
 import { SchemaWriter, TooMuch } from './schema-writer.ts'
 
 const MAX_DESCRIPTION = 4_000
 /** An input that is longer than this once its references are inlined is written with references instead. */
-const INLINED_BYTES = 32 * 1024
+const INLINED_BYTES = 8 * 1024
 const OUTPUT_BYTES = 8 * 1024
+/** More cannot be written in so many bytes. */
+const OUTPUT_NODES = 1_500
 
 export interface ToolParts {
   readonly name: string
@@ -112,22 +114,27 @@ function inputOf(
  * The schema of the first success in JSON, where every success is such an object: clients refuse a result without the
  * structured content that a tool has promised.
  */
-function outputOf({ operation, references, budget }: ToolParts): JsonObject | undefined {
+function outputOf({ operation, references }: ToolParts): JsonObject | undefined {
   const responses = isJsonObject(operation.definition.responses) ? operation.definition.responses : {}
+  const schemas = Object.entries(responses)
+    .filter(([status]) => /^2(?:\d\d|XX)$/i.test(status))
+    .map(([, response]) => jsonSchemaOf(references.follow(response), references))
+  if (schemas[0] === undefined || schemas.includes(undefined)) return undefined
   try {
-    const successes = Object.entries(responses).filter(([status]) => /^2(?:\d\d|XX)$/i.test(status))
-    const schemas = successes.map(([, response]) => jsonSchemaOf(references.follow(response), references))
-    const first = schemas[0]
-    if (first === undefined || schemas.includes(undefined)) return undefined
-    const writer = new SchemaWriter(references, { mode: 'inlined', direction: 'output', budget })
-    const root = writer.write(references.follow(first))
-    if (typeof root === 'boolean') return undefined
+    // What is too long to be told need not be written to its end.
+    const writer = new SchemaWriter(references, {
+      mode: 'inlined',
+      direction: 'output',
+      budget: { nodes: OUTPUT_NODES },
+    })
+    const root = writer.write(references.follow(schemas[0]))
     const definitions = writer.definitions()
+    if (typeof root === 'boolean') return undefined
     const schema: JsonObject = { ...root, type: 'object', ...(definitions ? { $defs: definitions } : {}) }
     return JSON.stringify(schema).length <= OUTPUT_BYTES ? schema : undefined
   } catch (error) {
     // What comes back need not be described, and a tool without it is still one.
-    if (error instanceof CannotBuild) return undefined
+    if (error instanceof TooMuch) return undefined
     throw error
   }
 }
@@ -135,8 +142,8 @@ function outputOf({ operation, references, budget }: ToolParts): JsonObject | un
 /** The schema of an answer that is always an object in JSON. */
 function jsonSchemaOf(response: JsonObject | undefined, references: References): JsonValue | undefined {
   const content = isJsonObject(response?.content) ? Object.entries(response.content) : []
-  if (content.length === 0 || !content.every(([type]) => /^(?:application|text)\/(?:[\w.+-]+\+)?json\b/i.test(type)))
-    return undefined
+  const isJson = ([type]: [string, JsonValue]): boolean => /^(?:application|text)\/(?:[\w.+-]+\+)?json\b/i.test(type)
+  if (content.length === 0 || !content.every(isJson)) return undefined
   const media = references.follow(content[0]?.[1])
   const schema = references.follow(media?.schema)
   return schema && isObjectSchema(schema) ? media?.schema : undefined

@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from 'bun:test'
 import { type Hub, startHub, stdioFixture } from '../support/hub.ts'
 import { alive, descendants } from '../support/processes.ts'
-import { callText, online } from '../support/servers.ts'
+import { callText, online, statusOf } from '../support/servers.ts'
 import { removeTemp } from '../support/temp.ts'
 import { until } from '../support/wait.ts'
 
@@ -57,6 +57,45 @@ test('kill -9 of the hub under load leaves no child after 1 s, and the next star
   const next = await again.mcp('/mcp/g', { credential: key })
   expect(await callText(next, 'three_echo', { text: 'kept' })).toBe('kept')
 }, 60_000)
+
+test('children that outlive both the hub and its watchdog are ended by the next start, and nothing else is', async () => {
+  const settings = { mcpServers: { stubborn: stdioFixture('unruly', { STUBBORN: '1' }) } }
+  const first = await startHub({ settings })
+  hubs.push(first)
+  const admin = await first.setup()
+  await online(admin, ['stubborn'])
+  const stubborn = (await statusOf(admin, 'stubborn')).pid ?? 0
+  const watchdog = descendants(first.pid).find(({ pid }) => pid !== stubborn)?.pid ?? 0
+  // The table of processes is written a moment after each change.
+  await until(async () => (await Bun.file(`${first.dataDir}/processes.json`).text()).includes(String(stubborn)))
+  const bystander = Bun.spawn(['sleep', '60'], { detached: true })
+  process.kill(watchdog, 'SIGKILL')
+  await first.kill9()
+  expect(alive(stubborn)).toBe(true)
+  const second = await startHub({ folder: first.folder })
+  hubs.push(second)
+  await until(() => !alive(stubborn), { timeoutMs: 2_000, what: 'the child of the first hub to be gone' })
+  await online(await second.signIn('admin'), ['stubborn'])
+  expect(bystander.exitCode).toBeNull()
+  bystander.kill('SIGKILL')
+  await bystander.exited
+}, 40_000)
+
+test('a watchdog that is killed is replaced, and does its work', async () => {
+  const hub = await startHub({
+    settings: { mcpServers: { stubborn: stdioFixture('unruly', { STUBBORN: '1' }) } },
+  })
+  hubs.push(hub)
+  const admin = await hub.setup()
+  await online(admin, ['stubborn'])
+  const stubborn = (await statusOf(admin, 'stubborn')).pid ?? 0
+  const others = () => descendants(hub.pid).filter(({ pid, state }) => pid !== stubborn && state !== 'Z')
+  const old = others()[0]?.pid ?? 0
+  process.kill(old, 'SIGKILL')
+  await until(() => others().some(({ pid }) => pid !== old), { what: 'another watchdog' })
+  await hub.kill9()
+  await until(() => !alive(stubborn), { timeoutMs: 1_000, what: 'the child to be gone' })
+}, 40_000)
 
 async function state(client: Awaited<ReturnType<Hub['setup']>>): Promise<unknown> {
   const servers = (await client.ok('GET', '/api/servers?sort=name')).items

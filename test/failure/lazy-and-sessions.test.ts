@@ -19,7 +19,8 @@ let remote: Program
 beforeAll(async () => {
   remote = await startProgram(join(ROOT, 'test/support/mcp-servers/echo-http.ts'))
   hub = await startHub({
-    env: { WORKERS: '1' },
+    // What a demotion does where there is a sandbox, the sandbox's own tests show.
+    env: { WORKERS: '1', STDIO_POLICY: 'admin' },
     settings: {
       mcpServers: {
         lazy: { ...stdioFixture('echo', { WHO: 'lazy' }), start: 'lazy', idleTimeout: IDLE_MS },

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Client, startHub } from '../support/hub.ts'
-import { callText, online, statusOf } from '../support/servers.ts'
+import { callText, failureOf, online, statusOf } from '../support/servers.ts'
 import { shutIn } from '../support/shut-in.ts'
 import { removeTemp } from '../support/temp.ts'
 import { until } from '../support/wait.ts'
@@ -175,6 +175,27 @@ if (level !== 'full') {
       await bob.ok('DELETE', '/api/servers/greedy')
       await until(() => statSync(folder, { throwIfNoEntry: false }) === undefined, { what: 'the folder to be gone' })
     })
+
+    test('is one of at most 32 processes of its owner, sessions with a process of their own included', async () => {
+      const max = await hub.user('max')
+      // The smallest server there is: the same answer to every request.
+      const tools = '[{"name":"t","inputSchema":{"type":"object"}}]'
+      const info = '"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"t","version":"1"}'
+      const result = `{${info},"tools":${tools},"content":[]}`
+      const script = `s/.*"id":\\([0-9]*\\).*/{"jsonrpc":"2.0","id":\\1,"result":${result}}/p`
+      const small = { command: 'sed', args: ['-u', '-n', script], session: 'per-session' }
+      const names = Array.from({ length: 32 }, (_, index) => `small-${index}`)
+      for (const name of names) await max.ok('POST', '/api/servers', { name, ...small })
+      await online(max, names, 20_000)
+      const last = await max.request('POST', '/api/servers', { name: 'last', ...small })
+      expect([last.status, last.json.code]).toEqual([409, 'quota_servers'])
+      const session = await max.mcp('/mcp/small-0')
+      const failure = await failureOf(session.callTool({ name: 't', arguments: {} }))
+      expect(failure.message).toContain('32 processes of its owner run')
+      await max.ok('POST', '/api/servers/small-31/stop?wait=10s')
+      await until(async () => (await session.callTool({ name: 't', arguments: {} })).content, { timeoutMs: 10_000 })
+      await admin.ok('DELETE', '/api/admin/users/max?cascade=true')
+    }, 30_000)
 
     test('is tried inside as well, and leaves nothing', async () => {
       const report = await bob.ok('POST', '/api/servers/test', await shutIn('tried'))

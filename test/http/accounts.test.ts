@@ -17,7 +17,7 @@ let admin: Client
 
 beforeAll(async () => {
   upstream = await startProgram(join(ROOT, 'test/support/mcp-servers/echo-http.ts'))
-  hub = await startHub({ env: LOOPBACK })
+  hub = await startHub({ env: { ...LOOPBACK, STDIO_POLICY: 'admin' } })
   admin = await hub.setup()
   await admin.ok('POST', '/api/servers', { name: 'slow', visibility: 'public', ...stdioFixture('slow') })
   await online(admin, ['slow'])

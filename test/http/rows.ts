@@ -46,7 +46,7 @@ export interface Town {
 export const UPSTREAM = 'https://mcp.example/mcp'
 
 export async function openTown(): Promise<Town> {
-  const hub = await startHub()
+  const hub = await startHub({ env: { STDIO_POLICY: 'admin' } })
   const admin = await hub.setup()
   const alice = await hub.user('alice')
   const bob = await hub.user('bob')

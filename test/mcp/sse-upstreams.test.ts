@@ -7,6 +7,7 @@ import {
   ElicitRequestSchema,
   ListRootsRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js'
+import { sseServer } from '../plugins/transport-sse/sse-server.ts'
 import { type Client, type Hub, ROOT, startHub } from '../support/hub.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { callText, online, statusOf, toolNames } from '../support/servers.ts'
@@ -121,24 +122,33 @@ test('sampling, elicitation and roots of an SSE server reach the session that ca
   }
 })
 
-test('what a server was found to speak is kept over a restart of the hub, and a lost server comes back', async () => {
-  const other = await startHub({ settings: { mcpServers: { only: { url: everything.url } } } })
-  const ann = await other.setup()
-  await online(ann, ['only'])
-  await other.stop({ keep: true })
-  const again = await startHub({ folder: other.folder })
+test('what a server was found to speak is kept over a restart of the hub, and a restart by hand asks again', async () => {
+  await using server = await sseServer()
+  const asked = () => server.seen.filter(({ method, url }) => method === 'POST' && url === '/sse').length
+  const first = await startHub({ settings: { mcpServers: { only: { url: server.url } } } })
+  await online(await first.setup(), ['only'])
+  expect(asked()).toBe(1)
+  await first.stop({ keep: true })
+  const again = await startHub({ folder: first.folder })
   try {
     const bob = await again.signIn('admin')
-    expect(await statusOf(bob, 'only')).toMatchObject({ transport: 'sse' })
     await online(bob, ['only'])
-    await everything.program.stop()
-    await until(async () => (await statusOf(bob, 'only')).state !== 'online', { what: 'the loss to be seen' })
-    everything = await everythingOverSse(everything.port)
-    await online(bob, ['only'], 20_000)
-    expect(await callText(await bob.mcp('/mcp/only'), 'echo', { message: 'back' })).toContain('back')
+    expect(await statusOf(bob, 'only')).toMatchObject({ transport: 'sse' })
+    expect(asked()).toBe(1)
+    await bob.ok('POST', '/api/servers/only/restart?wait=10s')
+    await online(bob, ['only'])
+    expect(asked()).toBe(2)
   } finally {
     await again.stop()
   }
+}, 60_000)
+
+test('a server that was lost comes back', async () => {
+  await everything.program.stop()
+  await until(async () => (await statusOf(admin, 'guessed')).state !== 'online', { what: 'the loss to be seen' })
+  everything = await everythingOverSse(everything.port)
+  await online(admin, ['guessed'], 20_000)
+  expect(await callText(await admin.mcp('/mcp/guessed'), 'echo', { message: 'back' })).toContain('back')
 }, 60_000)
 
 test('a trial of a URL tells both attempts, and connects by the second', async () => {

@@ -56,6 +56,23 @@ test('arguments are shaped alike for groups, servers, REST and others who use a 
   expect(JSON.parse(await callText(theirs, 'deploy', target))).toEqual({ target: 'staging' })
 })
 
+test('a group with a limit cuts a long result, and its client reads on', async () => {
+  await admin.ok('POST', '/api/groups', { name: 'short', members: ['loose'], resultLimit: 200 })
+  const client = await admin.mcp('/sse/short', { sse: true })
+  const target = 'ü'.repeat(150)
+  const { content } = (await client.callTool({ name: 'deploy', arguments: { target } })) as {
+    content: { text: string }[]
+  }
+  const handle = /read on by ([\w-]+)/.exec(content[1]?.text ?? '')?.[1]
+  const rest = await callText(client, 'patchbay_read_result', { handle })
+  expect(JSON.parse(`${content[0]?.text}${rest}`)).toEqual({ target })
+  const { items } = await admin.ok('GET', '/api/groups/short/tools')
+  expect(items.map((item: { name: string }) => item.name)).toEqual(['deploy', 'change'])
+  await admin.ok('PATCH', '/api/groups/short', { resultLimit: null })
+  const whole = () => callText(client, 'deploy', { target })
+  await until(async () => (await whole()) === JSON.stringify({ target }), { what: 'the limit to go' })
+})
+
 test('an edit of the rules over REST holds from the next list and call on, and null takes it back', async () => {
   const client = await admin.mcp('/mcp/loose')
   const rules = { target: { pin: 'test', description: 'never seen' }, dry: { hidden: true } }

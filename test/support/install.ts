@@ -10,6 +10,7 @@ import { delimiter, join } from 'node:path'
 const DEBIAN_PACKAGES = [
   { command: 'openssl', name: 'openssl' },
   { command: 'bwrap', name: 'bubblewrap' },
+  { command: 'strace', name: 'strace' },
 ]
 
 const root = join(import.meta.dirname, '../..')

@@ -62,7 +62,7 @@ export async function sseServer(options: SseServerOptions = {}): Promise<SseServ
     const result =
       message.method === 'initialize'
         ? { protocolVersion: '2024-11-05', serverInfo, capabilities: { tools: {} } }
-        : { text: message.params?.text ?? '' }
+        : { tools: [], text: message.params?.text ?? '' }
     server.send(session, { jsonrpc: '2.0', id: message.id, result })
   }
   const http = createServer((request, response) => {

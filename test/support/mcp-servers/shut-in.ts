@@ -39,16 +39,16 @@ function search(texts: readonly string[]): string[] {
 }
 
 function answers(host: string, port: number): Promise<boolean> {
-  const { promise, resolve } = Promise.withResolvers<boolean>()
   const socket = connect({ host, port })
-  socket.setTimeout(1_000, () => resolve(false))
-  socket.once('connect', () => resolve(true))
-  socket.once('error', () => resolve(false))
-  return promise.finally(() => socket.destroy())
+  // Also run by Node 20, which has no Promise.withResolvers.
+  return new Promise<boolean>(resolve => {
+    socket.setTimeout(1_000, () => resolve(false))
+    socket.once('connect', () => resolve(true))
+    socket.once('error', () => resolve(false))
+  }).finally(() => socket.destroy())
 }
 
 function proxy(request: string): Promise<string> {
-  const { promise, resolve } = Promise.withResolvers<string>()
   const socket = connect({ host: '127.0.0.1', port: 3128 })
   let text = ''
   socket.setEncoding('utf8')
@@ -58,9 +58,10 @@ function proxy(request: string): Promise<string> {
       socket.write(`GET /tunnel HTTP/1.1\r\nhost: inside\r\nconnection: close\r\n\r\n`)
     text += chunk
   })
-  socket.once('close', () => resolve(text))
-  socket.once('error', error => resolve(`error ${error.message}`))
-  return promise
+  return new Promise(resolve => {
+    socket.once('close', () => resolve(text))
+    socket.once('error', error => resolve(`error ${error.message}`))
+  })
 }
 
 function self(): object {

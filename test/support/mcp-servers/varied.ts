@@ -95,7 +95,7 @@ function call(message: Message, line: string): void {
       return sendText(id, 'said')
     case 'ask':
       waiting.push(answer => sendText(id, JSON.stringify(answer)))
-      return say(JSON.stringify({ jsonrpc: '2.0', id: `ask ${waiting.length}`, method: args.method }))
+      return say(JSON.stringify({ jsonrpc: '2.0', id: `ask ${waiting.length}`, method: args.method ?? 'ping' }))
     case 'seen':
       return sendText(id, JSON.stringify(seen))
     case 'link':

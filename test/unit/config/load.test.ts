@@ -102,7 +102,8 @@ describe('loadConfig()', () => {
     expect(config.port).toBe(3000)
     expect(config.jwtSecret).toBeUndefined()
     const told = warnings.join('\n')
-    for (const word of ['"logLevel" meant', '0 to 65535', 'JWT_SECRET']) expect(told).toContain(word)
+    for (const word of ['"logLevel" meant', '"routing" is not known', '0 to 65535', 'JWT_SECRET'])
+      expect(told).toContain(word)
     expect(told).not.toContain('canary-9012')
   })
 

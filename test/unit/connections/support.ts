@@ -142,7 +142,7 @@ export async function startRig(
     },
     store: { db },
     bus,
-    config: { workers: 2, stdioPolicy: 'sandboxed', outboundAllow: [], dataDir, ...config },
+    config: { workers: 2, stdioPolicy: 'sandboxed', outboundAllow: [], registries: [], dataDir, ...config },
     sandbox: new Sandbox({ level: 'none', detail: 'not looked at' }, dataDir, ''),
     transports: () => new Map([['stdio', stdioTransport]]),
     headerProviders: () => new Map(),

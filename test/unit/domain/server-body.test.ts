@@ -120,6 +120,22 @@ describe('parseServerBody()', () => {
     [{ name: 's', openapi: {} }, 'required #/openapi/url'],
     [{ name: 's', openapi: { url: 'http://a/', schema: {} } }, 'ambiguous #/openapi/schema'],
     [{ name: 's', openapi: { url: 'file:///x' } }, 'url_scheme #/openapi/url'],
+    [{ name: 's', openapi: { schema: 5 } }, 'type #/openapi/schema'],
+    [{ name: 's', openapi: { schema: {} } }, 'openapi_unsupported #/openapi/schema'],
+    [{ name: 's', openapi: { schema: { swagger: '2.0' } } }, 'required #/openapi/baseUrl'],
+    [{ name: 's', openapi: { schema: 'hello' } }, 'openapi_unsupported #/openapi/schema'],
+    [
+      { name: 's', openapi: { schema: `openapi: 3.0.0 #${'x'.repeat(17_000_000)}` } },
+      'openapi_too_large #/openapi/schema',
+    ],
+    [{ name: 's', openapi: { url: 'http://a/', auth: { a: { vaule: 'x' } } } }, 'unknown_field #/openapi/auth/a/vaule'],
+    [{ name: 's', openapi: { url: 'http://a/', auth: { a: 5 } } }, 'type #/openapi/auth/a'],
+    [{ name: 's', openapi: { url: 'http://a/', auth: { a: 'é' } } }, 'header_value #/openapi/auth/a'],
+    [
+      { name: 's', openapi: { url: 'http://a/', auth: { a: { tokenUrl: 'file:///x' } } } },
+      'url_scheme #/openapi/auth/a/tokenUrl',
+    ],
+    [{ name: 's', openapi: { url: 'http://a/' }, secrets: ['/openapi/schema/x'] }, 'format #/secrets/0'],
   ])('refuses %j', (body, expected) => {
     expect(fields(body)).toContain(expected)
   })
@@ -185,6 +201,28 @@ test('secretPointers() finds secrets by the names of their fields', () => {
     '/openapi/auth/value',
     '/openapi/auth/oauth/clientSecret',
   ])
+})
+
+test('secretPointers() takes every text of a security scheme that does not say what the scheme is', () => {
+  const auth = {
+    key: 'a',
+    name: 'b',
+    basic: { type: 'http', scheme: 'basic', username: 'ada', password: 'c' },
+    oauth: { clientId: 'id', clientSecret: 'd', tokenUrl: 'https://a/', scopes: ['read'], token: `${'$'}{V}` },
+  }
+  expect(secretPointers({ openapi: { auth } })).toEqual([
+    '/openapi/auth/key',
+    '/openapi/auth/name',
+    '/openapi/auth/basic/password',
+    '/openapi/auth/oauth/clientSecret',
+  ])
+})
+
+test('the texts of an inline OpenAPI document are no texts of the configuration', () => {
+  const schema = { openapi: '3.0.0', info: { title: `${'$'}{V} and ••••` }, servers: [{ url: 'https://a/' }] }
+  const openapi = { schema, auth: { key: `${'$'}{V}` } }
+  const { filled } = parseServerBody({ name: 's', openapi, variables: { V: 'v' } })
+  expect(filled.openapi).toEqual({ schema, auth: { key: 'v' } })
 })
 
 describe('the schemas of the document', () => {

@@ -85,8 +85,21 @@ export async function startHttp(
     setupToken: options.setupToken,
     version: '1.1.0',
   })
-  if (!options.empty) await registry.users.completeSetup('ada', await auth.passwords.hash(PASSWORD))
-  const { port } = http.listen()
+  const end = async (): Promise<void> => {
+    await http.stop(false)
+    auth.dispose()
+    await room.close()
+    await store.close()
+    await removeTemp(folder)
+  }
+  let port: number
+  try {
+    if (!options.empty) await registry.users.completeSetup('ada', await auth.passwords.hash(PASSWORD))
+    port = http.listen().port
+  } catch (error) {
+    await end()
+    throw error
+  }
   const url = `http://127.0.0.1:${port}`
   const headersOf = (token: string | undefined): Record<string, string> =>
     token === undefined ? {} : { authorization: `Bearer ${token}` }
@@ -122,12 +135,6 @@ export async function startHttp(
         headers: { ...headersOf(token), 'content-type': 'application/json' },
         body: typeof body === 'string' ? body : JSON.stringify(body),
       }),
-    async [Symbol.asyncDispose]() {
-      await http.stop(false)
-      auth.dispose()
-      await room.close()
-      await store.close()
-      await removeTemp(folder)
-    },
+    [Symbol.asyncDispose]: end,
   }
 }

@@ -103,7 +103,6 @@ test('an answer that is missing is asked for again, the others are used (P-16)',
 
 test('a state works once, for its own user, place, method and parameters, and unchanged (P-16)', async () => {
   await using one = hub(inTurn(['roots/list']))
-  one.world.person('narrow', 'narrow', { kind: 'key', keyId: 'k', scopes: [{ groupId: 'grp-alice-g' }] })
   const client = new RawModern(one, '/mcp/g')
   const { requestState } = (await call(client)).result
   const inputResponses = { roots_1: ROOTS }

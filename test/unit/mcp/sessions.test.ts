@@ -363,6 +363,19 @@ test('a hub that drains opens no session, finishes calls and closes streams', as
   expect(await stream.text()).toStartWith(': ok')
 })
 
+test('a call that does not end in time is answered when the hub stops, and cancelled upstream', async () => {
+  await using hub = hubOfTwo()
+  const client = await new RawClient(hub, '/mcp/work').open()
+  const server = hub.upstreams.servers.get(time.id)
+  if (!server) throw new Error('no server')
+  server.handler = () => new Promise<never>(() => {})
+  const call = client.call('tools/call', { name: 'now' })
+  await until(() => hub.upstreams.seen.length === 1)
+  await hub.mcp.drain(50)
+  expect((await call).error).toMatchObject({ code: -32603, data: { code: 'draining' } })
+  expect(hub.upstreams.cancelled).toHaveLength(1)
+})
+
 test('sessions are listed by a hash of their id, and ended by it', async () => {
   await using hub = hubOfTwo()
   const client = await new RawClient(hub, '/mcp/work').open()

@@ -221,7 +221,10 @@ describe('the pair of 2024-11-05 refuses', () => {
     hub.mcp.endSession(session?.id ?? '', 'test')
     await judge(await client.post(ping))
     expect(new Set(bodies).size).toBe(1)
-    const id = new URLSearchParams(own.split('?')[1]).get('sessionId') ?? ''
+    const alive = await new SseClient(hub, '/sse/work').open()
+    const id = new URLSearchParams(alive.endpoint.split('?')[1]).get('sessionId') ?? ''
+    // The version header would be refused by itself.
+    delete streamable.headers['mcp-protocol-version']
     expect((await streamable.post(ping, { 'mcp-session-id': id })).status).toBe(404)
   })
 

@@ -14,7 +14,7 @@ async function logged(write: (log: HubLog) => void, format: 'json' | 'pretty' = 
   bus.on('log.record', event => records.push({ ownerId: event.ownerId, record: event.data }))
   const log = await HubLog.open({ level: 'info', format, file, redact: line => line.replaceAll('s3cret', '••••'), bus })
   write(log)
-  log.flush()
+  await log.end()
   const text = await readFile(file, 'utf8')
   const mode = (await stat(file)).mode & 0o777
   await rm(folder, { recursive: true })

@@ -1,0 +1,125 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Client, startHub } from '../support/hub.ts'
+import { startRegistry } from '../support/package-registry.ts'
+import { callText, online, statusOf } from '../support/servers.ts'
+import { shutInProgram } from '../support/shut-in.ts'
+import { until } from '../support/wait.ts'
+
+/** Fails the installation when it sees the server's secret, or its work folder. */
+const CHECK = `const fs = require('node:fs')
+if (process.env.API_KEY || fs.existsSync('/home/server')) process.exit(1)
+fs.writeFileSync('checked', '')`
+
+const files = { 'server.js': await shutInProgram(), 'check.js': CHECK }
+const manifest = { bin: { 'shut-in': 'server.js', other: 'check.js' }, scripts: { postinstall: 'node check.js' } }
+const registry = await startRegistry([
+  { name: 'shut-in', version: '1.0.0', manifest, files },
+  { name: 'shut-in', version: '1.2.0', manifest, files },
+  { name: 'shut-in', version: '2.0.0', manifest, files },
+  { name: 'failing', version: '1.0.0', manifest: { scripts: { postinstall: 'node no.js' } }, files: {} },
+  { name: 'slow', version: '1.0.0', manifest: { ...manifest, scripts: { postinstall: 'sleep 987653' } }, files },
+])
+const hub = await startHub({ env: { REGISTRIES: registry.url } })
+const admin = await hub.setup()
+const { sandbox: level } = (await admin.ok('GET', '/health')).checks
+const bob = await hub.user('bob')
+console.log(`sandbox level of this machine: ${level}`)
+
+afterAll(async () => {
+  await hub.stop()
+  await registry.stop()
+}, 40_000)
+
+async function ask(client: Client, server: string, tool: string, args: Record<string, unknown> = {}) {
+  return JSON.parse(await callText(await client.mcp(`/mcp/${server}`), tool, args))
+}
+
+async function installs(): Promise<readonly Record<string, unknown>[]> {
+  const { items } = await admin.ok('GET', '/api/admin/audit?action=package.install')
+  return items
+}
+
+const RUNNERS = [
+  { command: 'npx', args: ['-y', 'shut-in@^1.0.0'], needs: '/usr/bin/npm' },
+  { command: 'bunx', args: ['shut-in@^1.0.0'], needs: process.execPath },
+]
+
+describe.if(level === 'full')('a package runner in the sandbox', () => {
+  for (const { command, args, needs } of RUNNERS) {
+    test.if(existsSync(needs))(
+      `${command} installs from the registry without secrets, then runs with them and without a network`,
+      async () => {
+        const env = { API_KEY: 'only when it runs' }
+        await bob.ok('POST', '/api/servers', { name: command, command, args, env })
+        await online(bob, [command], 60_000)
+        const self = await ask(bob, command, 'self')
+        expect(self).toMatchObject({ cwd: '/home/server', env })
+        expect(self.uid).toBeGreaterThan(20_000)
+        const { port } = new URL(registry.url)
+        expect(await ask(bob, command, 'connect', { host: '127.0.0.1', ports: [port] })).toEqual([])
+        const write = { path: '/opt/package/node_modules/shut-in/server.js', text: 'changed' }
+        expect(await ask(bob, command, 'write', write)).toBe(false)
+        expect(await ask(bob, command, 'write', { path: 'note', text: 'mine' })).toBe(true)
+        const entry = await until(async () => (await installs()).find(one => one.target === command))
+        expect(entry.detail).toMatchObject({ asked: ['shut-in@^1.0.0'], installed: 'shut-in@1.2.0' })
+
+        const asked = registry.asked.length
+        await bob.ok('POST', `/api/servers/${command}/restart?wait=10s`)
+        expect((await ask(bob, command, 'self')).env.API_KEY).toBe(env.API_KEY)
+        expect(registry.asked.length).toBe(asked)
+      },
+      90_000,
+    )
+  }
+
+  test('another package in the command is installed anew, and both go with the server', async () => {
+    const { id } = await bob.ok('GET', '/api/servers/bunx')
+    await bob.ok('PATCH', '/api/servers/bunx', { args: ['shut-in@2.0.0'] })
+    await until(
+      async () =>
+        (await installs()).some(({ detail }) => (detail as { installed: string }).installed === 'shut-in@2.0.0'),
+      {
+        timeoutMs: 30_000,
+      },
+    )
+    await online(bob, ['bunx'])
+    const { id: owner } = await bob.ok('GET', '/api/auth/me')
+    const kept = () => readdirSync(join(hub.dataDir, 'packages', owner)).filter(name => name.startsWith(id))
+    expect(kept().sort()).toEqual([id, `${id}.json`])
+    expect(statSync(join(hub.dataDir, 'packages', owner, `${id}.json`)).mode & 0o777).toBe(0o600)
+    await bob.ok('DELETE', '/api/servers/bunx')
+    await until(() => kept().length === 0, { what: 'the packages to be gone' })
+  }, 60_000)
+
+  test('an installation that fails is the reason of the server, and is not taken for one that worked', async () => {
+    await bob.ok('POST', '/api/servers', { name: 'unknown', command: 'bunx', args: ['no-such-package'] })
+    const status = await until(
+      async () => {
+        const now = await statusOf(bob, 'unknown')
+        return now.reason && now
+      },
+      { timeoutMs: 30_000 },
+    )
+    expect(status.reason?.code).toBe('spawn_failed')
+    expect(status.reason?.message).toContain('Cannot install no-such-package')
+  }, 40_000)
+
+  test.if(existsSync('/usr/bin/npm'))(
+    'an installation that nobody wants any more is ended with all it started',
+    async () => {
+      const { id } = await bob.ok('POST', '/api/servers', { name: 'slow', command: 'npx', args: ['slow'] })
+      const running = async () => {
+        const { items } = await admin.ok('GET', '/api/admin/processes?limit=1000')
+        return items.filter((one: { serverId: string; kind: string }) => one.serverId === id && one.kind === 'process')
+      }
+      await until(() => registry.asked.includes('slow-1.0.0.tgz'), { timeoutMs: 30_000 })
+      expect(await running()).toHaveLength(1)
+      await bob.ok('POST', '/api/servers/slow/stop?wait=10s')
+      expect((await statusOf(bob, 'slow')).reason?.code).toBe('stopped')
+      await until(async () => (await running()).length === 0, { timeoutMs: 10_000, what: 'the installation to end' })
+    },
+    60_000,
+  )
+})

@@ -1,0 +1,31 @@
+import type { Client } from '../support/hub.ts'
+
+/** One route of the API document, with `thing` in the place of each parameter. */
+export interface DocumentedRoute {
+  readonly method: string
+  readonly path: string
+  /** Whether it is open to everybody. */
+  readonly open: boolean
+  readonly takesBody: boolean
+  /** A body as the document shows it; undefined where none is taken. */
+  readonly example: unknown
+  readonly query: readonly string[]
+}
+
+/** Every route that the hub says it has. */
+export async function documentedRoutes(client: Client): Promise<readonly DocumentedRoute[]> {
+  const { paths } = (await client.request('GET', '/api/openapi.json')).json
+  return Object.entries(paths).flatMap(([path, item]) =>
+    // biome-ignore lint/suspicious/noExplicitAny: the document as it is
+    Object.entries(item as Record<string, any>).map(([method, operation]) => ({
+      method: method.toUpperCase(),
+      path: path.replace(/\{\w+\}/g, 'thing'),
+      open: operation['x-access'] === 'public',
+      takesBody: operation.requestBody !== undefined,
+      example: operation.requestBody?.content['application/json'].example,
+      query: operation.parameters
+        .filter((each: { in: string }) => each.in === 'query')
+        .map((each: { name: string }) => each.name),
+    })),
+  )
+}

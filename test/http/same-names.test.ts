@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { type Client, type Hub, LOOPBACK, ROOT, send, startHub } from '../support/hub.ts'
+import { type LiveStream, openStream } from '../support/live-stream.ts'
+import { type Program, startProgram } from '../support/program.ts'
+import { online } from '../support/servers.ts'
+import { until } from '../support/wait.ts'
+
+const NAMES = ['ada', 'bob'] as const
+type Name = (typeof NAMES)[number]
+
+let hub: Hub
+let admin: Client
+const upstreams = new Map<Name, Program>()
+const people = new Map<Name, Client>()
+const streams = new Map<Name, LiveStream>()
+const of = <T>(map: Map<Name, T>, name: Name): T => {
+  const found = map.get(name)
+  if (found === undefined) throw new Error(`Nothing of ${name}`)
+  return found
+}
+
+beforeAll(async () => {
+  hub = await startHub({ env: LOOPBACK })
+  admin = await hub.setup()
+  for (const name of NAMES) {
+    upstreams.set(name, await startProgram(join(ROOT, 'test/support/mcp-servers/echo-http.ts'), { env: { WHO: name } }))
+    people.set(name, await hub.user(name))
+    streams.set(name, await openStream(of(people, name), '?topics=servers,logs,calls'))
+  }
+  for (const name of NAMES) {
+    const me = of(people, name)
+    await me.ok('POST', '/api/servers', { name: 'same', url: of(upstreams, name).url, description: `of ${name}` })
+    await me.ok('POST', '/api/groups', { name: 'same', members: ['same'] })
+    await online(me, ['same'])
+  }
+}, 30_000)
+
+afterAll(async () => {
+  for (const stream of streams.values()) await stream.close()
+  await hub?.stop()
+  for (const upstream of upstreams.values()) await upstream.stop()
+}, 40_000)
+
+describe('of two people, each with a server and a group "same"', () => {
+  test('each one lists, reads and calls the own, also by its full name', async () => {
+    for (const name of NAMES) {
+      const me = of(people, name)
+      for (const path of ['/api/servers?scope=visible', '/api/groups?scope=visible']) {
+        expect((await me.ok('GET', path)).items.map((item: { ref: string }) => item.ref)).toEqual([`${name}~same`])
+      }
+      for (const ref of ['same', 'SAME', `${name}~same`]) {
+        expect((await me.ok('GET', `/api/servers/${ref}`)).description).toBe(`of ${name}`)
+        const { result } = await me.ok('POST', `/api/servers/${ref}/tools/whoami/call`, {})
+        expect(result.content[0].text).toContain(`"who":"${name}"`)
+      }
+    }
+  })
+
+  test('each one hears of the own alone: states, calls, log records', async () => {
+    for (const name of NAMES) {
+      const stream = of(streams, name)
+      await stream.next(({ event }) => event === 'tool.called')
+      await stream.next(({ event, data }) => event === 'connection.state' && data.data.state === 'online')
+      expect([...new Set(stream.events.map(({ data }) => data.owner).filter(owner => owner !== null))]).toEqual([name])
+      expect(stream.text()).not.toContain(of(people, name === 'ada' ? 'bob' : 'ada').name)
+    }
+  })
+
+  test('an edit, a stop and a removal by one is nothing to the other', async () => {
+    const before = await of(people, 'bob').ok('GET', '/api/servers/same')
+    const ada = of(people, 'ada')
+    await ada.ok('PATCH', '/api/servers/same/tools/whoami', { enabled: false })
+    await ada.ok('POST', '/api/servers/same/restart?wait=5s')
+    await ada.ok('POST', '/api/servers/same/stop?wait=5s')
+    await ada.ok('PATCH', '/api/groups/same', { description: 'of ada' })
+    await ada.ok('DELETE', '/api/groups/same')
+    await ada.ok('DELETE', '/api/servers/same')
+    expect(await of(people, 'bob').ok('GET', '/api/servers/same')).toEqual(before)
+    expect((await of(people, 'bob').ok('GET', '/api/groups/same')).members).toMatchObject([{ server: 'bob~same' }])
+    expect((await ada.request('GET', '/api/servers/same')).status).toBe(404)
+    expect((await ada.request('GET', '/api/servers/bob~same')).status).toBe(404)
+    expect(of(streams, 'bob').text()).not.toContain('ada')
+  }, 20_000)
+
+  test('the audit and an administrator tell them apart', async () => {
+    const { items } = await admin.ok('GET', '/api/admin/audit?action=server.create')
+    expect(items.map((item: { user: string; target: string }) => `${item.user} ${item.target}`).sort()).toEqual([
+      'ada ada~same',
+      'bob bob~same',
+    ])
+    expect((await admin.ok('GET', '/api/servers/same')).ref).toBe('bob~same')
+    await of(people, 'ada').ok('POST', '/api/servers', { name: 'same', url: of(upstreams, 'ada').url, enabled: false })
+    const several = await admin.request('GET', '/api/servers/same')
+    expect([several.status, several.json.code, several.json.candidates]).toEqual([
+      409,
+      'server_ambiguous',
+      ['ada~same', 'bob~same'],
+    ])
+  })
+})
+
+describe('signing in', () => {
+  test('is slowed down by account and address after five failures, whatever headers say', async () => {
+    const attempt = (at: number) =>
+      send(
+        hub.url,
+        'POST',
+        '/api/auth/login',
+        { username: at % 2 ? 'BOB' : 'bob', password: `wrong ${at}` },
+        { 'x-forwarded-for': `203.0.113.${at}` },
+      )
+    const statuses: number[] = []
+    for (let at = 0; at < 5; at += 1) statuses.push((await attempt(at)).status)
+    expect(statuses).toEqual([401, 401, 401, 401, 401])
+    const sixth = await attempt(6)
+    expect([sixth.status, sixth.json.code, sixth.headers.get('retry-after')]).toEqual([429, 'login_throttled', '1'])
+    expect((await of(people, 'bob').request('GET', '/api/auth/me')).status).toBe(200)
+    await until(
+      async () =>
+        (
+          await send(hub.url, 'POST', '/api/auth/login', {
+            username: 'bob',
+            password: 'correct horse battery staple 7',
+          })
+        ).status === 200,
+      { what: 'the right password to be taken again', intervalMs: 250 },
+    )
+  }, 20_000)
+})

@@ -1,0 +1,237 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { type Api, document, startApi } from '../plugins/transport-openapi/harness.ts'
+import { type Client, type Hub, LOOPBACK, startHub } from '../support/hub.ts'
+import { callText, failureOf, online, statusOf, toolNames } from '../support/servers.ts'
+import { until } from '../support/wait.ts'
+
+const CANARY = 'canary-4f1d9a'
+let api: Api
+let hub: Hub
+let ann: Client
+let bob: Client
+
+beforeAll(async () => {
+  api = await startApi(async ({ target, method, headers, body }) => {
+    if (target === '/openapi.json') return Response.json({ ...PETS, servers: [{ url: '/v1' }] })
+    if (target.startsWith('/v1/slow')) await new Promise(resolve => setTimeout(resolve, 5_000).unref())
+    if (target === '/health') return new Response('ok')
+    if (target === '/v1/pets/none') return Response.json({ error: 'no such pet' }, { status: 404 })
+    return Response.json({ method, target, key: headers['x-key'] === CANARY, body: body.toString() })
+  })
+  hub = await startHub({ env: LOOPBACK })
+  await hub.setup()
+  ann = await hub.user('ann')
+  bob = await hub.user('bob')
+}, 60_000)
+
+afterAll(async () => {
+  await hub?.stop()
+  await api?.[Symbol.asyncDispose]()
+}, 40_000)
+
+const PETS = document(
+  {
+    '/pets/{id}': {
+      get: {
+        operationId: 'getPet',
+        // biome-ignore lint/suspicious/noTemplateCurlyInString: no variable, as it stands in a document
+        summary: 'One pet, which costs ${money}',
+        parameters: [{ name: 'id', in: 'path', required: true, schema: { type: 'string' } }],
+        responses: { 200: { description: '', content: { 'application/json': { schema: { type: 'object' } } } } },
+      },
+    },
+    '/pets': {
+      post: {
+        operationId: 'addPet',
+        requestBody: { content: { 'application/json': { schema: { type: 'object' } } } },
+        responses: {},
+      },
+      get: { operationId: 'broken', parameters: [{ $ref: '#/nowhere' }], responses: {} },
+    },
+    '/slow': { get: { operationId: 'slow', responses: {} } },
+  },
+  {
+    components: { securitySchemes: { key: { type: 'apiKey', in: 'header', name: 'X-Key' } } },
+    security: [{ key: [] }],
+  },
+)
+
+/** The codes of the fields that a body is refused for, or the refusal's own code, with its status. */
+async function refusal(client: Client, openapi: object): Promise<[number, string]> {
+  const answer = await client.request('POST', '/api/servers', { name: 'refused', openapi })
+  if (answer.status === 201) await client.ok('DELETE', '/api/servers/refused')
+  return [answer.status, answer.json.errors?.[0]?.code ?? answer.json.code]
+}
+
+describe('an OpenAPI document as a server', () => {
+  test('is listed and called through a group, with its secret sealed and variables left alone in the document', async () => {
+    const made = await ann.ok('POST', '/api/servers', {
+      name: 'pets',
+      openapi: { schema: PETS, baseUrl: `${api.url}/\${version}`, auth: { key: { value: CANARY } } },
+      variables: { version: 'v1' },
+    })
+    expect(JSON.stringify(made)).not.toContain(CANARY)
+    expect(made.openapi.auth.key.value).toStartWith('••••')
+    expect(made.openapi.schema).toEqual(PETS)
+    await ann.ok('POST', '/api/groups', { name: 'zoo', members: ['pets'] })
+    await online(ann, ['pets'])
+    const client = await ann.mcp('/mcp/zoo')
+    expect(await toolNames(client)).toEqual(['getPet', 'addPet', 'slow'])
+    const result = await client.callTool({ name: 'getPet', arguments: { id: 'a/b' } })
+    expect(result.structuredContent).toEqual({ method: 'GET', target: '/v1/pets/a%2Fb', key: true, body: '' })
+    expect(JSON.parse(await callText(client, 'addPet', { body: { name: 'Rex' } })).body).toBe('{"name":"Rex"}')
+  }, 20_000)
+
+  test('a mask that is sent back keeps the secret', async () => {
+    const { openapi } = await ann.ok('GET', '/api/servers/pets')
+    await ann.ok('PATCH', '/api/servers/pets', { openapi: { auth: openapi.auth }, description: 'changed' })
+    await online(ann, ['pets'])
+    const client = await ann.mcp('/mcp/zoo')
+    expect(JSON.parse(await callText(client, 'getPet', { id: '1' })).key).toBe(true)
+  }, 20_000)
+
+  test('errors of the API are results, arguments without a place are −32602 and nothing is sent', async () => {
+    const client = await ann.mcp('/mcp/zoo')
+    const missing = await client.callTool({ name: 'getPet', arguments: { id: 'none' } })
+    expect(missing).toMatchObject({ isError: true, content: [{ text: 'HTTP 404\n\n{"error":"no such pet"}' }] })
+    const before = api.seen.length
+    for (const args of [{ id: '../../admin?x=#' }, { id: '' }, {}, { id: 'a', more: 1 }]) {
+      const failure = await failureOf(client.callTool({ name: 'getPet', arguments: args }))
+      expect([failure.code, failure.data?.code]).toEqual([-32602, 'params_invalid'])
+    }
+    expect(api.seen.length).toBe(before)
+  }, 20_000)
+
+  test('what was left out is told to the owner, with what each tool costs', async () => {
+    const { items, warnings } = await ann.ok('GET', '/api/servers/pets/tools')
+    expect(items.every((item: { tokens: number }) => item.tokens > 0)).toBe(true)
+    expect(warnings).toEqual([expect.stringContaining('GET /pets is left out')])
+  })
+
+  test('a call that the client cancels ends the request to the API', async () => {
+    const client = await ann.mcp('/mcp/zoo')
+    const abort = new AbortController()
+    const call = client.callTool({ name: 'slow' }, undefined, { signal: abort.signal }).catch(() => 'ended')
+    const slow = await until(() => api.seen.find(({ target }) => target === '/v1/slow'), { what: 'the call to arrive' })
+    abort.abort()
+    await until(() => slow.signal.aborted, { timeoutMs: 1_000, what: 'the end of the request' })
+    expect(await call).toBe('ended')
+    expect(JSON.parse(await callText(client, 'getPet', { id: '1' })).key).toBe(true)
+  }, 20_000)
+
+  test('POST /api/servers/test shows the tools with their cost and the warnings, and saves nothing', async () => {
+    const openapi = { url: `${api.url}/openapi.json` }
+    const report = await ann.ok('POST', '/api/servers/test', { name: 'x', openapi })
+    expect(report).toMatchObject({ ok: true, tools: [{ name: 'getPet' }, { name: 'addPet' }, { name: 'slow' }] })
+    expect(report.tokens).toBe(report.tools.reduce((sum: number, tool: { tokens: number }) => sum + tool.tokens, 0))
+    expect(report.warnings.join('\n')).toContain('GET /pets is left out')
+    expect(report.warnings.join('\n')).toContain('"key"')
+    const failed = await ann.ok('POST', '/api/servers/test', { name: 'x', openapi: { url: `${api.url}/v1/pets/1` } })
+    expect(failed).toMatchObject({ ok: false, error: { code: 'openapi_unsupported' } })
+  }, 20_000)
+
+  test('health endpoints decide whether the server is online', async () => {
+    const openapi = { schema: PETS, baseUrl: `${api.url}/` }
+    const check = (ping: string) => ({ interval: 200, endpoints: { ping } })
+    await ann.ok('POST', '/api/servers', { name: 'well', openapi, healthCheck: check('/health') })
+    await online(ann, ['well'])
+    await ann.ok('POST', '/api/servers', {
+      name: 'sick',
+      openapi: { ...openapi, baseUrl: `${api.url}/v1` },
+      healthCheck: check('/pets/none'),
+    })
+    await until(async () => (await statusOf(ann, 'sick')).reason?.code === 'upstream_http_error', {
+      what: 'the reason',
+    })
+    for (const name of ['well', 'sick']) await ann.ok('DELETE', `/api/servers/${name}`)
+  }, 20_000)
+
+  test('somebody else who changes the document must enter the secrets anew', async () => {
+    const admin = await hub.setup()
+    const { openapi } = await admin.ok('GET', '/api/servers/ann~pets')
+    const elsewhere = { ...PETS, info: { title: 'Other', version: '2' } }
+    const answer = await admin.request('PATCH', '/api/servers/ann~pets', { openapi: { ...openapi, schema: elsewhere } })
+    expect([answer.status, answer.json.errors[0].code]).toEqual([400, 'secret_required'])
+    expect((await admin.request('PATCH', '/api/servers/ann~pets', { openapi, description: 'mine' })).status).toBe(200)
+  })
+})
+
+describe('documents that are refused when they are saved', () => {
+  const at = (url: string): object => ({ ...PETS, servers: [{ url }] })
+  test.each<[string, number, string, object]>([
+    [
+      'an unknown version',
+      400,
+      'openapi_unsupported',
+      { schema: { ...PETS, openapi: '4.0.0' }, baseUrl: 'https://a.example' },
+    ],
+    ['a page', 400, 'openapi_unsupported', { schema: '<html></html>', baseUrl: 'https://a.example' }],
+    ['a number', 400, 'type', { schema: 5 }],
+    [
+      'a reference to a file',
+      400,
+      'openapi_external_ref',
+      { schema: document({ '/x': { $ref: './x.yaml' } }), baseUrl: 'https://a.example' },
+    ],
+    ['no address', 400, 'required', { schema: PETS }],
+    ['a relative address', 400, 'required', { schema: at('/v1') }],
+    ['an address at link-local', 403, 'url_address_blocked', { schema: at('http://169.254.169.254/') }],
+    [
+      'an address by variables',
+      403,
+      'url_address_blocked',
+      { schema: { ...PETS, servers: [{ url: 'http://{h}/', variables: { h: { default: '10.0.0.1' } } }] } },
+    ],
+    [
+      'an address of Swagger 2.0',
+      403,
+      'url_address_blocked',
+      { schema: { swagger: '2.0', host: '169.254.169.254', paths: {} } },
+    ],
+    [
+      'an address of an operation',
+      403,
+      'url_address_blocked',
+      { schema: { ...at('https://a.example'), paths: { '/x': { get: { servers: [{ url: 'http://10.0.0.1' }] } } } } },
+    ],
+    [
+      'a token address',
+      403,
+      'url_address_blocked',
+      {
+        schema: at('https://a.example'),
+        auth: { o: { clientId: 'a', clientSecret: 'b', tokenUrl: 'http://169.254.169.254/' } },
+      },
+    ],
+    [
+      '5,001 operations',
+      413,
+      'openapi_too_large',
+      {
+        schema: document(Object.fromEntries(Array.from({ length: 5_001 }, (_, n) => [`/${n}`, { get: {} }]))),
+        baseUrl: 'https://a.example',
+      },
+    ],
+    [
+      'an unknown member of auth',
+      400,
+      'unknown_field',
+      { schema: at('https://a.example'), auth: { key: { vaule: 'x' } } },
+    ],
+    ['a line end in a key', 400, 'header_value', { schema: at('https://a.example'), auth: { key: 'a\nb' } }],
+  ])('%s', async (_, status, code, openapi) => {
+    expect(await refusal(bob, openapi)).toEqual([status, code])
+  })
+
+  test('a recursive document is taken, and one of more members than other bodies may have', async () => {
+    const components = { schemas: { Node: { properties: { next: { $ref: '#/components/schemas/Node' } } } } }
+    expect((await refusal(bob, { schema: { ...at('https://a.example'), components } }))[0]).toBe(201)
+    const many = { ...at('https://a.example'), 'x-many': Array.from({ length: 20_000 }, (_, n) => n) }
+    expect((await refusal(bob, { schema: many }))[0]).toBe(201)
+  })
+
+  test('17 MiB are 413', async () => {
+    const schema = { ...at('https://a.example'), 'x-long': 'x'.repeat(16 * 1024 * 1024 + 1000) }
+    expect(await refusal(bob, { schema })).toEqual([413, 'openapi_too_large'])
+  }, 20_000)
+})
