@@ -30,8 +30,10 @@ export interface Upstreams {
   start(serverId: string): void
   stop(serverId: string): void
   restart(serverId: string): void
-  /** Reads the lists again (connecting first when needed). */
-  refresh(serverId: string): void
+  /** Reads the lists again (connecting first when needed); `probe`: also finds out anew which era the server speaks. */
+  refresh(serverId: string, options?: { readonly probe?: boolean }): void
+  /** Somebody reads the lists: those that the server calls stale and does not watch itself are read again meanwhile. */
+  listed(serverId: string): void
   /** Resolves with the status once the server is online, offline by fault or stopped, or `timeoutMs` is over. */
   settled(serverId: string, timeoutMs: number): Promise<ServerStatus>
   counts(): {
@@ -70,6 +72,8 @@ export interface SessionBinding {
   /** What the client declared: any of `sampling`, `elicitation`, `roots`, as it wrote them. */
   readonly capabilities: JsonObject
   readonly protocolVersion: string
+  /** What the client set by `logging/setLevel`; absent: `info`. An upstream of the modern era is told with each call. */
+  readonly logLevel?: string
 }
 
 export interface UpstreamRequest {
@@ -83,6 +87,17 @@ export interface UpstreamRequest {
   /** A request of the upstream that this call caused: sampling, elicitation, roots. Absent: answered −32601. */
   readonly ask?: (method: string, params: JsonObject | undefined, signal: AbortSignal) => Promise<AskReply>
   readonly session?: SessionBinding
+  /**
+   * The caller speaks the modern era itself: to an upstream of that era this is its envelope, the result comes back as
+   * written, and what the upstream wants to hear comes back as `input_required` instead of by `ask`. An upstream of the
+   * other era sees nothing of it.
+   */
+  readonly modern?: {
+    readonly inputResponses?: JsonValue
+    readonly requestState?: string
+    readonly capabilities: JsonObject
+    readonly logLevel?: string
+  }
   /** Headers of this one call that the server's `passthroughHeaders` lists, by lower-case name. */
   readonly passthroughHeaders?: Readonly<Record<string, string>>
 }
@@ -104,11 +119,22 @@ export interface UpstreamCall {
 /** `text` is the JSON text of `result` as the upstream wrote it: it is spliced into the answer, never re-encoded. */
 export type UpstreamReply =
   | { readonly kind: 'result'; readonly text: string; readonly isError: boolean }
+  /** Only where `modern` was given: the whole result that asks, as written. */
+  | { readonly kind: 'input_required'; readonly text: string }
   | { readonly kind: 'error'; readonly error: RpcError }
   | { readonly kind: 'failed'; readonly code: ErrorCode; readonly message: string }
   | { readonly kind: 'cancelled' }
 
 export type CatalogKind = 'tools' | 'prompts' | 'resources' | 'resourceTemplates'
+
+export interface CacheHint {
+  /** How long the answer counts as fresh, in milliseconds; 0: not at all. */
+  readonly ttlMs: number
+  /** `public`: the answer is the same for everybody. */
+  readonly cacheScope: 'public' | 'private'
+}
+
+export type Caching = Readonly<Partial<Record<CatalogKind | 'discover', CacheHint>>>
 
 /** The whole lists of one server, all pages, as the upstream wrote the items. */
 export interface ServerCatalog {
@@ -124,6 +150,8 @@ export interface ServerCatalog {
   readonly transport?: TransportName
   /** ISO 8601 UTC. */
   readonly readAt: string
+  /** What a server of the modern era said about keeping its answers; absent for others. */
+  readonly caching?: Caching
   /** What was left out at a limit. */
   readonly warnings: readonly string[]
 }

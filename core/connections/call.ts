@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../contract/errors.ts'
+import type { JsonValue } from '../contract/json.ts'
 import type { UpstreamCall, UpstreamReply, UpstreamRequest } from './api.ts'
 
 /** Where a call is: on a connection, or waiting for one. */
@@ -32,6 +33,10 @@ export class PendingCall implements UpstreamCall {
   repeated = false
   /** How often it met a connection that had just ended, so that it had not begun. */
   bounces = 0
+  /** How often the server has asked for input before its answer. */
+  rounds = 0
+  /** What the caller said to the last questions, and the state that the server wants back with it. */
+  input: { readonly inputResponses?: JsonValue; readonly requestState?: string } | undefined
   /** Requests of the upstream that it caused and that wait for the caller. */
   asks: Map<number, AbortController> | undefined
   #resolve: ((reply: UpstreamReply) => void) | undefined

@@ -3,6 +3,7 @@ import type { PluginLogger } from '../contract/plugin.ts'
 import { parseExact } from '../domain/exact-json.ts'
 import type { Tables } from '../store/tables.ts'
 import type { ServerCatalog } from './api.ts'
+import { BackgroundWrites } from './background-writes.ts'
 import { asCatalog } from './server-lists.ts'
 
 export interface StoredCatalog {
@@ -14,11 +15,12 @@ export interface StoredCatalog {
 export class CatalogStore {
   readonly #db: Kysely<Tables>
   readonly #log: PluginLogger
-  readonly #writing = new Set<Promise<void>>()
+  readonly #writes: BackgroundWrites
 
   constructor(db: Kysely<Tables>, log: PluginLogger) {
     this.#db = db
     this.#log = log
+    this.#writes = new BackgroundWrites(log, 'A catalogue')
   }
 
   async all(): Promise<ReadonlyMap<string, StoredCatalog>> {
@@ -38,7 +40,7 @@ export class CatalogStore {
 
   save(serverId: string, configHash: string, catalog: ServerCatalog): void {
     const row = { config_hash: configHash, catalog: JSON.stringify(catalog), read_at: catalog.readAt }
-    this.#write(
+    this.#writes.add(
       this.#db
         .insertInto('server_catalog')
         .values({ server_id: serverId, ...row })
@@ -48,21 +50,12 @@ export class CatalogStore {
   }
 
   remove(serverId: string): void {
-    this.#write(this.#db.deleteFrom('server_catalog').where('server_id', '=', serverId).execute())
+    this.#writes.add(this.#db.deleteFrom('server_catalog').where('server_id', '=', serverId).execute())
   }
 
   /** Resolves when all that was saved is written. */
   async flush(): Promise<void> {
-    await Promise.all(this.#writing)
-  }
-
-  #write(work: Promise<unknown>): void {
-    const writing = work.then(
-      () => undefined,
-      (error: unknown) => this.#log.warn('A catalogue could not be stored', { error: String(error) }),
-    )
-    this.#writing.add(writing)
-    void writing.then(() => this.#writing.delete(writing))
+    await this.#writes.flush()
   }
 }
 

@@ -15,9 +15,9 @@ export interface ConnectionEnd {
 
 /**
  * How a call came back unanswered: the upstream may have seen it; it met a connection that had ended; the transport
- * knows that it was refused before it was written.
+ * knows that it was refused before it was written; the upstream refused its form, which is mended by now.
  */
-export type Lost = 'begun' | 'not-begun' | 'not-sent'
+export type Lost = 'begun' | 'not-begun' | 'not-sent' | 'mended'
 
 export interface ConnectionEvents {
   opened(message: OpenedMessage): void
@@ -26,6 +26,8 @@ export interface ConnectionEvents {
   ended(end: ConnectionEnd): void
   /** A call came back unanswered; whoever hears it sends it again or fails it with this reason. */
   lost(call: PendingCall, how: Lost, reason: WireError): void
+  /** The server wants to hear more before it answers; `text` is its whole result. */
+  input(call: PendingCall, text: string): void
   answered(call: PendingCall): void
   catalog(read: ListsRead): void
   stale(kinds: readonly ListKind[]): void

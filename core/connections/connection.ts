@@ -1,5 +1,6 @@
 import type { ErrorCode, WireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
+import type { Era } from '../domain/era.ts'
 import { asDouble, parseExact } from '../domain/exact-json.ts'
 import type { RpcError } from './api.ts'
 import type { CallHome, PendingCall } from './call.ts'
@@ -7,8 +8,8 @@ import { CallerAsks } from './caller-asks.ts'
 import type { Child } from './children.ts'
 import type { ConnectionEvents } from './connection-events.ts'
 import type { PortClient, WorkerPort } from './port.ts'
-import { type FromWorker, type OpenMessage, readNumber } from './protocol.ts'
-import { requestText } from './request-text.ts'
+import { type FromWorker, type ListKind, type OpenMessage, readNumber } from './protocol.ts'
+import { modernRequestText, requestText } from './request-text.ts'
 import { StrayMessages } from './stray-messages.ts'
 import { within } from './within.ts'
 
@@ -30,6 +31,9 @@ export class Connection implements PortClient, CallHome {
   readonly #calls = new Map<number, PendingCall>()
   readonly #released: () => void
   readonly #asks: CallerAsks
+  readonly #era: Era
+  readonly #hubVersion: string
+  #logs = false
   readonly #strays = new StrayMessages()
   #state: 'opening' | 'open' | 'closing' | 'ended' = 'opening'
   #travelling: Child['descriptors']
@@ -41,6 +45,8 @@ export class Connection implements PortClient, CallHome {
     readonly port: WorkerPort
     readonly child: Child | undefined
     readonly events: ConnectionEvents
+    readonly era: Era
+    readonly hubVersion: string
     /** The thread's place is free again. */
     readonly released: () => void
   }) {
@@ -49,6 +55,8 @@ export class Connection implements PortClient, CallHome {
     this.child = options.child
     this.#events = options.events
     this.#released = options.released
+    this.#era = options.era
+    this.#hubVersion = options.hubVersion
     this.#asks = new CallerAsks((key, reply) => {
       this.#port.frame(`a${this.number} ${key} ${JSON.stringify(reply)}`)
     })
@@ -58,14 +66,14 @@ export class Connection implements PortClient, CallHome {
     return this.#calls.size
   }
 
-  open(message: Omit<OpenMessage, 'type' | 'conn' | 'child'>): void {
+  open(message: Omit<OpenMessage, 'type' | 'conn' | 'child' | 'era'>): void {
     const { child, number: conn } = this
     this.#port.attach(conn, this)
     this.#travelling = child?.descriptors
     const carried = this.#travelling
       ? { kind: 'descriptors' as const, read: this.#travelling.read.number, write: this.#travelling.write.number }
       : { kind: 'relay' as const }
-    this.#port.control({ type: 'open', conn, ...message, ...(child ? { child: carried } : {}) })
+    this.#port.control({ type: 'open', conn, era: this.#era, ...message, ...(child ? { child: carried } : {}) })
     if (!child) return
     void child.relay?.pump(bytes => this.#port.control({ type: 'bytes', conn, bytes }))
     void child.exited.then(how => {
@@ -80,13 +88,17 @@ export class Connection implements PortClient, CallHome {
     call.id = id
     call.home = this
     this.#calls.set(id, call)
-    const { passthroughHeaders } = call.request
-    const text = requestText(id, call.request)
-    if (passthroughHeaders === undefined) {
+    const { passthroughHeaders, modern } = call.request
+    const isModern = this.#era === 'modern'
+    const text = isModern
+      ? modernRequestText(id, call, { hubVersion: this.#hubVersion, logs: this.#logs })
+      : requestText(id, call.request)
+    const asIs = isModern && modern !== undefined
+    if (passthroughHeaders === undefined && !asIs) {
       this.#port.frame(`c${this.number} ${id} ${text}`)
     } else {
-      const headers = JSON.stringify(passthroughHeaders)
-      this.#port.frame(`h${this.number} ${id} ${headers.length} ${headers}${text}`)
+      const headers = JSON.stringify(passthroughHeaders ?? {})
+      this.#port.frame(`${asIs ? 'v' : 'h'}${this.number} ${id} ${headers.length} ${headers}${text}`)
     }
   }
 
@@ -105,13 +117,15 @@ export class Connection implements PortClient, CallHome {
     this.#port.control({ type: 'limits', conn: this.number, timeoutMs, maxTimeoutMs })
   }
 
-  refresh(): void {
-    this.#port.control({ type: 'refresh', conn: this.number })
+  /** Without `kinds`: all lists. */
+  refresh(kinds?: readonly ListKind[]): void {
+    this.#port.control({ type: 'refresh', conn: this.number, ...(kinds ? { kinds } : {}) })
   }
 
   /** Ends it in good order; `ended` is not called. Resolves when nothing of it is left. */
   async close(reason: WireError): Promise<void> {
-    if (this.#state === 'ended') return
+    // It may have ended by itself while its process still goes.
+    if (this.#state === 'ended') return this.child?.stop()
     if (this.#state !== 'closing') {
       this.#state = 'closing'
       this.#port.control({ type: 'close', conn: this.number })
@@ -130,7 +144,10 @@ export class Connection implements PortClient, CallHome {
       const call = this.#take(number)
       if (!call) return
       this.#events.answered(call)
-      call.finish({ kind: 'result', isError: frame.charCodeAt(next) === 49, text: frame.slice(next + 2) })
+      const flag = frame.charCodeAt(next)
+      const text = frame.slice(next + 2)
+      if (flag === 50) this.#events.input(call, text)
+      else call.finish({ kind: 'result', isError: flag === 49, text })
     } else if (letter === 101) {
       const call = this.#take(number)
       if (!call) return
@@ -159,6 +176,7 @@ export class Connection implements PortClient, CallHome {
       case 'opened':
         if (this.#state !== 'opening') return
         this.#state = 'open'
+        this.#logs = message.capabilities.logging !== undefined
         this.#events.opened(message)
         return
       case 'failed':
@@ -268,10 +286,11 @@ export class Connection implements PortClient, CallHome {
     const codeAt = at + 2
     const codeEnd = frame.indexOf(' ', codeAt)
     const reason: WireError = { code: frame.slice(codeAt, codeEnd) as ErrorCode, message: frame.slice(codeEnd + 1) }
-    const notSent = frame.charCodeAt(at) === 49
+    const how = frame.charCodeAt(at)
     if (reason.code === 'upstream_timeout') this.#strays.givenUp(call)
     call.home = undefined
-    if (notSent) this.#events.lost(call, 'not-sent', reason)
+    if (how === 49) this.#events.lost(call, 'not-sent', reason)
+    else if (how === 50) this.#events.lost(call, 'mended', reason)
     else if (REPEATED.has(reason.code)) this.#events.lost(call, 'begun', reason)
     else call.fail(reason.code, reason.message)
   }

@@ -24,6 +24,7 @@ import type {
 import { PendingCall } from './call.ts'
 import { CatalogStore } from './catalog-store.ts'
 import { type BaseEnv, Children } from './children.ts'
+import { EraStore } from './era-store.ts'
 import { Launcher } from './launcher.ts'
 import { PackageInstaller } from './package-installer.ts'
 import { WorkerPool } from './pool.ts'
@@ -85,6 +86,7 @@ class LocalConnections implements Connections {
   readonly #pool: WorkerPool
   readonly #children: Children
   readonly #catalogs: CatalogStore
+  readonly #eras: EraStore
   readonly #definitions: ToolDefinitions
   readonly #launcher: Launcher
   readonly #supervisor: Supervisor
@@ -109,6 +111,7 @@ class LocalConnections implements Connections {
       ...(options.relay === undefined ? {} : { relay: options.relay }),
     })
     this.#catalogs = new CatalogStore(options.store.db, log)
+    this.#eras = new EraStore(options.store.db, log)
     this.#definitions = new ToolDefinitions(options.store.db, log)
     this.#launcher = new Launcher({
       pool: this.#pool,
@@ -126,6 +129,7 @@ class LocalConnections implements Connections {
       },
       audit: entry => registry.audit.record(ACTOR, entry),
       outboundAllow: config.outboundAllow,
+      hubVersion: manifest.version,
       transports: options.transports,
       headerProviders: options.headerProviders,
       ...(options.startTimeoutMs === undefined ? {} : { startTimeoutMs: options.startTimeoutMs }),
@@ -139,6 +143,7 @@ class LocalConnections implements Connections {
         children: this.#children,
         starts: new StartSlots(LIMITS.startsAtOnce),
         catalogs: this.#catalogs,
+        eras: this.#eras,
         definitions: this.#definitions,
         bus,
         log,
@@ -230,8 +235,12 @@ class LocalConnections implements Connections {
     this.#supervisor.confirm(serverId)
   }
 
-  refresh(serverId: string): void {
-    this.#supervisor.get(serverId)?.refresh()
+  refresh(serverId: string, options?: { readonly probe?: boolean }): void {
+    this.#supervisor.get(serverId)?.refresh(options)
+  }
+
+  listed(serverId: string): void {
+    this.#supervisor.get(serverId)?.listed()
   }
 
   async settled(serverId: string, timeoutMs: number): Promise<ServerStatus> {
@@ -296,6 +305,6 @@ class LocalConnections implements Connections {
     await this.#children.dispose()
     this.#pool.dispose()
     // Caches: not worth more than a moment of the hub's end.
-    await within(Promise.all([this.#catalogs.flush(), this.#definitions.flush()]), CACHE_LAST_MS)
+    await within(Promise.all([this.#catalogs.flush(), this.#definitions.flush(), this.#eras.flush()]), CACHE_LAST_MS)
   }
 }

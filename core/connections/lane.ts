@@ -27,11 +27,11 @@ export class Lane implements CallHome {
 
   opened(connection: Connection): void {
     this.connection = connection
-    for (const call of this.#takeAll()) connection.send(call)
+    for (const call of this.takeWaiting()) connection.send(call)
   }
 
   failWaiting({ code, message }: WireError): void {
-    for (const call of this.#takeAll()) call.fail(code, message)
+    for (const call of this.takeWaiting()) call.fail(code, message)
   }
 
   withdraw(call: PendingCall): void {
@@ -48,7 +48,8 @@ export class Lane implements CallHome {
     this.#waiting.set(call, timer)
   }
 
-  #takeAll(): readonly PendingCall[] {
+  /** Those that wait; whoever takes them sends them. */
+  takeWaiting(): readonly PendingCall[] {
     const calls = [...this.#waiting.keys()]
     for (const timer of this.#waiting.values()) clearTimeout(timer)
     this.#waiting.clear()

@@ -4,6 +4,7 @@ import type { JsonObject } from '../contract/json.ts'
 import type { HeaderProvider, TransportContribution } from '../contract/points.ts'
 import type { HealthCheck, ServerSettings } from '../contract/records.ts'
 import type { AddressRights } from '../domain/address.ts'
+import type { Era } from '../domain/era.ts'
 import { readPackageRun } from '../domain/package-run.ts'
 import { spawnPolicy } from '../domain/spawn-policy.ts'
 import type { AuditEntry, EffectiveServer } from '../registry/api.ts'
@@ -34,6 +35,7 @@ export interface LauncherOptions {
   readonly rightsOf: (ownerId: string) => Promise<AddressRights>
   readonly audit: (entry: AuditEntry) => void
   readonly outboundAllow: readonly string[]
+  readonly hubVersion: string
   readonly transports: () => ReadonlyMap<string, TransportContribution>
   readonly headerProviders: () => ReadonlyMap<string, HeaderProvider>
   /** In place of the two limits above. */
@@ -55,6 +57,9 @@ export interface LaunchPlan {
 }
 
 export interface LaunchOptions {
+  readonly era: Era
+  /** Tools of earlier lists, for what their schemas mark. */
+  readonly knownTools?: readonly JsonObject[]
   readonly session?: SessionBinding
   /** Own thread, beyond what the server's settings ask. */
   readonly isolate?: boolean
@@ -126,6 +131,8 @@ export class Launcher {
       port,
       child,
       events: options.events,
+      era: options.era,
+      hubVersion: this.#options.hubVersion,
       released: () => pool.released(port),
     })
     const capabilities = offered(options.session)
@@ -142,6 +149,9 @@ export class Launcher {
       liveness: livenessOf(settings.healthCheck),
       healthEndpoints: healthEndpointsOf(settings.healthCheck),
       catalog: options.catalog,
+      ...(options.era === 'modern' && !child && options.knownTools
+        ? { knownTools: JSON.stringify(options.knownTools) }
+        : {}),
       rights: { networks: outboundAllow, admin: plan.admin },
     })
     return connection

@@ -1,6 +1,7 @@
 import { toWireError, type WireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord, ServerStatus } from '../contract/records.ts'
+import { type Era, eraOf } from '../domain/era.ts'
 import type { EffectiveServer } from '../registry/api.ts'
 import type { ServerCatalog } from './api.ts'
 import type { PendingCall } from './call.ts'
@@ -13,6 +14,7 @@ import { Observed, STOPPED } from './observed.ts'
 import type { OpenedMessage } from './protocol.ts'
 import { isFinal, Recovery, type Verdict } from './recovery.ts'
 import type { ServerContext } from './server-context.ts'
+import { ServerEra } from './server-era.ts'
 import { ServerLanes } from './server-lanes.ts'
 import { ServerLists } from './server-lists.ts'
 import { serverStatus } from './server-status.ts'
@@ -21,6 +23,8 @@ import { upstreamNotices } from './upstream-notices.ts'
 
 /** After so long online, earlier failures are forgotten. */
 const RESET_MS = 60_000
+/** Lists that a server does not watch itself are read again no oftener. */
+const EXPIRED_MS = 60_000
 /** An attempt that is so near is worth waiting for. */
 const NEAR_MS = 1_000
 
@@ -32,6 +36,7 @@ export class ManagedServer {
   readonly #lists: ServerLists
   readonly #latency = new Latency()
   readonly #recovery: Recovery
+  readonly #era: ServerEra
   readonly #transport = new TransportChoice()
   #record: ServerRecord
   #stored: StoredCatalog | undefined
@@ -48,6 +53,7 @@ export class ManagedServer {
   #retry: ReturnType<typeof setTimeout> | undefined
   /** Connected only to read the lists of a lazy server. */
   #lookingOnly = false
+  #expiredAtMs = Number.NEGATIVE_INFINITY
 
   constructor(record: ServerRecord, context: ServerContext, stored: StoredCatalog | undefined) {
     this.#record = record
@@ -57,12 +63,15 @@ export class ManagedServer {
     this.#wanted = record.enabled && !record.problem
     this.#observed = new Observed(() => this.#record, this.#context)
     this.#recovery = new Recovery(context.random)
+    this.#era = new ServerEra(context, record.id)
     this.#lists = new ServerLists()
     this.#lanes = new ServerLanes({
       context: this.#context,
       record: () => this.#record,
       observed: this.#observed,
       wanted: () => this.#wanted,
+      era: () => this.era,
+      knownTools: () => this.#lists.markedTools,
       wake: () => {
         this.#lookingOnly = false
         void this.#attempt()
@@ -82,6 +91,12 @@ export class ManagedServer {
 
   get catalog(): ServerCatalog | undefined {
     return this.#lists.catalog
+  }
+
+  /** What the server speaks, as far as is known. */
+  get era(): Era {
+    const said = this.#opened ?? this.#lists.catalog
+    return said ? eraOf(said.protocolVersion) : 'legacy'
   }
 
   get state(): ServerStatus['state'] {
@@ -148,7 +163,20 @@ export class ManagedServer {
     void this.#attempt()
   }
 
-  refresh(): void {
+  /** Somebody reads the lists: what the server called fresh for a while is read again after that. */
+  listed(): void {
+    const now = performance.now()
+    const { connection } = this.#lanes.base
+    if (!connection || now - this.#expiredAtMs < EXPIRED_MS) return
+    const kinds = this.#lists.expired(now)
+    if (kinds.length === 0) return
+    this.#expiredAtMs = now
+    this.#lists.begin({ awaited: false })
+    connection.refresh(kinds)
+  }
+
+  refresh({ probe = false }: { readonly probe?: boolean } = {}): void {
+    if (probe && this.#connection) void this.#askEra()
     if (this.#lanes.base.connection) {
       this.#lists.begin({ awaited: true })
       this.#lanes.base.connection.refresh()
@@ -195,6 +223,8 @@ export class ManagedServer {
     const { connection } = this.#lanes.base
     if (connection) {
       if (nowMs - this.#openedAtMs > RESET_MS) this.#recovery.steady()
+      if (this.#era.stale) void this.#askEra()
+      if (this.#era.known !== undefined && this.#era.known !== this.era && this.inFlight() === 0) return this.restart()
       const { idleTimeoutMs } = this.#record
       const idleMs = nowMs - Math.max(this.#lanes.usedAtMs, this.#openedAtMs)
       if (idleTimeoutMs && idleMs > idleTimeoutMs && connection.inFlight === 0) this.#sleep()
@@ -285,9 +315,17 @@ export class ManagedServer {
         release()
         return
       }
+      const still = (): boolean => turn === this.#turn
+      const era = await this.#era.decide(plan, effective.configHash, { still })
+      if (turn !== this.#turn) {
+        release()
+        return
+      }
       this.#effective = effective
       this.#lists.begin({ awaited: false })
       this.#connection = launcher.launch(plan, {
+        era,
+        knownTools: this.#lists.markedTools,
         isolate: this.#recovery.alone,
         catalog: true,
         events: this.#events(turn, effective.configHash, release),
@@ -296,6 +334,20 @@ export class ManagedServer {
     } catch (error) {
       release?.()
       if (turn === this.#turn) this.#follow(this.#recovery.failed(toWireError(error)))
+    }
+  }
+
+  /** Finds out anew which era the server speaks; the next look follows the answer. */
+  async #askEra(): Promise<void> {
+    const turn = this.#turn
+    try {
+      const effective = await this.#context.effective(this.#record.id)
+      const still = (): boolean => turn === this.#turn
+      const { launcher } = this.#context
+      const plan = await launcher.ready(await launcher.prepare(this.#record.id, effective), still)
+      if (still()) await this.#era.decide(plan, effective.configHash, { afresh: true, still })
+    } catch (error) {
+      this.#context.log.debug('The era of a server could not be asked again', { error: String(error) })
     }
   }
 
@@ -315,6 +367,7 @@ export class ManagedServer {
         if (current()) this.#ended(end)
       },
       lost: (call, how, reason) => this.#lanes.lost(call, how, reason),
+      input: (call, text) => this.#lanes.input(call, text),
       answered: call => this.#latency.add(performance.now() - call.startedAtMs),
       catalog: read => {
         if (!current() || !this.#opened) return
@@ -355,6 +408,7 @@ export class ManagedServer {
   }
 
   #ended(end: ConnectionEnd): void {
+    this.#era.ended(end)
     this.#connection = undefined
     this.#lists.abandon()
     const onlineMs = performance.now() - this.#openedAtMs
@@ -408,7 +462,9 @@ export class ManagedServer {
     this.#connection = undefined
     this.#lanes.base.connection = undefined
     this.#lists.abandon()
-    if (connection) this.#closing = Promise.all([this.#closing, connection.close(reason)])
+    const closing = [this.#closing, this.#era.abandon(reason)]
+    if (connection) closing.push(connection.close(reason))
+    this.#closing = Promise.all(closing)
   }
 
   #clearRetry(): void {

@@ -1,5 +1,7 @@
 import type { WireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
+import type { Era } from '../domain/era.ts'
+import type { CacheHint } from './api.ts'
 
 /**
  * What crosses a worker's port. Rare messages are objects; all that belongs to a call is a *frame*, a line of text, and
@@ -9,14 +11,17 @@ import type { JsonObject } from '../contract/json.ts'
  * Main to worker:
  * - `c<conn> <id> <json>` one request, the whole JSON-RPC text
  * - `h<conn> <id> <length> <headers><json>` the same with headers of this one call, JSON of `length` characters
+ * - `v<conn> <id> <length> <headers><json>` the same from a caller of the modern era, who wants the result as it is
  * - `x<conn> <id> <json string>` the caller gave up; the reason
  * - `s<conn> <json>` a notification toward the upstream
  * - `a<conn> <ask> <json>` the answer to the upstream's request `ask`: `{"result":…}` or `{"error":…}`
  *
  * Worker to main:
- * - `r<conn> <id> <0|1> <json>` the result as the upstream wrote it; 1: a tool said isError
+ * - `r<conn> <id> <0|1|2> <json>` the result as the caller's era writes it; 1: a tool said isError, 2: the upstream asks
+ *   for input first
  * - `e<conn> <id> <json>` the upstream's error object
- * - `f<conn> <id> <0|1> <code> <message>` the hub's own failure; 1: the request had not begun
+ * - `f<conn> <id> <0|1|2> <code> <message>` the hub's own failure; 1: the request had not begun; 2: it was refused for
+ *   what is known better by now, and should go out once more
  * - `n<conn> <id> <json>` progress of a call: its params
  * - `m<conn> <id or 0> <json>` another notification, `{method, params}`; 0: it came on no call's own stream
  * - `q<conn> <id> <ask> <json>` a request of the upstream that call `id` caused, `{method, params}`
@@ -34,7 +39,8 @@ export type ToWorker =
       readonly timeoutMs: number
       readonly maxTimeoutMs: number
     }
-  | { readonly type: 'refresh'; readonly conn: number }
+  /** Without `kinds`: all lists. */
+  | { readonly type: 'refresh'; readonly conn: number; readonly kinds?: readonly ListKind[] }
   | { readonly type: 'ping' }
   | { readonly type: 'child-exited'; readonly conn: number; readonly detail: string }
   /** Bytes of a child whose descriptors could not be handed over. */
@@ -43,6 +49,9 @@ export type ToWorker =
 export interface OpenMessage {
   readonly type: 'open'
   readonly conn: number
+  readonly era: Era
+  /** JSON of those tools of earlier lists whose arguments go out as headers too, to a server of the modern era. */
+  readonly knownTools?: string
   /** For messages to people. */
   readonly name: string
   /** file: URL of the transport's worker half. */
@@ -116,6 +125,8 @@ export interface OpenedMessage {
   readonly serverInfo: JsonObject
   readonly capabilities: JsonObject
   readonly instructions?: string
+  /** What a server of the modern era said about keeping these. */
+  readonly caching?: CacheHint
 }
 
 export type ListKind = 'tools' | 'prompts' | 'resources' | 'resourceTemplates'
@@ -126,6 +137,8 @@ export interface CatalogTexts {
   readonly resources: string | null
   readonly resourceTemplates: string | null
   readonly warnings: readonly string[]
+  /** What a server of the modern era said about keeping the lists that were read. */
+  readonly caching?: Readonly<Partial<Record<ListKind, CacheHint>>>
 }
 
 /** Calls `each` for every frame of a joined string. */

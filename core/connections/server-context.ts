@@ -3,6 +3,7 @@ import type { EventBus } from '../events/bus.ts'
 import type { EffectiveServer } from '../registry/api.ts'
 import type { CatalogStore } from './catalog-store.ts'
 import type { Children } from './children.ts'
+import type { EraStore } from './era-store.ts'
 import type { Launcher } from './launcher.ts'
 import type { StartSlots } from './start-slots.ts'
 import type { ToolDefinitions } from './tool-definitions.ts'
@@ -13,6 +14,7 @@ export interface ServerContext {
   readonly children: Children
   readonly starts: StartSlots
   readonly catalogs: CatalogStore
+  readonly eras: EraStore
   readonly definitions: ToolDefinitions
   readonly bus: EventBus
   readonly log: PluginLogger

@@ -1,9 +1,12 @@
 import type { WireError } from '../contract/errors.ts'
+import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord } from '../contract/records.ts'
+import type { Era } from '../domain/era.ts'
 import { needsOwnConnection } from '../domain/session-scope.ts'
 import type { PendingCall } from './call.ts'
 import type { Connection } from './connection.ts'
 import type { Lost } from './connection-events.ts'
+import { InputRounds } from './input-rounds.ts'
 import { Lane } from './lane.ts'
 import type { Observed } from './observed.ts'
 import type { ServerContext } from './server-context.ts'
@@ -27,6 +30,9 @@ export interface ServerLanesOptions {
   readonly record: () => ServerRecord
   readonly observed: Observed
   readonly wanted: () => boolean
+  /** What the server speaks, as far as is known. */
+  readonly era: () => Era
+  readonly knownTools: () => readonly JsonObject[]
   /** A call came for a sleeping server. */
   readonly wake: () => void
   readonly answered: (call: PendingCall) => void
@@ -37,6 +43,7 @@ export class ServerLanes {
   readonly base = new Lane()
   readonly #options: ServerLanesOptions
   readonly #sessions: SessionLanes
+  readonly #rounds = new InputRounds(call => this.dispatch(call))
   #usedAtMs = 0
 
   constructor(options: ServerLanesOptions) {
@@ -44,6 +51,9 @@ export class ServerLanes {
     this.#sessions = new SessionLanes({
       context: options.context,
       record: options.record,
+      era: options.era,
+      knownTools: options.knownTools,
+      input: (call, text) => this.input(call, text),
       lost: (call, how, reason) => this.lost(call, how, reason),
       answered: options.answered,
     })
@@ -74,7 +84,7 @@ export class ServerLanes {
       const { lane } = this.#way(call)
       if (lane.connection) lane.hold(call, REFUSED_WAIT_MS, () => this.dispatch(call))
       else this.dispatch(call)
-    } else if (how === 'begun' && call.mayRepeat) {
+    } else if (how === 'mended' ? !call.repeated : how === 'begun' && call.mayRepeat) {
       call.repeated = true
       this.dispatch(call)
     } else {
@@ -83,9 +93,16 @@ export class ServerLanes {
     }
   }
 
+  /** The server wants to hear more before it answers. */
+  input(call: PendingCall, text: string): void {
+    if (call.request.modern) call.finish({ kind: 'input_required', text })
+    else this.#rounds.begin(call, text)
+  }
+
   opened(connection: Connection): void {
     this.base.opened(connection)
-    this.#sessions.openWaiting()
+    // Only now is it known which era the server speaks, on which it depends where these belong.
+    for (const call of this.#sessions.takeWaiting()) this.dispatch(call)
   }
 
   failWaiting(): void {
@@ -113,9 +130,9 @@ export class ServerLanes {
     this.#sessions.tick(nowMs)
   }
 
-  /** Calls that wait here, and those of the sessions. */
+  /** Calls that wait here or for their callers, and those of the sessions. */
   inFlight(): number {
-    return this.base.waiting + this.#sessions.inFlight()
+    return this.base.waiting + this.#sessions.inFlight() + this.#rounds.size
   }
 
   async dispose(): Promise<void> {
@@ -124,7 +141,8 @@ export class ServerLanes {
 
   /** The lane of a call; `sessionId` when it is the session's own. */
   #way({ request: { session } }: PendingCall): { readonly lane: Lane; readonly sessionId: string | undefined } {
-    const own = session !== undefined && needsOwnConnection(this.#options.record(), canBeAsked(session))
+    const own =
+      session !== undefined && needsOwnConnection(this.#options.record(), canBeAsked(session), this.#options.era())
     return own
       ? { lane: this.#sessions.lane(session), sessionId: session.id }
       : { lane: this.base, sessionId: undefined }

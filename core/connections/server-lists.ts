@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject } from '../contract/json.ts'
 import type { TransportName } from '../contract/records.ts'
 import { parseExact } from '../domain/exact-json.ts'
+import { MARK } from '../domain/param-marks.ts'
 import type { ServerCatalog } from './api.ts'
 import type { ListKind, ListsRead, OpenedMessage } from './protocol.ts'
 
@@ -20,6 +21,8 @@ export class ServerLists {
   readonly #stale = new Set<ListKind>()
   #catalog: ServerCatalog | undefined
   #configHash: string | undefined
+  /** When each kind was read (`performance.now()`), of servers that say how long that holds. */
+  readonly #readAtMs = new Map<ListKind, number>()
   #reading = false
   #awaited = false
 
@@ -32,6 +35,11 @@ export class ServerLists {
     return this.#configHash
   }
 
+  /** Tools with arguments that go out as headers too, where the transport has such. */
+  get markedTools(): readonly JsonObject[] {
+    return (this.#catalog?.tools ?? []).filter(tool => JSON.stringify(tool.inputSchema ?? null).includes(MARK))
+  }
+
   get reading(): boolean {
     return this.#reading
   }
@@ -39,6 +47,18 @@ export class ServerLists {
   /** What is being read is known to differ from what is here, so that it is worth waiting for. */
   get awaited(): boolean {
     return this.#awaited
+  }
+
+  /** The kinds that are older than the server said they would hold, and of which it does not tell when they change. */
+  expired(nowMs: number): readonly ListKind[] {
+    const { capabilities, caching } = this.#catalog ?? {}
+    if (!capabilities || !caching) return []
+    return KINDS.filter(kind => {
+      const readAtMs = this.#readAtMs.get(kind)
+      const capability = capabilities[EVENT_KIND[kind]]
+      if (readAtMs === undefined || !isJsonObject(capability) || capability.listChanged === true) return false
+      return nowMs - readAtMs > (caching[kind]?.ttlMs ?? 0)
+    })
   }
 
   /** Takes the lists that were stored. */
@@ -72,9 +92,11 @@ export class ServerLists {
     this.#configHash = configHash
     const changed = new Set<EventKind>()
     const before = this.#catalog
+    const now = performance.now()
     for (const kind of KINDS) {
       const text = texts[kind]
       if (text === null) continue
+      this.#readAtMs.set(kind, now)
       const differs = text !== (this.#texts.get(kind) ?? '[]')
       if (differs || (noticed && this.#stale.has(kind))) changed.add(EVENT_KIND[kind])
       this.#texts.set(kind, text)
@@ -94,6 +116,7 @@ export class ServerLists {
       protocolVersion: opened.protocolVersion,
       ...(transport === undefined ? {} : { transport }),
       readAt: new Date().toISOString(),
+      ...(opened.caching ? { caching: { ...before?.caching, ...texts.caching, discover: opened.caching } } : {}),
       warnings: texts.warnings,
     }
     if (!more) this.abandon()

@@ -1,4 +1,5 @@
 import type { ServerRecord, ServerStatus, TransportName } from '../contract/records.ts'
+import { eraOf } from '../domain/era.ts'
 import type { ServerCatalog } from './api.ts'
 import { type Observed, STOPPED } from './observed.ts'
 import type { OpenedMessage } from './protocol.ts'
@@ -26,7 +27,7 @@ export function serverStatus(
     transport: more.transport,
     ...(said
       ? {
-          era: 'legacy' as const,
+          era: eraOf(said.protocolVersion),
           protocolVersion: said.protocolVersion,
           serverInfo: said.serverInfo,
           capabilities: said.capabilities,

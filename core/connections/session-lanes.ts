@@ -1,5 +1,7 @@
 import { toWireError, type WireError } from '../contract/errors.ts'
+import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord } from '../contract/records.ts'
+import type { Era } from '../domain/era.ts'
 import type { SessionBinding } from './api.ts'
 import type { PendingCall } from './call.ts'
 import type { Connection } from './connection.ts'
@@ -29,6 +31,10 @@ export function canBeAsked({ capabilities: { sampling, elicitation, roots } }: S
 export interface SessionLanesOptions {
   readonly context: ServerContext
   readonly record: () => ServerRecord
+  readonly era: () => Era
+  /** Tools of the server whose schemas mark arguments. */
+  readonly knownTools: () => readonly JsonObject[]
+  readonly input: (call: PendingCall, text: string) => void
   readonly lost: (call: PendingCall, how: Lost, reason: WireError) => void
   readonly answered: (call: PendingCall) => void
 }
@@ -74,9 +80,9 @@ export class SessionLanes {
     void this.#open(entry)
   }
 
-  /** The server itself came up: whoever waits gets a connection. */
-  openWaiting(): void {
-    for (const [sessionId, { lane }] of this.#entries) if (lane.waiting > 0) this.open(sessionId)
+  /** Takes the calls of all sessions that wait. */
+  takeWaiting(): readonly PendingCall[] {
+    return [...this.#entries.values()].flatMap(({ lane }) => lane.takeWaiting())
   }
 
   end(sessionId: string): void {
@@ -127,6 +133,8 @@ export class SessionLanes {
       }
       entry.connection = context.launcher.launch(plan, {
         session: entry.binding,
+        era: this.#options.era(),
+        knownTools: this.#options.knownTools(),
         catalog: false,
         events: this.#events(entry, release),
       })
@@ -165,6 +173,7 @@ export class SessionLanes {
         if (entry.closed) call.fail(reason.code, reason.message)
         else this.#options.lost(call, how, reason)
       },
+      input: (call, text) => this.#options.input(call, text),
       answered: call => this.#options.answered(call),
       catalog: () => undefined,
       stale: () => undefined,

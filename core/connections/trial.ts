@@ -1,10 +1,12 @@
 import { fromWireError, HubError, toWireError, type WireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { ServerSettings, TransportName } from '../contract/records.ts'
+import type { Era } from '../domain/era.ts'
 import type { EffectiveServer, UserRecord } from '../registry/api.ts'
 import type { TrialReport, TrialServer } from './api.ts'
 import type { Connection } from './connection.ts'
-import type { Launcher } from './launcher.ts'
+import { mayBeModern, probeEra } from './era-probe.ts'
+import type { Launcher, LaunchPlan } from './launcher.ts'
 import { suggestsSse } from './transport-choice.ts'
 
 type TrialOwner = Pick<UserRecord, 'id' | 'role' | 'number' | 'grants'>
@@ -94,10 +96,12 @@ async function tryOnce(
           ({ child }) => child?.command,
         )
       : plan
+    const era = await trialEra(launcher, ready, signal)
     connection = await step(
       plan.child ? 'start the process' : `load the transport ${effective.settings.transport}`,
       async () =>
         launcher.launch(ready, {
+          era,
           catalog: true,
           events: {
             opened: message => opened.resolve(message.serverInfo),
@@ -108,6 +112,7 @@ async function tryOnce(
               tools.reject(error)
             },
             lost: () => undefined,
+            input: () => undefined,
             answered: () => undefined,
             catalog: ({ json }) => {
               if (json.tools === null) tools.reject(new HubError('upstream_protocol', json.warnings.join('; ')))
@@ -121,7 +126,7 @@ async function tryOnce(
       ({ child }) => (child ? `pid ${child.pid}` : undefined),
     )
     await step(
-      plan.kind === 'answers' ? 'open' : 'initialize',
+      plan.kind === 'answers' ? 'open' : era === 'modern' ? 'server/discover' : 'initialize',
       () => opened.promise,
       info => describe(info),
     )
@@ -137,6 +142,18 @@ async function tryOnce(
     signal.removeEventListener('abort', abandon)
     await connection?.close({ code: 'stopped', message: 'The trial is over' })
   }
+}
+
+/** Which era to try it with: the earlier one where the server does not say. */
+async function trialEra(launcher: Launcher, plan: LaunchPlan, signal: AbortSignal): Promise<Era> {
+  if (!mayBeModern(plan)) return 'legacy'
+  const probe = probeEra(launcher, plan)
+  const end = (): void => void probe.end({ code: 'stopped', message: 'The trial is over' })
+  signal.addEventListener('abort', end, { once: true })
+  const era = await probe.verdict
+  signal.removeEventListener('abort', end)
+  await probe.end({ code: 'stopped', message: 'The server has said which version it speaks' })
+  return era ?? 'legacy'
 }
 
 function describe({ name, version }: JsonObject): string | undefined {

@@ -5,7 +5,9 @@ import { registerContractModule } from '../plugin-host/contract-module.ts'
 import { type CarriedPipe, openDescriptors, openRelay } from './child-pipe.ts'
 import { AnswersLink } from './links/answers.ts'
 import { Deadlines } from './links/deadlines.ts'
-import { LegacyLink, type LinkContext } from './links/legacy.ts'
+import { LegacyLink } from './links/legacy.ts'
+import type { LinkContext } from './links/mcp-link.ts'
+import { ModernLink } from './links/modern.ts'
 import type { UpstreamLink } from './links/upstream-link.ts'
 import { eachFrame, type FromWorker, type OpenMessage, readNumber, type ToWorker } from './protocol.ts'
 
@@ -53,11 +55,13 @@ class ConnectionWorker {
       link.cancel(number, JSON.parse(frame.slice(second + 1)) as string)
     } else if (kind === 97) {
       link.answer(number, frame.slice(second + 1))
-    } else if (kind === 104) {
+    } else if (kind === 104 || kind === 118) {
       const length = readNumber(frame, second + 1)
       const headersAt = frame.indexOf(' ', second + 1) + 1
       const headers = JSON.parse(frame.slice(headersAt, headersAt + length)) as Readonly<Record<string, string>>
-      link.callWith(number, frame.slice(headersAt + length), headers)
+      const text = frame.slice(headersAt + length)
+      if (kind === 118 && link instanceof ModernLink) link.callAsIs(number, text, headers)
+      else link.callWith(number, text, headers)
     }
   }
 
@@ -81,7 +85,7 @@ class ConnectionWorker {
         this.#held.get(message.conn)?.link.setLimits(message.timeoutMs, message.maxTimeoutMs)
         return
       case 'refresh':
-        this.#held.get(message.conn)?.link.refresh()
+        this.#held.get(message.conn)?.link.refresh(message.kinds)
         return
       case 'child-exited':
         this.#held.get(message.conn)?.link.lost({ code: 'connection_lost', message: message.detail })
@@ -105,7 +109,7 @@ class ConnectionWorker {
         held?.pipe?.destroy()
       },
     }
-    const link = options.kind === 'answers' ? new AnswersLink(options, context) : new LegacyLink(options, context)
+    const link = makeLink(options, context)
     const held: Held = { link }
     this.#held.set(conn, held)
     try {
@@ -180,6 +184,11 @@ class ConnectionWorker {
     this.#flush()
     this.#scope.postMessage(message)
   }
+}
+
+function makeLink(options: OpenMessage, context: LinkContext): UpstreamLink {
+  if (options.kind === 'answers') return new AnswersLink(options, context)
+  return options.era === 'modern' ? new ModernLink(options, context) : new LegacyLink(options, context)
 }
 
 async function loadTransport(module: string): Promise<TransportDefinition> {

@@ -29,13 +29,21 @@ export interface MessageLink {
   /**
    * Sends one JSON-RPC message.
    * `id` is set for a request, so that what comes back on the same stream can be told as related to it.
-   * `headers`: those of this one call that the server lets through (`passthroughHeaders`), for transports over HTTP.
+   * `headers`: those of this one message, for transports over HTTP: what the server lets through (`passthroughHeaders`),
+   * and from version 2026-07-28 on the `mcp-*` headers that repeat parts of the text. A set that comes again is the same
+   * frozen object.
    * Never throws for a link that is gone: it reports by `io.closed` instead.
    */
   send(text: string, id?: number, headers?: Readonly<Record<string, string>>): void
-  /** The peer's protocol version is settled; HTTP sends it as a header from now on. */
+  /**
+   * The peer's protocol version is settled; HTTP sends it as a header from now on. From 2026-07-28 on this is told before
+   * the first message, and there are no sessions, no stream but those of requests, and no resumption.
+   */
   settled?(protocolVersion: string): void
-  /** The caller of this request gave up; a transport may drop its stream. */
+  /**
+   * The caller of this request gave up; a transport may drop its stream. From 2026-07-28 on a transport that has this must:
+   * it is the only sign, while one that has it not gets `notifications/cancelled` to send.
+   */
   abandoned?(id: number): void
   /** Ends the link in good order (HTTP: DELETE of the session). Resolves when nothing is left open; at most 2 s. */
   close(): Promise<void>

@@ -1,14 +1,16 @@
 import type { ServerRecord } from '../contract/records.ts'
+import type { Era } from './era.ts'
 
 /**
  * Whether a client session must not share a server's connection: as configured, and by default for remote servers as soon
  * as the client can be asked something (sampling, elicitation, roots), since only a connection of its own tells whom the
- * server asks.
+ * server asks. A server of the modern era asks in its answers, so that there no doubt can arise.
  */
 export function needsOwnConnection(
   { session, transport }: Pick<ServerRecord, 'session' | 'transport'>,
   canBeAsked: boolean,
+  era: Era,
 ): boolean {
   if (session !== undefined) return session !== 'shared'
-  return canBeAsked && (transport === 'streamable-http' || transport === 'sse')
+  return era === 'legacy' && canBeAsked && (transport === 'streamable-http' || transport === 'sse')
 }

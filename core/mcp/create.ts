@@ -24,6 +24,7 @@ import { ModernFaces } from './modern-face.ts'
 import { Outages } from './outages.ts'
 import { Pages, type Sealer } from './pages.ts'
 import { Parking } from './parking.ts'
+import { PassedStates } from './passed-states.ts'
 import { Principals, ScopeTable, toResolvedScope } from './paths.ts'
 import { LegacyPosts } from './post.ts'
 import { Pulse } from './pulse.ts'
@@ -162,11 +163,13 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     levels.forget(serverId, sessionId)
   }, now)
   const parking = new Parking<ModernExchange>(sealer, now)
+  const passed = new PassedStates(sealer, now)
   const modern: ModernWire = new ModernWire({
     router,
     faces,
-    answers: new ModernAnswers(faces, parking),
+    answers: new ModernAnswers(faces, parking, passed),
     parking,
+    passed,
     leases,
     levels,
     listeners,

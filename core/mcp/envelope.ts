@@ -1,11 +1,8 @@
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
-import { META_PREFIX, MODERN_VERSION, VERSION_KEY } from './era.ts'
+import { CAPABILITIES_KEY, LOG_LEVEL_KEY, META_PREFIX, MODERN_VERSION, VERSION_KEY } from '../domain/era.ts'
 import { type ProgressToken, progressToken } from './progress-token.ts'
 import { isPlainObject, type Message } from './rpc.ts'
-
-const CAPABILITIES_KEY = `${META_PREFIX}clientCapabilities`
-const LOG_LEVEL_KEY = `${META_PREFIX}logLevel`
 
 /** Methods whose name or URI a header repeats, with the member of the parameters that it repeats. */
 const NAMED: Readonly<Record<string, 'name' | 'uri'>> = {

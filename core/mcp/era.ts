@@ -1,13 +1,7 @@
 import { HubError } from '../contract/errors.ts'
 import type { JsonValue } from '../contract/json.ts'
+import { MODERN_VERSION, VERSION_KEY } from '../domain/era.ts'
 import { isPlainObject } from './rpc.ts'
-
-/** The one version of the era without a handshake that the hub speaks. */
-export const MODERN_VERSION = '2026-07-28'
-
-/** What begins with this in `_meta` is the protocol's own. */
-export const META_PREFIX = 'io.modelcontextprotocol/'
-export const VERSION_KEY = `${META_PREFIX}protocolVersion`
 
 /** Whether the version header names a version of the modern era, known here or not. */
 export function namesModernVersion(headers: Headers): boolean {

@@ -1,4 +1,4 @@
-import type { AskReply, RpcError, SessionBinding } from '../connections/api.ts'
+import type { AskReply, RpcError, SessionBinding, UpstreamRequest } from '../connections/api.ts'
 import type { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
@@ -17,6 +17,8 @@ export interface Exchange {
   readonly session: SessionBinding | undefined
   /** Called before a member is asked, once; says whose connection the request takes where that is not the session's. */
   enter?(scope: Scope, member: ScopeMember): SessionBinding | undefined | Promise<SessionBinding | undefined>
+  /** Present for a caller of the modern era: what an upstream of the same era is told of it. */
+  modern?(): NonNullable<UpstreamRequest['modern']>
   /** Present when the caller asked for progress. */
   readonly progress?: (params: JsonObject) => void
   /** A notification on this call's own stream. */
@@ -31,6 +33,8 @@ export interface Exchange {
 /** What comes of an exchange. `resultText` is JSON text that is written as it is; `error` is the upstream's own, `failed` the hub's. */
 export type Outcome =
   | { readonly kind: 'result'; readonly resultText: string }
+  /** An upstream of the modern era wants to hear more first; only where the caller is of that era too. */
+  | { readonly kind: 'input_required'; readonly resultText: string }
   | { readonly kind: 'error'; readonly error: RpcError }
   | { readonly kind: 'failed'; readonly error: HubError }
   | { readonly kind: 'cancelled' }

@@ -1,6 +1,7 @@
 import type { CatalogKind } from '../connections/api.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { Outcome } from './exchange.ts'
+import { LegacyTools } from './legacy-tools.ts'
 import type { Pages } from './pages.ts'
 import { invalid, type MethodHandler } from './router.ts'
 import type { Scope } from './scope.ts'
@@ -10,16 +11,21 @@ export function listRoutes(
   pages: Pages,
   settled: (scope: Scope) => Promise<void> | undefined,
 ): Readonly<Record<string, MethodHandler>> {
+  const legacyTools = new LegacyTools()
   const list = (kind: CatalogKind): MethodHandler => {
-    return ({ scope }, params) => {
+    return ({ scope, exchange }, params) => {
       const waiting = settled(scope)
-      return waiting === undefined ? page(kind, scope, params) : waiting.then(() => page(kind, scope, params))
+      const modern = exchange.modern !== undefined
+      if (waiting === undefined) return page(kind, scope, params, modern)
+      return waiting.then(() => page(kind, scope, params, modern))
     }
   }
-  const page = (kind: CatalogKind, scope: Scope, params: JsonObject | undefined): Outcome => {
+  const page = (kind: CatalogKind, scope: Scope, params: JsonObject | undefined, modern: boolean): Outcome => {
     const cursor = params?.cursor
     if (cursor !== undefined && typeof cursor !== 'string') throw invalid('"cursor" must be a text')
-    return { kind: 'result', resultText: pages.page(kind, scope.catalog.lists[kind], scope.key, cursor) }
+    const { lists } = scope.catalog
+    const items = kind === 'tools' && !modern ? legacyTools.list(lists.tools) : lists[kind]
+    return { kind: 'result', resultText: pages.page(kind, items, scope.key, cursor) }
   }
   return {
     'tools/list': list('tools'),

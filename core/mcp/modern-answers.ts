@@ -7,14 +7,17 @@ import { modernError, modernRefusal, statusOf } from './modern-errors.ts'
 import type { Attendance, ModernExchange } from './modern-exchange.ts'
 import type { ModernFaces } from './modern-face.ts'
 import type { Parking } from './parking.ts'
-import { errorMessage, resultMessage } from './rpc.ts'
+import type { PassedStates } from './passed-states.ts'
+import { errorMessage, isPlainObject, parseExact, resultMessage } from './rpc.ts'
 
 /** What came of requests, or what is missing for it, written to the POSTs that wait. */
 export class ModernAnswers {
   readonly #faces: ModernFaces
   readonly #parking: Parking<ModernExchange>
+  readonly #passed: PassedStates
 
-  constructor(faces: ModernFaces, parking: Parking<ModernExchange>) {
+  constructor(faces: ModernFaces, parking: Parking<ModernExchange>, passed: PassedStates) {
+    this.#passed = passed
     this.#faces = faces
     this.#parking = parking
   }
@@ -34,7 +37,21 @@ export class ModernAnswers {
     if (outcome.kind === 'cancelled') post.reply.abandon()
     else if (outcome.kind === 'error') this.#error(exchange, post, outcome.error)
     else if (outcome.kind === 'failed') this.#refuse(exchange, post, outcome.error)
+    else if (outcome.kind === 'input_required') this.#inputRequired(exchange, post, outcome.resultText)
     else this.#result(exchange, post, outcome.resultText)
+  }
+
+  /** What an upstream of the same era asks goes on as it is, but for its state. */
+  #inputRequired(exchange: ModernExchange, post: Attendance, text: string): void {
+    const value = parseExact(text)
+    const { requestState, ...asked } = isPlainObject(value) ? value : {}
+    if (!exchange.parkable || (asked.inputRequests === undefined && requestState === undefined)) {
+      this.#refuse(exchange, post, new HubError('upstream_protocol', 'The server asks for input where it may not'))
+      return
+    }
+    const state = typeof requestState === 'string' ? { requestState: this.#passed.seal(exchange, requestState) } : {}
+    const face = this.#faces.of(exchange.scope)
+    post.reply.answer(resultMessage(post.id, face.result(exchange.method, { ...asked, ...state }, false)), 200)
   }
 
   #result(exchange: ModernExchange, post: Attendance, text: string): void {

@@ -1,4 +1,4 @@
-import type { AskReply, SessionBinding } from '../connections/api.ts'
+import type { AskReply, SessionBinding, UpstreamRequest } from '../connections/api.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
@@ -6,7 +6,7 @@ import type { Envelope } from './envelope.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 import { checkResponse, type InputRequest, inputRequest, missingCapability } from './input-requests.ts'
 import type { Lease, LeaseHolder, Leases } from './leases.ts'
-import { logLevelOf } from './log-levels.ts'
+import { LOG_LEVELS, logLevelOf } from './log-levels.ts'
 import type { ModernReply } from './modern-reply.ts'
 import type { Parkable } from './parking.ts'
 import type { ProgressToken } from './progress-token.ts'
@@ -40,6 +40,13 @@ export interface ModernExchangeParts {
   ended(exchange: ModernExchange, post: Attendance | undefined, outcome: Outcome): void
 }
 
+/** What a retry brings for an upstream that asked by its answer. */
+export interface PassedInput {
+  readonly inputResponses: JsonValue | undefined
+  /** The upstream's own state, and whose it is. */
+  readonly state: { readonly serverId: string; readonly state: string } | undefined
+}
+
 interface OpenAsk extends InputRequest {
   answer(reply: AskReply): void
 }
@@ -64,6 +71,7 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder {
   runAgain = false
   parkedSinceMs: number | undefined
   readonly #parts: ModernExchangeParts
+  readonly #input: PassedInput
   #post: Attendance | undefined
   #outcome: Outcome | undefined
   #lease: Lease | undefined
@@ -80,7 +88,9 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder {
     envelope: Envelope,
     post: Attendance,
     passthroughHeaders: Readonly<Record<string, string>> | undefined,
+    input: PassedInput,
   ) {
+    this.#input = input
     this.#parts = parts
     this.#post = post
     this.requestId = info.requestId
@@ -104,6 +114,11 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder {
   set cancel(cancel: (reason?: string) => void) {
     this.#cancel = cancel
     if (this.#outcome) cancel('The client is gone')
+  }
+
+  /** It may be answered by the wish to hear more. */
+  get parkable(): boolean {
+    return PARKABLE.has(this.method)
   }
 
   /** The URI that it asks for, as the client wrote it. */
@@ -174,11 +189,31 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder {
     if (this.#asks?.size) this.#beginRound()
   }
 
+  modern(): NonNullable<UpstreamRequest['modern']> {
+    const { inputResponses, state } = this.#input
+    const level = LOG_LEVELS[this.#post?.logLevel ?? -1]
+    return {
+      capabilities: this.capabilities,
+      ...(level === undefined ? {} : { logLevel: level }),
+      ...(inputResponses === undefined ? {} : { inputResponses }),
+      ...(state === undefined ? {} : { requestState: state.state }),
+    }
+  }
+
   enter(scope: Scope, member: ScopeMember): SessionBinding | undefined | Promise<SessionBinding | undefined> {
     this.serverId = member.server.id
+    const { state } = this.#input
+    if (state && state.serverId !== this.serverId)
+      throw new HubError('request_state_invalid', 'The requestState is of another server than the one that answers now')
     // A middleware may send a request twice.
     this.#lease?.release()
-    const lease = this.#parts.leases.take(member.server, this.actor.userId, this.capabilities, this)
+    const lease = this.#parts.leases.take(
+      member.server,
+      scope.era(member.server.id),
+      this.actor.userId,
+      this.capabilities,
+      this,
+    )
     if (lease instanceof Promise) return lease.then(given => this.#entered(scope, member, given))
     return this.#entered(scope, member, lease)
   }
@@ -190,7 +225,9 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder {
     }
     this.#lease = lease
     const level = this.#post?.logLevel
-    const raised = level === undefined ? undefined : this.#parts.levels.raise(scope, member, level, lease?.binding)
+    // A server of the modern era is told with the request itself.
+    const told = level === undefined || scope.era(member.server.id) === 'modern'
+    const raised = told ? undefined : this.#parts.levels.raise(scope, member, level, lease?.binding)
     return raised === undefined ? lease?.binding : raised.then(() => lease?.binding)
   }
 
@@ -211,7 +248,7 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder {
   }
 
   #ask(method: string, params: JsonObject | undefined, signal: AbortSignal): Promise<AskReply> {
-    if (!PARKABLE.has(this.method) || missingCapability(method, params, this.capabilities))
+    if (!this.parkable || missingCapability(method, params, this.capabilities))
       return Promise.resolve(notOffered(method))
     if (signal.aborted || this.#outcome) return Promise.resolve(withdrawn())
     this.#lastAsk += 1

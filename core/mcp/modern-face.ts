@@ -1,22 +1,14 @@
+import type { CacheHint, Caching } from '../connections/api.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
+import { MODERN_VERSION, SERVER_INFO_KEY } from '../domain/era.ts'
 import { mergeCapabilities, mergedInstructions, mergedServerInfo } from './capabilities.ts'
-import { META_PREFIX, MODERN_VERSION } from './era.ts'
 import type { MergedCatalog } from './merge.ts'
 import { isPlainObject, parseExact } from './rpc.ts'
 import type { Scope } from './scope.ts'
+import type { ResolvedScope } from './scope-types.ts'
 
-export const SUBSCRIPTION_KEY = `${META_PREFIX}subscriptionId`
-const SERVER_INFO_KEY = `${META_PREFIX}serverInfo`
-
-/** How long, and for whom, an answer may be kept. */
-interface Caching {
-  /** Milliseconds. */
-  readonly ttlMs: number
-  readonly cacheScope: 'public' | 'private'
-}
-
-/** What comes from an upstream with a handshake says nothing about it. */
-const NOT_KEPT: Caching = { ttlMs: 0, cacheScope: 'private' }
+/** What comes from an upstream with a handshake says nothing about how long it may be kept. */
+const NOT_KEPT: CacheHint = { ttlMs: 0, cacheScope: 'private' }
 
 /** Methods whose results say how long they may be kept. */
 const CACHEABLE: ReadonlySet<string> = new Set([
@@ -27,6 +19,14 @@ const CACHEABLE: ReadonlySet<string> = new Set([
   'resources/templates/list',
   'resources/read',
 ])
+/** Answers that are made of what all members said, by what they said it of. */
+const KEPT = {
+  'server/discover': 'discover',
+  'tools/list': 'tools',
+  'prompts/list': 'prompts',
+  'resources/list': 'resources',
+  'resources/templates/list': 'resourceTemplates',
+} as const satisfies Record<string, keyof Caching>
 const LIST = /\/list$/
 
 /** A scope as clients of the modern era meet it, as long as its catalogue stays the same. */
@@ -35,7 +35,8 @@ export class ModernFace {
   readonly #serverInfo: JsonObject
   readonly #instructions: string | undefined
   readonly #head: string
-  readonly #cachedHead: string
+  /** Of the answers that may be kept, by method. */
+  readonly #caching: ReadonlyMap<string, CacheHint>
   /** By method, the text that was last turned into its modern form, and that form: lists rarely change. */
   readonly #lists = new Map<string, { readonly from: string; readonly to: string }>()
 
@@ -47,7 +48,7 @@ export class ModernFace {
     this.#instructions = mergedInstructions(resolved, catalog.states)
     const meta = `"_meta":${JSON.stringify({ [SERVER_INFO_KEY]: this.#serverInfo })}`
     this.#head = `{"resultType":"complete",${meta}`
-    this.#cachedHead = `${this.#head},"ttlMs":${NOT_KEPT.ttlMs},"cacheScope":"${NOT_KEPT.cacheScope}"`
+    this.#caching = new Map(Object.entries(KEPT).map(([m, part]) => [m, hintOf(resolved, catalog, part)]))
   }
 
   /** The answer to `server/discover`. */
@@ -64,7 +65,7 @@ export class ModernFace {
   result(method: string, value: JsonObject, final = true): string {
     return JSON.stringify({
       resultType: 'complete',
-      ...(final && CACHEABLE.has(method) ? NOT_KEPT : {}),
+      ...(final ? this.#hint(method) : {}),
       ...value,
       _meta: this.#meta(value._meta),
     })
@@ -88,16 +89,35 @@ export class ModernFace {
       !text.includes('"_meta"') &&
       !text.includes('"resultType"') &&
       !(cacheable && /"(?:ttlMs|cacheScope|execution)"/.test(text))
-    if (plain) return `${cacheable ? this.#cachedHead : this.#head},${text.slice(1)}`
+    const hint = this.#hint(method)
+    if (plain) {
+      const kept = hint ? `,"ttlMs":${hint.ttlMs},"cacheScope":"${hint.cacheScope}"` : ''
+      return `${this.#head}${kept},${text.slice(1)}`
+    }
     const value = parseExact(text)
     if (!isPlainObject(value)) return undefined
     if (value.resultType !== undefined && value.resultType !== 'complete') return undefined
-    return this.result(method, { ...withoutTasks(method, value), ...(cacheable ? { ...NOT_KEPT } : {}) })
+    return this.result(method, { ...withoutTasks(method, value), ...(hint ? { ...hint } : {}) })
+  }
+
+  /** Undefined for what says nothing of it. */
+  #hint(method: string): CacheHint | undefined {
+    return CACHEABLE.has(method) ? (this.#caching.get(method) ?? NOT_KEPT) : undefined
   }
 
   #meta(own: JsonValue | undefined): JsonObject {
     return { ...(isPlainObject(own) ? own : {}), [SERVER_INFO_KEY]: this.#serverInfo }
   }
+}
+
+/** The shortest time that a member allows; for everybody only where every member says so and everybody sees the same. */
+function hintOf({ kind, group, members }: ResolvedScope, { states }: MergedCatalog, part: keyof Caching): CacheHint {
+  const hints = states.map(({ catalog }) => catalog?.caching?.[part] ?? NOT_KEPT)
+  if (hints.length === 0) return NOT_KEPT
+  const everybody =
+    kind !== 'all' && group.visibility === 'public' && members.every(({ server }) => server.visibility === 'public')
+  const isPublic = everybody && hints.every(({ cacheScope }) => cacheScope === 'public')
+  return { ttlMs: Math.min(...hints.map(({ ttlMs }) => ttlMs)), cacheScope: isPublic ? 'public' : 'private' }
 }
 
 /** The faces of all scopes in use. */

@@ -1,27 +1,20 @@
 import type { JsonObject, JsonValue } from '../contract/json.ts'
+import { MARK, markedValue, type ParamMark, paramMarks } from '../domain/param-marks.ts'
 import { decodeHeader, mismatch } from './envelope.ts'
 import { isPlainObject } from './rpc.ts'
 
-/** One argument of a tool that its schema wants repeated in a header. */
-interface HeaderParam {
-  readonly header: string
-  readonly path: readonly string[]
-}
-
-const MARK = 'x-mcp-header'
-const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
-const PRIMITIVES: ReadonlySet<JsonValue | undefined> = new Set(['string', 'integer', 'boolean'])
-const NONE: readonly HeaderParam[] = Object.freeze([])
+const NONE: readonly ParamMark[] = Object.freeze([])
 
 /** The arguments that clients must repeat as `Mcp-Param-*`, by tool; read once per tool. */
 export class ParamHeaders {
-  readonly #known = new WeakMap<JsonObject, readonly HeaderParam[]>()
+  readonly #known = new WeakMap<JsonObject, readonly ParamMark[]>()
 
   /** Throws header_mismatch where a header is missing or unlike the argument. Headers that no mark names are ignored. */
   check(tool: JsonObject, args: JsonValue | undefined, headers: Headers): void {
-    for (const { header, path } of this.#paramsOf(tool)) {
+    for (const mark of this.#paramsOf(tool)) {
+      const header = `Mcp-Param-${mark.name}`
       const said = headers.get(header)
-      const value = valueAt(args, path)
+      const value = markedValue(mark, args)
       if (value === undefined || value === null) {
         if (said !== null) throw mismatch(`The header ${header} repeats an argument that is not there`)
         continue
@@ -31,7 +24,7 @@ export class ParamHeaders {
     }
   }
 
-  #paramsOf(tool: JsonObject): readonly HeaderParam[] {
+  #paramsOf(tool: JsonObject): readonly ParamMark[] {
     const known = this.#known.get(tool)
     if (known) return known
     const params = readMarks(tool.inputSchema)
@@ -44,36 +37,14 @@ export class ParamHeaders {
  * The marks of a schema. A schema with one that cannot hold counts as having none: clients leave such a tool out, and one
  * that calls it all the same has nothing to repeat.
  */
-function readMarks(schema: JsonValue | undefined): readonly HeaderParam[] {
+function readMarks(schema: JsonValue | undefined): readonly ParamMark[] {
   // Most tools have none, which a look at the text tells for less than a walk.
   if (!isPlainObject(schema) || !JSON.stringify(schema).includes(`"${MARK}"`)) return NONE
-  const found: HeaderParam[] = []
-  const names = new Set<string>()
-  const walk = (part: JsonObject, path: readonly string[]): boolean => {
-    if (!isPlainObject(part.properties)) return true
-    for (const [key, property] of Object.entries(part.properties)) {
-      if (!isPlainObject(property)) continue
-      const name = property[MARK]
-      if (name !== undefined) {
-        if (typeof name !== 'string' || !TOKEN.test(name) || !PRIMITIVES.has(property.type)) return false
-        if (names.has(name.toLowerCase())) return false
-        names.add(name.toLowerCase())
-        found.push({ header: `Mcp-Param-${name}`, path: [...path, key] })
-      }
-      if (!walk(property, [...path, key])) return false
-    }
-    return true
+  try {
+    return paramMarks(schema)
+  } catch {
+    return NONE
   }
-  return walk(schema, []) ? found : NONE
-}
-
-function valueAt(args: JsonValue | undefined, path: readonly string[]): JsonValue | undefined {
-  let value = args
-  for (const key of path) {
-    if (!isPlainObject(value) || !Object.hasOwn(value, key)) return undefined
-    value = value[key]
-  }
-  return value
 }
 
 /** Numbers are compared as numbers: `42.0` says 42. */

@@ -105,7 +105,8 @@ export class Parking<Call extends Parkable> {
   }
 }
 
-function digestOf(params: JsonObject | undefined): string {
+/** The same for two requests that ask for the same. */
+export function digestOf(params: JsonObject | undefined): string {
   const { _meta, ...rest } = params ?? {}
   return createHash('sha256').update(canonical(rest)).digest('base64url')
 }

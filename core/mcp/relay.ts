@@ -108,6 +108,7 @@ export class Relay {
   /** What a list must wait for: members never seen, and lists being read again. Undefined when there is nothing. */
   settled(scope: Scope): Promise<void> | undefined {
     const waits: Promise<void>[] = []
+    for (const { server } of scope.resolved.members) this.#parts.upstreams.listed(server.id)
     const ready = scope.ready()
     if (ready !== undefined) waits.push(ready)
     for (const [serverId, reading] of this.#rereading) if (scope.has(serverId)) waits.push(reading)

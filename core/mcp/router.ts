@@ -96,6 +96,8 @@ export class Router {
     switch (reply.kind) {
       case 'result':
         return { kind: 'result', resultText: exposeUris(scope, member, reply.text, own) }
+      case 'input_required':
+        return { kind: 'input_required', resultText: reply.text }
       case 'error':
         this.#noteElicitations(exchange, member, reply.error)
         return { kind: 'error', error: reply.error }
@@ -124,6 +126,8 @@ export class Router {
     }
     if (exchange.progress) request.progress = exchange.progress
     if (session) request.session = session
+    const modern = exchange.modern?.()
+    if (modern) request.modern = modern
     if (exchange.passthroughHeaders && scope.resolved.passthroughHeaders.length > 0)
       request.passthroughHeaders = wantedHeaders(member, exchange.passthroughHeaders)
     const call = this.#parts.upstreams.request(serverId, request)
@@ -145,6 +149,9 @@ export class Router {
     return this.forward(routed, target.member, sent, reply => {
       const { server } = target.member
       const endedMs = this.#parts.now()
+      const outcome = this.outcome(routed, target.member, reply)
+      // Not over yet: its retry is what counts.
+      if (outcome.kind === 'input_required') return outcome
       this.#parts.recordCall({
         at: new Date(startedMs).toISOString(),
         requestId: exchange.requestId,
@@ -158,7 +165,6 @@ export class Router {
         durationMs: endedMs - startedMs,
         status: callStatus(reply),
       })
-      const outcome = this.outcome(routed, target.member, reply)
       const { resultLimitBytes } = scope.resolved.group
       if (resultLimitBytes === undefined || outcome.kind !== 'result') return outcome
       return { kind: 'result', resultText: this.#parts.results.fit(outcome.resultText, resultLimitBytes, scope.key) }

@@ -1,5 +1,6 @@
 import type { CatalogKind, Upstreams } from '../connections/api.ts'
 import type { UserActor } from '../contract/records.ts'
+import type { Era } from '../domain/era.ts'
 import {
   CATALOG_KINDS,
   type ItemTexts,
@@ -72,6 +73,11 @@ export class Scope {
   /** The catalogue must be merged anew before its next use. */
   touch(): void {
     this.#dirty = true
+  }
+
+  /** What a member speaks, as far as is known. */
+  era(serverId: string): Era {
+    return this.#parts.upstreams.status(serverId).era ?? 'legacy'
   }
 
   has(serverId: string): boolean {

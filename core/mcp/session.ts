@@ -5,6 +5,7 @@ import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord, UserActor } from '../contract/records.ts'
 import { needsOwnConnection } from '../domain/session-scope.ts'
 import type { Hearer } from './audience.ts'
+import { LOG_LEVELS } from './log-levels.ts'
 import { type IdText, isPlainObject, type Message, notificationMessage, requestMessage } from './rpc.ts'
 import type { Scope } from './scope.ts'
 import type { SessionStreams } from './session-streams.ts'
@@ -105,7 +106,7 @@ export class Session implements Hearer {
   ended = false
   /** The client has said who it is. */
   introduced: boolean
-  /** Set by logging/setLevel. */
+  /** Rank of the level set by logging/setLevel. */
   logLevel: number | undefined
   /** Requests in flight by the text of their id. */
   readonly calls = new Map<IdText, OpenCall>()
@@ -131,13 +132,13 @@ export class Session implements Hearer {
     this.openedMs = init.openedMs
     this.lastUsedMs = init.openedMs
     this.#clientInfo = init.clientInfo
-    this.#binding = { id: init.key, capabilities: init.capabilities, protocolVersion: init.protocolVersion }
+    this.#binding = this.#bind(init)
   }
 
   /** For a session that was there before its client said who it is. */
   introduce({ protocolVersion, clientInfo, capabilities }: Introduction): void {
     this.#clientInfo = clientInfo
-    this.#binding = { id: this.key, capabilities, protocolVersion }
+    this.#binding = this.#bind({ capabilities, protocolVersion })
     this.introduced = true
   }
 
@@ -162,7 +163,7 @@ export class Session implements Hearer {
   ownConnection(server: ServerRecord): SessionBinding | undefined {
     const { sampling, elicitation, roots } = this.binding.capabilities
     const answers = sampling !== undefined || elicitation !== undefined || roots !== undefined
-    return needsOwnConnection(server, answers) ? this.binding : undefined
+    return needsOwnConnection(server, answers, this.scope.era(server.id)) ? this.binding : undefined
   }
 
   /** A notification that belongs to no call. */
@@ -219,6 +220,18 @@ export class Session implements Hearer {
     this.calls.clear()
     for (const id of [...this.#asks.keys()]) this.#settle(id, withdrawn())
     this.streams.end()
+  }
+
+  #bind({ capabilities, protocolVersion }: Pick<SessionBinding, 'capabilities' | 'protocolVersion'>): SessionBinding {
+    const level = (): string => LOG_LEVELS[this.logLevel ?? -1] ?? 'info'
+    return {
+      id: this.key,
+      capabilities,
+      protocolVersion,
+      get logLevel() {
+        return level()
+      },
+    }
   }
 
   #settle(id: number, answer: AskReply): void {

@@ -11,12 +11,13 @@ import type { Listeners } from './listeners.ts'
 import { LOG_LEVELS } from './log-levels.ts'
 import type { ModernAnswers } from './modern-answers.ts'
 import { modernRefusal } from './modern-errors.ts'
-import { type Attendance, ModernExchange, type ModernExchangeParts } from './modern-exchange.ts'
+import { type Attendance, ModernExchange, type ModernExchangeParts, type PassedInput } from './modern-exchange.ts'
 import type { ModernFaces } from './modern-face.ts'
 import { ModernReply, type ModernReplyHost } from './modern-reply.ts'
 import { ParamHeaders } from './param-headers.ts'
 import type { Parking } from './parking.ts'
 import { passedHeaders } from './passed-headers.ts'
+import type { PassedStates } from './passed-states.ts'
 import { jsonResponse } from './post-reply.ts'
 import { invalid, type Router } from './router.ts'
 import { asHubError, type Message, readMessage, resultMessage } from './rpc.ts'
@@ -49,6 +50,7 @@ interface ModernWireParts {
   readonly faces: ModernFaces
   readonly answers: ModernAnswers
   readonly parking: Parking<ModernExchange>
+  readonly passed: PassedStates
   readonly leases: Leases
   readonly levels: UpstreamLevels
   readonly listeners: Listeners
@@ -155,7 +157,7 @@ export class ModernWire {
   }
 
   #call(scoped: ScopedRequest, { id, method }: RequestMessage, envelope: Envelope): Promise<Response> {
-    const { load, parking, replies } = this.#parts
+    const { load, parking, passed, replies } = this.#parts
     const { principal, scope, actor, info, request } = scoped
     const userLoad = load(actor.userId)
     if (userLoad.calls >= LIMITS.callsPerUser)
@@ -165,8 +167,9 @@ export class ModernWire {
     const logLevel = rankOf(envelope.logLevel)
     const { requestState, progressToken, params } = envelope
     const responses = inputResponses(envelope.inputResponses)
-    const parked =
-      requestState === undefined ? undefined : parking.find(requestState, { principal, scope, method, params })
+    const retry = { principal, scope, method, params }
+    const state = requestState === undefined ? undefined : passed.open(requestState, retry)
+    const parked = requestState === undefined || state ? undefined : parking.find(requestState, retry)
     parked?.checkResponses(responses)
     const reply = new ModernReply(replies, request, userLoad, () => info.keepOpen())
     const post: Attendance = { reply, id, progressToken, logLevel }
@@ -174,11 +177,11 @@ export class ModernWire {
     if (parked && !parked.runAgain) {
       this.#watch(parked, post)
       parked.resume(post, responses, envelope.capabilities)
-    } else this.#start(scoped, method, envelope, post)
+    } else this.#start(scoped, method, envelope, post, { inputResponses: envelope.inputResponses, state })
     return reply.response
   }
 
-  #start(scoped: ScopedRequest, method: string, envelope: Envelope, post: Attendance): void {
+  #start(scoped: ScopedRequest, method: string, envelope: Envelope, post: Attendance, input: PassedInput): void {
     const exchange = new ModernExchange(
       this.#exchangeParts,
       scoped,
@@ -186,6 +189,7 @@ export class ModernWire {
       envelope,
       post,
       passedHeaders(scoped.request.headers, scoped.scope),
+      input,
     )
     this.#live.add(exchange)
     this.#watch(exchange, post)

@@ -4,6 +4,7 @@ import { StoreOpenError } from './errors.ts'
 import { firstTables } from './migrations/0001-first-tables.ts'
 import { userGrants } from './migrations/0002-user-grants.ts'
 import { toolDefinitions } from './migrations/0003-tool-definitions.ts'
+import { serverEra } from './migrations/0004-server-era.ts'
 import type { Tables } from './tables.ts'
 
 /** Every migration by its name, in order. One that was released is never changed. */
@@ -12,6 +13,7 @@ function migrations(dialect: 'sqlite' | 'postgres'): Record<string, Migration> {
     '0001-first-tables': firstTables(dialect),
     '0002-user-grants': userGrants,
     '0003-tool-definitions': toolDefinitions,
+    '0004-server-era': serverEra,
   }
 }
 

@@ -10,6 +10,7 @@ export interface Tables {
   access_key: AccessKeyTable
   revoked_token: RevokedTokenTable
   server_catalog: ServerCatalogTable
+  server_era: ServerEraTable
   tool_definition: ToolDefinitionTable
   audit: AuditTable
 }
@@ -129,6 +130,16 @@ export interface ToolDefinitionTable {
   approved_hash: string
   /** When `seen_hash` was first seen. */
   seen_at: string
+}
+
+/** Which era of MCP a server was found to speak, and what it was asked with. */
+export interface ServerEraTable {
+  server_id: string
+  era: 'legacy' | 'modern'
+  config_hash: string
+  /** SHA-256 of the headers that went along, those of plugins included. */
+  credential_hash: string
+  probed_at: string
 }
 
 export interface AuditTable {

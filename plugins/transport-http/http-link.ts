@@ -17,6 +17,8 @@ import { Post } from './post.ts'
 import { notAnAnswer, streamLost } from './reasons.ts'
 import { RequestHeaders } from './request-headers.ts'
 
+/** From this version on there are neither sessions nor streams besides those of requests, and none is resumed. */
+const FIRST_MODERN = '2026-07-28'
 /** How long other requests may still learn for themselves that the server is gone, before the link ends. */
 const LAST_WORDS_MS = 250
 /** How long a stream may stay open behind its answer. */
@@ -25,7 +27,7 @@ const NOTICE_TIMEOUT_MS = 10_000
 const CLOSE_TIMEOUT_MS = 1_900
 const RESUME_ATTEMPTS = 8
 
-/** One MCP session with one server over streamable HTTP. */
+/** One server over streamable HTTP: one MCP session with it, or in the modern era requests that stand for themselves. */
 export class HttpLink implements MessageLink {
   readonly #url: string
   readonly #io: TransportIo
@@ -36,6 +38,7 @@ export class HttpLink implements MessageLink {
   #lastNoticeKey = 0
   #sessionId: string | undefined
   #settled = false
+  #modern = false
   #accepted = false
   /** Messages that wait until the server has taken `notifications/initialized`. */
   #gate: (() => void)[] | undefined
@@ -77,6 +80,8 @@ export class HttpLink implements MessageLink {
 
   settled(protocolVersion: string): void {
     this.#settled = true
+    this.#modern = protocolVersion >= FIRST_MODERN
+    if (this.#modern) this.#headers.modern()
     this.#headers.add('mcp-protocol-version', protocolVersion)
   }
 
@@ -181,7 +186,7 @@ export class HttpLink implements MessageLink {
     post.open = false
     if (post.answered || post.id === undefined) return this.#finish(post, true)
     const { position } = post
-    if (position?.lastEventId === undefined) return this.#failed(post, error ?? undefined)
+    if (position?.lastEventId === undefined || this.#modern) return this.#failed(post, error ?? undefined)
     const failures = post.failures++
     if (failures >= RESUME_ATTEMPTS) return this.#fail(post, streamLost())
     const delayMs = Math.max(position.retryMs ?? 0, backoffMs(failures, Math.random))

@@ -10,6 +10,9 @@ export class RequestHeaders {
   readonly #configured: Headers
   #state: Headers = {}
   #post: Headers | undefined
+  /** What was made of the frozen sets of single messages, which come again and again. */
+  #made = new WeakMap<Headers, Headers>()
+  #modern = false
 
   constructor(configured: Headers) {
     this.#configured = usableHeaders(configured)
@@ -19,13 +22,25 @@ export class RequestHeaders {
   add(name: 'mcp-session-id' | 'mcp-protocol-version', value: string): void {
     this.#state = { ...this.#state, [name]: value }
     this.#post = undefined
+    this.#made = new WeakMap()
   }
 
-  /** `extra` are headers of one call; configured ones and those of MCP win over them. */
+  /** The hub's own headers of single messages may say `mcp-*` from now on; configured ones still may not. */
+  modern(): void {
+    this.#modern = true
+  }
+
+  /** `extra` are headers of one message; configured ones and those of MCP win over them. */
   post(extra?: Headers): Headers {
-    if (extra) return this.#make(extra, { ...JSON_OR_STREAM, 'content-type': 'application/json' })
-    this.#post ??= this.#make({}, { ...JSON_OR_STREAM, 'content-type': 'application/json' })
-    return this.#post
+    if (!extra) {
+      this.#post ??= this.#make({}, JSON_BODY)
+      return this.#post
+    }
+    const known = this.#made.get(extra)
+    if (known) return known
+    const made = this.#make(extra, this.#modern ? { ...JSON_BODY, ...mcpOf(extra) } : JSON_BODY)
+    if (Object.isFrozen(extra)) this.#made.set(extra, made)
+    return made
   }
 
   get(lastEventId: string | undefined): Headers {
@@ -46,4 +61,10 @@ const JSON_OR_STREAM = {
   accept: 'application/json, text/event-stream',
   // Compressing middlewares hold events of a stream back until their buffer is full.
   'accept-encoding': 'identity',
+}
+
+const JSON_BODY = { ...JSON_OR_STREAM, 'content-type': 'application/json' }
+
+function mcpOf(headers: Headers): Headers {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith('mcp-')))
 }

@@ -9,7 +9,7 @@ const SUPPORT = join(import.meta.dir, '../support')
 
 interface Leg {
   readonly revision: Requirements
-  readonly era: 'legacy' | 'both'
+  readonly era: 'legacy' | 'both' | 'modern'
   /** Without a hub the suite speaks to the reference upstream alone. */
   readonly way: 'hub' | 'direct'
   readonly baseline: string
@@ -17,7 +17,7 @@ interface Leg {
   readonly known: Readonly<Record<string, number>>
 }
 
-/** With an upstream of the older era; the reference is spoken to so where it offers both. */
+/** With an upstream of the older era. */
 const OLDER_UPSTREAM = {
   baseline: 'legacy-upstream.yaml',
   known: {
@@ -32,7 +32,9 @@ const HUB: readonly Leg[] = [
   { revision: '2025-11-25', era: 'legacy', way: 'hub', ...NOTHING },
   { revision: '2025-11-25', era: 'both', way: 'hub', ...NOTHING },
   { revision: '2026-07-28', era: 'legacy', way: 'hub', ...OLDER_UPSTREAM },
-  { revision: '2026-07-28', era: 'both', way: 'hub', ...OLDER_UPSTREAM },
+  { revision: '2026-07-28', era: 'both', way: 'hub', ...NOTHING },
+  { revision: '2025-11-25', era: 'modern', way: 'hub', ...NOTHING },
+  { revision: '2026-07-28', era: 'modern', way: 'hub', ...NOTHING },
 ]
 const DIRECT: readonly Leg[] = [
   { revision: '2025-11-25', era: 'legacy', way: 'direct', ...NOTHING },

@@ -14,28 +14,31 @@ import { callText, online } from '../support/servers.ts'
 const REFERENCE = join(import.meta.dir, '../support/mcp-servers/reference.ts')
 
 let reference: Program
+let modern: Program
 let hub: Hub
 let admin: Client
 
 beforeAll(async () => {
   reference = await startProgram(REFERENCE, { env: { ERA: 'legacy' } })
+  modern = await startProgram(REFERENCE, { env: { ERA: 'modern' } })
   hub = await startHub({
     settings: {
       mcpServers: {
         remote: { type: 'streamable-http', url: reference.url },
+        modern: { type: 'streamable-http', url: modern.url },
         local: { ...stdioFixture('asking'), session: 'per-session' },
         shared: { ...stdioFixture('asking'), session: 'shared' },
       },
-      groups: [{ name: 'g', servers: ['remote', 'local'] }],
     },
   })
   admin = await hub.setup()
-  await online(admin, ['remote', 'local', 'shared'])
+  await online(admin, ['remote', 'modern', 'local', 'shared'])
 }, 60_000)
 
 afterAll(async () => {
   await hub?.stop()
   await reference?.stop()
+  await modern?.stop()
 }, 40_000)
 
 /** A client that answers all three kinds of requests with its own name in them, and counts what it was asked. */
@@ -63,12 +66,15 @@ function able(name: string): { readonly options: McpOptions; readonly asked: str
 }
 
 describe('sampling, elicitation and roots', () => {
+  const remote = [
+    ['test_sampling', { prompt: 'hi' }, 'sampled by'],
+    ['test_elicitation', { message: 'Who?' }, '@example.org'],
+    ['test_input_required_result_list_roots', {}, 'file:///'],
+  ] as const
   const tools = {
-    remote: [
-      ['test_sampling', { prompt: 'hi' }, 'sampled by'],
-      ['test_elicitation', { message: 'Who?' }, '@example.org'],
-      ['test_input_required_result_list_roots', {}, 'file:///'],
-    ],
+    remote,
+    // Asks in its answers, of which the client sees nothing.
+    modern: remote,
     local: [
       ['sample', {}, 'sampled by'],
       ['elicit', {}, 'accept'],
@@ -81,8 +87,8 @@ describe('sampling, elicitation and roots', () => {
       test(`P-14 ${tool} of the ${server} server asks the session that called, and no other`, async () => {
         const anna = able('anna')
         const bert = able('bert')
-        const first = await admin.mcp('/mcp/g', anna.options)
-        const second = await admin.mcp('/mcp/g', bert.options)
+        const first = await admin.mcp(`/mcp/${server}`, anna.options)
+        const second = await admin.mcp(`/mcp/${server}`, bert.options)
         const [one, two] = await Promise.all([callText(first, tool, { ...args }), callText(second, tool, { ...args })])
         expect(one).toContain(expected)
         expect(one).toContain('anna')
@@ -93,7 +99,7 @@ describe('sampling, elicitation and roots', () => {
   }
 
   test('P-14 the upstream hears at once that a client cannot sample', async () => {
-    const client = await admin.mcp('/mcp/g')
+    const client = await admin.mcp('/mcp/local')
     const start = performance.now()
     const answer = await callText(client, 'sample').catch((error: Error) => error.message)
     expect(answer).toMatch(/refused|not support|capabilit|Method not found/i)
@@ -113,9 +119,9 @@ describe('sampling, elicitation and roots', () => {
     expect(Object.keys(JSON.parse(await callText(client, 'capabilities')))).toEqual(['roots'])
   })
 
-  test('declining and cancelling are answers', async () => {
+  test.each(['remote', 'modern'])('declining and cancelling are answers for the %s server', async server => {
     for (const action of ['decline', 'cancel'] as const) {
-      const client = await admin.mcp('/mcp/remote', {
+      const client = await admin.mcp(`/mcp/${server}`, {
         capabilities: { elicitation: {} },
         prepare: one => one.setRequestHandler(ElicitRequestSchema, () => ({ action })),
       })

@@ -6,9 +6,9 @@ import type { OpenMessage } from '../protocol.ts'
 import { CallTable } from './call-table.ts'
 import type { Expiring } from './deadlines.ts'
 import { LEGACY_VERSION } from './handshake.ts'
-import type { LinkContext } from './legacy.ts'
 import { ALL_KINDS, ListWatch } from './list-watch.ts'
 import { Liveness } from './liveness.ts'
+import type { LinkContext } from './mcp-link.ts'
 import { type UpstreamLink, wrongKind } from './upstream-link.ts'
 
 const CAPABILITIES: JsonObject = { tools: {} }
@@ -87,7 +87,7 @@ export class AnswersLink implements UpstreamLink, Expiring {
   }
 
   callWith(id: number, text: string, headers: Readonly<Record<string, string>>): void {
-    this.#context.deadlines.arm(this.#calls.add(id, performance.now()))
+    this.#context.deadlines.arm(this.#calls.add(id, performance.now(), false))
     const abort = new AbortController()
     this.#aborts.set(id, abort)
     this.#answer(text, headers, abort.signal).then(
@@ -223,7 +223,7 @@ export class AnswersLink implements UpstreamLink, Expiring {
 
   #taken(id: number): boolean {
     this.#aborts.delete(id)
-    return this.#calls.take(id)
+    return this.#calls.take(id) !== undefined
   }
 
   #fail(id: number, code: ErrorCode, message: string): void {

@@ -1,4 +1,10 @@
-interface PendingCall {
+/** What is known of a call that has just been taken out. */
+export interface TakenCall {
+  /** The caller wants the result as the upstream wrote it. */
+  readonly asIs: boolean
+}
+
+interface PendingCall extends TakenCall {
   deadlineMs: number
   hardDeadlineMs: number
   /** Requests of the upstream to the caller that wait for an answer; both clocks stand still meanwhile. */
@@ -27,7 +33,7 @@ export class CallTable {
   }
 
   /** Returns the call's deadline. */
-  add(id: number, nowMs: number): number {
+  add(id: number, nowMs: number, asIs: boolean): number {
     const deadlineMs = nowMs + Math.min(this.timeoutMs, this.maxTimeoutMs)
     this.#calls.set(id, {
       deadlineMs,
@@ -35,6 +41,7 @@ export class CallTable {
       asks: 0,
       stoppedAtMs: 0,
       notices: OWN_NOTICES,
+      asIs,
     })
     return deadlineMs
   }
@@ -43,8 +50,10 @@ export class CallTable {
     return this.#calls.has(id)
   }
 
-  take(id: number): boolean {
-    return this.#calls.delete(id)
+  take(id: number): TakenCall | undefined {
+    const call = this.#calls.get(id)
+    if (call) this.#calls.delete(id)
+    return call
   }
 
   /** Takes one notice off what this call may cause of its own; false when nothing is left of that. */

@@ -1,6 +1,8 @@
 import { LIMITS } from '../../config/limits.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+import type { CacheHint } from '../api.ts'
 import type { CatalogTexts, ListKind } from '../protocol.ts'
+import { cacheHint, narrower } from './cache-hint.ts'
 import { isRpcError } from './own-requests.ts'
 
 /** Bytes of all items of one kind; without it, 5,000 items of the largest size would be more than a gigabyte. */
@@ -13,6 +15,14 @@ const METHODS = {
   resourceTemplates: { method: 'resources/templates/list', member: 'resourceTemplates', capability: 'resources' },
 } as const satisfies Record<ListKind, { method: string; member: string; capability: string }>
 
+/** What an era wants of the lists besides their items. */
+export interface ListWish {
+  /** Why an item must be left out; undefined: it is fit for use. */
+  readonly objection: (kind: ListKind, item: JsonObject) => string | undefined
+  /** Keep what the answers say about caching. */
+  readonly caching: boolean
+}
+
 export type Ask = (method: string, params: JsonObject | undefined) => Promise<JsonValue>
 
 /**
@@ -23,13 +33,17 @@ export async function readCatalog(
   ask: Ask,
   capabilities: JsonObject,
   kinds: readonly ListKind[],
+  wish?: ListWish,
 ): Promise<CatalogTexts> {
   const warnings: string[] = []
+  const caching: Partial<Record<ListKind, CacheHint>> = {}
   const read = async (kind: ListKind): Promise<string | null> => {
     if (!kinds.includes(kind)) return null
     if (capabilities[METHODS[kind].capability] === undefined) return '[]'
     try {
-      return await readList(ask, kind, warnings)
+      const { text, hint } = await readList(ask, kind, warnings, wish)
+      if (wish?.caching) caching[kind] = hint
+      return text
     } catch (error) {
       // Many servers with resources have no templates and say so only here.
       if (isRpcError(error, -32601)) return '[]'
@@ -43,11 +57,18 @@ export async function readCatalog(
     read('resources'),
     read('resourceTemplates'),
   ])
-  return { tools, prompts, resources, resourceTemplates, warnings }
+  const lists = { tools, prompts, resources, resourceTemplates, warnings }
+  return wish?.caching ? { ...lists, caching } : lists
 }
 
-async function readList(ask: Ask, kind: ListKind, warnings: string[]): Promise<string> {
+async function readList(
+  ask: Ask,
+  kind: ListKind,
+  warnings: string[],
+  wish: ListWish | undefined,
+): Promise<{ readonly text: string; readonly hint: CacheHint }> {
   const { method, member } = METHODS[kind]
+  let hint: CacheHint = { ttlMs: Number.MAX_SAFE_INTEGER, cacheScope: 'public' }
   const texts: string[] = []
   let bytes = 0
   let tooLarge = 0
@@ -57,12 +78,18 @@ async function readList(ask: Ask, kind: ListKind, warnings: string[]): Promise<s
     const result = await ask(method, cursor === undefined ? undefined : { cursor })
     const items = isJsonObject(result) ? result[member] : undefined
     if (!Array.isArray(items)) throw new Error(`the answer has no list "${member}"`)
+    hint = narrower(hint, cacheHint(result))
     for (const item of items) {
       if (
         !isJsonObject(item) ||
         typeof item[kind === 'resourceTemplates' ? 'uriTemplate' : kind === 'resources' ? 'uri' : 'name'] !== 'string'
       ) {
         odd += 1
+        continue
+      }
+      const objection = wish?.objection(kind, item)
+      if (objection !== undefined) {
+        warnings.push(`${method}: ${objection}`)
         continue
       }
       const text = JSON.stringify(item)
@@ -86,9 +113,9 @@ async function readList(ask: Ask, kind: ListKind, warnings: string[]): Promise<s
     cursor = next
   }
 
-  function finish(): string {
+  function finish(): { text: string; hint: CacheHint } {
     if (tooLarge > 0) warnings.push(`${method}: ${tooLarge} items over ${LIMITS.catalogItemBytes} bytes are left out`)
     if (odd > 0) warnings.push(`${method}: ${odd} items without a name or address are left out`)
-    return `[${texts.join(',')}]`
+    return { text: `[${texts.join(',')}]`, hint }
   }
 }

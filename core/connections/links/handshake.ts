@@ -1,16 +1,10 @@
 import { HubError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+import type { Handshake } from './mcp-link.ts'
 
 /** The last version of the era with a handshake, which is what the hub asks for. */
 export const LEGACY_VERSION = '2025-11-25'
 const LEGACY_VERSIONS: readonly string[] = ['2024-11-05', '2025-03-26', '2025-06-18', LEGACY_VERSION]
-
-export interface Handshake {
-  readonly protocolVersion: string
-  readonly serverInfo: JsonObject
-  readonly capabilities: JsonObject
-  readonly instructions?: string
-}
 
 export function initializeParams(capabilities: JsonObject, hubVersion: string): JsonObject {
   return { protocolVersion: LEGACY_VERSION, capabilities, clientInfo: { name: 'patchbay', version: hubVersion } }

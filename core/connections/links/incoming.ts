@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import { isRawNumber, parseExact } from '../../domain/exact-json.ts'
+import { members } from './members.ts'
 
 /** A result as found on the wire. `text` is its JSON as written, without raw line ends. */
 export interface IncomingResult {
@@ -117,41 +118,8 @@ function spoiledId(text: string): { readonly id?: number } {
  * as in JSON.parse.
  */
 export function memberText(json: string, name: string): string {
-  let found = ''
-  let depth = 0
-  let key: string | undefined
-  let valueFrom = -1
-  for (let at = 0; at < json.length; at += 1) {
-    const char = json.charCodeAt(at)
-    if (char === 34) {
-      const close = stringEnd(json, at)
-      if (depth === 1 && valueFrom === -1) key = JSON.parse(json.slice(at, close + 1)) as string
-      at = close
-    } else if (char === 58 && depth === 1 && valueFrom === -1) {
-      valueFrom = at + 1
-    } else if (char === 123 || char === 91) {
-      depth += 1
-    } else if (char === 125 || char === 93 || (char === 44 && depth === 1)) {
-      if (depth === 1 && valueFrom !== -1) {
-        if (key === name) found = json.slice(valueFrom, at)
-        valueFrom = -1
-      }
-      if (char !== 44) depth -= 1
-    }
-  }
-  return withoutLineEnds(found.trim())
-}
-
-/** The index of the quote that ends the string which begins at `open`. */
-function stringEnd(json: string, open: number): number {
-  let at = json.indexOf('"', open + 1)
-  while (at !== -1) {
-    let slashes = 0
-    while (json.charCodeAt(at - 1 - slashes) === 92) slashes += 1
-    if (slashes % 2 === 0) return at
-    at = json.indexOf('"', at + 1)
-  }
-  return json.length
+  const found = members(json).findLast(({ key }) => key === name)
+  return withoutLineEnds(found ? json.slice(found.valueFrom, found.to).trim() : '')
 }
 
 /** In valid JSON a raw line end is white space between tokens, never part of one. */

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../contract/json.ts'
 import type { CatalogTexts, ListKind } from '../protocol.ts'
-import { type Ask, readCatalog } from './catalog-reader.ts'
+import { type Ask, type ListWish, readCatalog } from './catalog-reader.ts'
 import type { Expiring } from './deadlines.ts'
 
 export const ALL_KINDS: readonly ListKind[] = ['tools', 'prompts', 'resources', 'resourceTemplates']
@@ -22,6 +22,7 @@ export function kindsOf(method: string): readonly ListKind[] | undefined {
 export interface ListWatchOptions {
   readonly ask: Ask
   readonly capabilities: JsonObject
+  readonly wish?: ListWish
   readonly arm: (atMs: number) => void
   /** `more`: some of it is stale again already. */
   readonly read: (texts: CatalogTexts, noticed: boolean, more: boolean) => void
@@ -70,7 +71,8 @@ export class ListWatch implements Expiring {
     this.#noticed = false
     this.#reading = true
     // readCatalog reports a failing list in its warnings and never rejects.
-    const texts = await readCatalog(this.#options.ask, this.#options.capabilities, kinds)
+    const { ask, capabilities, wish } = this.#options
+    const texts = await readCatalog(ask, capabilities, kinds, wish)
     this.#reading = false
     this.#options.read(texts, noticed, this.#stale.size > 0)
     this.#next(performance.now())

@@ -1,10 +1,9 @@
 import { HubError } from '../../contract/errors.ts'
-import type { JsonValue } from '../../contract/json.ts'
 import type { Liveness as LivenessLimits } from '../protocol.ts'
 
 export interface LivenessContext {
   readonly arm: (atMs: number) => void
-  readonly ping: (timeoutMs: number) => Promise<JsonValue>
+  readonly ping: (timeoutMs: number) => Promise<unknown>
   readonly lost: (message: string) => void
 }
 

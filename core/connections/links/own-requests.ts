@@ -2,6 +2,9 @@ import { type ErrorCode, HubError } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import { parseExact } from '../../domain/exact-json.ts'
 
+/** What is asked of an upstream first. */
+const FIRST: ReadonlySet<string> = new Set(['initialize', 'server/discover'])
+
 interface Waiting {
   readonly method: string
   readonly deadlineMs: number
@@ -15,11 +18,11 @@ interface Waiting {
  */
 export class OwnRequests {
   readonly #waiting = new Map<number, Waiting>()
-  readonly #send: (text: string, id: number) => void
+  readonly #send: (text: string, id: number, method: string) => void
   readonly #arm: (atMs: number) => void
   #lastId = -1
 
-  constructor(send: (text: string, id: number) => void, arm: (atMs: number) => void) {
+  constructor(send: (text: string, id: number, method: string) => void, arm: (atMs: number) => void) {
     this.#send = send
     this.#arm = arm
   }
@@ -36,14 +39,14 @@ export class OwnRequests {
     const deadlineMs = performance.now() + timeoutMs
     this.#waiting.set(id, { method, deadlineMs, resolve, reject })
     this.#arm(deadlineMs)
-    this.#send(JSON.stringify({ jsonrpc: '2.0', id, method, ...(params ? { params } : {}) }), id)
+    this.#send(JSON.stringify({ jsonrpc: '2.0', id, method, ...(params ? { params } : {}) }), id, method)
     return promise
   }
 
-  /** `text` is the JSON text of `result`: numbers of lists must stay as they were written, while a handshake is cloned. */
+  /** `text` is the JSON text of `result`: numbers of lists must stay as they were written, while the first answer is cloned. */
   settle(id: number, text: string, result: JsonValue): boolean {
     const waiting = this.#take(id)
-    waiting?.resolve(waiting.method === 'initialize' ? result : parseExact(text))
+    waiting?.resolve(FIRST.has(waiting.method) ? result : parseExact(text))
     return waiting !== undefined
   }
 
@@ -53,7 +56,7 @@ export class OwnRequests {
     const message = typeof error.message === 'string' ? error.message : 'no message'
     waiting.reject(
       new HubError('upstream_protocol', `The server answered ${waiting.method} with an error: ${message}`, {
-        data: { rpcCode: error.code },
+        data: { rpcCode: error.code, ...(error.data === undefined ? {} : { rpcData: error.data }) },
       }),
     )
     return true

@@ -1,14 +1,14 @@
-import type { JsonObject } from '../../contract/json.ts'
+import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import type { FromWorker } from '../protocol.ts'
 import type { CallTable } from './call-table.ts'
 import { kindsOf, type ListWatch } from './list-watch.ts'
 import type { NoticeBudget } from './notice-budget.ts'
-import type { UpstreamAsks } from './upstream-asks.ts'
 
 export interface UpstreamNoticesOptions {
   readonly conn: number
   readonly calls: CallTable
-  readonly asks: UpstreamAsks
+  /** The upstream takes back the request of this id. */
+  readonly withdrawn: (id: JsonValue) => void
   readonly budget: NoticeBudget
   /** Undefined where nobody reads the lists. */
   readonly lists: () => ListWatch | undefined
@@ -26,10 +26,10 @@ export class UpstreamNotices {
 
   /** `related` is the call on whose stream it came. */
   received(method: string, params: JsonObject | undefined, related: number | undefined): void {
-    const { conn, calls, asks, budget, lists, frame, control } = this.#options
+    const { conn, calls, withdrawn, budget, lists, frame, control } = this.#options
     const now = performance.now()
     if (method === 'notifications/cancelled') {
-      if (params?.requestId !== undefined) asks.withdraw(params.requestId)
+      if (params?.requestId !== undefined) withdrawn(params.requestId)
       return
     }
     if (method === 'notifications/progress') {

@@ -30,7 +30,7 @@ const SUMMARY: Readonly<Record<Verb, string>> = {
   start: 'Switch a server on, and connect now',
   stop: 'Switch a server off; it stays off over a restart of the hub',
   restart: 'Close the connections of a server and connect anew',
-  refresh: 'Read the lists of a server again',
+  refresh: 'Read the lists of a server again, and find out anew which versions of MCP it speaks',
 }
 
 /** Start, stop, restart, refresh, and the last lines of stderr. */
@@ -80,7 +80,7 @@ async function apply(
     record.enabled === enabled ? record : registry.servers.setEnabled(actor, qualified(record), enabled)
   if (verb === 'refresh') {
     if (!record.enabled) throw switchedOff(record)
-    upstreams.refresh(record.id)
+    upstreams.refresh(record.id, { probe: true })
     return record
   }
   const now = await switched(verb !== 'stop')

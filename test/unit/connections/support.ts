@@ -78,6 +78,9 @@ export async function startRig(
 ): Promise<Rig> {
   const dataDir = options.config?.dataDir ?? mkdtempSync(join(tmpdir(), 'patchbay-connections-'))
   const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database: new Database(join(dataDir, 'test.db')) }) })
+  await sql`CREATE TABLE IF NOT EXISTS server_era (server_id TEXT PRIMARY KEY, era TEXT, config_hash TEXT, credential_hash TEXT, probed_at TEXT)`.execute(
+    db,
+  )
   await sql`CREATE TABLE IF NOT EXISTS tool_definition (server_id TEXT, tool TEXT, seen_hash TEXT, approved_hash TEXT, seen_at TEXT, PRIMARY KEY (server_id, tool))`.execute(
     db,
   )

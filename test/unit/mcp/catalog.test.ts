@@ -134,3 +134,20 @@ test('the view of a group shows stored tools with where they come from, and what
   expect(view.tokens).toBeGreaterThan(10)
   expect(view.warnings).toEqual(['Server "a": cut', 'Server "b" was never seen online, so its tools are not known yet'])
 })
+
+test('an output schema without object root is left out for clients that cannot read one, and all others stay', async () => {
+  const server = serverRecord('new')
+  const object = { type: 'object', properties: {} }
+  await using hub = startHub((world, upstreams) => {
+    world.servers.push(server)
+    const tools = [
+      { ...tool('list'), outputSchema: { type: 'array', items: {} } },
+      { ...tool('object'), outputSchema: object },
+      { ...tool('none'), description: 'speaks of its "outputSchema"' },
+    ]
+    upstreams.add(server.id, catalog({ tools }))
+  })
+  const client = await new RawClient(hub, '/mcp/new').open()
+  const { tools } = (await client.call('tools/list')).result
+  expect(tools.map((each: { outputSchema?: unknown }) => each.outputSchema)).toEqual([undefined, object, undefined])
+})

@@ -144,16 +144,16 @@ test('nobody gives way for a call that waits no longer', () => {
   )
   const server = serverRecord('s', { transport: 'streamable-http' })
   const holder = (index: number) => ({ parkedSinceMs: index, displace: () => void displaced.push(index) })
-  for (let i = 0; i < 4; i++) void leases.take(server, 'u', ALL_CAPABILITIES, holder(i))
+  for (let i = 0; i < 4; i++) void leases.take(server, 'legacy', 'u', ALL_CAPABILITIES, holder(i))
   const leaving = holder(4)
-  expect(leases.take(server, 'u', ALL_CAPABILITIES, leaving)).toBeInstanceOf(Promise)
+  expect(leases.take(server, 'legacy', 'u', ALL_CAPABILITIES, leaving)).toBeInstanceOf(Promise)
   now = 400
   leases.sweep()
   leases.withdraw(leaving)
   now = 600
   leases.sweep()
   expect(displaced).toEqual([])
-  void leases.take(server, 'u', ALL_CAPABILITIES, holder(5))
+  void leases.take(server, 'legacy', 'u', ALL_CAPABILITIES, holder(5))
   now = 1_200
   leases.sweep()
   expect(displaced).toEqual([0])

@@ -204,6 +204,7 @@ export class FakeUpstreams implements Upstreams {
   stop(): void {}
   restart(): void {}
   refresh(): void {}
+  listed(): void {}
   settled(serverId: string): Promise<ServerStatus> {
     return Promise.resolve(this.status(serverId))
   }

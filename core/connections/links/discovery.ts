@@ -1,0 +1,33 @@
+import { HubError } from '../../contract/errors.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+import { MODERN_VERSION, SERVER_INFO_KEY } from '../../domain/era.ts'
+import { envelope } from '../modern-envelope.ts'
+import { cacheHint } from './cache-hint.ts'
+import type { Handshake } from './mcp-link.ts'
+
+/** The params of a request that the hub makes for itself: it can answer nothing. */
+export function ownParams(params: JsonObject | undefined, hubVersion: string): JsonObject {
+  return { ...params, _meta: envelope(hubVersion, {}) }
+}
+
+/** Reads the result of `server/discover`; throws `upstream_protocol` (`data.supported`) when it cannot be used. */
+export function readDiscovery(result: JsonValue): Handshake {
+  const { supportedVersions, capabilities, instructions, _meta } = isJsonObject(result) ? result : {}
+  if (!Array.isArray(supportedVersions)) {
+    throw new HubError('upstream_protocol', 'The server answered server/discover with no list of its versions')
+  }
+  if (!supportedVersions.includes(MODERN_VERSION)) {
+    const said = JSON.stringify(supportedVersions).slice(0, 200)
+    throw new HubError('upstream_protocol', `The server speaks ${said} and not ${MODERN_VERSION}`, {
+      data: { supported: supportedVersions },
+    })
+  }
+  const serverInfo = isJsonObject(_meta) ? _meta[SERVER_INFO_KEY] : undefined
+  return {
+    protocolVersion: MODERN_VERSION,
+    serverInfo: isJsonObject(serverInfo) ? serverInfo : {},
+    capabilities: isJsonObject(capabilities) ? capabilities : {},
+    ...(typeof instructions === 'string' ? { instructions } : {}),
+    caching: cacheHint(result),
+  }
+}

@@ -1,0 +1,348 @@
+import { type ErrorCode, HubError, toWireError, type WireError } from '../../contract/errors.ts'
+import type { JsonObject, JsonValue } from '../../contract/json.ts'
+import type { MessageLink, TransportDefinition, TransportIo } from '../../contract/transport.ts'
+import type { FromWorker, ListKind, OpenedMessage, OpenMessage } from '../protocol.ts'
+import { CallTable, type TakenCall } from './call-table.ts'
+import type { ListWish } from './catalog-reader.ts'
+import type { Deadlines, Expiring } from './deadlines.ts'
+import { Faults } from './faults.ts'
+import { type Incoming, readMessages, readPlainResult } from './incoming.ts'
+import { ALL_KINDS, ListWatch } from './list-watch.ts'
+import { Liveness } from './liveness.ts'
+import { NoticeBudget } from './notice-budget.ts'
+import { OwnRequests } from './own-requests.ts'
+import { type UpstreamLink, wrongKind } from './upstream-link.ts'
+
+const NEVER_USED = 'an answer under an id that the hub never used'
+/** Failures of one exchange that make one doubt whether the upstream is there at all. */
+const UNREACHABLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'connection_lost',
+  'upstream_dns_error',
+  'upstream_tls_error',
+])
+/**
+ * A transport that knows that nothing was sent usually ends by itself, after the calls under way have learnt their own end; a
+ * ping in this time would cut them off.
+ */
+const ENDING_MS = 500
+const NOTICES_PER_SECOND = 500
+const NOTICES_AT_ONCE = 1_000
+
+export interface LinkContext {
+  readonly version: string
+  readonly deadlines: Deadlines
+  frame(text: string): void
+  control(message: FromWorker): void
+  /** The link is over; nothing more comes from it. */
+  gone(): void
+}
+
+export type Handshake = Omit<OpenedMessage, 'type' | 'conn'>
+
+/**
+ * The upstream side of MCP over any transport that moves JSON-RPC texts, as far as both eras share it: ids, clocks,
+ * answers, faults, lists, liveness. What an era does in its own way is abstract here.
+ */
+export abstract class McpLink implements UpstreamLink, Expiring {
+  protected readonly options: OpenMessage
+  protected readonly context: LinkContext
+  protected readonly calls: CallTable
+  protected readonly own: OwnRequests
+  protected readonly budget = new NoticeBudget(NOTICES_PER_SECOND, NOTICES_AT_ONCE)
+  protected readonly faults: Faults
+  protected readonly liveness: Liveness
+  protected link: MessageLink | undefined
+  protected lists: ListWatch | undefined
+  /** The method of the first request, for messages to people. */
+  protected abstract readonly greeting: string
+  /** What the era wants of the lists besides their items. */
+  protected readonly wish: ListWish | undefined = undefined
+  readonly #abort = new AbortController()
+  #state: 'opening' | 'open' | 'closing' | 'gone' = 'opening'
+  #startDeadlineMs: number
+  #lastCallId = 0
+
+  constructor(options: OpenMessage, context: LinkContext) {
+    this.options = options
+    this.context = context
+    this.calls = new CallTable(options.timeoutMs, options.maxTimeoutMs)
+    const arm = (atMs: number): void => context.deadlines.arm(atMs)
+    this.own = new OwnRequests((text, id, method) => this.sendOwn(text, id, method), arm)
+    this.faults = new Faults({
+      log: (level, message) => this.log(level, message),
+      end: message => this.end({ code: 'upstream_protocol', message }),
+    })
+    this.liveness = new Liveness(options.liveness, {
+      arm,
+      ping: timeoutMs => this.ping(timeoutMs),
+      lost: message => this.end({ code: 'connection_lost', message }),
+    })
+    this.#startDeadlineMs = performance.now() + options.startTimeoutMs
+    context.deadlines.add(this)
+    arm(this.#startDeadlineMs)
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
+
+  /** Calls are in flight. */
+  get expecting(): boolean {
+    return this.calls.size > 0 || this.#state === 'opening'
+  }
+
+  /** Opens the transport and makes the upstream's acquaintance; the outcome goes out as `opened` or `failed`. */
+  async start(
+    transport: TransportDefinition,
+    io: Pick<TransportIo, 'fetch' | 'child'>,
+    useful: () => void,
+  ): Promise<void> {
+    if (transport.kind !== 'messages') return this.end(wrongKind('messages', transport.kind))
+    try {
+      const link = await transport.open(this.options.config, {
+        ...io,
+        signal: this.#abort.signal,
+        message: (text, related) => {
+          if (this.receive(text, related)) useful()
+        },
+        closed: reason => this.end(reason),
+        failed: (id, reason, options) => this.#failed(id, reason, options?.notSent === true),
+        log: (level, message) => this.log(level, message),
+      })
+      if (this.#state !== 'opening') {
+        await link.close()
+        return
+      }
+      this.link = link
+      const leftMs = Math.max(1, this.#startDeadlineMs - performance.now())
+      const handshake = await this.greet(link, leftMs)
+      if (this.#state === 'opening') this.#opened(link, handshake)
+    } catch (error) {
+      this.end(this.#startFailure(error))
+    }
+  }
+
+  abstract call(id: number, text: string): void
+
+  /** `headers` go out with this one call. */
+  abstract callWith(id: number, text: string, headers: Readonly<Record<string, string>>): void
+
+  cancel(id: number, reason: string): void {
+    if (this.calls.take(id)) this.tellCancelled(id, reason)
+  }
+
+  /** A notification toward the upstream. */
+  abstract send(text: string): void
+
+  /** The client's answer to a request of the upstream; `json` is `{"result":…}` or `{"error":…}`. */
+  abstract answer(key: number, json: string): void
+
+  setLimits(timeoutMs: number, maxTimeoutMs: number): void {
+    this.calls.timeoutMs = timeoutMs
+    this.calls.maxTimeoutMs = maxTimeoutMs
+  }
+
+  refresh(kinds: readonly ListKind[] = ALL_KINDS): void {
+    this.lists?.stale(kinds, false)
+  }
+
+  /** What carried the messages is gone. */
+  lost(reason: WireError): void {
+    this.end(reason)
+  }
+
+  /** Ends in good order. */
+  async close(): Promise<void> {
+    if (this.#state === 'gone' || this.#state === 'closing') return
+    const opening = this.#state === 'opening'
+    this.#state = 'closing'
+    try {
+      await this.link?.close()
+    } finally {
+      if (opening) this.#abort.abort()
+      this.end({ code: 'stopped', message: 'The connection was closed' })
+    }
+  }
+
+  /** True when the text answered a call or a request of the hub. */
+  receive(text: string, related?: number): boolean {
+    if (this.#state === 'gone') return false
+    this.liveness.heard(performance.now())
+    const plain = readPlainResult(text)
+    if (plain) return this.#result(plain.id, plain.text, plain.value)
+    let useful = false
+    for (const message of readMessages(text)) useful = this.#receiveOne(message, related) || useful
+    return useful
+  }
+
+  sweep(nowMs: number): number {
+    if (this.#state === 'opening') {
+      if (nowMs >= this.#startDeadlineMs) {
+        this.end(this.#startFailure(undefined))
+        return Number.POSITIVE_INFINITY
+      }
+      return Math.min(this.#startDeadlineMs, this.own.expire(nowMs))
+    }
+    const calls = this.calls.expire(nowMs, id => {
+      this.fail(id, 'upstream_timeout', `The server did not answer within ${this.calls.timeoutMs} ms`)
+      this.tellCancelled(id, 'timeout')
+      this.liveness.timedOut()
+    })
+    const own = this.own.expire(nowMs)
+    const dropped = this.budget.takeDropped()
+    if (dropped > 0) this.log('warn', `${dropped} notifications were dropped: more than ${NOTICES_PER_SECOND} a second`)
+    const lists = this.lists?.sweep(nowMs) ?? Number.POSITIVE_INFINITY
+    const liveness = this.#state === 'open' ? this.liveness.sweep(nowMs, this.calls.size) : Number.POSITIVE_INFINITY
+    return Math.min(calls, own, lists, liveness)
+  }
+
+  /** The first exchange with the upstream, which says who it is and what it can. Rejects with a HubError. */
+  protected abstract greet(link: MessageLink, timeoutMs: number): Promise<Handshake>
+
+  /** A request of the hub itself. */
+  protected abstract request(method: string, params: JsonObject | undefined, timeoutMs: number): Promise<JsonValue>
+
+  protected abstract sendOwn(text: string, id: number, method: string): void
+
+  /** Asks for a sign of life; rejects when there is none. */
+  protected abstract ping(timeoutMs: number): Promise<unknown>
+
+  protected abstract tellCancelled(id: number, reason: string): void
+
+  /** The answer to a call that waited for it. */
+  protected abstract answered(id: number, call: TakenCall, text: string, value: JsonValue): void
+
+  /** The upstream's error for a call that waited for its answer; `text` is its JSON. */
+  protected abstract refused(id: number, call: TakenCall, text: string): void
+
+  /** The exchange of a call that waited for its answer has failed. */
+  protected spoiled(id: number, _call: TakenCall, reason: WireError, notSent: boolean): void {
+    this.fail(id, reason.code, reason.message, notSent ? 1 : 0)
+    if (UNREACHABLE.has(reason.code)) this.liveness.suspect(performance.now() + (notSent ? ENDING_MS : 0))
+  }
+
+  /** A request of the upstream. */
+  protected abstract asked(message: Extract<Incoming, { kind: 'request' }>, related: number | undefined): void
+
+  protected abstract noticed(method: string, params: JsonObject | undefined, related: number | undefined): void
+
+  /** Puts the call's clock up; whoever sends a call begins with this. */
+  protected begin(id: number, asIs = false): void {
+    this.#lastCallId = id
+    this.context.deadlines.arm(this.calls.add(id, performance.now(), asIs))
+  }
+
+  protected bad(detail: string, id?: number): boolean {
+    const isCall = id !== undefined && this.calls.take(id) !== undefined
+    if (isCall) this.fail(id, 'upstream_protocol', `The server sent ${detail}`)
+    this.faults.bad(detail)
+    return isCall
+  }
+
+  /** `how` 1: it was not sent; 2: it was refused for what is known better by now, and goes out once more. */
+  protected fail(id: number, code: ErrorCode, message: string, how: 0 | 1 | 2 = 0): void {
+    this.context.frame(`f${this.options.conn} ${id} ${how} ${code} ${message.replace(/[\r\n]+/g, ' ')}`)
+  }
+
+  protected log(level: 'debug' | 'info' | 'warn' | 'error', message: string): void {
+    if (this.budget.spend(performance.now())) {
+      this.context.control({ type: 'log', conn: this.options.conn, level, message })
+    }
+  }
+
+  protected end(reason: WireError): void {
+    if (this.#state === 'gone') return
+    const opening = this.#state === 'opening'
+    this.#state = 'gone'
+    this.context.deadlines.delete(this)
+    this.#abort.abort()
+    const begun = this.calls.takeAll()
+    this.own.failAll('connection_lost', reason.message)
+    const { conn } = this.options
+    this.context.control(opening ? { type: 'failed', conn, error: reason } : { type: 'closed', conn, reason, begun })
+    this.context.gone()
+  }
+
+  protected get open(): boolean {
+    return this.#state === 'open'
+  }
+
+  /** The upstream has answered the first request. */
+  protected opened(_link: MessageLink, _handshake: Handshake): void {}
+
+  #opened(link: MessageLink, handshake: Handshake): void {
+    this.opened(link, handshake)
+    this.#state = 'open'
+    this.context.control({ type: 'opened', conn: this.options.conn, ...handshake })
+    this.liveness.heard(performance.now())
+    this.liveness.begin()
+    if (!this.options.catalog) return
+    const { wish } = this
+    this.lists = new ListWatch({
+      ask: (method, params) => this.request(method, params, this.calls.timeoutMs),
+      capabilities: handshake.capabilities,
+      ...(wish ? { wish } : {}),
+      arm: atMs => this.context.deadlines.arm(atMs),
+      read: (json, noticed, more) => {
+        if (this.#state !== 'open') return
+        this.context.control({ type: 'catalog', conn: this.options.conn, json, noticed, more })
+      },
+    })
+    this.refresh()
+  }
+
+  #receiveOne(message: Incoming, related: number | undefined): boolean {
+    switch (message.kind) {
+      case 'result':
+        return this.#result(message.id, message.text, message.value)
+      case 'error':
+        return this.#error(message.id, message.text)
+      case 'request':
+        this.asked(message, related)
+        return false
+      case 'notification':
+        this.faults.good()
+        this.noticed(message.method, message.params, related)
+        return false
+      case 'bad':
+        return this.bad(message.detail, message.id)
+    }
+  }
+
+  #result(id: JsonValue, text: string, value: JsonValue): boolean {
+    if (typeof id !== 'number') return this.bad(NEVER_USED)
+    const call = this.calls.take(id)
+    if (!call) return this.own.settle(id, text, value) || this.#unasked(id)
+    this.faults.good()
+    this.answered(id, call, text, value)
+    return true
+  }
+
+  #error(id: JsonValue, text: string): boolean {
+    if (typeof id !== 'number') return this.bad(NEVER_USED)
+    const call = this.calls.take(id)
+    if (!call) return this.own.refuse(id, JSON.parse(text) as JsonObject) || this.#unasked(id)
+    this.faults.good()
+    this.refused(id, call, text)
+    return true
+  }
+
+  #unasked(id: number): boolean {
+    const used = id <= (id % 2 === 0 ? this.#lastCallId : this.own.lastId)
+    return used ? this.faults.late() : this.bad(NEVER_USED)
+  }
+
+  #failed(id: number, reason: WireError, notSent: boolean): void {
+    const call = this.calls.take(id)
+    if (call) this.spoiled(id, call, reason, notSent)
+    else this.own.fail(id, new HubError(reason.code, reason.message, reason.data ? { data: reason.data } : {}))
+  }
+
+  #startFailure(error: unknown): WireError {
+    if (error === undefined || (error instanceof HubError && error.code === 'upstream_timeout')) {
+      const message = `The server did not answer ${this.greeting} within ${this.options.startTimeoutMs} ms`
+      return { code: 'upstream_init_timeout', message }
+    }
+    return toWireError(error)
+  }
+}

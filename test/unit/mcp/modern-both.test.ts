@@ -1,0 +1,122 @@
+import { expect, test } from 'bun:test'
+import { LIMITS } from '../../../core/config/limits.ts'
+import type { CacheHint, UpstreamReply, UpstreamRequest } from '../../../core/connections/api.ts'
+import type { JsonObject } from '../../../core/contract/json.ts'
+import { type Answer, RawClient } from '../../support/raw-mcp.ts'
+import { ALL_CAPABILITIES, META, RawModern, type Sent } from './modern-support.ts'
+import { catalog, groupRecord, type Hub, member, serverRecord, startHub, textReply, tool } from './support.ts'
+
+const server = serverRecord('new', { transport: 'streamable-http', visibility: 'public' })
+const other = serverRecord('other', { transport: 'streamable-http', visibility: 'public' })
+const QUESTION = { method: 'elicitation/create', params: { message: 'Who?', requestedSchema: { type: 'object' } } }
+const ANSWER = { user_name: { action: 'accept', content: { name: 'ann' } } }
+const STATE = 'opaque "state" \u2028'
+
+/** A server of the modern era that asks first, and then tells what it was sent. */
+function asking({ modern }: UpstreamRequest): UpstreamReply {
+  if (modern?.inputResponses !== undefined) return textReply(JSON.stringify(modern))
+  const result = { resultType: 'input_required', inputRequests: { user_name: QUESTION }, requestState: STATE }
+  return { kind: 'input_required', text: JSON.stringify(result) }
+}
+
+function hub(): Hub {
+  return startHub((world, upstreams) => {
+    world.servers.push(server, other)
+    const visibility = 'public' as const
+    world.groups.push(
+      groupRecord('g', [member(server)], { visibility }),
+      groupRecord('h', [member(server)], { visibility }),
+    )
+    for (const { id } of [server, other]) {
+      const added = upstreams.add(id, catalog({ tools: [tool('ask')], protocolVersion: '2026-07-28' }), asking)
+      added.status = { ...added.status, era: 'modern' }
+    }
+  })
+}
+
+const sent: Sent = { capabilities: ALL_CAPABILITIES, meta: { [`${META}logLevel`]: 'warning' } }
+const call = (client: RawModern, params: JsonObject = {}) =>
+  client.call('tools/call', { name: 'ask', arguments: { x: 1 }, ...params }, sent)
+const refusal = ({ error }: Answer) => [error?.code, error?.data?.code]
+
+test('a question goes on as it is, and the server gets its state back byte for byte (P-16)', async () => {
+  await using one = hub()
+  const client = new RawModern(one, '/mcp/g')
+  const first = await call(client)
+  expect(first.result).toMatchObject({ resultType: 'input_required', inputRequests: { user_name: QUESTION } })
+  const { requestState } = first.result
+  expect(requestState).not.toContain('opaque')
+  const second = await call(client, { inputResponses: ANSWER, requestState })
+  expect(JSON.parse(second.result.content[0].text)).toEqual({
+    capabilities: ALL_CAPABILITIES,
+    logLevel: 'warning',
+    inputResponses: ANSWER,
+    requestState: STATE,
+  })
+  // Nothing was held for it: no session, no setLevel.
+  expect(one.upstreams.seen.map(({ request }) => [request.method, request.session])).toEqual([
+    ['tools/call', undefined],
+    ['tools/call', undefined],
+  ])
+})
+
+test('a state that was changed, is of another user, place, server or request, or is too old, is refused', async () => {
+  await using one = hub()
+  const client = new RawModern(one, '/mcp/@alice/g')
+  const { requestState } = (await call(client)).result
+  const invalid = [-32602, 'request_state_invalid']
+  const retry = { inputResponses: ANSWER, requestState }
+  expect(refusal(await call(client, { ...retry, requestState: `${requestState}x` }))).toEqual(invalid)
+  expect(refusal(await call(client, { ...retry, arguments: { x: 2 } }))).toEqual(invalid)
+  expect(refusal(await call(new RawModern(one, '/mcp/@alice/g', 'bob'), retry))).toEqual(invalid)
+  expect(refusal(await call(new RawModern(one, '/mcp/@alice/h'), retry))).toEqual(invalid)
+  expect(one.upstreams.seen).toHaveLength(1)
+  one.clock.skewMs += LIMITS.parkedMs + 1
+  expect(refusal(await call(client, retry))).toEqual(invalid)
+  expect(one.upstreams.seen).toHaveLength(1)
+})
+
+test('a question where none may be asked is a fault of the server', async () => {
+  await using one = hub()
+  const known = one.upstreams.servers.get(server.id)
+  if (!known?.catalog) throw new Error('no catalogue')
+  known.catalog = { ...known.catalog, capabilities: { tools: {}, completions: {} }, prompts: [{ name: 'ask' }] }
+  one.bus.emit('catalog.changed', 'u-alice', { serverId: server.id, name: 'new', kinds: ['prompts'] })
+  const params = { ref: { type: 'ref/prompt', name: 'ask' }, argument: { name: 'a', value: '' } }
+  const answer = await new RawModern(one, '/mcp/g').call('completion/complete', params, sent)
+  expect(refusal(answer)).toEqual([-32603, 'upstream_protocol'])
+})
+
+test('lists may be kept as long as the least of the members says, by everybody only where all see the same (P-25)', async () => {
+  const caching = (ttlMs: number, cacheScope: CacheHint['cacheScope']) => ({ tools: { ttlMs, cacheScope } })
+  await using one = startHub((world, upstreams) => {
+    world.servers.push(server, other)
+    const visibility = 'public' as const
+    world.groups.push(
+      groupRecord('both', [member(server), member(other)], { visibility }),
+      groupRecord('first', [member(server)], { visibility }),
+      groupRecord('own', [member(server)]),
+    )
+    upstreams.add(server.id, catalog({ tools: [tool('a')], caching: caching(9_000, 'public') }))
+    upstreams.add(other.id, catalog({ tools: [tool('b')], caching: caching(4_000, 'private') }))
+  })
+  const hints = async (name: string) => {
+    const { ttlMs, cacheScope } = (await new RawModern(one, `/mcp/${name}`).call('tools/list', {}, sent)).result
+    return [ttlMs, cacheScope]
+  }
+  expect(await hints('both')).toEqual([4_000, 'private'])
+  expect(await hints('first')).toEqual([9_000, 'public'])
+  expect(await hints('own')).toEqual([9_000, 'private'])
+})
+
+test('an output schema of any form reaches clients of the modern era, and no others', async () => {
+  const outputSchema = { type: 'array', items: {} }
+  await using one = startHub((world, upstreams) => {
+    world.servers.push(server)
+    upstreams.add(server.id, catalog({ tools: [{ ...tool('list'), outputSchema }] }))
+  })
+  const modern = await new RawModern(one, '/mcp/new').call('tools/list', {}, sent)
+  expect(modern.result.tools[0].outputSchema).toEqual(outputSchema)
+  const legacy = await new RawClient(one, '/mcp/new').open()
+  expect((await legacy.call('tools/list')).result.tools[0]).not.toHaveProperty('outputSchema')
+})
