@@ -1,6 +1,7 @@
 import type { ErrorCode } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { ServerRecord, ServerStatus, TransportName } from '../contract/records.ts'
+import type { Era } from '../domain/era.ts'
 
 /** What the rest of the hub may ask of connections. Rights are judged by the caller, by the registry. */
 export interface Upstreams {
@@ -18,6 +19,8 @@ export interface Upstreams {
    * moment ago), the state is the one that it is about to take.
    */
   status(serverId: string, record?: Pick<ServerRecord, 'enabled' | 'problem'>): ServerStatus
+  /** What a server speaks, as far as is known; costs next to nothing, unlike the status. */
+  era(serverId: string): Era
   /** The last known lists, online or not; undefined when the server was never seen. */
   catalog(serverId: string): ServerCatalog | undefined
   /** What is known of the definitions of a server's tools, by original name. */

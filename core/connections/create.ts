@@ -8,6 +8,7 @@ import type { JsonObject } from '../contract/json.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { HeaderProvider, TransportContribution } from '../contract/points.ts'
 import type { ServerRecord, ServerStatus } from '../contract/records.ts'
+import type { Era } from '../domain/era.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { AuditRegistry, ServerRegistry, UserRegistry } from '../registry/api.ts'
 import type { Tables } from '../store/tables.ts'
@@ -181,6 +182,10 @@ class LocalConnections implements Connections {
     const server = this.#supervisor.get(serverId)
     if (server && (!record || server.record.enabled === record.enabled)) return server.status()
     return unheardStatus(record)
+  }
+
+  era(serverId: string): Era {
+    return this.#supervisor.get(serverId)?.era ?? 'legacy'
   }
 
   catalog(serverId: string): ServerCatalog | undefined {

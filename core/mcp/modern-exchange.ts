@@ -191,9 +191,13 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder {
 
   modern(): NonNullable<UpstreamRequest['modern']> {
     const { inputResponses, state } = this.#input
-    const level = LOG_LEVELS[this.#post?.logLevel ?? -1]
+    const rank = this.#post?.logLevel
+    const { capabilities } = this
+    // Most requests say nothing more, and it is asked for with each call.
+    if (rank === undefined && inputResponses === undefined && state === undefined) return { capabilities }
+    const level = LOG_LEVELS[rank ?? -1]
     return {
-      capabilities: this.capabilities,
+      capabilities,
       ...(level === undefined ? {} : { logLevel: level }),
       ...(inputResponses === undefined ? {} : { inputResponses }),
       ...(state === undefined ? {} : { requestState: state.state }),

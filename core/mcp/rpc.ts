@@ -51,10 +51,22 @@ export function parseBody(text: string): JsonValue {
     const reason = cause instanceof Error ? cause.message : String(cause)
     throw new HubError('json_invalid', `Cannot read the request: its body is not JSON (${reason})`, { cause })
   }
-  // A depth over 64 takes at least 130 characters, and the forbidden key can only be written out or escaped.
-  if (text.length > 2 * LIMITS.jsonDepth || text.includes('__proto__') || text.includes('\\u'))
-    checkTree(value, LIMITS.jsonDepth)
+  // The forbidden key can only be written out or escaped.
+  if (mayBeTooDeep(text) || text.includes('__proto__') || text.includes('\\u')) checkTree(value, LIMITS.jsonDepth)
   return value
+}
+
+/** False for a text with too few brackets; most have a dozen, and are told by that for less than a walk costs. */
+function mayBeTooDeep(text: string): boolean {
+  if (text.length <= 2 * LIMITS.jsonDepth) return false
+  let left = LIMITS.jsonDepth
+  for (const bracket of ['{', '[']) {
+    for (let at = text.indexOf(bracket); at >= 0; at = text.indexOf(bracket, at + 1)) {
+      left -= 1
+      if (left < 0) return true
+    }
+  }
+  return false
 }
 
 /** The id as text, or undefined when it is neither a string nor a number. */

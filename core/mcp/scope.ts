@@ -77,7 +77,7 @@ export class Scope {
 
   /** What a member speaks, as far as is known. */
   era(serverId: string): Era {
-    return this.#parts.upstreams.status(serverId).era ?? 'legacy'
+    return this.#parts.upstreams.era(serverId)
   }
 
   has(serverId: string): boolean {

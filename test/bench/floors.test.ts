@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Bench } from './measure.ts'
 import { measureMemory } from './memory.ts'
-import { alternate, best } from './rounds.ts'
+import { alternate, best, bothWires } from './rounds.ts'
 
 const ROUNDS = 3
 const SECONDS = 0.8
@@ -32,6 +32,14 @@ describe('floors of the call path', () => {
     test(`${transport} at one in flight adds at most 0.25 ms to the median`, async () => {
       const rounds = await alternate(bench, transport, 1, ROUNDS, SECONDS)
       expect(best(rounds).p50Added).toBeLessThanOrEqual(0.25)
+    }, 60_000)
+
+    // Of processor time, which a busy machine moves least; a tenth is left to the weather. The requests are twice as long.
+    test(`${transport} at 16 in flight costs as little on the wire of 2026-07-28 as on the older one`, async () => {
+      const rounds = await bothWires(bench, transport, 16, 4, SECONDS)
+      expect(rounds.flatMap(round => round.legacy.firstError ?? round.modern.firstError ?? [])).toEqual([])
+      const least = (wire: 'legacy' | 'modern'): number => Math.min(...rounds.map(round => round[wire].cpuMicros))
+      expect(least('modern') / least('legacy')).toBeLessThanOrEqual(1.1)
     }, 60_000)
 
     test(`${transport} serves 256 busy sessions without an error`, async () => {

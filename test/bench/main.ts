@@ -1,12 +1,12 @@
 /**
  * `bun run bench`: what the hub costs, measured against the same server without it.
- * --rounds N (3), --seconds N (0.8) per measurement, --only calls,sessions,startup,memory,stdio,http
+ * --rounds N (3), --seconds N (0.8) per measurement, --only calls,wires,sessions,startup,memory,stdio,http
  * --wire legacy|modern (legacy): the era that clients of the hub speak
  */
 import { parseArgs } from 'node:util'
 import { Bench, type Transport } from './measure.ts'
 import { measureMemory } from './memory.ts'
-import { alternate, best, median } from './rounds.ts'
+import { alternate, best, bothWires, median } from './rounds.ts'
 import { measureStartUp } from './startup.ts'
 
 const { values: options } = parseArgs({
@@ -107,6 +107,31 @@ async function calls(bench: Bench, transport: Transport, yardstick: Map<number, 
   table(rows)
 }
 
+/** What a call costs on the wire of 2026-07-28, set against the older one. */
+async function wires(bench: Bench, transport: Transport): Promise<void> {
+  const rows: (string | number)[][] = [
+    ['in flight', 'legacy/s', 'modern/s', 'ratio', 'legacy CPU µs', 'modern CPU µs', 'least', 'least', 'errors'],
+  ]
+  for (const sessions of [1, 16, 64]) {
+    const all = await bothWires(bench, transport, sessions, rounds, seconds)
+    const of = (pick: (round: (typeof all)[number]) => number): number => median(all.map(pick))
+    const least = (pick: (round: (typeof all)[number]) => number): string => Math.min(...all.map(pick)).toFixed(1)
+    rows.push([
+      sessions,
+      Math.round(of(round => round.legacy.callsPerSecond)),
+      Math.round(of(round => round.modern.callsPerSecond)),
+      of(round => round.modern.callsPerSecond / round.legacy.callsPerSecond).toFixed(3),
+      of(round => round.legacy.cpuMicros).toFixed(1),
+      of(round => round.modern.cpuMicros).toFixed(1),
+      least(round => round.legacy.cpuMicros),
+      least(round => round.modern.cpuMicros),
+      all.reduce((sum, round) => sum + round.legacy.errors + round.modern.errors, 0),
+    ])
+  }
+  console.log(`${transport}, both wires by turns: 64-byte echo, ${rounds} rounds of ${seconds} s, medians`)
+  table(rows)
+}
+
 async function sessions(bench: Bench, transport: Transport): Promise<void> {
   const run = await bench.through(transport, 256, Math.max(1, seconds))
   const told = run.firstError === undefined ? '' : `, first: ${run.firstError}`
@@ -115,11 +140,12 @@ async function sessions(bench: Bench, transport: Transport): Promise<void> {
   )
 }
 
-if (measuresCalls || wanted('sessions')) {
+if (measuresCalls || wanted('wires') || wanted('sessions')) {
   const bench = await Bench.start(wire)
   try {
     const yardstick = new Map<number, number>()
     if (measuresCalls) for (const transport of transports) await calls(bench, transport, yardstick)
+    if (wanted('wires')) for (const transport of transports) await wires(bench, transport)
     if (wanted('sessions')) for (const transport of transports) await sessions(bench, transport)
     console.log()
   } finally {

@@ -111,9 +111,9 @@ export class Bench {
     return runLoad({ ...common, kind: 'http', target: { url: this.#echo.url, tool: 'echo' } })
   }
 
-  through(transport: Transport, sessions: number, seconds: number): Promise<Measured> {
+  through(transport: Transport, sessions: number, seconds: number, wire: Wire = this.#wire): Promise<Measured> {
     const url = `${this.hub.url}/mcp/${transport}`
-    const target = { url, tool: 'echo', credential: this.#credential, wire: this.#wire }
+    const target = { url, tool: 'echo', credential: this.#credential, wire }
     return runLoad({ sessions, seconds, warmUpMs: 500, kind: 'http', target }, this.hub.pid)
   }
 }

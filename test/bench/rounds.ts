@@ -26,6 +26,29 @@ export async function alternate(
   return results
 }
 
+export interface WireRound {
+  readonly legacy: Measured
+  readonly modern: Measured
+}
+
+/** The same calls on both wires of one hub by turns. */
+export async function bothWires(
+  bench: Bench,
+  transport: Transport,
+  sessions: number,
+  rounds: number,
+  seconds: number,
+): Promise<WireRound[]> {
+  const results: WireRound[] = []
+  for (let round = 0; round < rounds; round += 1) {
+    const first = round % 2 === 0 ? 'legacy' : 'modern'
+    const one = await bench.through(transport, sessions, seconds, first)
+    const other = await bench.through(transport, sessions, seconds, first === 'legacy' ? 'modern' : 'legacy')
+    results.push(first === 'legacy' ? { legacy: one, modern: other } : { legacy: other, modern: one })
+  }
+  return results
+}
+
 export interface Best {
   readonly ratio: number
   /** Milliseconds. */

@@ -20,6 +20,7 @@ import type {
   ToolCallRecord,
   UserActor,
 } from '../../../core/contract/records.ts'
+import type { Era } from '../../../core/domain/era.ts'
 import { EventBus } from '../../../core/events/bus.ts'
 import type { RequestInfo } from '../../../core/http/route.ts'
 import type { McpEndpoint } from '../../../core/mcp/api.ts'
@@ -188,6 +189,9 @@ export class FakeUpstreams implements Upstreams {
         reason: { code: 'stopped', message: 'unknown' },
       }
     )
+  }
+  era(serverId: string): Era {
+    return this.servers.get(serverId)?.status.era ?? 'legacy'
   }
   catalog(serverId: string): ServerCatalog | undefined {
     return this.servers.get(serverId)?.catalog
