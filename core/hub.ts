@@ -29,9 +29,11 @@ import { pluginsView, registryView } from './plugin-host/views.ts'
 import type { Registry } from './registry/api.ts'
 import { createRegistry, type OpenRegistry } from './registry/create.ts'
 import { followSettingsFile } from './registry/follow-file.ts'
+import { countStored } from './registry/sealed-values.ts'
 import { type HubKeys, readHubKeys } from './secrets/key-file.ts'
+import { openMasterKeys } from './secrets/master-keys.ts'
 import { Redactor } from './secrets/redact.ts'
-import { createSealer } from './secrets/seal.ts'
+import { createSealer, type Sealer } from './secrets/seal.ts'
 import { StoreOpenError } from './store/errors.ts'
 import { openStore, type Store } from './store/open.ts'
 import { HubLog } from './telemetry/log.ts'
@@ -99,9 +101,9 @@ async function build(options: HubOptions, undo: UndoList): Promise<Hub> {
   for (const warning of loaded.warnings) log.warn(warning)
 
   const keys: HubKeys = await readHubKeys(loaded.config.dataDir)
-  const sealer = createSealer([keys.master])
   const store: Store = await openStore(storeOptions(loaded.config)).catch(asStartError)
   undo.add(() => store.close())
+  const sealer = await openSealer(loaded.config, store, log)
   const sandbox = await probing
   let ownPorts: readonly string[] = []
   let { stdioPolicy } = loaded.config
@@ -268,6 +270,23 @@ async function closeRegistry(room: OpenRegistry, log: PluginLogger): Promise<voi
   if (outcome === 'kept') return
   const error = outcome ?? `no answer within ${STORE_LAST_MS} ms`
   log.error('The last audit records and uses of keys were not stored', { error })
+}
+
+async function openSealer(config: HubConfig, store: Store, log: PluginLogger): Promise<Sealer> {
+  const stored = await countStored(store.db)
+  const accept = config.acceptLostSecrets ?? false
+  const keys = await openMasterKeys(config.dataDir, config, new Set(stored.keys()), accept)
+  const [first, old] = keys
+  const waiting = old && stored.get(old.kid)
+  if (waiting) {
+    const left = { key: first?.kid, old: old.kid, values: waiting }
+    log.warn('Stored secrets wait to be sealed with the new key: stop the hub and run "patchbay secrets rotate"', left)
+  }
+  const lost = [...stored].filter(([kid]) => !keys.some(key => key.kid === kid))
+  for (const [kid, values] of lost) {
+    log.error('Stored secrets are lost with their key, and must be entered anew', { key: kid, values })
+  }
+  return createSealer(keys.map(({ key }) => key))
 }
 
 function logOptions(config: HubConfig) {

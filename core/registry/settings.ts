@@ -2,6 +2,7 @@ import { HubError } from '../contract/errors.ts'
 import type { JsonValue } from '../contract/json.ts'
 import type { Actor } from '../contract/records.ts'
 import { isAdmin } from '../domain/ownership.ts'
+import type { Sealer } from '../secrets/seal.ts'
 import type { SettingTable } from '../store/tables.ts'
 import { read, type Writer, write } from '../store/transact.ts'
 import type { SettingRegistry } from './api.ts'
@@ -65,7 +66,8 @@ export class Settings implements SettingRegistry {
       rows
         .filter(row => row.secret === 1 && row.key.startsWith(prefix))
         .map(row => {
-          const secret = this.#deps.sealer.open(PURPOSE, place(userId, row.key), row.value)
+          // One whose key is lost is still set, for its owner to see and to enter anew.
+          const secret = opened(this.#deps.sealer, row, row.value) ?? ''
           // Of a short secret four characters would be too many.
           return [row.key, { last4: secret.length >= 12 ? secret.slice(-4) : '', setAt: row.updated_at }]
         }),
@@ -120,6 +122,21 @@ export class Settings implements SettingRegistry {
   #tell(userId: string | null, keys: readonly string[]): void {
     const told = userId === null ? { scope: 'system' as const, keys } : { scope: 'user' as const, userId, keys }
     this.#deps.bus.emit('settings.updated', userId, told)
+  }
+}
+
+/** The same value for the same place, sealed with the sealer's first key; undefined when it does not open. */
+export function resealSetting(sealer: Sealer, row: Pick<SettingTable, 'scope' | 'key'>, sealed: string) {
+  const value = opened(sealer, row, sealed)
+  return value === undefined ? undefined : sealer.seal(PURPOSE, place(row.scope, row.key), value)
+}
+
+function opened(sealer: Sealer, row: Pick<SettingTable, 'scope' | 'key'>, sealed: string): string | undefined {
+  try {
+    return sealer.open(PURPOSE, place(row.scope, row.key), sealed)
+  } catch {
+    // A key that went out of the ring, or a row that was moved.
+    return undefined
   }
 }
 

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { readHubKeys } from '../../../core/secrets/key-file.ts'
+import { openMasterKeys } from '../../../core/secrets/master-keys.ts'
 import { isSecretKey, Redactor } from '../../../core/secrets/redact.ts'
 import { createSealer, isSealed } from '../../../core/secrets/seal.ts'
 
@@ -84,13 +85,18 @@ describe('sealer', () => {
 describe('readHubKeys()', () => {
   test('makes keys once, in files that only their owner reads', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'patchbay-keys-'))
-    const [made, twin] = await Promise.all([readHubKeys(dataDir), readHubKeys(dataDir)])
+    const all = async () => ({
+      ...(await readHubKeys(dataDir)),
+      ring: await openMasterKeys(dataDir, {}, new Set(), false),
+    })
+    const [made, twin] = await Promise.all([all(), all()])
     expect(made).toEqual(twin)
-    expect(made.master.length).toBe(32)
-    expect(made.master).not.toEqual(made.jwtSecret)
+    expect(made.ring).toMatchObject([{ from: 'master.key', kid: expect.stringMatching(/^[0-9a-f]{8}$/) }])
+    expect(made.ring[0]?.key.length).toBe(32)
+    expect(made.ring[0]?.key).not.toEqual(made.jwtSecret)
     expect((await readdir(dataDir)).sort()).toEqual(['instance-id', 'jwt.key', 'master.key'])
     await chmod(join(dataDir, 'master.key'), 0o644)
-    expect(await readHubKeys(dataDir)).toEqual(made)
+    expect(await all()).toEqual(made)
     for (const file of await readdir(dataDir)) expect((await stat(join(dataDir, file))).mode & 0o777).toBe(0o600)
     await rm(dataDir, { recursive: true })
   })
@@ -99,7 +105,7 @@ describe('readHubKeys()', () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'patchbay-keys-'))
     for (const text of ['', 'short', `${'A'.repeat(43)}!`]) {
       await writeFile(join(dataDir, 'master.key'), text)
-      await expect(readHubKeys(dataDir)).rejects.toThrow('does not hold a key')
+      await expect(openMasterKeys(dataDir, {}, new Set(), true)).rejects.toThrow('does not hold a key')
       expect(await readFile(join(dataDir, 'master.key'), 'utf8')).toBe(text)
     }
     await rm(dataDir, { recursive: true })
