@@ -12,6 +12,7 @@ import { LIMITS } from './config/limits.ts'
 import type { LoadedConfig } from './config/load.ts'
 import type { HubConfig } from './config/schema.ts'
 import { StartError } from './config/start-error.ts'
+import { VARIABLES } from './config/variables.ts'
 import { type Connections, createConnections } from './connections/create.ts'
 import { openSandbox } from './connections/sandbox.ts'
 import { within } from './connections/within.ts'
@@ -32,7 +33,8 @@ import { followSettingsFile } from './registry/follow-file.ts'
 import { countStored } from './registry/sealed-values.ts'
 import { type HubKeys, readHubKeys } from './secrets/key-file.ts'
 import { openMasterKeys } from './secrets/master-keys.ts'
-import { Redactor } from './secrets/redact.ts'
+import { keyTexts, secretParts } from './secrets/parts.ts'
+import type { Redactor } from './secrets/redact.ts'
 import { createSealer, type Sealer } from './secrets/seal.ts'
 import { StoreOpenError } from './store/errors.ts'
 import { openStore, type Store } from './store/open.ts'
@@ -51,6 +53,8 @@ export interface HubOptions {
   readonly loaded: LoadedConfig
   /** Opens `POST /api/setup` while there is no administrator. */
   readonly setupToken: string
+  /** Knows the live secrets; whoever ends the process in a hurry asks it too. */
+  readonly redactor: Redactor
   /** What of the hub's environment child processes get. */
   readonly baseEnv: { readonly PATH: string; readonly HOME: string; readonly LANG: string }
 }
@@ -93,9 +97,11 @@ async function build(options: HubOptions, undo: UndoList): Promise<Hub> {
   undo.add(() => probing)
 
   const startedAtMs = Date.now()
-  const redactor = new Redactor()
+  const { redactor } = options
+  for (const secret of secretSettings(loaded.config)) redactor.add(secret)
+  redactor.add(options.setupToken)
   const bus = new EventBus((error, name) => hubLog.with().error('An event handler failed', { event: name, error }))
-  const hubLog: HubLog = await HubLog.open({ ...logOptions(loaded.config), redact: line => redactor.text(line), bus })
+  const hubLog: HubLog = await HubLog.open({ ...logOptions(loaded.config), redactor, bus })
   undo.add(() => hubLog.end())
   const log = hubLog.with()
   for (const warning of loaded.warnings) log.warn(warning)
@@ -103,7 +109,8 @@ async function build(options: HubOptions, undo: UndoList): Promise<Hub> {
   const keys: HubKeys = await readHubKeys(loaded.config.dataDir)
   const store: Store = await openStore(storeOptions(loaded.config)).catch(asStartError)
   undo.add(() => store.close())
-  const sealer = await openSealer(loaded.config, store, log)
+  const sealer = await openSealer(loaded.config, store, log, redactor)
+  for (const form of keyTexts(keys.jwtSecret)) redactor.add(form)
   const sandbox = await probing
   let ownPorts: readonly string[] = []
   let { stdioPolicy } = loaded.config
@@ -272,10 +279,11 @@ async function closeRegistry(room: OpenRegistry, log: PluginLogger): Promise<voi
   log.error('The last audit records and uses of keys were not stored', { error })
 }
 
-async function openSealer(config: HubConfig, store: Store, log: PluginLogger): Promise<Sealer> {
+async function openSealer(config: HubConfig, store: Store, log: PluginLogger, redactor: Redactor): Promise<Sealer> {
   const stored = await countStored(store.db)
   const accept = config.acceptLostSecrets ?? false
   const keys = await openMasterKeys(config.dataDir, config, new Set(stored.keys()), accept)
+  for (const form of keys.flatMap(({ key }) => keyTexts(key))) redactor.add(form)
   const [first, old] = keys
   const waiting = old && stored.get(old.kid)
   if (waiting) {
@@ -287,6 +295,12 @@ async function openSealer(config: HubConfig, store: Store, log: PluginLogger): P
     log.error('Stored secrets are lost with their key, and must be entered anew', { key: kid, values })
   }
   return createSealer(keys.map(({ key }) => key))
+}
+
+/** Everything secret that environment and settings file hold. */
+function secretSettings(config: HubConfig): string[] {
+  const values = VARIABLES.filter(variable => variable.secret).map(({ key }) => config[key])
+  return values.flatMap(value => (typeof value === 'string' ? secretParts(value) : []))
 }
 
 function logOptions(config: HubConfig) {

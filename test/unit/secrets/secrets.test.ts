@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { readHubKeys } from '../../../core/secrets/key-file.ts'
 import { openMasterKeys } from '../../../core/secrets/master-keys.ts'
+import { secretParts } from '../../../core/secrets/parts.ts'
 import { isSecretKey, Redactor } from '../../../core/secrets/redact.ts'
 import { createSealer, isSealed } from '../../../core/secrets/seal.ts'
 
@@ -127,6 +128,8 @@ describe('Redactor', () => {
       JSON.stringify({ a: secret }),
     ]
     forms.push(new URLSearchParams({ a: secret }).toString().slice(2), ...base64, ...url64)
+    forms.push(JSON.stringify(JSON.stringify({ a: secret })), Buffer.from(secret).toString('hex'))
+    forms.push(encodeURI(secret), JSON.stringify(secret).replace('ü', '\\u00fc'))
     for (const form of forms) expect(redactor.text(`<${form}>`)).toContain('[redacted]')
     expect(redactor.text(`x ${secret} y ${secret}`)).toBe('x [redacted] y [redacted]')
   })
@@ -196,6 +199,29 @@ describe('Redactor', () => {
     ]
     expect(secrets.filter(key => !isSecretKey(key))).toEqual([])
     expect(['tokens', 'tokenId', 'key', 'keyId', 'author', 'passwordChangedAt'].filter(isSecretKey)).toEqual([])
+  })
+
+  test('finds a secret with marks that only some encoders touch', () => {
+    const marked = "it's (a) *secret*! ~"
+    const redactor = new Redactor()
+    redactor.add(marked)
+    const strict = encodeURIComponent(marked).replace(/[!'()*]/g, mark => `%${mark.charCodeAt(0).toString(16)}`)
+    for (const form of [strict, strict.toUpperCase(), new URLSearchParams({ a: marked }).toString().slice(2)]) {
+      const known = form === strict.toUpperCase() ? strict.replace(/%[0-9a-f]{2}/g, hex => hex.toUpperCase()) : form
+      expect(redactor.text(`<${known}>`)).toBe('<[redacted]>')
+    }
+  })
+
+  test('secretParts() names what others may repeat alone', () => {
+    const pair = Buffer.from('bob:hunter2pass').toString('base64')
+    expect(secretParts(`Basic ${pair}`)).toEqual([`Basic ${pair}`, pair, 'bob:hunter2pass', 'hunter2pass'])
+    expect(secretParts('Bearer abc')).toEqual(['Bearer abc', 'abc'])
+    expect(secretParts('https://a.example/v1/0123456789abcdef?k=a%20b&x=')).toEqual([
+      'https://a.example/v1/0123456789abcdef?k=a%20b&x=',
+      ...['0123456789abcdef', 'a%20b', 'a b'],
+    ])
+    expect(secretParts('postgres://me:p%40ss@db/x')).toEqual(['postgres://me:p%40ss@db/x', 'p%40ss', 'p@ss'])
+    expect(secretParts('plain text')).toEqual(['plain text', 'text'])
   })
 
   test('costs little however many secrets there are', () => {
