@@ -8,7 +8,8 @@ const LONG_SEGMENT = 16
  * password of Basic, and of a URL its password, the values of its query and the long segments of its path.
  */
 export function secretParts(secret: string): string[] {
-  const parts = new Set([secret])
+  // Headers travel without the spaces around them.
+  const parts = new Set([secret, secret.trim()])
   const [, scheme = '', behind] = /^([A-Za-z][A-Za-z0-9-]*) +(\S+)$/.exec(secret) ?? []
   if (behind !== undefined) parts.add(behind)
   if (behind !== undefined && scheme.toLowerCase() === 'basic') {

@@ -147,7 +147,8 @@ function variantsOf(secret: string): Set<string> {
   const variants = new Set([secret, escaped, JSON.stringify(escaped).slice(1, -1), asciiOnly(escaped)])
   for (const text of percentForms(secret))
     variants.add(text).add(text.replace(/%[0-9A-F]{2}/g, hex => hex.toLowerCase()))
-  for (const text of base64Forms(secret)) variants.add(text).add(text.replaceAll('+', '-').replaceAll('/', '_'))
+  for (const text of [...base64Forms(secret, 'utf8'), ...latin1Forms(secret)])
+    variants.add(text).add(text.replaceAll('+', '-').replaceAll('/', '_'))
   const hex = Buffer.from(secret).toString('hex')
   return variants.add(hex).add(hex.toUpperCase())
 }
@@ -167,9 +168,14 @@ function percentForms(secret: string): string[] {
   return [component, component.replaceAll('%20', '+'), strict, form, encodeURI(whole)]
 }
 
+/** As `btoa` and older HTTP clients have it, where that is something else. */
+function latin1Forms(secret: string): string[] {
+  return /[\u0080-\u00ff]/.test(secret) && !/[\u0100-\uffff]/.test(secret) ? base64Forms(secret, 'latin1') : []
+}
+
 /** The characters of base64 that depend on the secret alone, for each of the three offsets at which it may begin. */
-function base64Forms(secret: string): string[] {
-  const bytes = Buffer.from(secret)
+function base64Forms(secret: string, encoding: 'utf8' | 'latin1'): string[] {
+  const bytes = Buffer.from(secret, encoding)
   return [0, 1, 2].flatMap(offset => {
     const text = Buffer.concat([Buffer.alloc(offset), bytes]).toString('base64')
     const form = text.slice(Math.ceil((offset * 8) / 6), Math.floor(((offset + bytes.length) * 8) / 6))

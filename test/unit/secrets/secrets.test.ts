@@ -129,7 +129,7 @@ describe('Redactor', () => {
     ]
     forms.push(new URLSearchParams({ a: secret }).toString().slice(2), ...base64, ...url64)
     forms.push(JSON.stringify(JSON.stringify({ a: secret })), Buffer.from(secret).toString('hex'))
-    forms.push(encodeURI(secret), JSON.stringify(secret).replace('ü', '\\u00fc'))
+    forms.push(btoa(secret), btoa(`user:${secret}`), encodeURI(secret), JSON.stringify(secret).replace('ü', '\\u00fc'))
     for (const form of forms) expect(redactor.text(`<${form}>`)).toContain('[redacted]')
     expect(redactor.text(`x ${secret} y ${secret}`)).toBe('x [redacted] y [redacted]')
   })
@@ -221,6 +221,7 @@ describe('Redactor', () => {
       ...['0123456789abcdef', 'a%20b', 'a b'],
     ])
     expect(secretParts('postgres://me:p%40ss@db/x')).toEqual(['postgres://me:p%40ss@db/x', 'p%40ss', 'p@ss'])
+    expect(secretParts(' padded ')).toEqual([' padded ', 'padded'])
     expect(secretParts('plain text')).toEqual(['plain text', 'text'])
   })
 
