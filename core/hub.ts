@@ -12,6 +12,7 @@ import { LIMITS } from './config/limits.ts'
 import type { LoadedConfig } from './config/load.ts'
 import type { HubConfig } from './config/schema.ts'
 import { StartError } from './config/start-error.ts'
+import { VARIABLES } from './config/variables.ts'
 import { type Connections, createConnections } from './connections/create.ts'
 import { openSandbox } from './connections/sandbox.ts'
 import { within } from './connections/within.ts'
@@ -29,9 +30,12 @@ import { pluginsView, registryView } from './plugin-host/views.ts'
 import type { Registry } from './registry/api.ts'
 import { createRegistry, type OpenRegistry } from './registry/create.ts'
 import { followSettingsFile } from './registry/follow-file.ts'
+import { countStored } from './registry/sealed-values.ts'
 import { type HubKeys, readHubKeys } from './secrets/key-file.ts'
-import { Redactor } from './secrets/redact.ts'
-import { createSealer } from './secrets/seal.ts'
+import { openMasterKeys } from './secrets/master-keys.ts'
+import { keyTexts, secretParts } from './secrets/parts.ts'
+import type { Redactor } from './secrets/redact.ts'
+import { createSealer, type Sealer } from './secrets/seal.ts'
 import { StoreOpenError } from './store/errors.ts'
 import { openStore, type Store } from './store/open.ts'
 import { HubLog } from './telemetry/log.ts'
@@ -49,6 +53,8 @@ export interface HubOptions {
   readonly loaded: LoadedConfig
   /** Opens `POST /api/setup` while there is no administrator. */
   readonly setupToken: string
+  /** Knows the live secrets; whoever ends the process in a hurry asks it too. */
+  readonly redactor: Redactor
   /** What of the hub's environment child processes get. */
   readonly baseEnv: { readonly PATH: string; readonly HOME: string; readonly LANG: string }
 }
@@ -91,17 +97,20 @@ async function build(options: HubOptions, undo: UndoList): Promise<Hub> {
   undo.add(() => probing)
 
   const startedAtMs = Date.now()
-  const redactor = new Redactor()
+  const { redactor } = options
+  for (const secret of secretSettings(loaded.config)) redactor.add(secret)
+  redactor.add(options.setupToken)
   const bus = new EventBus((error, name) => hubLog.with().error('An event handler failed', { event: name, error }))
-  const hubLog: HubLog = await HubLog.open({ ...logOptions(loaded.config), redact: line => redactor.text(line), bus })
+  const hubLog: HubLog = await HubLog.open({ ...logOptions(loaded.config), redactor, bus })
   undo.add(() => hubLog.end())
   const log = hubLog.with()
   for (const warning of loaded.warnings) log.warn(warning)
 
   const keys: HubKeys = await readHubKeys(loaded.config.dataDir)
-  const sealer = createSealer([keys.master])
   const store: Store = await openStore(storeOptions(loaded.config)).catch(asStartError)
   undo.add(() => store.close())
+  const sealer = await openSealer(loaded.config, store, log, redactor)
+  for (const form of keyTexts(keys.jwtSecret)) redactor.add(form)
   const sandbox = await probing
   let ownPorts: readonly string[] = []
   let { stdioPolicy } = loaded.config
@@ -268,6 +277,30 @@ async function closeRegistry(room: OpenRegistry, log: PluginLogger): Promise<voi
   if (outcome === 'kept') return
   const error = outcome ?? `no answer within ${STORE_LAST_MS} ms`
   log.error('The last audit records and uses of keys were not stored', { error })
+}
+
+async function openSealer(config: HubConfig, store: Store, log: PluginLogger, redactor: Redactor): Promise<Sealer> {
+  const stored = await countStored(store.db)
+  const accept = config.acceptLostSecrets ?? false
+  const keys = await openMasterKeys(config.dataDir, config, new Set(stored.keys()), accept)
+  for (const form of keys.flatMap(({ key }) => keyTexts(key))) redactor.add(form)
+  const [first, old] = keys
+  const waiting = old && stored.get(old.kid)
+  if (waiting) {
+    const left = { key: first?.kid, old: old.kid, values: waiting }
+    log.warn('Stored secrets wait to be sealed with the new key: stop the hub and run "patchbay secrets rotate"', left)
+  }
+  const lost = [...stored].filter(([kid]) => !keys.some(key => key.kid === kid))
+  for (const [kid, values] of lost) {
+    log.error('Stored secrets are lost with their key, and must be entered anew', { key: kid, values })
+  }
+  return createSealer(keys.map(({ key }) => key))
+}
+
+/** Everything secret that environment and settings file hold. */
+function secretSettings(config: HubConfig): string[] {
+  const values = VARIABLES.filter(variable => variable.secret).map(({ key }) => config[key])
+  return values.flatMap(value => (typeof value === 'string' ? secretParts(value) : []))
 }
 
 function logOptions(config: HubConfig) {

@@ -10,9 +10,11 @@ import { findSettingsFile } from '../config/load.ts'
 import { openSettingsFile } from '../config/settings-file.ts'
 import { StartError } from '../config/start-error.ts'
 import { openSandbox } from '../connections/sandbox.ts'
+import { StoreOpenError } from '../store/errors.ts'
 import { findHub, HubClient } from './client.ts'
 import type { CommandIo } from './io.ts'
 import { dataDirOf } from './local-files.ts'
+import { lookAtSecrets } from './secrets-status.ts'
 
 /** One thing that was looked at. `wrong`: the hub would not work; `warn`: something that it offers would not. */
 export interface Finding {
@@ -31,6 +33,7 @@ export const CHECKS: readonly Check[] = [
   async io => [environment(io)],
   async io => [await dataFolder(io)],
   async io => [await settingsFile(io)],
+  async io => [await secrets(io)],
   async io => [await port(io)],
   sandbox,
   programs,
@@ -122,6 +125,24 @@ async function settingsFile(io: CommandIo): Promise<Finding> {
       return { subject, state: 'warn', detail: NOT_READ }
     }
     return refused(subject, error, remedy)
+  }
+}
+
+async function secrets(io: CommandIo): Promise<Finding> {
+  const subject = 'secrets'
+  try {
+    const { lines, lost, waiting } = await lookAtSecrets(io)
+    const detail = lines.join('; ')
+    if (lost > 0)
+      return { subject, state: 'wrong', detail, remedy: 'Give the hub back its master key: docs/security.md' }
+    if (waiting === 0) return { subject, state: 'ok', detail }
+    return { subject, state: 'warn', detail, remedy: 'Stop the hub and run: patchbay secrets rotate' }
+  } catch (error) {
+    if (error instanceof StartError && error.code.startsWith('master_key')) {
+      return refused(subject, error, 'Restore it from a backup.')
+    }
+    if (!(error instanceof StartError || error instanceof StoreOpenError)) throw error
+    return { subject, state: 'warn', detail: `not looked at: ${error.message}` }
   }
 }
 

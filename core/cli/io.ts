@@ -1,3 +1,5 @@
+import type { Redactor } from '../secrets/redact.ts'
+
 /** What a command may touch of the process that runs it. */
 export interface CommandIo {
   /** Everything that comes on standard input, as UTF-8 text. */
@@ -5,6 +7,8 @@ export interface CommandIo {
   stdout(text: string): void
   stderr(text: string): void
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Learns the secrets of a hub that is run, and takes them out of the last words of a process that dies of a fault. */
+  readonly redactor: Redactor
   /** Absolute. */
   readonly cwd: string
 }

@@ -32,12 +32,12 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
   let hub: Hub | undefined
   process.on('unhandledRejection', error => {
     if (hub) hub.log.error('Unhandled rejection; the hub goes on', { error })
-    else io.stderr(`Unhandled rejection; the start goes on: ${String(error)}\n`)
+    else io.stderr(`Unhandled rejection; the start goes on: ${io.redactor.text(String(error))}\n`)
   })
   const loaded = await loadConfig(io.env, io.cwd)
   const { dataDir } = loaded.config
   const setupToken = await readOrMakeToken(join(dataDir, SETUP_TOKEN_FILE))
-  hub = await startHub({ loaded, setupToken, baseEnv: baseEnvironment(io.env) })
+  hub = await startHub({ loaded, setupToken, redactor: io.redactor, baseEnv: baseEnvironment(io.env) })
   const stopLocalToken = await keepLocalFiles(hub, dataDir)
   await writeFile(join(dataDir, ADDRESS_FILE), `${hub.address}\n`, { mode: 0o600 })
   io.stderr(`listening on ${hub.address}\n`)

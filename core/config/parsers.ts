@@ -25,6 +25,14 @@ export function boolean(): Parser<boolean> {
   }
 }
 
+/** A key of 32 bytes in one of its usual spellings. */
+export function key(): Parser<string> {
+  return matching(
+    /^(?:[A-Za-z0-9_-]{43}|[A-Za-z0-9+/]{43}=|[0-9A-Fa-f]{64})$/,
+    '32 random bytes as base64, base64url or hex (openssl rand -base64 32)',
+  )
+}
+
 /** One of these words, letter case ignored. */
 export function oneOf<T extends string>(...words: readonly T[]): Parser<T> {
   return text => {

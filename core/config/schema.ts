@@ -16,6 +16,11 @@ export interface HubConfig {
   /** CIDR; empty: any address. */
   readonly adminAddresses: readonly string[]
   readonly jwtSecret?: string
+  /** 32 bytes as base64url, base64 or hex; absent: `master.key` of dataDir. */
+  readonly masterKey?: string
+  readonly masterKeyOld?: string
+  /** Absent: the hub does not start while stored secrets are sealed with a key that it has not. */
+  readonly acceptLostSecrets?: boolean
   readonly adminUsername?: string
   readonly adminPassword?: string
   /** CIDR or addresses. */

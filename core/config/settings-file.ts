@@ -49,6 +49,8 @@ export interface SettingsFile {
    * validation_failed when the file would say something invalid. The file is then as it was.
    */
   edit(mutator: (edit: SettingsEdit) => void): Promise<void>
+  /** Each of these JSON strings, wherever in the file, becomes another one; one write for all. Throws as `edit` does. */
+  replaceTexts(texts: ReadonlyMap<string, string>): Promise<void>
   /** The entry of one server says what `body` (flat, as the API has it) says; null removes it. Throws as `edit` does. */
   writeServer(owner: string | undefined, name: string, body: JsonObject | null): Promise<void>
   writeGroup(owner: string | undefined, name: string, body: JsonObject | null): Promise<void>
@@ -153,6 +155,15 @@ class OpenSettingsFile implements SettingsFile {
       })
       return edited
     })
+  }
+
+  replaceTexts(texts: ReadonlyMap<string, string>): Promise<void> {
+    return this.#write(({ text }) =>
+      [...texts].reduce(
+        (edited, [old, replacement]) => edited.replaceAll(JSON.stringify(old), JSON.stringify(replacement)),
+        text,
+      ),
+    )
   }
 
   writeServer(owner: string | undefined, name: string, body: JsonObject | null): Promise<void> {

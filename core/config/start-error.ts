@@ -14,6 +14,8 @@ export const START_CODES = {
   data_dir_unwritable: 1,
   store_corrupt: 1,
   store_unavailable: 1,
+  master_key_missing: 1,
+  master_key_invalid: 1,
 } as const satisfies Record<string, 1 | 2 | 78>
 
 export type StartCode = keyof typeof START_CODES

@@ -36,6 +36,8 @@ export interface ChildrenOptions {
   readonly baseEnv: BaseEnv
   readonly sandbox: Sandbox
   readonly log: PluginLogger
+  /** Takes secrets out of what children write to stderr. */
+  readonly redact: (text: string) => string
   /** Carries the bytes through main even where descriptors could be handed over. */
   readonly relay?: boolean
 }
@@ -223,7 +225,7 @@ export class Children {
   #tail(serverId: string): StderrTail {
     const known = this.#tails.get(serverId)
     if (known) return known
-    const tail = new StderrTail()
+    const tail = new StderrTail(this.#options.redact)
     this.#tails.set(serverId, tail)
     return tail
   }

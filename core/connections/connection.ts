@@ -11,6 +11,7 @@ import type { PortClient, WorkerPort } from './port.ts'
 import { type FromWorker, type ListKind, type OpenMessage, readNumber } from './protocol.ts'
 import { modernRequestText, requestText } from './request-text.ts'
 import { StrayMessages } from './stray-messages.ts'
+import { withoutSecrets } from './upstream-texts.ts'
 import { within } from './within.ts'
 
 /** How long the last bytes of an ended process may take to arrive. */
@@ -33,6 +34,7 @@ export class Connection implements PortClient, CallHome {
   readonly #asks: CallerAsks
   readonly #era: Era
   readonly #hubVersion: string
+  readonly #redact: (text: string) => string
   #logs = false
   readonly #strays = new StrayMessages()
   #state: 'opening' | 'open' | 'closing' | 'ended' = 'opening'
@@ -47,6 +49,8 @@ export class Connection implements PortClient, CallHome {
     readonly events: ConnectionEvents
     readonly era: Era
     readonly hubVersion: string
+    /** Takes secrets out of what is told of the upstream; what it answers to a call stays as it is. */
+    readonly redact: (text: string) => string
     /** The thread's place is free again. */
     readonly released: () => void
   }) {
@@ -57,6 +61,7 @@ export class Connection implements PortClient, CallHome {
     this.#released = options.released
     this.#era = options.era
     this.#hubVersion = options.hubVersion
+    this.#redact = options.redact
     this.#asks = new CallerAsks((key, reply) => {
       this.#port.frame(`a${this.number} ${key} ${JSON.stringify(reply)}`)
     })
@@ -168,7 +173,8 @@ export class Connection implements PortClient, CallHome {
     }
   }
 
-  control(message: FromWorker): void {
+  control(said: FromWorker): void {
+    const message = withoutSecrets(said, this.#redact)
     switch (message.type) {
       case 'taken':
         this.#travelling = undefined
@@ -285,7 +291,10 @@ export class Connection implements PortClient, CallHome {
     if (!call) return
     const codeAt = at + 2
     const codeEnd = frame.indexOf(' ', codeAt)
-    const reason: WireError = { code: frame.slice(codeAt, codeEnd) as ErrorCode, message: frame.slice(codeEnd + 1) }
+    const reason: WireError = {
+      code: frame.slice(codeAt, codeEnd) as ErrorCode,
+      message: this.#redact(frame.slice(codeEnd + 1)),
+    }
     const how = frame.charCodeAt(at)
     if (reason.code === 'upstream_timeout') this.#strays.givenUp(call)
     call.home = undefined

@@ -109,12 +109,14 @@ class LocalConnections implements Connections {
       baseEnv,
       sandbox: options.sandbox,
       log,
+      redact: options.redact,
       ...(options.relay === undefined ? {} : { relay: options.relay }),
     })
     this.#catalogs = new CatalogStore(options.store.db, log)
     this.#eras = new EraStore(options.store.db, log)
     this.#definitions = new ToolDefinitions(options.store.db, log)
     this.#launcher = new Launcher({
+      redact: options.redact,
       pool: this.#pool,
       children: this.#children,
       stdioPolicy: config.stdioPolicy,
@@ -280,8 +282,7 @@ class LocalConnections implements Connections {
   }
 
   stderr(serverId: string): readonly { readonly at: string; readonly line: string }[] {
-    const { redact } = this.#options
-    return this.#children.stderr(serverId).map(({ at, line }) => ({ at, line: redact(line) }))
+    return this.#children.stderr(serverId)
   }
 
   async trial(server: TrialServer, signal: AbortSignal): Promise<TrialReport> {

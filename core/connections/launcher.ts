@@ -25,6 +25,8 @@ const LIVENESS: Liveness = { idleMs: 30_000, timeoutMs: 5_000, misses: 2 }
 
 export interface LauncherOptions {
   readonly pool: WorkerPool
+  /** Takes secrets out of what workers tell of upstreams. */
+  readonly redact: (text: string) => string
   readonly children: Children
   readonly stdioPolicy: 'sandboxed' | 'admin' | 'off'
   readonly sandbox: Sandbox
@@ -133,6 +135,7 @@ export class Launcher {
       events: options.events,
       era: options.era,
       hubVersion: this.#options.hubVersion,
+      redact: this.#options.redact,
       released: () => pool.released(port),
     })
     const capabilities = offered(options.session)

@@ -36,10 +36,8 @@ export class Observed {
     return this.#now
   }
 
-  /** The reason with what people may read. */
   get reason(): WireError | undefined {
-    const { reason } = this.#now
-    return reason && { code: reason.code, message: this.#context.redact(reason.message) }
+    return this.#now.reason
   }
 
   become(state: ConnectionState, reason?: WireError, nextAttemptInMs?: number): void {
@@ -47,14 +45,15 @@ export class Observed {
     this.#now = {
       state,
       since: before.state === state ? before.since : new Date().toISOString(),
-      ...(reason ? { reason } : {}),
+      // At once: the secret may be forgotten while the reason still stands.
+      ...(reason ? { reason: { code: reason.code, message: this.#context.redact(reason.message) } } : {}),
       ...(nextAttemptInMs === undefined ? {} : { nextAttemptAtMs: Date.now() + nextAttemptInMs }),
     }
     if (before.state !== state || before.reason?.code !== reason?.code) {
       const { id: serverId, ownerId, name } = this.#record()
-      const safe = this.reason
+      const told = this.reason
       const data = { serverId, name, state, attempts: this.attempts }
-      this.#context.bus.emit('connection.state', ownerId, safe ? { ...data, reason: safe } : data)
+      this.#context.bus.emit('connection.state', ownerId, told ? { ...data, reason: told } : data)
     }
     this.changed()
   }

@@ -22,6 +22,6 @@ export function upstreamNotices(
       const data = { serverId, ...(sessionId === undefined ? {} : { sessionId }), method, params }
       bus.emit('upstream.notification', ownerId, data, 'internal')
     },
-    log: (level, message) => log[level](redact(message), { server: record().name, ownerId: record().ownerId }),
+    log: (level, message) => log[level](message, { server: record().name, ownerId: record().ownerId }),
   }
 }

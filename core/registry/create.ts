@@ -28,7 +28,7 @@ export function createRegistry(deps: RegistryDeps): OpenRegistry {
       groups: new Groups(deps),
       users: new Users(deps, forgetServer),
       keys,
-      settings: new Settings(deps),
+      settings: new Settings(deps, live),
       audit,
     },
     mirror: createMirror({ ...deps, forgetServer }),

@@ -1,11 +1,12 @@
 import type { ServerSettings } from '../contract/records.ts'
 import { valueAt } from '../domain/json-pointer.ts'
+import { secretParts } from '../secrets/parts.ts'
 import type { Redactor } from '../secrets/redact.ts'
 
 /** Trial configurations have no end that the registry hears of; the secrets of the last ones stay known. */
 const DRAFTS = 64
 
-/** Which secrets are in use by which server, so that the redactor knows each as long as it lives. */
+/** Which secrets are in use by which server or setting, so that the redactor knows each as long as it lives. */
 export class LiveSecrets {
   readonly #redactor: Redactor
   readonly #of = new Map<string, readonly string[]>()
@@ -17,7 +18,11 @@ export class LiveSecrets {
 
   /** From now on these are the server's secrets: opened, with variables filled in and not. */
   set(id: string, forms: readonly Pick<ServerSettings, 'config' | 'variables' | 'secrets'>[]): void {
-    const found = new Set(forms.flatMap(secretsIn))
+    this.hold(id, new Set(forms.flatMap(secretsIn)))
+  }
+
+  /** From now on these are the secrets of whatever goes by this id, in place of those before. */
+  hold(id: string, found: ReadonlySet<string>): void {
     for (const secret of found) this.#redactor.add(secret)
     this.delete(id)
     if (found.size > 0) this.#of.set(id, [...found])
@@ -37,9 +42,6 @@ export class LiveSecrets {
 function secretsIn({ config, variables, secrets }: Pick<ServerSettings, 'config' | 'variables' | 'secrets'>): string[] {
   return secrets.flatMap(pointer => {
     const value = valueAt({ ...config, variables: { ...variables } }, pointer)
-    if (typeof value !== 'string') return []
-    // `Bearer abc`: an upstream may repeat the part behind the scheme alone.
-    const behind = /^[A-Za-z][A-Za-z0-9-]* +(\S+)$/.exec(value)?.[1]
-    return behind === undefined ? [value] : [value, behind]
+    return typeof value === 'string' ? secretParts(value) : []
   })
 }

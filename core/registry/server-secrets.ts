@@ -16,8 +16,10 @@ export interface SecretPlace {
   readonly id: string
 }
 
+type Held = Pick<ServerSettings, 'config' | 'variables' | 'secrets'>
+
 /** Settings with every secret replaced by what `replace` makes of it. */
-function mapSecrets<S extends ServerSettings>(settings: S, replace: (value: string, pointer: string) => string): S {
+function mapSecrets<S extends Held>(settings: S, replace: (value: string, pointer: string) => string): S {
   if (settings.secrets.length === 0) return settings
   const secret = new Set(settings.secrets)
   const held: JsonObject = { ...settings.config, variables: { ...settings.variables } }
@@ -49,6 +51,37 @@ export function sealSettings(
 /** Opens the secrets of a stored record. Throws HubError `config_invalid` for one that does not open. */
 export function openSettings<S extends ServerSettings>(sealer: Sealer, place: SecretPlace, stored: S): S {
   return mapSecrets(stored, (sealed, pointer) => sealer.open(PURPOSE, contextOf(place, pointer), sealed))
+}
+
+/** Every sealed text of settings as they are stored. */
+export function sealedTexts(stored: Held): string[] {
+  return [...secretTexts(stored).values()]
+}
+
+/** Stored settings with `replace` applied to each sealed text; themselves where they have none. */
+export function resealSettings<S extends Held>(stored: S, replace: (sealed: string, pointer: string) => string): S {
+  return mapSecrets(stored, replace)
+}
+
+/** The same value for the same place, sealed with the sealer's first key; undefined when it does not open. */
+export function resealText(sealer: Sealer, place: SecretPlace, pointer: string, sealed: string): string | undefined {
+  const value = opensTo(sealer, place, pointer, sealed)
+  return value === undefined ? undefined : sealer.seal(PURPOSE, contextOf(place, pointer), value)
+}
+
+/** The texts of a settings-file entry, as a flat body, that were sealed by a hub. */
+export function sealedFileTexts(flat: JsonObject): { readonly text: string; readonly pointer: string }[] {
+  const found: { text: string; pointer: string }[] = []
+  mapOwnTexts(flat, (text, pointer) => {
+    if (isSealedField(text, pointer)) found.push({ text, pointer })
+    return text
+  })
+  return found
+}
+
+function isSealedField(text: string, pointer: string): boolean {
+  const fields: readonly string[] = SECRET_FIELDS
+  return isSealed(text) && fields.includes(pointer.split('/')[1] ?? '')
 }
 
 /** The flat body with its secrets masked. One that cannot be opened any more is masked without its last characters. */
@@ -106,9 +139,8 @@ export function openFileSecrets(
   flat: JsonObject,
   errors: FieldError[],
 ): JsonObject {
-  const fields: readonly string[] = SECRET_FIELDS
   return mapOwnTexts(flat, (text, pointer) => {
-    if (!isSealed(text) || !fields.includes(pointer.split('/')[1] ?? '')) return text
+    if (!isSealedField(text, pointer)) return text
     const value = opensTo(sealer, place, pointer, text)
     if (value !== undefined) return value
     const detail = 'The sealed value was made for another server or with another key; enter the secret anew'
@@ -157,7 +189,7 @@ export function configHash(settings: ServerSettings, owner: { id: string; role: 
     .digest('hex')
 }
 
-function secretTexts(stored: ServerSettings): Map<string, string> {
+function secretTexts(stored: Held): Map<string, string> {
   const held: JsonObject = { ...stored.config, variables: { ...stored.variables } }
   return new Map(
     stored.secrets.flatMap(pointer => {

@@ -2,10 +2,13 @@ import { HubError } from '../contract/errors.ts'
 import type { JsonValue } from '../contract/json.ts'
 import type { Actor } from '../contract/records.ts'
 import { isAdmin } from '../domain/ownership.ts'
+import { secretParts } from '../secrets/parts.ts'
+import type { Sealer } from '../secrets/seal.ts'
 import type { SettingTable } from '../store/tables.ts'
 import { read, type Writer, write } from '../store/transact.ts'
 import type { SettingRegistry } from './api.ts'
 import { type RegistryDeps, timestamp } from './context.ts'
+import type { LiveSecrets } from './live-secrets.ts'
 import { userById } from './owners.ts'
 
 const PURPOSE = 'setting'
@@ -13,9 +16,11 @@ const SYSTEM = 'system'
 
 export class Settings implements SettingRegistry {
   readonly #deps: RegistryDeps
+  readonly #live: LiveSecrets
 
-  constructor(deps: RegistryDeps) {
+  constructor(deps: RegistryDeps, live: LiveSecrets) {
     this.#deps = deps
+    this.#live = live
   }
 
   async system(key: string): Promise<JsonValue | undefined> {
@@ -47,13 +52,20 @@ export class Settings implements SettingRegistry {
       if (!(await userById(trx, userId))) throw noSuchUser()
       const sealed = value === null ? null : this.#deps.sealer.seal(PURPOSE, place(userId, key), value)
       await this.#put(trx, userId, key, sealed, 1)
-      after(() => this.#tell(userId, [key]))
+      after(() => {
+        if (value === null) this.#live.delete(liveId(userId, key))
+        else this.#live.hold(liveId(userId, key), new Set(secretParts(value)))
+        this.#tell(userId, [key])
+      })
     })
   }
 
   async openUserSecret(userId: string, key: string): Promise<string | undefined> {
     const row = await this.#row(userId, key)
-    return row?.secret === 1 ? this.#deps.sealer.open(PURPOSE, place(userId, key), row.value) : undefined
+    if (row?.secret !== 1) return undefined
+    const value = this.#deps.sealer.open(PURPOSE, place(userId, key), row.value)
+    this.#live.hold(liveId(userId, key), new Set(secretParts(value)))
+    return value
   }
 
   async userSecretInfo(
@@ -65,7 +77,8 @@ export class Settings implements SettingRegistry {
       rows
         .filter(row => row.secret === 1 && row.key.startsWith(prefix))
         .map(row => {
-          const secret = this.#deps.sealer.open(PURPOSE, place(userId, row.key), row.value)
+          // One whose key is lost is still set, for its owner to see and to enter anew.
+          const secret = opened(this.#deps.sealer, row, row.value) ?? ''
           // Of a short secret four characters would be too many.
           return [row.key, { last4: secret.length >= 12 ? secret.slice(-4) : '', setAt: row.updated_at }]
         }),
@@ -121,6 +134,25 @@ export class Settings implements SettingRegistry {
     const told = userId === null ? { scope: 'system' as const, keys } : { scope: 'user' as const, userId, keys }
     this.#deps.bus.emit('settings.updated', userId, told)
   }
+}
+
+/** The same value for the same place, sealed with the sealer's first key; undefined when it does not open. */
+export function resealSetting(sealer: Sealer, row: Pick<SettingTable, 'scope' | 'key'>, sealed: string) {
+  const value = opened(sealer, row, sealed)
+  return value === undefined ? undefined : sealer.seal(PURPOSE, place(row.scope, row.key), value)
+}
+
+function opened(sealer: Sealer, row: Pick<SettingTable, 'scope' | 'key'>, sealed: string): string | undefined {
+  try {
+    return sealer.open(PURPOSE, place(row.scope, row.key), sealed)
+  } catch {
+    // A key that went out of the ring, or a row that was moved.
+    return undefined
+  }
+}
+
+function liveId(userId: string, key: string): string {
+  return `setting:${userId}/${key}`
 }
 
 function place(userId: string, key: string): { owner: string; record: string; field: string } {

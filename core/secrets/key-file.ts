@@ -1,14 +1,13 @@
 import { Buffer } from 'node:buffer'
 import { randomBytes, randomUUID } from 'node:crypto'
-import { chmod, link, open, readFile, stat, unlink } from 'node:fs/promises'
-import { join } from 'node:path'
+import { chmod, link, open, readFile, rename, stat, unlink } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { StartError } from '../config/start-error.ts'
 
-const KEY_BYTES = 32
+export const KEY_BYTES = 32
 
-/** What the hub makes for itself at the first start. */
+/** What the hub makes for itself at the first start, besides its master key. */
 export interface HubKeys {
-  /** Seals secrets at rest. */
-  readonly master: Uint8Array
   /** Signs session tokens, where JWT_SECRET is not set. */
   readonly jwtSecret: Uint8Array
   /** Tells this hub from every other one. A UUID. */
@@ -16,50 +15,93 @@ export interface HubKeys {
 }
 
 /**
- * Reads the hub's own keys from 0600 files in the data folder (`master.key`, `jwt.key`, `instance-id`), making those that are
- * missing. A file that cannot be read as a key is an error and never made anew: what it sealed would be lost.
+ * Reads `jwt.key` and `instance-id`, 0600 files of the data folder, making those that are missing. A file that cannot be read
+ * as what it is called is StartError master_key_invalid and never made anew.
  */
 export async function readHubKeys(dataDir: string): Promise<HubKeys> {
-  const master = await readKeyFile(join(dataDir, 'master.key'))
-  const jwtSecret = await readKeyFile(join(dataDir, 'jwt.key'))
+  const jwtFile = join(dataDir, 'jwt.key')
+  const jwtSecret = (await readKeyFile(jwtFile)) ?? (await makeKeyFile(jwtFile))
   const idFile = join(dataDir, 'instance-id')
-  const instanceId = await readOrMake(idFile, randomUUID)
+  const instanceId = (await readOwnFile(idFile)) ?? (await make(idFile, randomUUID()))
   if (!/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(instanceId)) {
-    throw new Error(`${idFile} does not hold an instance id (a UUID). Restore it from a backup, or remove it`)
+    throw new StartError(
+      'master_key_invalid',
+      `${idFile} does not hold an instance id (a UUID). Restore it from a backup, or remove it`,
+    )
   }
-  return { master, jwtSecret, instanceId }
+  return { jwtSecret, instanceId }
 }
 
-/** A key of 32 bytes, as base64url in a file of mode 0600; made when there is none. */
-async function readKeyFile(path: string): Promise<Uint8Array> {
-  const text = await readOrMake(path, () => randomBytes(KEY_BYTES).toString('base64url'))
+/** A key of 32 bytes from a file that has it as base64url. Undefined when there is no file; StartError when it is no key. */
+export async function readKeyFile(path: string): Promise<Uint8Array | undefined> {
+  const text = await readOwnFile(path)
+  if (text === undefined) return undefined
   const key = Buffer.from(text, 'base64url')
   if (key.length === KEY_BYTES && key.toString('base64url') === text) return key
-  throw new Error(
-    `${path} does not hold a key (${KEY_BYTES} bytes as base64url). Restore it from a backup; without it the secrets that were sealed with it are lost`,
+  throw new StartError(
+    'master_key_invalid',
+    `${path} does not hold a key (${KEY_BYTES} bytes as base64url). Restore it from a backup; without it what was made with it is lost`,
   )
 }
 
-async function readOrMake(path: string, make: () => string): Promise<string> {
-  const known = await readOwnFile(path)
-  if (known !== undefined) return known
-  // Linked into place when it is whole: a crash leaves no half key, and of two makers one wins and both read the same.
-  const temporary = `${path}.${randomUUID()}.tmp`
-  const file = await open(temporary, 'wx', 0o600)
+/** A new random key in a file of mode 0600. Of two makers one wins, and both get the same. */
+export async function makeKeyFile(path: string): Promise<Uint8Array> {
+  return Buffer.from(await make(path, randomBytes(KEY_BYTES).toString('base64url')), 'base64url')
+}
+
+/** Puts a new random key in the place of the one in the file: at every moment the file holds one of them, whole. */
+export async function replaceKeyFile(path: string): Promise<Uint8Array> {
+  const key = randomBytes(KEY_BYTES)
+  const temporary = await writeBeside(path, key.toString('base64url'))
+  await rename(temporary, path)
+  await syncFolder(dirname(path))
+  return key
+}
+
+/** A second name for the same file, and durable before anything happens to the first one. One that is there already stays. */
+export async function keepUnder(path: string, name: string): Promise<void> {
+  await linkOnce(path, name)
+  await syncFolder(dirname(name))
+}
+
+async function make(path: string, text: string): Promise<string> {
+  // Linked into place when it is whole: a crash leaves no half key.
+  const temporary = await writeBeside(path, text)
   try {
-    await file.writeFile(`${make()}\n`)
-    await file.sync()
-    await file.close()
-    await link(temporary, path).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EEXIST') throw error
-    })
+    await linkOnce(temporary, path)
   } finally {
-    await file.close().catch(() => undefined)
     await unlink(temporary)
   }
   const made = await readOwnFile(path)
   if (made === undefined) throw new Error(`${path} vanished while it was made`)
   return made
+}
+
+async function writeBeside(path: string, text: string): Promise<string> {
+  const temporary = `${path}.${randomUUID()}.tmp`
+  const file = await open(temporary, 'wx', 0o600)
+  try {
+    await file.writeFile(`${text}\n`)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  return temporary
+}
+
+async function linkOnce(from: string, to: string): Promise<void> {
+  await link(from, to).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error
+  })
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r')
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
 }
 
 async function readOwnFile(path: string): Promise<string | undefined> {

@@ -6,6 +6,8 @@ const REDACTED = '[redacted]'
 const SHORTEST_SECRET = 6
 /** Variants are found by their first characters; no variant is shorter. */
 const PREFIX = 6
+/** Slots of the table by which most places of a text are passed over; a power of two. */
+const SLOTS = 65_536
 const DEEPEST = 16
 
 const SECRET_KEY =
@@ -13,7 +15,8 @@ const SECRET_KEY =
 
 /**
  * Takes live secrets out of texts and records before anything leaves the hub: as they are, inside base64 (standard and URL
- * alphabet, at any offset), percent-encoded and as JSON writes them. Costs one pass over the text, however many there are.
+ * alphabet, at any offset), in hexadecimal, percent-encoded in the usual ways and as JSON writes them. Costs one pass over the
+ * text, however many there are.
  */
 export class Redactor {
   /** How often each secret was added. */
@@ -21,7 +24,8 @@ export class Redactor {
   /** Variants by their first characters, longest first. */
   readonly #variants = new Map<string, string[]>()
   readonly #uses = new Map<string, number>()
-  readonly #firstCodes = new Map<number, number>()
+  /** How many variants begin with characters of each hash. */
+  readonly #begins = new Uint32Array(SLOTS)
 
   /** Secrets under 6 characters are ignored. Each `add` wants its own `remove`. */
   add(secret: string): void {
@@ -47,7 +51,7 @@ export class Redactor {
     let kept = 0
     let result = ''
     for (let at = 0; at <= text.length - PREFIX; at += 1) {
-      if (!this.#firstCodes.has(text.charCodeAt(at))) continue
+      if (this.#begins[slotAt(text, at)] === 0) continue
       const found = this.#variants.get(text.slice(at, at + PREFIX))?.find(variant => text.startsWith(variant, at))
       if (found === undefined) continue
       result += text.slice(kept, at) + REDACTED
@@ -94,8 +98,7 @@ export class Redactor {
     list.push(variant)
     list.sort((left, right) => right.length - left.length)
     this.#variants.set(prefix, list)
-    const code = variant.charCodeAt(0)
-    this.#firstCodes.set(code, (this.#firstCodes.get(code) ?? 0) + 1)
+    this.#begins[slotAt(variant, 0)]! += 1
   }
 
   #removeVariant(variant: string): void {
@@ -109,10 +112,7 @@ export class Redactor {
     const left = (this.#variants.get(prefix) ?? []).filter(candidate => candidate !== variant)
     if (left.length === 0) this.#variants.delete(prefix)
     else this.#variants.set(prefix, left)
-    const code = variant.charCodeAt(0)
-    const codes = (this.#firstCodes.get(code) ?? 1) - 1
-    if (codes === 0) this.#firstCodes.delete(code)
-    else this.#firstCodes.set(code, codes)
+    this.#begins[slotAt(variant, 0)]! -= 1
   }
 }
 
@@ -136,27 +136,46 @@ function errorFields(error: Error): Record<string, unknown> {
   }
 }
 
-function variantsOf(secret: string): Set<string> {
-  const encoded = percentEncoded(secret)
-  const variants = new Set([
-    secret,
-    JSON.stringify(secret).slice(1, -1),
-    encoded,
-    encoded.replaceAll('%20', '+'),
-    encoded.replace(/%[0-9A-F]{2}/g, hex => hex.toLowerCase()),
-  ])
-  for (const text of base64Forms(secret)) variants.add(text).add(text.replaceAll('+', '-').replaceAll('/', '_'))
-  return variants
+function slotAt(text: string, at: number): number {
+  const low = text.charCodeAt(at) ^ (text.charCodeAt(at + 1) << 4)
+  const high = (text.charCodeAt(at + 2) << 7) ^ (text.charCodeAt(at + 3) << 10)
+  return (low ^ high) & (SLOTS - 1)
 }
 
-function percentEncoded(secret: string): string {
-  // Half a surrogate pair has no UTF-8 form, and encodeURIComponent refuses it.
-  return encodeURIComponent(secret.toWellFormed())
+function variantsOf(secret: string): Set<string> {
+  const escaped = JSON.stringify(secret).slice(1, -1)
+  const variants = new Set([secret, escaped, JSON.stringify(escaped).slice(1, -1), asciiOnly(escaped)])
+  for (const text of percentForms(secret))
+    variants.add(text).add(text.replace(/%[0-9A-F]{2}/g, hex => hex.toLowerCase()))
+  for (const text of [...base64Forms(secret, 'utf8'), ...latin1Forms(secret)])
+    variants.add(text).add(text.replaceAll('+', '-').replaceAll('/', '_'))
+  const hex = Buffer.from(secret).toString('hex')
+  return variants.add(hex).add(hex.toUpperCase())
+}
+
+/** As writers of JSON have it that keep to ASCII. */
+function asciiOnly(escaped: string): string {
+  return escaped.replace(/[\u007f-\uffff]/g, unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
+/** As a component of an address, by RFC 3986 to the letter, in a form, and as an address leaves it where it may. */
+function percentForms(secret: string): string[] {
+  // Half a surrogate pair has no UTF-8 form, and these functions refuse it.
+  const whole = secret.toWellFormed()
+  const component = encodeURIComponent(whole)
+  const strict = component.replace(/[!'()*]/g, mark => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)
+  const form = new URLSearchParams([['', whole]]).toString().slice(1)
+  return [component, component.replaceAll('%20', '+'), strict, form, encodeURI(whole)]
+}
+
+/** As `btoa` and older HTTP clients have it, where that is something else. */
+function latin1Forms(secret: string): string[] {
+  return /[\u0080-\u00ff]/.test(secret) && !/[\u0100-\uffff]/.test(secret) ? base64Forms(secret, 'latin1') : []
 }
 
 /** The characters of base64 that depend on the secret alone, for each of the three offsets at which it may begin. */
-function base64Forms(secret: string): string[] {
-  const bytes = Buffer.from(secret)
+function base64Forms(secret: string, encoding: 'utf8' | 'latin1'): string[] {
+  const bytes = Buffer.from(secret, encoding)
   return [0, 1, 2].flatMap(offset => {
     const text = Buffer.concat([Buffer.alloc(offset), bytes]).toString('base64')
     const form = text.slice(Math.ceil((offset * 8) / 6), Math.floor(((offset + bytes.length) * 8) / 6))

@@ -37,6 +37,16 @@ export function isSealed(text: string): boolean {
   return /^enc:v1:[0-9a-f]{8}:[A-Za-z0-9_-]{38,}$/.test(text)
 }
 
+/** Which key sealed a text: 8 hex digits. Undefined for a text that is not sealed. */
+export function sealedBy(text: string): string | undefined {
+  return isSealed(text) ? text.slice(PREFIX.length, PREFIX.length + 8) : undefined
+}
+
+/** What a key is called in the texts that it sealed. Tells nothing of the key. */
+export function kidOf(key: Uint8Array): string {
+  return createHash('sha256').update('patchbay kid\0').update(key).digest('hex').slice(0, 8)
+}
+
 /**
  * AES-256-GCM with a subkey per purpose (HKDF-SHA-256). `keys`: one, or two while keys are exchanged; the first one seals,
  * both open. Throws RangeError for any other number and for keys that have not exactly 32 bytes.
@@ -45,7 +55,7 @@ export function createSealer(keys: readonly Uint8Array[]): Sealer {
   if (keys.length < 1 || keys.length > 2) throw new RangeError(`One or two keys are wanted, not ${keys.length}`)
   const ring = keys.map(key => {
     if (key.length !== KEY_BYTES) throw new RangeError(`A key has ${KEY_BYTES} bytes, not ${key.length}`)
-    return { kid: createHash('sha256').update('patchbay kid\0').update(key).digest('hex').slice(0, 8), key }
+    return { kid: kidOf(key), key }
   })
   const subkeys = new Map<string, Buffer>()
 

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { chmod, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
@@ -61,6 +62,44 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     ping: () => withStorageErrors(async () => void (await sql`select 1`.execute(db))),
     close: () => closed(db),
   }
+}
+
+/**
+ * The database as it is, for looking only: nothing is made, migrated or locked. Undefined when there is none yet. Throws
+ * StoreOpenError `store_unavailable`.
+ */
+export async function openStoreToLook(options: StoreOptions): Promise<Pick<Store, 'db' | 'close'> | undefined> {
+  const path = join(options.dataDir, SQLITE_FILE)
+  let db: Kysely<Tables>
+  if (options.databaseUrl !== undefined) db = openPostgres(options.databaseUrl)
+  else if (existsSync(path)) db = lookInto(path)
+  else return undefined
+  const close = () => closed(db)
+  try {
+    const tables = await db.introspection.getTables()
+    if (tables.some(({ name }) => name === 'setting')) return { db, close }
+    await close()
+    return undefined
+  } catch (error) {
+    await close()
+    throw openFailed(error, options.databaseUrl === undefined ? path : 'the PostgreSQL database')
+  }
+}
+
+function lookInto(path: string): Kysely<Tables> {
+  try {
+    const database = new Database(path, { readonly: true, timeout: OPEN_BUSY_MS })
+    return new Kysely<Tables>({ dialect: new PatientSqliteDialect({ database: adapted(database) }) })
+  } catch (error) {
+    throw openFailed(error, path)
+  }
+}
+
+/** Overwritten and deleted rows of SQLite stay readable in its files until their room is used again: it is given up here. */
+export async function forgetOldPages(store: Store): Promise<void> {
+  if (store.dialect !== 'sqlite') return
+  await sql`vacuum`.execute(store.db)
+  await sql`pragma wal_checkpoint(truncate)`.execute(store.db)
 }
 
 async function openSqlite(dataDir: string): Promise<Kysely<Tables>> {

@@ -2,6 +2,7 @@ import pino from 'pino'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { LogLevel, LogRecord, ToolCallRecord } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
+import type { Redactor } from '../secrets/redact.ts'
 import { LogWriter } from './log-writer.ts'
 
 /** Longest text of one field and of one line, in characters, before it is cut with a mark. */
@@ -13,8 +14,8 @@ export interface LogOptions {
   readonly format: 'json' | 'pretty'
   /** Absolute path; absent: standard output. */
   readonly file?: string
-  /** Takes secrets out of a finished line. */
-  readonly redact: (line: string) => string
+  /** Takes secrets out of every record, before it is cut, written or told. */
+  readonly redactor: Pick<Redactor, 'text' | 'record'>
   readonly bus: EventBus
 }
 
@@ -25,11 +26,13 @@ export class HubLog {
   readonly #pino: pino.Logger
   readonly #writer: LogWriter
   readonly #bus: EventBus
+  readonly #redactor: LogOptions['redactor']
 
-  private constructor(logger: pino.Logger, writer: LogWriter, bus: EventBus) {
+  private constructor(logger: pino.Logger, writer: LogWriter, { bus, redactor }: LogOptions) {
     this.#pino = logger
     this.#writer = writer
     this.#bus = bus
+    this.#redactor = redactor
   }
 
   /** Throws the error of the file system when the file cannot be opened. */
@@ -40,7 +43,7 @@ export class HubLog {
       lost: count => render(lostLine(count)),
     })
     const stream = {
-      write: (line: string) => writer.write(escapeControls(render(options.redact(cutLine(line))))),
+      write: (line: string) => writer.write(escapeControls(render(cutLine(line)))),
     }
     const logger = pino(
       {
@@ -52,7 +55,7 @@ export class HubLog {
       },
       stream,
     )
-    return new HubLog(logger, writer, options.bus)
+    return new HubLog(logger, writer, options)
   }
 
   /** A logger whose records all carry these fields. `ownerId` says who may read them; it is not written. */
@@ -88,15 +91,18 @@ export class HubLog {
 
   #write(level: LogLevel, method: 'debug' | 'info' | 'warn' | 'error', message: string, fields: LogFields): void {
     if (!this.#pino.isLevelEnabled(method)) return
-    const { ownerId, ...written } = fields
-    this.#pino[method](cutFields(written), cut(message))
+    const { ownerId, ...given } = fields
+    // Before anything is cut: half a secret would not be known as one.
+    const written = cutFields(this.#redactor.record(withStacks(given)))
+    const text = cut(this.#redactor.text(message))
+    this.#pino[method](written, text)
     if (level === 'ERROR') this.#writer.hurry()
     if (!this.#bus.wants('log.record')) return
     const record: LogRecord = {
       timestamp: new Date().toISOString(),
       level,
-      message: cut(message),
-      ...cutFields(written),
+      message: text,
+      ...written,
     }
     this.#bus.emit('log.record', typeof ownerId === 'string' ? ownerId : null, record)
   }
@@ -113,13 +119,22 @@ function cut(text: string): string {
     : `${text.slice(0, FIELD_LIMIT)}… (${text.length - FIELD_LIMIT} more characters)`
 }
 
+/** Errors as the text that tells where they came from. */
+function withStacks(fields: LogFields): Record<string, unknown> {
+  const kept: Record<string, unknown> = {}
+  for (const key in fields) {
+    const value = fields[key]
+    kept[key] = value instanceof Error ? (value.stack ?? value.message) : value
+  }
+  return kept
+}
+
 function cutFields(fields: LogFields): Record<string, unknown> {
   const kept: Record<string, unknown> = {}
   for (const key in fields) {
     const value = fields[key]
     if (value === undefined) continue
-    kept[key] =
-      typeof value === 'string' ? cut(value) : value instanceof Error ? cut(value.stack ?? value.message) : value
+    kept[key] = typeof value === 'string' ? cut(value) : value
   }
   return kept
 }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Canaries, filesBelow, type Said } from '../support/canaries.ts'
 import { type Client, type Hub, LOOPBACK, ROOT, startHub, stdioFixture } from '../support/hub.ts'
 import { type LiveStream, openStream } from '../support/live-stream.ts'
 import { type Program, startProgram } from '../support/program.ts'
@@ -9,12 +10,8 @@ import { until } from '../support/wait.ts'
 import { patient } from './rows.ts'
 
 /** Every secret that this suite hands to the hub, by what it is. */
-const canaries = new Map<string, string>()
-function canary(what: string): string {
-  const secret = `canary-${crypto.randomUUID()}`
-  canaries.set(what, secret)
-  return secret
-}
+const canaries = new Canaries()
+const canary = (what: string) => canaries.make(what)
 
 const SETTINGS_ENV = {
   JWT_SECRET: canary('JWT_SECRET'),
@@ -22,7 +19,7 @@ const SETTINGS_ENV = {
   ASSISTANT_API_KEY: canary('ASSISTANT_API_KEY'),
 }
 /** All that was answered, told and written. */
-const seen: { readonly where: string; readonly text: string }[] = []
+const seen: Said[] = []
 let upstream: Program
 let hub: Hub
 let admin: Client
@@ -57,22 +54,8 @@ async function ask(who: Client, method: string, path: string, body?: unknown) {
   return answer
 }
 
-/** The forms in which a secret could come out. */
-function forms(secret: string): string[] {
-  const base64 = Buffer.from(secret).toString('base64').replace(/=+$/, '').slice(0, -1)
-  return [secret, base64, encodeURIComponent(secret), secret.slice('canary-'.length, -4)]
-}
-
-function expectNoCanary(
-  texts: readonly { readonly where: string; readonly text: string }[],
-  except: readonly string[] = [],
-) {
-  const found = texts.flatMap(({ where, text }) =>
-    [...canaries]
-      .filter(([what, secret]) => !except.includes(what) && forms(secret).some(form => text.includes(form)))
-      .map(([what]) => `${what} in ${where}`),
-  )
-  expect(found).toEqual([])
+function expectNoCanary(texts: readonly Said[], except: readonly string[] = []) {
+  expect(canaries.in(texts, except)).toEqual([])
 }
 
 test('secrets go in by every field that takes one', async () => {
@@ -154,7 +137,7 @@ test('they reach the upstream, and are seen when it says them', async () => {
 
 test('each place of a secret is read back as a mask', async () => {
   const remote = (await ask(alice, 'GET', '/api/servers/remote')).json
-  const last4 = (what: string) => `••••${canaries.get(what)?.slice(-4)}`
+  const last4 = (what: string) => `••••${canaries.get(what).slice(-4)}`
   expect(remote.headers).toEqual({ Authorization: last4('a header'), 'X-Mine': last4('a listed header') })
   expect(remote.variables).toEqual({ API_KEY: last4('a variable') })
   expect((await ask(alice, 'GET', '/api/servers/query')).json.url).toBe(last4('a query'))
@@ -191,11 +174,7 @@ describe('none comes out', () => {
   })
 
   test('in any file of the hub but the settings file that held one before', async () => {
-    const names = (await readdir(hub.dataDir, { recursive: true })).map(name => join(hub.dataDir, name))
-    const files = [hub.settingsFile]
-    for (const name of names) if ((await stat(name)).isFile()) files.push(name)
-    const texts = await Promise.all(files.map(async where => ({ where, text: await readFile(where, 'latin1') })))
-    expectNoCanary(texts)
+    expectNoCanary(await filesBelow(hub.folder))
   })
 
   test('in the environment or command line of the children that it is not for', async () => {
@@ -204,7 +183,7 @@ describe('none comes out', () => {
     const text =
       (await readFile(`/proc/${child.pid}/environ`, 'latin1')) +
       (await readFile(`/proc/${child.pid}/cmdline`, 'latin1'))
-    expect(text).toContain(canaries.get('an edit of a file entry') ?? '')
+    expect(text).toContain(canaries.get('an edit of a file entry'))
     expectNoCanary([{ where: 'a child', text }], ['an edit of a file entry'])
   })
 })
@@ -215,7 +194,7 @@ describe('a mask sent back', () => {
     expect((await ask(alice, 'PUT', '/api/servers/remote', { ...whole, description: 'put back' })).status).toBe(200)
     await online(alice, ['remote'])
     const called = await alice.ok('POST', '/api/servers/remote/tools/whoami/call', {})
-    expect(JSON.stringify(called)).toContain(canaries.get('a header') ?? '')
+    expect(JSON.stringify(called)).toContain(canaries.get('a header'))
   })
 
   test('opens nothing in another field or another server → secret_mask', async () => {
@@ -231,5 +210,49 @@ describe('a mask sent back', () => {
     expect(moved.json.errors.map((error: { code: string }) => error.code)).toEqual(Array(3).fill('secret_required'))
     const given = await ask(admin, 'PATCH', '/api/servers/alice~remote', { owner: 'admin' })
     expect(given.json.errors.map((error: { code: string }) => error.code)).toEqual(Array(3).fill('secret_required'))
+  })
+
+  test('by an administrator, is refused in every way of moving a server: patch, whole body, file entry, renamed header', async () => {
+    const whole = (await ask(admin, 'GET', '/api/servers/alice~remote')).json
+    const away = { ...whole, url: 'https://elsewhere.example/mcp' }
+    const codes = (answer: { json: { errors?: { code: string; pointer: string }[] } }) =>
+      answer.json.errors?.map(({ code, pointer }) => `${code} ${pointer}`)
+    const all = ['/headers/Authorization', '/headers/X-Mine', '/variables/API_KEY'].map(at => `secret_required #${at}`)
+    expect(codes(await ask(admin, 'PUT', '/api/servers/alice~remote', away))).toEqual(all)
+    const nested = { config: { url: 'https://elsewhere.example/mcp' } }
+    expect(codes(await ask(admin, 'PATCH', '/api/servers/alice~remote', nested))).toHaveLength(3)
+    const port = { url: upstream.url.replace(/:\d+/, ':9') }
+    expect(codes(await ask(admin, 'PATCH', '/api/servers/alice~remote', port))).toEqual(all)
+    const renamed = { headers: { Authorization: null, 'X-Renamed': whole.headers.Authorization } }
+    expect(codes(await ask(admin, 'PATCH', '/api/servers/alice~remote', renamed))).toEqual([
+      'secret_mask #/headers/X-Renamed',
+    ])
+    // An import never replaces what is there.
+    const entry = { url: 'https://elsewhere.example/mcp', owner: 'alice', headers: whole.headers }
+    const imported = await ask(admin, 'POST', '/api/servers/import', { mcpServers: { remote: entry } })
+    expect(imported.json.entries).toMatchObject([{ name: 'remote', verdict: expect.stringMatching(/exists|invalid/) }])
+    // The owner, who knows the secret, may move it; a sealed text instead of a mask is only a text.
+    expect((await ask(admin, 'GET', '/api/servers/alice~remote')).json.url).toBe(upstream.url)
+  })
+
+  test('an entry of the settings file keeps its secret by the mask, and gives it to no other key, command or server', async () => {
+    const { env } = (await ask(admin, 'GET', '/api/servers/filed')).json
+    const bob = await hub.user('bob', 'admin')
+    const moved = await ask(bob, 'PATCH', '/api/servers/admin~filed', { command: 'env' })
+    expect(moved.json.errors).toMatchObject([{ code: 'secret_required', pointer: '#/env/FILED_TOKEN' }])
+    const renamed = await ask(admin, 'PATCH', '/api/servers/filed', {
+      env: { FILED_TOKEN: null, OTHER: env.FILED_TOKEN },
+    })
+    expect(renamed.json.errors).toMatchObject([{ code: 'secret_mask', pointer: '#/env/OTHER' }])
+    // The sealed text of the file, put into another field, opens for nobody.
+    const text = await readFile(hub.settingsFile, 'utf8')
+    const sealed = /enc:v1:[^"]+/.exec(text)?.[0] ?? ''
+    const copied = JSON.parse(text) as { mcpServers: Record<string, { env: Record<string, string> }> }
+    copied.mcpServers.thief = { ...stdioFixture('echo'), env: { FILED_TOKEN: sealed } } as never
+    await writeFile(hub.settingsFile, JSON.stringify(copied), { mode: 0o600 })
+    const reason = async () => (await statusOf(admin, 'thief').catch(() => undefined))?.reason
+    expect((await until(reason, { what: 'the reason of the thief' })).code).toBe('config_invalid')
+    await online(admin, ['filed'])
+    expect(await readFile(hub.settingsFile, 'utf8')).toContain(sealed)
   })
 })

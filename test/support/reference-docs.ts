@@ -44,7 +44,7 @@ ${fields.join('\n')}
 
 ## Exit codes
 
-\`0\` done · \`1\` cannot run (port taken, data folder locked or not writable, store corrupt) or the command failed · \`2\` wrong
+\`0\` done · \`1\` cannot run (port taken, data folder locked or not writable, store corrupt, master key missing) or the command failed · \`2\` wrong
 arguments or environment · \`78\` the settings file cannot be used. One line \`error: <code>: <message>\` on standard error.
 `
 }

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { runCommand } from '../../../core/cli/run.ts'
+import { Redactor } from '../../../core/secrets/redact.ts'
 
 export const MAIN = join(import.meta.dir, '..', '..', '..', 'core', 'main.ts')
 
@@ -32,6 +33,7 @@ export async function patchbay(
     stderr: text => {
       stderr += text
     },
+    redactor: new Redactor(),
     env: { PATH: process.env.PATH, ...env },
     cwd,
   })

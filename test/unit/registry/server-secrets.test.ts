@@ -132,3 +132,12 @@ describe('effective', () => {
     expect(await hash()).not.toBe(before)
   })
 })
+
+test('a user’s secret setting is known to the redactor from when it is set or opened until it is removed', async () => {
+  const { settings } = world.registry
+  await settings.setUserSecret(world.bob, world.bob.userId, 'hostedKeys.x', KEY)
+  expect(world.redactor.text(`key ${KEY}`)).toBe('key [redacted]')
+  expect(await settings.openUserSecret(world.bob.userId, 'hostedKeys.x')).toBe(KEY)
+  await settings.setUserSecret(world.bob, world.bob.userId, 'hostedKeys.x', null)
+  expect(world.redactor.text(`key ${KEY}`)).toBe(`key ${KEY}`)
+})

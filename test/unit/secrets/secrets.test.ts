@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { readHubKeys } from '../../../core/secrets/key-file.ts'
+import { openMasterKeys } from '../../../core/secrets/master-keys.ts'
+import { secretParts } from '../../../core/secrets/parts.ts'
 import { isSecretKey, Redactor } from '../../../core/secrets/redact.ts'
 import { createSealer, isSealed } from '../../../core/secrets/seal.ts'
 
@@ -84,13 +86,18 @@ describe('sealer', () => {
 describe('readHubKeys()', () => {
   test('makes keys once, in files that only their owner reads', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'patchbay-keys-'))
-    const [made, twin] = await Promise.all([readHubKeys(dataDir), readHubKeys(dataDir)])
+    const all = async () => ({
+      ...(await readHubKeys(dataDir)),
+      ring: await openMasterKeys(dataDir, {}, new Set(), false),
+    })
+    const [made, twin] = await Promise.all([all(), all()])
     expect(made).toEqual(twin)
-    expect(made.master.length).toBe(32)
-    expect(made.master).not.toEqual(made.jwtSecret)
+    expect(made.ring).toMatchObject([{ from: 'master.key', kid: expect.stringMatching(/^[0-9a-f]{8}$/) }])
+    expect(made.ring[0]?.key.length).toBe(32)
+    expect(made.ring[0]?.key).not.toEqual(made.jwtSecret)
     expect((await readdir(dataDir)).sort()).toEqual(['instance-id', 'jwt.key', 'master.key'])
     await chmod(join(dataDir, 'master.key'), 0o644)
-    expect(await readHubKeys(dataDir)).toEqual(made)
+    expect(await all()).toEqual(made)
     for (const file of await readdir(dataDir)) expect((await stat(join(dataDir, file))).mode & 0o777).toBe(0o600)
     await rm(dataDir, { recursive: true })
   })
@@ -99,7 +106,7 @@ describe('readHubKeys()', () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'patchbay-keys-'))
     for (const text of ['', 'short', `${'A'.repeat(43)}!`]) {
       await writeFile(join(dataDir, 'master.key'), text)
-      await expect(readHubKeys(dataDir)).rejects.toThrow('does not hold a key')
+      await expect(openMasterKeys(dataDir, {}, new Set(), true)).rejects.toThrow('does not hold a key')
       expect(await readFile(join(dataDir, 'master.key'), 'utf8')).toBe(text)
     }
     await rm(dataDir, { recursive: true })
@@ -121,6 +128,8 @@ describe('Redactor', () => {
       JSON.stringify({ a: secret }),
     ]
     forms.push(new URLSearchParams({ a: secret }).toString().slice(2), ...base64, ...url64)
+    forms.push(JSON.stringify(JSON.stringify({ a: secret })), Buffer.from(secret).toString('hex'))
+    forms.push(btoa(secret), btoa(`user:${secret}`), encodeURI(secret), JSON.stringify(secret).replace('ü', '\\u00fc'))
     for (const form of forms) expect(redactor.text(`<${form}>`)).toContain('[redacted]')
     expect(redactor.text(`x ${secret} y ${secret}`)).toBe('x [redacted] y [redacted]')
   })
@@ -190,6 +199,30 @@ describe('Redactor', () => {
     ]
     expect(secrets.filter(key => !isSecretKey(key))).toEqual([])
     expect(['tokens', 'tokenId', 'key', 'keyId', 'author', 'passwordChangedAt'].filter(isSecretKey)).toEqual([])
+  })
+
+  test('finds a secret with marks that only some encoders touch', () => {
+    const marked = "it's (a) *secret*! ~"
+    const redactor = new Redactor()
+    redactor.add(marked)
+    const strict = encodeURIComponent(marked).replace(/[!'()*]/g, mark => `%${mark.charCodeAt(0).toString(16)}`)
+    for (const form of [strict, strict.toUpperCase(), new URLSearchParams({ a: marked }).toString().slice(2)]) {
+      const known = form === strict.toUpperCase() ? strict.replace(/%[0-9a-f]{2}/g, hex => hex.toUpperCase()) : form
+      expect(redactor.text(`<${known}>`)).toBe('<[redacted]>')
+    }
+  })
+
+  test('secretParts() names what others may repeat alone', () => {
+    const pair = Buffer.from('bob:hunter2pass').toString('base64')
+    expect(secretParts(`Basic ${pair}`)).toEqual([`Basic ${pair}`, pair, 'bob:hunter2pass', 'hunter2pass'])
+    expect(secretParts('Bearer abc')).toEqual(['Bearer abc', 'abc'])
+    expect(secretParts('https://a.example/v1/0123456789abcdef?k=a%20b&x=')).toEqual([
+      'https://a.example/v1/0123456789abcdef?k=a%20b&x=',
+      ...['0123456789abcdef', 'a%20b', 'a b'],
+    ])
+    expect(secretParts('postgres://me:p%40ss@db/x')).toEqual(['postgres://me:p%40ss@db/x', 'p%40ss', 'p@ss'])
+    expect(secretParts(' padded ')).toEqual([' padded ', 'padded'])
+    expect(secretParts('plain text')).toEqual(['plain text', 'text'])
   })
 
   test('costs little however many secrets there are', () => {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { LogRecord } from '../../../core/contract/records.ts'
 import { EventBus } from '../../../core/events/bus.ts'
+import { Redactor } from '../../../core/secrets/redact.ts'
 import { HubLog } from '../../../core/telemetry/log.ts'
 
 async function logged(write: (log: HubLog) => void, format: 'json' | 'pretty' = 'json') {
@@ -12,7 +13,9 @@ async function logged(write: (log: HubLog) => void, format: 'json' | 'pretty' = 
   const bus = new EventBus(() => {})
   const records: { ownerId: string | null; record: LogRecord }[] = []
   bus.on('log.record', event => records.push({ ownerId: event.ownerId, record: event.data }))
-  const log = await HubLog.open({ level: 'info', format, file, redact: line => line.replaceAll('s3cret', '••••'), bus })
+  const redactor = new Redactor()
+  redactor.add('s3cret-1')
+  const log = await HubLog.open({ level: 'info', format, file, redactor, bus })
   write(log)
   await log.end()
   const text = await readFile(file, 'utf8')
@@ -32,11 +35,29 @@ test('a record has the form of the specification, one line each, in a file that 
 
 test('secrets are taken out, bidi and line-end characters escaped, in both formats', async () => {
   for (const format of ['json', 'pretty'] as const) {
-    const { text } = await logged(log => log.with().info('key s3cret \u2028 \u202e'), format)
+    const { text } = await logged(log => log.with().info('key s3cret-1 \u2028 \u202e'), format)
     expect(text).not.toContain('s3cret')
     expect(text).not.toContain('\u2028')
     expect(text).not.toContain('\u202e')
   }
+})
+
+test('secrets are taken out of what goes to listeners too, by value and by key, before anything is cut', async () => {
+  const { text, records } = await logged(log => {
+    log.with({ server: 'a' }).error('told s3cret-1', {
+      error: new Error('failed with s3cret-1'),
+      headers: { authorization: 'Bearer of somebody', 'x-list': ['s3cret-1'] },
+      // One secret lies across the place where a field is cut.
+      long: `${'x'.repeat(8 * 1024 - 4)}s3cret-1`,
+    })
+    log.with().info(`${'x'.repeat(8 * 1024 - 4)}s3cret-1`)
+  })
+  const told = JSON.stringify(records)
+  for (const leaked of ['s3cret', 's3cr', 'of somebody']) {
+    expect(told).not.toContain(leaked)
+    expect(text).not.toContain(leaked)
+  }
+  expect(records[0]?.record).toMatchObject({ message: 'told [redacted]', headers: { authorization: '[redacted]' } })
 })
 
 test('ownerId says who may read a record and is not written', async () => {

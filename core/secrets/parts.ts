@@ -1,0 +1,52 @@
+import { Buffer } from 'node:buffer'
+
+/** A part of a URL's path this long or longer is taken for a key, as capability URLs have them; `mcp` and `v1` are none. */
+const LONG_SEGMENT = 16
+
+/**
+ * A secret and those of its parts that others may repeat alone: what stands behind a scheme (`Bearer abc`), user name and
+ * password of Basic, and of a URL its password, the values of its query and the long segments of its path.
+ */
+export function secretParts(secret: string): string[] {
+  // Headers travel without the spaces around them.
+  const parts = new Set([secret, secret.trim()])
+  const [, scheme = '', behind] = /^([A-Za-z][A-Za-z0-9-]*) +(\S+)$/.exec(secret) ?? []
+  if (behind !== undefined) parts.add(behind)
+  if (behind !== undefined && scheme.toLowerCase() === 'basic') {
+    const pair = Buffer.from(behind, 'base64').toString()
+    const password = pair.slice(pair.indexOf(':') + 1)
+    if (pair.includes(':') && !pair.includes('\ufffd')) parts.add(pair).add(password)
+  }
+  for (const part of urlParts(secret)) parts.add(part)
+  return [...parts]
+}
+
+function urlParts(text: string): string[] {
+  const url = /^[A-Za-z][A-Za-z0-9+.-]*:\/\//.test(text) ? URL.parse(text) : null
+  if (!url) return []
+  const segments = url.pathname.split('/').filter(segment => segment.length >= LONG_SEGMENT)
+  const raw = [
+    url.password,
+    ...segments,
+    ...url.search
+      .slice(1)
+      .split('&')
+      .map(pair => pair.slice(pair.indexOf('=') + 1)),
+  ]
+  return raw.filter(part => part !== '').flatMap(part => [part, decoded(part)])
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    // A lone percent sign: it is no encoding of anything.
+    return text
+  }
+}
+
+/** A key of bytes in the texts that it is written as. */
+export function keyTexts(key: Uint8Array): string[] {
+  const bytes = Buffer.from(key)
+  return [bytes.toString('base64url'), bytes.toString('base64'), bytes.toString('hex')]
+}
