@@ -5,6 +5,8 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/js
 const GATHER_MS = 20
 const FIRST_WAIT_MS = 1_000
 const LONGEST_WAIT_MS = 60_000
+/** How long a stream is read on after another has taken its place: longer than what was sent on it may be on its way. */
+const OVERLAP_MS = 1_000
 /** A stream that lived so long was sound: the next one is opened at once. */
 const SOUND_MS = 5_000
 
@@ -26,9 +28,17 @@ interface Opened {
   readonly uris: ReadonlySet<string>
 }
 
+/** The stream before the current one, and how often each notice came on either since the current one stands. */
+interface Replaced {
+  readonly id: number
+  readonly untilMs: number
+  readonly counts: Map<string, { before: number; now: number }>
+}
+
 /**
  * The one stream of an upstream of the modern era on which it tells what belongs to no call. When the wishes change a new
- * stream is opened, and the old one given up once the new one stands, so that nothing is missed in between.
+ * stream is opened, and the old one given up a little after the new one stands: what was sent on the old one alone may arrive
+ * later than the word that the new one stands, as they are connections of their own. What both bring is told once.
  */
 export class Listen {
   readonly #options: ListenOptions
@@ -38,6 +48,7 @@ export class Listen {
   readonly #waiting = new Map<number, string>()
   #current: Opened | undefined
   #pending: Opened | undefined
+  #replaced: Replaced | undefined
   #openAtMs = Number.POSITIVE_INFINITY
   #failures = 0
   #sinceMs = 0
@@ -58,11 +69,16 @@ export class Listen {
   }
 
   subscribe(uri: string, callId: number): void {
-    if (this.#refused || this.#current?.uris.has(uri)) {
-      this.#options.subscribed(callId, uri, !this.#refused)
+    if (this.#refused) {
+      this.#options.subscribed(callId, uri, false)
       return
     }
+    // Also where the stream has it: it may have been left a moment ago, and the next stream must have it again.
     this.#uris.add(uri)
+    if (this.#current?.uris.has(uri) && this.#pending?.uris.has(uri) !== false) {
+      this.#options.subscribed(callId, uri, true)
+      return
+    }
     this.#waiting.set(callId, uri)
     this.#openIn(GATHER_MS)
   }
@@ -71,9 +87,21 @@ export class Listen {
     if (this.#uris.delete(uri)) this.#openIn(GATHER_MS)
   }
 
-  /** Whether a message with this tag belongs to the stream that counts. */
-  accepts(tag: JsonValue): boolean {
-    return this.#current !== undefined && tag === this.#current.id
+  /** Whether a notice with this tag is news: of the stream that counts, or of the one before it and not told by both. */
+  accepts(tag: JsonValue, method: string, uri: JsonValue | undefined): boolean {
+    const replaced = this.#replaced
+    const isCurrent = this.#current !== undefined && tag === this.#current.id
+    if (!replaced || !this.#current) return isCurrent
+    if (!isCurrent && tag !== replaced.id) return false
+    const notice = JSON.stringify([method, uri])
+    const counts = replaced.counts.get(notice) ?? { before: 0, now: 0 }
+    replaced.counts.set(notice, counts)
+    if (isCurrent) {
+      counts.now += 1
+      return counts.now > counts.before
+    }
+    counts.before += 1
+    return counts.before > counts.now
   }
 
   /** `honoured` is the part of the filter that the upstream took. */
@@ -92,20 +120,31 @@ export class Listen {
       this.#waiting.delete(callId)
       this.#options.subscribed(callId, uri, uris.has(uri))
     }
-    if (before) this.#options.drop(before.id)
+    this.#dropReplaced()
+    if (before) {
+      this.#replaced = { id: before.id, untilMs: performance.now() + OVERLAP_MS, counts: new Map() }
+      this.#options.arm(this.#replaced.untilMs)
+    }
     if (!this.#gap) return
     this.#gap = false
     this.#options.resumed(uris)
   }
 
-  /** Opens what is due; returns when to look again. */
+  /** Opens what is due, and drops what has been replaced; returns when to look again. */
   sweep(nowMs: number): number {
-    if (nowMs < this.#openAtMs) return this.#openAtMs
-    // One at a time; what was wished meanwhile follows on its acknowledgement or end.
-    if (this.#pending) return nowMs + GATHER_MS
-    this.#openAtMs = Number.POSITIVE_INFINITY
-    this.#open()
-    return Number.POSITIVE_INFINITY
+    if (this.#replaced && nowMs >= this.#replaced.untilMs) this.#dropReplaced()
+    if (nowMs >= this.#openAtMs) {
+      // One at a time; what was wished meanwhile follows on its acknowledgement or end.
+      if (this.#pending) return nowMs + GATHER_MS
+      this.#openAtMs = Number.POSITIVE_INFINITY
+      this.#open()
+    }
+    return Math.min(this.#openAtMs, this.#replaced?.untilMs ?? Number.POSITIVE_INFINITY)
+  }
+
+  #dropReplaced(): void {
+    if (this.#replaced) this.#options.drop(this.#replaced.id)
+    this.#replaced = undefined
   }
 
   #open(): void {
@@ -113,6 +152,7 @@ export class Listen {
     if (this.#uris.size === 0 && Object.keys(this.#kinds).length === 0) {
       if (this.#current) this.#options.drop(this.#current.id)
       this.#current = undefined
+      this.#dropReplaced()
       return
     }
     const uris = new Set(this.#uris)
@@ -131,9 +171,11 @@ export class Listen {
       if (error instanceof HubError && error.data?.rpcCode !== undefined) return this.#giveUp(error.message)
     } else if (id === this.#current?.id) {
       this.#current = undefined
+      this.#dropReplaced()
       this.#gap = true
       if (performance.now() - this.#sinceMs >= SOUND_MS) this.#failures = 0
     } else {
+      if (id === this.#replaced?.id) this.#replaced = undefined
       return
     }
     const waitMs = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (this.#failures - 1)) * Math.random()
