@@ -1,12 +1,11 @@
 import { HubError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+import { HeldStreams } from './held-streams.ts'
 
 /** What is wished within so short a time travels in one request. */
 const GATHER_MS = 20
 const FIRST_WAIT_MS = 1_000
 const LONGEST_WAIT_MS = 60_000
-/** How long a stream is read on after another has taken its place: longer than what was sent on it may be on its way. */
-const OVERLAP_MS = 1_000
 /** A stream that lived so long was sound: the next one is opened at once. */
 const SOUND_MS = 5_000
 
@@ -28,17 +27,9 @@ interface Opened {
   readonly uris: ReadonlySet<string>
 }
 
-/** The stream before the current one, and how often each notice came on either since the current one stands. */
-interface Replaced {
-  readonly id: number
-  readonly untilMs: number
-  readonly counts: Map<string, { before: number; now: number }>
-}
-
 /**
  * The one stream of an upstream of the modern era on which it tells what belongs to no call. When the wishes change a new
- * stream is opened, and the old one given up a little after the new one stands: what was sent on the old one alone may arrive
- * later than the word that the new one stands, as they are connections of their own. What both bring is told once.
+ * stream is opened, and the old one given up a little after the new one stands, so that nothing is missed in between.
  */
 export class Listen {
   readonly #options: ListenOptions
@@ -46,12 +37,10 @@ export class Listen {
   readonly #uris = new Set<string>()
   /** Calls that wait for their subscription. */
   readonly #waiting = new Map<number, string>()
-  #current: Opened | undefined
+  readonly #held = new HeldStreams()
   #pending: Opened | undefined
-  #replaced: Replaced | undefined
   #openAtMs = Number.POSITIVE_INFINITY
   #failures = 0
-  #sinceMs = 0
   #gap = false
   #refused = false
 
@@ -75,7 +64,7 @@ export class Listen {
     }
     // Also where the stream has it: it may have been left a moment ago, and the next stream must have it again.
     this.#uris.add(uri)
-    if (this.#current?.uris.has(uri) && this.#pending?.uris.has(uri) !== false) {
+    if (this.#held.current?.uris.has(uri) && this.#pending?.uris.has(uri) !== false) {
       this.#options.subscribed(callId, uri, true)
       return
     }
@@ -87,21 +76,9 @@ export class Listen {
     if (this.#uris.delete(uri)) this.#openIn(GATHER_MS)
   }
 
-  /** Whether a notice with this tag is news: of the stream that counts, or of the one before it and not told by both. */
+  /** Whether a notice with this tag is news. */
   accepts(tag: JsonValue, method: string, uri: JsonValue | undefined): boolean {
-    const replaced = this.#replaced
-    const isCurrent = this.#current !== undefined && tag === this.#current.id
-    if (!replaced || !this.#current) return isCurrent
-    if (!isCurrent && tag !== replaced.id) return false
-    const notice = JSON.stringify([method, uri])
-    const counts = replaced.counts.get(notice) ?? { before: 0, now: 0 }
-    replaced.counts.set(notice, counts)
-    if (isCurrent) {
-      counts.now += 1
-      return counts.now > counts.before
-    }
-    counts.before += 1
-    return counts.before > counts.now
+    return this.#held.news(tag, JSON.stringify([method, uri]))
   }
 
   /** `honoured` is the part of the filter that the upstream took. */
@@ -110,20 +87,14 @@ export class Listen {
     if (!opened || tag !== opened.id) return
     const taken = isJsonObject(honoured) ? honoured.resourceSubscriptions : undefined
     const uris = new Set(Array.isArray(taken) ? taken.filter(uri => typeof uri === 'string') : [])
-    const before = this.#current
     this.#pending = undefined
-    this.#current = { id: opened.id, uris }
-    this.#sinceMs = performance.now()
+    this.#held.add(opened.id, uris, performance.now())
+    this.#options.arm(this.#held.nextMs)
     for (const uri of opened.uris) if (!uris.has(uri)) this.#uris.delete(uri)
     for (const [callId, uri] of this.#waiting) {
       if (!opened.uris.has(uri)) continue
       this.#waiting.delete(callId)
       this.#options.subscribed(callId, uri, uris.has(uri))
-    }
-    this.#dropReplaced()
-    if (before) {
-      this.#replaced = { id: before.id, untilMs: performance.now() + OVERLAP_MS, counts: new Map() }
-      this.#options.arm(this.#replaced.untilMs)
     }
     if (!this.#gap) return
     this.#gap = false
@@ -132,27 +103,24 @@ export class Listen {
 
   /** Opens what is due, and drops what has been replaced; returns when to look again. */
   sweep(nowMs: number): number {
-    if (this.#replaced && nowMs >= this.#replaced.untilMs) this.#dropReplaced()
+    this.#drop(this.#held.expire(nowMs))
     if (nowMs >= this.#openAtMs) {
       // One at a time; what was wished meanwhile follows on its acknowledgement or end.
-      if (this.#pending) return nowMs + GATHER_MS
+      if (this.#pending || this.#held.full) return Math.min(nowMs + GATHER_MS, this.#held.nextMs)
       this.#openAtMs = Number.POSITIVE_INFINITY
       this.#open()
     }
-    return Math.min(this.#openAtMs, this.#replaced?.untilMs ?? Number.POSITIVE_INFINITY)
+    return Math.min(this.#openAtMs, this.#held.nextMs)
   }
 
-  #dropReplaced(): void {
-    if (this.#replaced) this.#options.drop(this.#replaced.id)
-    this.#replaced = undefined
+  #drop(ids: readonly number[]): void {
+    for (const id of ids) this.#options.drop(id)
   }
 
   #open(): void {
     if (this.#refused) return
     if (this.#uris.size === 0 && Object.keys(this.#kinds).length === 0) {
-      if (this.#current) this.#options.drop(this.#current.id)
-      this.#current = undefined
-      this.#dropReplaced()
+      this.#drop(this.#held.clear())
       return
     }
     const uris = new Set(this.#uris)
@@ -169,13 +137,13 @@ export class Listen {
     if (id === this.#pending?.id) {
       this.#pending = undefined
       if (error instanceof HubError && error.data?.rpcCode !== undefined) return this.#giveUp(error.message)
-    } else if (id === this.#current?.id) {
-      this.#current = undefined
-      this.#dropReplaced()
+    } else if (id === this.#held.current?.id) {
+      if (performance.now() - this.#held.current.sinceMs >= SOUND_MS) this.#failures = 0
+      this.#held.remove(id)
+      this.#drop(this.#held.clear())
       this.#gap = true
-      if (performance.now() - this.#sinceMs >= SOUND_MS) this.#failures = 0
     } else {
-      if (id === this.#replaced?.id) this.#replaced = undefined
+      this.#held.remove(id)
       return
     }
     const waitMs = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (this.#failures - 1)) * Math.random()

@@ -10,17 +10,21 @@ interface Asked {
 let asked: Asked[]
 let dropped: number[]
 let subscribed: [number, string, boolean][]
+let over: (() => void)[]
 let listen: Listen
 
 beforeEach(() => {
   asked = []
   dropped = []
   subscribed = []
+  over = []
   listen = new Listen({
     request: ({ resourceSubscriptions = [] }: JsonObject) => {
       const id = asked.length + 1
       asked.push({ id, uris: resourceSubscriptions as string[] })
-      return { id, over: new Promise(() => {}) }
+      const { promise, resolve } = Promise.withResolvers<void>()
+      over.push(resolve)
+      return { id, over: promise }
     },
     drop: id => dropped.push(id),
     arm: () => {},
@@ -31,7 +35,7 @@ beforeEach(() => {
 })
 
 /** The clock strikes: what is due is asked for. */
-const due = () => listen.sweep(Number.POSITIVE_INFINITY)
+const due = () => listen.sweep(performance.now() + 100)
 const acknowledge = ({ id, uris } = asked.at(-1) as Asked) =>
   listen.acknowledged(id, { resourceSubscriptions: [...uris] })
 
@@ -111,14 +115,51 @@ describe('Listen', () => {
     expect(listen.accepts(2, updated, 'a:')).toBe(true)
   })
 
-  test('a third stream ends the overlap of the first two', () => {
+  test('what was heard on the first of three streams is not news on the others, whenever it comes there', () => {
     replace()
-    listen.unsubscribe('a:')
-    listen.sweep(performance.now() + 100)
+    expect(listen.accepts(1, updated, 'a:')).toBe(true)
+    listen.subscribe('c:', 3)
+    due()
     acknowledge()
+    expect(dropped).toEqual([])
+    expect(listen.accepts(2, updated, 'a:')).toBe(false)
+    expect(listen.accepts(3, updated, 'a:')).toBe(false)
+    expect(listen.accepts(3, updated, 'a:')).toBe(true)
+    expect(listen.accepts(1, updated, 'a:')).toBe(false)
+  })
+
+  test('what the older streams told before the newest stood does not keep the newest from telling it again', () => {
+    replace()
+    expect(listen.accepts(1, updated, 'a:')).toBe(true)
+    listen.subscribe('c:', 3)
+    due()
+    acknowledge()
+    listen.sweep(performance.now() + 100_000)
+    expect(dropped).toEqual([1, 2])
+    expect(listen.accepts(3, updated, 'a:')).toBe(true)
+  })
+
+  test('four streams are held at most: the next is opened once the oldest has gone', () => {
+    for (const [at, uri] of ['a:', 'b:', 'c:', 'd:'].entries()) {
+      listen.subscribe(uri, at)
+      listen.sweep(performance.now() + 100)
+      acknowledge()
+    }
+    listen.subscribe('e:', 5)
+    listen.sweep(performance.now() + 100)
+    expect(asked).toHaveLength(4)
+    listen.sweep(performance.now() + 100_000)
+    expect(asked).toHaveLength(5)
+    expect(dropped).toEqual([1, 2, 3])
+  })
+
+  test('a stream that the upstream ends while others are held for a while ends those too, and the next is opened', async () => {
+    replace()
+    over.at(-1)?.()
+    await Promise.resolve()
+    await Promise.resolve()
     expect(dropped).toEqual([1])
-    expect(listen.accepts(1, updated, 'b:')).toBe(false)
-    expect(listen.accepts(2, updated, 'b:')).toBe(true)
-    expect(listen.accepts(3, updated, 'b:')).toBe(false)
+    due()
+    expect(asked.at(-1)?.uris.toSorted()).toEqual(['a:', 'b:'])
   })
 })
