@@ -14,10 +14,10 @@ export const FEATURES = [
 export type Feature = (typeof FEATURES)[number]
 
 /**
- * The order in which an upstream is tried. Log messages come before anything is cancelled: on a shared connection that does not say
- * to which call a message belongs, none is passed on for a while after somebody else's call was given up.
+ * The rounds in which the clients take their turns at an upstream. Nothing is cancelled before the last: on a shared connection
+ * that does not say to which call a log message belongs, none is passed on for a while after somebody else's call was given up.
  */
-export const ORDER: readonly Feature[] = [...FEATURES.filter(each => each !== 'cancel'), 'cancel']
+export const ROUNDS: readonly (readonly Feature[])[] = [FEATURES.filter(each => each !== 'cancel'), ['cancel']]
 
 export interface ClientKind {
   readonly name: string
@@ -25,15 +25,21 @@ export interface ClientKind {
   readonly version: string
 }
 
-/** The three of the page's tables, then the older versions over streamable HTTP. */
-export const CLIENTS: readonly ClientKind[] = [
+/** Those of the page's tables. */
+export const MAIN_CLIENTS: readonly ClientKind[] = [
   { name: 'SSE, 2024-11-05', wire: 'sse', version: '2024-11-05' },
   { name: 'streamable HTTP, 2025-11-25', wire: 'streamable', version: '2025-11-25' },
   { name: 'streamable HTTP, 2026-07-28', wire: 'streamable', version: '2026-07-28' },
+]
+
+/** Versions before the last one of their era. */
+export const OLDER_CLIENTS: readonly ClientKind[] = [
   { name: 'streamable HTTP, 2025-06-18', wire: 'streamable', version: '2025-06-18' },
   { name: 'streamable HTTP, 2025-03-26', wire: 'streamable', version: '2025-03-26' },
   { name: 'streamable HTTP, 2024-11-05', wire: 'streamable', version: '2024-11-05' },
 ]
+
+export const CLIENTS: readonly ClientKind[] = [...MAIN_CLIENTS, ...OLDER_CLIENTS]
 
 export interface UpstreamKind {
   readonly id: string
@@ -52,6 +58,17 @@ export const UPSTREAMS: readonly UpstreamKind[] = [
   { id: 'http-new', name: 'streamable HTTP, 2026-07-28', transport: 'http', era: 'modern' },
   { id: 'openapi', name: 'OpenAPI', transport: 'openapi', era: 'none' },
 ]
+
+/** Servers that answer an older version in `initialize` than they are asked for. */
+export const OLDER_UPSTREAMS: readonly UpstreamKind[] = ['2025-06-18', '2025-03-26', '2024-11-05'].flatMap(version => [
+  { id: `stdio-${version}`, name: `stdio, ${version}`, transport: 'stdio', era: 'legacy', version },
+  { id: `http-${version}`, name: `streamable HTTP, ${version}`, transport: 'http', era: 'legacy', version },
+])
+
+/** Those with which such a server is tried. */
+export function clientsOf(upstream: UpstreamKind): readonly ClientKind[] {
+  return UPSTREAMS.includes(upstream) ? CLIENTS : MAIN_CLIENTS
+}
 
 /** `works`, or what one meets instead. */
 export type Outcome = 'works' | (string & {})

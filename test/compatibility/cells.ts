@@ -1,55 +1,17 @@
-import type { Client } from '../support/hub.ts'
 import { failureOf } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 import type { ClientKind, Feature, Outcome } from './axes.ts'
-import { newerPeer, olderPeer, type Peer } from './peers.ts'
+import type { Pairs } from './pairs.ts'
+import type { Peer } from './peers.ts'
 import type { Upstream } from './upstreams.ts'
 
-/** One cell: a kind of client, an upstream, and names that no other cell has. */
-export class Cell {
+/** What one scenario has to do with. */
+export interface Cell {
+  readonly client: ClientKind
   readonly upstream: Upstream
+  readonly pairs: Pairs
+  /** No other cell has it. */
   readonly key: string
-  readonly #admin: Client
-  readonly #client: ClientKind
-  readonly #opened: Peer[] = []
-
-  constructor(admin: Client, client: ClientKind, upstream: Upstream, key: string) {
-    this.#admin = admin
-    this.#client = client
-    this.upstream = upstream
-    this.key = key
-  }
-
-  get modern(): boolean {
-    return this.#client.version >= '2026'
-  }
-
-  /** Two clients at once, of which neither may hear what is the other's: a here, b there. */
-  pair(asked = false): Promise<[Peer, Peer]> {
-    return Promise.all([this.#open('ann', asked), this.#open('bob', asked)])
-  }
-
-  async #open(name: string, asked: boolean): Promise<Peer> {
-    const server = asked ? this.upstream.askingServer : this.upstream.server
-    const peer = await connect(this.#admin, this.#client, { name, path: server, asked })
-    this.#opened.push(peer)
-    return peer
-  }
-
-  async close(): Promise<void> {
-    await Promise.allSettled(this.#opened.splice(0).map(peer => peer.close()))
-  }
-}
-
-/** A client of this kind at the place of that name. */
-export function connect(
-  admin: Client,
-  { wire, version }: ClientKind,
-  { name, path, asked = false }: { readonly name: string; readonly path: string; readonly asked?: boolean },
-): Promise<Peer> {
-  if (wire === 'sse') return olderPeer(admin, true, { name, path: `/sse/${path}`, asked })
-  if (version === '2025-11-25') return olderPeer(admin, false, { name, path: `/mcp/${path}`, asked })
-  return newerPeer(admin, version, { name, path: `/mcp/${path}`, asked })
 }
 
 const WATCHED = 'test://watched-resource'
@@ -94,7 +56,7 @@ async function refusal(work: Promise<unknown>): Promise<string | undefined> {
 }
 
 async function toolCall(cell: Cell): Promise<Outcome> {
-  const [ann, bob] = await cell.pair()
+  const [ann, bob] = await cell.pairs.open('plain')
   const texts = [`ann ${cell.key} "ü\u2028\\n"`, `bob ${cell.key} ${'é'.repeat(500)}`]
   const [one, two] = await Promise.all([
     textOf(ann.call('echo', { text: texts[0] ?? '' })),
@@ -105,7 +67,7 @@ async function toolCall(cell: Cell): Promise<Outcome> {
 }
 
 async function progress(cell: Cell): Promise<Outcome> {
-  const [ann, bob] = await cell.pair()
+  const [ann, bob] = await cell.pairs.open('plain')
   // The same token twice: whose it is must not depend on it.
   const run = (peer: Peer, key: string) => textOf(peer.call('steps', { key }, { token: 'the token' }))
   await Promise.all([run(ann, 'ann'), run(bob, 'bob')])
@@ -127,7 +89,7 @@ async function progress(cell: Cell): Promise<Outcome> {
 
 async function cancel(cell: Cell): Promise<Outcome> {
   const { upstream, key } = cell
-  const [ann, bob] = await cell.pair()
+  const [ann, bob] = await cell.pairs.open('plain')
   const keys = [`ann ${key}`, `bob ${key}`] as const
   const leaving = new AbortController()
   const left = ann.call('hold', { key: keys[0] }, { signal: leaving.signal }).then(
@@ -156,7 +118,8 @@ async function ask(
   kind: string,
   answerOf: (name: string) => string,
 ): Promise<Outcome> {
-  const [ann, bob] = await cell.pair(true)
+  const [ann, bob] = await cell.pairs.open('asked')
+  const before = [ann.heard.asked.length, bob.heard.asked.length]
   if (cell.upstream.kind.transport === 'openapi') {
     same(await textOf(ann.call('echo', { text: 'asked?' })), 'asked?', 'a call of a client that can be asked')
     same([ann.heard.asked, bob.heard.asked], [[], []], 'what was asked')
@@ -170,7 +133,7 @@ async function ask(
     [1, 'bob', bob],
   ] as const) {
     if (!texts[index]?.includes(answerOf(name))) throw new Error(`${name}'s answer is not in "${texts[index]}"`)
-    const [question = '', ...more] = peer.heard.asked
+    const [question = '', ...more] = peer.heard.asked.slice(before[index])
     same(more, [], `further questions to ${name}`)
     const [own] = Object.values(args)
     if (!question.startsWith(kind) || (own !== undefined && !question.includes(`${own} ${name}`)))
@@ -181,31 +144,33 @@ async function ask(
 
 async function subscribe(cell: Cell): Promise<Outcome> {
   const { upstream } = cell
-  const [ann, bob] = await cell.pair()
+  const [ann, bob] = await cell.pairs.open('plain')
   const taking = ann.subscribe(WATCHED)
   const refused = await refusal(taking)
   if (refused !== undefined) return refused
   if (!(await taking)) return 'not honoured'
   await bob.subscribe(FENCE)
+  for (const neighbour of upstream.neighbours) await neighbour.touch(WATCHED)
   await upstream.touch(WATCHED)
   await upstream.touch(FENCE)
+  const { uri: shown } = upstream.place
   const heard = (peer: Peer, uri: string, what: string) =>
-    until(() => peer.heard.updates.includes(uri), { what, timeoutMs: 10_000 })
+    until(() => peer.heard.updates.includes(shown(uri)), { what, timeoutMs: 10_000 })
   await heard(ann, WATCHED, 'the update')
   await heard(bob, FENCE, 'the update of the other resource')
-  same([ann.heard.updates, bob.heard.updates], [[WATCHED], [FENCE]], 'updates')
+  same([ann.heard.updates, bob.heard.updates], [[shown(WATCHED)], [shown(FENCE)]], 'updates')
   await ann.unsubscribe(WATCHED)
   await ann.subscribe(LATER)
   await upstream.touch(WATCHED)
   await upstream.touch(LATER)
   await heard(ann, LATER, 'the update of a third resource')
-  same(ann.heard.updates, [WATCHED, LATER], 'updates after unsubscribing')
+  same(ann.heard.updates, [WATCHED, LATER].map(shown), 'updates after unsubscribing')
   return 'works'
 }
 
 async function logMessages(cell: Cell): Promise<Outcome> {
   const { upstream } = cell
-  const [ann, bob] = await cell.pair()
+  const [ann, bob] = await cell.pairs.open('plain')
   if (upstream.kind.transport === 'openapi') {
     const refused = await refusal(ann.setLevel('debug'))
     if (refused !== undefined) return refused
@@ -223,7 +188,7 @@ async function logMessages(cell: Cell): Promise<Outcome> {
     const expected = at(key, levels)
     same(found, peer === ann ? [expected, []] : [[], expected], `log messages of "${key}"`)
   }
-  await since(ann, 'of no level', cell.modern ? [] : ['info', 'warning', 'error'])
+  await since(ann, 'of no level', cell.client.version >= '2026' ? [] : ['info', 'warning', 'error'])
   await ann.setLevel('error')
   await bob.setLevel('debug')
   await since(ann, 'from error up', ['error'])
@@ -234,7 +199,7 @@ async function logMessages(cell: Cell): Promise<Outcome> {
 
 async function listChanged(cell: Cell): Promise<Outcome> {
   const { upstream, key } = cell
-  const [ann, bob] = await cell.pair()
+  const [ann, bob] = await cell.pairs.open('plain')
   await Promise.all([ann.watchTools(), bob.watchTools()])
   const name = `grown_${key}`
   same((await ann.tools()).includes(name), false, 'the tool before it is there')

@@ -1,10 +1,12 @@
 import {
-  CLIENTS,
   type ClientKind,
   EXCEPTIONS,
   exceptionFor,
   FEATURES,
   type Feature,
+  MAIN_CLIENTS,
+  OLDER_CLIENTS,
+  OLDER_UPSTREAMS,
   UPSTREAMS,
   type UpstreamKind,
 } from './axes.ts'
@@ -43,19 +45,19 @@ const REMARKS: readonly {
 /** The page as what was found says it. */
 export function compatibilityPage(found: readonly Found[]): string {
   const notes = [...REMARKS.map(({ text }) => text), ...EXCEPTIONS.map(({ reason }) => reason)]
-  const [main, older] = [CLIENTS.slice(0, 3), CLIENTS.slice(3)]
   return `# Which client can do what with which server
 
 Each cell was tried through a running hub, from end to end and with two clients at once: the thing itself has arrived at the
 other end, and at nobody else. \`bun test/compatibility/write.ts\` tries them again and writes this page, and the suite
 fails where the page says anything else.
 
-${main.map(client => section(client, found)).join('\n')}
+${MAIN_CLIENTS.map(client => section(client, found)).join('\n')}
 ${notes.map((text, at) => `${at + 1}. ${text}`).join('\n')}
 
-## Older versions over streamable HTTP
+## Older versions
 
-${olderSentence(main[1] as ClientKind, older, found)}
+- Clients of ${list(OLDER_CLIENTS.map(({ version }) => version))} over streamable HTTP: ${olderClients(found)}
+- Servers that answer ${list([...new Set(OLDER_UPSTREAMS.map(({ version = '' }) => version))])} in \`initialize\`, over stdio and streamable HTTP: ${olderUpstreams(found)}
 
 What a row means:
 
@@ -99,19 +101,37 @@ function outcomeOf(client: ClientKind, upstream: UpstreamKind, feature: Feature,
   )
 }
 
-/** One sentence where they do as the newest version of their era does; else what differs. */
-function olderSentence(newest: ClientKind, older: readonly ClientKind[], found: readonly Found[]): string {
-  const differing = older.flatMap(client =>
-    UPSTREAMS.flatMap(upstream =>
-      FEATURES.filter(
-        feature => outcomeOf(client, upstream, feature, found) !== outcomeOf(newest, upstream, feature, found),
-      ).map(
-        feature => `- ${client.version}, ${upstream.name}, ${feature}: ${outcomeOf(client, upstream, feature, found)}`,
-      ),
-    ),
+const list = (words: readonly string[]): string => `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`
+
+/** What differs from the newest version of the same era; one sentence where nothing does. */
+function olderClients(found: readonly Found[]): string {
+  const newest = MAIN_CLIENTS.find(({ version }) => version === '2025-11-25') as ClientKind
+  const pairs = OLDER_CLIENTS.flatMap(client =>
+    UPSTREAMS.map(upstream => [client, upstream, newest, upstream] as const),
   )
-  const versions = older.map(({ version }) => version).join(', ')
-  if (differing.length === 0)
-    return `Clients of ${versions} were tried in the same way: every cell is that of ${newest.version}.`
-  return `Clients of ${versions} were tried in the same way. Every cell is that of ${newest.version}, but:\n\n${differing.join('\n')}`
+  return `as a client of ${newest.version}, ${differences(pairs, found)}`
+}
+
+function olderUpstreams(found: readonly Found[]): string {
+  const newestOf = ({ transport, era }: UpstreamKind) =>
+    UPSTREAMS.find(each => each.transport === transport && each.era === era) as UpstreamKind
+  const pairs = MAIN_CLIENTS.flatMap(client =>
+    OLDER_UPSTREAMS.map(upstream => [client, upstream, client, newestOf(upstream)] as const),
+  )
+  return `as servers of 2025-11-25 on the same transport, ${differences(pairs, found)}`
+}
+
+/** Each pair with the one whose cells it should have. */
+function differences(
+  pairs: readonly (readonly [ClientKind, UpstreamKind, ClientKind, UpstreamKind])[],
+  found: readonly Found[],
+): string {
+  const differing = pairs.flatMap(([client, upstream, ...as]) =>
+    FEATURES.flatMap(feature => {
+      const outcome = outcomeOf(client, upstream, feature, found)
+      if (outcome === outcomeOf(...as, feature, found)) return []
+      return [`  - ${feature}, ${client.name} with ${upstream.name}: ${outcome}`]
+    }),
+  )
+  return differing.length === 0 ? 'in every cell.' : `but:\n${differing.join('\n')}`
 }

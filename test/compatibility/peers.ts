@@ -39,6 +39,8 @@ export interface Peer {
   call(name: string, args: Record<string, string>, options?: CallOptions): Promise<ToolResult>
   tools(): Promise<string[]>
   promptText(name: string, args?: Record<string, string>): Promise<string>
+  /** URI and text of each part. */
+  read(uri: string): Promise<readonly (readonly [uri: string, text: unknown])[]>
   /** Wants log messages from this level up, of the session or of each call from now on. */
   setLevel(level: LogLevel): Promise<void>
   /** False when the hub left the resource out of what it honours. */
@@ -119,6 +121,7 @@ export async function olderPeer(client: Client, sse: boolean, options: PeerOptio
     },
     tools: () => toolNames(one),
     promptText: async (name, args = {}) => JSON.stringify((await one.getPrompt({ name, arguments: args })).messages),
+    read: async uri => (await one.readResource({ uri })).contents.map(part => [part.uri, 'text' in part && part.text]),
     setLevel: async level => void (await one.setLoggingLevel(level)),
     subscribe: async uri => {
       await one.subscribeResource({ uri })
@@ -187,6 +190,7 @@ export async function newerPeer(client: Client, version: string, options: PeerOp
     },
     tools: async () => (await one.listTools()).tools.map(({ name }) => name),
     promptText: async (name, args = {}) => JSON.stringify((await one.getPrompt({ name, arguments: args })).messages),
+    read: async uri => (await one.readResource({ uri })).contents.map(part => [part.uri, 'text' in part && part.text]),
     setLevel: async wanted => {
       level = wanted
       if (!modern) await one.setLoggingLevel(wanted)

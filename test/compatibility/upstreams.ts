@@ -6,12 +6,21 @@ import type { UpstreamKind } from './axes.ts'
 
 export type Noted = 'begun' | 'cancelled' | 'released' | 'subscribed' | 'unsubscribed'
 
+/** Where clients meet an upstream: a server or group at the hub, and the forms that names and URIs have there. */
+export interface Place {
+  readonly name: string
+  tool(name: string): string
+  uri(uri: string): string
+}
+
 /** One upstream server, seen and moved from its own side. */
 export interface Upstream {
   readonly kind: UpstreamKind
-  /** The server at the hub for what needs no connection of its own, and the one for what asks its client. */
-  readonly server: string
-  readonly askingServer: string
+  /** For what needs no connection of its own, and for what asks its client. */
+  readonly place: Place
+  readonly askingPlace: Place
+  /** Others at the same place that have resources of the same URIs. */
+  readonly neighbours: readonly Upstream[]
   /** The keys of what it noted. */
   noted(event: Noted): Promise<readonly string[]>
   release(key: string): Promise<void>
@@ -77,12 +86,16 @@ function environment({ id, transport, era, version }: UpstreamKind): Record<stri
 }
 
 /** A local program of the older era is shared by all unless it is configured otherwise, and one that is shared may not ask. */
-function askingServer({ id, transport, era }: UpstreamKind): string {
+export function askingServer({ id, transport, era }: UpstreamKind): string {
   return transport === 'stdio' && era === 'legacy' ? `${id}-own` : id
 }
 
+function alone(name: string): Place {
+  return { name, tool: each => each, uri: each => each }
+}
+
 async function upstreamOf(kind: UpstreamKind, admin: Client, api: ScriptedApi | undefined): Promise<Upstream> {
-  const base = { kind, server: kind.id, askingServer: askingServer(kind) }
+  const base = { kind, place: alone(kind.id), askingPlace: alone(askingServer(kind)), neighbours: [] }
   if (kind.transport === 'openapi' && api) {
     return {
       ...base,
