@@ -1,6 +1,6 @@
 import type { Client } from '../support/hub.ts'
 import type { ClientKind } from './axes.ts'
-import { newerPeer, olderPeer, type Peer } from './peers.ts'
+import { type Manner, newerPeer, olderPeer, type Peer } from './peers.ts'
 import type { Upstream } from './upstreams.ts'
 
 export type Pair = readonly [ann: Peer, bob: Peer]
@@ -55,7 +55,7 @@ export class Pairs implements AsyncDisposable {
 export function connect(
   admin: Client,
   { wire, version }: ClientKind,
-  { name, path, asked = false }: { readonly name: string; readonly path: string; readonly asked?: boolean },
+  { name, path, asked = false }: { readonly name: string; readonly path: string; readonly asked?: Manner },
 ): Promise<Peer> {
   if (wire === 'sse') return olderPeer(admin, true, { name, path: `/sse/${path}`, asked })
   if (version === '2025-11-25') return olderPeer(admin, false, { name, path: `/mcp/${path}`, asked })

@@ -57,9 +57,12 @@ export interface PeerOptions {
   /** The name that stands in all its answers. */
   readonly name: string
   readonly path: string
-  /** Declares and answers sampling, elicitation and roots. */
-  readonly asked?: boolean
+  /** Declares sampling, elicitation and roots, and answers in this manner. `true`: with its name. */
+  readonly asked?: Manner
 }
+
+/** `fails`: with an error of the code -1; `hangs`: never; `declines`: what the user is asked. */
+export type Manner = boolean | 'declines' | 'fails' | 'hangs'
 
 const ALL_THREE = { sampling: {}, elicitation: {}, roots: {} }
 
@@ -67,23 +70,29 @@ function nothingHeard(): Heard {
   return { progress: [], logs: [], updates: [], toolChanges: 0, asked: [] }
 }
 
-/** What a client of this name answers, in the shapes of the protocol; each notes that it was asked. */
-function answersOf(name: string, { asked }: Heard) {
+/** What a client answers, in the shapes of the protocol; each notes that it was asked. */
+function answersOf({ name, asked: manner }: PeerOptions, { asked }: Heard) {
+  const hear = async (question: string): Promise<void> => {
+    asked.push(question)
+    if (manner === 'fails') throw Object.assign(new Error('The user does not want to'), { code: -1 })
+    if (manner === 'hangs') await new Promise(() => {})
+  }
   return {
-    sampling: (prompt: string) => {
-      asked.push(`sampling ${prompt}`)
+    sampling: async (prompt: string) => {
+      await hear(`sampling ${prompt}`)
       return {
         model: 'none',
         role: 'assistant' as const,
         content: { type: 'text' as const, text: `sampled by ${name}` },
       }
     },
-    elicitation: (message: string) => {
-      asked.push(`elicitation ${message}`)
+    elicitation: async (message: string) => {
+      await hear(`elicitation ${message}`)
+      if (manner === 'declines') return { action: 'decline' as const }
       return { action: 'accept' as const, content: { username: name, email: `${name}@example.org` } }
     },
-    roots: () => {
-      asked.push('roots')
+    roots: async () => {
+      await hear('roots')
       return { roots: [{ uri: `file:///${name}`, name }] }
     },
   }
@@ -106,7 +115,7 @@ export async function olderPeer(client: Client, sse: boolean, options: PeerOptio
       heard.toolChanges += 1
     })
     if (!options.asked) return
-    const answers = answersOf(options.name, heard)
+    const answers = answersOf(options, heard)
     one.setRequestHandler(CreateMessageRequestSchema, ({ params }) => answers.sampling(JSON.stringify(params.messages)))
     one.setRequestHandler(ElicitRequestSchema, ({ params }) => answers.elicitation(params.message))
     one.setRequestHandler(ListRootsRequestSchema, () => answers.roots())
@@ -157,7 +166,7 @@ export async function newerPeer(client: Client, version: string, options: PeerOp
     heard.toolChanges += 1
   })
   if (options.asked) {
-    const answers = answersOf(options.name, heard)
+    const answers = answersOf(options, heard)
     one.setRequestHandler('sampling/createMessage', ({ params }) => answers.sampling(JSON.stringify(params.messages)))
     one.setRequestHandler('elicitation/create', ({ params }) => answers.elicitation(params.message))
     one.setRequestHandler('roots/list', () => answers.roots())

@@ -49,11 +49,12 @@ export async function startWorld(kinds: readonly UpstreamKind[], more: WorldOpti
     await api?.[Symbol.asyncDispose]()
   }
   try {
-    const servers: Record<string, object> = { ...more.servers }
+    const servers: Record<string, object> = {}
     const addHttp = async (kind: UpstreamKind): Promise<void> => {
       const program = await startProgram(everyWire('every-wire'), { env: environment(kind) })
       programs.push(program)
       servers[kind.id] = { type: kind.transport === 'sse' ? 'sse' : 'streamable-http', url: program.url }
+      if (kind.era === 'legacy') servers[sharedServer(kind)] = { ...servers[kind.id], session: 'shared' }
     }
     await Promise.all(kinds.filter(({ transport }) => transport === 'sse' || transport === 'http').map(addHttp))
     for (const kind of kinds.filter(({ transport }) => transport === 'stdio')) {
@@ -77,7 +78,6 @@ export async function startWorld(kinds: readonly UpstreamKind[], more: WorldOpti
 }
 
 export interface WorldOptions {
-  readonly servers?: Readonly<Record<string, object>>
   readonly groups?: readonly object[]
 }
 
@@ -88,6 +88,11 @@ function environment({ id, transport, era, version }: UpstreamKind): Record<stri
 /** A local program of the older era is shared by all unless it is configured otherwise, and one that is shared may not ask. */
 export function askingServer({ id, transport, era }: UpstreamKind): string {
   return transport === 'stdio' && era === 'legacy' ? `${id}-own` : id
+}
+
+/** Where one connection serves all clients, those who can be asked among them. */
+export function sharedServer({ id, transport }: UpstreamKind): string {
+  return transport === 'stdio' ? id : `${id}-shared`
 }
 
 function alone(name: string): Place {

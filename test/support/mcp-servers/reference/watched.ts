@@ -2,6 +2,15 @@ import type { McpServer, ServerContext } from '@modelcontextprotocol/server'
 import { fromJsonSchema } from '@modelcontextprotocol/server'
 import { textResult } from './content.ts'
 
+const QUESTIONS: Readonly<Record<string, object>> = {
+  'sampling/createMessage': {
+    params: { messages: [{ role: 'user', content: { type: 'text', text: 'Who?' } }], maxTokens: 10 },
+  },
+  'elicitation/create': {
+    params: { mode: 'form', message: 'Who?', requestedSchema: { type: 'object', properties: {} } },
+  },
+}
+
 /** What one call did, or what was done to it, under the key that its caller gave it. */
 interface Noted {
   readonly event: 'begun' | 'cancelled' | 'released' | 'subscribed' | 'unsubscribed'
@@ -59,7 +68,7 @@ export class Watched {
 
   /**
    * The tools: `echo` of a text; `steps`, progress 1, 2, 3 of 3; `hold`, until it is released or cancelled; `talk`, one log
-   * message at each level; `touch` of a resource; `grow` by a tool of that name; `journal`, what was noted; `link` to a resource.
+   * message at each level; `ask` its client with a request of that method, whatever the client is said to be able to; `touch` of a resource; `grow` by a tool of that name; `journal`, what was noted; `link` to a resource.
    */
   register(server: McpServer): void {
     const tool = (name: string, argument: string, handle: (value: string, ctx: ServerContext) => unknown): void => {
@@ -93,6 +102,7 @@ export class Watched {
       for (const level of ['debug', 'info', 'warning', 'error'] as const) await ctx.mcpReq.log(level, key)
       return 'said'
     })
+    tool('ask', 'method', (method, ctx) => this.#ask(method, ctx))
     tool('touch', 'uri', async uri => {
       this.#notices?.updated(uri)
       for (const { server: each, wants } of this.#served) if (wants(uri)) await each.server.sendResourceUpdated({ uri })
@@ -121,6 +131,15 @@ export class Watched {
     this.#held.delete(key)
     this.#noted.push({ event, key })
     return `${event} ${key}`
+  }
+
+  async #ask(method: string, ctx: ServerContext): Promise<string> {
+    ctx.mcpReq.signal.addEventListener('abort', () => this.#noted.push({ event: 'cancelled', key: method }))
+    const question = { method: method as 'roots/list', ...QUESTIONS[method] }
+    return ctx.mcpReq.send(question).then(
+      answer => `answered ${JSON.stringify(answer)}`,
+      (error: { readonly code?: number }) => `refused ${error.code}`,
+    )
   }
 
   #grow(name: string): string {
