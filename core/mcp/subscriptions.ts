@@ -32,6 +32,8 @@ export class Subscriptions {
   readonly #upstreams: Upstreams
   readonly #sessions: SessionTable
   readonly #byKey = new Map<string, Subscription>()
+  /** The last request for each key that is still on its way. */
+  readonly #underWay = new Map<string, Promise<UpstreamReply>>()
 
   constructor(upstreams: Upstreams, sessions: SessionTable) {
     this.#upstreams = upstreams
@@ -161,15 +163,28 @@ export class Subscriptions {
     if (!session) throw new HubError('method_not_found', 'Subscriptions need a session')
     const uri = params?.uri
     if (typeof uri !== 'string') throw invalid(`${routed.exchange.method} needs "uri", the URI of a resource`)
-    const { member, original } = resourceTarget(routed.scope, uri)
-    if (!takesSubscriptions(routed.scope, member))
+    const { scope } = routed
+    // Before the URI is looked for: where nobody takes subscriptions, the method is one that this place does not have.
+    if (!scope.catalog.states.some(state => memberHas(state, 'resources', 'subscribe')))
+      throw new HubError('method_not_found', 'No server here takes subscriptions to resources')
+    const { member, original } = resourceTarget(scope, uri)
+    if (!takesSubscriptions(scope, member))
       throw new HubError('method_not_found', `The server of "${uri.slice(0, 256)}" takes no subscriptions`)
     return { session, member, original, uri }
   }
 
-  #send(method: string, { server }: ScopeMember, hearer: Hearer, uri: string): Promise<UpstreamReply> {
-    const session = hearer.ownConnection(server)
-    return this.#upstreams.request(server.id, { method, params: { uri }, ...(session ? { session } : {}) }).reply
+  /** One at a time for each key: over HTTP two requests may overtake each other, and what came last must hold. */
+  #send(method: string, member: ScopeMember, hearer: Hearer, uri: string): Promise<UpstreamReply> {
+    const session = hearer.ownConnection(member.server)
+    const key = subscriptionKey(member, hearer, uri)
+    const request = { method, params: { uri }, ...(session ? { session } : {}) }
+    const send = (): Promise<UpstreamReply> => this.#upstreams.request(member.server.id, request).reply
+    const reply = this.#underWay.get(key)?.then(send) ?? send()
+    this.#underWay.set(key, reply)
+    void reply.finally(() => {
+      if (this.#underWay.get(key) === reply) this.#underWay.delete(key)
+    })
+    return reply
   }
 
   #leave(subscription: Subscription, hearer: Hearer): Promise<UpstreamReply> | undefined {

@@ -1,5 +1,6 @@
 import { HubError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+import { HeldStreams } from './held-streams.ts'
 
 /** What is wished within so short a time travels in one request. */
 const GATHER_MS = 20
@@ -28,7 +29,7 @@ interface Opened {
 
 /**
  * The one stream of an upstream of the modern era on which it tells what belongs to no call. When the wishes change a new
- * stream is opened, and the old one given up once the new one stands, so that nothing is missed in between.
+ * stream is opened, and the old one given up a little after the new one stands, so that nothing is missed in between.
  */
 export class Listen {
   readonly #options: ListenOptions
@@ -36,11 +37,10 @@ export class Listen {
   readonly #uris = new Set<string>()
   /** Calls that wait for their subscription. */
   readonly #waiting = new Map<number, string>()
-  #current: Opened | undefined
+  readonly #held = new HeldStreams()
   #pending: Opened | undefined
   #openAtMs = Number.POSITIVE_INFINITY
   #failures = 0
-  #sinceMs = 0
   #gap = false
   #refused = false
 
@@ -58,11 +58,16 @@ export class Listen {
   }
 
   subscribe(uri: string, callId: number): void {
-    if (this.#refused || this.#current?.uris.has(uri)) {
-      this.#options.subscribed(callId, uri, !this.#refused)
+    if (this.#refused) {
+      this.#options.subscribed(callId, uri, false)
       return
     }
+    // Also where the stream has it: it may have been left a moment ago, and the next stream must have it again.
     this.#uris.add(uri)
+    if (this.#held.current?.uris.has(uri) && this.#pending?.uris.has(uri) !== false) {
+      this.#options.subscribed(callId, uri, true)
+      return
+    }
     this.#waiting.set(callId, uri)
     this.#openIn(GATHER_MS)
   }
@@ -71,9 +76,9 @@ export class Listen {
     if (this.#uris.delete(uri)) this.#openIn(GATHER_MS)
   }
 
-  /** Whether a message with this tag belongs to the stream that counts. */
-  accepts(tag: JsonValue): boolean {
-    return this.#current !== undefined && tag === this.#current.id
+  /** Whether a notice with this tag is news. */
+  accepts(tag: JsonValue, method: string, uri: JsonValue | undefined): boolean {
+    return this.#held.news(tag, JSON.stringify([method, uri]))
   }
 
   /** `honoured` is the part of the filter that the upstream took. */
@@ -82,37 +87,40 @@ export class Listen {
     if (!opened || tag !== opened.id) return
     const taken = isJsonObject(honoured) ? honoured.resourceSubscriptions : undefined
     const uris = new Set(Array.isArray(taken) ? taken.filter(uri => typeof uri === 'string') : [])
-    const before = this.#current
     this.#pending = undefined
-    this.#current = { id: opened.id, uris }
-    this.#sinceMs = performance.now()
+    this.#held.add(opened.id, uris, performance.now())
+    this.#options.arm(this.#held.nextMs)
     for (const uri of opened.uris) if (!uris.has(uri)) this.#uris.delete(uri)
     for (const [callId, uri] of this.#waiting) {
       if (!opened.uris.has(uri)) continue
       this.#waiting.delete(callId)
       this.#options.subscribed(callId, uri, uris.has(uri))
     }
-    if (before) this.#options.drop(before.id)
     if (!this.#gap) return
     this.#gap = false
     this.#options.resumed(uris)
   }
 
-  /** Opens what is due; returns when to look again. */
+  /** Opens what is due, and drops what has been replaced; returns when to look again. */
   sweep(nowMs: number): number {
-    if (nowMs < this.#openAtMs) return this.#openAtMs
-    // One at a time; what was wished meanwhile follows on its acknowledgement or end.
-    if (this.#pending) return nowMs + GATHER_MS
-    this.#openAtMs = Number.POSITIVE_INFINITY
-    this.#open()
-    return Number.POSITIVE_INFINITY
+    this.#drop(this.#held.expire(nowMs))
+    if (nowMs >= this.#openAtMs) {
+      // One at a time; what was wished meanwhile follows on its acknowledgement or end.
+      if (this.#pending || this.#held.full) return Math.min(nowMs + GATHER_MS, this.#held.nextMs)
+      this.#openAtMs = Number.POSITIVE_INFINITY
+      this.#open()
+    }
+    return Math.min(this.#openAtMs, this.#held.nextMs)
+  }
+
+  #drop(ids: readonly number[]): void {
+    for (const id of ids) this.#options.drop(id)
   }
 
   #open(): void {
     if (this.#refused) return
     if (this.#uris.size === 0 && Object.keys(this.#kinds).length === 0) {
-      if (this.#current) this.#options.drop(this.#current.id)
-      this.#current = undefined
+      this.#drop(this.#held.clear())
       return
     }
     const uris = new Set(this.#uris)
@@ -129,11 +137,13 @@ export class Listen {
     if (id === this.#pending?.id) {
       this.#pending = undefined
       if (error instanceof HubError && error.data?.rpcCode !== undefined) return this.#giveUp(error.message)
-    } else if (id === this.#current?.id) {
-      this.#current = undefined
+    } else if (id === this.#held.current?.id) {
+      if (performance.now() - this.#held.current.sinceMs >= SOUND_MS) this.#failures = 0
+      this.#held.remove(id)
+      this.#drop(this.#held.clear())
       this.#gap = true
-      if (performance.now() - this.#sinceMs >= SOUND_MS) this.#failures = 0
     } else {
+      this.#held.remove(id)
       return
     }
     const waitMs = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (this.#failures - 1)) * Math.random()

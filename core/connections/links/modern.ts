@@ -182,7 +182,7 @@ export class ModernLink extends McpLink {
       this.#listen.acknowledged(tag, params?.notifications)
     } else if (meta === undefined || tag === undefined) {
       this.#notices.received(method, params, related)
-    } else if (this.#listen.accepts(tag)) {
+    } else if (this.#listen.accepts(tag, method, params?.uri)) {
       const { [SUBSCRIPTION_KEY]: _, ...rest } = meta
       const { _meta, ...others } = params ?? {}
       this.#notices.received(method, Object.keys(rest).length > 0 ? { ...others, _meta: rest } : others, related)

@@ -40,9 +40,12 @@ class MemoryEvents implements EventStore {
 export class LegacySessions {
   readonly #sessions = new Map<string, Session>()
   readonly #build: () => McpServer
+  readonly #takeSubscriptions: (server: McpServer) => Set<string>
 
-  constructor(build: () => McpServer) {
+  /** `takeSubscriptions` answers the requests of subscribers, and returns what they have subscribed to. */
+  constructor(build: () => McpServer, takeSubscriptions = subscriptionsOf) {
     this.#build = build
+    this.#takeSubscriptions = takeSubscriptions
   }
 
   async fetch(request: Request): Promise<Response> {
@@ -71,15 +74,7 @@ export class LegacySessions {
 
   async #open(request: Request): Promise<Response> {
     const server = this.#build()
-    const subscriptions = new Set<string>()
-    server.server.setRequestHandler('resources/subscribe', ({ params }) => {
-      subscriptions.add(params.uri)
-      return {}
-    })
-    server.server.setRequestHandler('resources/unsubscribe', ({ params }) => {
-      subscriptions.delete(params.uri)
-      return {}
-    })
+    const subscriptions = this.#takeSubscriptions(server)
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => crypto.randomUUID(),
       eventStore: new MemoryEvents(),
@@ -94,6 +89,19 @@ export class LegacySessions {
     await server.connect(transport)
     return transport.handleRequest(request)
   }
+}
+
+function subscriptionsOf({ server }: McpServer): Set<string> {
+  const subscriptions = new Set<string>()
+  server.setRequestHandler('resources/subscribe', ({ params }) => {
+    subscriptions.add(params.uri)
+    return {}
+  })
+  server.setRequestHandler('resources/unsubscribe', ({ params }) => {
+    subscriptions.delete(params.uri)
+    return {}
+  })
+  return subscriptions
 }
 
 function refuse(status: number, code: number, message: string): Response {

@@ -1,0 +1,136 @@
+/** What is tried against what, and where it is not expected to work, why. */
+
+export const FEATURES = [
+  'tool call',
+  'progress',
+  'cancel',
+  'sampling',
+  'elicitation',
+  'roots',
+  'subscribe',
+  'log messages',
+  'list_changed',
+] as const
+export type Feature = (typeof FEATURES)[number]
+
+/**
+ * The rounds in which the clients take their turns at an upstream. Nothing is cancelled before the last: on a shared connection
+ * that does not say to which call a log message belongs, none is passed on for a while after somebody else's call was given up.
+ */
+export const ROUNDS: readonly (readonly Feature[])[] = [FEATURES.filter(each => each !== 'cancel'), ['cancel']]
+
+export interface ClientKind {
+  readonly name: string
+  readonly wire: 'sse' | 'streamable'
+  readonly version: string
+}
+
+/** Those of the page's tables. */
+export const MAIN_CLIENTS: readonly ClientKind[] = [
+  { name: 'SSE, 2024-11-05', wire: 'sse', version: '2024-11-05' },
+  { name: 'streamable HTTP, 2025-11-25', wire: 'streamable', version: '2025-11-25' },
+  { name: 'streamable HTTP, 2026-07-28', wire: 'streamable', version: '2026-07-28' },
+]
+
+/** Versions before the last one of their era. */
+export const OLDER_CLIENTS: readonly ClientKind[] = [
+  { name: 'streamable HTTP, 2025-06-18', wire: 'streamable', version: '2025-06-18' },
+  { name: 'streamable HTTP, 2025-03-26', wire: 'streamable', version: '2025-03-26' },
+  { name: 'streamable HTTP, 2024-11-05', wire: 'streamable', version: '2024-11-05' },
+]
+
+export const CLIENTS: readonly ClientKind[] = [...MAIN_CLIENTS, ...OLDER_CLIENTS]
+
+export interface UpstreamKind {
+  readonly id: string
+  readonly name: string
+  readonly transport: 'stdio' | 'sse' | 'http' | 'openapi'
+  readonly era: 'legacy' | 'modern' | 'none'
+  /** The one version that it answers in `initialize`, whatever it is asked for; default the newest of its era. */
+  readonly version?: string
+}
+
+export const UPSTREAMS: readonly UpstreamKind[] = [
+  { id: 'stdio-old', name: 'stdio, 2025-11-25', transport: 'stdio', era: 'legacy' },
+  { id: 'stdio-new', name: 'stdio, 2026-07-28', transport: 'stdio', era: 'modern' },
+  { id: 'sse', name: 'SSE, 2024-11-05', transport: 'sse', era: 'legacy', version: '2024-11-05' },
+  { id: 'http-old', name: 'streamable HTTP, 2025-11-25', transport: 'http', era: 'legacy' },
+  { id: 'http-new', name: 'streamable HTTP, 2026-07-28', transport: 'http', era: 'modern' },
+  { id: 'openapi', name: 'OpenAPI', transport: 'openapi', era: 'none' },
+]
+
+/** Servers that answer an older version in `initialize` than they are asked for. */
+export const OLDER_UPSTREAMS: readonly UpstreamKind[] = ['2025-06-18', '2025-03-26', '2024-11-05'].flatMap(version => [
+  { id: `stdio-${version}`, name: `stdio, ${version}`, transport: 'stdio', era: 'legacy', version },
+  { id: `http-${version}`, name: `streamable HTTP, ${version}`, transport: 'http', era: 'legacy', version },
+])
+
+/** Those with which such a server is tried. */
+export function clientsOf(upstream: UpstreamKind): readonly ClientKind[] {
+  return UPSTREAMS.includes(upstream) ? CLIENTS : MAIN_CLIENTS
+}
+
+/** `works`, or what one meets instead. */
+export type Outcome = 'works' | (string & {})
+
+interface Exception {
+  readonly features: readonly Feature[]
+  readonly clients: (client: ClientKind) => boolean
+  readonly upstreams: (upstream: UpstreamKind) => boolean
+  readonly outcome: Outcome
+  readonly reason: string
+}
+
+const modern = ({ version }: ClientKind): boolean => version >= '2026'
+const handshaking = (client: ClientKind): boolean => !modern(client)
+const openapi = ({ transport }: UpstreamKind): boolean => transport === 'openapi'
+const everyone = (): boolean => true
+
+export const EXCEPTIONS: readonly Exception[] = [
+  {
+    features: ['progress'],
+    clients: everyone,
+    upstreams: openapi,
+    outcome: 'none sent',
+    reason: 'An HTTP API answers once: the call works, and no progress comes before its answer.',
+  },
+  {
+    features: ['sampling', 'elicitation', 'roots'],
+    clients: everyone,
+    upstreams: openapi,
+    outcome: 'never asked',
+    reason: 'An HTTP API has nothing with which to ask: its calls work, and the client is asked nothing.',
+  },
+  {
+    features: ['subscribe'],
+    clients: handshaking,
+    upstreams: openapi,
+    outcome: '-32601 method_not_found',
+    reason: 'Operations become tools: there are no resources, and `resources` is not among the capabilities.',
+  },
+  {
+    features: ['subscribe'],
+    clients: modern,
+    upstreams: openapi,
+    outcome: 'not honoured',
+    reason: '`subscriptions/listen` is acknowledged without the URI, as there are no resources.',
+  },
+  {
+    features: ['log messages'],
+    clients: handshaking,
+    upstreams: openapi,
+    outcome: '-32601 method_not_found',
+    reason: 'No server at this address sends log messages: `logging` is not among the capabilities.',
+  },
+  {
+    features: ['log messages'],
+    clients: modern,
+    upstreams: openapi,
+    outcome: 'none sent',
+    reason: 'A call may name a `logLevel`; an HTTP API sends no log messages.',
+  },
+]
+
+export function exceptionFor(client: ClientKind, upstream: UpstreamKind, feature: Feature): Exception | undefined {
+  return EXCEPTIONS.find(each => each.features.includes(feature) && each.clients(client) && each.upstreams(upstream))
+}

@@ -1,0 +1,39 @@
+import type { Client } from '../support/hub.ts'
+import { type ClientKind, clientsOf, type Feature, type Outcome, ROUNDS, type UpstreamKind } from './axes.ts'
+import { type Cell, SCENARIOS } from './cells.ts'
+import { Pairs } from './pairs.ts'
+import type { Upstream, World } from './upstreams.ts'
+
+/** What was found in one cell; `failed: …` where it was neither the feature nor a refusal of it. */
+export interface Found {
+  readonly client: ClientKind
+  readonly upstream: UpstreamKind
+  readonly feature: Feature
+  readonly outcome: Outcome
+}
+
+/** What the page shows: all clients with the newest servers of each kind, and the three of its tables with older ones. */
+export async function runMatrix({ admin, upstreams }: World): Promise<readonly Found[]> {
+  const chains = upstreams.map(upstream => runUpstream(admin, upstream, clientsOf(upstream.kind)))
+  return (await Promise.all(chains)).flat()
+}
+
+/** Every cell of these clients with one upstream, one after the other, so that nothing but a cell's own two clients moves it. */
+export async function runUpstream(
+  admin: Client,
+  upstream: Upstream,
+  clients: readonly ClientKind[],
+): Promise<readonly Found[]> {
+  const found: Found[] = []
+  for (const [round, features] of ROUNDS.entries())
+    for (const [row, client] of clients.entries()) {
+      await using pairs = new Pairs(admin, client, upstream)
+      for (const [at, feature] of features.entries()) {
+        const cell: Cell = { client, upstream, pairs, key: `${upstream.kind.id}_${row}_${round}_${at}` }
+        const outcome = await SCENARIOS[feature](cell).catch((error: Error) => `failed: ${error.message}`)
+        await pairs.end('plain')
+        found.push({ client, upstream: upstream.kind, feature, outcome })
+      }
+    }
+  return found
+}

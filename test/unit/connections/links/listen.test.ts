@@ -1,0 +1,165 @@
+import { beforeEach, describe, expect, test } from 'bun:test'
+import { Listen } from '../../../../core/connections/links/listen.ts'
+import type { JsonObject } from '../../../../core/contract/json.ts'
+
+interface Asked {
+  readonly id: number
+  readonly uris: readonly string[]
+}
+
+let asked: Asked[]
+let dropped: number[]
+let subscribed: [number, string, boolean][]
+let over: (() => void)[]
+let listen: Listen
+
+beforeEach(() => {
+  asked = []
+  dropped = []
+  subscribed = []
+  over = []
+  listen = new Listen({
+    request: ({ resourceSubscriptions = [] }: JsonObject) => {
+      const id = asked.length + 1
+      asked.push({ id, uris: resourceSubscriptions as string[] })
+      const { promise, resolve } = Promise.withResolvers<void>()
+      over.push(resolve)
+      return { id, over: promise }
+    },
+    drop: id => dropped.push(id),
+    arm: () => {},
+    subscribed: (...how) => subscribed.push(how),
+    resumed: () => {},
+    log: () => {},
+  })
+})
+
+/** The clock strikes: what is due is asked for. */
+const due = () => listen.sweep(performance.now() + 100)
+const acknowledge = ({ id, uris } = asked.at(-1) as Asked) =>
+  listen.acknowledged(id, { resourceSubscriptions: [...uris] })
+
+describe('Listen', () => {
+  test('a subscription stands once the upstream has acknowledged a stream with it', () => {
+    listen.subscribe('a:', 1)
+    due()
+    expect(subscribed).toEqual([])
+    acknowledge()
+    expect(subscribed).toEqual([[1, 'a:', true]])
+    listen.subscribe('a:', 2)
+    expect(subscribed.at(-1)).toEqual([2, 'a:', true])
+    expect(asked).toHaveLength(1)
+  })
+
+  test('one that was just left, and is asked for again before the next stream, is on that stream', () => {
+    listen.subscribe('a:', 1)
+    listen.subscribe('b:', 2)
+    due()
+    acknowledge()
+    listen.unsubscribe('a:')
+    listen.subscribe('a:', 3)
+    due()
+    acknowledge()
+    expect(asked.at(-1)?.uris.toSorted()).toEqual(['a:', 'b:'])
+    expect(subscribed).toContainEqual([3, 'a:', true])
+  })
+
+  test('one that is asked for again while a stream without it is on its way stands with the stream after that', () => {
+    listen.subscribe('a:', 1)
+    listen.subscribe('b:', 2)
+    due()
+    acknowledge()
+    listen.unsubscribe('a:')
+    due()
+    listen.subscribe('a:', 3)
+    expect(subscribed).toHaveLength(2)
+    acknowledge()
+    expect(subscribed).toHaveLength(2)
+    due()
+    acknowledge()
+    expect(subscribed.at(-1)).toEqual([3, 'a:', true])
+    expect(asked.at(-1)?.uris.toSorted()).toEqual(['a:', 'b:'])
+  })
+
+  const updated = 'notifications/resources/updated'
+  /** Two streams, of which the second has just taken the place of the first. */
+  const replace = () => {
+    listen.subscribe('a:', 1)
+    due()
+    acknowledge()
+    listen.subscribe('b:', 2)
+    due()
+    acknowledge()
+  }
+
+  test('what was sent on the old stream alone is heard after the new one stands, and what both bring is heard once', () => {
+    replace()
+    expect(dropped).toEqual([])
+    expect(listen.accepts(1, updated, 'a:')).toBe(true)
+    expect(listen.accepts(1, updated, 'a:')).toBe(true)
+    expect(listen.accepts(2, updated, 'a:')).toBe(false)
+    expect(listen.accepts(2, updated, 'b:')).toBe(true)
+    expect(listen.accepts(2, updated, 'a:')).toBe(false)
+    expect(listen.accepts(2, updated, 'a:')).toBe(true)
+    expect(listen.accepts(1, updated, 'a:')).toBe(false)
+    expect(listen.accepts(3, updated, 'a:')).toBe(false)
+  })
+
+  test('the old stream is dropped a little later, and after that is heard no more', () => {
+    replace()
+    const nextMs = listen.sweep(performance.now())
+    expect(nextMs).toBeLessThan(performance.now() + 2_000)
+    listen.sweep(nextMs)
+    expect(dropped).toEqual([1])
+    expect(listen.accepts(1, updated, 'a:')).toBe(false)
+    expect(listen.accepts(2, updated, 'a:')).toBe(true)
+  })
+
+  test('what was heard on the first of three streams is not news on the others, whenever it comes there', () => {
+    replace()
+    expect(listen.accepts(1, updated, 'a:')).toBe(true)
+    listen.subscribe('c:', 3)
+    due()
+    acknowledge()
+    expect(dropped).toEqual([])
+    expect(listen.accepts(2, updated, 'a:')).toBe(false)
+    expect(listen.accepts(3, updated, 'a:')).toBe(false)
+    expect(listen.accepts(3, updated, 'a:')).toBe(true)
+    expect(listen.accepts(1, updated, 'a:')).toBe(false)
+  })
+
+  test('what the older streams told before the newest stood does not keep the newest from telling it again', () => {
+    replace()
+    expect(listen.accepts(1, updated, 'a:')).toBe(true)
+    listen.subscribe('c:', 3)
+    due()
+    acknowledge()
+    listen.sweep(performance.now() + 100_000)
+    expect(dropped).toEqual([1, 2])
+    expect(listen.accepts(3, updated, 'a:')).toBe(true)
+  })
+
+  test('four streams are held at most: the next is opened once the oldest has gone', () => {
+    for (const [at, uri] of ['a:', 'b:', 'c:', 'd:'].entries()) {
+      listen.subscribe(uri, at)
+      listen.sweep(performance.now() + 100)
+      acknowledge()
+    }
+    listen.subscribe('e:', 5)
+    listen.sweep(performance.now() + 100)
+    expect(asked).toHaveLength(4)
+    listen.sweep(performance.now() + 100_000)
+    expect(asked).toHaveLength(5)
+    expect(dropped).toEqual([1, 2, 3])
+  })
+
+  test('a stream that the upstream ends while others are held for a while ends those too, and the next is opened', async () => {
+    replace()
+    over.at(-1)?.()
+    await Promise.resolve()
+    await Promise.resolve()
+    expect(dropped).toEqual([1])
+    due()
+    expect(asked.at(-1)?.uris.toSorted()).toEqual(['a:', 'b:'])
+  })
+})
