@@ -26,7 +26,7 @@ const LAST_WORDS_MS = 250
  * servers drop what they ask on a stream that is not open yet, and the call that needs the answer then hangs. Some hold the
  * head back until they have something to send, so the wait has an end.
  */
-const OWN_STREAM_MS = 1_000
+const OWN_STREAM_MS = 500
 /** How long a stream may stay open behind its answer. */
 const AFTER_ANSWER_MS = 2_000
 const NOTICE_TIMEOUT_MS = 10_000

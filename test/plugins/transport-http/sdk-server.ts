@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { type EventStore, StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
-import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
+import { ElicitResultSchema, type JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
 import { z } from 'zod'
 
 export interface SdkServer extends AsyncDisposable {
@@ -102,6 +102,12 @@ function makeServer(): McpServer {
     // Outside of the call's stream, as servers do that do not pass on which call made them ask.
     const { roots } = await server.server.listRoots()
     return { content: [{ type: 'text', text: roots.map(({ uri }) => uri).join() }] }
+  })
+  server.registerTool('elicit', { inputSchema: {} }, async (_args, extra) => {
+    const requestedSchema = { type: 'object' as const, properties: { email: { type: 'string' as const } } }
+    const params = { message: 'Who?', requestedSchema }
+    const answer = await extra.sendRequest({ method: 'elicitation/create', params }, ElicitResultSchema)
+    return { content: [{ type: 'text', text: JSON.stringify(answer) }] }
   })
   server.registerTool('never', { inputSchema: {} }, (_args, extra) => {
     return new Promise(resolve => extra.signal.addEventListener('abort', () => resolve({ content: [] })))
