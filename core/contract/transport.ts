@@ -99,6 +99,11 @@ export interface TransportIo {
   readonly signal: AbortSignal
   /** Bytes of a child that the main thread spawned for this link; absent for transports that need none. */
   readonly child?: ChildPipe
+  /**
+   * The server may send requests of its own, since the client behind this link can answer some. A transport whose server sends
+   * them elsewhere than on a call's stream has that open before the first call goes out, as far as it can.
+   */
+  readonly asks: boolean
   /** The guarded fetch: address rules, time and size limits of the server's owner hold. */
   readonly fetch: GuardedFetch
   /** Delivers one message text from the upstream. `related` is the id of the request whose stream carried it. */

@@ -21,6 +21,12 @@ import { RequestHeaders } from './request-headers.ts'
 const FIRST_MODERN = '2026-07-28'
 /** How long other requests may still learn for themselves that the server is gone, before the link ends. */
 const LAST_WORDS_MS = 250
+/**
+ * Longest wait for the head of the server's own stream before the first calls go out, where the server may ask something. Most
+ * servers drop what they ask on a stream that is not open yet, and the call that needs the answer then hangs. Some hold the
+ * head back until they have something to send, so the wait has an end.
+ */
+const OWN_STREAM_MS = 500
 /** How long a stream may stay open behind its answer. */
 const AFTER_ANSWER_MS = 2_000
 const NOTICE_TIMEOUT_MS = 10_000
@@ -40,8 +46,9 @@ export class HttpLink implements MessageLink {
   #settled = false
   #modern = false
   #accepted = false
-  /** Messages that wait until the server has taken `notifications/initialized`. */
+  /** Messages that wait until the server has taken `notifications/initialized`, and has its own stream open if it may ask. */
   #gate: (() => void)[] | undefined
+  #gateTimer: ReturnType<typeof setTimeout> | undefined
   #dying: WireError | undefined
   #dyingTimer: ReturnType<typeof setTimeout> | undefined
   #over = false
@@ -54,6 +61,7 @@ export class HttpLink implements MessageLink {
       open: lastEventId => this.#get(lastEventId, this.#listenAbort.signal),
       message: text => io.message(text),
       hasSession: () => this.#sessionId !== undefined,
+      tried: () => this.#openGate(),
       lost: reason => this.#die(reason),
       log: (level, message) => io.log(level, message),
     })
@@ -287,11 +295,18 @@ export class HttpLink implements MessageLink {
   }
 
   #initialized(accepted: boolean): void {
+    this.#accepted = accepted
+    const listens = accepted && !this.#over && !this.#dying
+    if (!listens || !this.#io.asks) this.#openGate()
+    else this.#gateTimer = setTimeout(() => this.#openGate(), OWN_STREAM_MS)
+    if (listens) this.#listen.start()
+  }
+
+  #openGate(): void {
+    clearTimeout(this.#gateTimer)
     const waiting = this.#gate ?? []
     this.#gate = undefined
-    this.#accepted = accepted
     for (const send of waiting) send()
-    if (accepted && !this.#over && !this.#dying) this.#listen.start()
   }
 
   /** The server or its session is gone. What is under way may still learn its own end, so that it can be sent anew. */
@@ -299,6 +314,7 @@ export class HttpLink implements MessageLink {
     if (this.#over || this.#dying) return
     this.#dying = reason
     this.#listen.stop()
+    this.#openGate()
     if (this.#posts.size === 0) return this.#end(reason)
     this.#dyingTimer = setTimeout(() => this.#end(reason), LAST_WORDS_MS)
   }
@@ -315,5 +331,6 @@ export class HttpLink implements MessageLink {
     this.#listen.stop()
     this.#listenAbort.abort()
     for (const post of [...this.#posts.values()]) this.#finish(post)
+    this.#openGate()
   }
 }

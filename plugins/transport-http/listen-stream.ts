@@ -17,6 +17,8 @@ export interface ListenOptions {
   open(lastEventId: string | undefined): Promise<GuardedResponse>
   message(text: string): void
   hasSession(): boolean
+  /** An attempt has ended: the stream is open, or the server has none for now. */
+  tried(): void
   /** The server is gone, or has forgotten the session. */
   lost(reason: WireError): void
   log(level: 'debug' | 'warn', message: string): void
@@ -63,7 +65,8 @@ export class ListenStream {
         if (performance.now() - since >= SOUND_MS) this.#failures = 0
         this.#ended(error)
       }
-      return readEvents(response, this.#position, text => this.#options.message(text), done)
+      readEvents(response, this.#position, text => this.#options.message(text), done)
+      return this.#options.tried()
     }
     response.cancel()
     if (status === 404 && this.#options.hasSession()) return this.#options.lost(sessionLost())
@@ -71,6 +74,7 @@ export class ListenStream {
     // 405 is how a server says that it has no such stream; others say it with other refusals.
     if (status !== 405) this.#options.log('debug', `The server offers no stream of its own (HTTP ${status})`)
     this.#state = 'off'
+    this.#options.tried()
   }
 
   #ended(error: unknown): void {
@@ -85,5 +89,6 @@ export class ListenStream {
     const delayMs = Math.max(this.#position.retryMs ?? 0, backoffMs(this.#failures, Math.random))
     this.#failures += 1
     this.#timer = setTimeout(() => this.start(), delayMs)
+    this.#options.tried()
   }
 }

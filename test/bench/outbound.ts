@@ -85,6 +85,7 @@ async function makeClients(origin: string): Promise<readonly (readonly [string, 
       { url: origin + path },
       {
         signal: new AbortController().signal,
+        asks: false,
         fetch: guarded,
         message: (text, related = 0) => {
           waiting.get(related)?.(text)

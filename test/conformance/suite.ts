@@ -7,11 +7,19 @@ const PACKAGE = join(ROOT, 'node_modules/@modelcontextprotocol/conformance')
 const LOOPBACK = join(ROOT, 'test/support/loopback.cjs')
 
 export type Requirements = '2025-11-25' | '2026-07-28'
+/** Which side of MCP is under test. */
+export type Leg = 'server' | 'client'
 
 /** Asked of the hub besides the scored scenarios: the suite runs them and does not count them. */
-const BEYOND_THE_SCORE: Readonly<Record<Requirements, readonly string[]>> = {
-  '2025-11-25': ['server-session-lifecycle', 'json-schema-2020-12'],
-  '2026-07-28': ['json-schema-2020-12', 'http-header-validation', 'http-custom-header-server-validation'],
+const BEYOND_THE_SCORE: Readonly<Record<Requirements, Readonly<Record<Leg, readonly string[]>>>> = {
+  '2025-11-25': {
+    server: ['server-session-lifecycle', 'json-schema-2020-12'],
+    client: ['json-schema-2020-12-preservation'],
+  },
+  '2026-07-28': {
+    server: ['json-schema-2020-12', 'http-header-validation', 'http-custom-header-server-validation'],
+    client: ['json-schema-2020-12-preservation'],
+  },
 }
 
 export interface SuiteRun {
@@ -20,21 +28,31 @@ export interface SuiteRun {
   readonly scenarios: ReadonlyMap<string, { readonly passed: number; readonly failed: number }>
 }
 
-/** The names under `server:` in the suite's own list of what a revision requires, and what the project adds. */
-export function requiredScenarios(revision: Requirements): readonly string[] {
+/** The names in the suite's own list of what a revision requires of a side, and what the project adds. */
+export function requiredScenarios(leg: Leg, revision: Requirements): readonly string[] {
   const yaml = readFileSync(join(PACKAGE, `requirements/${revision}.yaml`), 'utf8')
-  const section = /^server:\n((?:[ \t]+.*\n|\n)*)/m.exec(yaml)?.[1] ?? ''
-  const scored = [...section.matchAll(/^\s+- ([\w-]+)\s*$/gm)].map(match => match[1] ?? '')
-  return [...scored, ...BEYOND_THE_SCORE[revision]]
+  const section = new RegExp(`^${leg}:\\n((?:[ \\t]+.*\\n|\\n)*)`, 'm').exec(yaml)?.[1] ?? ''
+  const scored = [...section.matchAll(/^\s+- ([\w/-]+)\s*$/gm)].map(match => match[1] ?? '')
+  return [...scored, ...BEYOND_THE_SCORE[revision][leg]]
 }
 
 /** Runs the server leg against a URL. `baseline` is the file of expected failures. */
-export async function runSuite(url: string, revision: Requirements, baseline: string): Promise<SuiteRun> {
+export function runServerLeg(url: string, revision: Requirements, baseline: string): Promise<SuiteRun> {
+  return runSuite(['server', '--url', url], revision, baseline)
+}
+
+/** Runs the client leg with a script, all scenarios at once. */
+export function runClientLeg(script: string, revision: Requirements, baseline: string): Promise<SuiteRun> {
+  const command = `${process.execPath} ${script}`
+  return runSuite(['client', '--command', command, '--timeout', '90000'], revision, baseline)
+}
+
+async function runSuite(leg: readonly string[], revision: Requirements, baseline: string): Promise<SuiteRun> {
   const folder = await makeTemp('conformance')
   try {
     const child = Bun.spawn(
       [
-        ...[process.execPath, '--preload', LOOPBACK, join(PACKAGE, 'dist/index.js'), 'server', '--url', url],
+        ...[process.execPath, '--preload', LOOPBACK, join(PACKAGE, 'dist/index.js'), ...leg],
         ...['--requirements', revision, '-o', join(folder, 'out'), '--expected-failures', baseline],
       ],
       { stdin: 'ignore', stdout: 'pipe', stderr: 'pipe', env: { PATH: process.env.PATH ?? '', HOME: folder } },
@@ -45,7 +63,7 @@ export async function runSuite(url: string, revision: Requirements, baseline: st
       child.exited,
     ])
     const output = stdout + stderr
-    const lines = output.matchAll(/^[✓✗~] ([\w-]+): (\d+) passed, (\d+) failed/gm)
+    const lines = output.matchAll(/^[✓✗~] ([\w/-]+): (\d+) passed, (\d+) failed/gm)
     const scenarios = new Map(
       [...lines].map(([, name = '', passed, failed]) => [name, { passed: Number(passed), failed: Number(failed) }]),
     )

@@ -100,6 +100,38 @@ test('calls of all four reach the server that has the tool', async () => {
   expect(await callText(group, 'sequentialthinking', thought)).toContain('thoughtNumber')
 })
 
+test('every read-only tool of filesystem, memory and sequential-thinking can be called through their group', async () => {
+  const files = join(folder, 'files')
+  const file = { path: join(files, 'hello.txt') }
+  const args: Readonly<Record<string, Record<string, unknown>>> = {
+    read_file: file,
+    read_text_file: file,
+    read_media_file: file,
+    read_multiple_files: { paths: [file.path] },
+    list_directory: { path: files },
+    list_directory_with_sizes: { path: files },
+    directory_tree: { path: files },
+    search_files: { path: files, pattern: '*.txt' },
+    get_file_info: file,
+    list_allowed_directories: {},
+    read_graph: {},
+    search_nodes: { query: 'hub' },
+    open_nodes: { names: ['Patchbay'] },
+    sequentialthinking: { thought: 'think', nextThoughtNeeded: false, thoughtNumber: 1, totalThoughts: 1 },
+  }
+  const others = new Set(await toolNames(await admin.mcp('/mcp/everything')))
+  const { tools } = await group.listTools()
+  const readOnly = tools.filter(({ name, annotations }) => annotations?.readOnlyHint && !others.has(name))
+  expect(readOnly.map(({ name }) => name)).toEqual(Object.keys(args))
+  const results = await Promise.all(
+    Object.entries(args).map(async ([name, given]) => ({
+      name,
+      isError: (await group.callTool({ name, arguments: given })).isError ?? false,
+    })),
+  )
+  expect(results.filter(({ isError }) => isError)).toEqual([])
+})
+
 test('a tool that fails answers with isError, and its text comes through as it is', async () => {
   const result = await group.callTool({ name: 'read_text_file', arguments: { path: '/etc/hostname' } })
   expect(result.isError).toBe(true)

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { type Client, type Hub, LOOPBACK, startHub, stdioFixture } from '../support/hub.ts'
 import { type Program, startProgram } from '../support/program.ts'
-import { type Answer, RawClient } from '../support/raw-mcp.ts'
+import { RawClient } from '../support/raw-mcp.ts'
 import { failureOf, online, statusOf } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 
@@ -36,44 +36,6 @@ afterAll(async () => {
   await hub?.stop()
   await web?.stop()
 }, 40_000)
-
-/** The messages of an answer, in a stream or not. */
-async function messages(response: Response): Promise<Answer[]> {
-  const text = await response.text()
-  if (response.headers.get('content-type') === 'application/json') return [JSON.parse(text)]
-  return text
-    .split('\n')
-    .filter(line => line.startsWith('data: {'))
-    .map(line => JSON.parse(line.slice(6)))
-}
-
-describe('P-11 one shared upstream', () => {
-  test('P-11 gives each of 200 clients with equal ids and progress tokens its own 100 answers and its own progress', async () => {
-    const clients = await Promise.all(Array.from({ length: 200 }, () => new RawClient(hub, '/mcp/g', key).open()))
-    const wrong: string[] = []
-    const run = async (client: RawClient, who: number) => {
-      for (let id = 1; id <= 100; id += 1) {
-        const text = `client ${who}, call ${id}`
-        const progressToken = id % 4 === 0 ? { _meta: { progressToken: id } } : {}
-        const params = { name: 'emit', arguments: { count: 2, text }, ...progressToken }
-        const found = await messages(await client.send('tools/call', params, id))
-        const answer = found.pop()
-        if (answer?.id !== id || answer.result?.content[0].text !== text)
-          wrong.push(`${text}: ${JSON.stringify(answer)}`)
-        const told = found.map(({ params: notice }) => [
-          notice?.progressToken,
-          notice?.progress,
-          JSON.parse(String(notice?.message)).text,
-        ])
-        const expected = id % 4 === 0 ? [1, 2].map(step => [id, step, text]) : []
-        if (JSON.stringify(told) !== JSON.stringify(expected)) wrong.push(`${text}: ${JSON.stringify(told)}`)
-      }
-    }
-    await Promise.all(clients.map(run))
-    expect(wrong.slice(0, 5)).toEqual([])
-    await Promise.all(clients.map(client => client.delete()))
-  }, 120_000)
-})
 
 describe('P-03 an upstream that has lost its sessions', () => {
   const whoami = async (client: RawClient) => {

@@ -9,12 +9,11 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import { sseServer } from '../plugins/transport-sse/sse-server.ts'
 import { type Client, type Hub, ROOT, startHub } from '../support/hub.ts'
+import { EVERYTHING, everythingOverSse, type Peer, supergateway } from '../support/peers.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { callText, online, statusOf, toolNames } from '../support/servers.ts'
-import { everythingOverSse, type Peer, supergateway } from '../support/sse-peers.ts'
 import { until } from '../support/wait.ts'
 
-const EVERYTHING = join(ROOT, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js')
 const ECHO = join(ROOT, 'test/support/mcp-servers/echo.ts')
 
 let everything: Peer
@@ -127,17 +126,18 @@ test('what a server was found to speak is kept over a restart of the hub, and a 
   const asked = () => server.seen.filter(({ method, url }) => method === 'POST' && url === '/sse').length
   const first = await startHub({ settings: { mcpServers: { only: { url: server.url } } } })
   await online(await first.setup(), ['only'])
-  expect(asked()).toBe(1)
+  const before = asked()
+  expect(before).toBeGreaterThan(0)
   await first.stop({ keep: true })
   const again = await startHub({ folder: first.folder })
   try {
     const bob = await again.signIn('admin')
     await online(bob, ['only'])
     expect(await statusOf(bob, 'only')).toMatchObject({ transport: 'sse' })
-    expect(asked()).toBe(1)
+    expect(asked()).toBe(before)
     await bob.ok('POST', '/api/servers/only/restart?wait=10s')
     await online(bob, ['only'])
-    expect(asked()).toBe(2)
+    expect(asked()).toBeGreaterThan(before)
   } finally {
     await again.stop()
   }

@@ -102,6 +102,7 @@ export abstract class McpLink implements UpstreamLink, Expiring {
       const link = await transport.open(this.options.config, {
         ...io,
         signal: this.#abort.signal,
+        asks: this.options.asks,
         message: (text, related) => {
           if (this.receive(text, related)) useful()
         },

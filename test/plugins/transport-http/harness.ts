@@ -23,14 +23,15 @@ export interface OpenLink extends AsyncDisposable {
   /** Sends a request and waits for the answer under its id; throws the reason when it fails. */
   request(id: number, method: string, params?: unknown): Promise<Heard>
   notify(method: string, params?: unknown): void
-  /** The whole handshake. */
-  initialize(): Promise<Heard>
+  /** The whole handshake. Default: without capabilities. */
+  initialize(capabilities?: object): Promise<Heard>
 }
 
 export async function openLink(
   url: string,
   headers?: Record<string, string>,
   definition: MessageTransportDefinition = transport,
+  asks = false,
 ): Promise<OpenLink> {
   const abort = new AbortController()
   const messages: OpenLink['messages'] = []
@@ -44,6 +45,7 @@ export async function openLink(
   })
   const link = await definition.open(headers ? { url, headers } : { url }, {
     signal: abort.signal,
+    asks,
     fetch,
     message: (text, related) => messages.push({ message: JSON.parse(text) as Heard, text, related }),
     closed: reason => closed.push(reason),
@@ -71,10 +73,10 @@ export async function openLink(
     abort,
     request,
     notify,
-    async initialize() {
+    async initialize(capabilities = {}) {
       const protocolVersion = '2025-11-25'
       const clientInfo = { name: 'test', version: '1' }
-      const answer = await request(1, 'initialize', { protocolVersion, capabilities: {}, clientInfo })
+      const answer = await request(1, 'initialize', { protocolVersion, capabilities, clientInfo })
       link.settled?.(String(answer.result?.protocolVersion))
       notify('notifications/initialized')
       return answer

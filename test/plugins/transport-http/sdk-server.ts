@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { type EventStore, StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
-import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
+import { ElicitResultSchema, type JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
 import { z } from 'zod'
 
 export interface SdkServer extends AsyncDisposable {
@@ -22,6 +22,8 @@ export interface SdkServerOptions {
   readonly resumable?: boolean
   /** Milliseconds that the server asks clients to wait before taking a stream up again. */
   readonly retryMs?: number
+  /** Milliseconds until a GET is looked at: requests travel on connections of their own and may overtake each other. */
+  readonly lateStreamMs?: number
 }
 
 /** An MCP server as most are written: the SDK's transport with a session per client. */
@@ -52,6 +54,7 @@ export async function sdkServer(options: SdkServerOptions = {}): Promise<SdkServ
     seen.push({ method: request.method ?? '', headers: request.headers })
     streams.add(response)
     response.on('close', () => streams.delete(response))
+    if (request.method === 'GET' && options.lateStreamMs) await Bun.sleep(options.lateStreamMs)
     const id = request.headers['mcp-session-id']
     const known = typeof id === 'string' ? sessions.get(id) : undefined
     if (id !== undefined && !known) {
@@ -94,6 +97,17 @@ function makeServer(): McpServer {
     extra.closeSSEStream?.()
     await extra.sendNotification({ method: 'notifications/message', params: { level: 'info', data: 'meanwhile' } })
     return { content: [{ type: 'text', text: 'after' }] }
+  })
+  server.registerTool('ask', { inputSchema: {} }, async () => {
+    // Outside of the call's stream, as servers do that do not pass on which call made them ask.
+    const { roots } = await server.server.listRoots()
+    return { content: [{ type: 'text', text: roots.map(({ uri }) => uri).join() }] }
+  })
+  server.registerTool('elicit', { inputSchema: {} }, async (_args, extra) => {
+    const requestedSchema = { type: 'object' as const, properties: { email: { type: 'string' as const } } }
+    const params = { message: 'Who?', requestedSchema }
+    const answer = await extra.sendRequest({ method: 'elicitation/create', params }, ElicitResultSchema)
+    return { content: [{ type: 'text', text: JSON.stringify(answer) }] }
   })
   server.registerTool('never', { inputSchema: {} }, (_args, extra) => {
     return new Promise(resolve => extra.signal.addEventListener('abort', () => resolve({ content: [] })))

@@ -74,6 +74,17 @@ describe('streamable HTTP with a server built on the SDK', () => {
     await until(() => heard() === 2, 'the second notification')
   })
 
+  test('has the stream open before the first call on which a server may ask, so that no question is lost', async () => {
+    await using server = await sdkServer({ lateStreamMs: 50 })
+    await using open = await openLink(server.url, undefined, undefined, true)
+    await open.initialize({ roots: {} })
+    const call = open.request(2, 'tools/call', { name: 'ask', arguments: {} })
+    const question = () => open.messages.find(({ message }) => message.method === 'roots/list')?.message
+    await until(() => question() !== undefined, 'the question')
+    open.link.send(JSON.stringify({ jsonrpc: '2.0', id: question()?.id, result: { roots: [{ uri: 'file:///r' }] } }))
+    expect((await call).result?.content).toEqual([{ type: 'text', text: 'file:///r' }])
+  })
+
   test('resumes the stream of a call behind its last event, as late as the server asked', async () => {
     await using server = await sdkServer({ resumable: true, retryMs: 200 })
     await using open = await openLink(server.url)

@@ -1,6 +1,8 @@
 /**
  * Streamable HTTP written by hand on Bun.serve: sessions, JSON answers, no validation to speak of, so that it is no limit for
  * who calls it. `echo` gives its text back, `whoami` the environment's WHO, the session's number and the headers it saw.
+ * `emit` answers with its text; a call with a progress token gets a stream, with `count` progress notices of that text before the
+ * answer, `gapMs` apart.
  * `POST /control/forget` makes it forget all sessions (as a restart does). PORT: 0 by default. Prints `listening on URL`.
  */
 const TOOLS = [
@@ -10,6 +12,7 @@ const TOOLS = [
     inputSchema: { type: 'object', properties: { text: { type: 'string' } } },
   },
   { name: 'whoami', description: 'Says which of several servers this is', inputSchema: { type: 'object' } },
+  { name: 'emit', description: 'Tells its progress', inputSchema: { type: 'object' } },
 ]
 const JSON_HEADERS = { 'content-type': 'application/json' }
 
@@ -24,6 +27,28 @@ const refuse = (status: number, id: unknown, code: number, message: string): Res
     status,
     headers: JSON_HEADERS,
   })
+
+// biome-ignore lint/suspicious/noExplicitAny: a fixture takes what comes
+function emit(id: unknown, { arguments: { count, gapMs, text }, _meta }: any): Response {
+  const result = { content: [{ type: 'text', text }] }
+  const progressToken = _meta?.progressToken
+  if (progressToken === undefined) return reply(id, result)
+  const encoder = new TextEncoder()
+  const events = new ReadableStream<Uint8Array>({
+    async start(controller) {
+      const event = (message: object) =>
+        controller.enqueue(encoder.encode(`data: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`))
+      for (let progress = 1; progress <= count; progress += 1) {
+        const params = { progressToken, progress, total: count, message: JSON.stringify({ text }) }
+        event({ method: 'notifications/progress', params })
+        await Bun.sleep(gapMs)
+      }
+      event({ id, result })
+      controller.close()
+    },
+  })
+  return new Response(events, { headers: { 'content-type': 'text/event-stream' } })
+}
 
 async function post(request: Request): Promise<Response> {
   // biome-ignore lint/suspicious/noExplicitAny: a fixture takes what comes
@@ -57,6 +82,7 @@ async function post(request: Request): Promise<Response> {
       { headers: JSON_HEADERS },
     )
   }
+  if (params.name === 'emit') return emit(id, params)
   if (params.name !== 'whoami') return refuse(200, id, -32602, `Unknown tool: ${params.name}`)
   const who = {
     who: process.env.WHO ?? '',

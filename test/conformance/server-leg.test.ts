@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import { type Hub, startHub } from '../support/hub.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { until } from '../support/wait.ts'
-import { excerpt, type Requirements, requiredScenarios, runSuite, type SuiteRun } from './suite.ts'
+import { excerpt, type Requirements, requiredScenarios, runServerLeg, type SuiteRun } from './suite.ts'
 
 const SUPPORT = join(import.meta.dir, '../support')
 
-interface Leg {
+interface Run {
   readonly revision: Requirements
   readonly era: 'legacy' | 'both' | 'modern'
   /** Without a hub the suite speaks to the reference upstream alone. */
@@ -28,7 +28,7 @@ const OLDER_UPSTREAM = {
 }
 const NOTHING = { baseline: 'nothing.yaml', known: {} }
 
-const HUB: readonly Leg[] = [
+const HUB: readonly Run[] = [
   { revision: '2025-11-25', era: 'legacy', way: 'hub', ...NOTHING },
   { revision: '2025-11-25', era: 'both', way: 'hub', ...NOTHING },
   { revision: '2026-07-28', era: 'legacy', way: 'hub', ...OLDER_UPSTREAM },
@@ -36,7 +36,7 @@ const HUB: readonly Leg[] = [
   { revision: '2025-11-25', era: 'modern', way: 'hub', ...NOTHING },
   { revision: '2026-07-28', era: 'modern', way: 'hub', ...NOTHING },
 ]
-const DIRECT: readonly Leg[] = [
+const DIRECT: readonly Run[] = [
   { revision: '2025-11-25', era: 'legacy', way: 'direct', ...NOTHING },
   { revision: '2025-11-25', era: 'both', way: 'direct', ...NOTHING },
   { revision: '2026-07-28', era: 'both', way: 'direct', ...NOTHING },
@@ -46,7 +46,7 @@ test.each([
   ['2025-11-25', 32],
   ['2026-07-28', 40],
 ] as const)('the suite requires the scenarios of %s, and the project some more: %d', (revision, count) => {
-  expect(requiredScenarios(revision)).toHaveLength(count)
+  expect(requiredScenarios('server', revision)).toHaveLength(count)
 })
 
 /** `CONFORMANCE=direct` leaves the hub out. */
@@ -60,14 +60,14 @@ for (const leg of process.env.CONFORMANCE === 'direct' ? DIRECT : [...DIRECT, ..
       const reference = await startProgram(join(SUPPORT, 'mcp-servers/reference.ts'), { env: { ERA: era } })
       started.push(reference)
       const url = way === 'direct' ? reference.url : await throughHub(reference, started)
-      run = await runSuite(url.replace('127.0.0.1', 'localhost'), revision, join(import.meta.dir, baseline))
+      run = await runServerLeg(url.replace('127.0.0.1', 'localhost'), revision, join(import.meta.dir, baseline))
     }, 90_000)
 
     afterAll(async () => {
       for (const program of started.splice(0).reverse()) await program.stop()
     }, 45_000)
 
-    test.each([...requiredScenarios(revision)])('%s passes', scenario => {
+    test.each([...requiredScenarios('server', revision)])('%s passes', scenario => {
       const result = run.scenarios.get(scenario)
       if (!result || result.failed > (known[scenario] ?? 0) || result.passed === 0)
         throw new Error(excerpt(run, scenario))

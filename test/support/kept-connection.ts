@@ -1,0 +1,102 @@
+import type { Socket } from 'bun'
+
+const HEAD_END = Buffer.from('\r\n\r\n')
+const LAST_CHUNK = Buffer.from('\r\n0\r\n\r\n')
+
+export interface WholeAnswer {
+  readonly status: number
+  readonly text: string
+}
+
+/**
+ * One kept-alive connection on which one POST after the other goes out. It knows just enough of HTTP/1.1 to see where an answer
+ * ends, so that hundreds of clients with a hundred thousand calls cost a test little beside what it tests.
+ */
+export class KeptConnection {
+  readonly #socket: Socket
+  readonly #head: string
+  #buffered: Buffer | undefined
+  #waiting: PromiseWithResolvers<WholeAnswer> | undefined
+
+  private constructor(socket: Socket, url: URL, headers: Readonly<Record<string, string>>) {
+    this.#socket = socket
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+    this.#head = `POST ${url.pathname} HTTP/1.1\r\nhost: ${url.host}\r\n${lines.join('\r\n')}\r\ncontent-length: `
+  }
+
+  /** `headers` go out with every request. */
+  static async open(url: URL, headers: Readonly<Record<string, string>>): Promise<KeptConnection> {
+    let connection: KeptConnection | undefined
+    const socket = await Bun.connect({
+      hostname: url.hostname,
+      port: Number(url.port),
+      socket: {
+        data: (_, chunk) => connection?.received(chunk),
+        close: () => connection?.lost('the connection was closed'),
+        error: (_, error) => connection?.lost(error.message),
+      },
+    })
+    connection = new KeptConnection(socket, url, headers)
+    return connection
+  }
+
+  /** The whole answer, a stream to its end. One request at a time; the body must be shorter than the socket's buffer. */
+  post(body: string): Promise<WholeAnswer> {
+    if (this.#waiting) throw new Error('The last request of this connection is not answered yet')
+    this.#waiting = Promise.withResolvers()
+    const text = `${this.#head}${Buffer.byteLength(body)}\r\n\r\n${body}`
+    const written = this.#socket.write(text)
+    if (written !== Buffer.byteLength(text)) this.lost(`only ${written} bytes of the request were written`)
+    return this.#waiting.promise
+  }
+
+  close(): void {
+    this.#socket.end()
+  }
+
+  lost(reason: string): void {
+    this.#waiting?.reject(new Error(reason))
+    this.#waiting = undefined
+  }
+
+  received(chunk: Buffer): void {
+    const data = this.#buffered ? Buffer.concat([this.#buffered, chunk]) : chunk
+    const answer = wholeAnswer(data)
+    // The runtime may use the chunk's memory again.
+    this.#buffered = answer ? undefined : Buffer.from(data)
+    if (!answer) return
+    const waiting = this.#waiting
+    this.#waiting = undefined
+    if (waiting) waiting.resolve(answer)
+    else throw new Error(`Nobody asked for ${answer.text}`)
+  }
+}
+
+/** Undefined while something of it is still to come. */
+function wholeAnswer(data: Buffer): WholeAnswer | undefined {
+  const headEnd = data.indexOf(HEAD_END)
+  if (headEnd < 0) return undefined
+  const head = data.toString('latin1', 0, headEnd)
+  const status = Number(head.slice(9, 12))
+  const from = headEnd + HEAD_END.length
+  const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
+  if (length !== undefined) {
+    if (data.length < from + Number(length)) return undefined
+    if (data.length > from + Number(length)) throw new Error(`More than one answer: ${data.toString()}`)
+    return { status, text: data.toString('utf8', from) }
+  }
+  if (!data.subarray(-LAST_CHUNK.length).equals(LAST_CHUNK)) return undefined
+  return { status, text: dechunk(data.subarray(from)) }
+}
+
+function dechunk(data: Buffer): string {
+  const parts: Buffer[] = []
+  let at = 0
+  for (;;) {
+    const lineEnd = data.indexOf('\r\n', at)
+    const size = Number.parseInt(data.toString('latin1', at, lineEnd), 16)
+    if (!(size > 0)) return Buffer.concat(parts).toString()
+    parts.push(data.subarray(lineEnd + 2, lineEnd + 2 + size))
+    at = lineEnd + 2 + size + 2
+  }
+}
