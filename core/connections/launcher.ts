@@ -8,7 +8,6 @@ import type { Era } from '../domain/era.ts'
 import { readPackageRun } from '../domain/package-run.ts'
 import { spawnPolicy } from '../domain/spawn-policy.ts'
 import type { AuditEntry, EffectiveServer } from '../registry/api.ts'
-import type { SessionBinding } from './api.ts'
 import type { ChildSpec } from './child-program.ts'
 import type { Child, Children } from './children.ts'
 import { Connection } from './connection.ts'
@@ -60,7 +59,10 @@ export interface LaunchOptions {
   readonly era: Era
   /** Tools of earlier lists, for what their schemas mark. */
   readonly knownTools?: readonly JsonObject[]
-  readonly session?: SessionBinding
+  /** Whose connection it is; absent: the shared one. */
+  readonly session?: { readonly key: string }
+  /** What the client behind it can be asked: `sampling`, `elicitation`, `roots`. Absent: nothing. */
+  readonly offers?: JsonObject
   /** Own thread, beyond what the server's settings ask. */
   readonly isolate?: boolean
   /** Read the lists. */
@@ -122,7 +124,7 @@ export class Launcher {
   launch(plan: LaunchPlan, options: LaunchOptions): Connection {
     const { pool, outboundAllow } = this.#options
     const { settings } = plan
-    const sessionId = options.session?.id
+    const sessionId = options.session?.key
     const child = plan.child && this.#spawn(plan, plan.child, sessionId)
     const port = pool.place(settings.isolate || options.isolate === true)
     this.#lastNumber += 1
@@ -135,7 +137,7 @@ export class Launcher {
       hubVersion: this.#options.hubVersion,
       released: () => pool.released(port),
     })
-    const capabilities = offered(options.session)
+    const capabilities = offered(options.offers)
     connection.open({
       name: settings.name,
       module: plan.module,
@@ -225,11 +227,11 @@ export class Launcher {
   }
 }
 
-/** What an upstream is told that the client can do: of a session of its own exactly that, else nothing. */
-function offered(session: SessionBinding | undefined): JsonObject {
+/** What an upstream is told that the client can do: of one that has the connection alone exactly that, else nothing. */
+function offered(declared: JsonObject = {}): JsonObject {
   const capabilities: JsonObject = {}
   for (const name of ['sampling', 'elicitation', 'roots']) {
-    const value = session?.capabilities[name]
+    const value = declared[name]
     if (value !== undefined) capabilities[name] = value
   }
   return capabilities

@@ -2,6 +2,8 @@ import { toWireError, type WireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord, ServerStatus } from '../contract/records.ts'
 import { type Era, eraOf } from '../domain/era.ts'
+import { canUse } from '../domain/ownership.ts'
+import { userConnection } from '../domain/session-scope.ts'
 import type { EffectiveServer } from '../registry/api.ts'
 import type { ServerCatalog } from './api.ts'
 import type { PendingCall } from './call.ts'
@@ -135,7 +137,17 @@ export class ManagedServer {
   }
 
   endSession(sessionId: string): void {
-    this.#lanes.endSession(sessionId)
+    this.#lanes.end(sessionId, { code: 'session_not_found', message: 'The session has ended' })
+  }
+
+  /** Users that have a connection of their own. */
+  users(): readonly string[] {
+    return this.#lanes.users()
+  }
+
+  /** Ends the connection of a user who may not use it any more. */
+  endUser(userId: string): void {
+    this.#lanes.end(userConnection(userId), { code: 'stopped', message: 'The server is not yours to use any more' })
   }
 
   start(): void {
@@ -191,6 +203,7 @@ export class ManagedServer {
    */
   async update(record: ServerRecord): Promise<void> {
     this.#record = record
+    for (const userId of this.#lanes.users()) if (!canUse(userId, record)) this.endUser(userId)
     // Whatever start() and stop() were told meanwhile: what is kept is what counts.
     this.#wanted = record.enabled
     if (record.problem) return this.stop(record.problem)
@@ -240,6 +253,7 @@ export class ManagedServer {
       latencyMs: this.#latency.percentiles(),
       pid: this.#connection?.child?.pid,
       transport: this.#transport.other ?? this.#record.transport,
+      connections: { shared: this.#lanes.base.connection ? 1 : 0, ...this.#lanes.counts() },
     })
   }
 

@@ -13,6 +13,7 @@ export function serverStatus(
     readonly latencyMs: ServerStatus['latencyMs'] | undefined
     readonly pid: number | undefined
     readonly transport: TransportName
+    readonly connections: NonNullable<ServerStatus['connections']>
   },
 ): ServerStatus {
   const { state, since, nextAttemptAtMs } = observed.now
@@ -38,6 +39,7 @@ export function serverStatus(
       prompts: lists?.prompts.length ?? 0,
       resources: lists?.resources.length ?? 0,
     },
+    connections: more.connections,
     ...(more.pid === undefined ? {} : { pid: more.pid }),
     ...(more.latencyMs ? { latencyMs: more.latencyMs } : {}),
   }

@@ -128,6 +128,13 @@ export interface ServerStatus {
   readonly serverInfo?: JsonObject
   readonly capabilities?: JsonObject
   readonly counts: { readonly tools: number; readonly prompts: number; readonly resources: number }
+  /** Open connections: the one that all share, those of single client sessions, of leases for modern clients, of users. */
+  readonly connections?: {
+    readonly shared: number
+    readonly session: number
+    readonly lease: number
+    readonly user: number
+  }
   readonly pid?: number
   readonly latencyMs?: { readonly p50: number; readonly p95: number }
 }

@@ -97,6 +97,10 @@ export const serverStatus = z.object({
   serverInfo: anyObject.optional(),
   capabilities: anyObject.optional(),
   counts,
+  connections: z
+    .object({ shared: z.int(), session: z.int(), lease: z.int(), user: z.int() })
+    .optional()
+    .meta({ description: 'Open now: shared by all, of single client sessions, of modern clients’ leases, of users' }),
   pid: z.number().int().optional(),
   latencyMs: z.object({ p50: z.number(), p95: z.number() }).optional(),
 })

@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from 'bun:test'
+import type { SessionBinding } from '../../../core/connections/api.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
 import { fixture, type Rig, serverRecord, startRig, textOf, until } from './support.ts'
 
@@ -135,7 +136,13 @@ test('a log message goes to the only call in flight, else to the log', async () 
   expect(logs.some(({ message }) => message === 'Log message of a server')).toBe(true)
 })
 
-const SESSION = { id: 's1', capabilities: { elicitation: {} }, protocolVersion: '2025-11-25' }
+const SESSION: SessionBinding = {
+  id: 's1',
+  userId: 'user-1',
+  kind: 'session',
+  capabilities: { elicitation: {} },
+  protocolVersion: '2025-11-25',
+}
 
 test('a per-session connection is told the capabilities, and its requests reach the causing call', async () => {
   const { connections } = await online([fixture('a', 'plain', { session: 'per-session' })])
