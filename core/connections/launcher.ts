@@ -14,13 +14,14 @@ import { Connection } from './connection.ts'
 import type { ConnectionEvents } from './connection-events.ts'
 import type { PackageInstaller } from './package-installer.ts'
 import type { WorkerPool } from './pool.ts'
-import type { Liveness } from './protocol.ts'
+import type { LinkLimits, Liveness } from './protocol.ts'
 import type { Confinement, Sandbox } from './sandbox.ts'
 
 /** Milliseconds from the start of a process, or of a dial, until the upstream must have shaken hands. */
 const PROCESS_START_MS = 30_000
 const DIAL_START_MS = 10_000
-const LIVENESS: Liveness = { idleMs: 30_000, timeoutMs: 5_000, misses: 2 }
+/** What becomes of a failed exchange is found out though no regular checks are wanted. */
+const UNWATCHED: Liveness = { intervalMs: 0, timeoutMs: 5_000, misses: 2, always: false }
 
 export interface LauncherOptions {
   readonly pool: WorkerPool
@@ -145,11 +146,10 @@ export class Launcher {
       config: plan.config,
       capabilities,
       asks: Object.keys(capabilities).length > 0,
-      timeoutMs: settings.timeoutMs,
-      maxTimeoutMs: settings.maxTimeoutMs,
+      ...limitsOf(settings),
       startTimeoutMs: plan.startTimeoutMs,
-      liveness: livenessOf(settings.healthCheck),
-      healthEndpoints: healthEndpointsOf(settings.healthCheck),
+      // Whether the server lives is asked once, not by every caller's connection to it.
+      healthEndpoints: options.catalog ? healthEndpointsOf(settings.healthCheck) : [],
       catalog: options.catalog,
       ...(options.era === 'modern' && !child && options.knownTools
         ? { knownTools: JSON.stringify(options.knownTools) }
@@ -241,8 +241,9 @@ function healthEndpointsOf({ enabled, endpoints = {} }: HealthCheck): readonly s
   return enabled ? [endpoints.ping, endpoints.tools].filter(path => path !== undefined) : []
 }
 
-function livenessOf(check: HealthCheck): Liveness {
-  return check.enabled
-    ? { idleMs: check.interval, timeoutMs: check.timeout, misses: Math.max(1, check.retries) }
-    : LIVENESS
+/** What may change of an open connection, as configured. */
+export function limitsOf({ timeoutMs, maxTimeoutMs, healthCheck }: ServerSettings): LinkLimits {
+  const { enabled, interval, timeout, retries } = healthCheck
+  const liveness = { intervalMs: interval, timeoutMs: timeout, misses: Math.max(1, retries), always: false }
+  return { timeoutMs, maxTimeoutMs, liveness: enabled ? liveness : UNWATCHED }
 }

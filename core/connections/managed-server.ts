@@ -11,12 +11,14 @@ import type { StoredCatalog } from './catalog-store.ts'
 import type { Connection } from './connection.ts'
 import type { ConnectionEnd, ConnectionEvents } from './connection-events.ts'
 import { Latency } from './latency.ts'
+import { limitsOf } from './launcher.ts'
 import { noteDefinitions, tellListChange } from './list-news.ts'
 import { Observed, STOPPED } from './observed.ts'
 import type { OpenedMessage } from './protocol.ts'
 import { isFinal, Recovery, type Verdict } from './recovery.ts'
 import type { ServerContext } from './server-context.ts'
 import { ServerEra } from './server-era.ts'
+import { ServerHealth } from './server-health.ts'
 import { ServerLanes } from './server-lanes.ts'
 import { ServerLists } from './server-lists.ts'
 import { serverStatus } from './server-status.ts'
@@ -34,6 +36,7 @@ const NEAR_MS = 1_000
 export class ManagedServer {
   readonly #context: ServerContext
   readonly #observed: Observed
+  readonly #health: ServerHealth
   readonly #lanes: ServerLanes
   readonly #lists: ServerLists
   readonly #latency = new Latency()
@@ -64,6 +67,7 @@ export class ManagedServer {
     this.#stored = stored
     this.#wanted = record.enabled && !record.problem
     this.#observed = new Observed(() => this.#record, this.#context)
+    this.#health = new ServerHealth(() => this.#record, this.#context)
     this.#recovery = new Recovery(context.random)
     this.#era = new ServerEra(context, record.id)
     this.#lists = new ServerLists()
@@ -218,7 +222,7 @@ export class ManagedServer {
     if (this.#connection) {
       this.#effective = effective
       if (other) this.restart()
-      else this.#lanes.setLimits(effective.settings.timeoutMs, effective.settings.maxTimeoutMs)
+      else this.#lanes.setLimits(limitsOf(effective.settings))
       return
     }
     // Sessions may have connections of their own while the shared one sleeps.
@@ -253,6 +257,7 @@ export class ManagedServer {
       latencyMs: this.#latency.percentiles(),
       pid: this.#connection?.child?.pid,
       transport: this.#transport.other ?? this.#record.transport,
+      health: this.#health.view(),
       connections: { shared: this.#lanes.base.connection ? 1 : 0, ...this.#lanes.counts() },
     })
   }
@@ -383,6 +388,9 @@ export class ManagedServer {
       lost: (call, how, reason) => this.#lanes.lost(call, how, reason),
       input: (call, text) => this.#lanes.input(call, text),
       answered: call => this.#latency.add(performance.now() - call.startedAtMs),
+      health: report => {
+        if (current()) this.#health.checked(report)
+      },
       catalog: read => {
         if (!current() || !this.#opened) return
         const kinds = this.#lists.read(read, this.#opened, configHash, this.#transport.other)
@@ -446,6 +454,7 @@ export class ManagedServer {
     this.#observed.attempts += 1
     this.#lists.abandon()
     const { reason, delayMs } = verdict
+    this.#health.lost(reason)
     this.#observed.become('offline', reason, delayMs)
     if (delayMs === undefined || delayMs > NEAR_MS) this.#lanes.failWaiting()
     if (delayMs === undefined) return
@@ -464,6 +473,7 @@ export class ManagedServer {
     this.#turn += 1
     this.#attempting = false
     this.#observed.attempts = 0
+    this.#health.forget()
     this.#observed.become('offline', reason)
     this.#lanes.failWaiting()
     if (reason.code !== 'idle') this.#lanes.closeSessions(reason)

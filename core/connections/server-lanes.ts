@@ -9,6 +9,7 @@ import type { Lost } from './connection-events.ts'
 import { InputRounds } from './input-rounds.ts'
 import { Lane } from './lane.ts'
 import type { Observed } from './observed.ts'
+import type { LinkLimits } from './protocol.ts'
 import type { ServerContext } from './server-context.ts'
 import { type LaneOwner, SessionLanes } from './session-lanes.ts'
 
@@ -133,9 +134,9 @@ export class ServerLanes {
     this.#sessions.closeAll(reason)
   }
 
-  setLimits(timeoutMs: number, maxTimeoutMs: number): void {
-    this.base.connection?.setLimits(timeoutMs, maxTimeoutMs)
-    this.#sessions.setLimits(timeoutMs, maxTimeoutMs)
+  setLimits(limits: LinkLimits): void {
+    this.base.connection?.setLimits(limits)
+    this.#sessions.setLimits(limits)
   }
 
   tick(nowMs: number): void {

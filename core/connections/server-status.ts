@@ -13,6 +13,7 @@ export function serverStatus(
     readonly latencyMs: ServerStatus['latencyMs'] | undefined
     readonly pid: number | undefined
     readonly transport: TransportName
+    readonly health: NonNullable<ServerStatus['health']>
     readonly connections: NonNullable<ServerStatus['connections']>
   },
 ): ServerStatus {
@@ -39,6 +40,7 @@ export function serverStatus(
       prompts: lists?.prompts.length ?? 0,
       resources: lists?.resources.length ?? 0,
     },
+    health: more.health,
     connections: more.connections,
     ...(more.pid === undefined ? {} : { pid: more.pid }),
     ...(more.latencyMs ? { latencyMs: more.latencyMs } : {}),

@@ -7,6 +7,7 @@ import type { PendingCall } from './call.ts'
 import type { Connection } from './connection.ts'
 import type { ConnectionEvents, Lost } from './connection-events.ts'
 import { Lane } from './lane.ts'
+import type { LinkLimits } from './protocol.ts'
 import type { ServerContext } from './server-context.ts'
 import { upstreamNotices } from './upstream-notices.ts'
 
@@ -127,8 +128,8 @@ export class SessionLanes {
     for (const entry of [...this.#entries.values()]) this.#close(entry, reason)
   }
 
-  setLimits(timeoutMs: number, maxTimeoutMs: number): void {
-    for (const { connection } of this.#entries.values()) connection?.setLimits(timeoutMs, maxTimeoutMs)
+  setLimits(limits: LinkLimits): void {
+    for (const { connection } of this.#entries.values()) connection?.setLimits(limits)
   }
 
   tick(nowMs: number): void {
