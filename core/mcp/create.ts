@@ -201,6 +201,11 @@ export function createMcp(deps: McpDeps): McpEndpoint {
         return router.handle(new DirectExchange(call, scope), scope)
       }),
     sessions: () => sessions.infos(),
+    usage: userId => ({
+      ...sessions.usage(userId),
+      listenStreams: listeners.countOf(userId),
+      parkedCalls: parking.countOf(userId),
+    }),
     endSession(key, reason) {
       const session = sessions.byKey(key)
       if (session) sessions.end(session, reason)

@@ -11,7 +11,7 @@ import { invalid } from './router.ts'
 import { type IdText, isPlainObject, notificationMessage, parseExact, resultMessage } from './rpc.ts'
 import type { Scope } from './scope.ts'
 import type { ScopedRequest } from './scoped-request.ts'
-import type { UserLoad } from './session.ts'
+import { admitStream, type UserLoad } from './session.ts'
 import type { StreamHost } from './session-streams.ts'
 import { SseConnection } from './sse-connection.ts'
 import { userBinding } from './user-binding.ts'
@@ -149,10 +149,15 @@ export class Listeners {
     for (const listener of [...this]) this.end(listener)
   }
 
+  countOf(userId: string): number {
+    let count = 0
+    for (const { actor } of this) if (actor.userId === userId) count += 1
+    return count
+  }
+
   #admit({ userId }: UserActor): void {
-    let own = 0
-    for (const { actor } of this) if (actor.userId === userId) own += 1
-    if (own >= LIMITS.listenStreamsPerUser)
+    admitStream(this.#parts.load(userId))
+    if (this.countOf(userId) >= LIMITS.listenStreamsPerUser)
       throw new HubError('quota_streams', `Cannot listen: ${LIMITS.listenStreamsPerUser} streams of yours are open`, {
         retryAfterSeconds: 5,
       })
