@@ -62,7 +62,7 @@ export interface LaunchOptions {
   readonly knownTools?: readonly JsonObject[]
   /** Whose connection it is; absent: the shared one. */
   readonly session?: { readonly key: string }
-  /** What the client behind it can be asked: `sampling`, `elicitation`, `roots`. Absent: nothing. */
+  /** What the upstream is told that the client can be asked; only where one client has the connection alone. Absent: nothing. */
   readonly offers?: JsonObject
   /** Own thread, beyond what the server's settings ask. */
   readonly isolate?: boolean
@@ -138,14 +138,12 @@ export class Launcher {
       hubVersion: this.#options.hubVersion,
       released: () => pool.released(port),
     })
-    const capabilities = offered(options.offers)
     connection.open({
       name: settings.name,
       module: plan.module,
       kind: plan.kind,
       config: plan.config,
-      capabilities,
-      asks: Object.keys(capabilities).length > 0,
+      capabilities: options.offers ?? {},
       ...limitsOf(settings),
       startTimeoutMs: plan.startTimeoutMs,
       // Whether the server lives is asked once, not by every caller's connection to it.
@@ -225,16 +223,6 @@ export class Launcher {
     }
     return { ...config, headers }
   }
-}
-
-/** What an upstream is told that the client can do: of one that has the connection alone exactly that, else nothing. */
-function offered(declared: JsonObject = {}): JsonObject {
-  const capabilities: JsonObject = {}
-  for (const name of ['sampling', 'elicitation', 'roots']) {
-    const value = declared[name]
-    if (value !== undefined) capabilities[name] = value
-  }
-  return capabilities
 }
 
 function healthEndpointsOf({ enabled, endpoints = {} }: HealthCheck): readonly string[] {

@@ -12,6 +12,7 @@ import type { Connection } from './connection.ts'
 import type { ConnectionEnd, ConnectionEvents } from './connection-events.ts'
 import { Latency } from './latency.ts'
 import { limitsOf } from './launcher.ts'
+import { LEGACY_VERSION } from './links/handshake.ts'
 import { noteDefinitions, tellListChange } from './list-news.ts'
 import { Observed, STOPPED } from './observed.ts'
 import type { OpenedMessage } from './protocol.ts'
@@ -77,6 +78,7 @@ export class ManagedServer {
       observed: this.#observed,
       wanted: () => this.#wanted,
       era: () => this.era,
+      version: () => (this.#opened ?? this.#lists.catalog)?.protocolVersion ?? LEGACY_VERSION,
       knownTools: () => this.#lists.markedTools,
       wake: () => {
         this.#lookingOnly = false

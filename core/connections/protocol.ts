@@ -63,8 +63,6 @@ export interface OpenMessage extends LinkLimits {
   readonly config: JsonObject
   /** What the upstream is told that the client can do. */
   readonly capabilities: JsonObject
-  /** The upstream may ask: the connection belongs to one client session. */
-  readonly asks: boolean
   readonly startTimeoutMs: number
   /** Paths of the upstream that are asked for signs of life. */
   readonly healthEndpoints: readonly string[]

@@ -33,6 +33,8 @@ export interface ServerLanesOptions {
   readonly wanted: () => boolean
   /** What the server speaks, as far as is known. */
   readonly era: () => Era
+  /** The version that it speaks with the hub, as far as is known. */
+  readonly version: () => string
   readonly knownTools: () => readonly JsonObject[]
   /** A call came for a sleeping server. */
   readonly wake: () => void
@@ -53,6 +55,7 @@ export class ServerLanes {
       context: options.context,
       record: options.record,
       era: options.era,
+      version: options.version,
       online: () => this.base.connection !== undefined,
       knownTools: options.knownTools,
       input: (call, text) => this.input(call, text),

@@ -1,6 +1,7 @@
 import { toWireError, type WireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord } from '../contract/records.ts'
+import { askableCapabilities } from '../domain/client-capabilities.ts'
 import type { Era } from '../domain/era.ts'
 import type { SessionBinding, UpstreamRequest } from './api.ts'
 import type { PendingCall } from './call.ts'
@@ -44,6 +45,8 @@ export interface SessionLanesOptions {
   readonly context: ServerContext
   readonly record: () => ServerRecord
   readonly era: () => Era
+  /** The version that the server speaks with the hub, as far as is known. */
+  readonly version: () => string
   /** The server's shared connection is open. */
   readonly online: () => boolean
   /** Tools of the server whose schemas mark arguments. */
@@ -172,7 +175,8 @@ export class SessionLanes {
       entry.connection = context.launcher.launch(plan, {
         session: entry.owner,
         // Whom a question is for can be told only where nobody shares the connection.
-        offers: entry.owner.kind === 'user' ? {} : entry.binding.capabilities,
+        offers:
+          entry.owner.kind === 'user' ? {} : askableCapabilities(entry.binding.capabilities, this.#options.version()),
         era: this.#options.era(),
         knownTools: this.#options.knownTools(),
         catalog: false,

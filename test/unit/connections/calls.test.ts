@@ -140,7 +140,7 @@ const SESSION: SessionBinding = {
   id: 's1',
   userId: 'user-1',
   kind: 'session',
-  capabilities: { elicitation: {} },
+  capabilities: { elicitation: {}, roots: {} },
   protocolVersion: '2025-11-25',
 }
 
@@ -156,7 +156,7 @@ test('a per-session connection is told the capabilities, and its requests reach 
   const reply = (await ask('ask', { method: 'elicitation/create' })) as Parameters<typeof textOf>[0]
   expect(JSON.parse(textOf(reply))).toEqual({ method: 'elicitation/create', params: { q: 1 } })
   const report = (await ask('report', {})) as Parameters<typeof textOf>[0]
-  expect(JSON.parse(textOf(report)).clientCapabilities).toEqual({ elicitation: {} })
+  expect(JSON.parse(textOf(report)).clientCapabilities).toEqual(SESSION.capabilities)
   expect(connections.processes()).toHaveLength(2)
   connections.endSession('s1')
   await until('the process of the session ends', () => connections.processes().length === 1)
