@@ -7,12 +7,12 @@ import type { Era } from '../domain/era.ts'
 export interface Upstreams {
   /**
    * One request to one server. Never throws; connects first when the server sleeps (`start: lazy`).
-   * The connection is the shared one, or the session's own where the server's `session` says so.
+   * The connection is the shared one, or the session's or its user's own where the server's `session` says so.
    */
   request(serverId: string, request: UpstreamRequest): UpstreamCall
-  /** A notification toward one session's own connection or the shared one; dropped when there is none. */
+  /** A notification toward one session's own connection, or the shared one; dropped when there is none. */
   notify(serverId: string, sessionId: string | undefined, method: string, params: JsonObject | undefined): void
-  /** Ends every connection that belongs to this client session alone. */
+  /** Ends every connection that belongs to this client session or lease alone. */
   endSession(sessionId: string): void
   /**
    * `record`: the server as it is stored now. Where that is newer than what was heard of it (it was made or switched a
@@ -69,9 +69,16 @@ export interface ProcessInfo {
   readonly sandbox: 'full' | 'off'
 }
 
-/** A client session as an upstream may meet it. */
+/** A client session as an upstream may meet it, or whoever else has connections of its own. */
 export interface SessionBinding {
   readonly id: string
+  /** The user for whom it acts. */
+  readonly userId: string
+  /**
+   * `session`: its client also hears what belongs to no call. `lease`: one call of a modern client at a time.
+   * `user`: all calls of one user.
+   */
+  readonly kind: 'session' | 'lease' | 'user'
   /** What the client declared: any of `sampling`, `elicitation`, `roots`, as it wrote them. */
   readonly capabilities: JsonObject
   readonly protocolVersion: string

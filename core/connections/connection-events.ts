@@ -1,7 +1,7 @@
 import type { WireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { PendingCall } from './call.ts'
-import type { ListKind, ListsRead, OpenedMessage } from './protocol.ts'
+import type { HealthReport, ListKind, ListsRead, OpenedMessage } from './protocol.ts'
 
 export interface ConnectionEnd {
   readonly reason: WireError
@@ -29,6 +29,8 @@ export interface ConnectionEvents {
   /** The server wants to hear more before it answers; `text` is its whole result. */
   input(call: PendingCall, text: string): void
   answered(call: PendingCall): void
+  /** It was asked whether it lives; only of the connection that reads the lists. */
+  health?(report: HealthReport): void
   catalog(read: ListsRead): void
   stale(kinds: readonly ListKind[]): void
   notification(method: string, params: JsonObject | undefined): void

@@ -8,7 +8,7 @@ import { CallerAsks } from './caller-asks.ts'
 import type { Child } from './children.ts'
 import type { ConnectionEvents } from './connection-events.ts'
 import type { PortClient, WorkerPort } from './port.ts'
-import { type FromWorker, type ListKind, type OpenMessage, readNumber } from './protocol.ts'
+import { type FromWorker, type LinkLimits, type ListKind, type OpenMessage, readNumber } from './protocol.ts'
 import { modernRequestText, requestText } from './request-text.ts'
 import { StrayMessages } from './stray-messages.ts'
 import { withoutSecrets } from './upstream-texts.ts'
@@ -118,8 +118,8 @@ export class Connection implements PortClient, CallHome {
     this.#port.frame(`s${this.number} ${JSON.stringify({ jsonrpc: '2.0', method, ...(params ? { params } : {}) })}`)
   }
 
-  setLimits(timeoutMs: number, maxTimeoutMs: number): void {
-    this.#port.control({ type: 'limits', conn: this.number, timeoutMs, maxTimeoutMs })
+  setLimits(limits: LinkLimits): void {
+    this.#port.control({ type: 'limits', conn: this.number, ...limits })
   }
 
   /** Without `kinds`: all lists. */
@@ -201,6 +201,9 @@ export class Connection implements PortClient, CallHome {
         return
       case 'stale':
         this.#events.stale(message.kinds)
+        return
+      case 'health':
+        this.#events.health?.(message.report)
         return
       case 'log':
         this.#events.log(message.level, message.message)

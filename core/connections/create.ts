@@ -139,6 +139,7 @@ class LocalConnections implements Connections {
     })
     this.#supervisor = new Supervisor({
       servers: registry.servers,
+      users: registry.users,
       bus,
       catalogs: this.#catalogs,
       context: {

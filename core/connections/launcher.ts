@@ -8,20 +8,20 @@ import type { Era } from '../domain/era.ts'
 import { readPackageRun } from '../domain/package-run.ts'
 import { spawnPolicy } from '../domain/spawn-policy.ts'
 import type { AuditEntry, EffectiveServer } from '../registry/api.ts'
-import type { SessionBinding } from './api.ts'
 import type { ChildSpec } from './child-program.ts'
 import type { Child, Children } from './children.ts'
 import { Connection } from './connection.ts'
 import type { ConnectionEvents } from './connection-events.ts'
 import type { PackageInstaller } from './package-installer.ts'
 import type { WorkerPool } from './pool.ts'
-import type { Liveness } from './protocol.ts'
+import type { LinkLimits, Liveness } from './protocol.ts'
 import type { Confinement, Sandbox } from './sandbox.ts'
 
 /** Milliseconds from the start of a process, or of a dial, until the upstream must have shaken hands. */
 const PROCESS_START_MS = 30_000
 const DIAL_START_MS = 10_000
-const LIVENESS: Liveness = { idleMs: 30_000, timeoutMs: 5_000, misses: 2 }
+/** What becomes of a failed exchange is found out though no regular checks are wanted. */
+const UNWATCHED: Liveness = { intervalMs: 0, timeoutMs: 5_000, misses: 2, always: false }
 
 export interface LauncherOptions {
   readonly pool: WorkerPool
@@ -62,7 +62,10 @@ export interface LaunchOptions {
   readonly era: Era
   /** Tools of earlier lists, for what their schemas mark. */
   readonly knownTools?: readonly JsonObject[]
-  readonly session?: SessionBinding
+  /** Whose connection it is; absent: the shared one. */
+  readonly session?: { readonly key: string }
+  /** What the upstream is told that the client can be asked; only where one client has the connection alone. Absent: nothing. */
+  readonly offers?: JsonObject
   /** Own thread, beyond what the server's settings ask. */
   readonly isolate?: boolean
   /** Read the lists. */
@@ -124,7 +127,7 @@ export class Launcher {
   launch(plan: LaunchPlan, options: LaunchOptions): Connection {
     const { pool, outboundAllow } = this.#options
     const { settings } = plan
-    const sessionId = options.session?.id
+    const sessionId = options.session?.key
     const child = plan.child && this.#spawn(plan, plan.child, sessionId)
     const port = pool.place(settings.isolate || options.isolate === true)
     this.#lastNumber += 1
@@ -138,19 +141,16 @@ export class Launcher {
       redact: this.#options.redact,
       released: () => pool.released(port),
     })
-    const capabilities = offered(options.session)
     connection.open({
       name: settings.name,
       module: plan.module,
       kind: plan.kind,
       config: plan.config,
-      capabilities,
-      asks: Object.keys(capabilities).length > 0,
-      timeoutMs: settings.timeoutMs,
-      maxTimeoutMs: settings.maxTimeoutMs,
+      capabilities: options.offers ?? {},
+      ...limitsOf(settings),
       startTimeoutMs: plan.startTimeoutMs,
-      liveness: livenessOf(settings.healthCheck),
-      healthEndpoints: healthEndpointsOf(settings.healthCheck),
+      // Whether the server lives is asked once, not by every caller's connection to it.
+      healthEndpoints: options.catalog ? healthEndpointsOf(settings.healthCheck) : [],
       catalog: options.catalog,
       ...(options.era === 'modern' && !child && options.knownTools
         ? { knownTools: JSON.stringify(options.knownTools) }
@@ -228,22 +228,13 @@ export class Launcher {
   }
 }
 
-/** What an upstream is told that the client can do: of a session of its own exactly that, else nothing. */
-function offered(session: SessionBinding | undefined): JsonObject {
-  const capabilities: JsonObject = {}
-  for (const name of ['sampling', 'elicitation', 'roots']) {
-    const value = session?.capabilities[name]
-    if (value !== undefined) capabilities[name] = value
-  }
-  return capabilities
-}
-
 function healthEndpointsOf({ enabled, endpoints = {} }: HealthCheck): readonly string[] {
   return enabled ? [endpoints.ping, endpoints.tools].filter(path => path !== undefined) : []
 }
 
-function livenessOf(check: HealthCheck): Liveness {
-  return check.enabled
-    ? { idleMs: check.interval, timeoutMs: check.timeout, misses: Math.max(1, check.retries) }
-    : LIVENESS
+/** What may change of an open connection, as configured. */
+export function limitsOf({ timeoutMs, maxTimeoutMs, healthCheck }: ServerSettings): LinkLimits {
+  const { enabled, interval, timeout, retries } = healthCheck
+  const liveness = { intervalMs: interval, timeoutMs: timeout, misses: Math.max(1, retries), always: false }
+  return { timeoutMs, maxTimeoutMs, liveness: enabled ? liveness : UNWATCHED }
 }

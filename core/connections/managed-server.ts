@@ -2,6 +2,8 @@ import { toWireError, type WireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord, ServerStatus } from '../contract/records.ts'
 import { type Era, eraOf } from '../domain/era.ts'
+import { canUse } from '../domain/ownership.ts'
+import { userConnection } from '../domain/session-scope.ts'
 import type { EffectiveServer } from '../registry/api.ts'
 import type { ServerCatalog } from './api.ts'
 import type { PendingCall } from './call.ts'
@@ -9,12 +11,15 @@ import type { StoredCatalog } from './catalog-store.ts'
 import type { Connection } from './connection.ts'
 import type { ConnectionEnd, ConnectionEvents } from './connection-events.ts'
 import { Latency } from './latency.ts'
+import { limitsOf } from './launcher.ts'
+import { LEGACY_VERSION } from './links/handshake.ts'
 import { noteDefinitions, tellListChange } from './list-news.ts'
 import { Observed, STOPPED } from './observed.ts'
 import type { OpenedMessage } from './protocol.ts'
 import { isFinal, Recovery, type Verdict } from './recovery.ts'
 import type { ServerContext } from './server-context.ts'
 import { ServerEra } from './server-era.ts'
+import { ServerHealth } from './server-health.ts'
 import { ServerLanes } from './server-lanes.ts'
 import { ServerLists } from './server-lists.ts'
 import { serverStatus } from './server-status.ts'
@@ -32,6 +37,7 @@ const NEAR_MS = 1_000
 export class ManagedServer {
   readonly #context: ServerContext
   readonly #observed: Observed
+  readonly #health: ServerHealth
   readonly #lanes: ServerLanes
   readonly #lists: ServerLists
   readonly #latency = new Latency()
@@ -62,6 +68,7 @@ export class ManagedServer {
     this.#stored = stored
     this.#wanted = record.enabled && !record.problem
     this.#observed = new Observed(() => this.#record, this.#context)
+    this.#health = new ServerHealth(() => this.#record, this.#context)
     this.#recovery = new Recovery(context.random)
     this.#era = new ServerEra(context, record.id)
     this.#lists = new ServerLists()
@@ -71,6 +78,7 @@ export class ManagedServer {
       observed: this.#observed,
       wanted: () => this.#wanted,
       era: () => this.era,
+      version: () => (this.#opened ?? this.#lists.catalog)?.protocolVersion ?? LEGACY_VERSION,
       knownTools: () => this.#lists.markedTools,
       wake: () => {
         this.#lookingOnly = false
@@ -135,7 +143,17 @@ export class ManagedServer {
   }
 
   endSession(sessionId: string): void {
-    this.#lanes.endSession(sessionId)
+    this.#lanes.end(sessionId, { code: 'session_not_found', message: 'The session has ended' })
+  }
+
+  /** Users that have a connection of their own. */
+  users(): readonly string[] {
+    return this.#lanes.users()
+  }
+
+  /** Ends the connection of a user who may not use it any more. */
+  endUser(userId: string): void {
+    this.#lanes.end(userConnection(userId), { code: 'stopped', message: 'The server is not yours to use any more' })
   }
 
   start(): void {
@@ -191,6 +209,7 @@ export class ManagedServer {
    */
   async update(record: ServerRecord): Promise<void> {
     this.#record = record
+    for (const userId of this.#lanes.users()) if (!canUse(userId, record)) this.endUser(userId)
     // Whatever start() and stop() were told meanwhile: what is kept is what counts.
     this.#wanted = record.enabled
     if (record.problem) return this.stop(record.problem)
@@ -205,7 +224,7 @@ export class ManagedServer {
     if (this.#connection) {
       this.#effective = effective
       if (other) this.restart()
-      else this.#lanes.setLimits(effective.settings.timeoutMs, effective.settings.maxTimeoutMs)
+      else this.#lanes.setLimits(limitsOf(effective.settings))
       return
     }
     // Sessions may have connections of their own while the shared one sleeps.
@@ -240,6 +259,8 @@ export class ManagedServer {
       latencyMs: this.#latency.percentiles(),
       pid: this.#connection?.child?.pid,
       transport: this.#transport.other ?? this.#record.transport,
+      health: this.#health.view(),
+      connections: { shared: this.#lanes.base.connection ? 1 : 0, ...this.#lanes.counts() },
     })
   }
 
@@ -369,6 +390,9 @@ export class ManagedServer {
       lost: (call, how, reason) => this.#lanes.lost(call, how, reason),
       input: (call, text) => this.#lanes.input(call, text),
       answered: call => this.#latency.add(performance.now() - call.startedAtMs),
+      health: report => {
+        if (current()) this.#health.checked(report)
+      },
       catalog: read => {
         if (!current() || !this.#opened) return
         const kinds = this.#lists.read(read, this.#opened, configHash, this.#transport.other)
@@ -432,6 +456,7 @@ export class ManagedServer {
     this.#observed.attempts += 1
     this.#lists.abandon()
     const { reason, delayMs } = verdict
+    this.#health.lost(reason)
     this.#observed.become('offline', reason, delayMs)
     if (delayMs === undefined || delayMs > NEAR_MS) this.#lanes.failWaiting()
     if (delayMs === undefined) return
@@ -450,6 +475,7 @@ export class ManagedServer {
     this.#turn += 1
     this.#attempting = false
     this.#observed.attempts = 0
+    this.#health.forget()
     this.#observed.become('offline', reason)
     this.#lanes.failWaiting()
     if (reason.code !== 'idle') this.#lanes.closeSessions(reason)

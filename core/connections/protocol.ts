@@ -33,12 +33,7 @@ export type ToWorker =
   | { readonly type: 'hello'; readonly instanceId: string; readonly version: string }
   | OpenMessage
   | { readonly type: 'close'; readonly conn: number }
-  | {
-      readonly type: 'limits'
-      readonly conn: number
-      readonly timeoutMs: number
-      readonly maxTimeoutMs: number
-    }
+  | ({ readonly type: 'limits'; readonly conn: number } & LinkLimits)
   /** Without `kinds`: all lists. */
   | { readonly type: 'refresh'; readonly conn: number; readonly kinds?: readonly ListKind[] }
   | { readonly type: 'ping' }
@@ -46,7 +41,14 @@ export type ToWorker =
   /** Bytes of a child whose descriptors could not be handed over. */
   | { readonly type: 'bytes'; readonly conn: number; readonly bytes: Uint8Array }
 
-export interface OpenMessage {
+/** What may change of an open connection. */
+export interface LinkLimits {
+  readonly timeoutMs: number
+  readonly maxTimeoutMs: number
+  readonly liveness: Liveness
+}
+
+export interface OpenMessage extends LinkLimits {
   readonly type: 'open'
   readonly conn: number
   readonly era: Era
@@ -61,13 +63,8 @@ export interface OpenMessage {
   readonly config: JsonObject
   /** What the upstream is told that the client can do. */
   readonly capabilities: JsonObject
-  /** The upstream may ask: the connection belongs to one client session. */
-  readonly asks: boolean
-  readonly timeoutMs: number
-  readonly maxTimeoutMs: number
   readonly startTimeoutMs: number
-  readonly liveness: Liveness
-  /** Paths that are asked for signs of life, for upstreams without a ping of their own. */
+  /** Paths of the upstream that are asked for signs of life. */
   readonly healthEndpoints: readonly string[]
   /** Read the lists once the connection is open. */
   readonly catalog: boolean
@@ -79,11 +76,24 @@ export interface OpenMessage {
 }
 
 export interface Liveness {
-  /** Milliseconds of silence before a ping; 0: never. */
-  readonly idleMs: number
+  /** Milliseconds of silence before a question; 0: only when an exchange has failed. */
+  readonly intervalMs: number
   readonly timeoutMs: number
-  /** Missed pings in a row after which the connection counts as lost. */
+  /** Questions in a row without an answer after which the connection counts as lost. */
   readonly misses: number
+  /** `intervalMs` is the time between two questions, whatever is heard meanwhile. */
+  readonly always: boolean
+}
+
+/** What came of one question whether an upstream lives. */
+export interface HealthReport {
+  /** When it was over, ISO 8601 UTC. */
+  readonly at: string
+  readonly durationMs: number
+  /** Failures in a row, this one included. */
+  readonly misses: number
+  /** Absent: it lives. */
+  readonly error?: WireError
 }
 
 export type FromWorker =
@@ -104,6 +114,8 @@ export type FromWorker =
       readonly level: 'debug' | 'info' | 'warn' | 'error'
       readonly message: string
     }
+  /** Of the connection that reads the lists: whether the upstream lives. */
+  | { readonly type: 'health'; readonly conn: number; readonly report: HealthReport }
   | { readonly type: 'write'; readonly conn: number; readonly text: string }
   | { readonly type: 'end'; readonly conn: number }
 

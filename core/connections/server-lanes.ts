@@ -2,15 +2,16 @@ import type { WireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord } from '../contract/records.ts'
 import type { Era } from '../domain/era.ts'
-import { needsOwnConnection } from '../domain/session-scope.ts'
+import { connectionKey } from '../domain/session-scope.ts'
 import type { PendingCall } from './call.ts'
 import type { Connection } from './connection.ts'
 import type { Lost } from './connection-events.ts'
 import { InputRounds } from './input-rounds.ts'
 import { Lane } from './lane.ts'
 import type { Observed } from './observed.ts'
+import type { LinkLimits } from './protocol.ts'
 import type { ServerContext } from './server-context.ts'
-import { canBeAsked, SessionLanes } from './session-lanes.ts'
+import { type LaneOwner, SessionLanes } from './session-lanes.ts'
 
 /** How long a call waits for a connection that was there a moment ago. */
 const RECONNECT_WAIT_MS = 5_000
@@ -32,13 +33,15 @@ export interface ServerLanesOptions {
   readonly wanted: () => boolean
   /** What the server speaks, as far as is known. */
   readonly era: () => Era
+  /** The version that it speaks with the hub, as far as is known. */
+  readonly version: () => string
   readonly knownTools: () => readonly JsonObject[]
   /** A call came for a sleeping server. */
   readonly wake: () => void
   readonly answered: (call: PendingCall) => void
 }
 
-/** Where the calls to one server go: the shared connection or the session's own, or a place to wait for it. */
+/** Where the calls to one server go: the shared connection or the caller's own, or a place to wait for it. */
 export class ServerLanes {
   readonly base = new Lane()
   readonly #options: ServerLanesOptions
@@ -52,6 +55,8 @@ export class ServerLanes {
       context: options.context,
       record: options.record,
       era: options.era,
+      version: options.version,
+      online: () => this.base.connection !== undefined,
       knownTools: options.knownTools,
       input: (call, text) => this.input(call, text),
       lost: (call, how, reason) => this.lost(call, how, reason),
@@ -65,10 +70,10 @@ export class ServerLanes {
   }
 
   dispatch(call: PendingCall): void {
-    const { lane, sessionId } = this.#way(call)
-    if (sessionId === undefined) this.#usedAtMs = call.startedAtMs
+    const { lane, key } = this.#way(call)
+    if (key === undefined) this.#usedAtMs = call.startedAtMs
     if (lane.connection) lane.connection.send(call)
-    else this.#wait(lane, call, sessionId)
+    else this.#wait(lane, call, key)
   }
 
   /** A call came back unanswered: it is sent again where that cannot do anything twice. */
@@ -109,21 +114,32 @@ export class ServerLanes {
     this.base.failWaiting(this.#options.observed.offlineError())
   }
 
-  connectionOf(sessionId: string | undefined): Connection | undefined {
-    return (sessionId === undefined ? this.base : this.#sessions.known(sessionId))?.connection
+  connectionOf(key: string | undefined): Connection | undefined {
+    return (key === undefined ? this.base : this.#sessions.known(key))?.connection
   }
 
-  endSession(sessionId: string): void {
-    this.#sessions.end(sessionId)
+  /** Ends the connection of this key, if there is one. */
+  end(key: string, reason: WireError): void {
+    this.#sessions.end(key, reason)
+  }
+
+  /** Users that have a connection of their own. */
+  users(): readonly string[] {
+    return this.#sessions.users()
+  }
+
+  /** Open connections besides the shared one. */
+  counts(): Readonly<Record<LaneOwner['kind'], number>> {
+    return this.#sessions.counts()
   }
 
   closeSessions(reason: WireError): void {
     this.#sessions.closeAll(reason)
   }
 
-  setLimits(timeoutMs: number, maxTimeoutMs: number): void {
-    this.base.connection?.setLimits(timeoutMs, maxTimeoutMs)
-    this.#sessions.setLimits(timeoutMs, maxTimeoutMs)
+  setLimits(limits: LinkLimits): void {
+    this.base.connection?.setLimits(limits)
+    this.#sessions.setLimits(limits)
   }
 
   tick(nowMs: number): void {
@@ -139,20 +155,19 @@ export class ServerLanes {
     await this.#sessions.dispose()
   }
 
-  /** The lane of a call; `sessionId` when it is the session's own. */
-  #way({ request: { session } }: PendingCall): { readonly lane: Lane; readonly sessionId: string | undefined } {
-    const own =
-      session !== undefined && needsOwnConnection(this.#options.record(), canBeAsked(session), this.#options.era())
-    return own
-      ? { lane: this.#sessions.lane(session), sessionId: session.id }
-      : { lane: this.base, sessionId: undefined }
+  /** The lane of a call; `key` when it is not the shared one. */
+  #way({ request }: PendingCall): { readonly lane: Lane; readonly key: string | undefined } {
+    const { session } = request
+    const key = connectionKey(this.#options.record(), session, this.#options.era())
+    if (session === undefined || key === undefined) return { lane: this.base, key: undefined }
+    return { lane: this.#sessions.lane(key, session, request), key }
   }
 
-  #wait(lane: Lane, call: PendingCall, sessionId: string | undefined): void {
+  #wait(lane: Lane, call: PendingCall, key: string | undefined): void {
     const { observed, record, wanted, wake } = this.#options
     const { state, reason, nextAttemptAtMs } = observed.now
     const waitMs = (): number | undefined => {
-      if (state === 'online' && sessionId !== undefined) return FIRST_START_WAIT_MS
+      if (state === 'online' && key !== undefined) return FIRST_START_WAIT_MS
       if (state !== 'offline') return record().start === 'lazy' ? FIRST_START_WAIT_MS : RECONNECT_WAIT_MS
       if (reason?.code === 'idle' && wanted()) return FIRST_START_WAIT_MS
       const inMs = nextAttemptAtMs === undefined ? Number.POSITIVE_INFINITY : nextAttemptAtMs - Date.now()
@@ -166,6 +181,6 @@ export class ServerLanes {
     }
     lane.wait(call, limitMs, () => observed.offlineError())
     if (state === 'offline' && reason?.code === 'idle') wake()
-    else if (state === 'online' && sessionId !== undefined) this.#sessions.open(sessionId)
+    else if (state === 'online' && key !== undefined) this.#sessions.open(key)
   }
 }

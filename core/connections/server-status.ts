@@ -13,6 +13,8 @@ export function serverStatus(
     readonly latencyMs: ServerStatus['latencyMs'] | undefined
     readonly pid: number | undefined
     readonly transport: TransportName
+    readonly health: NonNullable<ServerStatus['health']>
+    readonly connections: NonNullable<ServerStatus['connections']>
   },
 ): ServerStatus {
   const { state, since, nextAttemptAtMs } = observed.now
@@ -38,6 +40,8 @@ export function serverStatus(
       prompts: lists?.prompts.length ?? 0,
       resources: lists?.resources.length ?? 0,
     },
+    health: more.health,
+    connections: more.connections,
     ...(more.pid === undefined ? {} : { pid: more.pid }),
     ...(more.latencyMs ? { latencyMs: more.latencyMs } : {}),
   }

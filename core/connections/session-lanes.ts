@@ -1,37 +1,54 @@
 import { toWireError, type WireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord } from '../contract/records.ts'
+import { askableCapabilities } from '../domain/client-capabilities.ts'
 import type { Era } from '../domain/era.ts'
-import type { SessionBinding } from './api.ts'
+import type { SessionBinding, UpstreamRequest } from './api.ts'
 import type { PendingCall } from './call.ts'
 import type { Connection } from './connection.ts'
 import type { ConnectionEvents, Lost } from './connection-events.ts'
 import { Lane } from './lane.ts'
+import type { LinkLimits } from './protocol.ts'
 import type { ServerContext } from './server-context.ts'
 import { upstreamNotices } from './upstream-notices.ts'
 
-/** A session's own connection ends when it was not used for so long; the next call opens it again. */
+/** A connection that is not shared ends when it was not used for so long; the next call opens it again. */
 const IDLE_MS = 5 * 60_000
+/** How soon a lost connection over which the upstream is to tell of changes is opened again without a call. */
+const REOPEN_MS = 5_000
+const SUBSCRIBE = 'resources/subscribe'
+const UNSUBSCRIBE = 'resources/unsubscribe'
 
 interface SessionEntry {
   readonly lane: Lane
+  readonly owner: LaneOwner
   binding: SessionBinding
+  /** What the upstream tells of over this connection, for as long as it stays open. */
+  readonly subscriptions: Set<string>
   connection: Connection | undefined
   opening: boolean
+  /** When it was last tried to open it (`performance.now()`). */
+  triedAtMs: number
   usedAtMs: number
   connectedBefore: boolean
   closed: boolean
 }
 
-/** Whether this client declared anything that a server may ask it. */
-export function canBeAsked({ capabilities: { sampling, elicitation, roots } }: SessionBinding): boolean {
-  return sampling !== undefined || elicitation !== undefined || roots !== undefined
+/** Whose a connection is: of one client session, of one lease, or of all calls of one user. */
+export interface LaneOwner {
+  readonly key: string
+  readonly kind: SessionBinding['kind']
+  readonly userId: string
 }
 
 export interface SessionLanesOptions {
   readonly context: ServerContext
   readonly record: () => ServerRecord
   readonly era: () => Era
+  /** The version that the server speaks with the hub, as far as is known. */
+  readonly version: () => string
+  /** The server's shared connection is open. */
+  readonly online: () => boolean
   /** Tools of the server whose schemas mark arguments. */
   readonly knownTools: () => readonly JsonObject[]
   readonly input: (call: PendingCall, text: string) => void
@@ -39,7 +56,7 @@ export interface SessionLanesOptions {
   readonly answered: (call: PendingCall) => void
 }
 
-/** The connections of one server that belong to single client sessions. Their loss is no matter of the server's state. */
+/** The connections of one server that not everybody shares. Their loss is no matter of the server's state. */
 export class SessionLanes {
   readonly #options: SessionLanesOptions
   readonly #entries = new Map<string, SessionEntry>()
@@ -49,34 +66,54 @@ export class SessionLanes {
     this.#options = options
   }
 
-  lane(session: SessionBinding): Lane {
-    let entry = this.#entries.get(session.id)
+  /** The lane of a call; `key` is that of the connection it may use. */
+  lane(key: string, session: SessionBinding, { method, params }: UpstreamRequest): Lane {
+    let entry = this.#entries.get(key)
     if (!entry) {
+      const kind = key === session.id ? session.kind : 'user'
       entry = {
         lane: new Lane(),
+        owner: { key, kind, userId: session.userId },
         binding: session,
+        subscriptions: new Set(),
         connection: undefined,
         opening: false,
+        triedAtMs: 0,
         usedAtMs: 0,
         connectedBefore: false,
         closed: false,
       }
-      this.#entries.set(session.id, entry)
+      this.#entries.set(key, entry)
     }
     entry.binding = session
     entry.usedAtMs = performance.now()
+    if (method === SUBSCRIBE) entry.subscriptions.add(String(params?.uri))
+    else if (method === UNSUBSCRIBE) entry.subscriptions.delete(String(params?.uri))
     return entry.lane
   }
 
-  known(sessionId: string): Lane | undefined {
-    return this.#entries.get(sessionId)?.lane
+  known(key: string): Lane | undefined {
+    return this.#entries.get(key)?.lane
   }
 
-  /** Opens the session's connection unless it is open or on its way. */
-  open(sessionId: string): void {
-    const entry = this.#entries.get(sessionId)
+  /** How many connections of each kind are open. */
+  counts(): Readonly<Record<LaneOwner['kind'], number>> {
+    const counts = { session: 0, lease: 0, user: 0 }
+    for (const { lane, owner } of this.#entries.values()) if (lane.connection) counts[owner.kind] += 1
+    return counts
+  }
+
+  /** The users of those that belong to a user. */
+  users(): readonly string[] {
+    return [...this.#entries.values()].filter(({ owner }) => owner.kind === 'user').map(({ owner }) => owner.userId)
+  }
+
+  /** Opens the connection unless it is open or on its way. */
+  open(key: string): void {
+    const entry = this.#entries.get(key)
     if (!entry || entry.connection || entry.opening) return
     entry.opening = true
+    entry.triedAtMs = performance.now()
     void this.#open(entry)
   }
 
@@ -85,25 +122,29 @@ export class SessionLanes {
     return [...this.#entries.values()].flatMap(({ lane }) => lane.takeWaiting())
   }
 
-  end(sessionId: string): void {
-    const entry = this.#entries.get(sessionId)
-    if (entry) this.#close(sessionId, entry, { code: 'session_not_found', message: 'The session has ended' })
+  end(key: string, reason: WireError): void {
+    const entry = this.#entries.get(key)
+    if (entry) this.#close(entry, reason)
   }
 
   closeAll(reason: WireError): void {
-    for (const [sessionId, entry] of [...this.#entries]) this.#close(sessionId, entry, reason)
+    for (const entry of [...this.#entries.values()]) this.#close(entry, reason)
   }
 
-  setLimits(timeoutMs: number, maxTimeoutMs: number): void {
-    for (const { connection } of this.#entries.values()) connection?.setLimits(timeoutMs, maxTimeoutMs)
+  setLimits(limits: LinkLimits): void {
+    for (const { connection } of this.#entries.values()) connection?.setLimits(limits)
   }
 
   tick(nowMs: number): void {
-    for (const [sessionId, entry] of [...this.#entries]) {
-      const idle =
-        nowMs - entry.usedAtMs > IDLE_MS && entry.lane.waiting === 0 && (entry.connection?.inFlight ?? 0) === 0
-      if (idle && !entry.opening)
-        this.#close(sessionId, entry, { code: 'idle', message: 'The connection was not used' })
+    const { idleTimeoutMs = IDLE_MS } = this.#options.record()
+    for (const entry of [...this.#entries.values()]) {
+      const { lane, connection, owner, subscriptions } = entry
+      const needed = entry.opening || lane.waiting > 0 || (connection?.inFlight ?? 0) > 0 || subscriptions.size > 0
+      const lost = subscriptions.size > 0 && !connection && nowMs - entry.triedAtMs > REOPEN_MS
+      if (lost && this.#options.online()) this.open(owner.key)
+      if (needed) entry.usedAtMs = nowMs
+      else if (nowMs - entry.usedAtMs > (owner.kind === 'user' ? idleTimeoutMs : IDLE_MS))
+        this.#close(entry, { code: 'idle', message: 'The connection was not used' })
     }
   }
 
@@ -132,7 +173,10 @@ export class SessionLanes {
         return
       }
       entry.connection = context.launcher.launch(plan, {
-        session: entry.binding,
+        session: entry.owner,
+        // Whom a question is for can be told only where nobody shares the connection.
+        offers:
+          entry.owner.kind === 'user' ? {} : askableCapabilities(entry.binding.capabilities, this.#options.version()),
         era: this.#options.era(),
         knownTools: this.#options.knownTools(),
         catalog: false,
@@ -148,7 +192,7 @@ export class SessionLanes {
   #events(entry: SessionEntry, release: () => void): ConnectionEvents {
     const { context, record } = this.#options
     const serverId = record().id
-    const sessionId = entry.binding.id
+    const { key, kind } = entry.owner
     return {
       opened: () => {
         release()
@@ -157,7 +201,7 @@ export class SessionLanes {
         entry.lane.opened(entry.connection)
         const again = entry.connectedBefore
         entry.connectedBefore = true
-        context.bus.emit('upstream.connected', record().ownerId, { serverId, sessionId, again }, 'internal')
+        context.bus.emit('upstream.connected', record().ownerId, { serverId, sessionId: key, again }, 'internal')
       },
       unusable: () => {
         release()
@@ -177,18 +221,18 @@ export class SessionLanes {
       answered: call => this.#options.answered(call),
       catalog: () => undefined,
       stale: () => undefined,
-      ...upstreamNotices(context, record, sessionId),
+      ...upstreamNotices(context, record, { key, hears: kind === 'session' }),
     }
   }
 
   #failWaiting(entry: SessionEntry, reason: WireError): void {
     const { context, record } = this.#options
-    const message = `Server "${record().name}" gave this session no connection: ${context.redact(reason.message)}`
+    const message = `Server "${record().name}" gave this caller no connection of its own: ${context.redact(reason.message)}`
     entry.lane.failWaiting({ code: 'server_offline', message })
   }
 
-  #close(sessionId: string, entry: SessionEntry, reason: WireError): void {
-    this.#entries.delete(sessionId)
+  #close(entry: SessionEntry, reason: WireError): void {
+    this.#entries.delete(entry.owner.key)
     entry.closed = true
     const { connection } = entry
     entry.connection = undefined

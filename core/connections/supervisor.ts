@@ -1,6 +1,6 @@
 import type { ServerRecord, SystemActor } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
-import type { ServerRegistry } from '../registry/api.ts'
+import type { ServerRegistry, UserRegistry } from '../registry/api.ts'
 import type { CatalogStore } from './catalog-store.ts'
 import { ManagedServer } from './managed-server.ts'
 import type { ServerContext } from './server-context.ts'
@@ -14,6 +14,7 @@ export const ACTOR: SystemActor = { kind: 'system', purpose: 'connections' }
 
 export interface SupervisorOptions {
   readonly servers: Pick<ServerRegistry, 'list' | 'byId'>
+  readonly users: Pick<UserRegistry, 'byId'>
   readonly bus: EventBus
   readonly catalogs: CatalogStore
   readonly context: ServerContext
@@ -46,7 +47,8 @@ export class Supervisor {
       bus.on('server.updated', event => void this.#follow(event.data.serverId)),
       // Told to a former owner too, for whom it is gone: what the store says counts.
       bus.on('server.removed', event => void this.#follow(event.data.serverId)),
-      bus.on('user.updated', event => this.#ownerChanged(event.data.userId)),
+      bus.on('user.updated', event => this.#userChanged(event.data.userId)),
+      bus.on('user.removed', event => this.#userChanged(event.data.userId)),
       bus.on('plugin.changed', () => {
         for (const serverId of this.#servers.keys()) this.#follow(serverId)
       }),
@@ -117,6 +119,8 @@ export class Supervisor {
     }
     for (const serverId of this.#servers.keys()) if (!seen.has(serverId)) this.#follow(serverId)
     if (isFirst) context.children.keepFolders(records.map(({ id, ownerId }) => ({ ownerId, serverId: id })))
+    for (const userId of new Set([...this.#servers.values()].flatMap(server => server.users())))
+      void this.#judgeUser(userId)
     await Promise.all(fresh.map(server => server.begin()))
   }
 
@@ -193,7 +197,19 @@ export class Supervisor {
     this.#options.context.children.forgetServer(serverId)
   }
 
-  #ownerChanged(userId: string): void {
+  #userChanged(userId: string): void {
     for (const { record } of this.#servers.values()) if (record.ownerId === userId) this.#follow(record.id)
+    void this.#judgeUser(userId)
+  }
+
+  /** Ends the connections of a user who is gone or disabled. Never rejects; the regular comparison asks again. */
+  async #judgeUser(userId: string): Promise<void> {
+    try {
+      const user = await this.#options.users.byId(userId)
+      if (user && !user.disabled) return
+      for (const server of this.#servers.values()) server.endUser(userId)
+    } catch (error) {
+      this.#options.context.log.warn('A user cannot be read', { userId, error: String(error) })
+    }
   }
 }

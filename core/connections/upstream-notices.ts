@@ -4,22 +4,25 @@ import type { ServerContext } from './server-context.ts'
 
 const LOGGED_CHARACTERS = 4_000
 
-/** Where the notifications and remarks of a connection go that belong to no call. */
+/**
+ * Where the notifications and remarks of a connection go that belong to no call. `own`: it is not the shared one; `hears`: it
+ * belongs to one client, which gets log messages too.
+ */
 export function upstreamNotices(
   { bus, log, redact }: ServerContext,
   record: () => ServerRecord,
-  sessionId?: string,
+  own?: { readonly key: string; readonly hears: boolean },
 ): Pick<ConnectionEvents, 'notification' | 'log'> {
   return {
     notification: (method, params) => {
       const { id: serverId, ownerId, name } = record()
-      // On a shared connection nobody can say whose message it is, so no client gets it.
-      if (method === 'notifications/message' && sessionId === undefined) {
+      // Where several callers share a connection nobody can say whose message it is, so no client gets it.
+      if (method === 'notifications/message' && !own?.hears) {
         const said = redact(JSON.stringify(params ?? {})).slice(0, LOGGED_CHARACTERS)
         log.info('Log message of a server', { server: name, ownerId, record: said })
         return
       }
-      const data = { serverId, ...(sessionId === undefined ? {} : { sessionId }), method, params }
+      const data = { serverId, ...(own ? { sessionId: own.key } : {}), method, params }
       bus.emit('upstream.notification', ownerId, data, 'internal')
     },
     log: (level, message) => log[level](message, { server: record().name, ownerId: record().ownerId }),

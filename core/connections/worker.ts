@@ -82,7 +82,7 @@ class ConnectionWorker {
         void this.#held.get(message.conn)?.link.close()
         return
       case 'limits':
-        this.#held.get(message.conn)?.link.setLimits(message.timeoutMs, message.maxTimeoutMs)
+        this.#held.get(message.conn)?.link.setLimits(message)
         return
       case 'refresh':
         this.#held.get(message.conn)?.link.refresh(message.kinds)

@@ -59,11 +59,16 @@ export interface ToolOverride {
   readonly arguments?: Readonly<Record<string, ArgumentOverride>>
 }
 
+/** Regular questions whether a server lives. */
 export interface HealthCheck {
   readonly enabled: boolean
+  /** Milliseconds of silence before a check; where `endpoints` are asked, between two checks. */
   readonly interval: number
+  /** Longest wait for an answer, in milliseconds. */
   readonly timeout: number
+  /** Failed checks in a row after which the connection counts as lost; 0 counts as 1. */
   readonly retries: number
+  /** Paths on the server's origin (OpenAPI: below the address of the API) that must answer with 2xx. */
   readonly endpoints?: { readonly ping?: string; readonly tools?: string }
 }
 
@@ -113,6 +118,21 @@ export interface ServerRecord extends ServerSettings {
   readonly problem?: { readonly code: ErrorCode; readonly message: string; readonly pointer?: string }
 }
 
+/** What is known by regular checks (`healthCheck`) of whether a server lives. */
+export interface ServerHealth {
+  /** `off`: no checks are wanted; `unknown`: none was made since the last start; `failing`: the last check failed, or the server is offline by a fault. */
+  readonly state: 'off' | 'unknown' | 'healthy' | 'failing'
+  /** Failed checks in a row. */
+  readonly misses?: number
+  /** `at`: when it ended, ISO 8601 UTC. */
+  readonly lastCheck?: {
+    readonly at: string
+    readonly ok: boolean
+    readonly durationMs: number
+    readonly error?: { readonly code: ErrorCode; readonly message: string }
+  }
+}
+
 export interface ServerStatus {
   readonly state: ConnectionState
   /** ISO 8601 UTC. */
@@ -128,6 +148,14 @@ export interface ServerStatus {
   readonly serverInfo?: JsonObject
   readonly capabilities?: JsonObject
   readonly counts: { readonly tools: number; readonly prompts: number; readonly resources: number }
+  readonly health?: ServerHealth
+  /** Open connections: the one that all share, those of single client sessions, of leases for modern clients, of users. */
+  readonly connections?: {
+    readonly shared: number
+    readonly session: number
+    readonly lease: number
+    readonly user: number
+  }
   readonly pid?: number
   readonly latencyMs?: { readonly p50: number; readonly p95: number }
 }

@@ -79,10 +79,18 @@ const serverFields = {
   healthCheck: z
     .strictObject({
       enabled: z.boolean().default(true),
-      interval: milliseconds(2 ** 31 - 1).default(30_000),
-      timeout: milliseconds(3_600_000).default(5_000),
-      retries: z.int().min(0).max(100).default(2),
-      endpoints: z.strictObject({ ping: z.string().optional(), tools: z.string().optional() }).optional(),
+      interval: z
+        .int()
+        .min(100)
+        .max(2 ** 31 - 1)
+        .default(30_000)
+        .describe('Milliseconds of silence before a check; with endpoints, between two checks.'),
+      timeout: milliseconds(3_600_000).default(5_000).describe('Longest wait for an answer, in milliseconds.'),
+      retries: z.int().min(0).max(100).default(2).describe('Failed checks in a row that count as a loss.'),
+      endpoints: z
+        .strictObject({ ping: z.string().max(2_048).optional(), tools: z.string().max(2_048).optional() })
+        .optional()
+        .describe('Paths on the server’s own address that must answer a GET with 2xx.'),
     })
     .optional(),
   passthroughHeaders: z.array(z.string()).optional(),

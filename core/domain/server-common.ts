@@ -12,6 +12,9 @@ const DEFAULT_LAZY_IDLE_MS = 300_000
 /** The longest delay that a timer of the runtime takes. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
+/** Two checks of a server never follow each other more closely, so that none is worn out by being asked. */
+const SHORTEST_INTERVAL_MS = 100
+const PATH_BYTES = 2_048
 const HEALTH_CHECK: HealthCheck = { enabled: true, interval: 30_000, timeout: 5_000, retries: 2 }
 
 type Common = Omit<ServerSettings, 'name' | 'transport' | 'transportInferred' | 'config' | 'variables' | 'secrets'>
@@ -66,17 +69,27 @@ function readHealthCheck(fields: Fields): HealthCheck {
   block.refuseUnknown(['enabled', 'interval', 'timeout', 'retries', 'endpoints'])
   const endpoints = block.nested('endpoints')
   endpoints?.refuseUnknown(['ping', 'tools'])
-  const ping = endpoints?.string('ping')
-  const tools = endpoints?.string('tools')
+  const ping = endpoints && readPath(endpoints, 'ping')
+  const tools = endpoints && readPath(endpoints, 'tools')
   return {
     enabled: block.boolean('enabled') ?? HEALTH_CHECK.enabled,
-    interval: block.integer('interval', 1, LONGEST_TIMER_MS, 'milliseconds') ?? HEALTH_CHECK.interval,
+    interval:
+      block.integer('interval', SHORTEST_INTERVAL_MS, LONGEST_TIMER_MS, 'milliseconds') ?? HEALTH_CHECK.interval,
     timeout: block.integer('timeout', 1, LONGEST_TIMEOUT_MS, 'milliseconds') ?? HEALTH_CHECK.timeout,
     retries: block.integer('retries', 0, 100) ?? HEALTH_CHECK.retries,
     ...(endpoints
       ? { endpoints: { ...(ping === undefined ? {} : { ping }), ...(tools === undefined ? {} : { tools }) } }
       : {}),
   }
+}
+
+/** A path on the server's own origin, with a query at most. */
+function readPath(fields: Fields, name: string): string | undefined {
+  const path = fields.string(name, PATH_BYTES)
+  if (path === undefined) return undefined
+  const usable = /^[\x21-\x7e]+$/.test(path) && !/[\\#]|:\/\/|^\/\//.test(path)
+  if (usable) return path
+  return fields.problem(name, 'format', `"${name}" must be a path on the server's own address, such as "/health"`)
 }
 
 function readPassthroughHeaders(fields: Fields): readonly string[] {

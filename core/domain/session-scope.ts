@@ -1,16 +1,44 @@
+import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord } from '../contract/records.ts'
 import type { Era } from './era.ts'
 
+/** What is asked of a server's caller to know which connection serves it. */
+export interface ConnectionCaller {
+  readonly id: string
+  readonly userId: string
+  readonly capabilities: JsonObject
+}
+
+/** Whether a client declared anything that a server may ask it. */
+export function canBeAsked({ sampling, elicitation, roots }: JsonObject): boolean {
+  return sampling !== undefined || elicitation !== undefined || roots !== undefined
+}
+
 /**
- * Whether a client session must not share a server's connection: as configured, and by default for remote servers as soon
- * as the client can be asked something (sampling, elicitation, roots), since only a connection of its own tells whom the
- * server asks. A server of the modern era asks in its answers, so that there no doubt can arise.
+ * Whether a client session must not share a server's connection with others: as configured, and by default for remote servers
+ * as soon as the client can be asked something (sampling, elicitation, roots), since only a connection of its own tells whom
+ * the server asks. A server of the modern era asks in its answers, so that there no doubt can arise.
  */
 export function needsOwnConnection(
   { session, transport }: Pick<ServerRecord, 'session' | 'transport'>,
-  canBeAsked: boolean,
+  capabilities: JsonObject,
   era: Era,
 ): boolean {
   if (session !== undefined) return session !== 'shared'
-  return era === 'legacy' && canBeAsked && (transport === 'streamable-http' || transport === 'sse')
+  return era === 'legacy' && canBeAsked(capabilities) && (transport === 'streamable-http' || transport === 'sse')
+}
+
+/** The key of the connection that all of one user's calls share where a server's `session` is `per-user`. */
+export function userConnection(userId: string): string {
+  return `user-${userId}`
+}
+
+/** The key of the connection that serves a caller; undefined: the one that all share. */
+export function connectionKey(
+  server: Pick<ServerRecord, 'session' | 'transport'>,
+  caller: ConnectionCaller | undefined,
+  era: Era,
+): string | undefined {
+  if (!caller || !needsOwnConnection(server, caller.capabilities, era)) return undefined
+  return server.session === 'per-user' ? userConnection(caller.userId) : caller.id
 }

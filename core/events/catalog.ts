@@ -31,6 +31,13 @@ export interface EventCatalog {
     reason?: { code: ErrorCode; message: string }
     attempts: number
   }
+  /** The regular checks of a server began to fail (or it is lost otherwise), or succeed again. */
+  'server.health': {
+    serverId: string
+    name: string
+    state: 'healthy' | 'failing'
+    error?: { code: ErrorCode; message: string }
+  }
   'catalog.changed': { serverId: string; name: string; kinds: readonly ('tools' | 'prompts' | 'resources')[] }
   /** A tool says something else of itself than before; `blocked`: it cannot be called until its owner approves it. */
   'tool.definition_changed': { serverId: string; name: string; tool: string; hash: string; blocked: boolean }

@@ -16,6 +16,7 @@ const ALWAYS: readonly EventName[] = [
   'group.updated',
   'group.removed',
   'connection.state',
+  'server.health',
   'catalog.changed',
   'tool.definition_changed',
   'config.changed',

@@ -16,6 +16,8 @@ export interface McpEndpoint {
    */
   callTool(call: DirectCall): Promise<Outcome>
   sessions(): readonly SessionInfo[]
+  /** What one user has open now, by clients of all versions. */
+  usage(userId: string): McpUsage
   /** Ends one session from outside; false when there is none. */
   endSession(id: string, reason: string): boolean
   /** What a client of this group sees, for the console and the CLI. */
@@ -23,6 +25,17 @@ export interface McpEndpoint {
   /** No new sessions; waits for calls in flight, at most `timeoutMs`; then ends all streams. */
   drain(timeoutMs: number): Promise<void>
   dispose(): void
+}
+
+export interface McpUsage {
+  readonly sessions: number
+  /** In flight, those of REST included. */
+  readonly calls: number
+  /** Of all kinds, listen streams included. */
+  readonly streams: number
+  readonly listenStreams: number
+  /** Calls of modern clients that wait for their client's answer. */
+  readonly parkedCalls: number
 }
 
 /** A tools/call that names its server. */

@@ -149,7 +149,8 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     clientNotice: (session, method, params) => {
       if (method !== 'notifications/roots/list_changed') return
       for (const member of session.scope.resolved.members)
-        if (session.ownConnection(member.server)) upstreams.notify(member.server.id, session.key, method, params)
+        if (session.ownConnection(member.server) === session.binding)
+          upstreams.notify(member.server.id, session.key, method, params)
     },
   })
   const opening = { sessions, audience, version: deps.version, draining }
@@ -200,6 +201,11 @@ export function createMcp(deps: McpDeps): McpEndpoint {
         return router.handle(new DirectExchange(call, scope), scope)
       }),
     sessions: () => sessions.infos(),
+    usage: userId => ({
+      ...sessions.usage(userId),
+      listenStreams: listeners.countOf(userId),
+      parkedCalls: parking.countOf(userId),
+    }),
     endSession(key, reason) {
       const session = sessions.byKey(key)
       if (session) sessions.end(session, reason)

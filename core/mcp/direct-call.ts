@@ -1,4 +1,4 @@
-import type { AskReply } from '../connections/api.ts'
+import type { AskReply, SessionBinding } from '../connections/api.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { GroupRecord, ServerRecord, UserActor } from '../contract/records.ts'
 import type { DirectCall } from './api.ts'
@@ -6,7 +6,8 @@ import type { Exchange } from './exchange.ts'
 import { passedHeaders } from './passed-headers.ts'
 import { toResolvedScope } from './paths.ts'
 import type { Scope } from './scope.ts'
-import type { ResolvedScope } from './scope-types.ts'
+import type { ResolvedScope, ScopeMember } from './scope-types.ts'
+import { userBinding } from './user-binding.ts'
 
 /** A tools/call without a client session: there is nobody to ask, and no stream for log messages. */
 export class DirectExchange implements Exchange {
@@ -39,6 +40,11 @@ export class DirectExchange implements Exchange {
   set cancel(cancel: (reason?: string) => void) {
     this.#cancel = cancel
     if (this.#signal.aborted) this.cancel()
+  }
+
+  /** Where each user has a connection, this one's is used. */
+  enter(_scope: Scope, { server }: ScopeMember): SessionBinding | undefined {
+    return server.session === 'per-user' ? userBinding(this.actor.userId) : undefined
   }
 
   notify(): void {}

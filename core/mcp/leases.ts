@@ -6,6 +6,7 @@ import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord } from '../contract/records.ts'
 import { type Era, MODERN_VERSION } from '../domain/era.ts'
 import { needsOwnConnection } from '../domain/session-scope.ts'
+import { userBinding } from './user-binding.ts'
 
 /** A connection that nobody holds ends after this. */
 const IDLE_MS = 60_000
@@ -70,9 +71,7 @@ export class Leases {
     capabilities: JsonObject,
     holder: LeaseHolder,
   ): Lease | Promise<Lease> | undefined {
-    const { sampling, elicitation, roots } = capabilities
-    const answers = sampling !== undefined || elicitation !== undefined || roots !== undefined
-    if (!needsOwnConnection(server, answers, era)) return undefined
+    if (!needsOwnConnection(server, capabilities, era)) return undefined
     if (server.session === 'per-user') return { binding: userBinding(userId), release() {} }
     const asked = askable(capabilities)
     const key = JSON.stringify([server.id, userId, asked])
@@ -82,7 +81,7 @@ export class Leases {
     if (free) return this.#give(pool, free, holder)
     if (pool.slots.length < LIMITS.leasesPerUser) {
       const id = `lease-${randomBytes(12).toString('base64url')}`
-      const binding = { id, capabilities: asked, protocolVersion: MODERN_VERSION }
+      const binding = { id, userId, kind: 'lease', capabilities: asked, protocolVersion: MODERN_VERSION } as const
       const slot: Slot = { binding, holder: undefined, idleSinceMs: 0 }
       pool.slots.push(slot)
       return this.#give(pool, slot, holder)
@@ -154,11 +153,6 @@ function askable({ sampling, elicitation, roots }: JsonObject): JsonObject {
     ...(elicitation === undefined ? {} : { elicitation }),
     ...(roots === undefined ? {} : { roots }),
   }
-}
-
-/** All of a user's calls share it, so that it offers nothing. */
-function userBinding(userId: string): SessionBinding {
-  return { id: `user-${userId}`, capabilities: {}, protocolVersion: MODERN_VERSION }
 }
 
 function busy(serverName: string): HubError {

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { LIMITS } from '../config/limits.ts'
+import type { SessionBinding } from '../connections/api.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
-import type { UserActor } from '../contract/records.ts'
+import type { ServerRecord, UserActor } from '../contract/records.ts'
 import { SUBSCRIPTION_KEY } from '../domain/era.ts'
 import type { Hearer } from './audience.ts'
 import type { ModernFaces } from './modern-face.ts'
@@ -10,9 +11,10 @@ import { invalid } from './router.ts'
 import { type IdText, isPlainObject, notificationMessage, parseExact, resultMessage } from './rpc.ts'
 import type { Scope } from './scope.ts'
 import type { ScopedRequest } from './scoped-request.ts'
-import type { UserLoad } from './session.ts'
+import { admitStream, type UserLoad } from './session.ts'
 import type { StreamHost } from './session-streams.ts'
 import { SseConnection } from './sse-connection.ts'
+import { userBinding } from './user-binding.ts'
 
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 const UPDATED = 'notifications/resources/updated'
@@ -76,9 +78,9 @@ export class Listener implements Hearer {
     else this.connection.message(text)
   }
 
-  /** Its subscriptions use what is there for everybody: nobody is asked anything on a listen stream. */
-  ownConnection(): undefined {
-    return undefined
+  /** Its subscriptions use what is there for everybody, or for its user: nobody is asked anything on a listen stream. */
+  ownConnection(server: ServerRecord): SessionBinding | undefined {
+    return server.session === 'per-user' ? userBinding(this.actor.userId) : undefined
   }
 
   /** The hub ends it: the request gets its result. */
@@ -147,10 +149,15 @@ export class Listeners {
     for (const listener of [...this]) this.end(listener)
   }
 
+  countOf(userId: string): number {
+    let count = 0
+    for (const { actor } of this) if (actor.userId === userId) count += 1
+    return count
+  }
+
   #admit({ userId }: UserActor): void {
-    let own = 0
-    for (const { actor } of this) if (actor.userId === userId) own += 1
-    if (own >= LIMITS.listenStreamsPerUser)
+    admitStream(this.#parts.load(userId))
+    if (this.countOf(userId) >= LIMITS.listenStreamsPerUser)
       throw new HubError('quota_streams', `Cannot listen: ${LIMITS.listenStreamsPerUser} streams of yours are open`, {
         retryAfterSeconds: 5,
       })

@@ -49,9 +49,7 @@ export class Parking<Call extends Parkable> {
   /** The state under which the retry finds the call; undefined when too many of this user, or of all, are parked. */
   park(call: Call): string | undefined {
     if (this.#parked.size >= LIMITS.parkedCalls) return undefined
-    let own = 0
-    for (const { call: other } of this.#parked.values()) if (other.actor.userId === call.actor.userId) own += 1
-    if (own >= LIMITS.parkedCallsPerUser) return undefined
+    if (this.countOf(call.actor.userId) >= LIMITS.parkedCallsPerUser) return undefined
     const id = randomBytes(12).toString('base64url')
     const digest = digestOf(call.params)
     const expiresAtMs = Math.round(this.#now() + LIMITS.parkedMs)
@@ -61,6 +59,12 @@ export class Parking<Call extends Parkable> {
       PURPOSE,
       JSON.stringify([id, principal, scope.key, serverId, method, digest, expiresAtMs]),
     )
+  }
+
+  countOf(userId: string): number {
+    let count = 0
+    for (const { call } of this.#parked.values()) if (call.actor.userId === userId) count += 1
+    return count
   }
 
   /** What the state stands for, still parked: `take` uses it up. Throws request_state_invalid, whatever is wrong. */

@@ -4,6 +4,7 @@ import type { JsonObject } from '../contract/json.ts'
 import type { McpMiddleware } from '../contract/points.ts'
 import type { ToolCallRecord } from '../contract/records.ts'
 import { parseExact } from '../domain/exact-json.ts'
+import { connectionKey } from '../domain/session-scope.ts'
 import { shapeArguments } from '../domain/tool-shape.ts'
 import { memberHas } from './capabilities.ts'
 import type { Exchange, Outcome } from './exchange.ts'
@@ -32,10 +33,13 @@ interface RouterParts {
   readonly recordCall: (record: ToolCallRecord) => void
   readonly now: () => number
   readonly results: ResultBudget
-  /** A notification that came on the stream of a call; true when it was no matter of that call alone. */
+  /**
+   * A notification that came on the stream of a call; true when it was no matter of that call alone. `connection`: the key
+   * of the one it came by, undefined for the shared one.
+   */
   readonly sharedNotice: (
     serverId: string,
-    sessionId: string | undefined,
+    connection: string | undefined,
     method: string,
     params: JsonObject | undefined,
   ) => boolean
@@ -115,12 +119,12 @@ export class Router {
     params: JsonObject | undefined,
   ): Promise<UpstreamReply> {
     const serverId = member.server.id
-    const sessionId = exchange.session?.id
+    const connection = connectionKey(member.server, session, scope.era(serverId))
     const request: { -readonly [Key in keyof UpstreamRequest]: UpstreamRequest[Key] } = {
       method: exchange.method,
       params,
       notification: (method, body) => {
-        if (!this.#parts.sharedNotice(serverId, sessionId, method, body)) exchange.notify(method, body)
+        if (!this.#parts.sharedNotice(serverId, connection, method, body)) exchange.notify(method, body)
       },
       ask: exchange.ask,
     }

@@ -9,6 +9,7 @@ import { LOG_LEVELS } from './log-levels.ts'
 import { type IdText, isPlainObject, type Message, notificationMessage, requestMessage } from './rpc.ts'
 import type { Scope } from './scope.ts'
 import type { SessionStreams } from './session-streams.ts'
+import { userBinding } from './user-binding.ts'
 
 export const LEGACY_VERSIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'] as const
 export const LATEST_LEGACY = '2025-11-25'
@@ -161,9 +162,8 @@ export class Session implements Hearer {
   }
 
   ownConnection(server: ServerRecord): SessionBinding | undefined {
-    const { sampling, elicitation, roots } = this.binding.capabilities
-    const answers = sampling !== undefined || elicitation !== undefined || roots !== undefined
-    return needsOwnConnection(server, answers, this.scope.era(server.id)) ? this.binding : undefined
+    if (!needsOwnConnection(server, this.binding.capabilities, this.scope.era(server.id))) return undefined
+    return server.session === 'per-user' ? userBinding(this.actor.userId) : this.binding
   }
 
   /** A notification that belongs to no call. */
@@ -226,6 +226,8 @@ export class Session implements Hearer {
     const level = (): string => LOG_LEVELS[this.logLevel ?? -1] ?? 'info'
     return {
       id: this.key,
+      userId: this.actor.userId,
+      kind: 'session',
       capabilities,
       protocolVersion,
       get logLevel() {

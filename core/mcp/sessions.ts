@@ -71,6 +71,12 @@ export class SessionTable {
     }
   }
 
+  /** What this user has open now. */
+  usage(userId: string): Readonly<UserLoad> {
+    const { sessions = 0, calls = 0, streams = 0 } = this.#loads.get(userId) ?? {}
+    return { sessions, calls, streams }
+  }
+
   load(userId: string): UserLoad {
     const known = this.#loads.get(userId)
     if (known) return known

@@ -128,14 +128,14 @@ export class Subscriptions {
       }
   }
 
-  /** A resource changed, or one below it: whoever subscribed to it hears of it under the URI it knows. */
+  /** A resource changed, or one below it: whoever subscribed to it over that connection hears of it under the URI it knows. */
   updated(serverId: string, sessionId: string | undefined, params: JsonObject | undefined): void {
     const uri = params?.uri
     if (typeof uri !== 'string') return
     for (const subscription of this.#byKey.values()) {
       if (subscription.member.server.id !== serverId || !covers(subscription.original, uri)) continue
       for (const [hearer, forms] of subscription.subscribers) {
-        if (sessionId !== undefined && hearer.key !== sessionId) continue
+        if (hearer.ownConnection(subscription.member.server)?.id !== sessionId) continue
         if (!hearer.scope.catalog.uris.allows(serverId, subscription.original)) continue
         const exact = uri === subscription.original
         const shown = exact ? forms : [hearer.scope.catalog.uris.publicUri(serverId, uri)]
@@ -194,7 +194,7 @@ export class Subscriptions {
     this.#byKey.delete(subscription.key)
     // The upstream forgets with the connection; one that is down must not be woken up for this.
     if (this.#upstreams.status(subscription.member.server.id).state !== 'online') return undefined
-    if (hearer.ended && hearer.ownConnection(subscription.member.server)) return undefined
+    if (hearer.ended && hearer.ownConnection(subscription.member.server)?.kind === 'session') return undefined
     return this.#send('resources/unsubscribe', subscription.member, hearer, subscription.original)
   }
 }

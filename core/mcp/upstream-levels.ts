@@ -44,10 +44,8 @@ export class UpstreamLevels {
   connected(serverId: string, sessionId: string | undefined): void {
     this.#told.delete(connectionKey(serverId, sessionId))
     for (const session of this.#sessions) {
-      if (session.logLevel === undefined || !session.scope.has(serverId)) continue
-      if (sessionId !== undefined && session.key !== sessionId) continue
-      const member = session.scope.resolved.members.find(each => each.server.id === serverId)
-      if (member) this.#tell(session.scope, member, session)
+      const member = session.logLevel === undefined ? undefined : memberOf(session, serverId)
+      if (member && session.ownConnection(member.server)?.id === sessionId) this.#tell(session.scope, member, session)
     }
   }
 
@@ -71,14 +69,14 @@ export class UpstreamLevels {
     const key = connectionKey(server.id, own?.id)
     const told = this.#told.get(key)
     if (told !== undefined && told <= rank) return undefined
-    return this.#send(server.id, own, own ? rank : Math.min(rank, this.#wished(server.id) ?? rank))
+    return this.#send(server.id, own, Math.min(rank, this.#wished(server.id, own?.id) ?? rank))
   }
 
   drop(session: Session): void {
     for (const member of session.scope.resolved.members) {
       this.forget(member.server.id, session.key)
       // It may have been the one for which the upstream was so verbose.
-      if (session.logLevel !== undefined) this.#tellShared(member)
+      if (session.logLevel !== undefined) this.#tellOthers(member, session)
     }
   }
 
@@ -89,43 +87,42 @@ export class UpstreamLevels {
 
   /** Members may have come to a scope: they hear what its sessions want. */
   review(scope: Scope): void {
-    const sessions = [...this.#sessions.of(scope)]
     for (const { member } of scope.catalog.states) {
-      const sharing = sessions.filter(session => !session.ownConnection(member.server))
-      for (const session of sessions)
-        if (session.logLevel !== undefined && session.ownConnection(member.server)) this.#tell(scope, member, session)
-      // One that has a level speaks for all that share the connection.
-      const [first] = sharing
-      const wishing = sharing.find(session => session.logLevel !== undefined)
-      if (wishing) this.#tell(scope, member, wishing)
-      else if (first) this.#calmDown(member, first)
+      // One that has a level speaks for all that share its connection.
+      const told = new Set<string | undefined>()
+      for (const session of this.#sessions.of(scope)) {
+        const key = session.ownConnection(member.server)?.id
+        if (session.logLevel === undefined) this.#calmDown(member, session)
+        else if (!told.has(key)) this.#tell(scope, member, session)
+        if (session.logLevel !== undefined) told.add(key)
+      }
     }
   }
 
-  #calmDown(member: ScopeMember, session: Session): void {
-    const told = this.#told.get(connectionKey(member.server.id, undefined))
-    if (told === undefined || told <= DEFAULT_LEVEL || session.ownConnection(member.server)) return
-    void this.#send(member.server.id, undefined, DEFAULT_LEVEL)
+  #calmDown({ server }: ScopeMember, session: Session): void {
+    const own = session.ownConnection(server)
+    const told = this.#told.get(connectionKey(server.id, own?.id))
+    if (told === undefined || told <= DEFAULT_LEVEL) return
+    void this.#send(server.id, own, DEFAULT_LEVEL)
   }
 
-  /** The shared connection, if it was ever told, hears the most verbose level of those who are left. */
-  #tellShared(member: ScopeMember): void {
-    const { id } = member.server
-    const told = this.#told.get(connectionKey(id, undefined))
+  /** A connection that others share, if it was ever told, hears the most verbose level of those who are left. */
+  #tellOthers({ server }: ScopeMember, left: Session): void {
+    const own = left.ownConnection(server)
+    const told = this.#told.get(connectionKey(server.id, own?.id))
     if (told === undefined) return
-    const rank = this.#mostVerbose(id)
-    if (rank !== told) void this.#send(id, undefined, rank)
+    const rank = this.#wished(server.id, own?.id) ?? DEFAULT_LEVEL
+    if (rank !== told) void this.#send(server.id, own, rank)
   }
 
   #tell(scope: Scope, member: ScopeMember, session: Session): void {
     const { id } = member.server
     if (!memberHas(scope.catalog.byServer.get(id), 'logging')) return
     const own = session.ownConnection(member.server)
-    const rank = own ? (session.logLevel ?? DEFAULT_LEVEL) : this.#mostVerbose(id)
-    const binding = own ? session.binding : undefined
-    if (this.#told.get(connectionKey(id, binding?.id)) === rank) return
+    const rank = this.#wished(id, own?.id) ?? DEFAULT_LEVEL
+    if (this.#told.get(connectionKey(id, own?.id)) === rank) return
     // Not waited for: the next call follows on the same connection, and one deaf server must not hold up the others.
-    void this.#send(id, binding, rank)
+    void this.#send(id, own, rank)
   }
 
   #send(serverId: string, session: SessionBinding | undefined, rank: number): Promise<void> {
@@ -144,18 +141,21 @@ export class UpstreamLevels {
     return Promise.race([heard, late.promise]).finally(() => clearTimeout(timer))
   }
 
-  #mostVerbose(serverId: string): number {
-    return this.#wished(serverId) ?? DEFAULT_LEVEL
-  }
-
-  /** What the most verbose session wants of a server; undefined when no session has it. */
-  #wished(serverId: string): number | undefined {
+  /** What the most verbose session wants of a connection to a server; undefined when no session uses that one. */
+  #wished(serverId: string, own: string | undefined): number | undefined {
     let level: number | undefined
-    for (const session of this.#sessions)
-      if (session.scope.has(serverId))
+    for (const session of this.#sessions) {
+      const member = memberOf(session, serverId)
+      if (member && session.ownConnection(member.server)?.id === own)
         level = Math.min(level ?? LOG_LEVELS.length - 1, session.logLevel ?? DEFAULT_LEVEL)
+    }
     return level
   }
+}
+
+function memberOf({ scope }: Session, serverId: string): ScopeMember | undefined {
+  if (!scope.has(serverId)) return undefined
+  return scope.resolved.members.find(({ server }) => server.id === serverId)
 }
 
 function connectionKey(serverId: string, sessionId: string | undefined): string {

@@ -94,7 +94,7 @@ export class OpenapiLink implements AnswerLink {
       }
       const { response } = await getFollowing(this.#io.fetch, url.href, { headers: this.#config.headers, signal })
       response.cancel()
-      if (response.status >= 400) {
+      if (response.status < 200 || response.status > 299) {
         const message = `The health endpoint ${JSON.stringify(path.slice(0, 100))} answered with HTTP ${response.status}`
         throw new HubError('upstream_http_error', message)
       }

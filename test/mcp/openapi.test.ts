@@ -135,6 +135,8 @@ describe('an OpenAPI document as a server', () => {
     const check = (ping: string) => ({ interval: 200, endpoints: { ping } })
     await ann.ok('POST', '/api/servers', { name: 'well', openapi, healthCheck: check('/health') })
     await online(ann, ['well'])
+    const { health } = (await ann.ok('GET', '/api/servers/well')).status
+    expect([health.state, health.lastCheck.ok, health.lastCheck.durationMs >= 0]).toEqual(['healthy', true, true])
     await ann.ok('POST', '/api/servers', {
       name: 'sick',
       openapi: { ...openapi, baseUrl: `${api.url}/v1` },

@@ -123,7 +123,9 @@ test('sampling, elicitation and roots of an SSE server reach the session that ca
 
 test('what a server was found to speak is kept over a restart of the hub, and a restart by hand asks again', async () => {
   await using server = await sseServer()
-  const asked = () => server.seen.filter(({ method, url }) => method === 'POST' && url === '/sse').length
+  const hello = '"method":"initialize"'
+  const asked = () =>
+    server.seen.filter(({ method, url, body }) => url === '/sse' && method === 'POST' && body.includes(hello)).length
   const first = await startHub({ settings: { mcpServers: { only: { url: server.url } } } })
   await online(await first.setup(), ['only'])
   const before = asked()

@@ -1,13 +1,13 @@
 import { type ErrorCode, HubError, toWireError, type WireError } from '../../contract/errors.ts'
-import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import type { AnswerLink, TransportDefinition, TransportIo } from '../../contract/transport.ts'
 import { isPlainObject, parseExact } from '../../domain/exact-json.ts'
-import type { OpenMessage } from '../protocol.ts'
+import type { HealthReport, LinkLimits, Liveness as LivenessLimits, OpenMessage } from '../protocol.ts'
 import { CallTable } from './call-table.ts'
 import type { Expiring } from './deadlines.ts'
 import { LEGACY_VERSION } from './handshake.ts'
 import { ALL_KINDS, ListWatch } from './list-watch.ts'
-import { Liveness } from './liveness.ts'
+import { Liveness, report } from './liveness.ts'
 import type { LinkContext } from './mcp-link.ts'
 import { type UpstreamLink, wrongKind } from './upstream-link.ts'
 
@@ -41,10 +41,10 @@ export class AnswersLink implements UpstreamLink, Expiring {
     this.#options = options
     this.#context = context
     this.#calls = new CallTable(options.timeoutMs, options.maxTimeoutMs)
-    const asked = options.healthEndpoints.length > 0
-    this.#liveness = new Liveness(asked ? options.liveness : { ...options.liveness, idleMs: 0 }, {
+    this.#liveness = new Liveness(this.#regular(options.liveness), {
       arm: atMs => context.deadlines.arm(atMs),
-      ping: timeoutMs => this.#ping(timeoutMs),
+      ask: timeoutMs => this.#ask(timeoutMs),
+      checked: found => this.#checked(found),
       lost: message => this.#end({ code: 'connection_lost', message }),
     })
     this.#startDeadlineMs = performance.now() + options.startTimeoutMs
@@ -63,6 +63,7 @@ export class AnswersLink implements UpstreamLink, Expiring {
   async start(transport: TransportDefinition, { fetch }: Pick<TransportIo, 'fetch'>): Promise<void> {
     if (transport.kind !== 'answers') return this.#end(wrongKind('answers', transport.kind))
     const { config, conn, healthEndpoints } = this.#options
+    const sinceMs = performance.now()
     try {
       const link = await transport.open(config, {
         signal: this.#abort.signal,
@@ -71,12 +72,12 @@ export class AnswersLink implements UpstreamLink, Expiring {
         log: (level, message) => this.#context.control({ type: 'log', conn, level, message }),
       })
       // What answers no question of its health would be called lost as soon as it was open.
-      if (healthEndpoints.length > 0) await link.alive?.(this.#abort.signal)
+      if (healthEndpoints.length > 0) await this.#firstLook(link, sinceMs)
       if (this.#state !== 'opening') {
         await link.close()
         return
       }
-      this.#opened(link)
+      this.#opened(link, sinceMs)
     } catch (error) {
       this.#end(toWireError(error))
     }
@@ -116,9 +117,10 @@ export class AnswersLink implements UpstreamLink, Expiring {
   /** Such an upstream asks nothing. */
   answer(): void {}
 
-  setLimits(timeoutMs: number, maxTimeoutMs: number): void {
+  setLimits({ timeoutMs, maxTimeoutMs, liveness }: LinkLimits): void {
     this.#calls.timeoutMs = timeoutMs
     this.#calls.maxTimeoutMs = maxTimeoutMs
+    this.#liveness.setLimits(this.#regular(liveness))
   }
 
   refresh(): void {
@@ -158,7 +160,27 @@ export class AnswersLink implements UpstreamLink, Expiring {
     return Math.min(calls, lists, liveness)
   }
 
-  #opened(link: AnswerLink): void {
+  /** Without endpoints there is nothing that could be asked. */
+  #regular(limits: LivenessLimits): LivenessLimits {
+    const asked = this.#options.healthEndpoints.length > 0
+    return asked ? { ...limits, always: true } : { ...limits, intervalMs: 0 }
+  }
+
+  async #firstLook(link: AnswerLink, sinceMs: number): Promise<void> {
+    try {
+      await link.alive?.(this.#abort.signal)
+    } catch (error) {
+      this.#checked(report(sinceMs, 1, toWireError(error)))
+      throw error
+    }
+  }
+
+  #checked(found: HealthReport): void {
+    const { conn, catalog, healthEndpoints } = this.#options
+    if (catalog && healthEndpoints.length > 0) this.#context.control({ type: 'health', conn, report: found })
+  }
+
+  #opened(link: AnswerLink, sinceMs: number): void {
     const { conn, catalog } = this.#options
     this.#link = link
     this.#state = 'open'
@@ -170,8 +192,7 @@ export class AnswersLink implements UpstreamLink, Expiring {
       capabilities: CAPABILITIES,
       ...(link.instructions === undefined ? {} : { instructions: link.instructions }),
     })
-    this.#liveness.heard(performance.now())
-    this.#liveness.begin()
+    this.#liveness.begin(sinceMs)
     if (!catalog) return
     let known = true
     this.#lists = new ListWatch({
@@ -211,10 +232,8 @@ export class AnswersLink implements UpstreamLink, Expiring {
     return this.#link.call({ name, arguments: given, signal, headers })
   }
 
-  async #ping(timeoutMs: number): Promise<JsonValue> {
+  async #ask(timeoutMs: number): Promise<void> {
     await this.#link?.alive?.(this.#within(timeoutMs))
-    this.#liveness.heard(performance.now())
-    return {}
   }
 
   #within(timeoutMs: number): AbortSignal {

@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import type { MessageLink } from '../../contract/transport.ts'
+import { askableCapabilities } from '../../domain/client-capabilities.ts'
 import type { OpenMessage } from '../protocol.ts'
 import type { TakenCall } from './call-table.ts'
 import { initializeParams, readHandshake } from './handshake.ts'
@@ -13,12 +14,13 @@ export class LegacyLink extends McpLink {
   protected readonly greeting = 'initialize'
   readonly #asks: UpstreamAsks
   readonly #notices: UpstreamNotices
+  #capabilities: JsonObject = {}
 
   constructor(options: OpenMessage, context: LinkContext) {
     super(options, context)
     this.#asks = new UpstreamAsks({
       conn: options.conn,
-      mayAsk: options.asks,
+      capabilities: () => this.#capabilities,
       calls: this.calls,
       arm: atMs => context.deadlines.arm(atMs),
       send: text => this.link?.send(text),
@@ -59,6 +61,8 @@ export class LegacyLink extends McpLink {
   }
 
   protected override opened(link: MessageLink, { protocolVersion }: Handshake): void {
+    // It may have answered with another version than it was expected to speak when this was offered.
+    this.#capabilities = askableCapabilities(this.options.capabilities, protocolVersion)
     link.settled?.(protocolVersion)
     link.send('{"jsonrpc":"2.0","method":"notifications/initialized"}')
   }

@@ -1,82 +1,138 @@
-import { HubError } from '../../contract/errors.ts'
-import type { Liveness as LivenessLimits } from '../protocol.ts'
+import { HubError, toWireError, type WireError } from '../../contract/errors.ts'
+import type { HealthReport, Liveness as LivenessLimits } from '../protocol.ts'
 
 export interface LivenessContext {
   readonly arm: (atMs: number) => void
-  readonly ping: (timeoutMs: number) => Promise<unknown>
+  /** Asks for a sign of life; rejects when there is none. */
+  readonly ask: (timeoutMs: number) => Promise<unknown>
+  /** What came of each question. */
+  readonly checked: (report: HealthReport) => void
   readonly lost: (message: string) => void
 }
 
 /**
- * Asks a silent upstream whether it lives. Silence while a call is in flight says nothing, since a server with one
- * thread cannot answer then; only once a call has run out of time in that silence it counts.
+ * Asks an upstream whether it lives. One that is heard from is not asked, unless its limits say `always`. Silence while a call
+ * is in flight says nothing, since a server with one thread cannot answer then; only once a call has run out of time in that
+ * silence it counts.
  */
 export class Liveness {
-  readonly #limits: LivenessLimits
   readonly #context: LivenessContext
+  #limits: LivenessLimits
   #heardAtMs = 0
+  #askedAtMs = 0
+  /** When to ask whatever is heard or not, since an exchange has failed. */
+  #suspectAtMs = Number.POSITIVE_INFINITY
   #misses = 0
-  #pinging = false
+  #asking = false
   #timedOut = false
+  #begun = false
 
   constructor(limits: LivenessLimits, context: LivenessContext) {
     this.#limits = limits
     this.#context = context
   }
 
-  begin(): void {
-    if (this.#limits.idleMs > 0) this.#context.arm(this.#heardAtMs + this.#limits.idleMs)
+  /** The connection is open, which took an exchange that began at `sinceMs` and was a sign of life itself. */
+  begin(sinceMs: number): void {
+    const now = performance.now()
+    this.#begun = true
+    this.#askedAtMs = now
+    this.heard(now)
+    this.#context.checked(report(sinceMs, 0))
+    this.#arm()
+  }
+
+  setLimits(limits: LivenessLimits): void {
+    this.#limits = limits
+    if (this.#begun && !this.#asking) this.#arm()
   }
 
   /** Any message from the upstream. */
   heard(nowMs: number): void {
     this.#heardAtMs = nowMs
-    this.#misses = 0
+    this.#suspectAtMs = Number.POSITIVE_INFINITY
     this.#timedOut = false
+    if (!this.#limits.always) this.#misses = 0
   }
 
   timedOut(): void {
     this.#timedOut = true
   }
 
-  /** An exchange has failed: asks at `atMs` whether anybody is there, unless something was heard until then. */
+  /** An exchange has failed: asks at `atMs` whether anybody is there, unless something is heard until then. */
   suspect(atMs: number): void {
     this.#timedOut = true
-    this.#heardAtMs = Math.min(this.#heardAtMs, atMs - this.#limits.idleMs)
-    if (this.#limits.idleMs > 0 && !this.#pinging) this.#context.arm(atMs)
+    this.#suspectAtMs = Math.min(this.#suspectAtMs, atMs)
+    if (!this.#asking) this.#context.arm(this.#suspectAtMs)
   }
 
-  /** Pings when it is time; returns when to look again. */
+  /** Asks when it is time; returns when to look again. */
   sweep(nowMs: number, callsInFlight: number): number {
-    const { idleMs } = this.#limits
-    if (idleMs === 0 || this.#pinging) return Number.POSITIVE_INFINITY
-    const dueMs = this.#heardAtMs + idleMs
+    if (this.#asking) return Number.POSITIVE_INFINITY
+    const { intervalMs, always } = this.#limits
+    const dueMs = this.#dueMs()
     if (nowMs < dueMs) return dueMs
-    if (callsInFlight > 0 && !this.#timedOut) return nowMs + idleMs
-    void this.#ping()
+    const busy = callsInFlight > 0 && !this.#timedOut && !always
+    if (busy && nowMs < this.#suspectAtMs) return nowMs + intervalMs
+    void this.#ask()
     return Number.POSITIVE_INFINITY
   }
 
-  async #ping(): Promise<void> {
-    this.#pinging = true
-    let missed: string | undefined
+  #dueMs(): number {
+    const { intervalMs, always } = this.#limits
+    const regularMs =
+      intervalMs > 0 ? (always ? this.#askedAtMs : this.#heardAtMs) + intervalMs : Number.POSITIVE_INFINITY
+    return Math.min(regularMs, this.#suspectAtMs)
+  }
+
+  #arm(): void {
+    const dueMs = this.#dueMs()
+    if (dueMs !== Number.POSITIVE_INFINITY) this.#context.arm(dueMs)
+  }
+
+  async #ask(): Promise<void> {
+    const { timeoutMs, misses, always } = this.#limits
+    const sinceMs = performance.now()
+    this.#asking = true
+    this.#askedAtMs = sinceMs
+    this.#suspectAtMs = Number.POSITIVE_INFINITY
+    let missed: WireError | undefined
     try {
-      await this.#context.ping(this.#limits.timeoutMs)
+      await this.#context.ask(timeoutMs)
     } catch (error) {
-      // An error answer, "method not found" above all, is a sign of life as good as any.
-      const answered = error instanceof HubError && error.data?.rpcCode !== undefined
-      if (!answered) missed = error instanceof Error ? error.message : String(error)
+      missed = toWireError(error)
     }
-    this.#pinging = false
+    this.#asking = false
+    const now = performance.now()
     if (missed === undefined) {
-      this.#context.arm(this.#heardAtMs + this.#limits.idleMs)
-      return
+      this.#misses = 0
+      this.heard(now)
+      this.#context.checked(report(sinceMs, 0))
+      return this.#arm()
     }
     this.#misses += 1
-    if (this.#misses >= this.#limits.misses) {
-      this.#context.lost(`The server did not answer ${this.#misses} pings in a row: ${missed}`)
+    this.#context.checked(report(sinceMs, this.#misses, missed))
+    if (this.#misses >= Math.max(1, misses)) {
+      this.#context.lost(`The server did not answer ${this.#misses} pings in a row: ${missed.message}`)
+    } else if (always) {
+      this.#arm()
     } else {
-      this.#context.arm(performance.now())
+      this.suspect(now)
     }
   }
+}
+
+/** What came of a question, or of an opening, that began at `sinceMs`. */
+export function report(sinceMs: number, misses: number, missed?: WireError): HealthReport {
+  return {
+    at: new Date().toISOString(),
+    durationMs: Math.round((performance.now() - sinceMs) * 10) / 10,
+    misses,
+    ...(missed ? { error: { code: missed.code, message: missed.message } } : {}),
+  }
+}
+
+/** True for a failure that is an answer of the upstream all the same, "method not found" above all. */
+export function isAnswer(error: unknown): boolean {
+  return error instanceof HubError && error.data?.rpcCode !== undefined
 }

@@ -1,8 +1,8 @@
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
+import { askRefusal } from '../../domain/client-capabilities.ts'
 import type { CallTable } from './call-table.ts'
 
 const AT_ONCE = 32
-const ASKABLE: readonly string[] = ['sampling/createMessage', 'elicitation/create', 'roots/list']
 
 interface Ask {
   /** The upstream's own id, with its JSON type. */
@@ -12,8 +12,8 @@ interface Ask {
 
 export interface UpstreamAsksOptions {
   readonly conn: number
-  /** The connection belongs to one client session that can be asked. */
-  readonly mayAsk: boolean
+  /** What the client can be asked that has the connection alone, as its server knows it; nothing where others share it. */
+  readonly capabilities: () => JsonObject
   readonly calls: CallTable
   readonly arm: (atMs: number) => void
   readonly send: (text: string) => void
@@ -39,14 +39,15 @@ export class UpstreamAsks {
     }: { readonly id: JsonValue; readonly method: string; readonly params: JsonObject | undefined },
     related: number | undefined,
   ): void {
-    const { conn, mayAsk, calls, send, frame } = this.#options
+    const { conn, capabilities, calls, send, frame } = this.#options
     if (method === 'ping') {
       send(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{}}`)
       return
     }
     const callId = related !== undefined && calls.has(related) ? related : calls.latest()
-    if (!mayAsk || !ASKABLE.includes(method) || callId === undefined) {
-      this.#refuse(id, -32601, `The hub offers no ${method} on this connection`)
+    const refusal = askRefusal(method, params, callId === undefined ? {} : capabilities())
+    if (refusal || callId === undefined) {
+      this.#refuse(id, refusal?.code ?? -32601, refusal?.message ?? `No call caused this ${method}`)
       return
     }
     if (this.#asks.size >= AT_ONCE) {

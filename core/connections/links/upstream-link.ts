@@ -1,6 +1,6 @@
 import type { WireError } from '../../contract/errors.ts'
 import type { TransportDefinition, TransportIo } from '../../contract/transport.ts'
-import type { ListKind } from '../protocol.ts'
+import type { LinkLimits, ListKind } from '../protocol.ts'
 
 /** One connection to one upstream inside a worker, whatever the upstream speaks. What it has to say goes to its context. */
 export interface UpstreamLink {
@@ -18,7 +18,7 @@ export interface UpstreamLink {
   send(text: string): void
   /** The caller's answer to a request of the upstream. */
   answer(key: number, json: string): void
-  setLimits(timeoutMs: number, maxTimeoutMs: number): void
+  setLimits(limits: LinkLimits): void
   /** Reads the lists again; without `kinds` all of them. */
   refresh(kinds?: readonly ListKind[]): void
   /** What carried the messages is gone. */

@@ -21,7 +21,7 @@ import { type ConfigView, systemSettingsRoutes } from './system-settings.ts'
 export interface ResourceRoutesDeps {
   readonly registry: Registry
   readonly upstreams: Upstreams
-  readonly mcp: Pick<McpEndpoint, 'callTool' | 'groupView' | 'sessions' | 'endSession'>
+  readonly mcp: Pick<McpEndpoint, 'callTool' | 'groupView' | 'sessions' | 'usage' | 'endSession'>
   readonly credentials: Pick<LiveCredentials, 'during'>
   readonly plugins: PluginsView
   readonly config: ConfigView

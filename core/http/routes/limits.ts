@@ -7,7 +7,7 @@ import { type Route, route } from '../route.ts'
 
 export interface LimitRoutesDeps {
   readonly registry: Pick<Registry, 'servers' | 'groups' | 'keys'>
-  readonly mcp: Pick<McpEndpoint, 'sessions'>
+  readonly mcp: Pick<McpEndpoint, 'usage'>
 }
 
 type LimitName = keyof typeof LIMITS
@@ -64,14 +64,16 @@ async function usage({ registry, mcp }: LimitRoutesDeps, actor: UserActor): Prom
     registry.groups.list(actor, { scope: 'mine' }),
     registry.keys.list(actor),
   ])
-  const sessions = mcp.sessions().filter(session => session.userId === actor.userId)
+  const { sessions, calls, streams, listenStreams, parkedCalls } = mcp.usage(actor.userId)
   return {
     serversPerUser: servers.length,
     groupsPerUser: groups.length,
     keysPerUser: keys.length,
     liveStdioPerUser: servers.filter(server => server.transport === 'stdio' && server.enabled).length,
-    sessionsPerUser: sessions.length,
-    callsPerUser: sessions.reduce((sum, session) => sum + session.callsInFlight, 0),
-    streamsPerUser: sessions.reduce((sum, session) => sum + session.streams, 0),
+    sessionsPerUser: sessions,
+    callsPerUser: calls,
+    streamsPerUser: streams,
+    listenStreamsPerUser: listenStreams,
+    parkedCallsPerUser: parkedCalls,
   }
 }

@@ -65,7 +65,15 @@ const serverFields = z.object({
   start: z.enum(['eager', 'lazy']).optional(),
   idleTimeout: milliseconds('Default 300,000 for lazy, none for eager').optional(),
   isolate: z.boolean().optional(),
-  healthCheck: anyObject.optional(),
+  healthCheck: z
+    .object({
+      enabled: z.boolean().optional(),
+      interval: milliseconds('100 to 2,147,483,647, default 30,000').optional(),
+      timeout: milliseconds('1 to 3,600,000, default 5,000').optional(),
+      retries: z.int().optional().meta({ description: 'Failures in a row that count as a loss; 0 to 100, default 2' }),
+      endpoints: z.object({ ping: z.string().optional(), tools: z.string().optional() }).optional(),
+    })
+    .optional(),
   passthroughHeaders: z.array(z.string()).optional(),
   tools: z.record(z.string(), toolOverride).optional().meta({ description: 'By the tool’s original name' }),
   definitionPolicy: z
@@ -97,6 +105,20 @@ export const serverStatus = z.object({
   serverInfo: anyObject.optional(),
   capabilities: anyObject.optional(),
   counts,
+  health: z
+    .object({
+      state: z.enum(['off', 'unknown', 'healthy', 'failing']),
+      misses: z.int().optional().meta({ description: 'Failed checks in a row' }),
+      lastCheck: z
+        .object({ at: timestamp, ok: z.boolean(), durationMs: z.number(), error: reason.optional() })
+        .optional(),
+    })
+    .optional()
+    .meta({ description: 'What the regular checks of `healthCheck` say' }),
+  connections: z
+    .object({ shared: z.int(), session: z.int(), lease: z.int(), user: z.int() })
+    .optional()
+    .meta({ description: 'Open now: shared by all, of single client sessions, of modern clients’ leases, of users' }),
   pid: z.number().int().optional(),
   latencyMs: z.object({ p50: z.number(), p95: z.number() }).optional(),
 })

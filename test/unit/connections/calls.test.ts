@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from 'bun:test'
+import type { SessionBinding } from '../../../core/connections/api.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
 import { fixture, type Rig, serverRecord, startRig, textOf, until } from './support.ts'
 
@@ -135,7 +136,13 @@ test('a log message goes to the only call in flight, else to the log', async () 
   expect(logs.some(({ message }) => message === 'Log message of a server')).toBe(true)
 })
 
-const SESSION = { id: 's1', capabilities: { elicitation: {} }, protocolVersion: '2025-11-25' }
+const SESSION: SessionBinding = {
+  id: 's1',
+  userId: 'user-1',
+  kind: 'session',
+  capabilities: { elicitation: {}, roots: {} },
+  protocolVersion: '2025-11-25',
+}
 
 test('a per-session connection is told the capabilities, and its requests reach the causing call', async () => {
   const { connections } = await online([fixture('a', 'plain', { session: 'per-session' })])
@@ -149,7 +156,7 @@ test('a per-session connection is told the capabilities, and its requests reach 
   const reply = (await ask('ask', { method: 'elicitation/create' })) as Parameters<typeof textOf>[0]
   expect(JSON.parse(textOf(reply))).toEqual({ method: 'elicitation/create', params: { q: 1 } })
   const report = (await ask('report', {})) as Parameters<typeof textOf>[0]
-  expect(JSON.parse(textOf(report)).clientCapabilities).toEqual({ elicitation: {} })
+  expect(JSON.parse(textOf(report)).clientCapabilities).toEqual(SESSION.capabilities)
   expect(connections.processes()).toHaveLength(2)
   connections.endSession('s1')
   await until('the process of the session ends', () => connections.processes().length === 1)

@@ -281,7 +281,7 @@ test("the loss of a session's own connection is invisible to the server's state,
     connections.request('a', {
       method: 'tools/call',
       params: { name, arguments: {} },
-      session: { id: 's1', capabilities: {}, protocolVersion: '2025-11-25' },
+      session: { id: 's1', userId: 'user-1', kind: 'session', capabilities: {}, protocolVersion: '2025-11-25' },
     }).reply
   const first = JSON.parse(textOf(await ask('report'))) as { pid: number }
   const seen = events.length

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'bun:test'
-import type { AskReply, UpstreamCall, UpstreamRequest } from '../../../core/connections/api.ts'
+import type { AskReply, SessionBinding, UpstreamCall, UpstreamRequest } from '../../../core/connections/api.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
 import { bothTransports, httpRecord, ModernHttp, type Seen } from './modern-http.ts'
 import { type Rig, startRig, textOf, until } from './support.ts'
@@ -36,8 +36,13 @@ function done(value: unknown): JsonObject {
 }
 
 function call(rig: Rig, ask: UpstreamRequest['ask'], more: Partial<UpstreamRequest> = {}): UpstreamCall {
-  const capabilities = { sampling: {}, elicitation: {}, roots: {} }
-  const session = { id: 's', capabilities, protocolVersion: '2025-11-25' }
+  const session: SessionBinding = {
+    id: 's',
+    userId: 'user-1',
+    kind: 'session',
+    capabilities: { sampling: {}, elicitation: {}, roots: {} },
+    protocolVersion: '2025-11-25',
+  }
   return rig.connections.request('m', {
     method: 'tools/call',
     params: { name: 'echo', arguments: { a: 1 } },
@@ -122,7 +127,10 @@ describe('a server that asks in its answer', () => {
       asked += 1
       return { result: {} }
     }
-    const session = { id: 's', capabilities: { elicitation: {} }, protocolVersion: '2025-11-25' }
+    const session: SessionBinding = {
+      ...{ id: 's', userId: 'user-1', kind: 'session', protocolVersion: '2025-11-25' },
+      capabilities: { elicitation: {} },
+    }
     const missing = { kind: 'failed', code: 'client_capability_missing' }
     expect(await call(rig, ask, { session }).reply).toMatchObject(missing)
     expect(await call(rig, undefined).reply).toMatchObject(missing)

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import type { UpstreamReply, UpstreamRequest } from '../../../core/connections/api.ts'
+import type { SessionBinding, UpstreamReply, UpstreamRequest } from '../../../core/connections/api.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
 import { bothTransports, failure, httpRecord, type Listener, ModernHttp } from './modern-http.ts'
 import { type Rig, serverRecord, startRig, textOf, until } from './support.ts'
@@ -32,8 +32,10 @@ function toolCall(more: Partial<UpstreamRequest> = {}, params: JsonObject = {}):
   return { method: 'tools/call', params: { name: 'echo', arguments: {}, ...params }, ...more }
 }
 
-const session = {
+const session: SessionBinding = {
   id: 's-1',
+  userId: 'user-1',
+  kind: 'session',
   capabilities: { sampling: {}, roots: { listChanged: true } },
   protocolVersion: '2025-11-25',
 }

@@ -137,6 +137,7 @@ export class World {
           warnings: [],
         }),
         sessions: () => [],
+        usage: () => ({ sessions: 0, calls: 0, streams: 0, listenStreams: 0, parkedCalls: 0 }),
         endSession: () => false,
       },
       credentials: { during: (_actor, signal, work) => work(signal) },

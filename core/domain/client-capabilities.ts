@@ -1,0 +1,46 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+
+/** The first versions that know of these. */
+const ELICITATION = '2025-06-18'
+const MODES_AND_TOOLS = '2025-11-25'
+
+/** What a server may ask a client for, and what the client declares for it. */
+const CAPABILITY: Readonly<Record<string, string>> = {
+  'sampling/createMessage': 'sampling',
+  'elicitation/create': 'elicitation',
+  'roots/list': 'roots',
+}
+
+/**
+ * Of what a client declared, that which a server may ask it for (`sampling`, `elicitation`, `roots`), in the form that a server
+ * of this version knows: no elicitation before 2025-06-18; no URL mode, and no settings of sampling, before 2025-11-25.
+ */
+export function askableCapabilities({ sampling, elicitation, roots }: JsonObject, version: string): JsonObject {
+  const latest = version >= MODES_AND_TOOLS
+  const asked = elicitation !== undefined && (latest || (version >= ELICITATION && takesForms(elicitation)))
+  return {
+    ...(sampling === undefined ? {} : { sampling: latest ? sampling : {} }),
+    ...(asked ? { elicitation: latest ? elicitation : {} } : {}),
+    ...(roots === undefined ? {} : { roots }),
+  }
+}
+
+/** Why a server may not ask this of a client with these capabilities; undefined when it may. */
+export function askRefusal(
+  method: string,
+  params: JsonObject | undefined,
+  capabilities: JsonObject,
+): { readonly code: -32601 | -32602; readonly message: string } | undefined {
+  const name = CAPABILITY[method]
+  const declared = name === undefined ? undefined : capabilities[name]
+  if (declared === undefined) return { code: -32601, message: `The hub offers no ${method} on this connection` }
+  if (name !== 'elicitation') return undefined
+  const mode = params?.mode === 'url' ? 'url' : 'form'
+  const taken = mode === 'url' ? isJsonObject(declared) && declared.url !== undefined : takesForms(declared)
+  return taken ? undefined : { code: -32602, message: `The client takes no elicitation of mode "${mode}"` }
+}
+
+/** A declaration without modes means forms, which were all there was at first. */
+function takesForms(elicitation: JsonValue): boolean {
+  return !isJsonObject(elicitation) || elicitation.form !== undefined || elicitation.url === undefined
+}

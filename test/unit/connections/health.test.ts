@@ -1,0 +1,154 @@
+import { afterEach, describe, expect, test } from 'bun:test'
+import type { HealthCheck, ServerHealth, ServerRecord } from '../../../core/contract/records.ts'
+import { LegacyHttp, mcpTransports } from './legacy-http.ts'
+import { httpRecord, ModernHttp } from './modern-http.ts'
+import { isAlive, type Rig, serverRecord, startRig, until } from './support.ts'
+
+const running: AsyncDisposable[] = []
+
+afterEach(async () => {
+  for (const one of running.splice(0).reverse()) await one[Symbol.asyncDispose]()
+})
+
+function check(more: Partial<HealthCheck> = {}): HealthCheck {
+  return { enabled: true, interval: 100, timeout: 300, retries: 2, ...more }
+}
+
+function legacy(): LegacyHttp {
+  const server = new LegacyHttp()
+  running.push(server)
+  return server
+}
+
+async function start(...records: ServerRecord[]): Promise<Rig> {
+  const rig = await startRig(records, { transports: mcpTransports, random: () => 0 })
+  running.push({ [Symbol.asyncDispose]: () => rig.dispose() })
+  await Promise.all(records.map(({ id }) => rig.connections.settled(id, 5_000)))
+  return rig
+}
+
+const healthOf = (rig: Rig, id = 'a'): ServerHealth => rig.connections.status(id).health ?? { state: 'unknown' }
+/** What was told of the health of a server, one state after the other. */
+const told = (rig: Rig): string[] =>
+  rig.events.flatMap(({ name, data }) => (name === 'server.health' ? [(data as { state: string }).state] : []))
+
+describe('a server that is pinged', () => {
+  test('is healthy from its handshake on, with the time and duration of the last check', async () => {
+    const server = legacy()
+    const rig = await start(httpRecord('a', `${server.url}/mcp`, { healthCheck: check() }))
+    const { state, misses, lastCheck } = healthOf(rig)
+    expect([state, misses, lastCheck?.ok]).toEqual(['healthy', 0, true])
+    expect(Math.abs(Date.now() - Date.parse(lastCheck?.at ?? ''))).toBeLessThan(5_000)
+    expect(lastCheck?.durationMs).toBeGreaterThan(0)
+    await until('three pings', () => server.of('ping').length >= 3)
+    expect(Date.parse(healthOf(rig).lastCheck?.at ?? '')).toBeGreaterThan(Date.parse(lastCheck?.at ?? ''))
+    expect(told(rig)).toEqual([])
+  })
+
+  test('and hangs is told to fail, is lost after `retries` misses, and is healthy when it answers again', async () => {
+    const server = legacy()
+    const rig = await start(httpRecord('a', `${server.url}/mcp`, { healthCheck: check({ retries: 3 }) }))
+    server.ping = 'hangs'
+    await until('it fails', () => healthOf(rig).state === 'failing')
+    expect(healthOf(rig).lastCheck).toMatchObject({ ok: false, error: { code: 'upstream_timeout' } })
+    await until('it is lost', () => JSON.stringify(rig.events).includes('did not answer 3 pings in a row'))
+    server.ping = 'well'
+    await until('it is well', () => healthOf(rig).state === 'healthy')
+    expect(rig.connections.status('a').state).toBe('online')
+    expect(told(rig)).toEqual(['failing', 'healthy'])
+    expect(server.of('initialize').length).toBeGreaterThan(1)
+  })
+
+  test('over the older pair and in the modern era is asked in the way of each', async () => {
+    const server = legacy()
+    const modern = new ModernHttp()
+    running.push(modern)
+    const rig = await start(
+      serverRecord('a', { transport: 'sse', config: { url: `${server.url}/sse` }, healthCheck: check() }),
+      httpRecord('b', modern.url, { healthCheck: check() }),
+    )
+    const before = modern.of('server/discover').length
+    await until('pings', () => server.of('ping').length >= 2)
+    await until('discoveries', () => modern.of('server/discover').length >= before + 2)
+    server.forget()
+    await modern[Symbol.asyncDispose]()
+    await until('the second is lost', () => rig.connections.status('b').state === 'offline')
+    await until('the first is back', () => server.of('initialize').length === 2)
+    expect(healthOf(rig, 'b').state).toBe('failing')
+  })
+
+  test('as a program that is stopped is replaced, and a program has no paths', async () => {
+    const rig = await start(serverRecord('a', { healthCheck: check({ endpoints: { ping: '/nothing' } }) }))
+    const { pid } = rig.connections.status('a')
+    process.kill(pid!, 'SIGSTOP')
+    await until('another process runs', () => ![undefined, pid].includes(rig.connections.status('a').pid))
+    await until('the stopped one is gone', () => !isAlive(pid!))
+    await until('it is well', () => healthOf(rig).state === 'healthy')
+    expect(told(rig)).toEqual(['failing', 'healthy'])
+  })
+
+  test('with checks switched off is not asked, though its neighbour is; and asked once they are on, without a new connection', async () => {
+    const [off, on] = [legacy(), legacy()]
+    const record = httpRecord('a', `${off.url}/mcp`, { healthCheck: check({ enabled: false }) })
+    const rig = await start(record, httpRecord('b', `${on.url}/mcp`, { healthCheck: check() }))
+    await until('the neighbour is asked', () => on.of('ping').length >= 4)
+    expect([off.of('ping').length, healthOf(rig)]).toEqual([0, { state: 'off' }])
+    rig.put({ ...record, healthCheck: check(), revision: 2 })
+    await until('it is asked', () => off.of('ping').length >= 2)
+    expect(off.of('initialize')).toHaveLength(1)
+    expect(healthOf(rig).state).toBe('healthy')
+  })
+})
+
+describe('a server whose paths are asked', () => {
+  const headers = { Authorization: 'Bearer s3cret' }
+  const endpoints = { ping: '/health', tools: '/tools?all=1' }
+
+  for (const [kind, transport] of [
+    ['/mcp', 'streamable-http'],
+    ['/sse', 'sse'],
+  ] as const) {
+    test(`over ${transport}: with its credential, besides the ping; 500 makes it fail, and 2xx well again`, async () => {
+      const server = legacy()
+      const config = { url: `${server.url}${kind}`, headers }
+      const rig = await start(serverRecord('a', { transport, config, healthCheck: check({ endpoints }) }))
+      await until('checks', () => server.asked.length >= 6 && server.of('ping').length >= 2)
+      expect(new Set(server.asked.map(({ path }) => path))).toEqual(new Set(['/health', '/tools']))
+      expect(new Set(server.asked.map(one => one.headers.get('authorization')))).toEqual(new Set(['Bearer s3cret']))
+      server.health = 500
+      await until('it is offline', () => rig.connections.status('a').state === 'offline')
+      expect(rig.connections.status('a').reason).toMatchObject({ code: 'upstream_http_error' })
+      expect(rig.connections.status('a').reason?.message).toContain('answered with HTTP 500')
+      expect(healthOf(rig)).toMatchObject({ state: 'failing', lastCheck: { error: { code: 'upstream_http_error' } } })
+      server.health = 'well'
+      await until('it is back', () => rig.connections.status('a').state === 'online')
+      expect(healthOf(rig).state).toBe('healthy')
+      expect(told(rig)).toEqual(['failing', 'healthy'])
+      expect(JSON.stringify(rig.events)).not.toContain('s3cret')
+    })
+  }
+
+  test('is not online before they answer; a redirect is no answer, and neither is silence', async () => {
+    const server = legacy()
+    server.health = 302
+    const rig = await start(httpRecord('a', `${server.url}/mcp`, { healthCheck: check({ endpoints }) }))
+    expect(rig.connections.status('a')).toMatchObject({ state: 'offline', reason: { code: 'redirect_blocked' } })
+    expect(healthOf(rig).state).toBe('failing')
+    server.health = 'well'
+    await until('it is online', () => rig.connections.status('a').state === 'online')
+    server.health = 'hangs'
+    await until('it is lost', () => JSON.stringify(rig.events).includes('2 pings in a row'))
+  })
+
+  test('is asked by the connection that all share, and not by those of its clients', async () => {
+    const server = legacy()
+    const record = httpRecord('a', `${server.url}/mcp`, {
+      session: 'per-session',
+      healthCheck: check({ interval: 60_000, endpoints: { ping: '/health' } }),
+    })
+    const rig = await start(record)
+    const session = { id: 's', userId: 'u', kind: 'session', capabilities: {}, protocolVersion: '2025-11-25' } as const
+    await rig.connections.request('a', { method: 'tools/call', params: { name: 'echo' }, session }).reply
+    expect([server.of('initialize').length, server.asked.length]).toEqual([2, 1])
+  })
+})

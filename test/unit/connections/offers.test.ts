@@ -1,0 +1,83 @@
+import { afterEach, expect, test } from 'bun:test'
+import type { SessionBinding, UpstreamReply } from '../../../core/connections/api.ts'
+import type { JsonObject } from '../../../core/contract/json.ts'
+import type { ServerRecord } from '../../../core/contract/records.ts'
+import { LegacyHttp, mcpTransports } from './legacy-http.ts'
+import { httpRecord } from './modern-http.ts'
+import { type Rig, startRig, textOf, until } from './support.ts'
+
+const running: AsyncDisposable[] = []
+
+afterEach(async () => {
+  for (const one of running.splice(0).reverse()) await one[Symbol.asyncDispose]()
+})
+
+async function start(version: string, more: Partial<ServerRecord> = {}): Promise<{ rig: Rig; server: LegacyHttp }> {
+  const server = new LegacyHttp()
+  server.version = version
+  running.push(server)
+  const rig = await startRig([httpRecord('a', `${server.url}/mcp`, more)], { transports: mcpTransports })
+  running.push({ [Symbol.asyncDispose]: () => rig.dispose() })
+  expect((await rig.connections.settled('a', 5_000)).state).toBe('online')
+  return { rig, server }
+}
+
+const EVERYTHING: JsonObject = {
+  sampling: { tools: {} },
+  elicitation: { form: {}, url: {} },
+  roots: { listChanged: true },
+}
+
+function call(rig: Rig, id: string, more: Partial<SessionBinding> = {}): Promise<UpstreamReply> {
+  const session: SessionBinding = {
+    ...{ id, userId: 'u', kind: 'session', capabilities: EVERYTHING, protocolVersion: '2025-11-25' },
+    ...more,
+  }
+  return rig.connections.request('a', { method: 'tools/call', params: { name: 'echo', arguments: {} }, session }).reply
+}
+
+/** The capabilities that the server was told of, by its sessions in their order. */
+const told = (server: LegacyHttp): unknown[] => server.of('initialize').map(({ params }) => params?.capabilities)
+
+test.each([
+  ['2024-11-05', { sampling: {}, roots: { listChanged: true } }],
+  ['2025-03-26', { sampling: {}, roots: { listChanged: true } }],
+  ['2025-06-18', { sampling: {}, elicitation: {}, roots: { listChanged: true } }],
+  ['2025-11-25', EVERYTHING],
+] as const)('a server of %s is told only what that version knows', async (version, wanted) => {
+  const { rig, server } = await start(version)
+  textOf(await call(rig, 's'))
+  expect(told(server)).toEqual([{}, wanted as JsonObject])
+})
+
+test('each session is spoken for exactly, and what all share or one user shares is told nothing', async () => {
+  for (const session of ['shared', 'per-user', 'per-session'] as const) {
+    const { rig, server } = await start('2025-11-25', { session })
+    const [one, other] = [{ roots: {} }, { sampling: {} }]
+    textOf(await call(rig, 's1', { capabilities: one }))
+    textOf(await call(rig, 's2', { capabilities: other }))
+    const wanted = { shared: [{}], 'per-user': [{}, {}], 'per-session': [{}, one, other] }[session]
+    expect(told(server)).toEqual(wanted)
+  }
+})
+
+test('a server that asks what was not offered in its version is refused at once, with the error for it', async () => {
+  const { rig, server } = await start('2025-06-18')
+  server.answer = () => undefined
+  const reply = call(rig, 's')
+  await until('the call', () => server.of('tools/call').length === 1)
+  const answers = (): unknown[] => server.seen.filter(message => message.method === undefined)
+  server.tell({ id: 'ask 1', method: 'elicitation/create', params: { mode: 'url', url: 'http://a/', message: 'x' } })
+  server.tell({ id: 'ask 2', method: 'tasks/list' })
+  await until('both answers', () => answers().length === 4)
+  const [url, other] = ['ask 1', 'ask 2'].map(id =>
+    (answers() as { id: string; error: { code: number } }[]).filter(one => one.id === id).map(one => one.error.code),
+  )
+  // The shared connection, which offers nothing, was asked the same.
+  expect([url?.sort(), other]).toEqual([
+    [-32601, -32602],
+    [-32601, -32601],
+  ])
+  rig.connections.endSession('s')
+  await reply
+})
