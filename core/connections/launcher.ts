@@ -133,6 +133,7 @@ export class Launcher {
       events: options.events,
       era: options.era,
       hubVersion: this.#options.hubVersion,
+      variables: settings.variables,
       released: () => pool.released(port),
     })
     const capabilities = offered(options.session)

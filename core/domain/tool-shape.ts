@@ -33,6 +33,22 @@ function joinRule(server: ArgumentOverride, member: ArgumentOverride): ArgumentO
   return server.pin !== undefined || server.hidden ? server : { ...server, ...member }
 }
 
+/**
+ * The pinned arguments into which the server's variables are filled: what the server's owner wrote. A group may be somebody
+ * else's, who must not learn a variable by pinning it where the server repeats what it is sent.
+ */
+export function pinsWithVariables(
+  rules: ArgumentRules | undefined,
+  server: ArgumentRules | undefined,
+  sameOwner: boolean,
+): readonly string[] {
+  return Object.entries(rules ?? {}).flatMap(([name, { pin }]) => {
+    if (pin === undefined || !JSON.stringify(pin).includes('${')) return []
+    const ofServer = server !== undefined && Object.hasOwn(server, name) && server[name]?.pin !== undefined
+    return sameOwner || ofServer ? [name] : []
+  })
+}
+
 /** The input schema as callers see it: without what they may not set, with defaults and descriptions of the owner. */
 export function shapeSchema(schema: JsonValue | undefined, rules: ArgumentRules): JsonObject {
   const shaped: JsonObject = { type: 'object', ...(isJsonObject(schema) ? schema : {}) }

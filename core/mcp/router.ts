@@ -80,15 +80,15 @@ export class Router {
   /** Sends a request to one member; `finish` turns its reply into the outcome. */
   forward(
     routed: Routed,
-    member: ScopeMember,
+    target: Pick<Target, 'member' | 'variablesIn'>,
     params: JsonObject | undefined,
     finish: (reply: UpstreamReply) => Outcome,
   ): Promise<Outcome> {
     const { exchange, scope } = routed
-    const entered = exchange.enter?.(scope, member)
+    const entered = exchange.enter?.(scope, target.member)
     if (entered instanceof Promise)
-      return entered.then(session => this.#send(routed, member, session, params).then(finish))
-    return this.#send(routed, member, entered ?? exchange.session, params).then(finish)
+      return entered.then(session => this.#send(routed, target, session, params).then(finish))
+    return this.#send(routed, target, entered ?? exchange.session, params).then(finish)
   }
 
   /** A reply as an outcome: results and upstream errors unchanged, but for the URIs that have another form in this scope. */
@@ -110,7 +110,7 @@ export class Router {
 
   #send(
     { exchange, scope }: Routed,
-    member: ScopeMember,
+    { member, variablesIn }: Pick<Target, 'member' | 'variablesIn'>,
     session: SessionBinding | undefined,
     params: JsonObject | undefined,
   ): Promise<UpstreamReply> {
@@ -124,6 +124,7 @@ export class Router {
       },
       ask: exchange.ask,
     }
+    if (variablesIn) request.variablesIn = variablesIn
     if (exchange.progress) request.progress = exchange.progress
     if (session) request.session = session
     const modern = exchange.modern?.()
@@ -139,14 +140,16 @@ export class Router {
     const { exchange, scope } = routed
     const name = params?.name
     if (typeof name !== 'string') throw invalid('tools/call needs "name", the name of a tool')
+    // Before any other: whoever reads on must not be sent elsewhere, under an old name of a tool neither.
+    if (name === READ_RESULT && scope.resolved.group.resultLimitBytes !== undefined) return this.#readOn(scope, params)
     const target = scope.tool(name)
-    if (!target) return this.#hubTool(scope, name, params)
+    if (!target) throw unknownName('tool', name, scope.catalog.tools.keys())
     if (params?.arguments !== undefined && !isPlainObject(params.arguments))
       throw invalid(`tools/call of "${name}" needs "arguments" to be an object`)
     const startedMs = this.#parts.now()
     if (target.blocked) throw approvalRequired(name)
     const sent = toolParams(params ?? {}, target)
-    return this.forward(routed, target.member, sent, reply => {
+    return this.forward(routed, target, sent, reply => {
       const { server } = target.member
       const endedMs = this.#parts.now()
       const outcome = this.outcome(routed, target.member, reply)
@@ -171,13 +174,10 @@ export class Router {
     })
   }
 
-  /** Throws tool_not_found for what is no tool of the hub either. */
-  #hubTool(scope: Scope, name: string, params: JsonObject | undefined): Outcome {
-    const { resultLimitBytes } = scope.resolved.group
-    if (name !== READ_RESULT || resultLimitBytes === undefined)
-      throw unknownName('tool', name, scope.catalog.tools.keys())
+  #readOn(scope: Scope, params: JsonObject | undefined): Outcome {
     const handle = isPlainObject(params?.arguments) ? params.arguments.handle : undefined
-    return { kind: 'result', resultText: this.#parts.results.read(handle, resultLimitBytes, scope.key) }
+    const maxBytes = scope.resolved.group.resultLimitBytes ?? 0
+    return { kind: 'result', resultText: this.#parts.results.read(handle, maxBytes, scope.key) }
   }
 
   #getPrompt(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
@@ -205,7 +205,7 @@ export class Router {
   }
 
   #forwardPlain(routed: Routed, target: Target, params: JsonObject, own?: OwnUri): Promise<Outcome> {
-    return this.forward(routed, target.member, params, reply => this.outcome(routed, target.member, reply, own))
+    return this.forward(routed, target, params, reply => this.outcome(routed, target.member, reply, own))
   }
 
   #noteElicitations(exchange: Exchange, member: ScopeMember, error: RpcError): void {

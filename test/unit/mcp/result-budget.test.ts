@@ -149,7 +149,10 @@ test('a group with a limit cuts results, lists the tool that reads on, and promi
   expect((await free.call('tools/call', { name: 'get' })).result.structuredContent).toEqual({ more })
   const small = await new RawClient(hub, '/mcp/small').open()
   const { tools } = (await small.call('tools/list')).result
-  expect(tools.map((each: JsonObject) => each.name)).toEqual(['get', 'patchbay_read_result'])
+  const [, theirs, own] = tools.map((each: JsonObject) => each.name)
+  expect([theirs, own]).toEqual([expect.stringMatching(/^patchbay_read_result_[0-9a-f]{6}$/), 'patchbay_read_result'])
+  await small.call('tools/call', { name: theirs })
+  expect(hub.upstreams.seen.at(-1)?.request.params?.name).toBe('patchbay_read_result')
   expect(tools[0]).not.toHaveProperty('outputSchema')
   const cut = (await small.call('tools/call', { name: 'get' })).result
   expect(cut.content[0]).toEqual(text('y'.repeat(1_000)))
@@ -166,4 +169,22 @@ test('a group with a limit cuts results, lists the tool that reads on, and promi
   expect(hub.upstreams.seen).toHaveLength(before + 1)
   hub.world.groups.push(groupRecord('other', [member(docs)], { resultLimitBytes: 1_000 }))
   expect((await read(await new RawClient(hub, '/mcp/other').open())).result.isError).toBe(true)
+})
+
+test('the tool that reads on is the hub’s own, also where a server’s tool had its name until a moment ago', async () => {
+  const docs = serverRecord('docs')
+  await using hub = startHub((world, upstreams) => {
+    world.servers.push(docs)
+    world.groups.push(groupRecord('g', [member(docs)]))
+    upstreams.add(docs.id, catalog({ tools: [tool('patchbay_read_result')] }))
+  })
+  const client = await new RawClient(hub, '/mcp/g').open()
+  await client.call('tools/list')
+  const [group] = hub.world.groups
+  hub.world.groups[0] = { ...(group as NonNullable<typeof group>), resultLimitBytes: 100 }
+  hub.bus.emit('group.updated', docs.ownerId, { groupId: group?.id ?? '', name: 'g', revision: 2 })
+  await client.call('tools/list')
+  const { result } = await client.call('tools/call', { name: 'patchbay_read_result', arguments: { handle: 'x' } })
+  expect(result.isError).toBe(true)
+  expect(hub.upstreams.seen).toHaveLength(0)
 })

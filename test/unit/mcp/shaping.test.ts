@@ -150,3 +150,40 @@ test('a changed tool waits for its owner where definitions are pinned, and is on
     expect((await client.call('tools/call', { name: 'search' })).error).toBeUndefined()
   }
 })
+
+test('a server that was never seen is sent pinned and preset arguments all the same', async () => {
+  const server = serverRecord('docs', {
+    tools: { search: { name: 'find', arguments: { index: { pin: 'public' }, debug: { hidden: true } } } },
+  })
+  await using hub = startHub((world, upstreams) => {
+    world.servers.push(server)
+    upstreams.add(server.id, undefined)
+  })
+  const client = await new RawClient(hub, '/mcp/docs').open()
+  await client.call('tools/call', { name: 'find', arguments: { index: 'mine', debug: true, query: 'x' } })
+  expect(sent(hub)).toEqual({ name: 'search', arguments: { query: 'x', index: 'public' } })
+})
+
+test('variables are filled into what the owner of the server pinned, and into nothing of anybody else', async () => {
+  const text = `Bearer ${'$'}{TOKEN}`
+  const pinned = { tools: { search: { arguments: { index: { pin: text }, limit: { default: text } } } } }
+  const bobs = [{ name: 'search', arguments: { query: { pin: text } } }]
+  const server = serverRecord('docs', { ...pinned, visibility: 'public' })
+  await using hub = startHub((world, upstreams) => {
+    world.servers.push(server)
+    world.groups.push(
+      groupRecord('own', [member(server, { tools: bobs })]),
+      groupRecord('theirs', [member(server, { tools: bobs })], { ownerName: 'bob', visibility: 'public' }),
+    )
+    upstreams.add(server.id, catalog({ tools: [search] }))
+  })
+  const filled = async (path: string) => {
+    const client = await new RawClient(hub, path).open()
+    await client.call('tools/call', { name: 'search', arguments: { other: text } })
+    return hub.upstreams.seen.at(-1)?.request.variablesIn
+  }
+  expect(await filled('/mcp/docs')).toEqual(['index'])
+  expect(await filled('/mcp/own')).toEqual(['index', 'query'])
+  expect(await filled('/mcp/@bob/theirs')).toEqual(['index'])
+  expect(sent(hub)).toMatchObject({ arguments: { index: text, query: text, other: text } })
+})
