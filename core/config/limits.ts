@@ -72,7 +72,7 @@ export const LIMITS = {
   batchMessages: 100,
   /** What is kept of results that were cut at their group's limit. */
   keptResultBytes: 64 * MiB,
-  keptResultBytesPerScope: 24 * MiB,
+  keptResultBytesPerUser: 24 * MiB,
   keptResultMs: 10 * 60_000,
   listenStreamsPerUser: 20,
   parkedCallsPerUser: 16,

@@ -4,7 +4,7 @@ import { type ArgumentRules, joinRules, overrideOf, pinsWithVariables, shapeSche
 import { exposeNames, type Nameable, type NamingMode } from './naming.ts'
 import { READ_RESULT, READ_RESULT_ITEM } from './read-result.ts'
 import type { ResolvedScope, ScopeMember } from './scope-types.ts'
-import { UriTable, withUiUri } from './uris.ts'
+import { UriTable, uiUris, withUiUri } from './uris.ts'
 
 export const CATALOG_KINDS = ['tools', 'prompts', 'resources', 'resourceTemplates'] as const
 
@@ -222,12 +222,17 @@ function chosenUris(state: MemberState, key: 'uri' | 'uriTemplate'): Map<string,
   return found
 }
 
+/** The pages that tools name count as listed, so that each is read from its tool's own server. */
+function pageUris({ member, catalog }: MemberState): string[] {
+  return member.resources === 'all' ? (catalog?.tools ?? []).flatMap(uiUris) : []
+}
+
 function uriTable(states: readonly MemberState[]): UriTable {
   return new UriTable(
     states.map(state => ({
       serverId: state.member.server.id,
       alias: state.member.alias,
-      uris: [...chosenUris(state, 'uri').keys()],
+      uris: [...new Set([...chosenUris(state, 'uri').keys(), ...pageUris(state)])],
       templates: [...chosenUris(state, 'uriTemplate').keys()],
       readsUnlisted:
         state.member.resources === 'all' && (!state.catalog || state.catalog.capabilities.resources !== undefined),

@@ -5,7 +5,9 @@ import type { Hearer } from './audience.ts'
 import { memberHas } from './capabilities.ts'
 import type { Outcome } from './exchange.ts'
 import type { Target } from './merge.ts'
-import { findResource, invalid, type MethodHandler, type Routed, type Router, resourceTarget } from './router.ts'
+import { findResource, resourceTarget } from './resource-targets.ts'
+import type { MethodHandler, Routed, Router } from './router.ts'
+import { invalid } from './rpc.ts'
 import type { Scope } from './scope.ts'
 import type { ScopeMember } from './scope-types.ts'
 import type { SessionTable } from './sessions.ts'
@@ -68,7 +70,7 @@ export class Subscriptions {
       if (!session.subscriptions.has(subscriptionKey(member, session, original)))
         throw new HubError('quota_streams', `Cannot subscribe: this session has ${MAX_SUBSCRIPTIONS} subscriptions`)
     const reply = await this.#add(session, member, original, uri)
-    return reply.kind === 'result' ? EMPTY : router.outcome(routed, member, reply)
+    return reply.kind === 'result' ? EMPTY : router.outcome(routed, member, reply, { original, uri })
   }
 
   async #add(hearer: Hearer, member: ScopeMember, original: string, uri: string): Promise<UpstreamReply> {
@@ -103,7 +105,7 @@ export class Subscriptions {
     forms.delete(uri)
     if (forms.size > 0) return EMPTY
     const reply = this.#leave(subscription, session)
-    return reply === undefined ? EMPTY : router.outcome(routed, member, await reply)
+    return reply === undefined ? EMPTY : router.outcome(routed, member, await reply, { original, uri })
   }
 
   /** Drops all of somebody who has ended. */
