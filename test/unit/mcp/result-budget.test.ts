@@ -293,7 +293,7 @@ test('prompts and resources of a group with a limit are cut and read on, on both
     ]
     for (const beginning of said) {
       expect(beginning).toStartWith(`${'z'.repeat(1_000)}\n[cut at 1000 of 2500 bytes`)
-      const handle = handleIn(beginning)
+      const handle = handleIn(beginning) ?? ''
       const reading = { name: 'patchbay_read_result', arguments: { handle } }
       expect((await client.call('tools/call', reading)).result.content[0].text).toContain('500 bytes follow')
       const others = new RawModern(hub, '/mcp/@alice/g', 'bob')
