@@ -10,7 +10,7 @@ import { InputRounds } from './input-rounds.ts'
 import { Lane } from './lane.ts'
 import type { Observed } from './observed.ts'
 import type { ServerContext } from './server-context.ts'
-import { canBeAsked, SessionLanes } from './session-lanes.ts'
+import { SessionLanes } from './session-lanes.ts'
 
 /** How long a call waits for a connection that was there a moment ago. */
 const RECONNECT_WAIT_MS = 5_000
@@ -142,7 +142,7 @@ export class ServerLanes {
   /** The lane of a call; `sessionId` when it is the session's own. */
   #way({ request: { session } }: PendingCall): { readonly lane: Lane; readonly sessionId: string | undefined } {
     const own =
-      session !== undefined && needsOwnConnection(this.#options.record(), canBeAsked(session), this.#options.era())
+      session !== undefined && needsOwnConnection(this.#options.record(), session.capabilities, this.#options.era())
     return own
       ? { lane: this.#sessions.lane(session), sessionId: session.id }
       : { lane: this.base, sessionId: undefined }

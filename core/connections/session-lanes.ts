@@ -23,11 +23,6 @@ interface SessionEntry {
   closed: boolean
 }
 
-/** Whether this client declared anything that a server may ask it. */
-export function canBeAsked({ capabilities: { sampling, elicitation, roots } }: SessionBinding): boolean {
-  return sampling !== undefined || elicitation !== undefined || roots !== undefined
-}
-
 export interface SessionLanesOptions {
   readonly context: ServerContext
   readonly record: () => ServerRecord

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord } from '../contract/records.ts'
 import type { Era } from './era.ts'
 
@@ -8,9 +9,10 @@ import type { Era } from './era.ts'
  */
 export function needsOwnConnection(
   { session, transport }: Pick<ServerRecord, 'session' | 'transport'>,
-  canBeAsked: boolean,
+  { sampling, elicitation, roots }: JsonObject,
   era: Era,
 ): boolean {
   if (session !== undefined) return session !== 'shared'
+  const canBeAsked = sampling !== undefined || elicitation !== undefined || roots !== undefined
   return era === 'legacy' && canBeAsked && (transport === 'streamable-http' || transport === 'sse')
 }

@@ -70,9 +70,7 @@ export class Leases {
     capabilities: JsonObject,
     holder: LeaseHolder,
   ): Lease | Promise<Lease> | undefined {
-    const { sampling, elicitation, roots } = capabilities
-    const answers = sampling !== undefined || elicitation !== undefined || roots !== undefined
-    if (!needsOwnConnection(server, answers, era)) return undefined
+    if (!needsOwnConnection(server, capabilities, era)) return undefined
     if (server.session === 'per-user') return { binding: userBinding(userId), release() {} }
     const asked = askable(capabilities)
     const key = JSON.stringify([server.id, userId, asked])

@@ -3,6 +3,7 @@ import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { McpMiddleware } from '../contract/points.ts'
 import type { ToolCallRecord } from '../contract/records.ts'
+import { needsOwnConnection } from '../domain/session-scope.ts'
 import { shapeArguments } from '../domain/tool-shape.ts'
 import { memberHas } from './capabilities.ts'
 import type { Exchange, Outcome } from './exchange.ts'
@@ -114,7 +115,9 @@ export class Router {
     params: JsonObject | undefined,
   ): Promise<UpstreamReply> {
     const serverId = member.server.id
-    const sessionId = exchange.session?.id
+    // What belongs to no call is the matter of all who share the connection, by whosever call it came.
+    const own = session && needsOwnConnection(member.server, session.capabilities, scope.era(serverId))
+    const sessionId = own ? session.id : undefined
     const request: { -readonly [Key in keyof UpstreamRequest]: UpstreamRequest[Key] } = {
       method: exchange.method,
       params,

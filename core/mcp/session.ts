@@ -161,9 +161,8 @@ export class Session implements Hearer {
   }
 
   ownConnection(server: ServerRecord): SessionBinding | undefined {
-    const { sampling, elicitation, roots } = this.binding.capabilities
-    const answers = sampling !== undefined || elicitation !== undefined || roots !== undefined
-    return needsOwnConnection(server, answers, this.scope.era(server.id)) ? this.binding : undefined
+    const { binding, scope } = this
+    return needsOwnConnection(server, binding.capabilities, scope.era(server.id)) ? binding : undefined
   }
 
   /** A notification that belongs to no call. */
