@@ -56,6 +56,8 @@ export const LIMITS = {
   catalogPages: 64,
   catalogItems: 5_000,
   catalogItemBytes: 256 * KiB,
+  /** Of one server, whose definitions are remembered; what it dropped and had shown last is forgotten first. */
+  toolDefinitions: 20_000,
   openapiBytes: OPENAPI_LIMITS.bytes,
   openapiYamlBytes: OPENAPI_LIMITS.yamlBytes,
   openapiOperations: OPENAPI_LIMITS.operations,
