@@ -1,5 +1,6 @@
 import type { CatalogKind, ServerCatalog } from '../connections/api.ts'
 import type { JsonObject } from '../contract/json.ts'
+import type { MemberTool } from '../contract/records.ts'
 import { type ArgumentRules, joinRules, overrideOf, pinsWithVariables, shapeSchema } from '../domain/tool-shape.ts'
 import { exposeNames, type Nameable, type NamingMode } from './naming.ts'
 import { READ_RESULT, READ_RESULT_ITEM } from './read-result.ts'
@@ -168,9 +169,10 @@ function byText(
 /** `ownerId`: of the group, who may be another one than the server's. */
 function toolCandidates(state: MemberState, ownerId: string): Candidate[] {
   const { member, catalog } = state
-  const chosen = member.tools === 'all' ? undefined : new Map(member.tools.map(tool => [tool.name, tool]))
+  const items = byText(catalog?.tools, 'name')
+  const chosen = chosenTools(member, [...items.keys()], ownerId === member.server.ownerId)
   const candidates: Candidate[] = []
-  for (const [original, item] of byText(catalog?.tools, 'name')) {
+  for (const [original, item] of items) {
     const override = overrideOf(member.server.tools, original)
     const choice = chosen?.get(original)
     if (override?.enabled === false || (chosen && !choice)) continue
@@ -194,6 +196,28 @@ function toolCandidates(state: MemberState, ownerId: string): Candidate[] {
     })
   }
   return candidates
+}
+
+/**
+ * What a member chooses, by the tools' original names; undefined: everything. An entry is an original name or what the
+ * server's owner made of it, which is all that others can see: to them it means that first.
+ */
+function chosenTools(
+  { tools, server }: ScopeMember,
+  originals: readonly string[],
+  own: boolean,
+): ReadonlyMap<string, MemberTool> | undefined {
+  if (tools === 'all') return undefined
+  const known = new Set(originals)
+  const byShown = new Map(originals.map(original => [overrideOf(server.tools, original)?.name ?? original, original]))
+  const original = (name: string) =>
+    own && known.has(name) ? name : (byShown.get(name) ?? (known.has(name) ? name : undefined))
+  const chosen = new Map<string, MemberTool>()
+  for (const tool of tools) {
+    const found = original(tool.name)
+    if (found !== undefined && !chosen.has(found)) chosen.set(found, tool)
+  }
+  return chosen
 }
 
 function promptCandidates(state: MemberState): Candidate[] {

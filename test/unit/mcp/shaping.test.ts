@@ -187,3 +187,32 @@ test('variables are filled into what the owner of the server pinned, and into no
   expect(await filled('/mcp/@bob/theirs')).toEqual(['index'])
   expect(sent(hub)).toMatchObject({ arguments: { index: text, query: text, other: text } })
 })
+
+test('a group chooses a tool by the name that its owner can see, and the server’s owner by the original too', async () => {
+  const tools = { search: { name: 'find' }, other: { name: 'search' } }
+  const server = serverRecord('docs', { tools, visibility: 'public' })
+  const choose = (...names: string[]) => [member(server, { tools: names.map(name => ({ name, as: `my_${name}` })) })]
+  await using hub = startHub((world, upstreams) => {
+    world.servers.push(server)
+    world.groups.push(
+      groupRecord('theirs', choose('find', 'search'), { ownerName: 'bob', visibility: 'public' }),
+      groupRecord('own', choose('search', 'find')),
+      groupRecord('one', choose('find')),
+    )
+    upstreams.add(server.id, catalog({ tools: [tool('search'), tool('other')] }))
+  })
+  const called = async (path: string) => {
+    const client = await new RawClient(hub, path).open()
+    const { result } = await client.call('tools/list')
+    const found: [string, unknown][] = []
+    for (const { name } of result.tools) {
+      await client.call('tools/call', { name })
+      found.push([name, sent(hub)?.name])
+    }
+    return Object.fromEntries(found)
+  }
+  // To bob `search` is what he sees under that name; to alice it is the original first.
+  expect(await called('/mcp/@bob/theirs')).toEqual({ my_find: 'search', my_search: 'other' })
+  expect(await called('/mcp/own')).toEqual({ my_search: 'search' })
+  expect(await called('/mcp/one')).toEqual({ my_find: 'search' })
+})
