@@ -56,6 +56,8 @@ export const LIMITS = {
   catalogPages: 64,
   catalogItems: 5_000,
   catalogItemBytes: 256 * KiB,
+  /** Of one server, whose definitions are remembered; what it dropped and had shown last is forgotten first. */
+  toolDefinitions: 20_000,
   openapiBytes: OPENAPI_LIMITS.bytes,
   openapiYamlBytes: OPENAPI_LIMITS.yamlBytes,
   openapiOperations: OPENAPI_LIMITS.operations,
@@ -72,7 +74,7 @@ export const LIMITS = {
   batchMessages: 100,
   /** What is kept of results that were cut at their group's limit. */
   keptResultBytes: 64 * MiB,
-  keptResultBytesPerScope: 24 * MiB,
+  keptResultBytesPerUser: 24 * MiB,
   keptResultMs: 10 * 60_000,
   listenStreamsPerUser: 20,
   parkedCallsPerUser: 16,

@@ -90,6 +90,8 @@ export interface UpstreamRequest {
   readonly method: string
   /** The upstream's own names; `_meta.progressToken` left out (see `progress`). */
   readonly params: JsonObject | undefined
+  /** Members of `arguments` into whose texts the server's variables are filled when the call is sent. */
+  readonly variablesIn?: readonly string[]
   /** The caller wants progress: the hub's own token is put in, and `progress` hears each that rises. */
   readonly progress?: (params: JsonObject) => void
   /** Any other notification that came on this call's own stream (log messages). */

@@ -1,8 +1,9 @@
-import type { ErrorCode, WireError } from '../contract/errors.ts'
-import type { JsonObject } from '../contract/json.ts'
+import { type ErrorCode, toWireError, type WireError } from '../contract/errors.ts'
+import { isJsonObject, type JsonObject } from '../contract/json.ts'
 import type { Era } from '../domain/era.ts'
 import { asDouble, parseExact } from '../domain/exact-json.ts'
-import type { RpcError } from './api.ts'
+import { fillArguments, type Variables } from '../domain/variables.ts'
+import type { RpcError, UpstreamRequest } from './api.ts'
 import type { CallHome, PendingCall } from './call.ts'
 import { CallerAsks } from './caller-asks.ts'
 import type { Child } from './children.ts'
@@ -35,6 +36,7 @@ export class Connection implements PortClient, CallHome {
   readonly #era: Era
   readonly #hubVersion: string
   readonly #redact: (text: string) => string
+  readonly #variables: Variables
   #logs = false
   readonly #strays = new StrayMessages()
   #state: 'opening' | 'open' | 'closing' | 'ended' = 'opening'
@@ -51,6 +53,7 @@ export class Connection implements PortClient, CallHome {
     readonly hubVersion: string
     /** Takes secrets out of what is told of the upstream; what it answers to a call stays as it is. */
     readonly redact: (text: string) => string
+    readonly variables: Variables
     /** The thread's place is free again. */
     readonly released: () => void
   }) {
@@ -62,6 +65,7 @@ export class Connection implements PortClient, CallHome {
     this.#era = options.era
     this.#hubVersion = options.hubVersion
     this.#redact = options.redact
+    this.#variables = options.variables
     this.#asks = new CallerAsks((key, reply) => {
       this.#port.frame(`a${this.number} ${key} ${JSON.stringify(reply)}`)
     })
@@ -88,22 +92,41 @@ export class Connection implements PortClient, CallHome {
   }
 
   send(call: PendingCall): void {
+    const request = this.#filled(call)
+    if (!request) return
     this.#lastId += 2
     const id = this.#lastId
     call.id = id
     call.home = this
     this.#calls.set(id, call)
-    const { passthroughHeaders, modern } = call.request
+    const { passthroughHeaders, modern } = request
     const isModern = this.#era === 'modern'
     const text = isModern
-      ? modernRequestText(id, call, { hubVersion: this.#hubVersion, logs: this.#logs })
-      : requestText(id, call.request)
+      ? modernRequestText(id, { request, input: call.input }, { hubVersion: this.#hubVersion, logs: this.#logs })
+      : requestText(id, request)
     const asIs = isModern && modern !== undefined
     if (passthroughHeaders === undefined && !asIs) {
       this.#port.frame(`c${this.number} ${id} ${text}`)
     } else {
       const headers = JSON.stringify(passthroughHeaders ?? {})
       this.#port.frame(`${asIs ? 'v' : 'h'}${this.number} ${id} ${headers.length} ${headers}${text}`)
+    }
+  }
+
+  /** The request as it is sent; undefined when it cannot be, and its caller was told. */
+  #filled(call: PendingCall): UpstreamRequest | undefined {
+    const { request } = call
+    const given = request.params?.arguments
+    if (!request.variablesIn || !isJsonObject(given)) return request
+    try {
+      return {
+        ...request,
+        params: { ...request.params, arguments: fillArguments(given, request.variablesIn, this.#variables) },
+      }
+    } catch (error) {
+      const { code, message } = toWireError(error)
+      call.fail(code, message)
+      return undefined
     }
   }
 

@@ -139,6 +139,7 @@ export class Launcher {
       era: options.era,
       hubVersion: this.#options.hubVersion,
       redact: this.#options.redact,
+      variables: settings.variables,
       released: () => pool.released(port),
     })
     connection.open({

@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely'
+import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
@@ -32,7 +33,7 @@ export class ToolDefinitions {
 
   /** Reads what was stored. Throws what the database said: without it every change would look like a first sight. */
   async load(): Promise<void> {
-    for (const row of await this.#db.selectFrom('tool_definition').selectAll().execute())
+    for (const row of await this.#db.selectFrom('tool_definition').selectAll().orderBy('seen_at').execute())
       this.#of(row.server_id).set(row.tool, known(row.seen_hash, row.approved_hash))
   }
 
@@ -45,9 +46,12 @@ export class ToolDefinitions {
     const definitions = this.#of(serverId)
     const news: { tool: string; hash: string }[] = []
     const changed = new Map<string, Known>()
+    const listed = new Set<string>()
     for (const item of tools) {
       const tool = item.name
-      if (typeof tool !== 'string' || changed.has(tool)) continue
+      // Of one that is listed twice the first is offered.
+      if (typeof tool !== 'string' || listed.has(tool)) continue
+      listed.add(tool)
       const hash = definitionHash(item)
       const before = definitions.get(tool)
       if (before?.hash === hash) continue
@@ -57,7 +61,25 @@ export class ToolDefinitions {
     }
     for (const [tool, now] of changed) definitions.set(tool, now)
     this.#save(serverId, changed)
+    this.#forgetSome(serverId, definitions, listed)
     return news
+  }
+
+  /**
+   * A server that names its tools anew with every list must not fill the hub. The newest go first: the flood itself, not the
+   * tools that it might be there to make forgotten.
+   */
+  #forgetSome(serverId: string, definitions: Map<string, Known>, listed: ReadonlySet<string>): void {
+    const excess = definitions.size - LIMITS.toolDefinitions
+    if (excess <= 0) return
+    const gone = [...definitions.keys()].filter(tool => !listed.has(tool)).slice(-excess)
+    for (const tool of gone) definitions.delete(tool)
+    for (let start = 0; start < gone.length; start += ROWS_AT_ONCE) {
+      const some = gone.slice(start, start + ROWS_AT_ONCE)
+      this.#then(serverId, () =>
+        this.#db.deleteFrom('tool_definition').where('server_id', '=', serverId).where('tool', 'in', some).execute(),
+      )
+    }
   }
 
   /** Throws tool_not_found, version_conflict. */
@@ -97,12 +119,18 @@ export class ToolDefinitions {
     })
     for (let start = 0; start < rows.length; start += ROWS_AT_ONCE) {
       const some = rows.slice(start, start + ROWS_AT_ONCE)
-      this.#writing = this.#writing.then(() =>
-        this.#write(some).catch((error: unknown) =>
-          this.#log.warn('The definitions of tools could not be stored', { serverId, error: String(error) }),
-        ),
-      )
+      this.#then(serverId, () => this.#write(some))
     }
+  }
+
+  #then(serverId: string, work: () => Promise<unknown>): void {
+    this.#writing = this.#writing.then(() =>
+      work().then(
+        () => undefined,
+        (error: unknown) =>
+          this.#log.warn('The definitions of tools could not be stored', { serverId, error: String(error) }),
+      ),
+    )
   }
 
   async #write(rows: readonly Tables['tool_definition'][]): Promise<void> {

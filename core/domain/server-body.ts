@@ -7,6 +7,7 @@ import { readCommon } from './server-common.ts'
 import { mapOwnTexts, pointsIntoDocument } from './server-openapi.ts'
 import { SECRET_FIELDS, secretPointers } from './server-secrets.ts'
 import { FIELDS_OF, readTransport, refuseForeignFields, TRANSPORT_FIELDS } from './server-transport.ts'
+import { checkPins } from './tool-override.ts'
 import { expandVariables, fillText } from './variables.ts'
 
 /** Members of an answer that a client may send back with the rest; they say nothing and are not taken. */
@@ -123,6 +124,7 @@ export function readServerBody(
     fillText(text, expanded.values, `#${pointer}`, error => errors.push(error)),
   )
   const config = transport && readTransport(transport.name, raw, filled, errors)
+  checkPins(common?.tools ?? {}, expanded.values, errors)
   const secrets = readSecrets(fields, flat)
   const owner = fields.string('owner')
 

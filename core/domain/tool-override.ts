@@ -1,8 +1,11 @@
+import type { FieldError } from '../contract/errors.ts'
 import type { JsonValue } from '../contract/json.ts'
 import type { ArgumentOverride, ToolOverride } from '../contract/records.ts'
 import type { Fields } from './fields.ts'
 import { kind } from './fields.ts'
+import { mapStrings, pointerToken } from './json-pointer.ts'
 import { quoteName } from './names.ts'
+import { fillText, type Variables } from './variables.ts'
 
 const TOOL_CHARACTERS = 256
 const ARGUMENTS = 256
@@ -83,6 +86,20 @@ function readValue(rule: Fields, field: 'pin' | 'default'): JsonValue | undefine
   const value = rule.raw(field)
   if (value === undefined || JSON.stringify(value).length <= VALUE_CHARACTERS) return value
   return rule.problem(field, 'length', `The ${kind(value)} in "${field}" is longer than ${VALUE_CHARACTERS} characters`)
+}
+
+/** Pinned arguments may name variables, which are filled in when the tool is called. */
+export function checkPins(
+  tools: Readonly<Record<string, ToolOverride>>,
+  values: Variables,
+  errors: FieldError[],
+): void {
+  for (const [tool, { arguments: rules = {} }] of Object.entries(tools))
+    for (const [name, { pin }] of Object.entries(rules)) {
+      if (pin === undefined) continue
+      const at = `/tools/${pointerToken(tool)}/arguments/${pointerToken(name)}/pin`
+      mapStrings(pin, (text, pointer) => fillText(text, values, `#${pointer}`, error => errors.push(error)), at)
+    }
 }
 
 /** `all`, or the names that are let through; `prompts` and `resources` of servers and members. */

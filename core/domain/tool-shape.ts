@@ -33,13 +33,66 @@ function joinRule(server: ArgumentOverride, member: ArgumentOverride): ArgumentO
   return server.pin !== undefined || server.hidden ? server : { ...server, ...member }
 }
 
+/**
+ * The pinned arguments into which the server's variables are filled: what the server's owner wrote. A group may be somebody
+ * else's, who must not learn a variable by pinning it where the server repeats what it is sent.
+ */
+export function pinsWithVariables(
+  rules: ArgumentRules | undefined,
+  server: ArgumentRules | undefined,
+  sameOwner: boolean,
+): readonly string[] {
+  return Object.entries(rules ?? {}).flatMap(([name, { pin }]) => {
+    if (pin === undefined || !JSON.stringify(pin).includes('${')) return []
+    const ofServer = server !== undefined && Object.hasOwn(server, name) && server[name]?.pin !== undefined
+    return sameOwner || ofServer ? [name] : []
+  })
+}
+
+/** Keywords whose schemas speak of the same object. */
+const PARTS = ['allOf', 'anyOf', 'oneOf']
+const DEEPEST = 8
+
 /** The input schema as callers see it: without what they may not set, with defaults and descriptions of the owner. */
 export function shapeSchema(schema: JsonValue | undefined, rules: ArgumentRules): JsonObject {
-  const shaped: JsonObject = { type: 'object', ...(isJsonObject(schema) ? schema : {}) }
-  const properties = new Map(Object.entries(isJsonObject(shaped.properties) ? shaped.properties : {}))
-  const settled = new Set<string>()
+  return shapePart({ type: 'object', ...(isJsonObject(schema) ? schema : {}) }, rules, 0)
+}
+
+function shapePart(part: JsonObject, rules: ArgumentRules, depth: number): JsonObject {
+  const shaped: JsonObject = { ...part }
+  const settled = settledBy(rules)
+  if (isJsonObject(part.properties)) shaped.properties = shapeProperties(part.properties, rules)
+  if (Array.isArray(part.required)) {
+    shaped.required = part.required.filter(name => !settled.has(String(name)))
+    // Drafts before 2020-12 do not allow an empty list.
+    if (shaped.required.length === 0) delete shaped.required
+  }
+  if (isJsonObject(part.dependentRequired)) {
+    const kept = Object.entries(part.dependentRequired).flatMap(([name, needed]) => {
+      const left = Array.isArray(needed) ? needed.filter(each => !settled.has(String(each))) : []
+      return settled.has(name) || left.length === 0 ? [] : [[name, left] as const]
+    })
+    shaped.dependentRequired = fromMap(new Map<string, JsonValue>(kept))
+  }
+  for (const keyword of PARTS) {
+    const inner = part[keyword]
+    if (depth < DEEPEST && Array.isArray(inner))
+      shaped[keyword] = inner.map(each => (isJsonObject(each) ? shapePart(each, rules, depth + 1) : each))
+  }
+  return shaped
+}
+
+/** The arguments that a caller need not give any more. */
+function settledBy(rules: ArgumentRules): ReadonlySet<string> {
+  const found = Object.entries(rules).filter(
+    ([, { pin, hidden, default: preset }]) => pin !== undefined || hidden || preset !== undefined,
+  )
+  return new Set(found.map(([name]) => name))
+}
+
+function shapeProperties(given: JsonObject, rules: ArgumentRules): JsonObject {
+  const properties = new Map(Object.entries(given))
   for (const [name, { pin, hidden, default: preset, description }] of Object.entries(rules)) {
-    if (pin !== undefined || hidden || preset !== undefined) settled.add(name)
     const property = properties.get(name)
     if (property === undefined) continue
     if (pin !== undefined || hidden) {
@@ -52,13 +105,7 @@ export function shapeSchema(schema: JsonValue | undefined, rules: ArgumentRules)
       ...(description === undefined ? {} : { description }),
     })
   }
-  if (shaped.properties !== undefined) shaped.properties = fromMap(properties)
-  if (Array.isArray(shaped.required)) {
-    shaped.required = shaped.required.filter(name => !settled.has(String(name)))
-    // Drafts before 2020-12 do not allow an empty list.
-    if (shaped.required.length === 0) delete shaped.required
-  }
-  return shaped
+  return fromMap(properties)
 }
 
 /** The arguments as the upstream gets them: pinned values win over the caller's, hidden ones are not the caller's to set. */

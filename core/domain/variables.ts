@@ -1,6 +1,6 @@
 import { type FieldError, HubError } from '../contract/errors.ts'
-import type { JsonValue } from '../contract/json.ts'
-import { pointerToken } from './json-pointer.ts'
+import type { JsonObject, JsonValue } from '../contract/json.ts'
+import { mapStrings, pointerToken } from './json-pointer.ts'
 import { nearest } from './nearest.ts'
 import { mapOwnTexts } from './server-openapi.ts'
 
@@ -73,12 +73,33 @@ export function fillText(
 
 /** Fills in every string of a configuration. Throws `variable_unknown`, naming the variable and where it is used. */
 export function fillVariables<T extends JsonValue>(config: T, variables: Variables): T {
-  const refuse = (error: FieldError): never => {
-    throw new HubError('variable_unknown', `${error.detail} (at ${error.pointer})`)
-  }
-  const { values, errors } = expandVariables(variables)
-  if (errors[0]) refuse(errors[0])
+  const values = expandedOrRefused(variables)
   return mapOwnTexts(config, (text, pointer) => fillText(text, values, `#${pointer}`, refuse))
+}
+
+/** Fills in every string of the arguments that are named. Throws `variable_unknown`, as `fillVariables`. */
+export function fillArguments(given: JsonObject, names: readonly string[], variables: Variables): JsonObject {
+  const values = expandedOrRefused(variables)
+  const filled = new Map<string, JsonValue>(Object.entries(given))
+  for (const name of names) {
+    const value = filled.get(name)
+    if (value === undefined) continue
+    const at = `/arguments/${pointerToken(name)}`
+    filled.set(
+      name,
+      mapStrings(value, (text, pointer) => fillText(text, values, `#${pointer}`, refuse), at),
+    )
+  }
+  return Object.fromEntries(filled)
+}
+
+function refuse(error: FieldError): never {
+  throw new HubError('variable_unknown', `${error.detail} (at ${error.pointer})`)
+}
+
+function expandedOrRefused(variables: Variables): Variables {
+  const { values, errors } = expandVariables(variables)
+  return errors[0] ? refuse(errors[0]) : values
 }
 
 /** The text with its references replaced, or undefined when that would be longer than a text may be. */

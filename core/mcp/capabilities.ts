@@ -23,7 +23,9 @@ export function mergeCapabilities(scope: ResolvedScope, states: readonly MemberS
   const merged: JsonObject = {}
   // An empty group can get members at any time, and what `initialize` left out could not be added later.
   const none = states.length === 0
-  if (none || any('tools')) merged.tools = { listChanged: true }
+  // The hub's own tool is there without any other.
+  const bounded = scope.group.resultLimitBytes !== undefined
+  if (none || bounded || any('tools')) merged.tools = { listChanged: true }
   if (none || any('prompts')) merged.prompts = { listChanged: true }
   if (none || any('resources'))
     merged.resources = { listChanged: true, ...(any('resources', 'subscribe') ? { subscribe: true } : {}) }

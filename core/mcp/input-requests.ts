@@ -1,8 +1,7 @@
 import type { RpcError } from '../connections/api.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import { URL_ELICITATION_REQUIRED } from './modern-errors.ts'
-import { invalid } from './router.ts'
-import { isPlainObject } from './rpc.ts'
+import { invalid, isPlainObject } from './rpc.ts'
 
 /** What an upstream may ask a client, with the capability that the client must have declared for it. */
 const CAPABILITY: Readonly<Record<string, string>> = {

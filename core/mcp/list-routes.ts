@@ -3,7 +3,8 @@ import type { JsonObject } from '../contract/json.ts'
 import type { Outcome } from './exchange.ts'
 import { LegacyTools } from './legacy-tools.ts'
 import type { Pages } from './pages.ts'
-import { invalid, type MethodHandler } from './router.ts'
+import type { MethodHandler } from './router.ts'
+import { invalid } from './rpc.ts'
 import type { Scope } from './scope.ts'
 
 /** The four lists. `settled` waits for what is being read again; undefined when nothing is. */

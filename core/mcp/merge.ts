@@ -1,10 +1,11 @@
 import type { CatalogKind, ServerCatalog } from '../connections/api.ts'
 import type { JsonObject } from '../contract/json.ts'
-import { type ArgumentRules, joinRules, overrideOf, shapeSchema } from '../domain/tool-shape.ts'
-import { exposeNames, type Nameable, type NamedKind, type NamingMode } from './naming.ts'
+import type { MemberTool } from '../contract/records.ts'
+import { type ArgumentRules, joinRules, overrideOf, pinsWithVariables, shapeSchema } from '../domain/tool-shape.ts'
+import { exposeNames, type Nameable, type NamingMode } from './naming.ts'
 import { READ_RESULT, READ_RESULT_ITEM } from './read-result.ts'
 import type { ResolvedScope, ScopeMember } from './scope-types.ts'
-import { UriTable, withUiUri } from './uris.ts'
+import { UriTable, uiUris, withUiUri } from './uris.ts'
 
 export const CATALOG_KINDS = ['tools', 'prompts', 'resources', 'resourceTemplates'] as const
 
@@ -15,6 +16,8 @@ export interface Target {
   readonly original: string
   /** What is done with the arguments; mostly nothing. */
   readonly rules?: ArgumentRules
+  /** Pinned arguments with variables of the server in them; mostly none. */
+  readonly variablesIn?: readonly string[]
   /** Its definition changed, and its owner has not approved it yet. */
   readonly blocked?: true
   /** As the upstream wrote it; there for what is listed by name. */
@@ -72,10 +75,17 @@ export function mergeCatalogs(scope: ResolvedScope, states: readonly MemberState
   const mode: NamingMode =
     scope.group.naming === 'prefixed' ? 'prefixed' : scope.members.length === 1 ? 'plain' : 'auto'
   const uris = uriTable(states)
-  const bounded = scope.group.resultLimitBytes !== undefined
-  const tools = named('tools', mode, states, texts, uris, bounded ? 'outputSchema' : '')
-  if (bounded) addReadResult(tools, texts)
-  const prompts = named('prompts', mode, states, texts, uris)
+  const { resultLimitBytes, ownerId } = scope.group
+  const bounded = resultLimitBytes !== undefined
+  const shaped = states.flatMap(state => toolCandidates(state, ownerId))
+  const tools = named(shaped, exposeNames('tools', mode, shaped, bounded ? HUB_TOOLS : []), {
+    texts,
+    uris,
+    without: bounded ? 'outputSchema' : '',
+  })
+  if (bounded) tools.items.push(readResultItem(texts))
+  const offered = states.flatMap(promptCandidates)
+  const prompts = named(offered, exposeNames('prompts', mode, offered), { texts, uris, without: '' })
   return {
     tools: tools.targets,
     prompts: prompts.targets,
@@ -96,10 +106,10 @@ interface Named {
   readonly items: ListItem[]
 }
 
-/** The hub's own tool, before any other of its name: whoever reads on must not be sent elsewhere. */
-function addReadResult({ targets, items }: Named, texts: ItemTexts): void {
-  if (targets.delete(READ_RESULT)) items.splice(0, items.length, ...items.filter(({ key }) => key !== READ_RESULT))
-  items.push({ key: READ_RESULT, serverId: '', original: READ_RESULT, text: texts.text(READ_RESULT_ITEM, {}) })
+const HUB_TOOLS: readonly string[] = [READ_RESULT]
+
+function readResultItem(texts: ItemTexts): ListItem {
+  return { key: READ_RESULT, serverId: '', original: READ_RESULT, text: texts.text(READ_RESULT_ITEM, {}) }
 }
 
 interface Candidate extends Nameable {
@@ -107,30 +117,30 @@ interface Candidate extends Nameable {
   readonly item: JsonObject
   readonly changes: JsonObject
   readonly rules?: ArgumentRules
+  readonly variablesIn?: readonly string[]
   readonly blocked?: true
 }
 
-function named(
-  kind: NamedKind & CatalogKind,
-  mode: NamingMode,
-  states: readonly MemberState[],
-  texts: ItemTexts,
-  uris: UriTable,
-  without = '',
-): Named {
-  const candidates = states.flatMap(state => (kind === 'tools' ? toolCandidates(state) : promptCandidates(state)))
-  const names = exposeNames(kind, mode, candidates)
+interface Showing {
+  readonly texts: ItemTexts
+  readonly uris: UriTable
+  /** A member that items are listed without; empty: none. */
+  readonly without: string
+}
+
+function named(candidates: readonly Candidate[], names: readonly string[], { texts, uris, without }: Showing): Named {
   const targets = new Map<string, Target>()
   const items: ListItem[] = []
   candidates.forEach((candidate, index) => {
     const name = names[index] ?? candidate.wanted
-    const { state, original, changes, rules, blocked } = candidate
+    const { state, original, changes, rules, variablesIn, blocked } = candidate
     const serverId = state.member.server.id
     targets.set(name, {
       member: state.member,
       original,
       item: candidate.item,
       ...(rules ? { rules } : {}),
+      ...(variablesIn ? { variablesIn } : {}),
       ...(blocked ? { blocked } : {}),
     })
     // What nobody has read yet must not reach a model either.
@@ -156,16 +166,19 @@ function byText(
   return found
 }
 
-function toolCandidates(state: MemberState): Candidate[] {
+/** `ownerId`: of the group, who may be another one than the server's. */
+function toolCandidates(state: MemberState, ownerId: string): Candidate[] {
   const { member, catalog } = state
-  const chosen = member.tools === 'all' ? undefined : new Map(member.tools.map(tool => [tool.name, tool]))
+  const items = byText(catalog?.tools, 'name')
+  const chosen = chosenTools(member, [...items.keys()], ownerId === member.server.ownerId)
   const candidates: Candidate[] = []
-  for (const [original, item] of byText(catalog?.tools, 'name')) {
+  for (const [original, item] of items) {
     const override = overrideOf(member.server.tools, original)
     const choice = chosen?.get(original)
     if (override?.enabled === false || (chosen && !choice)) continue
     const description = choice?.description ?? override?.description
     const rules = joinRules(override?.arguments, choice?.arguments)
+    const variablesIn = pinsWithVariables(rules, override?.arguments, ownerId === member.server.ownerId)
     candidates.push({
       state,
       item,
@@ -178,10 +191,33 @@ function toolCandidates(state: MemberState): Candidate[] {
         ...(rules ? { inputSchema: shapeSchema(item.inputSchema, rules) } : {}),
       },
       ...(rules ? { rules } : {}),
+      ...(variablesIn.length > 0 ? { variablesIn } : {}),
       ...(state.blocked?.has(original) ? { blocked: true } : {}),
     })
   }
   return candidates
+}
+
+/**
+ * What a member chooses, by the tools' original names; undefined: everything. An entry is an original name or what the
+ * server's owner made of it, which is all that others can see: to them it means that first.
+ */
+function chosenTools(
+  { tools, server }: ScopeMember,
+  originals: readonly string[],
+  own: boolean,
+): ReadonlyMap<string, MemberTool> | undefined {
+  if (tools === 'all') return undefined
+  const known = new Set(originals)
+  const byShown = new Map(originals.map(original => [overrideOf(server.tools, original)?.name ?? original, original]))
+  const original = (name: string) =>
+    own && known.has(name) ? name : (byShown.get(name) ?? (known.has(name) ? name : undefined))
+  const chosen = new Map<string, MemberTool>()
+  for (const tool of tools) {
+    const found = original(tool.name)
+    if (found !== undefined && !chosen.has(found)) chosen.set(found, tool)
+  }
+  return chosen
 }
 
 function promptCandidates(state: MemberState): Candidate[] {
@@ -210,12 +246,17 @@ function chosenUris(state: MemberState, key: 'uri' | 'uriTemplate'): Map<string,
   return found
 }
 
+/** The pages that tools name count as listed, so that each is read from its tool's own server. */
+function pageUris({ member, catalog }: MemberState): string[] {
+  return member.resources === 'all' ? (catalog?.tools ?? []).flatMap(uiUris) : []
+}
+
 function uriTable(states: readonly MemberState[]): UriTable {
   return new UriTable(
     states.map(state => ({
       serverId: state.member.server.id,
       alias: state.member.alias,
-      uris: [...chosenUris(state, 'uri').keys()],
+      uris: [...new Set([...chosenUris(state, 'uri').keys(), ...pageUris(state)])],
       templates: [...chosenUris(state, 'uriTemplate').keys()],
       readsUnlisted:
         state.member.resources === 'all' && (!state.catalog || state.catalog.capabilities.resources !== undefined),

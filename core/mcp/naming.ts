@@ -41,12 +41,18 @@ export function legalName(name: string, serverId: string, kind: NamedKind): stri
 
 /**
  * The exposed names of one kind in one scope, in the order of `items`: legal, unique, and the same for the same set of
- * items whatever their order. Every party of a collision is renamed, so that none depends on who came first.
+ * items whatever their order. Every party of a collision is renamed, so that none depends on who came first. `reserved`:
+ * names that are the hub's own, with which everything collides.
  */
-export function exposeNames(kind: NamedKind, mode: NamingMode, items: readonly Nameable[]): string[] {
+export function exposeNames(
+  kind: NamedKind,
+  mode: NamingMode,
+  items: readonly Nameable[],
+  reserved: readonly string[] = [],
+): string[] {
   const names = items.map(item => legalName(item.wanted, item.serverId, kind))
   if (mode !== 'plain') {
-    const shared = mode === 'prefixed' ? undefined : repeated(names)
+    const shared = mode === 'prefixed' ? undefined : repeated([...reserved, ...names])
     items.forEach((item, index) => {
       if (shared && !shared.has(names[index] ?? '')) return
       names[index] = legalName(`${item.alias}_${item.wanted}`, item.serverId, kind)
@@ -54,7 +60,7 @@ export function exposeNames(kind: NamedKind, mode: NamingMode, items: readonly N
   }
   // One round is all it takes, short of two equal hashes or of an upstream that names a tool like somebody's hash.
   for (let round = 0; ; round++) {
-    const shared = repeated(names)
+    const shared = repeated([...reserved, ...names])
     if (shared.size === 0) return names
     items.forEach((item, index) => {
       const name = names[index] ?? ''

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { LIMITS } from '../config/limits.ts'
 import type { CatalogKind } from '../connections/api.ts'
 import { HubError } from '../contract/errors.ts'
@@ -57,13 +58,20 @@ export class Pages {
 
 /**
  * Where a page ended: the key of its last item; for when that is gone, its server and how many of that server's items came
- * until then; for when that has left, the server that followed.
+ * until then; for when that has left, the servers that had begun.
  */
-type Place = readonly [key: string, serverId: string, offset: number, nextServerId: string | null]
+type Place = readonly [key: string, serverId: string, offset: number, begun: readonly string[]]
+
+const DIGEST_CHARACTERS = 8
 
 function placeOf(items: readonly ListItem[], end: number, { key, serverId }: ListItem): Place {
-  const next = items.slice(end).find(item => item.serverId !== serverId)
-  return [key, serverId, end - firstOf(items, serverId), next?.serverId ?? null]
+  const begun = new Set(items.slice(0, end).map(item => item.serverId))
+  return [key, serverId, end - firstOf(items, serverId), [...begun].map(digest)]
+}
+
+/** Cursors of large groups name many servers. */
+function digest(serverId: string): string {
+  return createHash('sha256').update(serverId).digest('base64url').slice(0, DIGEST_CHARACTERS)
 }
 
 function openCursor(kind: CatalogKind, scopeKey: string, cursor: string, sealer: Sealer): Place {
@@ -76,13 +84,20 @@ function openCursor(kind: CatalogKind, scopeKey: string, cursor: string, sealer:
   )
 }
 
-/** Members are in one order and each one's items stand together, so that nothing is left out that was there all the time. */
-function placeAfter(items: readonly ListItem[], [key, serverId, offset, nextServerId]: Place): number {
-  const index = items.findIndex(item => item.key === key)
+/** Each member's items stand together, so that nothing is left out that was there all the time. */
+function placeAfter(items: readonly ListItem[], [key, serverId, offset, begun]: Place): number {
+  const index = items.findIndex(item => item.key === key && item.serverId === serverId)
   if (index >= 0) return index + 1
   const first = firstOf(items, serverId)
-  if (first < 0)
-    return nextServerId === null || firstOf(items, nextServerId) < 0 ? items.length : firstOf(items, nextServerId)
+  if (first < 0) {
+    const known = new Map<string, boolean>()
+    const next = items.findIndex(item => {
+      const seen = known.get(item.serverId) ?? begun.includes(digest(item.serverId))
+      known.set(item.serverId, seen)
+      return !seen
+    })
+    return next < 0 ? items.length : next
+  }
   const count = items.filter(item => item.serverId === serverId).length
   return first + Math.min(offset, count)
 }

@@ -3,7 +3,6 @@ import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { McpMiddleware } from '../contract/points.ts'
 import type { ToolCallRecord } from '../contract/records.ts'
-import { parseExact } from '../domain/exact-json.ts'
 import { connectionKey } from '../domain/session-scope.ts'
 import { shapeArguments } from '../domain/tool-shape.ts'
 import { memberHas } from './capabilities.ts'
@@ -12,11 +11,11 @@ import type { Target } from './merge.ts'
 import { matchingMiddlewares, runMiddlewares } from './middleware-chain.ts'
 import { nearNames } from './naming.ts'
 import { READ_RESULT } from './read-result.ts'
+import { completionTarget, exposeErrorUri, exposeUris, type OwnUri, resourceTarget } from './resource-targets.ts'
 import type { ResultBudget } from './result-budget.ts'
-import { isPlainObject } from './rpc.ts'
+import { invalid, isPlainObject } from './rpc.ts'
 import type { Scope } from './scope.ts'
 import type { ScopeMember } from './scope-types.ts'
-import { mapResultUris } from './uris.ts'
 
 /** What one request needs besides its own contents. */
 export interface Routed {
@@ -84,15 +83,15 @@ export class Router {
   /** Sends a request to one member; `finish` turns its reply into the outcome. */
   forward(
     routed: Routed,
-    member: ScopeMember,
+    target: Pick<Target, 'member' | 'variablesIn'>,
     params: JsonObject | undefined,
     finish: (reply: UpstreamReply) => Outcome,
   ): Promise<Outcome> {
     const { exchange, scope } = routed
-    const entered = exchange.enter?.(scope, member)
+    const entered = exchange.enter?.(scope, target.member)
     if (entered instanceof Promise)
-      return entered.then(session => this.#send(routed, member, session, params).then(finish))
-    return this.#send(routed, member, entered ?? exchange.session, params).then(finish)
+      return entered.then(session => this.#send(routed, target, session, params).then(finish))
+    return this.#send(routed, target, entered ?? exchange.session, params).then(finish)
   }
 
   /** A reply as an outcome: results and upstream errors unchanged, but for the URIs that have another form in this scope. */
@@ -104,7 +103,7 @@ export class Router {
         return { kind: 'input_required', resultText: reply.text }
       case 'error':
         this.#noteElicitations(exchange, member, reply.error)
-        return { kind: 'error', error: reply.error }
+        return { kind: 'error', error: exposeErrorUri(scope, member, reply.error, own) }
       case 'failed':
         return { kind: 'failed', error: new HubError(reply.code, reply.message) }
       case 'cancelled':
@@ -114,7 +113,7 @@ export class Router {
 
   #send(
     { exchange, scope }: Routed,
-    member: ScopeMember,
+    { member, variablesIn }: Pick<Target, 'member' | 'variablesIn'>,
     session: SessionBinding | undefined,
     params: JsonObject | undefined,
   ): Promise<UpstreamReply> {
@@ -128,6 +127,7 @@ export class Router {
       },
       ask: exchange.ask,
     }
+    if (variablesIn) request.variablesIn = variablesIn
     if (exchange.progress) request.progress = exchange.progress
     if (session) request.session = session
     const modern = exchange.modern?.()
@@ -143,14 +143,16 @@ export class Router {
     const { exchange, scope } = routed
     const name = params?.name
     if (typeof name !== 'string') throw invalid('tools/call needs "name", the name of a tool')
+    // Before any other: whoever reads on must not be sent elsewhere, under an old name of a tool neither.
+    if (name === READ_RESULT && scope.resolved.group.resultLimitBytes !== undefined) return this.#readOn(scope, params)
     const target = scope.tool(name)
-    if (!target) return this.#hubTool(scope, name, params)
+    if (!target) throw unknownName('tool', name, scope.catalog.tools.keys())
     if (params?.arguments !== undefined && !isPlainObject(params.arguments))
       throw invalid(`tools/call of "${name}" needs "arguments" to be an object`)
     const startedMs = this.#parts.now()
     if (target.blocked) throw approvalRequired(name)
     const sent = toolParams(params ?? {}, target)
-    return this.forward(routed, target.member, sent, reply => {
+    return this.forward(routed, target, sent, reply => {
       const { server } = target.member
       const endedMs = this.#parts.now()
       const outcome = this.outcome(routed, target.member, reply)
@@ -169,19 +171,14 @@ export class Router {
         durationMs: endedMs - startedMs,
         status: callStatus(reply),
       })
-      const { resultLimitBytes } = scope.resolved.group
-      if (resultLimitBytes === undefined || outcome.kind !== 'result') return outcome
-      return { kind: 'result', resultText: this.#parts.results.fit(outcome.resultText, resultLimitBytes, scope.key) }
+      return this.#fitted(routed, outcome)
     })
   }
 
-  /** Throws tool_not_found for what is no tool of the hub either. */
-  #hubTool(scope: Scope, name: string, params: JsonObject | undefined): Outcome {
-    const { resultLimitBytes } = scope.resolved.group
-    if (name !== READ_RESULT || resultLimitBytes === undefined)
-      throw unknownName('tool', name, scope.catalog.tools.keys())
+  #readOn(scope: Scope, params: JsonObject | undefined): Outcome {
     const handle = isPlainObject(params?.arguments) ? params.arguments.handle : undefined
-    return { kind: 'result', resultText: this.#parts.results.read(handle, resultLimitBytes, scope.key) }
+    const maxBytes = scope.resolved.group.resultLimitBytes ?? 0
+    return { kind: 'result', resultText: this.#parts.results.read(handle, maxBytes, scope) }
   }
 
   #getPrompt(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
@@ -209,7 +206,17 @@ export class Router {
   }
 
   #forwardPlain(routed: Routed, target: Target, params: JsonObject, own?: OwnUri): Promise<Outcome> {
-    return this.forward(routed, target.member, params, reply => this.outcome(routed, target.member, reply, own))
+    return this.forward(routed, target, params, reply =>
+      this.#fitted(routed, this.outcome(routed, target.member, reply, own)),
+    )
+  }
+
+  /** A result within the limit of its group. */
+  #fitted({ exchange, scope }: Routed, outcome: Outcome): Outcome {
+    const { resultLimitBytes } = scope.resolved.group
+    if (resultLimitBytes === undefined || outcome.kind !== 'result') return outcome
+    const resultText = this.#parts.results.fit(exchange.method, outcome.resultText, resultLimitBytes, scope)
+    return { kind: 'result', resultText }
   }
 
   #noteElicitations(exchange: Exchange, member: ScopeMember, error: RpcError): void {
@@ -222,54 +229,10 @@ export class Router {
   }
 }
 
-/** The form in which the caller asked for a URI, which its answer keeps. */
-interface OwnUri {
-  readonly original: string
-  readonly uri: string
-}
-
-export function invalid(message: string): HubError {
-  return new HubError('params_invalid', message)
-}
-
 function unknownName(kind: 'tool' | 'prompt', name: string, known: Iterable<string>): HubError {
   const near = nearNames(name, known)
   const hint = near.length > 0 ? { hint: `Did you mean ${near.map(text => `"${text}"`).join(' or ')}?` } : {}
   return new HubError(`${kind}_not_found`, `There is no ${kind} "${name.slice(0, 64)}" here`, hint)
-}
-
-/** The member and the original of a URI. Throws resource_not_found, uri_ambiguous. */
-export function resourceTarget(scope: Scope, uri: string): Target {
-  const target = findResource(scope, uri)
-  if (target) return target
-  const shown = uri.slice(0, 256)
-  if (scope.catalog.uris.resolve(uri) === 'ambiguous')
-    throw new HubError('uri_ambiguous', `Several servers here could have the resource "${shown}"`, {
-      hint: 'Use its form from the list of resources, which names the server.',
-      data: { uri },
-    })
-  throw new HubError('resource_not_found', `There is no resource "${shown}" here`, { data: { uri } })
-}
-
-/** The member and the original of a URI that leads to exactly one. */
-export function findResource(scope: Scope, uri: string): Target | undefined {
-  const found = scope.catalog.uris.resolve(uri)
-  if (!found || found === 'ambiguous') return undefined
-  const member = scope.catalog.byServer.get(found.serverId)?.member
-  return member && { member, original: found.original }
-}
-
-function completionTarget(scope: Scope, ref: JsonObject): { target: Target; original: JsonObject } {
-  if (ref.type === 'ref/prompt' && typeof ref.name === 'string') {
-    const target = scope.prompt(ref.name)
-    if (target) return { target, original: { ...ref, name: target.original } }
-  }
-  if (ref.type === 'ref/resource' && typeof ref.uri === 'string') {
-    const found = scope.catalog.uris.resolveTemplate(ref.uri)
-    const member = found && scope.catalog.byServer.get(found.serverId)?.member
-    if (member) return { target: { member, original: found.original }, original: { ...ref, uri: found.original } }
-  }
-  throw invalid('completion/complete names a prompt or a resource that is not here')
 }
 
 /** Task augmentation is left off: the hub does not offer tasks, and without that offer it has no meaning. */
@@ -300,19 +263,4 @@ function wantedHeaders(
 function callStatus(reply: UpstreamReply): string {
   if (reply.kind === 'result') return reply.isError ? 'error' : 'success'
   return reply.kind === 'failed' ? reply.code : reply.kind
-}
-
-function exposeUris(scope: Scope, member: ScopeMember, text: string, own: OwnUri | undefined): string {
-  const { uris } = scope.catalog
-  const serverId = member.server.id
-  const renamed = own !== undefined && own.uri !== own.original
-  // Most results name no resource at all, which a look at their text tells for less than parsing them.
-  if (!renamed && !(uris.mayMap(serverId) && /[uU]ri"/.test(text))) return text
-  let changed = false
-  const mapped = mapResultUris(parseExact(text), uri => {
-    const shown = own && uri === own.original ? own.uri : uris.publicUri(serverId, uri)
-    if (shown !== uri) changed = true
-    return shown
-  })
-  return changed ? JSON.stringify(mapped) : text
 }

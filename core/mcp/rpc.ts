@@ -141,3 +141,8 @@ export function asHubError(error: unknown): HubError {
     ? error
     : new HubError('internal', 'The hub failed on this request', { cause: error })
 }
+
+/** The refusal of a request whose parameters are not what its method takes. */
+export function invalid(message: string): HubError {
+  return new HubError('params_invalid', message)
+}

@@ -1,6 +1,7 @@
 import type { CatalogKind, Upstreams } from '../connections/api.ts'
 import type { UserActor } from '../contract/records.ts'
 import type { Era } from '../domain/era.ts'
+import { pinsWithVariables } from '../domain/tool-shape.ts'
 import {
   CATALOG_KINDS,
   type ItemTexts,
@@ -152,7 +153,7 @@ export class Scope {
 
   /**
    * A tool of a server that stands for itself and was never seen: nothing says that it does not exist, and the server, or the
-   * reason why it cannot be reached, is the answer. What its owner renamed or switched off holds all the same.
+   * reason why it cannot be reached, is the answer. What its owner renamed, switched off or pinned holds all the same.
    */
   #unseenTool(name: string): Target | undefined {
     const [state, ...others] = this.catalog.states
@@ -161,7 +162,15 @@ export class Scope {
     const renamed = Object.entries(tools).find(([, override]) => override.name === name)
     const [original, override] = renamed ?? [name, Object.hasOwn(tools, name) ? tools[name] : undefined]
     const hidden = override?.enabled === false || (!renamed && override?.name !== undefined && override.name !== name)
-    return hidden ? undefined : { member: state.member, original }
+    if (hidden) return undefined
+    const rules = override?.arguments
+    const variablesIn = pinsWithVariables(rules, rules, true)
+    return {
+      member: state.member,
+      original,
+      ...(rules ? { rules } : {}),
+      ...(variablesIn.length > 0 ? { variablesIn } : {}),
+    }
   }
 
   /** An old name leads only to what is still shown under another one: what was hidden or removed stays out of reach. */

@@ -5,7 +5,9 @@ import type { Hearer } from './audience.ts'
 import { memberHas } from './capabilities.ts'
 import type { Outcome } from './exchange.ts'
 import type { Target } from './merge.ts'
-import { findResource, invalid, type MethodHandler, type Routed, type Router, resourceTarget } from './router.ts'
+import { findResource, resourceTarget } from './resource-targets.ts'
+import type { MethodHandler, Routed, Router } from './router.ts'
+import { invalid } from './rpc.ts'
 import type { Scope } from './scope.ts'
 import type { ScopeMember } from './scope-types.ts'
 import type { SessionTable } from './sessions.ts'
@@ -13,6 +15,8 @@ import type { SessionTable } from './sessions.ts'
 /** One subscription at an upstream, shared by all who use the same connection to it. */
 interface Subscription {
   readonly key: string
+  /** The session whose own connection it is on; undefined: the shared one. */
+  readonly sessionId: string | undefined
   readonly member: ScopeMember
   readonly original: string
   /** Each subscriber with the forms of the URI by which it subscribed. */
@@ -70,7 +74,7 @@ export class Subscriptions {
       if (!session.subscriptions.has(subscriptionKey(member, session, original)))
         throw new HubError('quota_streams', `Cannot subscribe: this session has ${MAX_SUBSCRIPTIONS} subscriptions`)
     const reply = await this.#add(session, member, original, uri)
-    return reply.kind === 'result' ? EMPTY : router.outcome(routed, member, reply)
+    return reply.kind === 'result' ? EMPTY : router.outcome(routed, member, reply, { original, uri })
   }
 
   async #add(hearer: Hearer, member: ScopeMember, original: string, uri: string): Promise<UpstreamReply> {
@@ -78,6 +82,7 @@ export class Subscriptions {
     const known = this.#byKey.get(key)
     const subscription = known ?? {
       key,
+      sessionId: hearer.ownConnection(member.server)?.id,
       member,
       original,
       subscribers: new Map<Hearer, Set<string>>(),
@@ -105,7 +110,7 @@ export class Subscriptions {
     forms.delete(uri)
     if (forms.size > 0) return EMPTY
     const reply = this.#leave(subscription, session)
-    return reply === undefined ? EMPTY : router.outcome(routed, member, await reply)
+    return reply === undefined ? EMPTY : router.outcome(routed, member, await reply, { original, uri })
   }
 
   /** Drops all of somebody who has ended. */
@@ -120,42 +125,50 @@ export class Subscriptions {
   /** What a scope shows has changed: subscriptions to what is hidden now, or is no member's any more, are dropped. */
   review(scope: Scope): void {
     const { uris } = scope.catalog
-    for (const session of this.#sessions.of(scope))
-      for (const key of [...session.subscriptions]) {
-        const subscription = this.#byKey.get(key)
-        if (!subscription || uris.allows(subscription.member.server.id, subscription.original)) continue
-        void this.#leave(subscription, session)
-      }
+    for (const subscription of [...this.#byKey.values()]) {
+      if (uris.allows(subscription.member.server.id, subscription.original)) continue
+      for (const hearer of [...subscription.subscribers.keys()])
+        if (hearer.scope === scope) void this.#leave(subscription, hearer)
+    }
   }
 
-  /** A resource changed, or one below it: whoever subscribed to it over that connection hears of it under the URI it knows. */
+  /** A resource changed, or one below it: whoever subscribed to it by this connection hears of it under the URI it knows. */
   updated(serverId: string, sessionId: string | undefined, params: JsonObject | undefined): void {
     const uri = params?.uri
     if (typeof uri !== 'string') return
-    for (const subscription of this.#byKey.values()) {
-      if (subscription.member.server.id !== serverId || !covers(subscription.original, uri)) continue
+    // One may have subscribed to a resource and to one below it, and still hears of a change once.
+    const told = new Map<Hearer, Set<string>>()
+    for (const subscription of this.#on(serverId, sessionId)) {
+      if (!covers(subscription.original, uri)) continue
+      const exact = uri === subscription.original
       for (const [hearer, forms] of subscription.subscribers) {
-        if (hearer.ownConnection(subscription.member.server)?.id !== sessionId) continue
-        if (!hearer.scope.catalog.uris.allows(serverId, subscription.original)) continue
-        const exact = uri === subscription.original
-        const shown = exact ? forms : [hearer.scope.catalog.uris.publicUri(serverId, uri)]
-        for (const form of shown) hearer.notify(UPDATED, { ...params, uri: form })
+        const { uris } = hearer.scope.catalog
+        if (!uris.allows(serverId, subscription.original)) continue
+        const known = told.get(hearer) ?? new Set()
+        told.set(hearer, known)
+        for (const form of exact ? forms : [uris.publicUri(serverId, uri)]) known.add(form)
       }
     }
+    for (const [hearer, forms] of told) for (const form of forms) hearer.notify(UPDATED, { ...params, uri: form })
   }
 
   /** A connection came back: its subscriptions are set up again, and as anything may have changed meanwhile, told as updated. */
   restore(serverId: string, sessionId: string | undefined): void {
-    for (const subscription of this.#byKey.values()) {
-      if (subscription.member.server.id !== serverId) continue
-      for (const hearer of subscription.subscribers.keys()) {
-        if (hearer.ownConnection(subscription.member.server)?.id !== sessionId) continue
-        subscription.reply = this.#send('resources/subscribe', subscription.member, hearer, subscription.original)
-        break
-      }
+    for (const subscription of this.#on(serverId, sessionId)) {
+      const { member, original, subscribers } = subscription
+      const [first] = subscribers.keys()
+      if (!first) continue
+      subscription.reply = this.#send('resources/subscribe', member, first, original)
+      for (const [hearer, forms] of subscribers)
+        if (hearer.scope.catalog.uris.allows(serverId, original))
+          for (const form of forms) hearer.notify(UPDATED, { uri: form })
     }
+  }
+
+  /** The subscriptions on one connection. */
+  *#on(serverId: string, sessionId: string | undefined): IterableIterator<Subscription> {
     for (const subscription of this.#byKey.values())
-      if (subscription.member.server.id === serverId) this.updated(serverId, sessionId, { uri: subscription.original })
+      if (subscription.member.server.id === serverId && subscription.sessionId === sessionId) yield subscription
   }
 
   #judge(routed: Routed, params: JsonObject | undefined) {

@@ -35,6 +35,8 @@ export class UriTable {
   readonly #byAlias: ReadonlyMap<string, Entry>
   readonly #byServer: ReadonlyMap<string, Entry>
   readonly #withUris: number
+  readonly #open: readonly Entry[]
+  readonly #withHubUris: boolean
 
   constructor(members: readonly MemberUris[]) {
     this.#entries = members.map(member => ({
@@ -46,12 +48,15 @@ export class UriTable {
     this.#byAlias = new Map(this.#entries.map(entry => [entry.alias, entry]))
     this.#byServer = new Map(this.#entries.map(entry => [entry.serverId, entry]))
     this.#withUris = this.#entries.filter(hasUris).length
+    this.#open = this.#entries.filter(entry => entry.readsUnlisted)
+    this.#withHubUris = this.#entries.some(entry => [...entry.uris, ...entry.templates].some(isHubUri))
   }
 
   /** Whether some URI of this member might have another form here, so that its results must be looked into. */
   mayMap(serverId: string): boolean {
-    if (this.#withUris === 0) return false
     const own = this.#byServer.get(serverId)
+    if (this.#withHubUris || (own?.readsUnlisted && this.#open.length > 1)) return true
+    if (this.#withUris === 0) return false
     return this.#withUris > (own && hasUris(own) ? 1 : 0)
   }
 
@@ -63,14 +68,28 @@ export class UriTable {
 
   publicUri(serverId: string, uri: string): string {
     const contested = this.#entries.some(entry => entry.serverId !== serverId && claims(entry, uri))
-    return contested ? this.#prefixed(serverId, uri) : uri
+    return contested || this.#leadsAstray(serverId, uri) ? this.#prefixed(serverId, uri) : uri
+  }
+
+  /** Whether a URI that no other member claims would all the same not lead back to this one. */
+  #leadsAstray(serverId: string, uri: string): boolean {
+    const own = this.#byServer.get(serverId)
+    if (!own) return false
+    if (this.#looksOwn(uri)) return true
+    // A client fetches what is on the web without the hub.
+    return own.readsUnlisted && this.#open.length > 1 && !claims(own, uri) && !/^https?:/i.test(uri)
   }
 
   /** Templates that differ in the names of their variables alone are the same template. */
   publicTemplate(serverId: string, template: string): string {
     const shape = skeleton(template)
     const contested = this.#entries.some(entry => entry.serverId !== serverId && entry.skeletons.has(shape))
-    return contested ? this.#prefixed(serverId, template) : template
+    return contested || this.#looksOwn(template) ? this.#prefixed(serverId, template) : template
+  }
+
+  /** A member that is a hub too has URIs that read like those of a member here. */
+  #looksOwn(uri: string): boolean {
+    return isHubUri(uri) && this.#byAlias.has(aliasIn(uri))
   }
 
   /** The member and its URI; `ambiguous` when several could have it, undefined when none can. */
@@ -84,8 +103,7 @@ export class UriTable {
       const matching = claimants.filter(entry => entry.matchers.some(matcher => matcher.matches(uri)))
       return matching.length === 1 ? target(matching[0], uri) : 'ambiguous'
     }
-    const open = this.#entries.filter(entry => entry.readsUnlisted)
-    return open.length > 1 ? 'ambiguous' : target(open[0], uri)
+    return this.#open.length > 1 ? 'ambiguous' : target(this.#open[0], uri)
   }
 
   /** The template (or URI) of a completion's `ref`, back to its member. */
@@ -97,11 +115,10 @@ export class UriTable {
   }
 
   #named(uri: string): UriTarget | undefined {
-    if (!uri.startsWith(HUB_SCHEME)) return undefined
-    const slash = uri.indexOf('/', HUB_SCHEME.length)
-    const entry = slash < 0 ? undefined : this.#byAlias.get(uri.slice(HUB_SCHEME.length, slash))
+    if (!isHubUri(uri)) return undefined
+    const entry = this.#byAlias.get(aliasIn(uri))
     if (!entry) return undefined
-    const original = uri.slice(slash + 1)
+    const original = uri.slice(HUB_SCHEME.length + entry.alias.length + 1)
     const readable = entry.readsUnlisted || claims(entry, original) || entry.templates.includes(original)
     return readable ? target(entry, original) : undefined
   }
@@ -110,6 +127,15 @@ export class UriTable {
     const entry = this.#byServer.get(serverId)
     return entry ? `${HUB_SCHEME}${entry.alias}/${original}` : original
   }
+}
+
+function isHubUri(uri: string): boolean {
+  return uri.startsWith(HUB_SCHEME)
+}
+
+/** Empty for none. */
+function aliasIn(uri: string): string {
+  return uri.slice(HUB_SCHEME.length).match(/^([^/]*)\//)?.[1] ?? ''
 }
 
 function hasUris(entry: MemberUris): boolean {
@@ -156,10 +182,32 @@ function withUri(value: JsonValue, map: (uri: string) => string): JsonValue {
   return isPlainObject(value) && typeof value.uri === 'string' ? { ...value, uri: map(value.uri) } : value
 }
 
+/** How MCP Apps named the same before `_meta.ui.resourceUri`; servers still write both. */
+const EARLIER_UI_KEY = 'ui/resourceUri'
+
 /** `_meta.ui.resourceUri` names the resource that draws a tool or its result. */
 export function withUiUri(item: JsonObject, map: (uri: string) => string): JsonObject {
   const meta = item._meta
-  const ui = isPlainObject(meta) ? meta.ui : undefined
-  if (!isPlainObject(meta) || !isPlainObject(ui) || typeof ui.resourceUri !== 'string') return item
-  return { ...item, _meta: { ...meta, ui: { ...ui, resourceUri: map(ui.resourceUri) } } }
+  if (!isPlainObject(meta)) return item
+  const { ui, [EARLIER_UI_KEY]: earlier } = meta
+  const named = isPlainObject(ui) && typeof ui.resourceUri === 'string'
+  if (!named && typeof earlier !== 'string') return item
+  return {
+    ...item,
+    _meta: {
+      ...meta,
+      ...(named ? { ui: { ...ui, resourceUri: map(String(ui.resourceUri)) } } : {}),
+      ...(typeof earlier === 'string' ? { [EARLIER_UI_KEY]: map(earlier) } : {}),
+    },
+  }
+}
+
+/** The resources that an item is drawn by. */
+export function uiUris(item: JsonObject): string[] {
+  const found: string[] = []
+  withUiUri(item, uri => {
+    found.push(uri)
+    return uri
+  })
+  return found
 }

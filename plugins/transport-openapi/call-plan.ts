@@ -47,6 +47,8 @@ export function placeArguments(plan: CallPlan, given: JsonObject): Placed {
       case 'path':
         for (const text of pathTexts(placed, argument)) checkSegment(text, argument)
         path.set(name, pathText(parameter, placed))
+        // The style may write a "." in front of a value that begins with a slash.
+        checkSegment(path.get(name) ?? '', argument)
         break
       case 'query':
         query.push(...pairs(parameter, placed).map(pair => pair.join('=')))

@@ -107,9 +107,10 @@ function build(
   const proven = new Set(
     proofs.flatMap(proof => (proof.kind === 'token' ? [] : [`${proof.kind}:${proof.name.toLowerCase()}`])),
   )
+  const isManual = (header: string): boolean => Object.hasOwn(shared.config.headers, header.toLowerCase())
   const parameters = readParameters(operation, references, body !== undefined).filter(
     // Such a value belongs to the configuration, and no caller gives it.
-    ([one]) => !proven.has(`${one.in}:${one.name.toLowerCase()}`),
+    ([one]) => !proven.has(`${one.in}:${one.name.toLowerCase()}`) && !(one.in === 'header' && isManual(one.name)),
   )
   const tool = toolDefinition({
     ...{ name, operation, parameters, references, budget },

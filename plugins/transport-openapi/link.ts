@@ -1,11 +1,20 @@
-import { type AnswerCall, type AnswerIo, type AnswerLink, type AnswerResult, HubError } from 'patchbay/contract'
-import { addProofs, type CallPlan, placeArguments } from './call-plan.ts'
+import {
+  type AnswerCall,
+  type AnswerIo,
+  type AnswerLink,
+  type AnswerResult,
+  type GuardedResponse,
+  HubError,
+} from 'patchbay/contract'
+import { addProofs, type CallPlan, type Placed, placeArguments } from './call-plan.ts'
 import { buildCatalog, type Catalog } from './catalog.ts'
 import type { OpenapiConfig } from './config.ts'
 import { getFollowing } from './get.ts'
 import { readDocument } from './read-document.ts'
 import { ANSWER_BYTES, resultOf } from './results.ts'
-import { Tokens } from './tokens.ts'
+import { type TokenPlace, Tokens } from './tokens.ts'
+
+type Sendable = Parameters<typeof addProofs>[0][number]
 
 /** One HTTP API behind its OpenAPI document. */
 export class OpenapiLink implements AnswerLink {
@@ -47,39 +56,54 @@ export class OpenapiLink implements AnswerLink {
   async call({ name, arguments: given, headers: passed, signal }: AnswerCall): Promise<AnswerResult> {
     const plan = this.#catalog.plans.get(name)
     if (!plan) throw new HubError('tool_not_found', `The API has no tool ${JSON.stringify(name.slice(0, 64))}`)
-    const { address, headers, cookies, content } = placeArguments(plan, given)
+    const placed = placeArguments(plan, given)
+    const first = await this.#proofs(plan)
+    let answered = await this.#send(plan, placed, passed, first.proofs, signal)
+    if (answered.response.status === 401 && first.kept.length > 0) {
+      // Sent once more: what the API refused for a token that it had ended cannot have acted.
+      answered.response.cancel()
+      await Promise.all(first.kept.map(({ place, token }) => this.#tokens.refused(place, token)))
+      answered = await this.#send(plan, placed, passed, (await this.#proofs(plan)).proofs, signal)
+    }
+    return await resultOf(answered.response, answered.url)
+  }
+
+  async #send(
+    plan: CallPlan,
+    placed: Placed,
+    passed: Readonly<Record<string, string>>,
+    proofs: readonly Sendable[],
+    signal: AbortSignal,
+  ): Promise<{ readonly response: GuardedResponse; readonly url: string }> {
+    const { address, headers, content } = placed
+    const cookies = [...placed.cookies]
     const type = headers['content-type']
     const all: Record<string, string> = { ...passed, ...headers }
-    const query = addProofs(await this.#proofs(plan), all, cookies)
+    const query = addProofs(proofs, all, cookies)
     if (cookies.length > 0) all.cookie = cookies.join('; ')
     // What was set by hand wins, but for what frames the body.
     Object.assign(all, this.#config.headers, type === undefined ? {} : { 'content-type': type })
     const url = address(query)
     const limits = { signal, headTimeoutMs: 0, idleTimeoutMs: 0, maxBytes: ANSWER_BYTES }
-    const answered =
-      plan.method === 'GET'
-        ? await getFollowing(this.#io.fetch, url, { headers: all, ...limits })
-        : {
-            url,
-            response: await this.#io.fetch(url, {
-              ...{ method: plan.method, headers: all, ...limits },
-              ...(content === undefined ? {} : { body: content }),
-            }),
-          }
-    if (answered.response.status === 401) this.#tokens.forget()
-    return await resultOf(answered.response, answered.url)
+    if (plan.method === 'GET') return await getFollowing(this.#io.fetch, url, { headers: all, ...limits })
+    const body = content === undefined ? {} : { body: content }
+    return { url, response: await this.#io.fetch(url, { method: plan.method, headers: all, ...limits, ...body }) }
   }
 
   async close(): Promise<void> {}
 
-  async #proofs({ proofs }: CallPlan): Promise<Parameters<typeof addProofs>[0]> {
-    return await Promise.all(
-      proofs.map(async proof =>
-        proof.kind === 'token'
-          ? { kind: 'header' as const, name: 'authorization', value: `Bearer ${await this.#tokens.get(proof.place)}` }
-          : proof,
-      ),
+  /** What proves the caller, and the tokens among it that were there before. */
+  async #proofs({ proofs }: CallPlan) {
+    const kept: { readonly place: TokenPlace; readonly token: string }[] = []
+    const sendable = await Promise.all(
+      proofs.map(async (proof): Promise<Sendable> => {
+        if (proof.kind !== 'token') return proof
+        const given = await this.#tokens.get(proof.place)
+        if (given.kept) kept.push({ place: proof.place, token: given.token })
+        return { kind: 'header', name: 'authorization', value: `Bearer ${given.token}` }
+      }),
     )
+    return { proofs: sendable, kept }
   }
 
   async #alive(signal: AbortSignal): Promise<void> {

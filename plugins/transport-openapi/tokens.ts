@@ -16,32 +16,47 @@ export interface TokenPlace {
   readonly scopes: readonly string[]
 }
 
+interface Held {
+  readonly token: Promise<string>
+  /** Infinite until it is there. */
+  endsMs: number
+}
+
 /** Access tokens by OAuth 2 client credentials (RFC 6749, 4.4), kept until shortly before they end. */
 export class Tokens {
   readonly #io: Pick<AnswerIo, 'fetch' | 'signal'>
-  readonly #held = new Map<string, { readonly token: Promise<string>; endsMs: number }>()
+  readonly #held = new Map<string, Held>()
 
   constructor(io: Pick<AnswerIo, 'fetch' | 'signal'>) {
     this.#io = io
   }
 
-  /** Calls that come while one is fetched share it. Throws `authorization_required` when none is given. */
-  get(place: TokenPlace): Promise<string> {
-    const key = JSON.stringify([place.endpoint, place.clientId, place.scopes])
+  /**
+   * Calls that come while one is fetched share it. `kept`: it was there before, and the API may have ended it since. Throws
+   * `authorization_required` when none is given.
+   */
+  async get(place: TokenPlace): Promise<{ readonly token: string; readonly kept: boolean }> {
+    const key = keyOf(place)
     const held = this.#held.get(key)
-    if (held && performance.now() < held.endsMs) return held.token
-    const ends = (atMs: number): void => {
-      entry.endsMs = atMs
+    if (held && performance.now() < held.endsMs) {
+      const kept = Number.isFinite(held.endsMs)
+      return { token: await held.token, kept }
     }
-    const entry = { token: this.#fetch(place, ends), endsMs: Number.POSITIVE_INFINITY }
+    const entry: Held = { token: this.#fetch(place, atMs => (entry.endsMs = atMs)), endsMs: Number.POSITIVE_INFINITY }
     this.#held.set(key, entry)
-    entry.token.catch(() => this.#held.delete(key))
-    return entry.token
+    entry.token.catch(() => this.#drop(key, entry))
+    return { token: await entry.token, kept: false }
   }
 
-  /** The API refused a token: the next call asks for a new one. */
-  forget(): void {
-    this.#held.clear()
+  /** The API refused this token: who asks next gets a new one. One that was fetched meanwhile stays. */
+  async refused(place: TokenPlace, token: string): Promise<void> {
+    const key = keyOf(place)
+    const held = this.#held.get(key)
+    if (held && (await held.token.catch(() => token)) === token) this.#drop(key, held)
+  }
+
+  #drop(key: string, entry: Held): void {
+    if (this.#held.get(key) === entry) this.#held.delete(key)
   }
 
   async #fetch(place: TokenPlace, ends: (ms: number) => void): Promise<string> {
@@ -88,6 +103,10 @@ export class Tokens {
     if (typeof endpoint === 'string' && URL.parse(endpoint)) return endpoint
     throw refused('names no token endpoint in its OpenID configuration')
   }
+}
+
+function keyOf({ endpoint, clientId, scopes }: TokenPlace): string {
+  return JSON.stringify([endpoint, clientId, scopes])
 }
 
 async function json(response: GuardedResponse): Promise<Readonly<Record<string, unknown>>> {

@@ -12,6 +12,12 @@ beforeAll(async () => {
       mcpServers: {
         pinned: { ...stdioFixture('changing'), definitionPolicy: 'pin', visibility: 'public' },
         loose: stdioFixture('changing'),
+        sealed: {
+          ...stdioFixture('changing'),
+          visibility: 'public',
+          variables: { API_TOKEN: 'first-hidden-value', REGION: 'north' },
+          tools: { deploy: { arguments: { target: { pin: `${'$'}{REGION}/${'$'}{API_TOKEN}` } } } },
+        },
         shaped: {
           ...stdioFixture('changing'),
           visibility: 'public',
@@ -27,7 +33,7 @@ beforeAll(async () => {
     },
   })
   admin = await hub.setup()
-  await online(admin, ['pinned', 'loose', 'shaped'])
+  await online(admin, ['pinned', 'loose', 'sealed', 'shaped'])
 }, 60_000)
 
 afterAll(async () => {
@@ -54,6 +60,33 @@ test('arguments are shaped alike for groups, servers, REST and others who use a 
   expect(JSON.stringify(await bob.ok('GET', '/api/servers/admin~shaped/tools'))).not.toMatch(/staging|target/)
   const theirs = await bob.mcp('/mcp/@admin/shaped')
   expect(JSON.parse(await callText(theirs, 'deploy', target))).toEqual({ target: 'staging' })
+})
+
+test('a pinned argument takes variables of its server, and a sealed one is shown nowhere', async () => {
+  const client = await admin.mcp('/mcp/sealed')
+  const target = async () => JSON.parse(await callText(client, 'deploy', { target: 'mine' })).target
+  expect(await target()).toBe('north/first-hidden-value')
+  const shown = await Promise.all([
+    admin.ok('GET', '/api/servers/sealed'),
+    admin.ok('GET', '/api/servers/sealed/tools'),
+    admin.ok('GET', '/api/servers'),
+    client.listTools(),
+  ])
+  expect(JSON.stringify(shown)).not.toContain('hidden-value')
+  expect(shown[0].tools.deploy.arguments.target.pin).toBe(`${'$'}{REGION}/${'$'}{API_TOKEN}`)
+  await admin.ok('PATCH', '/api/servers/sealed', { variables: { API_TOKEN: 'second-hidden-value', REGION: 'north' } })
+  await until(async () => (await target().catch(() => '')) === 'north/second-hidden-value', { what: 'the new value' })
+  const eve = await hub.user('eve')
+  const pin = `${'$'}{API_TOKEN}`
+  const members = [{ server: 'admin~sealed', tools: [{ name: 'deploy', arguments: { dry: { pin } } }] }]
+  await eve.ok('POST', '/api/groups', { name: 'spying', members })
+  const spied = JSON.parse(await callText(await eve.mcp('/mcp/spying'), 'deploy', {}))
+  expect(spied.dry).toBe(pin)
+  const unknown = { arguments: { target: { pin: `${'$'}{GONE}` } } }
+  const refused = await admin.request('PATCH', '/api/servers/sealed/tools/deploy', unknown)
+  expect(refused.json.errors).toMatchObject([
+    { pointer: '#/tools/deploy/arguments/target/pin', code: 'variable_unknown' },
+  ])
 })
 
 test('a group with a limit cuts a long result, and its client reads on', async () => {

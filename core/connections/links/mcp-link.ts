@@ -115,7 +115,7 @@ export abstract class McpLink implements UpstreamLink, Expiring {
       const link = await transport.open(this.options.config, {
         ...io,
         signal: this.#abort.signal,
-        asks: this.options.asks,
+        asks: Object.keys(this.options.capabilities).length > 0,
         message: (text, related) => {
           if (this.receive(text, related)) useful()
         },

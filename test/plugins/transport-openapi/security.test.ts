@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { JsonObject } from 'patchbay/contract'
-import { type Api, failure, openLink, startApi } from './harness.ts'
+import { type Api, failure, inline, openLink, operation, startApi } from './harness.ts'
 
 const schemes: JsonObject = {
   inHeader: { type: 'apiKey', in: 'header', name: 'X-Api-Key' },
@@ -97,6 +97,19 @@ describe('security', () => {
     expect((await failure(open.call('op', { 'X-Api-Key': 'mine' }))).code).toBe('params_invalid')
   })
 
+  test('a header set by hand is no argument either, since what a caller says would be lost', async () => {
+    await using api = await startApi()
+    const schema = operation('/x', [
+      { name: 'X-Region', in: 'header', required: true, schema: {} },
+      { name: 'X-Other', in: 'header', schema: {} },
+    ])
+    await using open = await openLink(inline(schema, api.url, {}, { 'x-region': 'north' }))
+    const { properties, required } = open.tool('op').inputSchema as { properties: JsonObject; required?: string[] }
+    expect([Object.keys(properties), required]).toEqual([['X-Other'], undefined])
+    await open.call('op', { 'X-Other': 'o' })
+    expect(api.last().headers).toMatchObject({ 'x-region': 'north', 'x-other': 'o' })
+  })
+
   test('one credential for all calls works where the document defines no scheme', async () => {
     await using api = await startApi()
     const auth = { type: 'apiKey', in: 'query', name: 'token', value: 'k' }
@@ -120,13 +133,17 @@ describe('security', () => {
 
 describe('OAuth 2 client credentials', () => {
   /** An API with its authorization server; `life` is the seconds of a token. */
-  async function authorized(life: number | undefined, inForm = false): Promise<Api> {
+  async function authorized(life: number | undefined, inForm = false): Promise<Api & { revoked: string }> {
     let issued = 0
-    return startApi(({ target, headers, body }) => {
+    const state = { revoked: 'none' }
+    const api = await startApi(({ target, headers, body }) => {
       if (target === '/.well-known/openid-configuration')
         return Response.json({ token_endpoint: `http://${headers.host}/token` })
       if (target !== '/token')
-        return Response.json({ authorization: headers.authorization }, { status: target === '/x?q=401' ? 401 : 200 })
+        return Response.json(
+          { authorization: headers.authorization },
+          { status: target === '/x?q=401' || headers.authorization?.includes(`${state.revoked}-`) ? 401 : 200 },
+        )
       const form = new URLSearchParams(body.toString())
       const byHeader = headers.authorization === `Basic ${Buffer.from('the+id:s%3Acret').toString('base64')}`
       const byForm = form.get('client_id') === 'the id' && form.get('client_secret') === 's:cret'
@@ -140,6 +157,7 @@ describe('OAuth 2 client credentials', () => {
         ...(life === undefined ? {} : { expires_in: life }),
       })
     })
+    return Object.assign(state, api)
   }
   const client = { clientId: 'the id', clientSecret: 's:cret' }
   const sent = (api: Api): (string | undefined)[] =>
@@ -155,18 +173,35 @@ describe('OAuth 2 client credentials', () => {
     expect(new Set(sent(api))).toEqual(new Set(['Bearer t1-read+write']))
   })
 
-  test('a token that ran out, or that the API refused, is fetched anew; the call itself is not repeated', async () => {
+  test('a token that ran out is fetched anew before the call', async () => {
     await using short = await authorized(0)
     await using first = await openLink(config(short, only('oauth'), { oauth: { ...client, scopes: ['own'] } }))
     await first.call('op')
     await first.call('op')
     expect(sent(short)).toEqual(['Bearer t1-own', 'Bearer t2-own'])
+  })
 
-    await using long = await authorized(3600)
-    await using second = await openLink(config(long, only('oauth'), { oauth: client }))
-    expect((await second.call('op', { q: 401 })).isError).toBe(true)
-    await second.call('op')
-    expect(sent(long)).toEqual(['Bearer t1-undefined', 'Bearer t2-undefined'])
+  test('a kept token that the API refuses is fetched anew once, by all calls together, and each call sent once more', async () => {
+    await using api = await authorized(3600)
+    await using open = await openLink(config(api, only('oauth'), { oauth: client }))
+    await open.call('op')
+    api.revoked = 't1'
+    const results = await Promise.all(Array.from({ length: 8 }, () => open.call('op')))
+    expect(results.map(({ isError }) => isError)).toEqual(Array.from({ length: 8 }, () => false))
+    expect(asked(api)).toBe(2)
+    expect(sent(api).filter(token => token === 'Bearer t2-undefined')).toHaveLength(8)
+  })
+
+  test('what the API refuses with a new token is not sent again, and neither is any other failure', async () => {
+    await using api = await authorized(3600)
+    await using open = await openLink(config(api, only('oauth'), { oauth: client }))
+    expect((await open.call('op', { q: 401 })).isError).toBe(true)
+    expect(sent(api)).toEqual(['Bearer t1-undefined'])
+    expect((await open.call('op', { q: 401 })).isError).toBe(true)
+    expect(sent(api)).toHaveLength(3)
+    await using keyed = await openLink(config(api, only('bearer'), { bearer: 'mine' }))
+    expect((await keyed.call('op', { q: 401 })).isError).toBe(true)
+    expect(sent(api)).toHaveLength(4)
   })
 
   test('credentials in the form are tried where the header is refused', async () => {

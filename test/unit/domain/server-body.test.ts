@@ -92,6 +92,10 @@ describe('parseServerBody()', () => {
     [stdio({ timeout: 5000, maxTimeout: 4999 }), 'range #/maxTimeout'],
     [stdio({ args: [`${'$'}{A}`] }), 'variable_unknown #/args/0'],
     [stdio({ env: { A: `${'$'}{JWT_SECRET}` } }), 'variable_unknown #/env/A'],
+    [
+      stdio({ tools: { 'a/b': { arguments: { c: { pin: { d: [`${'$'}{GONE}`] } } } } } }),
+      'variable_unknown #/tools/a~1b/arguments/c/pin/d/0',
+    ],
     [stdio({ variables: { A: `${'$'}{A}` } }), 'variable_cycle #/variables/A'],
     [stdio({ variables: { 'a b': 'x' } }), 'format #/variables/a b'],
     [stdio({ healthCheck: { intervall: 5 } }), 'unknown_field #/healthCheck/intervall'],

@@ -29,6 +29,26 @@ describe('shapeSchema()', () => {
     expect(shapeSchema(true, { a: { pin: 1 } })).toEqual({ type: 'object' })
   })
 
+  test('reaches what the alternatives and parts of a schema say about an argument', () => {
+    const part = (name: string) => ({ properties: { [name]: { type: 'string' }, x: {} }, required: [name, 'x'] })
+    const whole = {
+      type: 'object',
+      allOf: [part('a'), true],
+      oneOf: [part('b'), { anyOf: [part('c')] }],
+      dependentRequired: { a: ['x'], x: ['a', 'y'], y: ['b'] },
+    }
+    const shaped = shapeSchema(whole, { a: { pin: 1 }, b: { hidden: true }, c: { default: 'z' } })
+    expect(shaped).toEqual({
+      type: 'object',
+      allOf: [{ properties: { x: {} }, required: ['x'] }, true],
+      oneOf: [
+        { properties: { x: {} }, required: ['x'] },
+        { anyOf: [{ properties: { c: { type: 'string', default: 'z' }, x: {} }, required: ['x'] }] },
+      ],
+      dependentRequired: { x: ['y'] },
+    })
+  })
+
   test('takes names such as __proto__ and constructor for what they are', () => {
     const odd = JSON.parse('{"properties":{"__proto__":{"type":"string"},"constructor":{}}}') as JsonObject
     const rules = JSON.parse('{"__proto__":{"pin":1}}')

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { HubError } from '../../../core/contract/errors.ts'
-import { expandVariables, fillVariables } from '../../../core/domain/variables.ts'
+import { expandVariables, fillArguments, fillVariables } from '../../../core/domain/variables.ts'
 
 const ref = (name: string) => `${'$'}{${name}}`
 
@@ -55,5 +55,25 @@ describe('expandVariables()', () => {
     const { errors, values } = expandVariables(variables)
     expect(errors[0]?.code).toBe('length')
     expect(Math.max(...Object.values(values).map(text => text.length))).toBeLessThan(300_000)
+  })
+})
+
+describe('fillArguments()', () => {
+  test('fills the named arguments at any depth, and leaves the others and their names as they are', () => {
+    const given = {
+      a: { deep: [`Bearer ${ref('T')}`, 5], [ref('T')]: null },
+      b: ref('T'),
+      openapi: { schema: ref('T') },
+    }
+    expect(fillArguments(given, ['a', 'openapi', 'missing'], { T: ref('U'), U: 'x' })).toEqual({
+      ...{ a: { deep: ['Bearer x', 5], [ref('T')]: null }, b: ref('T'), openapi: { schema: 'x' } },
+    })
+  })
+
+  test('a variable that is missing is named with its argument, and no value of any is told', () => {
+    const said = refusedCode(() => fillArguments({ a: `${ref('T')}${ref('GONE')}` }, ['a'], { T: 'secret' }))
+    expect(said).toBe(
+      `variable_unknown: ${ref('GONE')} is not a variable of this server; add it to "variables" (at #/arguments/a)`,
+    )
   })
 })

@@ -41,6 +41,40 @@ test('a list comes in pages of a thousand, whose cursors are sealed and survive 
   expect((await client.call('tools/list', { cursor: first })).result.tools).toMatchObject([{ name: 'last' }])
 })
 
+test('a cursor goes on where its member and the members behind it are gone or have changed places', async () => {
+  const names = ['m1', 'm2', 'm3', 'm4']
+  const servers = names.map(name => serverRecord(name))
+  const tools = (name: string, count: number) => Array.from({ length: count }, (_, n) => tool(`${name}_${n}`))
+  await using hub = startHub((world, upstreams) => {
+    world.servers.push(...servers)
+    world.groups.push(
+      groupRecord(
+        'g',
+        servers.map(server => member(server)),
+      ),
+    )
+    for (const { id, name } of servers) upstreams.add(id, catalog({ tools: tools(name, name === 'm1' ? 10 : 995) }))
+  })
+  const client = await new RawClient(hub, '/mcp/g').open()
+  const { nextCursor } = (await client.call('tools/list')).result
+  const after = async (members: readonly string[]) => {
+    const chosen = servers.filter(({ name }) => members.includes(name))
+    hub.world.groups[0] = groupRecord(
+      'g',
+      members.flatMap(name => chosen.filter(each => each.name === name)).map(each => member(each)),
+    )
+    hub.bus.emit('group.updated', 'u-alice', { groupId: 'grp-alice-g', name: 'g', revision: 2 })
+    const { result } = await client.call('tools/list', { cursor: nextCursor })
+    return result.tools[0]?.name
+  }
+  // The page ended inside of m2.
+  expect(await after(['m1', 'm2', 'm3', 'm4'])).toBe('m2_990')
+  expect(await after(['m1', 'm3', 'm4'])).toBe('m3_0')
+  expect(await after(['m1', 'm4'])).toBe('m4_0')
+  expect(await after(['m4', 'm1'])).toBe('m4_0')
+  expect(await after(['m1'])).toBeUndefined()
+})
+
 test('a page ends at one mebibyte', async () => {
   await using hub = startHub((world, upstreams) => {
     world.servers.push(big)

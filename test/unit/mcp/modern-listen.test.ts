@@ -126,6 +126,18 @@ test('streams and sessions share one subscription upstream, dropped with the las
   expect(methods()[1]).toBe('resources/unsubscribe')
 })
 
+test('a stream’s subscription to what is hidden later is dropped upstream', async () => {
+  await using one = hub()
+  const { reader } = await listen(one, { resourceSubscriptions: ['a://1', 'a://2'] })
+  await reader.message()
+  one.world.groups[0] = groupRecord('g', [member(main, { resources: ['a://2'] })])
+  one.bus.emit('group.updated', 'u-alice', { groupId: 'grp-alice-g', name: 'g', revision: 2 })
+  await until(() => one.upstreams.seen.length > 2)
+  const { method, params } = one.upstreams.seen.at(-1)?.request ?? {}
+  expect([method, params]).toEqual(['resources/unsubscribe', { uri: 'a://1' }])
+  await reader.close()
+})
+
 test('an edit of the group reaches the streams that asked, and the end of the group ends them with a result', async () => {
   await using one = hub()
   const { reader } = await listen(one, { toolsListChanged: true })

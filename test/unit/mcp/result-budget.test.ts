@@ -4,16 +4,19 @@ import { cutBytes, pieceEnd } from '../../../core/mcp/cut-text.ts'
 import { ResultBudget } from '../../../core/mcp/result-budget.ts'
 import { createSealer } from '../../../core/secrets/seal.ts'
 import { RawClient } from '../../support/raw-mcp.ts'
+import { RawModern } from './modern-support.ts'
 import { catalog, groupRecord, member, serverRecord, startHub, tool } from './support.ts'
+
+const reader = (key: string) => ({ key, actor: { userId: key.split('|')[0] ?? '' } })
 
 function budget() {
   const clock = { now: 1_000 }
   const sealer = createSealer([new Uint8Array(32).fill(7)])
   const results = new ResultBudget(sealer, () => clock.now)
-  const fit = (result: JsonObject, maxBytes: number, scope = 'alice|/mcp/g') =>
-    JSON.parse(results.fit(JSON.stringify(result), maxBytes, scope))
+  const fit = (result: JsonObject, maxBytes: number, scope = 'alice|/mcp/g', method = 'tools/call') =>
+    JSON.parse(results.fit(method, JSON.stringify(result), maxBytes, reader(scope)))
   const read = (handle: unknown, maxBytes: number, scope = 'alice|/mcp/g') =>
-    JSON.parse(results.read(handle, maxBytes, scope))
+    JSON.parse(results.read(handle, maxBytes, reader(scope)))
   return { clock, results, fit, read }
 }
 
@@ -30,13 +33,28 @@ describe('pieceEnd() and cutBytes()', () => {
       expect(Buffer.byteLength(cutBytes(mixed, bytes))).toBeLessThanOrEqual(bytes)
     expect(pieceEnd(mixed, 3, 4)).toBe(5)
   })
+
+  test('keep together what a reader sees as one character, where it fits at all', () => {
+    const flag = '\u{1f1e9}\u{1f1ea}'
+    const family = '\u{1f468}\u200d\u{1f469}\u200d\u{1f467}'
+    const accent = 'e\u0301'
+    expect(cutBytes(`a${flag}b`, 5)).toBe('a')
+    expect(cutBytes(`a${flag}b`, 9)).toBe(`a${flag}`)
+    expect(cutBytes(`${flag}${flag}x`, 12)).toBe(flag)
+    expect(cutBytes(`ab${family}`, 12)).toBe('ab')
+    expect(cutBytes(`x${accent}y`, 2)).toBe('x')
+    expect(cutBytes('ab\r\nc', 3)).toBe('ab')
+    expect(cutBytes(family, 8)).toBe('\u{1f468}\u200d')
+    expect(cutBytes(`a${'\u0301'.repeat(500)}`, 301)).toHaveLength(151)
+    expect(cutBytes('\ud800\ud800\ud800', 4)).toBe('\ud800')
+  })
 })
 
 describe('a result budget', () => {
   test('leaves what fits exactly as it is', () => {
     const { results } = budget()
     const fits = '{ "content":[{"type":"text","text":"ok"}], "n": 12345678901234567890 }'
-    expect(results.fit(fits, 100, 's')).toBe(fits)
+    expect(results.fit('tools/call', fits, 100, reader('s'))).toBe(fits)
     for (const other of [
       { resultType: 'input_required', inputRequests: {}, content: [] },
       { toolResult: 'x' },
@@ -44,7 +62,7 @@ describe('a result budget', () => {
       'x',
     ]) {
       const long = JSON.stringify(other)
-      expect(results.fit(long, 2, 's')).toBe(long)
+      expect(results.fit('tools/call', long, 2, reader('s'))).toBe(long)
     }
   })
 
@@ -99,7 +117,7 @@ describe('a result budget', () => {
   test('numbers beyond 2⁵³ come through a cut unchanged', () => {
     const { results } = budget()
     const long = `{"content":[{"type":"text","text":"${'x'.repeat(300)}"}],"structuredContent":{"n":9007199254740993}}`
-    expect(results.fit(long, 100, 's')).toContain('9007199254740993')
+    expect(results.fit('tools/call', long, 100, reader('s'))).toContain('9007199254740993')
   })
 
   test('a handle is good for its caller and path, for ten minutes, and for nothing made up', () => {
@@ -116,6 +134,70 @@ describe('a result budget', () => {
       expect(read(wrong, 10, scope)).toMatchObject({ isError: true })
     clock.now += 10 * 60_000
     expect(read(handle, 10)).toMatchObject({ isError: true })
+  })
+
+  test('what a prompt says is cut like a tool’s text, and each message keeps its role', () => {
+    const { fit, read } = budget()
+    const image = { type: 'image', data: 'A'.repeat(5_000), mimeType: 'image/png' }
+    const messages = [
+      { role: 'user', content: text('first') },
+      { role: 'assistant', content: text('x'.repeat(100)) },
+      { role: 'user', content: image },
+      { role: 'user', content: text('last') },
+    ]
+    const cut = fit({ description: 'd', messages }, 50, undefined, 'prompts/get')
+    expect(cut).toMatchObject({ description: 'd', messages: [messages[0], { role: 'assistant' }] })
+    const said = cut.messages[1].content.text as string
+    expect(said).toStartWith(`${'x'.repeat(45)}\n[cut at 50 of 109 bytes`)
+    const [rest, picture] = [...said.matchAll(/read (?:on|it) by ([\w-]+)/g)].map(match => match[1])
+    expect(read(rest, 1_000).content).toEqual([text(`${'x'.repeat(55)}\nlast`)])
+    expect(read(picture, 1_000).content).toEqual([image])
+    const alone = fit({ messages: [{ role: 'user', content: image }] }, 50, undefined, 'prompts/get')
+    expect(alone.messages).toMatchObject([{ role: 'user', content: { type: 'text' } }])
+  })
+
+  test('the text of a resource is cut; bytes, and pages that an app draws, stay whole', () => {
+    const { fit, read } = budget()
+    const long = 'y'.repeat(300)
+    const whole = [
+      { uri: 'img://1', blob: 'A'.repeat(5_000), mimeType: 'image/png' },
+      { uri: 'ui://page', text: long },
+      { uri: 'patchbay://a/ui://page', text: long },
+      { uri: 'x://app', mimeType: 'text/html;profile=mcp-app', text: long },
+    ]
+    expect(fit({ contents: whole }, 10, undefined, 'resources/read')).toEqual({ contents: whole })
+    const texts = ['a', 'b', 'c'].map(name => ({ uri: `n://${name}`, mimeType: 'text/plain', text: name.repeat(80) }))
+    const cut = fit({ contents: [...texts, whole[0] ?? {}], _meta: { m: 1 } }, 100, undefined, 'resources/read')
+    expect(cut._meta).toEqual({ m: 1 })
+    expect(cut.contents).toEqual([
+      texts[0],
+      { ...texts[1], text: expect.stringMatching(/^b{20}\n\[cut at 100 of 240 bytes/) },
+      whole[0],
+    ])
+    const { content } = read(handleIn(cut.contents[1].text), 1_000)
+    expect(content).toEqual([text(`${'b'.repeat(60)}\n[n://c]\n${'c'.repeat(80)}`)])
+  })
+
+  test('an embedded text that does not fit is read in pieces, and of very many blocks only the number is told', () => {
+    const { fit, read } = budget()
+    const embedded = { type: 'resource', resource: { uri: 'n://1', text: 'z'.repeat(500) } }
+    const cut = fit({ content: [embedded] }, 100)
+    expect(cut.content[0].text).toContain('resource n://1 of')
+    expect(read(handleIn(cut.content[0].text), 100).content[0].text).toStartWith('z'.repeat(100))
+    const images = Array.from({ length: 2_000 }, () => ({ type: 'image', data: 'A'.repeat(40), mimeType: 'image/png' }))
+    const many = fit({ content: images }, 10)
+    expect(many.content).toHaveLength(1)
+    expect(many.content[0].text).toContain('1984 more are left out')
+    expect(many.content[0].text.length).toBeLessThan(10_000)
+  })
+
+  test('many small results of one user on many paths take no more room than few large ones', () => {
+    const { fit, read } = budget()
+    const first = handleIn(fit({ content: [text('abc')] }, 1, 'alice|/mcp/0').content.at(-1).text)
+    const other = handleIn(fit({ content: [text('abc')] }, 1, 'bob|/mcp/0').content.at(-1).text)
+    for (let n = 0; n < 25_000; n++) fit({ content: [text('abc')] }, 1, `alice|/mcp/${n % 7}`)
+    expect(read(first, 10, 'alice|/mcp/0').isError).toBe(true)
+    expect(read(other, 10, 'bob|/mcp/0').isError).toBeUndefined()
   })
 
   test('the oldest results of a caller make room for new ones, and nobody else’s do', () => {
@@ -149,7 +231,10 @@ test('a group with a limit cuts results, lists the tool that reads on, and promi
   expect((await free.call('tools/call', { name: 'get' })).result.structuredContent).toEqual({ more })
   const small = await new RawClient(hub, '/mcp/small').open()
   const { tools } = (await small.call('tools/list')).result
-  expect(tools.map((each: JsonObject) => each.name)).toEqual(['get', 'patchbay_read_result'])
+  const [, theirs, own] = tools.map((each: JsonObject) => each.name)
+  expect([theirs, own]).toEqual([expect.stringMatching(/^patchbay_read_result_[0-9a-f]{6}$/), 'patchbay_read_result'])
+  await small.call('tools/call', { name: theirs })
+  expect(hub.upstreams.seen.at(-1)?.request.params?.name).toBe('patchbay_read_result')
   expect(tools[0]).not.toHaveProperty('outputSchema')
   const cut = (await small.call('tools/call', { name: 'get' })).result
   expect(cut.content[0]).toEqual(text('y'.repeat(1_000)))
@@ -166,4 +251,57 @@ test('a group with a limit cuts results, lists the tool that reads on, and promi
   expect(hub.upstreams.seen).toHaveLength(before + 1)
   hub.world.groups.push(groupRecord('other', [member(docs)], { resultLimitBytes: 1_000 }))
   expect((await read(await new RawClient(hub, '/mcp/other').open())).result.isError).toBe(true)
+})
+
+test('the tool that reads on is the hub’s own, also where a server’s tool had its name until a moment ago', async () => {
+  const docs = serverRecord('docs')
+  await using hub = startHub((world, upstreams) => {
+    world.servers.push(docs)
+    world.groups.push(groupRecord('g', [member(docs)]))
+    upstreams.add(docs.id, catalog({ tools: [tool('patchbay_read_result')] }))
+  })
+  const client = await new RawClient(hub, '/mcp/g').open()
+  await client.call('tools/list')
+  const [group] = hub.world.groups
+  hub.world.groups[0] = { ...(group as NonNullable<typeof group>), resultLimitBytes: 100 }
+  hub.bus.emit('group.updated', docs.ownerId, { groupId: group?.id ?? '', name: 'g', revision: 2 })
+  await client.call('tools/list')
+  const { result } = await client.call('tools/call', { name: 'patchbay_read_result', arguments: { handle: 'x' } })
+  expect(result.isError).toBe(true)
+  expect(hub.upstreams.seen).toHaveLength(0)
+})
+
+test('prompts and resources of a group with a limit are cut and read on, on both wires', async () => {
+  const docs = serverRecord('docs', { visibility: 'public' })
+  const long = 'z'.repeat(2_500)
+  await using hub = startHub((world, upstreams) => {
+    world.servers.push(docs)
+    world.groups.push(groupRecord('g', [member(docs)], { resultLimitBytes: 1_000, visibility: 'public' }))
+    const lists = { prompts: [{ name: 'long' }], resources: [{ uri: 'n://long', name: 'n' }] }
+    upstreams.add(docs.id, catalog(lists), ({ method, params }) => {
+      const messages = [{ role: 'user', content: text(long) }]
+      const result = method === 'prompts/get' ? { messages } : { contents: [{ uri: params?.uri, text: long }] }
+      return { kind: 'result', text: JSON.stringify(result), isError: false }
+    })
+  })
+  const legacy = await new RawClient(hub, '/mcp/g').open()
+  for (const client of [legacy, new RawModern(hub, '/mcp/g')]) {
+    expect((await client.call('tools/list')).result.tools).toMatchObject([{ name: 'patchbay_read_result' }])
+    const said = [
+      (await client.call('prompts/get', { name: 'long' })).result.messages[0].content.text,
+      (await client.call('resources/read', { uri: 'n://long' })).result.contents[0].text,
+    ]
+    for (const beginning of said) {
+      expect(beginning).toStartWith(`${'z'.repeat(1_000)}\n[cut at 1000 of 2500 bytes`)
+      const handle = handleIn(beginning) ?? ''
+      const reading = { name: 'patchbay_read_result', arguments: { handle } }
+      expect((await client.call('tools/call', reading)).result.content[0].text).toContain('500 bytes follow')
+      const others = new RawModern(hub, '/mcp/@alice/g', 'bob')
+      expect((await others.call('tools/call', reading)).result.isError).toBe(true)
+    }
+  }
+  const modern = new RawModern(hub, '/mcp/g')
+  expect((await modern.call('server/discover')).result.capabilities.tools).toEqual({ listChanged: true })
+  const { ttlMs, cacheScope } = (await modern.call('resources/read', { uri: 'n://long' })).result
+  expect([ttlMs, cacheScope]).toEqual([0, 'private'])
 })

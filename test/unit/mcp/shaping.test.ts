@@ -150,3 +150,69 @@ test('a changed tool waits for its owner where definitions are pinned, and is on
     expect((await client.call('tools/call', { name: 'search' })).error).toBeUndefined()
   }
 })
+
+test('a server that was never seen is sent pinned and preset arguments all the same', async () => {
+  const server = serverRecord('docs', {
+    tools: { search: { name: 'find', arguments: { index: { pin: 'public' }, debug: { hidden: true } } } },
+  })
+  await using hub = startHub((world, upstreams) => {
+    world.servers.push(server)
+    upstreams.add(server.id, undefined)
+  })
+  const client = await new RawClient(hub, '/mcp/docs').open()
+  await client.call('tools/call', { name: 'find', arguments: { index: 'mine', debug: true, query: 'x' } })
+  expect(sent(hub)).toEqual({ name: 'search', arguments: { query: 'x', index: 'public' } })
+})
+
+test('variables are filled into what the owner of the server pinned, and into nothing of anybody else', async () => {
+  const text = `Bearer ${'$'}{TOKEN}`
+  const pinned = { tools: { search: { arguments: { index: { pin: text }, limit: { default: text } } } } }
+  const bobs = [{ name: 'search', arguments: { query: { pin: text } } }]
+  const server = serverRecord('docs', { ...pinned, visibility: 'public' })
+  await using hub = startHub((world, upstreams) => {
+    world.servers.push(server)
+    world.groups.push(
+      groupRecord('own', [member(server, { tools: bobs })]),
+      groupRecord('theirs', [member(server, { tools: bobs })], { ownerName: 'bob', visibility: 'public' }),
+    )
+    upstreams.add(server.id, catalog({ tools: [search] }))
+  })
+  const filled = async (path: string) => {
+    const client = await new RawClient(hub, path).open()
+    await client.call('tools/call', { name: 'search', arguments: { other: text } })
+    return hub.upstreams.seen.at(-1)?.request.variablesIn
+  }
+  expect(await filled('/mcp/docs')).toEqual(['index'])
+  expect(await filled('/mcp/own')).toEqual(['index', 'query'])
+  expect(await filled('/mcp/@bob/theirs')).toEqual(['index'])
+  expect(sent(hub)).toMatchObject({ arguments: { index: text, query: text, other: text } })
+})
+
+test('a group chooses a tool by the name that its owner can see, and the server’s owner by the original too', async () => {
+  const tools = { search: { name: 'find' }, other: { name: 'search' } }
+  const server = serverRecord('docs', { tools, visibility: 'public' })
+  const choose = (...names: string[]) => [member(server, { tools: names.map(name => ({ name, as: `my_${name}` })) })]
+  await using hub = startHub((world, upstreams) => {
+    world.servers.push(server)
+    world.groups.push(
+      groupRecord('theirs', choose('find', 'search'), { ownerName: 'bob', visibility: 'public' }),
+      groupRecord('own', choose('search', 'find')),
+      groupRecord('one', choose('find')),
+    )
+    upstreams.add(server.id, catalog({ tools: [tool('search'), tool('other')] }))
+  })
+  const called = async (path: string) => {
+    const client = await new RawClient(hub, path).open()
+    const { result } = await client.call('tools/list')
+    const found: [string, unknown][] = []
+    for (const { name } of result.tools) {
+      await client.call('tools/call', { name })
+      found.push([name, sent(hub)?.name])
+    }
+    return Object.fromEntries(found)
+  }
+  // To bob `search` is what he sees under that name; to alice it is the original first.
+  expect(await called('/mcp/@bob/theirs')).toEqual({ my_find: 'search', my_search: 'other' })
+  expect(await called('/mcp/own')).toEqual({ my_search: 'search' })
+  expect(await called('/mcp/one')).toEqual({ my_find: 'search' })
+})

@@ -1,7 +1,9 @@
 import { expect, test } from 'bun:test'
+import type { JsonObject } from '../../../core/contract/json.ts'
 import { UriTemplate } from '../../../core/mcp/uri-template.ts'
 import { mapResultUris, UriTable } from '../../../core/mcp/uris.ts'
 import { RawClient } from '../../support/raw-mcp.ts'
+import { RawModern } from './modern-support.ts'
 import { catalog, groupRecord, member, serverRecord, startHub } from './support.ts'
 
 const entry = (alias: string, uris: string[], templates: string[] = [], readsUnlisted = true) => ({
@@ -75,6 +77,41 @@ test('an unlisted URI goes to the only member that could have it, else it is amb
   expect(new UriTable([entry('a', ['n://1'], [], false)]).resolve('patchbay://a/z://1')).toBeUndefined()
 })
 
+test('a URI that nobody lists says whose it is where several could have it, unless a client can fetch it itself', () => {
+  const table = new UriTable([entry('a', []), entry('b', ['n://1'], ['m://{id}']), entry('c', [], [], false)])
+  expect(table.mayMap('id-a')).toBe(true)
+  for (const uri of ['z://1', 'file:///x']) {
+    expect(table.publicUri('id-a', uri)).toBe(`patchbay://a/${uri}`)
+    expect(table.resolve(`patchbay://a/${uri}`)).toEqual({ serverId: 'id-a', original: uri })
+    // What a member cannot be asked for is the client's own matter.
+    expect(table.publicUri('id-c', uri)).toBe(uri)
+  }
+  expect(table.publicUri('id-b', 'm://7')).toBe('m://7')
+  expect(table.publicUri('id-a', 'https://example.com/')).toBe('https://example.com/')
+  const alone = new UriTable([entry('a', []), entry('c', [], [], false)])
+  expect([alone.mayMap('id-a'), alone.publicUri('id-a', 'z://1')]).toEqual([false, 'z://1'])
+})
+
+test('the URIs of a hub behind this one are not taken for those of this one', () => {
+  const inner = 'patchbay://b/n://1'
+  const table = new UriTable([
+    entry('a', [inner], ['patchbay://b/t://{x}', '{+anything}']),
+    entry('b', ['n://1'], ['t://{x}']),
+  ])
+  expect(table.resolve(table.publicUri('id-a', inner))).toEqual({ serverId: 'id-a', original: inner })
+  const expanded = 'patchbay://b/t://5'
+  expect(table.resolve(table.publicUri('id-a', expanded))).toEqual({ serverId: 'id-a', original: expanded })
+  const unlisted = 'patchbay://b/u://1'
+  expect(table.resolve(table.publicUri('id-a', unlisted))).toEqual({ serverId: 'id-a', original: unlisted })
+  for (const uri of ['n://1', 't://5'])
+    expect(table.resolve(table.publicUri('id-b', uri))).toEqual({ serverId: 'id-b', original: uri })
+  const template = 'patchbay://b/t://{x}'
+  expect(table.resolveTemplate(table.publicTemplate('id-a', template))).toEqual({
+    serverId: 'id-a',
+    original: template,
+  })
+})
+
 test('mapResultUris() reaches links, embedded resources, contents, messages and user interfaces, and no data', () => {
   const link = { type: 'resource_link', uri: 'a', name: 'n' }
   const embedded = { type: 'resource', resource: { uri: 'a', text: 'a' } }
@@ -83,10 +120,10 @@ test('mapResultUris() reaches links, embedded resources, contents, messages and 
     structuredContent: { uri: 'a' },
     contents: [{ uri: 'a', text: 'x' }],
     messages: [{ role: 'user', content: embedded }],
-    _meta: { ui: { resourceUri: 'a' } },
+    _meta: { ui: { resourceUri: 'a' }, 'ui/resourceUri': 'a' },
   }
   const mapped = JSON.stringify(mapResultUris(result, () => 'B'))
-  expect(mapped.match(/"B"/g)).toHaveLength(5)
+  expect(mapped.match(/"B"/g)).toHaveLength(6)
   expect(mapped).toContain('"structuredContent":{"uri":"a"}')
 })
 
@@ -129,4 +166,66 @@ test('resources of two members are listed, read and linked under one public form
   expect((await client.call('tools/call', { name: 'tool_b' })).result.content[0].uri).toBe('patchbay://b/n://same')
   const alone = await new RawClient(hub, '/mcp/a').open()
   expect((await alone.call('resources/list')).result.resources[0].uri).toBe('n://same')
+})
+
+const app = (name: string, flat = false): JsonObject => ({
+  name,
+  inputSchema: { type: 'object' },
+  _meta: flat ? { 'ui/resourceUri': 'ui://page' } : { ui: { resourceUri: 'ui://page' } },
+})
+
+test('the page that a tool names is read from the tool’s own server, listed or not', async () => {
+  const servers = ['a', 'b'].map(name => serverRecord(name))
+  await using hub = startHub((world, upstreams) => {
+    world.servers.push(...servers)
+    world.groups.push(
+      groupRecord(
+        'g',
+        servers.map(server => member(server)),
+      ),
+    )
+    for (const server of servers)
+      upstreams.add(
+        server.id,
+        catalog({
+          tools: [app(`tool_${server.name}`, server.name === 'b')],
+          capabilities: { tools: {}, resources: {} },
+        }),
+        ({ params }) => ({
+          kind: 'result',
+          text: JSON.stringify({ contents: [{ uri: params?.uri, text: server.name }] }),
+          isError: false,
+        }),
+      )
+  })
+  const client = await new RawClient(hub, '/mcp/g').open()
+  const { tools } = (await client.call('tools/list')).result
+  const pages = [tools[0]._meta.ui.resourceUri, tools[1]._meta['ui/resourceUri']]
+  expect(pages).toEqual(['patchbay://a/ui://page', 'patchbay://b/ui://page'])
+  for (const [index, uri] of pages.entries())
+    expect((await client.call('resources/read', { uri })).result.contents).toEqual([{ uri, text: 'ab'[index] }])
+})
+
+test('an error that names a resource names it as its client did, on both wires', async () => {
+  const servers = ['a', 'b'].map(name => serverRecord(name))
+  await using hub = startHub((world, upstreams) => {
+    world.servers.push(...servers)
+    world.groups.push(
+      groupRecord(
+        'g',
+        servers.map(server => member(server)),
+      ),
+    )
+    for (const { id } of servers)
+      upstreams.add(id, catalog({ resources: [{ uri: 'n://same', name: 'n' }] }), ({ method, params }) => {
+        const code = method === 'resources/read' ? -32602 : -32002
+        return { kind: 'error', error: { code, message: 'gone', data: { uri: params?.uri ?? 'n://same', more: 1 } } }
+      })
+  })
+  const uri = 'patchbay://b/n://same'
+  const legacy = await new RawClient(hub, '/mcp/g').open()
+  for (const method of ['resources/read', 'resources/subscribe'])
+    expect((await legacy.call(method, { uri })).error?.data).toEqual({ uri, more: 1 })
+  const modern = await new RawModern(hub, '/mcp/g').call('resources/read', { uri })
+  expect(modern.error).toMatchObject({ code: -32602, data: { uri, more: 1 } })
 })

@@ -1,0 +1,107 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { LIMITS } from '../../../core/config/limits.ts'
+import { ToolDefinitions } from '../../../core/connections/tool-definitions.ts'
+import { HubError } from '../../../core/contract/errors.ts'
+import type { JsonObject } from '../../../core/contract/json.ts'
+import { definitionHash } from '../../../core/domain/tool-definition.ts'
+import { openWorld, type World } from '../registry/world.ts'
+
+let world: World
+let serverId: string
+beforeEach(async () => {
+  world = await openWorld()
+  serverId = (await world.registry.servers.create(world.ada, { name: 's', command: 'cat' })).id
+})
+afterEach(() => world.end())
+
+const log = { error() {}, warn() {}, info() {}, debug() {} }
+const opened = async () => {
+  const definitions = new ToolDefinitions(world.store.db, log)
+  await definitions.load()
+  return definitions
+}
+const tool = (name: string, description = 'first'): JsonObject => ({ name, description, inputSchema: {} })
+
+const refusal = (work: () => void) => {
+  try {
+    work()
+  } catch (error) {
+    if (error instanceof HubError) return error.code
+    throw error
+  }
+  return 'taken'
+}
+
+test('a hash is of the meaning alone: the order of members, icons and `_meta` change nothing, all else does', () => {
+  const one = {
+    name: 'a',
+    inputSchema: { type: 'object', properties: { x: {}, y: {} } },
+    annotations: { readOnlyHint: true },
+  }
+  const turned = {
+    annotations: { readOnlyHint: true },
+    inputSchema: { properties: { y: {}, x: {} }, type: 'object' },
+    name: 'a',
+  }
+  expect(definitionHash({ ...turned, _meta: { a: 1 }, icons: [] })).toBe(definitionHash(one))
+  const others: JsonObject[] = [
+    { ...one, annotations: { readOnlyHint: false } },
+    { ...one, outputSchema: { type: 'object' } },
+    { ...one, title: 'A' },
+    { ...one, description: '' },
+    { ...one, inputSchema: { type: 'object', properties: { x: {} } } },
+    { name: 'a', inputSchema: one.inputSchema },
+  ]
+  expect(new Set([one, ...others].map(definitionHash)).size).toBe(7)
+})
+
+test('a tool that is dropped and comes back with another definition is a change, over a restart too', async () => {
+  const definitions = await opened()
+  expect(definitions.read(serverId, [tool('a'), tool('b')])).toEqual([])
+  expect(definitions.read(serverId, [tool('b')])).toEqual([])
+  expect(definitions.read(serverId, [tool('a', 'other')])).toMatchObject([{ tool: 'a' }])
+  await definitions.flush()
+  const again = await opened()
+  expect(again.of(serverId).get('a')?.changed).toBe(true)
+  expect(again.read(serverId, [tool('a')])).toEqual([])
+  expect(again.of(serverId).get('a')?.changed).toBe(false)
+})
+
+test('a tool that is listed twice counts as what stands first, which is what is offered', async () => {
+  const definitions = await opened()
+  definitions.read(serverId, [tool('a')])
+  expect(definitions.read(serverId, [tool('a'), tool('a', 'other')])).toEqual([])
+  expect(definitions.of(serverId).get('a')?.changed).toBe(false)
+  expect(definitions.read(serverId, [tool('a', 'other'), tool('a')])).toMatchObject([{ tool: 'a' }])
+})
+
+test('of two approvals of different definitions only that of the present one is taken', async () => {
+  const definitions = await opened()
+  definitions.read(serverId, [tool('a')])
+  const [second] = definitions.read(serverId, [tool('a', 'second')])
+  const [third] = definitions.read(serverId, [tool('a', 'third')])
+  expect(refusal(() => definitions.approve(serverId, 'a', second?.hash ?? ''))).toBe('version_conflict')
+  expect(definitions.of(serverId).get('a')?.changed).toBe(true)
+  expect(refusal(() => definitions.approve(serverId, 'a', third?.hash ?? ''))).toBe('taken')
+  expect(definitions.of(serverId).get('a')?.changed).toBe(false)
+  expect(definitions.read(serverId, [tool('a', 'second')])).toHaveLength(1)
+})
+
+test('a server that names its tools anew each time is remembered up to a limit, what it lists now for certain', async () => {
+  const definitions = await opened()
+  const kept = [tool('kept'), tool('pinned')]
+  definitions.read(serverId, kept)
+  definitions.read(serverId, [tool('kept', 'other')])
+  const rounds = Math.ceil(LIMITS.toolDefinitions / LIMITS.catalogItems) + 1
+  for (let round = 0; round < rounds; round++) {
+    const many = Array.from({ length: LIMITS.catalogItems - 2 }, (_, n) => tool(`t${round}-${n}`))
+    definitions.read(serverId, [tool('kept', 'other'), ...many])
+  }
+  expect(definitions.of(serverId).size).toBeLessThanOrEqual(LIMITS.toolDefinitions)
+  expect(definitions.of(serverId).get('kept')?.changed).toBe(true)
+  await definitions.flush()
+  const again = await opened()
+  expect(again.of(serverId).size).toBe(definitions.of(serverId).size)
+  // The flood is what is forgotten, and not what was there before it.
+  expect(again.read(serverId, [tool('kept'), tool('pinned', 'other')])).toMatchObject([{ tool: 'pinned' }])
+}, 30_000)
