@@ -6,7 +6,9 @@ export function pieceEnd(text: string, start: number, maxBytes: number): number 
   if (bytes.length > maxBytes) {
     end = start + new TextDecoder().decode(bytes.subarray(0, maxBytes), { stream: true }).length
   }
-  return end < text.length && isHighSurrogate(text.charCodeAt(end - 1)) && end > start ? end - 1 : end
+  return end > start && isHighSurrogate(text.charCodeAt(end - 1)) && isLowSurrogate(text.charCodeAt(end))
+    ? end - 1
+    : end
 }
 
 /** The longest beginning of a text within so many bytes of UTF-8. */
@@ -17,4 +19,8 @@ export function cutBytes(text: string, maxBytes: number): string {
 /** Whether the character before is the first half of a pair. */
 export function isHighSurrogate(code: number): boolean {
   return code >= 0xd800 && code <= 0xdbff
+}
+
+function isLowSurrogate(code: number): boolean {
+  return code >= 0xdc00 && code <= 0xdfff
 }

@@ -18,6 +18,8 @@ interface Entry extends MemberUris {
   readonly listed: ReadonlySet<string>
   readonly matchers: readonly UriTemplate[]
   readonly skeletons: ReadonlySet<string>
+  /** Some of its URIs look like the hub's own. */
+  readonly usesScheme: boolean
 }
 
 interface UriTarget {
@@ -28,7 +30,8 @@ interface UriTarget {
 
 /**
  * The URIs of one scope: which form a client sees, and which member a URI belongs to. A URI that no other member lists or
- * matches stays as it is; otherwise it becomes `patchbay://{alias}/{original}`.
+ * matches stays as it is; otherwise it becomes `patchbay://{alias}/{original}`, and so does one that begins like this itself
+ * and would lead to another member.
  */
 export class UriTable {
   readonly #entries: readonly Entry[]
@@ -42,6 +45,7 @@ export class UriTable {
       listed: new Set(member.uris),
       matchers: member.templates.map(template => new UriTemplate(template)),
       skeletons: new Set(member.templates.map(skeleton)),
+      usesScheme: [...member.uris, ...member.templates].some(uri => uri.startsWith(HUB_SCHEME)),
     }))
     this.#byAlias = new Map(this.#entries.map(entry => [entry.alias, entry]))
     this.#byServer = new Map(this.#entries.map(entry => [entry.serverId, entry]))
@@ -52,7 +56,7 @@ export class UriTable {
   mayMap(serverId: string): boolean {
     if (this.#withUris === 0) return false
     const own = this.#byServer.get(serverId)
-    return this.#withUris > (own && hasUris(own) ? 1 : 0)
+    return this.#withUris > (own && hasUris(own) ? 1 : 0) || (own?.usesScheme ?? false)
   }
 
   /** Whether a URI of this member may be read here. */
@@ -63,14 +67,14 @@ export class UriTable {
 
   publicUri(serverId: string, uri: string): string {
     const contested = this.#entries.some(entry => entry.serverId !== serverId && claims(entry, uri))
-    return contested ? this.#prefixed(serverId, uri) : uri
+    return contested || uri.startsWith(HUB_SCHEME) ? this.#prefixed(serverId, uri) : uri
   }
 
   /** Templates that differ in the names of their variables alone are the same template. */
   publicTemplate(serverId: string, template: string): string {
     const shape = skeleton(template)
     const contested = this.#entries.some(entry => entry.serverId !== serverId && entry.skeletons.has(shape))
-    return contested ? this.#prefixed(serverId, template) : template
+    return contested || template.startsWith(HUB_SCHEME) ? this.#prefixed(serverId, template) : template
   }
 
   /** The member and its URI; `ambiguous` when several could have it, undefined when none can. */
