@@ -10,14 +10,16 @@ const runs = wholeNumber('PATCHBAY_FUZZ_RUNS') ?? SUITE_RUNS
 const path = process.env.PATCHBAY_FUZZ_PATH
 console.log(`fuzz: PATCHBAY_FUZZ_SEED=${seed} PATCHBAY_FUZZ_RUNS=${runs}`)
 
-/** The time that a test with this many properties may take, in milliseconds. */
-export function fuzzTimeout(properties = 1): number {
-  return properties * (limitMs() * 3 + 20_000)
+/** The time that a test may take whose properties take this long in the suite, in milliseconds. */
+export function fuzzTimeout(ms = SUITE_LIMIT_MS): number {
+  return 2 * scaled(ms) + 30_000
 }
 
 interface CheckOptions {
   /** Runs as a share of the usual number, for properties of which one run is expensive. Default 1. */
   readonly share?: number
+  /** Longest time in the suite, in milliseconds. Default 3_000. */
+  readonly limitMs?: number
 }
 
 /**
@@ -26,12 +28,12 @@ interface CheckOptions {
  */
 export async function check<Values>(
   property: fc.IProperty<Values> | fc.IAsyncProperty<Values>,
-  { share = 1 }: CheckOptions = {},
+  { share = 1, limitMs = SUITE_LIMIT_MS }: CheckOptions = {},
 ): Promise<void> {
   const details = await fc.check(property as fc.IAsyncProperty<Values>, {
     seed,
     numRuns: Math.max(1, Math.round(runs * share)),
-    interruptAfterTimeLimit: limitMs(),
+    interruptAfterTimeLimit: scaled(limitMs),
     ...(path === undefined ? {} : { path }),
   })
   if (!details.failed) return
@@ -39,8 +41,9 @@ export async function check<Values>(
   throw new Error(`${fc.defaultReportMessage(details)}\n\nTo repeat it: ${repeat}`, { cause: details.errorInstance })
 }
 
-function limitMs(): number {
-  return Math.max(SUITE_LIMIT_MS, (SUITE_LIMIT_MS * runs) / SUITE_RUNS)
+/** More runs may take more time, in proportion. */
+function scaled(ms: number): number {
+  return Math.max(ms, (ms * runs) / SUITE_RUNS)
 }
 
 function wholeNumber(name: string): number | undefined {
