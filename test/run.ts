@@ -30,7 +30,7 @@ const CHECKS: readonly Suite[] = [
   { name: 'architecture', command: tests('./test/architecture.test.ts'), single: false },
 ]
 const FAMILIES: readonly Suite[] = [
-  ...['unit', 'plugins', 'http', 'mcp', 'compatibility', 'conformance', 'failure', 'runtime'].map(name => ({
+  ...['unit', 'fuzz', 'plugins', 'http', 'mcp', 'compatibility', 'conformance', 'failure', 'runtime'].map(name => ({
     name,
     command: tests(`./test/${name}/`),
     single: false,

@@ -183,7 +183,10 @@ function nameOfCommand(command: string, args: readonly string[]): string {
 }
 
 function shortName(word: string): string {
-  const bare = lastPart(word.replace(/(.)@[^/]*$/, '$1').replace(/:[^/]*$/, '')).replace(/\.(py|js|ts|mjs|cjs)$/, '')
+  const bare = lastPart(word)
+    .replace(/(.)@.*$/s, '$1')
+    .replace(/:.*$/s, '')
+    .replace(/\.(py|js|ts|mjs|cjs)$/, '')
   const short = bare.replace(/^(mcp[-_])?server[-_]|^mcp[-_]/, '').replace(/[-_](mcp|mcp[-_]server|server)$/, '')
   return legalName(short === '' ? bare : short)
 }
@@ -192,8 +195,12 @@ function lastPart(path: string): string {
   return path.split(/[\\/]/).findLast(part => part !== '') ?? ''
 }
 
+/** So much of a text is looked at for a name of 64 characters: expressions for its ends are slow on endless ones. */
+const LOOKED_AT = 1_024
+
 function legalName(text: string): string {
   const name = text
+    .slice(0, LOOKED_AT)
     .normalize('NFC')
     .replaceAll(/[^\p{L}\p{N}_.-]+/gu, '-')
     .replaceAll(/^[-.]+|[-.]+$/g, '')
@@ -203,9 +210,17 @@ function legalName(text: string): string {
 /** The second of one name gets a number: a list of unnamed entries often holds one program twice. */
 function distinct(entries: readonly ImportedEntry[]): ImportedEntry[] {
   const taken = new Set<string>()
+  // Where the search for a free number goes on, so that a thousand of one name are not a million looks.
+  const next = new Map<string, number>()
   return entries.map(entry => {
     let { name } = entry
-    for (let count = 2; taken.has(keyOf(entry, name)); count += 1) name = `${entry.name}-${count}`
+    const key = keyOf(entry, name)
+    if (taken.has(key)) {
+      let count = next.get(key) ?? 2
+      while (taken.has(keyOf(entry, `${entry.name}-${count}`))) count += 1
+      name = `${entry.name}-${count}`
+      next.set(key, count + 1)
+    }
     taken.add(keyOf(entry, name))
     return name === entry.name ? entry : { ...entry, name, body: { ...entry.body, name } }
   })

@@ -64,6 +64,8 @@ export const LIMITS = {
   openapiDepth: OPENAPI_LIMITS.depth,
   openapiNodes: OPENAPI_LIMITS.nodes,
   upstreamLineBytes: 10 * MiB,
+  /** Of a message from an upstream; what is nested deeper counts as malformed. */
+  upstreamJsonDepth: 256,
   upstreamWriteBacklogBytes: 8 * MiB,
   stderrLines: 200,
   startsAtOnce: 8,

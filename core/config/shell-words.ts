@@ -46,14 +46,16 @@ export function shellWords(line: string): ShellWords {
 }
 
 function withVariables(words: readonly string[]): ShellWords {
-  const variables: Record<string, string> = {}
+  const variables = new Map<string, string>()
   let first = 0
   if (words[0] === 'env') first = 1
   for (; first < words.length; first += 1) {
     const match = /^([A-Za-z_][A-Za-z0-9_]*)=(.*)$/s.exec(words[first] ?? '')
     if (!match?.[1]) break
-    variables[match[1]] = match[2] ?? ''
+    variables.set(match[1], match[2] ?? '')
   }
   const rest = words.slice(first)
-  return rest.length === 0 ? { ok: false, problem: 'it names no command' } : { ok: true, variables, words: rest }
+  if (rest.length === 0) return { ok: false, problem: 'it names no command' }
+  // fromEntries makes an own member even of `__proto__`, which an assignment would lose without a word.
+  return { ok: true, variables: Object.fromEntries(variables), words: rest }
 }

@@ -1,6 +1,7 @@
 import { printParseErrorCode, visit } from 'jsonc-parser'
 import { HubError } from '../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import { stringEnd } from './json-depth.ts'
 import { pointerToken } from './json-pointer.ts'
 import { quoteName } from './names.ts'
 
@@ -97,7 +98,7 @@ function scanShape(text: string): { depth: number; colons: number } {
   for (let at = 0; at < text.length; at += 1) {
     switch (text.charCodeAt(at)) {
       case 0x22:
-        at = endOfString(text, at)
+        at = stringEnd(text, at)
         break
       case 0x3a:
         colons += 1
@@ -114,18 +115,6 @@ function scanShape(text: string): { depth: number; colons: number } {
     }
   }
   return { depth: deepest, colons }
-}
-
-/** The index of the quote that ends the string which begins at `start`, or of the text's end. */
-function endOfString(text: string, start: number): number {
-  let end = start
-  for (;;) {
-    end = text.indexOf('"', end + 1)
-    if (end < 0) return text.length
-    let backslashes = 0
-    while (text.charCodeAt(end - 1 - backslashes) === 0x5c) backslashes += 1
-    if (backslashes % 2 === 0) return end
-  }
 }
 
 function parseStrictly(text: string): JsonValue {

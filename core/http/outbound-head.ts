@@ -80,10 +80,11 @@ export function parseHead(text: string): ResponseHead {
     const line = lines[index] ?? ''
     const colon = line.indexOf(':')
     const name = line.slice(0, Math.max(colon, 0)).toLowerCase()
-    // A bare CR or LF, a folded line and a space before the colon all fail one of these two.
+    // A folded line and a space before the colon have no name.
     if (!TOKEN.test(name)) throw malformed('a header name is not valid')
-    const value = line.slice(colon + 1).trim()
-    if (NOT_IN_VALUE.test(value)) throw malformed('a header value holds a control character')
+    // Judged before it is trimmed: a bare LF at its end is the end of the head to other readers.
+    if (NOT_IN_VALUE.test(line)) throw malformed('a header value holds a control character')
+    const value = withoutBlanks(line.slice(colon + 1))
     const before = headers[name]
     if (before !== undefined && (name === 'content-length' || name === 'transfer-encoding')) {
       throw malformed(`"${name}" comes twice`)
@@ -102,6 +103,19 @@ export function parseHead(text: string): ResponseHead {
       framing !== 'close' && !connection.includes('close') && (minor === 1 || connection.includes('keep-alive')),
     idleSeconds: idleSecondsOf(headers['keep-alive']),
   })
+}
+
+/** Without the spaces and tabs around it. `trim()` takes away more than HTTP does, such as a no-break space. */
+function withoutBlanks(text: string): string {
+  let from = 0
+  let to = text.length
+  while (from < to && isBlank(text.charCodeAt(from))) from += 1
+  while (to > from && isBlank(text.charCodeAt(to - 1))) to -= 1
+  return text.slice(from, to)
+}
+
+function isBlank(code: number): boolean {
+  return code === 0x20 || code === 0x09
 }
 
 function framingOf(status: number, minor: number, headers: Readonly<Record<string, string>>): Framing {

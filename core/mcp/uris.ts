@@ -28,7 +28,8 @@ interface UriTarget {
 
 /**
  * The URIs of one scope: which form a client sees, and which member a URI belongs to. A URI that no other member lists or
- * matches stays as it is; otherwise it becomes `patchbay://{alias}/{original}`.
+ * matches stays as it is; otherwise it becomes `patchbay://{alias}/{original}`, and so does one that begins like this itself
+ * and would lead to another member.
  */
 export class UriTable {
   readonly #entries: readonly Entry[]

@@ -1,5 +1,7 @@
+import { LIMITS } from '../../config/limits.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import { isRawNumber, parseExact } from '../../domain/exact-json.ts'
+import { isDeeperThan } from '../../domain/json-depth.ts'
 import { members } from './members.ts'
 
 /** A result as found on the wire. `text` is its JSON as written, without raw line ends. */
@@ -20,8 +22,14 @@ export type Incoming =
       readonly params: JsonObject | undefined
     }
   | { readonly kind: 'notification'; readonly method: string; readonly params: JsonObject | undefined }
-  /** `id` is set when it can be told whose answer was spoiled. */
-  | { readonly kind: 'bad'; readonly id?: number; readonly detail: string }
+  | BadIncoming
+
+/** `id` is set when it can be told whose answer was spoiled. */
+interface BadIncoming {
+  readonly kind: 'bad'
+  readonly id?: number
+  readonly detail: string
+}
 
 const HEAD = '{"jsonrpc":"2.0","id":'
 const RESULT_AFTER_ID = ',"result":'
@@ -66,6 +74,16 @@ export function readPlainResult(text: string): (IncomingResult & { readonly id: 
   } catch {
     return undefined
   }
+}
+
+/**
+ * The verdict on a text that is nested too deep, undefined for all others. To be asked before the text is read: parts of a
+ * message are written again on their way, which at such a depth overflows the stack of the whole worker.
+ */
+export function refuseDeep(text: string): BadIncoming | undefined {
+  const levels = LIMITS.upstreamJsonDepth
+  if (!isDeeperThan(text, levels)) return undefined
+  return { kind: 'bad', detail: `a message nested more than ${levels} levels deep`, ...spoiledId(text) }
 }
 
 /** Everything that one text holds: one message, or those of an array (allowed up to 2025-03-26). */

@@ -15,7 +15,7 @@ import type { ListWish } from './catalog-reader.ts'
 import type { Deadlines, Expiring } from './deadlines.ts'
 import { Faults } from './faults.ts'
 import { askPaths } from './health-paths.ts'
-import { type Incoming, readMessages, readPlainResult } from './incoming.ts'
+import { type Incoming, readMessages, readPlainResult, refuseDeep } from './incoming.ts'
 import { ALL_KINDS, ListWatch } from './list-watch.ts'
 import { isAnswer, Liveness, report } from './liveness.ts'
 import { NoticeBudget } from './notice-budget.ts'
@@ -185,6 +185,8 @@ export abstract class McpLink implements UpstreamLink, Expiring {
   receive(text: string, related?: number): boolean {
     if (this.#state === 'gone') return false
     this.liveness.heard(performance.now())
+    const deep = refuseDeep(text)
+    if (deep) return this.bad(deep.detail, deep.id)
     const plain = readPlainResult(text)
     if (plain) return this.#result(plain.id, plain.text, plain.value)
     let useful = false

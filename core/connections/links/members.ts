@@ -1,3 +1,5 @@
+import { stringEnd } from '../../domain/json-depth.ts'
+
 /** One member of a JSON object as it stands in its text. */
 export interface Member {
   readonly key: string
@@ -36,16 +38,4 @@ export function members(json: string): readonly Member[] {
     }
   }
   return found
-}
-
-/** The index of the quote that ends the string which begins at `open`. */
-function stringEnd(json: string, open: number): number {
-  let at = json.indexOf('"', open + 1)
-  while (at !== -1) {
-    let slashes = 0
-    while (json.charCodeAt(at - 1 - slashes) === 92) slashes += 1
-    if (slashes % 2 === 0) return at
-    at = json.indexOf('"', at + 1)
-  }
-  return json.length
 }

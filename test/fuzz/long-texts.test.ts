@@ -1,0 +1,198 @@
+import { expect, test } from 'bun:test'
+import { importDocument } from '../../core/config/import-document.ts'
+import { readJsonc } from '../../core/config/jsonc.ts'
+import { setAt } from '../../core/config/jsonc-edit.ts'
+import { readSettingsText } from '../../core/config/settings-text.ts'
+import { shellWords } from '../../core/config/shell-words.ts'
+import { VARIABLES } from '../../core/config/variables.ts'
+import { LineFramer } from '../../core/connections/line-framer.ts'
+import { readMessages, refuseDeep } from '../../core/connections/links/incoming.ts'
+import { SseParser } from '../../core/contract/sse-parser.ts'
+import { parseDuration } from '../../core/domain/duration.ts'
+import { parseExact } from '../../core/domain/exact-json.ts'
+import { parseJsonObject } from '../../core/domain/json-guard.ts'
+import { valueAt } from '../../core/domain/json-pointer.ts'
+import { checkName, nameKey } from '../../core/domain/names.ts'
+import { checkUrl } from '../../core/domain/server-address.ts'
+import { parseSize } from '../../core/domain/size.ts'
+import { parseTimestamp } from '../../core/domain/timestamp.ts'
+import { expandVariables, fillText } from '../../core/domain/variables.ts'
+import { requireCanonical } from '../../core/http/canonical.ts'
+import { createHostList } from '../../core/http/hosts.ts'
+import { ChunkedReader } from '../../core/http/outbound-body.ts'
+import { parseHead } from '../../core/http/outbound-head.ts'
+import { decodeHeader } from '../../core/mcp/envelope.ts'
+import { exposeNames, nearNames } from '../../core/mcp/naming.ts'
+import { parseBody, readMessage } from '../../core/mcp/rpc.ts'
+import { UriTemplate } from '../../core/mcp/uri-template.ts'
+import { Redactor } from '../../core/secrets/redact.ts'
+
+const BYTES = 1024 * 1024
+/** Sizes on the way: what grows with the square is seen at the smaller ones, before it takes minutes. */
+const SIZES = [BYTES / 64, BYTES / 8, BYTES]
+/** What is linear takes some 10 ms; what is quadratic takes minutes. Far above the one and below the other on any machine. */
+const LIMIT_MS = 3_000
+
+type Text = (bytes: number) => string
+const fill = (piece: string): Text => between('', piece, '')
+const between =
+  (head: string, piece: string, tail: string): Text =>
+  bytes =>
+    head + piece.repeat(Math.floor(bytes / piece.length)) + tail
+
+/** Texts on which a careless expression or scan goes back over what it has seen. */
+const HOSTILE: readonly Text[] = [
+  ...[
+    'a',
+    ' ',
+    '\t',
+    '\n',
+    '\r',
+    '\r\n',
+    '/',
+    '\\',
+    '.',
+    '0',
+    '-',
+    '"',
+    "'",
+    '{',
+    '[',
+    '(',
+    '${',
+    '$${',
+    '$',
+    '%',
+    ':',
+    ',',
+    '=',
+    '@',
+    '#',
+    ';',
+    '\0',
+    'é',
+    '\u0301',
+    '\ud800',
+    'ß',
+    '//',
+    '/*',
+    '*/',
+    '{}',
+    '[]',
+    '[[',
+    '"a":',
+    '$' + '{a}',
+    '1w',
+    'x: y\r\n',
+    'data: x\n',
+    '0,',
+    '=?',
+    'ﷺ',
+  ].map(fill),
+  between('', ' ', 'x'),
+  between('http://a/', '/', 'x'),
+  between('http://', '.', 'a/'),
+  between('http://', 'a.', ''),
+  between('http://a', '@', '/'),
+  between('"', '\\\\', '"'),
+  between('"', '\\"', '"'),
+  between('{"a":"', '\\\\', '"}'),
+  between('{"a":[', '1,', '1]}'),
+  between('{"a":', '[', ''),
+  between('[', '{"a":1},', '1]'),
+  between('{"jsonrpc":"2.0","id":', '1', ',"result":{}}'),
+  between('{"result":', ' ', '{},"jsonrpc":"2.0","id":1}'),
+  between('{"jsonrpc":"2.0","id":1,"result":{"a":"', 'x\\n', '"}}'),
+  between('{', '"a":1,', '"b":2}'),
+  between('npx ', '\\', ' x'),
+  between("npx '", ' ', "'"),
+  between('A', '=', ''),
+  between('HTTP/1.1 200 OK\r\nx:', ' ', 'y'),
+  between('HTTP/1.1 200 OK\r\n', 'a: b\r\n', ''),
+  between('=?base64?', 'A', '?='),
+  between('${', 'a', '}'),
+  between('file:///', '{a}', ''),
+  between('2027-01-01T00:00:00.', '0', 'Z'),
+  between('', '1h', ''),
+  between('// ', '/', '\n{}'),
+  between('/*', '*', '/ {}'),
+  between('{"mcpServers":{', '"a":{},', '"b":{}}}'),
+]
+
+const hosts = createHostList(['hub.example'], [])
+const base = { folder: '/srv', runtime: '/bun', program: '/hub.ts' }
+const redactor = new Redactor()
+for (const secret of ['aaaaaab', '      x', '\\\\\\\\\\\\"', '......a']) redactor.add(secret)
+const known = Array.from({ length: 500 }, (_, index) => `tool_${index}`)
+
+const PARSERS: Readonly<Record<string, (text: string) => unknown>> = {
+  parseDuration,
+  parseSize,
+  parseTimestamp,
+  nameKey,
+  shellWords,
+  importDocument,
+  readJsonc,
+  parseJsonObject,
+  parseExact,
+  parseHead,
+  requireCanonical,
+  checkName: text => checkName('server', text),
+  valueAt: text => valueAt({ a: [1] }, text),
+  variables: text => fillText(text, expandVariables({ a: text.slice(0, 1_000), b: text }).values, '#', () => {}),
+  checkUrl: text => checkUrl(text, '#', () => {}),
+  settings: text => readSettingsText(Buffer.from(text), '/srv/x.json', base),
+  setAt: text => setAt(text, ['b'], { c: 1 }),
+  messages: text => refuseDeep(text) ?? readMessages(text),
+  body: text => readMessage(parseBody(text)),
+  host: text => hosts.requireHost(text),
+  origin: text => hosts.requireOrigin(text),
+  decodeHeader: text => decodeHeader(text, 'x'),
+  nearNames: text => nearNames(text, known),
+  exposeNames: text =>
+    exposeNames(
+      'tools',
+      'auto',
+      [1, 2].map(n => ({ serverId: `${n}`, alias: 'a', original: text, wanted: text })),
+    ),
+  template: text => [new UriTemplate(text).matches('file:///a'), new UriTemplate('{a}{+b}{c}').matches(text)],
+  sse: text => new SseParser({ event: () => {} }).push(text),
+  'sse in pieces': text => {
+    const parser = new SseParser({ event: () => {} })
+    for (let at = 0; at < text.length; at += 256) parser.push(text.slice(at, at + 256))
+  },
+  'lines in pieces': text => {
+    const bytes = Buffer.from(text)
+    const framer = new LineFramer({ maxBytes: 10 * BYTES, line: () => {}, overflow: () => {} })
+    for (let at = 0; at < bytes.length; at += 256) framer.push(bytes.subarray(at, at + 256))
+  },
+  chunked: text => new ChunkedReader().push(Buffer.from(text), () => {}),
+  redactor: text => redactor.text(text),
+  // A variable of a process has at most 128 KiB.
+  environment: text => VARIABLES.map(({ parse }) => parse(text.slice(0, 128 * 1024))),
+}
+
+for (const [name, parse] of Object.entries(PARSERS)) {
+  test(`${name}: 1 MiB of anything takes no longer than ${LIMIT_MS} ms`, () => {
+    for (const text of HOSTILE) {
+      for (const bytes of SIZES) {
+        const made = text(bytes)
+        const ms = timeOf(() => parse(made))
+        const allowed = bytes === BYTES ? LIMIT_MS : LIMIT_MS / 4
+        if (ms > allowed)
+          throw new Error(`${Math.round(ms)} ms for ${bytes} bytes like ${JSON.stringify(made.slice(0, 40))}`)
+        expect(ms).toBeLessThanOrEqual(allowed)
+      }
+    }
+  }, 120_000)
+}
+
+function timeOf(work: () => unknown): number {
+  const start = performance.now()
+  try {
+    work()
+  } catch {
+    // Refusals are looked at elsewhere; here counts how long they take.
+  }
+  return performance.now() - start
+}
