@@ -198,7 +198,7 @@ export interface HubErrorOptions {
   /** What the reader can do about it, as one sentence. */
   readonly hint?: string
   readonly errors?: readonly FieldError[]
-  /** Seconds after which a repetition makes sense; sent as `Retry-After`. */
+  /** Seconds after which a repetition makes sense; sent as `Retry-After`, and under `/mcp` as `data.retryAfter` too. */
   readonly retryAfterSeconds?: number
   /** Further members for the problem body or `error.data`; never a secret. */
   readonly data?: Readonly<Record<string, unknown>>
@@ -224,6 +224,13 @@ export class HubError extends Error {
 
   get status(): number {
     return ERROR_CODES[this.code].status
+  }
+
+  /** Whole seconds, at least 1, after which a repetition makes sense: always said for 429 and 503, else where it is known. */
+  get retryAfter(): number | undefined {
+    const { status, retryAfterSeconds } = this
+    if (retryAfterSeconds === undefined && status !== 429 && status !== 503) return undefined
+    return Math.max(1, Math.ceil(retryAfterSeconds ?? 1))
   }
 
   /** The JSON-RPC code of this error under `/mcp`. */

@@ -100,7 +100,6 @@ export class LiveFeed {
     if (own >= LIMITS.streamsPerUser) {
       throw new HubError('quota_streams', `You have ${own} streams open, which is the limit`, {
         retryAfterSeconds: 10,
-        hint: 'Close some of them first.',
       })
     }
     const reader: Reader = { actor, topics, sink, lost: 0, stuckSinceMs: 0, unwatch: () => {} }

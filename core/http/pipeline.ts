@@ -104,9 +104,7 @@ export function createPipeline(deps: PipelineDeps) {
           data: { allow },
         })
       }
-      throw new HubError('route_not_found', 'There is nothing at this path', {
-        hint: 'GET /api/docs lists what there is.',
-      })
+      throw new HubError('route_not_found', 'There is nothing at this path')
     },
 
     async run(route: RunnableRoute, request: Request, info: RequestInfo, params: Readonly<Record<string, string>>) {

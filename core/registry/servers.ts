@@ -289,6 +289,5 @@ function nameTaken(name: string, owner: Owner): HubError {
   const detail = `${owner.name} already owns a server named ${quoteName(name)}`
   return new HubError('server_name_taken', detail, {
     errors: [{ pointer: '#/name', code: 'duplicate', detail }],
-    hint: 'Choose another name or edit the existing server.',
   })
 }
