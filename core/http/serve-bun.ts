@@ -6,8 +6,8 @@ import type { McpEndpoint } from '../mcp/api.ts'
 import type { Admitted, Peer, RequestGuard } from './api.ts'
 import type { App } from './app.ts'
 import { targetOf } from './canonical.ts'
-import { rpcErrorResponse } from './errors.ts'
-import { withHeaders } from './headers.ts'
+import { problemResponse, rpcErrorResponse } from './errors.ts'
+import { SECURITY_HEADERS, withHeaders } from './headers.ts'
 import type { Socket, SocketHandler } from './route.ts'
 
 /** Seconds of silence before a socket is closed: longer than a body may pause, so that the pause is answered first. */
@@ -98,7 +98,7 @@ async function settledWithin(work: Promise<void>, milliseconds: number): Promise
 }
 
 function named(response: Response, requestId: string): Response {
-  return withHeaders(response, { 'x-request-id': requestId })
+  return withHeaders(response, { ...SECURITY_HEADERS, 'x-request-id': requestId })
 }
 
 async function answer(app: App, request: Request, admitted: Admitted, peer: BunPeer): Promise<Response | undefined> {
@@ -119,7 +119,7 @@ function isMcp(path: string): boolean {
 }
 
 function start(options: ServeOptions, fetch: (request: Request, server: Server) => unknown): Server {
-  const { host, port, log } = options
+  const { host, port, log, nextId } = options
   try {
     return Bun.serve<SocketState>({
       hostname: host,
@@ -128,8 +128,8 @@ function start(options: ServeOptions, fetch: (request: Request, server: Server) 
       maxRequestBodySize: BACKSTOP_BYTES,
       fetch: fetch as (request: Request, server: Server) => Response | Promise<Response>,
       error(error) {
-        log.error('A request failed outside the application', { error: error.stack ?? error.message })
-        return new Response(null, { status: 500 })
+        // The request is not known here, and its path neither.
+        return problemResponse(error, { requestId: nextId(), method: '', path: '', log })
       },
       websocket: {
         maxPayloadLength: LIMITS.webSocketFrameBytes,

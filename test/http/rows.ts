@@ -107,7 +107,7 @@ export function expectProblem(
 ): void {
   expect(answer.headers.get('content-type')).toBe('application/problem+json')
   expect(answer.headers.get('cache-control')).toBe('no-store')
-  expect(answer.headers.get('x-content-type-options')).toBe('nosniff')
+  expectHardened(answer)
   const id = answer.headers.get('x-request-id')
   if (method !== 'HEAD') {
     expect(answer.json).toMatchObject({
@@ -125,6 +125,19 @@ export function expectProblem(
   if (answer.status === 429 || answer.status === 503) {
     expect(Number(answer.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
   }
+}
+
+/** What every answer has, refusals, pages and MCP among them. */
+export function expectHardened(answer: Pick<Answer, 'headers'>): void {
+  const { headers } = answer
+  expect(headers.get('x-content-type-options')).toBe('nosniff')
+  expect(headers.get('referrer-policy')).toBe('no-referrer')
+  expect(headers.get('cross-origin-opener-policy')).toBe('same-origin')
+  expect(headers.get('content-security-policy')).toContain("default-src 'none'")
+  expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
+  expect(headers.get('x-request-id')).toBeTruthy()
+  expect(headers.get('access-control-allow-origin')).toBeNull()
+  expect(headers.get('set-cookie')).toBeNull()
 }
 
 /** The hub lives as the process that it was, and `/health` says so. */
