@@ -1,6 +1,6 @@
 import type { HealthCheck, ServerSettings } from '../contract/records.ts'
 import type { Fields } from './fields.ts'
-import { checkPassthroughHeader } from './server-address.ts'
+import { checkPassthroughHeader, HEADER_COUNT } from './server-address.ts'
 import { readNames, readToolOverrides } from './tool-override.ts'
 
 /** The SDK's own request timeout. */
@@ -18,7 +18,7 @@ type Common = Omit<ServerSettings, 'name' | 'transport' | 'transportInferred' | 
 
 /** The fields that every transport has, with their defaults. What is wrong is noted in `fields.errors`. */
 export function readCommon(fields: Fields): Common {
-  const description = fields.string('description')
+  const description = fields.text('description')
   const timeoutMs = fields.integer('timeout', 1, LONGEST_TIMEOUT_MS, 'milliseconds') ?? DEFAULT_TIMEOUT_MS
   const maxTimeoutMs = fields.integer('maxTimeout', 1, LONGEST_MAX_TIMEOUT_MS, 'milliseconds')
   if (maxTimeoutMs !== undefined && maxTimeoutMs < timeoutMs) {
@@ -66,8 +66,8 @@ function readHealthCheck(fields: Fields): HealthCheck {
   block.refuseUnknown(['enabled', 'interval', 'timeout', 'retries', 'endpoints'])
   const endpoints = block.nested('endpoints')
   endpoints?.refuseUnknown(['ping', 'tools'])
-  const ping = endpoints?.string('ping')
-  const tools = endpoints?.string('tools')
+  const ping = endpoints?.text('ping')
+  const tools = endpoints?.text('tools')
   return {
     enabled: block.boolean('enabled') ?? HEALTH_CHECK.enabled,
     interval: block.integer('interval', 1, LONGEST_TIMER_MS, 'milliseconds') ?? HEALTH_CHECK.interval,
@@ -81,6 +81,11 @@ function readHealthCheck(fields: Fields): HealthCheck {
 
 function readPassthroughHeaders(fields: Fields): readonly string[] {
   const names = fields.strings('passthroughHeaders') ?? []
+  if (names.length > HEADER_COUNT) {
+    const detail = `At most ${HEADER_COUNT} headers are passed on, not ${names.length}`
+    fields.problem('passthroughHeaders', 'headers_too_large', detail)
+    return []
+  }
   for (const [index, name] of names.entries()) {
     checkPassthroughHeader(name, `${fields.pointer('passthroughHeaders')}/${index}`, error => fields.errors.push(error))
   }

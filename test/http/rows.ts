@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { Answer } from '../support/client.ts'
 import { type Client, type Hub, startHub } from '../support/hub.ts'
+import { keptState } from '../support/kept-state.ts'
 
 /** One input that must be refused (or taken) in one documented way. */
 export interface Row {
@@ -75,8 +76,9 @@ function titleOf({ what, status, code, fields = [] }: Row): string {
   return `${what} → ${[status, code, ...fields].filter(part => part !== undefined).join(' ')}`
 }
 
-/** Makes the request of a row, and checks its answer, and that the hub is the same and well. */
+/** Makes the request of a row; checks its answer, that a refusal left nothing behind, and that the hub is the same and well. */
 async function holds(hub: Hub, caller: Client, row: Row): Promise<Answer> {
+  const before = row.status >= 400 ? keptState(hub) : undefined
   const answer = await patient(() => caller.request(row.method, row.path, row.body, { ...row.headers }))
   const seen = answer.text === '' || !answer.text.startsWith('{') ? {} : answer.json
   const fields = (seen.errors ?? []).map((error: { code: string; pointer: string }) => `${error.code} ${error.pointer}`)
@@ -92,6 +94,7 @@ async function holds(hub: Hub, caller: Client, row: Row): Promise<Answer> {
     ...(row.says === undefined ? {} : { says: row.says }),
   })
   if (answer.status >= 400) expectProblem(answer, row)
+  if (before) expect(keptState(hub)).toEqual(before)
   await expectWell(hub)
   return answer
 }

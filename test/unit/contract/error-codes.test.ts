@@ -14,7 +14,6 @@ const TO_COME: Partial<Record<ErrorCode | FieldCode, string>> = {
   group_in_use: 'assistant endpoints, which are bound to a group',
   upstream_flood:
     'transports that cannot hold a flooding server back; those that are here leave it waiting in its own pipe',
-  key_invalid: 'trying out a hosted key',
   range_order: 'searching logs between two times',
 }
 
