@@ -228,9 +228,10 @@ export class HubError extends Error {
 
   /** Whole seconds, at least 1, after which a repetition makes sense: always said for 429 and 503, else where it is known. */
   get retryAfter(): number | undefined {
-    const { status, retryAfterSeconds } = this
-    if (retryAfterSeconds === undefined && status !== 429 && status !== 503) return undefined
-    return Math.max(1, Math.ceil(retryAfterSeconds ?? 1))
+    const asked = this.data?.retryAfterSeconds
+    const seconds = this.retryAfterSeconds ?? (typeof asked === 'number' ? asked : undefined)
+    if (seconds === undefined && this.status !== 429 && this.status !== 503) return undefined
+    return Math.max(1, Math.ceil(seconds ?? 1))
   }
 
   /** The JSON-RPC code of this error under `/mcp`. */
