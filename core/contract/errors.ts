@@ -131,6 +131,7 @@ export const ERROR_CODES = {
   params_invalid: { status: 200, title: 'The parameters are not valid', rpc: -32602 },
   uri_ambiguous: { status: 200, title: 'Several servers could have this resource', rpc: -32602 },
   cursor_invalid: { status: 400, title: 'The cursor is not valid', rpc: -32602 },
+  quota_parked: { status: 200, title: 'Too many calls wait for the client', retry: true, rpc: -32603 },
   client_capability_missing: { status: 200, title: 'The client lacks a capability', rpc: -32603 },
 } as const satisfies Record<string, { status: number; title: string; retry?: true; rpc?: number }>
 

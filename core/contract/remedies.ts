@@ -119,6 +119,7 @@ export const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   params_invalid: 'Send the parameters that the method or the tool’s schema describes.',
   uri_ambiguous: 'Use the address from the hub’s own list of resources.',
   cursor_invalid: 'Begin the list anew, without a cursor.',
+  quota_parked: 'Answer what the parked calls ask, or wait until they expire.',
   client_capability_missing: 'Use a client that offers what the server asks for.',
 }
 

@@ -13,6 +13,7 @@ import type { Route } from './route.ts'
 import { authRoutes } from './routes/auth.ts'
 import { docsRoutes } from './routes/docs.ts'
 import { keyRoutes } from './routes/keys.ts'
+import { limitRoutes } from './routes/limits.ts'
 import { setupRoutes } from './routes/setup.ts'
 import { streamRoutes } from './routes/stream.ts'
 import { userRoutes } from './routes/users.ts'
@@ -35,8 +36,8 @@ export interface HttpDeps {
   readonly auth: Auth
   readonly bus: EventBus
   readonly log: PluginLogger
-  readonly mcp: Pick<McpEndpoint, 'fetch'>
-  /** The routes of resources; those of sign-in, people, keys, the live stream and the API's description are added. */
+  readonly mcp: Pick<McpEndpoint, 'fetch' | 'usage'>
+  /** The routes of resources; those of sign-in, people, keys, limits, the live stream and the API's description are added. */
   readonly routes: readonly Route[]
   readonly findPluginRoute: FindPluginRoute
   /** Opens `POST /api/setup` while there is no administrator; undefined: nothing does. */
@@ -68,6 +69,7 @@ export function createHttp(deps: HttpDeps): Http {
     ...userRoutes({ registry, passwords: auth.passwords }),
     ...keyRoutes({ registry }),
     ...streamRoutes({ feed, authenticator: auth.authenticator }),
+    ...limitRoutes({ registry, mcp: deps.mcp, liveStreams: userId => feed.readersOf(userId) }),
     ...deps.routes,
   ]
   const routes = [...docsRoutes({ routes: described, version }), ...described]

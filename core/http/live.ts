@@ -96,8 +96,8 @@ export class LiveFeed {
   ): Promise<{ leave(): void; drained(): void }> {
     this.#namesLoaded ??= this.#loadNames()
     await this.#namesLoaded
-    const own = [...this.#readers].filter(reader => reader.actor.userId === actor.userId).length
-    if (own >= LIMITS.streamsPerUser) {
+    const own = this.readersOf(actor.userId)
+    if (own >= LIMITS.liveStreamsPerUser) {
       throw new HubError('quota_streams', `You have ${own} streams open, which is the limit`, {
         retryAfterSeconds: 10,
       })
@@ -119,6 +119,12 @@ export class LiveFeed {
 
   get readers(): number {
     return this.#readers.size
+  }
+
+  readersOf(userId: string): number {
+    let count = 0
+    for (const { actor } of this.#readers) if (actor.userId === userId) count += 1
+    return count
   }
 
   #tell(topic: Topic, event: HubEvent): void {

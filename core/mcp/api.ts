@@ -15,6 +15,8 @@ export interface McpEndpoint {
    * quota_calls; waits up to 2 s for the lists of a server that was never seen.
    */
   callTool(call: DirectCall): Promise<Outcome>
+  /** What a user has of it now. */
+  usage(userId: string): McpUsage
   sessions(): readonly SessionInfo[]
   /** Ends one session from outside; false when there is none. */
   endSession(id: string, reason: string): boolean
@@ -23,6 +25,16 @@ export interface McpEndpoint {
   /** No new sessions; waits for calls in flight, at most `timeoutMs`; then ends all streams. */
   drain(timeoutMs: number): Promise<void>
   dispose(): void
+}
+
+/** Counts of one user, as LIMITS names them. */
+export interface McpUsage {
+  readonly sessionsPerUser: number
+  /** Of sessions, of clients without one, and by the API. */
+  readonly callsPerUser: number
+  readonly streamsPerUser: number
+  readonly listenStreamsPerUser: number
+  readonly parkedCallsPerUser: number
 }
 
 /** A tools/call that names its server. */

@@ -64,7 +64,7 @@ export const OCCASIONS: Readonly<Record<ErrorCode, string>> = {
   settings_read_only: 'changing what the settings file holds, where it cannot be written',
   setting_locked: 'changing a setting that the environment or the settings file holds',
   approval_required: 'calling a tool of a server with `definitionPolicy: pin` after its definition changed',
-  stream_exists: 'a second GET stream on one MCP session',
+  stream_exists: 'one GET stream too many on one MCP session',
   version_conflict: '`If-Match` is old or malformed, or the tool’s hash is another one',
   body_too_large: 'more bytes than the route takes, announced or not',
   openapi_too_large: 'an OpenAPI document with too many bytes or operations',
@@ -119,5 +119,6 @@ export const OCCASIONS: Readonly<Record<ErrorCode, string>> = {
   params_invalid: 'parameters in another form, or arguments that a tool cannot take',
   uri_ambiguous: 'a resource address that several members could answer',
   cursor_invalid: 'a cursor that the hub did not make for this list',
+  quota_parked: 'a call would have to wait for the client beside as many as may wait',
   client_capability_missing: 'the server asks for what the client did not declare',
 }

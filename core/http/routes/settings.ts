@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { LIMITS } from '../../config/limits.ts'
 import { type FieldCode, validationError } from '../../contract/errors.ts'
 import type { JsonValue } from '../../contract/json.ts'
 import type { UserActor } from '../../contract/records.ts'
@@ -18,8 +19,6 @@ const language = z.enum(['en', 'zh'])
 const theme = z.enum(['light', 'dark', 'system'])
 const platform = z.string().regex(/^[a-z0-9][a-z0-9-]{0,63}$/, 'a platform is lower-case letters, digits and dashes')
 
-/** So many platforms at most. */
-const HOSTED_KEYS = 64
 const KEY_CHARACTERS = 8192
 
 /** It goes into a header; and what the API shows of a key is not the key. */
@@ -132,8 +131,8 @@ async function refuseTooMany(
     if (secret === null) kept.delete(name)
     else kept.add(name)
   }
-  if (kept.size <= HOSTED_KEYS) return
-  const detail = `Keys of ${kept.size} platforms; at most ${HOSTED_KEYS} are kept`
+  if (kept.size <= LIMITS.hostedKeysPerUser) return
+  const detail = `Keys of ${kept.size} platforms; at most ${LIMITS.hostedKeysPerUser} are kept`
   throw validationError([{ pointer: '#/hostedKeys', code: 'length', detail }])
 }
 

@@ -80,7 +80,13 @@ export async function startHttp(
     auth,
     bus,
     log: { debug: note, info: note, warn: note, error: note },
-    mcp: { fetch: (_request, path, info) => Response.json({ path, requestId: info.requestId }) },
+    mcp: {
+      fetch: (_request, path, info) => Response.json({ path, requestId: info.requestId }),
+      usage: () => ({
+        ...{ sessionsPerUser: 0, callsPerUser: 0, streamsPerUser: 0 },
+        ...{ listenStreamsPerUser: 0, parkedCallsPerUser: 0 },
+      }),
+    },
     routes: options.routes ?? [],
     setupToken: options.setupToken,
     version: '1.1.0',
