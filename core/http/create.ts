@@ -7,7 +7,7 @@ import type { Registry } from '../registry/api.ts'
 import type { Peer, RequestGuard } from './api.ts'
 import { createApp } from './app.ts'
 import { createAdminAddressCheck, createGuard, createRequestIds } from './guard.ts'
-import { LiveFeed } from './live.ts'
+import { LiveFeed, type LiveFeedOptions } from './live.ts'
 import type { FindPluginRoute } from './plugin-routes.ts'
 import type { Route } from './route.ts'
 import { authRoutes } from './routes/auth.ts'
@@ -43,6 +43,8 @@ export interface HttpDeps {
   /** Opens `POST /api/setup` while there is no administrator; undefined: nothing does. */
   readonly setupToken: string | undefined
   readonly version: string
+  /** Times of the live stream, where they differ from its own. */
+  readonly live?: Pick<LiveFeedOptions, 'pingMs' | 'stuckMs'>
 }
 
 export interface Http {
@@ -62,7 +64,7 @@ export function createHttp(deps: HttpDeps): Http {
   const { config, registry, auth, bus, log, version } = deps
   const nextId = createRequestIds()
   const guard = createGuard(config, nextId)
-  const feed = new LiveFeed({ bus, credentials: auth.liveCredentials, users: registry.users })
+  const feed = new LiveFeed({ bus, credentials: auth.liveCredentials, users: registry.users, ...deps.live })
   const described: readonly Route[] = [
     ...setupRoutes({ registry, auth, setupToken: deps.setupToken }),
     ...authRoutes({ registry, auth }),

@@ -39,11 +39,16 @@ export interface HttpServer {
   stop(graceful: boolean): Promise<void>
 }
 
+/** A peer that answers neither of so many pings is gone, though the system may still hold the connection for hours. */
+const MISSED_PINGS = 2
+
 interface SocketState {
   readonly handler: SocketHandler
   socket: Socket | undefined
   frames: number
   secondStartedAtMs: number
+  /** Since the last sign of life. */
+  pingsUnanswered: number
   ended: boolean
 }
 
@@ -141,6 +146,9 @@ function start(options: ServeOptions, fetch: (request: Request, server: Server) 
           ws.data.handler.open(socket)
         },
         message: receive,
+        pong({ data }) {
+          data.pingsUnanswered = 0
+        },
         drain({ data }) {
           if (data.socket && !data.ended) data.handler.drain(data.socket)
         },
@@ -161,6 +169,7 @@ function start(options: ServeOptions, fetch: (request: Request, server: Server) 
 function receive(ws: BunSocket, message: string | Buffer): void {
   const { data } = ws
   if (data.ended || !data.socket) return
+  data.pingsUnanswered = 0
   const nowMs = performance.now()
   if (nowMs - data.secondStartedAtMs >= 1_000) {
     data.secondStartedAtMs = nowMs
@@ -207,7 +216,8 @@ class BunPeer implements Peer {
   }
 
   upgrade(handler: SocketHandler): boolean {
-    const data: SocketState = { handler, socket: undefined, frames: 0, secondStartedAtMs: 0, ended: false }
+    const counts = { frames: 0, secondStartedAtMs: 0, pingsUnanswered: 0 }
+    const data: SocketState = { handler, socket: undefined, ...counts, ended: false }
     this.upgraded = this.#server.upgrade(this.#request, { data })
     return this.upgraded
   }
@@ -232,7 +242,11 @@ class BunSocketEnd implements Socket {
   }
 
   ping(): void {
-    if (!this.#ws.data.ended) this.#ws.ping()
+    const { data } = this.#ws
+    if (data.ended) return
+    if (data.pingsUnanswered >= MISSED_PINGS) return this.#ws.terminate()
+    data.pingsUnanswered += 1
+    this.#ws.ping()
   }
 
   close(status: number, reason?: string): void {

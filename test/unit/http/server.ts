@@ -43,6 +43,7 @@ export async function startHttp(
     readonly config?: Partial<HttpDeps['config']>
     readonly routes?: readonly Route[]
     readonly setupToken?: string
+    readonly live?: HttpDeps['live']
     readonly empty?: true
   } = {},
 ): Promise<TestHttp> {
@@ -90,6 +91,7 @@ export async function startHttp(
     routes: options.routes ?? [],
     setupToken: options.setupToken,
     version: '1.1.0',
+    ...(options.live ? { live: options.live } : {}),
   })
   const end = async (): Promise<void> => {
     await http.stop(false)
