@@ -211,7 +211,7 @@ async function build(options: HubOptions, undo: UndoList): Promise<Hub> {
       startedAtMs,
       draining: () => draining,
       checks: () => checks(store, plugins, sandbox.level),
-      features: { legacyMcp: true, modernMcp: false, sandbox: sandbox.level === 'full' },
+      features: { legacyMcp: true, modernMcp: true, sandbox: sandbox.level === 'full' },
     }),
   })
   const { port, address } = http.listen()

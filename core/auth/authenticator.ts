@@ -195,13 +195,7 @@ function admit(
     })
   }
   if (mustChangePassword && !beforePasswordChange) {
-    throw new HubError(
-      'password_change_required',
-      'The password was set by an administrator and must be changed first',
-      {
-        hint: 'POST /api/auth/password with "currentPassword" and "newPassword".',
-      },
-    )
+    throw new HubError('password_change_required', 'The password was set by an administrator and must be changed first')
   }
   return actor
 }

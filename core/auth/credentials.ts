@@ -10,9 +10,7 @@ const BEARER = /^bearer[ \t]+(.*)$/i
  */
 export function credentialOf(authorization: string | null, authToken: string | null): string {
   if (authorization === null && authToken === null) {
-    throw new HubError('unauthenticated', 'A credential is needed', {
-      hint: 'Send "Authorization: Bearer <token>" with a session token or an access key.',
-    })
+    throw new HubError('unauthenticated', 'A credential is needed')
   }
   const bearer = authorization === null ? undefined : fromAuthorization(authorization)
   const plain = authToken === null ? undefined : fromAuthToken(authToken)

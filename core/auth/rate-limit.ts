@@ -84,7 +84,6 @@ export function createRateLimiter(now: () => number = () => performance.now()): 
         `More than ${rate} requests a second ${actor ? '' : 'from this address'}`.trim(),
         {
           retryAfterSeconds: Math.max(1, Math.ceil(waitSeconds)),
-          hint: 'Repeat after the time in Retry-After.',
         },
       )
     },

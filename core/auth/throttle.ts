@@ -77,6 +77,5 @@ function throttled(seconds: number): HubError {
   const retryAfterSeconds = Math.max(1, Math.ceil(seconds))
   return new HubError('login_throttled', `Too many failed sign-ins: wait ${retryAfterSeconds} s`, {
     retryAfterSeconds,
-    hint: 'Repeat after the time in Retry-After.',
   })
 }

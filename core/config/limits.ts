@@ -40,8 +40,12 @@ export const LIMITS = {
   /** A session of the 2024-11-05 pair whose stream broke waits so long for its client. */
   sseReconnectMs: 60_000,
   callsPerUser: 256,
-  /** Under `/mcp`; the live streams of the API are counted for themselves, up to the same number. */
+  /** Under `/mcp`. */
   streamsPerUser: 100,
+  /** Of `/api/stream`. */
+  liveStreamsPerUser: 100,
+  /** Keys of hosted platforms among a user's own settings. */
+  hostedKeysPerUser: 64,
   requestsPerSecondPerUser: 50,
   requestBurstPerUser: 100,
   requestsPerSecondPerAddress: 10,

@@ -131,6 +131,7 @@ export const ERROR_CODES = {
   params_invalid: { status: 200, title: 'The parameters are not valid', rpc: -32602 },
   uri_ambiguous: { status: 200, title: 'Several servers could have this resource', rpc: -32602 },
   cursor_invalid: { status: 400, title: 'The cursor is not valid', rpc: -32602 },
+  quota_parked: { status: 200, title: 'Too many calls wait for the client', retry: true, rpc: -32603 },
   client_capability_missing: { status: 200, title: 'The client lacks a capability', rpc: -32603 },
 } as const satisfies Record<string, { status: number; title: string; retry?: true; rpc?: number }>
 
@@ -198,7 +199,7 @@ export interface HubErrorOptions {
   /** What the reader can do about it, as one sentence. */
   readonly hint?: string
   readonly errors?: readonly FieldError[]
-  /** Seconds after which a repetition makes sense; sent as `Retry-After`. */
+  /** Seconds after which a repetition makes sense; sent as `Retry-After`, and under `/mcp` as `data.retryAfter` too. */
   readonly retryAfterSeconds?: number
   /** Further members for the problem body or `error.data`; never a secret. */
   readonly data?: Readonly<Record<string, unknown>>
@@ -224,6 +225,14 @@ export class HubError extends Error {
 
   get status(): number {
     return ERROR_CODES[this.code].status
+  }
+
+  /** Whole seconds, at least 1, after which a repetition makes sense: always said for 429 and 503, else where it is known. */
+  get retryAfter(): number | undefined {
+    const asked = this.data?.retryAfterSeconds
+    const seconds = this.retryAfterSeconds ?? (typeof asked === 'number' ? asked : undefined)
+    if (seconds === undefined && this.status !== 429 && this.status !== 503) return undefined
+    return Math.max(1, Math.ceil(seconds ?? 1))
   }
 
   /** The JSON-RPC code of this error under `/mcp`. */

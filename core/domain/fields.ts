@@ -71,6 +71,13 @@ export class Fields {
     return value
   }
 
+  /** A string for people to read. One that not every database could keep as it is has the wrong `format`. */
+  text(name: string): string | undefined {
+    const value = this.string(name)
+    if (value === undefined || isPlainText(value)) return value
+    return this.problem(name, 'format', `"${name}" holds a NUL character or half a character`)
+  }
+
   boolean(name: string): boolean | undefined {
     const value = this.raw(name)
     if (value === undefined || typeof value === 'boolean') return value
@@ -139,6 +146,11 @@ export class Fields {
     }
     return wrong.length === 0 ? (map as Record<string, string>) : undefined
   }
+}
+
+/** Whether a text is without NUL and without halves of surrogate pairs, which UTF-8 cannot write. */
+export function isPlainText(text: string): boolean {
+  return !text.includes('\0') && text.isWellFormed()
 }
 
 /** What a JSON value is called in a message. */

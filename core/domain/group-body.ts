@@ -80,7 +80,7 @@ export function readGroupBody(
     if (isNameProblem(checked)) fields.problem('name', checked.code, checked.detail)
     else name = checked.name
   }
-  const description = fields.string('description')
+  const description = fields.text('description')
   const owner = fields.string('owner')
   const visibility = fields.oneOf('visibility', ['private', 'public']) ?? 'private'
   const naming = fields.oneOf('naming', ['auto', 'prefixed']) ?? 'auto'
@@ -183,7 +183,7 @@ function readTools(fields: Fields): 'all' | readonly MemberTool[] {
     tool.refuseUnknown(['name', 'as', 'description', 'arguments'])
     const name = tool.required('name') ? tool.string('name') : undefined
     const as = readToolName(tool, 'as')
-    const description = tool.string('description')
+    const description = tool.text('description')
     if (name === undefined) return []
     return [
       {

@@ -51,7 +51,8 @@ export function isNameProblem(result: CheckedName | NameProblem): result is Name
  * lower case folds the letters that the alphabet of names can hold (ß like ss, ς like σ), repeated until nothing changes.
  */
 export function nameKey(name: string): string {
-  let key = name
+  // No name has these, and not every database takes them, be it only to look for them.
+  let key = name.toWellFormed().replaceAll('\0', '\ufffd')
   for (let round = 0; round < 4; round += 1) {
     const next = key.normalize('NFKC').toUpperCase().toLowerCase().replaceAll('ς', 'σ').normalize('NFKC')
     if (next === key) break

@@ -5,6 +5,7 @@ import { quoteName } from './names.ts'
 
 export const HEADER_COUNT = 64
 export const HEADER_BYTES = 32 * 1024
+const HEADER_NAME_CHARACTERS = 256
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/
 
@@ -42,7 +43,7 @@ export function checkUrl(text: string, pointer: string, report: Report): URL | u
     return undefined
   }
   const url = scheme === undefined || !/^https?:\/\//i.test(text) ? null : URL.parse(text)
-  if (!url || url.hostname === '') {
+  if (!url || !isHostName(url.hostname) || url.port === '0') {
     report({ pointer, code: 'url_invalid', detail: `${quoteName(shownUrl(text))} is not a URL` })
     return undefined
   }
@@ -52,6 +53,13 @@ export function checkUrl(text: string, pointer: string, report: Report): URL | u
     return undefined
   }
   return url
+}
+
+/** DNS has no empty labels, but for the one at the end, and no long ones. */
+function isHostName(host: string): boolean {
+  if (host.startsWith('[')) return true
+  const labels = host.replace(/\.$/, '').split('.')
+  return host.length <= 254 && labels.every(label => label !== '' && label.length <= 63)
 }
 
 /** What may be echoed of a URL: a query may hold a key, and the part before @ a password. */
@@ -86,7 +94,7 @@ export function checkHeaders(headers: Readonly<Record<string, string>>, pointer:
 }
 
 function checkHeaderName(name: string, pointer: string, report: Report): void {
-  if (!TOKEN.test(name)) {
+  if (!TOKEN.test(name) || name.length > HEADER_NAME_CHARACTERS) {
     report({ pointer, code: 'header_name', detail: `${quoteName(name)} is not a header name` })
   } else if (RESERVED.has(name.toLowerCase()) || /^mcp-/i.test(name)) {
     report({ pointer, code: 'header_reserved', detail: `The header "${name}" is made by the hub itself` })

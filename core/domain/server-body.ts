@@ -232,7 +232,7 @@ function readVariables(fields: Fields): Readonly<Record<string, string>> {
         'format',
         'The name of a variable begins with a letter or "_", and holds letters, digits, "_", "." and "-"',
       )
-    }
+    } else nested?.text(name)
   }
   return variables
 }
@@ -243,7 +243,8 @@ function readSecrets(fields: Fields, flat: JsonObject): readonly string[] | unde
   if (!listed) return undefined
   for (const [index, pointer] of listed.entries()) {
     const field = pointer.split('/')[1] ?? ''
-    const listable = pointer.startsWith('/') && (SECRET_FIELDS as readonly string[]).includes(field)
+    const spelt = pointer.startsWith('/') && !/~(?![01])/.test(pointer)
+    const listable = spelt && (SECRET_FIELDS as readonly string[]).includes(field)
     if (listable && !pointsIntoDocument(pointer)) continue
     const detail = `"secrets" holds JSON Pointers to values in ${SECRET_FIELDS.join(', ')}, such as /env/API_KEY`
     fields.errors.push({ pointer: `#/secrets/${index}`, code: 'format', detail })

@@ -1,6 +1,6 @@
 import type { HealthCheck, ServerSettings } from '../contract/records.ts'
 import type { Fields } from './fields.ts'
-import { checkPassthroughHeader } from './server-address.ts'
+import { checkPassthroughHeader, HEADER_COUNT } from './server-address.ts'
 import { readNames, readToolOverrides } from './tool-override.ts'
 
 /** The SDK's own request timeout. */
@@ -21,7 +21,7 @@ type Common = Omit<ServerSettings, 'name' | 'transport' | 'transportInferred' | 
 
 /** The fields that every transport has, with their defaults. What is wrong is noted in `fields.errors`. */
 export function readCommon(fields: Fields): Common {
-  const description = fields.string('description')
+  const description = fields.text('description')
   const timeoutMs = fields.integer('timeout', 1, LONGEST_TIMEOUT_MS, 'milliseconds') ?? DEFAULT_TIMEOUT_MS
   const maxTimeoutMs = fields.integer('maxTimeout', 1, LONGEST_MAX_TIMEOUT_MS, 'milliseconds')
   if (maxTimeoutMs !== undefined && maxTimeoutMs < timeoutMs) {
@@ -94,6 +94,11 @@ function readPath(fields: Fields, name: string): string | undefined {
 
 function readPassthroughHeaders(fields: Fields): readonly string[] {
   const names = fields.strings('passthroughHeaders') ?? []
+  if (names.length > HEADER_COUNT) {
+    const detail = `At most ${HEADER_COUNT} headers are passed on, not ${names.length}`
+    fields.problem('passthroughHeaders', 'headers_too_large', detail)
+    return []
+  }
   for (const [index, name] of names.entries()) {
     checkPassthroughHeader(name, `${fields.pointer('passthroughHeaders')}/${index}`, error => fields.errors.push(error))
   }

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer'
 import type { FieldError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { TransportName } from '../contract/records.ts'
-import { Fields } from './fields.ts'
+import { Fields, isPlainText } from './fields.ts'
 import { pointerToken } from './json-pointer.ts'
 import { quoteName } from './names.ts'
 import { checkHeaders, checkUrl } from './server-address.ts'
@@ -57,14 +57,14 @@ function readStdio(fields: Fields): void {
   if (fields.required('command')) checkCommand(fields)
   const args = fields.strings('args') ?? []
   for (const [index, argument] of args.entries()) {
-    if (!argument.includes('\0')) continue
-    const detail = `Argument ${index} holds a NUL character`
+    if (isPlainText(argument)) continue
+    const detail = `Argument ${index} holds a NUL character or half a character`
     fields.errors.push({ pointer: `${fields.pointer('args')}/${index}`, code: 'command_invalid', detail })
   }
   tooLarge(fields, 'args', args)
   checkEnv(fields)
   const cwd = fields.string('cwd', COMMAND_BYTES)
-  if (cwd !== undefined && (cwd === '' || cwd.includes('\0'))) {
+  if (cwd !== undefined && (cwd === '' || !isPlainText(cwd))) {
     fields.problem('cwd', 'format', '"cwd" must be a path')
   }
   fields.oneOf('sandbox', ['full', 'off'])
@@ -77,7 +77,7 @@ function checkCommand(fields: Fields): void {
   const wrong =
     command.trim() === ''
       ? 'is empty'
-      : command !== command.trim() || /\p{Cc}/u.test(command)
+      : command !== command.trim() || /[\p{Cc}\p{Cs}]/u.test(command)
         ? 'begins or ends with a space, or holds a control character'
         : command.split(/[/\\]/).includes('..')
           ? 'climbs out of its folder by ".."'
@@ -89,12 +89,13 @@ function checkEnv(fields: Fields): void {
   const env = fields.stringMap('env') ?? {}
   for (const [name, value] of Object.entries(env)) {
     const pointer = `${fields.pointer('env')}/${pointerToken(name)}`
-    if (name === '' || /[=\s\p{Cc}]/u.test(name)) {
+    if (name === '' || /[=\s\p{Cc}\p{Cs}]/u.test(name)) {
       const detail = `${quoteName(name)} cannot be the name of a variable of the environment`
       fields.errors.push({ pointer, code: 'env_key_invalid', detail })
     }
-    if (value.includes('\0')) {
-      fields.errors.push({ pointer, code: 'env_value_invalid', detail: `The value of "${name}" holds a NUL character` })
+    if (!isPlainText(value)) {
+      const detail = `The value of ${quoteName(name)} holds a NUL character or half a character`
+      fields.errors.push({ pointer, code: 'env_value_invalid', detail })
     }
   }
   tooLarge(

@@ -20,10 +20,13 @@ export function readToolOverrides(fields: Fields): Readonly<Record<string, ToolO
   for (const original of Object.keys(fields.object('tools') ?? {})) {
     const block = tools.nested(original)
     if (!block) continue
+    if (original.length > TOOL_CHARACTERS || /\p{C}/u.test(original)) {
+      tools.problem(original, 'format', `${quoteName(original)} cannot be the name of a tool`)
+    }
     block.refuseUnknown(['enabled', 'name', 'description', 'arguments'])
     const enabled = block.boolean('enabled')
     const name = readToolName(block, 'name')
-    const description = block.string('description')
+    const description = block.text('description')
     overrides.push([
       original,
       {
@@ -70,7 +73,7 @@ function readArgument(rule: Fields): ArgumentOverride {
   const pin = readValue(rule, 'pin')
   const preset = readValue(rule, 'default')
   const hidden = rule.boolean('hidden')
-  const description = rule.string('description')
+  const description = rule.text('description')
   if (pin !== undefined && preset !== undefined) {
     rule.problem('default', 'ambiguous', 'A pinned argument has no use for a default: callers cannot leave it out')
   }

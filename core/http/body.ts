@@ -77,17 +77,13 @@ function requireJson(type: string): void {
   const charset = parameters.find(parameter => parameter.startsWith('charset='))?.slice('charset='.length)
   const utf8 = charset === undefined || /^"?utf-?8"?$/.test(charset)
   if (/^application\/(?:[\w.-]+\+)?json$/.test(media) && utf8) return
-  throw new HubError('content_type', `The content type ${JSON.stringify(type.slice(0, 64))} is not accepted`, {
-    hint: 'Send JSON in UTF-8 with "Content-Type: application/json".',
-  })
+  throw new HubError('content_type', `The content type ${JSON.stringify(type.slice(0, 64))} is not accepted`)
 }
 
 function refuseEncoded(headers: Headers): void {
   const encoding = headers.get('content-encoding')?.trim().toLowerCase()
   if (encoding === undefined || encoding === '' || encoding === 'identity') return
-  throw new HubError('encoding_not_supported', 'Compressed request bodies are not accepted', {
-    hint: 'Send the body as it is, without Content-Encoding.',
-  })
+  throw new HubError('encoding_not_supported', 'Compressed request bodies are not accepted')
 }
 
 function decode(bytes: Uint8Array): string {

@@ -26,9 +26,7 @@ export function targetOf(url: string): Target {
 /** Throws `path_invalid` for a path in any form but the canonical one. The runtime has resolved dot segments before. */
 export function requireCanonical(path: string): void {
   if (!NOT_CANONICAL.test(path) && (!path.includes('%') || isUtf8(path))) return
-  throw new HubError('path_invalid', 'The path is not in canonical form', {
-    hint: 'Leave out "//", ";", "\\" and encoded slashes, backslashes, dots and NUL; encode the rest as UTF-8.',
-  })
+  throw new HubError('path_invalid', 'The path is not in canonical form')
 }
 
 function isUtf8(path: string): boolean {
@@ -48,8 +46,6 @@ export function refuseTokenInQuery(query: string, allowToken: boolean): void {
   for (const name of new URLSearchParams(query).keys()) {
     const folded = name.toLowerCase()
     if (!CREDENTIAL_NAMES.has(folded) || (allowToken && folded === 'token')) continue
-    throw new HubError('token_in_url', `The query parameter "${folded}" holds a credential`, {
-      hint: 'Send it as "Authorization: Bearer <token>", and consider it known to others from now on.',
-    })
+    throw new HubError('token_in_url', `The query parameter "${folded}" holds a credential`)
   }
 }

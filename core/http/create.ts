@@ -7,12 +7,13 @@ import type { Registry } from '../registry/api.ts'
 import type { Peer, RequestGuard } from './api.ts'
 import { createApp } from './app.ts'
 import { createAdminAddressCheck, createGuard, createRequestIds } from './guard.ts'
-import { LiveFeed } from './live.ts'
+import { LiveFeed, type LiveFeedOptions } from './live.ts'
 import type { FindPluginRoute } from './plugin-routes.ts'
 import type { Route } from './route.ts'
 import { authRoutes } from './routes/auth.ts'
 import { docsRoutes } from './routes/docs.ts'
 import { keyRoutes } from './routes/keys.ts'
+import { limitRoutes } from './routes/limits.ts'
 import { setupRoutes } from './routes/setup.ts'
 import { streamRoutes } from './routes/stream.ts'
 import { userRoutes } from './routes/users.ts'
@@ -35,13 +36,15 @@ export interface HttpDeps {
   readonly auth: Auth
   readonly bus: EventBus
   readonly log: PluginLogger
-  readonly mcp: Pick<McpEndpoint, 'fetch'>
-  /** The routes of resources; those of sign-in, people, keys, the live stream and the API's description are added. */
+  readonly mcp: Pick<McpEndpoint, 'fetch' | 'usage'>
+  /** The routes of resources; those of sign-in, people, keys, limits, the live stream and the API's description are added. */
   readonly routes: readonly Route[]
   readonly findPluginRoute: FindPluginRoute
   /** Opens `POST /api/setup` while there is no administrator; undefined: nothing does. */
   readonly setupToken: string | undefined
   readonly version: string
+  /** Times of the live stream, where they differ from its own. */
+  readonly live?: Pick<LiveFeedOptions, 'pingMs' | 'stuckMs'>
 }
 
 export interface Http {
@@ -61,13 +64,14 @@ export function createHttp(deps: HttpDeps): Http {
   const { config, registry, auth, bus, log, version } = deps
   const nextId = createRequestIds()
   const guard = createGuard(config, nextId)
-  const feed = new LiveFeed({ bus, credentials: auth.liveCredentials, users: registry.users })
+  const feed = new LiveFeed({ bus, credentials: auth.liveCredentials, users: registry.users, ...deps.live })
   const described: readonly Route[] = [
     ...setupRoutes({ registry, auth, setupToken: deps.setupToken }),
     ...authRoutes({ registry, auth }),
     ...userRoutes({ registry, passwords: auth.passwords }),
     ...keyRoutes({ registry }),
     ...streamRoutes({ feed, authenticator: auth.authenticator }),
+    ...limitRoutes({ registry, mcp: deps.mcp, liveStreams: userId => feed.readersOf(userId) }),
     ...deps.routes,
   ]
   const routes = [...docsRoutes({ routes: described, version }), ...described]

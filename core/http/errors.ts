@@ -1,5 +1,7 @@
 import { ERROR_CODES, HubError } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
+import { remedyOf } from '../contract/remedies.ts'
+import { rpcError } from '../domain/rpc-error.ts'
 import { SECURITY_HEADERS } from './headers.ts'
 
 /** Which request an error answers. */
@@ -17,6 +19,7 @@ export interface ErrorScene {
  */
 export function problemResponse(thrown: unknown, scene: ErrorScene): Response {
   const error = publicError(thrown, scene)
+  const hint = remedyOf(error)
   const body = {
     ...error.data,
     type: `/errors/${error.code}`,
@@ -27,7 +30,7 @@ export function problemResponse(thrown: unknown, scene: ErrorScene): Response {
     instance: scene.path.slice(0, 512),
     requestId: scene.requestId,
     ...(error.errors === undefined ? {} : { errors: error.errors }),
-    ...(error.hint === undefined ? {} : { hint: error.hint }),
+    ...(hint === undefined ? {} : { hint }),
   }
   return new Response(JSON.stringify(body), {
     status: error.status,
@@ -38,8 +41,7 @@ export function problemResponse(thrown: unknown, scene: ErrorScene): Response {
 /** The same under `/mcp`, where every error is JSON-RPC. The id of the message is not known, so none is given. */
 export function rpcErrorResponse(thrown: unknown, scene: ErrorScene): Response {
   const error = publicError(thrown, scene)
-  const data = { ...error.data, code: error.code, requestId: scene.requestId }
-  const body = { jsonrpc: '2.0', error: { code: error.rpcCode, message: error.message, data } }
+  const body = { jsonrpc: '2.0', error: rpcError(error, scene.requestId) }
   return new Response(JSON.stringify(body), {
     status: error.status,
     headers: { ...baseHeaders(scene), 'content-type': 'application/json', ...errorHeaders(error) },
@@ -58,7 +60,7 @@ function baseHeaders({ requestId }: ErrorScene): Record<string, string> {
 }
 
 function errorHeaders(error: HubError): Record<string, string> {
-  const { status, code, data, retryAfterSeconds } = error
+  const { status, code, data, retryAfter } = error
   const headers: Record<string, string> = {}
   if (status === 401) {
     const withoutCredential = code === 'unauthenticated' || code === 'login_failed'
@@ -67,6 +69,6 @@ function errorHeaders(error: HubError): Record<string, string> {
   if (status === 405 && Array.isArray(data?.allow)) headers.allow = data.allow.join(', ')
   if (status === 415) headers.accept = 'application/json'
   if (status === 426) headers.upgrade = 'websocket'
-  if (status === 429 || status === 503) headers['retry-after'] = String(Math.max(1, Math.ceil(retryAfterSeconds ?? 1)))
+  if (status === 429 || status === 503) headers['retry-after'] = String(retryAfter)
   return headers
 }

@@ -26,7 +26,7 @@ const ALWAYS: readonly EventName[] = [
 ]
 /** Events of the busy paths: told, and even built, only while somebody wants them. */
 const WHILE_WANTED = { logs: 'log.record', calls: 'tool.called' } as const satisfies Partial<Record<Topic, EventName>>
-/** A reader who has taken nothing for this long is let go. */
+const PING_MS = 15_000
 const STUCK_MS = 30_000
 
 /** One reader's end, whatever carries it. */
@@ -46,8 +46,10 @@ export interface LiveFeedOptions {
   readonly bus: EventBus
   readonly credentials: Pick<LiveCredentials, 'watch'>
   readonly users: Pick<Registry['users'], 'list'>
-  /** Milliseconds between two pings. Default 15_000. */
+  /** Milliseconds between two pings. Default 15_000: a peer that answers none is gone within 60 s. */
   readonly pingMs?: number
+  /** How long a reader may take nothing while something waits for it, in milliseconds. Default 30_000. */
+  readonly stuckMs?: number
 }
 
 interface Reader {
@@ -97,11 +99,10 @@ export class LiveFeed {
   ): Promise<{ leave(): void; drained(): void }> {
     this.#namesLoaded ??= this.#loadNames()
     await this.#namesLoaded
-    const own = [...this.#readers].filter(reader => reader.actor.userId === actor.userId).length
-    if (own >= LIMITS.streamsPerUser) {
+    const own = this.readersOf(actor.userId)
+    if (own >= LIMITS.liveStreamsPerUser) {
       throw new HubError('quota_streams', `You have ${own} streams open, which is the limit`, {
         retryAfterSeconds: 10,
-        hint: 'Close some of them first.',
       })
     }
     const reader: Reader = { actor, topics, sink, lost: 0, stuckSinceMs: 0, unwatch: () => {} }
@@ -121,6 +122,12 @@ export class LiveFeed {
 
   get readers(): number {
     return this.#readers.size
+  }
+
+  readersOf(userId: string): number {
+    let count = 0
+    for (const { actor } of this.#readers) if (actor.userId === userId) count += 1
+    return count
   }
 
   #tell(topic: Topic, event: HubEvent): void {
@@ -175,13 +182,14 @@ export class LiveFeed {
       clearInterval(this.#timer)
       this.#timer = undefined
     } else if (this.#timer === undefined) {
-      this.#timer = setInterval(() => this.#ping(), this.#options.pingMs ?? 15_000)
+      this.#timer = setInterval(() => this.#ping(), this.#options.pingMs ?? PING_MS)
     }
   }
 
   #ping(): void {
+    const stuckMs = this.#options.stuckMs ?? STUCK_MS
     for (const reader of this.#readers) {
-      if (reader.lost > 0 && performance.now() - reader.stuckSinceMs > STUCK_MS) this.#end(reader, 'overloaded')
+      if (reader.lost > 0 && performance.now() - reader.stuckSinceMs > stuckMs) this.#end(reader, 'overloaded')
       else reader.sink.ping()
     }
   }

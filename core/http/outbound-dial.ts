@@ -52,7 +52,6 @@ async function resolve(origin: string, host: string, lookup: Lookup): Promise<re
 
 function blocked(origin: string): HubError {
   return new HubError('url_address_blocked', `${origin} is at an address that servers of this owner may not reach`, {
-    hint: 'Use a public address, or ask an administrator to open the network (OUTBOUND_ALLOW).',
     data: { sent: false },
   })
 }

@@ -10,7 +10,7 @@ import { readJsonBody } from './body.ts'
 import { targetOf } from './canonical.ts'
 import { wholeBody } from './compress.ts'
 import type { Method, Reply, RequestInfo, ResponseSpec, Route, RouteContext } from './route.ts'
-import { check, closed, queryObject } from './validate.ts'
+import { check, closed, queryObject, queryProblems } from './validate.ts'
 
 export interface PipelineDeps {
   readonly authenticator: Authenticator
@@ -104,9 +104,7 @@ export function createPipeline(deps: PipelineDeps) {
           data: { allow },
         })
       }
-      throw new HubError('route_not_found', 'There is nothing at this path', {
-        hint: 'GET /api/docs lists what there is.',
-      })
+      throw new HubError('route_not_found', 'There is nothing at this path')
     },
 
     async run(route: RunnableRoute, request: Request, info: RequestInfo, params: Readonly<Record<string, string>>) {
@@ -161,6 +159,11 @@ function readFields(
 function readQuery(route: RunnableRoute, request: Request, errors: FieldError[]): unknown {
   const { query } = targetOf(request.url)
   const given = query === '' ? {} : queryObject(query)
+  if (query.includes('%')) {
+    const problems = queryProblems(query)
+    errors.push(...problems)
+    if (problems.length > 0) return {}
+  }
   if (route.query) return read(route.query, given, 'query', errors)
   for (const name of Object.keys(given)) {
     const shown = name.slice(0, 64)

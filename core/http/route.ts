@@ -25,6 +25,7 @@ export interface RequestInfo {
 export interface Socket {
   /** False when the peer reads too slowly and the text was dropped. */
   send(text: string): boolean
+  /** Asks for a sign of life; a peer that gave none since the last two times is cut off. */
   ping(): void
   close(code: number, reason?: string): void
 }

@@ -6,8 +6,8 @@ import type { McpEndpoint } from '../mcp/api.ts'
 import type { Admitted, Peer, RequestGuard } from './api.ts'
 import type { App } from './app.ts'
 import { targetOf } from './canonical.ts'
-import { rpcErrorResponse } from './errors.ts'
-import { withHeaders } from './headers.ts'
+import { problemResponse, rpcErrorResponse } from './errors.ts'
+import { SECURITY_HEADERS, withHeaders } from './headers.ts'
 import type { Socket, SocketHandler } from './route.ts'
 
 /** Seconds of silence before a socket is closed: longer than a body may pause, so that the pause is answered first. */
@@ -39,11 +39,16 @@ export interface HttpServer {
   stop(graceful: boolean): Promise<void>
 }
 
+/** A peer that answers neither of so many pings is gone, though the system may still hold the connection for hours. */
+const MISSED_PINGS = 2
+
 interface SocketState {
   readonly handler: SocketHandler
   socket: Socket | undefined
   frames: number
   secondStartedAtMs: number
+  /** Since the last sign of life. */
+  pingsUnanswered: number
   ended: boolean
 }
 
@@ -98,7 +103,7 @@ async function settledWithin(work: Promise<void>, milliseconds: number): Promise
 }
 
 function named(response: Response, requestId: string): Response {
-  return withHeaders(response, { 'x-request-id': requestId })
+  return withHeaders(response, { ...SECURITY_HEADERS, 'x-request-id': requestId })
 }
 
 async function answer(app: App, request: Request, admitted: Admitted, peer: BunPeer): Promise<Response | undefined> {
@@ -119,7 +124,7 @@ function isMcp(path: string): boolean {
 }
 
 function start(options: ServeOptions, fetch: (request: Request, server: Server) => unknown): Server {
-  const { host, port, log } = options
+  const { host, port, log, nextId } = options
   try {
     return Bun.serve<SocketState>({
       hostname: host,
@@ -128,8 +133,8 @@ function start(options: ServeOptions, fetch: (request: Request, server: Server) 
       maxRequestBodySize: BACKSTOP_BYTES,
       fetch: fetch as (request: Request, server: Server) => Response | Promise<Response>,
       error(error) {
-        log.error('A request failed outside the application', { error: error.stack ?? error.message })
-        return new Response(null, { status: 500 })
+        // The request is not known here, and its path neither.
+        return problemResponse(error, { requestId: nextId(), method: '', path: '', log })
       },
       websocket: {
         maxPayloadLength: LIMITS.webSocketFrameBytes,
@@ -141,6 +146,9 @@ function start(options: ServeOptions, fetch: (request: Request, server: Server) 
           ws.data.handler.open(socket)
         },
         message: receive,
+        pong({ data }) {
+          data.pingsUnanswered = 0
+        },
         drain({ data }) {
           if (data.socket && !data.ended) data.handler.drain(data.socket)
         },
@@ -161,6 +169,7 @@ function start(options: ServeOptions, fetch: (request: Request, server: Server) 
 function receive(ws: BunSocket, message: string | Buffer): void {
   const { data } = ws
   if (data.ended || !data.socket) return
+  data.pingsUnanswered = 0
   const nowMs = performance.now()
   if (nowMs - data.secondStartedAtMs >= 1_000) {
     data.secondStartedAtMs = nowMs
@@ -207,7 +216,8 @@ class BunPeer implements Peer {
   }
 
   upgrade(handler: SocketHandler): boolean {
-    const data: SocketState = { handler, socket: undefined, frames: 0, secondStartedAtMs: 0, ended: false }
+    const counts = { frames: 0, secondStartedAtMs: 0, pingsUnanswered: 0 }
+    const data: SocketState = { handler, socket: undefined, ...counts, ended: false }
     this.upgraded = this.#server.upgrade(this.#request, { data })
     return this.upgraded
   }
@@ -232,7 +242,11 @@ class BunSocketEnd implements Socket {
   }
 
   ping(): void {
-    if (!this.#ws.data.ended) this.#ws.ping()
+    const { data } = this.#ws
+    if (data.ended) return
+    if (data.pingsUnanswered >= MISSED_PINGS) return this.#ws.terminate()
+    data.pingsUnanswered += 1
+    this.#ws.ping()
   }
 
   close(status: number, reason?: string): void {

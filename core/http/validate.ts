@@ -26,6 +26,26 @@ export function closed(schema: z.ZodType): z.ZodType {
   return about === undefined ? schema.strict() : schema.strict().meta(about)
 }
 
+/** What is wrong with the spelling of a query: escapes that are none, bytes that are not UTF-8, and NUL. */
+export function queryProblems(query: string): FieldError[] {
+  const detail = 'Encode it as UTF-8, each special byte as "%" and two hexadecimal digits; NUL is not taken'
+  return query.split('&').flatMap(part => {
+    if (isCleanlyEncoded(part)) return []
+    const [name = ''] = part.split('=')
+    const known = isCleanlyEncoded(name) ? decodeURIComponent(name) : name
+    return [{ pointer: pointerOf([known], 'query'), code: 'format' as const, detail }]
+  })
+}
+
+function isCleanlyEncoded(text: string): boolean {
+  if (!text.includes('%')) return true
+  try {
+    return !decodeURIComponent(text).includes('\0')
+  } catch {
+    return false
+  }
+}
+
 /** A query as an object: a parameter that comes several times is an array. */
 export function queryObject(query: string): Record<string, string | string[]> {
   const found: Record<string, string | string[]> = Object.create(null)

@@ -15,9 +15,9 @@ export interface McpEndpoint {
    * quota_calls; waits up to 2 s for the lists of a server that was never seen.
    */
   callTool(call: DirectCall): Promise<Outcome>
-  sessions(): readonly SessionInfo[]
-  /** What one user has open now, by clients of all versions. */
+  /** What a user has of it now. */
   usage(userId: string): McpUsage
+  sessions(): readonly SessionInfo[]
   /** Ends one session from outside; false when there is none. */
   endSession(id: string, reason: string): boolean
   /** What a client of this group sees, for the console and the CLI. */
@@ -27,15 +27,14 @@ export interface McpEndpoint {
   dispose(): void
 }
 
+/** Counts of one user, as LIMITS names them. */
 export interface McpUsage {
-  readonly sessions: number
-  /** In flight, those of REST included. */
-  readonly calls: number
-  /** Of all kinds, listen streams included. */
-  readonly streams: number
-  readonly listenStreams: number
-  /** Calls of modern clients that wait for their client's answer. */
-  readonly parkedCalls: number
+  readonly sessionsPerUser: number
+  /** Of sessions, of clients without one, and by the API. */
+  readonly callsPerUser: number
+  readonly streamsPerUser: number
+  readonly listenStreamsPerUser: number
+  readonly parkedCallsPerUser: number
 }
 
 /** A tools/call that names its server. */

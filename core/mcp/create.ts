@@ -2,7 +2,7 @@ import type { Authenticator } from '../auth/api.ts'
 import type { Upstreams } from '../connections/api.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { GroupResolver, McpMiddleware } from '../contract/points.ts'
-import type { ToolCallRecord } from '../contract/records.ts'
+import type { ToolCallRecord, UserActor } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Registry } from '../registry/api.ts'
 import type { McpEndpoint } from './api.ts'
@@ -200,12 +200,17 @@ export function createMcp(deps: McpDeps): McpEndpoint {
         await scope.ready()
         return router.handle(new DirectExchange(call, scope), scope)
       }),
+    usage(userId) {
+      const used = sessions.used(userId)
+      return {
+        sessionsPerUser: used.sessions,
+        callsPerUser: used.calls,
+        streamsPerUser: used.streams,
+        listenStreamsPerUser: listeners.countOf(userId),
+        parkedCallsPerUser: parking.countOf(userId),
+      }
+    },
     sessions: () => sessions.infos(),
-    usage: userId => ({
-      ...sessions.usage(userId),
-      listenStreams: listeners.countOf(userId),
-      parkedCalls: parking.countOf(userId),
-    }),
     endSession(key, reason) {
       const session = sessions.byKey(key)
       if (session) sessions.end(session, reason)

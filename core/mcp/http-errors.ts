@@ -47,14 +47,10 @@ export function errorResponse(thrown: unknown, place: ErrorPlace): Response {
       break
     case 429:
     case 503:
-      headers.set('retry-after', String(retryAfter(error)))
+      headers.set('retry-after', String(error.retryAfter))
   }
   const text = errorMessage(refused?.id, rpcError(error, place.requestId))
   return new Response(text, { status: refused?.status ?? error.status, headers })
-}
-
-function retryAfter(error: HubError): number {
-  return Math.max(1, Math.ceil(error.retryAfterSeconds ?? 1))
 }
 
 /** RFC 6750 and RFC 9728. The same for paths that exist and paths that do not. */

@@ -86,7 +86,7 @@ export class ModernAnswers {
     exchange.runAgain = true
     if (this.ask(exchange, post, asks)) return
     const message = 'Cannot wait for the client: too many of its requests wait already'
-    this.#refuse(exchange, post, new HubError('quota_calls', message))
+    this.#refuse(exchange, post, new HubError('quota_parked', message, { retryAfterSeconds: 5 }))
   }
 
   #refuse({ requestId, uri }: ModernExchange, { id, reply }: Attendance, error: HubError): void {

@@ -38,10 +38,10 @@ export function checkGetAccept(headers: Headers): void {
 /** Throws content_type, encoding_not_supported. */
 export function checkBodyType(headers: Headers): void {
   const type = headers.get('content-type')
-  if (type !== 'application/json' && type?.split(';', 1)[0]?.trim().toLowerCase() !== 'application/json')
+  if (type !== 'application/json' && !isUtf8Json(type))
     throw new HubError(
       'content_type',
-      `Cannot read the request: its Content-Type must be application/json, and is "${(type ?? '').slice(0, 64)}"`,
+      `Cannot read the request: its Content-Type must be application/json in UTF-8, and is "${(type ?? '').slice(0, 64)}"`,
     )
   const encoding = headers.get('content-encoding')
   if (encoding !== null && encoding.toLowerCase() !== 'identity')
@@ -49,6 +49,12 @@ export function checkBodyType(headers: Headers): void {
       'encoding_not_supported',
       `Cannot read the request: its body is encoded as "${encoding.slice(0, 64)}", and must be plain`,
     )
+}
+
+function isUtf8Json(type: string | null): boolean {
+  const [media, ...parameters] = (type ?? '').split(';').map(part => part.trim().toLowerCase())
+  const charset = parameters.find(parameter => parameter.startsWith('charset='))?.slice('charset='.length)
+  return media === 'application/json' && (charset === undefined || /^"?utf-?8"?$/.test(charset))
 }
 
 /** Throws request_invalid for a version that the hub does not speak, or another one than the session's. */

@@ -5,6 +5,7 @@ import type { JsonObject, JsonValue } from '../contract/json.ts'
 import { isPlainObject, isRawNumber, parseExact } from '../domain/exact-json.ts'
 
 export { isPlainObject, parseExact } from '../domain/exact-json.ts'
+export { rpcError } from '../domain/rpc-error.ts'
 
 /** JSON text of a request id as its sender wrote it: `1` and `"1"` are two ids. */
 export type IdText = string
@@ -123,16 +124,6 @@ export function notificationMessage(method: string, params: JsonObject | undefin
 
 export function requestMessage(id: number, method: string, params: JsonObject | undefined): string {
   return JSON.stringify(params === undefined ? { jsonrpc: '2.0', id, method } : { jsonrpc: '2.0', id, method, params })
-}
-
-/** A hub error as JSON-RPC writes it: `data` carries the code, the request's id and what the error adds. */
-export function rpcError(error: HubError, requestId: string): RpcError {
-  const hint = error.hint === undefined ? {} : { hint: error.hint }
-  return {
-    code: error.rpcCode,
-    message: error.message,
-    data: { ...(error.data as JsonObject | undefined), ...hint, code: error.code, requestId },
-  }
 }
 
 /** Whatever was thrown as a HubError; what is not one becomes `internal`, which tells nothing of its cause. */

@@ -71,10 +71,9 @@ export class SessionTable {
     }
   }
 
-  /** What this user has open now. */
-  usage(userId: string): Readonly<UserLoad> {
-    const { sessions = 0, calls = 0, streams = 0 } = this.#loads.get(userId) ?? {}
-    return { sessions, calls, streams }
+  /** What a user has now; nothing is begun for one who has nothing. */
+  used(userId: string): Readonly<UserLoad> {
+    return this.#loads.get(userId) ?? NOTHING
   }
 
   load(userId: string): UserLoad {
@@ -222,6 +221,7 @@ function idleLimitMs({ wire }: Session): number {
   return wire === 'sse' ? LIMITS.sseReconnectMs : LIMITS.sessionIdleMs
 }
 
+const NOTHING: Readonly<UserLoad> = Object.freeze({ sessions: 0, calls: 0, streams: 0 })
 const NONE: ReadonlySet<Session> = new Set()
 
 function hash(text: string, bytes: number): string {

@@ -73,8 +73,11 @@ export interface ServerRegistry {
   publicBody(record: ServerRecord): JsonObject
   /** The configuration to connect with: secrets opened, `${variables}` filled in. Throws variable_unknown. Never shown. */
   effective(id: string): Promise<EffectiveServer>
-  /** Checks a body as `create` would, without saving; returns what a trial connection needs. */
-  draft(actor: Actor, body: JsonObject): Promise<EffectiveServer>
+  /**
+   * Checks a body as `create` would, without saving; returns what a trial connection needs. Masks stand for the secrets of
+   * `edited`, as far as the actor may change that server; where they fit nothing they are `secret_mask`.
+   */
+  draft(actor: Actor, body: JsonObject, edited?: Ref): Promise<EffectiveServer>
 }
 
 export interface EffectiveServer {

@@ -216,6 +216,5 @@ function nameTaken(name: string): HubError {
   const detail = `Its owner already has a group named ${quoteName(name)}`
   return new HubError('group_name_taken', detail, {
     errors: [{ pointer: '#/name', code: 'duplicate', detail }],
-    hint: 'Choose another name or edit the existing group.',
   })
 }

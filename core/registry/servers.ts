@@ -124,9 +124,12 @@ export class Servers implements ServerRegistry {
     return effectiveServer({ ...settings, config }, rowOwner(row), record)
   }
 
-  async draft(actor: Actor, body: JsonObject): Promise<EffectiveServer> {
-    const draft = draftServer(this.#deps, body, undefined)
-    const owner = await read(this.#deps.store, db => chooseOwner(db, actor, draft.owner, undefined))
+  async draft(actor: Actor, body: JsonObject, edited?: Ref): Promise<EffectiveServer> {
+    const row = edited === undefined ? undefined : await this.#editable(actor, edited)
+    const stored = row && { ownerId: row.owner_id, id: row.id, settings: serverRecord(row) }
+    const draft = draftServer(this.#deps, body, stored)
+    const owner = await read(this.#deps.store, db => chooseOwner(db, actor, draft.owner, row && rowOwner(row)))
+    if (stored) refuseMovedSecrets(this.#deps, actor, owner, draft, stored)
     checkServerRights(this.#deps, owner, draft.settings.transport, draft.filled)
     const settings = { ...draft.settings, config: draft.filled }
     this.#live.addDraft([draft.settings, settings])
@@ -236,6 +239,16 @@ export class Servers implements ServerRegistry {
     return chooseRow('server', candidates, actor, ref, right)
   }
 
+  /** Undefined for what the actor may not change: masks then fit nothing, as if there were no such server. */
+  async #editable(actor: Actor, ref: Ref): Promise<ServerRow | undefined> {
+    try {
+      return await this.#row(actor, ref, 'edit')
+    } catch (error) {
+      if (error instanceof HubError && error.status < 500) return undefined
+      throw error
+    }
+  }
+
   async #written(db: Reader, id: string): Promise<ServerRow> {
     const row = await serverRowById(db, id)
     if (!row) throw new HubError('internal', 'A server vanished while it was written')
@@ -289,6 +302,5 @@ function nameTaken(name: string, owner: Owner): HubError {
   const detail = `${owner.name} already owns a server named ${quoteName(name)}`
   return new HubError('server_name_taken', detail, {
     errors: [{ pointer: '#/name', code: 'duplicate', detail }],
-    hint: 'Choose another name or edit the existing server.',
   })
 }

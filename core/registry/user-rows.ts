@@ -88,7 +88,5 @@ export async function setInternal(trx: Writer, key: string, value: string | numb
 }
 
 export function lastAdmin(name: string): HubError {
-  return new HubError('last_admin', `${JSON.stringify(name)} is the last administrator`, {
-    hint: 'Make somebody else an administrator first.',
-  })
+  return new HubError('last_admin', `${JSON.stringify(name)} is the last administrator`)
 }

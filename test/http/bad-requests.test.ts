@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type Client, type Hub, startHub } from '../support/hub.ts'
+import { type Client, type Hub, send, startHub } from '../support/hub.ts'
 import { rawRequest, rawText } from '../support/raw-http.ts'
 import { type DocumentedRoute, documentedRoutes } from './documented-routes.ts'
 import { expectProblem, expectWell, patient } from './rows.ts'
@@ -75,6 +75,15 @@ describe('a request', () => {
   ])('of %s → 404 route_not_found as JSON', async target => {
     const answer = await get(target)
     expect([answer.status, JSON.parse(answer.body).code]).toEqual([404, 'route_not_found'])
+  })
+
+  test('of / leads browsers to the page about the API', async () => {
+    const browser = await rawRequest(hub.url, rawText('GET / HTTP/1.1', [...head(), 'Accept: text/html,*/*;q=0.8']))
+    expect([browser.status, browser.text]).toEqual([303, expect.stringContaining(`${hub.url}/api/docs\r\n`)])
+    const page = await send(hub.url, 'GET', '/api/docs')
+    expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+    for (const wanted of ["default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'"])
+      expect(page.headers.get('content-security-policy')).toContain(wanted)
   })
 
   test('by a wrong method → 405 with Allow, on every path', async () => {

@@ -187,6 +187,8 @@ const REST: readonly Row[] = [
   { method: 'PATCH', path: '/api/admin/plugins/{name}', body: () => ({ enabled: true }), ...administrators(404) },
   { method: 'GET', path: '/api/limits', ...signedIn(200) },
   { method: 'GET', path: '/api/stream', anonymous: 401 },
+  // Programs find nothing there; browsers are led on.
+  { method: 'GET', path: '/', ...everybody(404) },
   { method: 'GET', path: '/health', ...everybody(200) },
   { method: 'GET', path: '/api/public/info', ...everybody(200) },
   { method: 'GET', path: '/api/public/servers', ...everybody(200) },

@@ -51,6 +51,10 @@ describe('behind a proxy that is trusted, below a path', () => {
       const answer = await send('GET', path)
       expect([path, answer.status]).toEqual([path, 404])
     }
+    for (const start of ['/hub', '/hub/']) {
+      const page = await send('GET', start, { accept: 'text/html' })
+      expect([page.status, page.url]).toEqual([200, `${hub.url}/api/docs`])
+    }
     expect((await send('POST', '/hub/mcp', { authorization: '' }, {})).status).toBe(401)
     expect((await send('POST', '/hub/api/servers?token=x', {}, {})).status).toBe(400)
   })

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { Answer } from '../support/client.ts'
 import { type Client, type Hub, startHub } from '../support/hub.ts'
+import { keptState } from '../support/kept-state.ts'
 
 /** One input that must be refused (or taken) in one documented way. */
 export interface Row {
@@ -75,8 +76,9 @@ function titleOf({ what, status, code, fields = [] }: Row): string {
   return `${what} → ${[status, code, ...fields].filter(part => part !== undefined).join(' ')}`
 }
 
-/** Makes the request of a row, and checks its answer, and that the hub is the same and well. */
+/** Makes the request of a row; checks its answer, that a refusal left nothing behind, and that the hub is the same and well. */
 async function holds(hub: Hub, caller: Client, row: Row): Promise<Answer> {
+  const before = row.status >= 400 ? keptState(hub) : undefined
   const answer = await patient(() => caller.request(row.method, row.path, row.body, { ...row.headers }))
   const seen = answer.text === '' || !answer.text.startsWith('{') ? {} : answer.json
   const fields = (seen.errors ?? []).map((error: { code: string; pointer: string }) => `${error.code} ${error.pointer}`)
@@ -92,6 +94,7 @@ async function holds(hub: Hub, caller: Client, row: Row): Promise<Answer> {
     ...(row.says === undefined ? {} : { says: row.says }),
   })
   if (answer.status >= 400) expectProblem(answer, row)
+  if (before) expect(keptState(hub)).toEqual(before)
   await expectWell(hub)
   return answer
 }
@@ -107,7 +110,7 @@ export function expectProblem(
 ): void {
   expect(answer.headers.get('content-type')).toBe('application/problem+json')
   expect(answer.headers.get('cache-control')).toBe('no-store')
-  expect(answer.headers.get('x-content-type-options')).toBe('nosniff')
+  expectHardened(answer)
   const id = answer.headers.get('x-request-id')
   if (method !== 'HEAD') {
     expect(answer.json).toMatchObject({
@@ -125,6 +128,19 @@ export function expectProblem(
   if (answer.status === 429 || answer.status === 503) {
     expect(Number(answer.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
   }
+}
+
+/** What every answer has, refusals, pages and MCP among them. */
+export function expectHardened(answer: Pick<Answer, 'headers'>): void {
+  const { headers } = answer
+  expect(headers.get('x-content-type-options')).toBe('nosniff')
+  expect(headers.get('referrer-policy')).toBe('no-referrer')
+  expect(headers.get('cross-origin-opener-policy')).toBe('same-origin')
+  expect(headers.get('content-security-policy')).toContain("default-src 'none'")
+  expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
+  expect(headers.get('x-request-id')).toBeTruthy()
+  expect(headers.get('access-control-allow-origin')).toBeNull()
+  expect(headers.get('set-cookie')).toBeNull()
 }
 
 /** The hub lives as the process that it was, and `/health` says so. */

@@ -1,7 +1,9 @@
 /** Writes the tables of docs/reference/ from the code. `bun test/support/reference-docs.ts` after a change. */
 import { LIMITS } from '../../core/config/limits.ts'
 import { VARIABLES } from '../../core/config/variables.ts'
-import { ERROR_CODES, FIELD_CODES } from '../../core/contract/errors.ts'
+import { ERROR_CODES, type ErrorCode, FIELD_CODES } from '../../core/contract/errors.ts'
+import { REMEDIES } from '../../core/contract/remedies.ts'
+import { OCCASIONS } from './error-occasions.ts'
 
 const folder = new URL('../../docs/reference/', import.meta.url)
 
@@ -16,22 +18,27 @@ export function variableNames(): readonly string[] {
 }
 
 function errorsPage(): string {
-  const rows = Object.entries(ERROR_CODES).map(
-    ([code, entry]: [string, { status: number; title: string; retry?: true; rpc?: number }]) => {
-      const rpc = entry.rpc ?? (entry.status >= 500 ? -32603 : -32600)
-      return `| \`${code}\` | ${entry.status} | ${rpc} | ${entry.retry ? 'yes' : ''} | ${entry.title} |`
-    },
-  )
+  const codes = Object.entries(ERROR_CODES) as [
+    ErrorCode,
+    { status: number; title: string; retry?: true; rpc?: number },
+  ][]
+  const rows = codes.map(([code, entry]) => {
+    const rpc = entry.rpc ?? (entry.status >= 500 ? -32603 : -32600)
+    const again = entry.retry ? 'yes' : ''
+    return `| \`${code}\` | ${entry.status} | ${rpc} | ${again} | ${entry.title}: ${OCCASIONS[code]} | ${REMEDIES[code]} |`
+  })
   const fields = Object.entries(FIELD_CODES).map(([code, meaning]) => `| \`${code}\` | ${meaning} |`)
   return `# Error codes
 
 Outside \`/mcp\` every error is \`application/problem+json\` (RFC 9457) with \`type\`, \`title\`, \`status\`, \`code\`, \`detail\`,
 \`instance\`, \`requestId\`, and where it helps \`hint\` and \`errors[]\` (each with \`pointer\`, \`code\`, \`detail\`). Under \`/mcp\` it
-is a JSON-RPC error with \`data.code\` and \`data.requestId\`. Codes are stable; texts are not. A server's \`status.reason.code\`
-is one of the same codes.
+is a JSON-RPC error with \`data.code\`, \`data.requestId\` and \`data.hint\`. Codes are stable; texts are not. A server's
+\`status.reason.code\` is one of the same codes. With 401 comes \`WWW-Authenticate\`, with 405 \`Allow\`, with 415 \`Accept\`, with 429
+and 503 \`Retry-After\`; under \`/mcp\` the same seconds are in \`data.retryAfter\`. What the HTTP server itself refuses (400, 431, 505:
+broken framing, a head over 16 KiB) has no body.
 
-| code | HTTP | JSON-RPC | worth repeating | meaning |
-|---|---|---|---|---|
+| code | HTTP | JSON-RPC | worth repeating | when | what to do |
+|---|---|---|---|---|---|
 ${rows.join('\n')}
 
 ## Fields

@@ -6,7 +6,6 @@ import type { Route } from '../route.ts'
 import { adminRoutes } from './admin.ts'
 import { groupRoutes } from './groups.ts'
 import { type HealthDeps, healthRoutes } from './health.ts'
-import { limitRoutes } from './limits.ts'
 import { type PluginsView, pluginRoutes } from './plugins.ts'
 import { publicRoutes } from './public.ts'
 import { serverControlRoutes } from './server-control.ts'
@@ -35,7 +34,7 @@ export interface ResourceRoutesDeps {
   readonly features: Readonly<Record<string, boolean>>
 }
 
-/** Servers, groups, settings, health, limits, public answers and administration. A fixed path stands before `{ref}`. */
+/** Servers, groups, settings, health, public answers and administration. A fixed path stands before `{ref}`. */
 export function resourceRoutes(deps: ResourceRoutesDeps): Route[] {
   return [
     ...serverImportRoutes(deps),
@@ -47,7 +46,6 @@ export function resourceRoutes(deps: ResourceRoutesDeps): Route[] {
     ...settingsRoutes(deps),
     ...systemSettingsRoutes(deps),
     ...healthRoutes(deps),
-    ...limitRoutes(deps),
     ...publicRoutes(deps),
     ...adminRoutes(deps),
     ...pluginRoutes({ plugins: deps.plugins, audit: deps.registry.audit }),

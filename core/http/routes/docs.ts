@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import { wholeBody } from '../compress.ts'
 import { docsPage } from '../docs-page.ts'
@@ -6,7 +7,7 @@ import { openApiDocument } from '../openapi.ts'
 import { type Route, route } from '../route.ts'
 
 export interface DocsRoutesDeps {
-  /** All routes of the hub but these two. */
+  /** All routes of the hub but these. */
   readonly routes: readonly Route[]
   readonly version: string
 }
@@ -19,6 +20,19 @@ export function docsRoutes({ routes, version }: DocsRoutesDeps): Route[] {
     return document
   }
   const own: Route[] = [
+    route({
+      method: 'GET',
+      path: '/',
+      access: 'public',
+      summary: 'Leads browsers to the page about this API',
+      tag: 'about',
+      responses: { 303: { description: 'To `/api/docs`, for whoever accepts HTML; 404 for everybody else' } },
+      handle({ request, info }) {
+        if (!request.headers.get('accept')?.includes('text/html'))
+          throw new HubError('route_not_found', 'There is nothing at this path')
+        return { status: 303, headers: { location: `${info.baseUrl}/api/docs` } }
+      },
+    }),
     route({
       method: 'GET',
       path: '/api/openapi.json',

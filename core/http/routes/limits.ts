@@ -4,10 +4,13 @@ import type { UserActor } from '../../contract/records.ts'
 import type { McpEndpoint } from '../../mcp/api.ts'
 import type { Registry } from '../../registry/api.ts'
 import { type Route, route } from '../route.ts'
+import { HOSTED_KEY_PREFIX } from './settings.ts'
 
 export interface LimitRoutesDeps {
-  readonly registry: Pick<Registry, 'servers' | 'groups' | 'keys'>
+  readonly registry: Pick<Registry, 'servers' | 'groups' | 'keys' | 'settings'>
   readonly mcp: Pick<McpEndpoint, 'usage'>
+  /** Streams that a user reads at `/api/stream`. */
+  readonly liveStreams: (userId: string) => number
 }
 
 type LimitName = keyof typeof LIMITS
@@ -58,22 +61,20 @@ function unitOf(name: string): 'bytes' | 'ms' | 'count' {
   return name.endsWith('Ms') ? 'ms' : 'count'
 }
 
-async function usage({ registry, mcp }: LimitRoutesDeps, actor: UserActor): Promise<Usage> {
-  const [servers, groups, keys] = await Promise.all([
+async function usage({ registry, mcp, liveStreams }: LimitRoutesDeps, actor: UserActor): Promise<Usage> {
+  const [servers, groups, keys, hosted] = await Promise.all([
     registry.servers.list(actor, { scope: 'mine' }),
     registry.groups.list(actor, { scope: 'mine' }),
     registry.keys.list(actor),
+    registry.settings.userSecretInfo(actor.userId, HOSTED_KEY_PREFIX),
   ])
-  const { sessions, calls, streams, listenStreams, parkedCalls } = mcp.usage(actor.userId)
   return {
     serversPerUser: servers.length,
     groupsPerUser: groups.length,
     keysPerUser: keys.length,
+    hostedKeysPerUser: Object.keys(hosted).length,
     liveStdioPerUser: servers.filter(server => server.transport === 'stdio' && server.enabled).length,
-    sessionsPerUser: sessions,
-    callsPerUser: calls,
-    streamsPerUser: streams,
-    listenStreamsPerUser: listenStreams,
-    parkedCallsPerUser: parkedCalls,
+    liveStreamsPerUser: liveStreams(actor.userId),
+    ...mcp.usage(actor.userId),
   }
 }

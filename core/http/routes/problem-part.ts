@@ -1,4 +1,5 @@
 import { ERROR_CODES, type FieldError, HubError } from '../../contract/errors.ts'
+import { remedyOf } from '../../contract/remedies.ts'
 
 /** What is told about one entry of a batch or an import; the request's own members stay with the whole answer. */
 export interface ProblemPart {
@@ -13,12 +14,13 @@ export interface ProblemPart {
 /** An error that is not the hub's own tells nothing of itself, as everywhere outside the log. */
 export function problemPart(error: unknown): ProblemPart {
   const known = error instanceof HubError ? error : new HubError('internal', 'The entry could not be handled')
+  const hint = remedyOf(known)
   return {
     code: known.code,
     title: ERROR_CODES[known.code].title,
     status: known.status,
     detail: known.message,
-    ...(known.hint === undefined ? {} : { hint: known.hint }),
+    ...(hint === undefined ? {} : { hint }),
     ...(known.errors === undefined ? {} : { errors: known.errors }),
   }
 }

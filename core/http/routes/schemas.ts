@@ -15,10 +15,16 @@ export const refParams = z.object({ ref })
 export const refToolParams = z.object({ ref, tool: z.string().min(1).max(512) })
 export const refServerParams = z.object({ ref, server: ref })
 
+/** A whole number in a query: decimal digits, and nothing that only JavaScript takes for a number. */
+function wholeNumber(min: number, max: number) {
+  const digits = z.string().transform(text => (/^-?\d+(?:\.\d+)?(?:e\d+)?$/i.test(text) ? Number(text) : Number.NaN))
+  return digits.pipe(z.int().min(min).max(max))
+}
+
 /** The cut of a list: every list takes these two. */
 export const pageFields = {
-  limit: z.coerce.number().int().min(1).max(1000).default(100),
-  offset: z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).default(0),
+  limit: wholeNumber(1, 1000).default(100),
+  offset: wholeNumber(0, Number.MAX_SAFE_INTEGER).default(0),
 }
 
 /** The filters that the registry itself judges, for servers and groups alike. */

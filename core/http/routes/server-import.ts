@@ -66,14 +66,16 @@ function trialRoute(deps: ServerImportDeps): Route {
     method: 'POST',
     path: '/api/servers/test',
     access: 'user',
-    summary: 'Connect once with a configuration, without saving it',
+    summary:
+      'Connect once with a configuration, without saving it; masks stand for what the server of that name has stored',
     tag,
     body: serverBody,
     ...largeBody,
     responses: { 200: { description: 'Each step with its outcome', schema: trialReport, example: exampleTrial } },
     async handle({ actor, body, info, signal }) {
       // The name is left aside: the configuration of a server that exists is tried as well, under edit.
-      const draft = await deps.registry.servers.draft(actor, { ...body, name: `trial-${randomUUID().slice(0, 8)}` })
+      const unnamed = { ...body, name: `trial-${randomUUID().slice(0, 8)}` }
+      const draft = await deps.registry.servers.draft(actor, unnamed, editedRef(body))
       const { transport, transportInferred = false, config, timeoutMs } = draft.settings
       const wanted = { ownerId: draft.ownerId, transport, transportInferred, config, timeoutMs }
       info.keepOpen()
@@ -82,6 +84,12 @@ function trialRoute(deps: ServerImportDeps): Route {
       return { body: { ...report, tools, tokens: tools.reduce((sum, tool) => sum + tool.tokens, 0) } }
     },
   })
+}
+
+/** The server whose stored secrets the masks of a body stand for. */
+function editedRef({ name, owner }: JsonObject): string | undefined {
+  if (typeof name !== 'string') return undefined
+  return typeof owner === 'string' ? formatRef(owner, name) : name
 }
 
 const verdictSchema = z.object({

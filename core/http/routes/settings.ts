@@ -1,6 +1,9 @@
 import { z } from 'zod'
+import { LIMITS } from '../../config/limits.ts'
+import { type FieldCode, validationError } from '../../contract/errors.ts'
 import type { JsonValue } from '../../contract/json.ts'
 import type { UserActor } from '../../contract/records.ts'
+import { looksMasked } from '../../domain/server-secrets.ts'
 import type { Registry, SettingRegistry } from '../../registry/api.ts'
 import { type Route, route } from '../route.ts'
 import { timestamp } from './schemas.ts'
@@ -15,6 +18,21 @@ export const HOSTED_KEY_PREFIX = 'hostedKeys.'
 const language = z.enum(['en', 'zh'])
 const theme = z.enum(['light', 'dark', 'system'])
 const platform = z.string().regex(/^[a-z0-9][a-z0-9-]{0,63}$/, 'a platform is lower-case letters, digits and dashes')
+
+const KEY_CHARACTERS = 8192
+
+/** It goes into a header; and what the API shows of a key is not the key. */
+const hostedKey = z
+  .string()
+  .min(1)
+  .max(KEY_CHARACTERS)
+  .superRefine((text, context) => {
+    if (text === '' || text.length > KEY_CHARACTERS) return
+    const refuse = (code: FieldCode, message: string): void =>
+      context.addIssue({ code: 'custom', message, params: { code } })
+    if (looksMasked(text)) refuse('secret_mask', 'A masked value; enter the key itself, or leave the platform out')
+    else if (!/^[\x21-\x7e]+$/.test(text)) refuse('key_invalid', 'A key is printable ASCII without spaces')
+  })
 
 const settings = z.object({
   language,
@@ -32,7 +50,7 @@ const patch = z.strictObject({
   language: language.nullable().optional(),
   theme: theme.nullable().optional(),
   hostedKeys: z
-    .record(platform, z.string().min(1).max(8192).nullable())
+    .record(platform, hostedKey.nullable())
     .optional()
     .meta({ description: 'Write-only: a secret per platform; null removes it' }),
 })
@@ -94,12 +112,28 @@ function platformOf(key: string): string {
 
 async function changeUserSettings(registry: SettingRegistry, actor: UserActor, body: Patch): Promise<void> {
   const { hostedKeys, ...plain } = body
+  if (hostedKeys) await refuseTooMany(registry, actor.userId, hostedKeys)
   const values: Record<string, JsonValue> = {}
   for (const [key, value] of Object.entries(plain)) if (value !== undefined) values[key] = value
   if (Object.keys(values).length > 0) await registry.setUser(actor, actor.userId, values)
   for (const [name, secret] of Object.entries(hostedKeys ?? {})) {
     await registry.setUserSecret(actor, actor.userId, `${HOSTED_KEY_PREFIX}${name}`, secret)
   }
+}
+
+async function refuseTooMany(
+  registry: SettingRegistry,
+  userId: string,
+  changed: Readonly<Record<string, string | null>>,
+): Promise<void> {
+  const kept = new Set(Object.keys(await registry.userSecretInfo(userId, HOSTED_KEY_PREFIX)).map(platformOf))
+  for (const [name, secret] of Object.entries(changed)) {
+    if (secret === null) kept.delete(name)
+    else kept.add(name)
+  }
+  if (kept.size <= LIMITS.hostedKeysPerUser) return
+  const detail = `Keys of ${kept.size} platforms; at most ${LIMITS.hostedKeysPerUser} are kept`
+  throw validationError([{ pointer: '#/hostedKeys', code: 'length', detail }])
 }
 
 /** What was changed, without any value: a secret is among them. */

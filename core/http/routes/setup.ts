@@ -23,9 +23,7 @@ const setupBody = z
 export function setupRoutes({ registry, auth, setupToken }: SetupRoutesDeps): Route[] {
   const requireOpen = async (): Promise<string> => {
     if (setupToken !== undefined && (await registry.users.needsSetup())) return setupToken
-    throw new HubError('route_not_found', 'There is nothing at this path', {
-      hint: 'GET /api/docs lists what there is.',
-    })
+    throw new HubError('route_not_found', 'There is nothing at this path')
   }
   return [
     route({

@@ -102,7 +102,6 @@ function nameTakenAt(pointer: string, error: unknown): unknown {
   if (!(error instanceof HubError) || error.code !== 'username_taken') return error
   return new HubError(error.code, error.message, {
     errors: [{ pointer, code: 'duplicate', detail: error.message }],
-    hint: 'Choose another name.',
   })
 }
 

@@ -88,7 +88,7 @@ export function etag(revision: number): string {
 export function writeOptions(headers: Headers): WriteOptions {
   const value = headers.get('if-match')
   if (value === null || value.trim() === '*') return {}
-  const revision = /^\s*"(\d{1,15})"\s*$/.exec(value)?.[1]
+  const revision = /^\s*"(0|[1-9]\d{0,14})"\s*$/.exec(value)?.[1]
   if (revision === undefined) {
     throw new HubError('version_conflict', `If-Match is ${value.slice(0, 64)}, which is no revision of this record`, {
       hint: 'Send the ETag of your last read as it came, such as "3" with its quotes, or leave the header out.',

@@ -43,6 +43,7 @@ export async function startHttp(
     readonly config?: Partial<HttpDeps['config']>
     readonly routes?: readonly Route[]
     readonly setupToken?: string
+    readonly live?: HttpDeps['live']
     readonly empty?: true
   } = {},
 ): Promise<TestHttp> {
@@ -80,10 +81,17 @@ export async function startHttp(
     auth,
     bus,
     log: { debug: note, info: note, warn: note, error: note },
-    mcp: { fetch: (_request, path, info) => Response.json({ path, requestId: info.requestId }) },
+    mcp: {
+      fetch: (_request, path, info) => Response.json({ path, requestId: info.requestId }),
+      usage: () => ({
+        ...{ sessionsPerUser: 0, callsPerUser: 0, streamsPerUser: 0 },
+        ...{ listenStreamsPerUser: 0, parkedCallsPerUser: 0 },
+      }),
+    },
     routes: options.routes ?? [],
     setupToken: options.setupToken,
     version: '1.1.0',
+    ...(options.live ? { live: options.live } : {}),
   })
   const end = async (): Promise<void> => {
     await http.stop(false)

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { REMEDIES } from '../../../core/contract/remedies.ts'
 import { RawClient } from '../../support/raw-mcp.ts'
 import { catalog, groupRecord, member, serverRecord, startHub, textReply, tool } from './support.ts'
 
@@ -94,7 +95,8 @@ test('an unknown tool is refused with near names of this scope alone', async () 
   const client = await new RawClient(hub, '/mcp/time').open()
   const { error } = await client.call('tools/call', { name: 'serach' })
   expect(error).toMatchObject({ code: -32602, data: { code: 'tool_not_found', hint: 'Did you mean "search"?' } })
-  expect((await client.call('tools/call', { name: 'add' })).error?.data).not.toHaveProperty('hint')
+  const far = (await client.call('tools/call', { name: 'add' })).error?.data
+  expect(far).toMatchObject({ hint: REMEDIES.tool_not_found })
   expect((await client.call('tools/call', { name: 'now', arguments: 'x' })).error).toMatchObject({
     code: -32602,
     data: { code: 'params_invalid' },

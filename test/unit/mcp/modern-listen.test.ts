@@ -188,11 +188,15 @@ test('a user whose streams are used up by sessions gets no listen stream', async
   await using one = hub()
   const open = async (): Promise<SseReader> => new SseReader(await (await new RawClient(one, '/mcp/g').open()).get())
   const streams = await Promise.all(Array.from({ length: 100 }, open))
-  expect(one.mcp.usage('u-alice')).toMatchObject({ sessions: 100, streams: 100, listenStreams: 0 })
+  expect(one.mcp.usage('u-alice')).toMatchObject({
+    sessionsPerUser: 100,
+    streamsPerUser: 100,
+    listenStreamsPerUser: 0,
+  })
   const { response } = await listen(one, { toolsListChanged: true })
   expect([response.status, response.headers.get('retry-after')]).toEqual([429, '5'])
   await streams[0]?.close()
-  await until(() => one.mcp.usage('u-alice').streams < 100)
+  await until(() => one.mcp.usage('u-alice').streamsPerUser < 100)
   const { reader } = await listen(one, { toolsListChanged: true })
   expect((await reader.message())?.method).toContain('acknowledged')
   await Promise.all([reader, ...streams.slice(1)].map(stream => stream.close()))

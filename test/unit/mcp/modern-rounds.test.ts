@@ -266,6 +266,18 @@ test('a user has sixteen calls parked at most; beyond, the upstream is refused',
   expect(heard(answers[16] as Answer)).toMatchObject([{ error: { code: -32603 } }])
 })
 
+test('the hub itself asks for no visit beside sixteen parked calls', async () => {
+  const elicitations = [{ mode: 'url', url: 'https://a.example/x', message: 'Sign in', elicitationId: 'e1' }]
+  await using one = hub(() => ({
+    kind: 'error',
+    error: { code: -32042, message: 'visit first', data: { elicitations } },
+  }))
+  const client = new RawModern(one, '/mcp/g')
+  for (let parked = 0; parked < 16; parked += 1) expect((await call(client)).result.resultType).toBe('input_required')
+  const { error } = await call(client)
+  expect(error).toMatchObject({ code: -32603, data: { code: 'quota_parked', retryAfter: 5 } })
+})
+
 test('a visit to a URL that an upstream wants first is asked for, and the retry calls anew', async () => {
   let visited = false
   const elicitations = [{ mode: 'url', url: 'https://a.example/x', message: 'Sign in', elicitationId: 'e1' }]

@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { RawClient } from '../support/raw-mcp.ts'
+import { call, type McpTown, mcpTable, message, openMcpTown, ping } from './mcp-rows.ts'
+
+let town: McpTown
+
+beforeAll(async () => {
+  town = await openMcpTown()
+}, 30_000)
+afterAll(() => town?.close(), 40_000)
+
+mcpTable('bodies under /mcp', () => town, [
+  message('nothing', '', 400, -32600, 'json_empty'),
+  message('{', '{', 400, -32700, 'json_invalid'),
+  message('two values', '{}{}', 400, -32700, 'json_invalid'),
+  message('NaN', '{"jsonrpc":"2.0","id":NaN,"method":"ping"}', 400, -32700, 'json_invalid'),
+  message('a byte order mark, which is skipped', `\ufeff${JSON.stringify(ping)}`, 200),
+  message('depth 65', `{"a":${'['.repeat(64)}${']'.repeat(64)}}`, 400, -32600, 'json_too_deep'),
+  message('depth 100,000', `{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, 400, -32600, 'json_too_deep'),
+  message(
+    '__proto__',
+    '{"jsonrpc":"2.0","id":1,"method":"ping","params":{"__proto__":{}}}',
+    400,
+    -32600,
+    'key_forbidden',
+  ),
+  message(
+    '__proto__, escaped',
+    '{"jsonrpc":"2.0","id":1,"method":"ping","params":{"\\u005f_proto__":{}}}',
+    400,
+    -32600,
+    'key_forbidden',
+  ),
+  ...['null', '"x"', '1', 'true', '[]', '[1]', '[[]]', '[null]'].map(text =>
+    message(text, text, 400, -32600, 'request_invalid'),
+  ),
+  message('a batch of 101', Array(101).fill(ping), 400, -32600, 'request_invalid'),
+])
+
+mcpTable('messages under /mcp', () => town, [
+  message('jsonrpc 1.0', { ...ping, jsonrpc: '1.0' }, 400, -32600, 'request_invalid'),
+  message('jsonrpc 2', { ...ping, jsonrpc: 2 }, 400, -32600, 'request_invalid'),
+  message('no jsonrpc', { id: 1, method: 'ping' }, 400, -32600, 'request_invalid'),
+  message('method 5', { ...ping, method: 5 }, 400, -32600, 'request_invalid'),
+  message('method null', { ...ping, method: null }, 400, -32600, 'request_invalid'),
+  message('method empty', { ...ping, method: '' }, 400, -32600, 'request_invalid'),
+  message('no method', { jsonrpc: '2.0', id: 1 }, 400, -32600, 'request_invalid'),
+  message('Method', { jsonrpc: '2.0', id: 1, Method: 'ping' }, 400, -32600, 'request_invalid'),
+  message(
+    'method twice: the last one is judged, and nothing else is sent',
+    '{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}',
+    200,
+    -32602,
+    'params_invalid',
+  ),
+  message('id null', { ...ping, id: null }, 400, -32600, 'request_invalid'),
+  message('id an object', { ...ping, id: {} }, 400, -32600, 'request_invalid'),
+  message('id true', { ...ping, id: true }, 400, -32600, 'request_invalid'),
+  message('params a list', { ...ping, params: [] }, 400, -32600, 'request_invalid'),
+  message('params a text', { ...ping, params: 'x' }, 400, -32600, 'request_invalid'),
+  message('an unknown method', { ...ping, method: 'tools/destroy' }, 200, -32601, 'method_not_found'),
+  message('a method in other letters', { ...ping, method: 'Tools/List' }, 200, -32601, 'method_not_found'),
+  message('a method of Object', { ...ping, method: 'constructor' }, 200, -32601, 'method_not_found'),
+  message('an unknown tool', call({ name: 'ech' }), 200, -32602, 'tool_not_found'),
+  message('a tool in other letters', call({ name: 'ECHO' }), 200, -32602, 'tool_not_found'),
+  message('a tool called __proto__', call({ name: '__proto__' }), 200, -32602, 'tool_not_found'),
+  message('no tool name', call({}), 200, -32602, 'params_invalid'),
+  message('no params', call(undefined), 200, -32602, 'params_invalid'),
+  message('name 5', call({ name: 5 }), 200, -32602, 'params_invalid'),
+  message('arguments "x"', call({ name: 'echo', arguments: 'x' }), 200, -32602, 'params_invalid'),
+  message('arguments a list', call({ name: 'echo', arguments: [] }), 200, -32602, 'params_invalid'),
+  message('arguments null', call({ name: 'echo', arguments: null }), 200, -32602, 'params_invalid'),
+  message(
+    'an unknown prompt',
+    { ...ping, method: 'prompts/get', params: { name: 'none' } },
+    200,
+    -32602,
+    'prompt_not_found',
+  ),
+  message(
+    'an unknown resource',
+    { ...ping, method: 'resources/read', params: { uri: 'none://x' } },
+    200,
+    -32002,
+    'resource_not_found',
+  ),
+  message(
+    'a resource address of a number',
+    { ...ping, method: 'resources/read', params: { uri: 5 } },
+    200,
+    -32602,
+    'params_invalid',
+  ),
+  message(
+    'a cursor of nobody',
+    { ...ping, method: 'tools/list', params: { cursor: 'x' } },
+    200,
+    -32602,
+    'cursor_invalid',
+  ),
+  message(
+    'a cursor of a number',
+    { ...ping, method: 'tools/list', params: { cursor: 5 } },
+    200,
+    -32602,
+    'params_invalid',
+  ),
+  message(
+    'cancelling what is not there',
+    { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 99 } },
+    202,
+  ),
+  message(
+    'progress of nothing',
+    { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: 99, progress: 1 } },
+    202,
+  ),
+  message('an unknown notification', { jsonrpc: '2.0', method: 'notifications/none' }, 202),
+  message('an answer to nothing', { jsonrpc: '2.0', id: 99, result: {} }, 202),
+  {
+    what: 'a call before initialize',
+    body: call({ name: 'echo' }),
+    status: 400,
+    rpc: -32600,
+    code: 'session_required',
+  },
+])
+
+test('a server that is offline fails its own calls, with what to do and when, and the others stay', async () => {
+  const { hub, key } = town
+  const half = await new RawClient(hub, '/mcp/half', key).open()
+  const { tools } = (await half.call('tools/list')).result
+  expect(tools.map((tool: { name: string }) => tool.name)).toContain('echo')
+  const working = await half.call('tools/call', { name: 'echo', arguments: { text: 'x' } })
+  expect(working.result.content[0].text).toBe('x')
+  const down = await new RawClient(hub, '/mcp/down', key).open()
+  const { error } = await down.call('tools/call', { name: 'echo', arguments: {} })
+  expect(error).toMatchObject({ code: -32603, data: { code: 'server_offline', retryAfter: expect.any(Number) } })
+  await half.delete()
+  await down.delete()
+})
+
+test('an id that is in flight is refused, and the first call still answers', async () => {
+  const client = await new RawClient(town.hub, '/mcp/g', town.key).open()
+  const batch = [
+    call({ name: 'echo', arguments: { text: 'first' } }, 5),
+    call({ name: 'echo', arguments: { text: 'x' } }, 5),
+  ]
+  const answers = await Promise.all(batch.map(async body => (await client.post(body)).json()))
+  const refused = answers.filter(answer => answer.error)
+  for (const { error } of refused) expect(error).toMatchObject({ code: -32600, data: { code: 'request_invalid' } })
+  expect(answers.some(answer => answer.result?.content[0].text === 'first')).toBe(true)
+  await client.delete()
+})

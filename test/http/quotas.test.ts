@@ -1,0 +1,268 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { LIMITS } from '../../core/config/limits.ts'
+import type { Answer } from '../support/client.ts'
+import { type Client, type Hub, LOOPBACK, PASSWORD, send, startHub } from '../support/hub.ts'
+import { keptState } from '../support/kept-state.ts'
+import { RawClient } from '../support/raw-mcp.ts'
+import { online } from '../support/servers.ts'
+import { until } from '../support/wait.ts'
+import { expectProblem, expectWell, patient } from './rows.ts'
+
+const STREAMS_OF_A_SESSION = 8
+const UPSTREAM = 'https://mcp.example/mcp'
+let hub: Hub
+let admin: Client
+let alice: Client
+/** Answers `initialize` and lists one tool, whose calls wait until they are let go. */
+let slow: Bun.Server<undefined>
+let letGo: () => void
+
+beforeAll(async () => {
+  const gate = Promise.withResolvers<void>()
+  letGo = gate.resolve
+  slow = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    idleTimeout: 120,
+    async fetch(request) {
+      const { id, method, params } = (await request.json().catch(() => ({}))) as Record<string, Record<string, unknown>>
+      const reply = (result: object) => Response.json({ jsonrpc: '2.0', id, result })
+      if (id === undefined) return new Response(null, { status: 202 })
+      if (String(method) === 'initialize') {
+        const { protocolVersion } = params ?? {}
+        return reply({ protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'slow', version: '1' } })
+      }
+      if (String(method) === 'tools/list') return reply({ tools: [{ name: 'wait', inputSchema: { type: 'object' } }] })
+      if (String(method) === 'tools/call') await gate.promise
+      return reply({ content: [] })
+    },
+  })
+  hub = await startHub({ env: { ...LOOPBACK, TRUSTED_PROXIES: '127.0.0.1' } })
+  admin = await hub.setup()
+  alice = await hub.user('alice')
+}, 30_000)
+afterAll(async () => {
+  letGo?.()
+  await hub?.stop()
+  await slow?.stop(true)
+}, 40_000)
+
+/** What the caller uses of one limit. */
+async function used(who: Client, name: keyof typeof LIMITS): Promise<number> {
+  const { items } = (await patient(() => who.request('GET', '/api/limits'))).json
+  return items.find((item: { name: string }) => item.name === name).used
+}
+
+async function refused(answer: Answer, path: string, status: number, code: string): Promise<void> {
+  expect([answer.status, answer.json.code]).toEqual([status, code])
+  expectProblem(answer, { method: 'POST', path })
+  expect(answer.json.hint).toBeString()
+  await expectWell(hub)
+}
+
+test('GET /api/limits lists every limit with value and unit, and what the caller uses of those of a user', async () => {
+  const { items } = await alice.ok('GET', '/api/limits')
+  expect(items.map((item: { name: string }) => item.name)).toEqual(Object.keys(LIMITS))
+  for (const { name, value, unit, used: own } of items) {
+    expect([name, value]).toEqual([name, LIMITS[name as keyof typeof LIMITS]])
+    expect([name, ['bytes', 'ms', 'count'].includes(unit)]).toEqual([name, true])
+    // Rates are over before anybody could ask; upstream connections belong to a server.
+    const counted = name.endsWith('PerUser') && !/^request|^leases/.test(name)
+    expect([name, typeof own]).toEqual([name, counted ? 'number' : 'undefined'])
+  }
+})
+
+describe('what a user may own', () => {
+  test('one server too many is 409 quota_servers, by create, batch and import', async () => {
+    const some = (from: number, count: number) =>
+      Array.from({ length: count }, (_, at) => ({ name: `s${from + at}`, url: UPSTREAM, enabled: false }))
+    await alice.ok('POST', '/api/servers/batch', { servers: some(0, LIMITS.serversPerUser) })
+    expect(await used(alice, 'serversPerUser')).toBe(LIMITS.serversPerUser)
+    const before = keptState(hub)
+    const [more] = some(1_000, 1)
+    await refused(await alice.request('POST', '/api/servers', more), '/api/servers', 409, 'quota_servers')
+    const batch = await alice.request('POST', '/api/servers/batch', { servers: [more] })
+    expect(batch.text).toContain('quota_servers')
+    const imported = await alice.ok('POST', '/api/servers/import', { mcpServers: { more: { url: UPSTREAM } } })
+    expect(imported.entries[0].error.code).toBe('quota_servers')
+    expect(keptState(hub)).toEqual(before)
+    await alice.ok('DELETE', '/api/servers/s0')
+    await alice.ok('POST', '/api/servers', more)
+    for (const { name } of [...some(1, LIMITS.serversPerUser - 1), { name: 's1000' }])
+      expect((await patient(() => alice.request('DELETE', `/api/servers/${name}`))).status).toBe(204)
+  }, 60_000)
+
+  test('one command too many that is switched on is 409 quota_servers, for ordinary users', async () => {
+    const lazy = { command: 'cat', start: 'lazy' }
+    const frank = await hub.user('frank')
+    const servers = Array.from({ length: LIMITS.liveStdioPerUser }, (_, at) => ({ ...lazy, name: `p${at}` }))
+    const made = await frank.request('POST', '/api/servers/batch', { servers })
+    const { checks } = (await frank.request('GET', '/health')).json
+    // Without the whole sandbox they may have none at all.
+    if (checks.sandbox !== 'full') return expect(made.text).toContain('stdio_not_permitted')
+    expect(await used(frank, 'liveStdioPerUser')).toBe(LIMITS.liveStdioPerUser)
+    const answer = await frank.request('POST', '/api/servers', { ...lazy, name: 'more' })
+    await refused(answer, '/api/servers', 409, 'quota_servers')
+    await frank.ok('POST', '/api/servers', { ...lazy, name: 'more', enabled: false })
+    const start = await frank.request('POST', '/api/servers/more/start')
+    expect([start.status, start.json.code]).toEqual([409, 'quota_servers'])
+    await admin.ok('POST', '/api/servers/batch', { servers: [...servers, { ...lazy, name: 'more' }] })
+  })
+
+  test('one group too many is 409 quota_groups', async () => {
+    for (let count = 0; count < LIMITS.groupsPerUser; count += 1)
+      expect((await patient(() => alice.request('POST', '/api/groups', { name: `g${count}` }))).status).toBe(201)
+    expect(await used(alice, 'groupsPerUser')).toBe(LIMITS.groupsPerUser)
+    const answer = await patient(() => alice.request('POST', '/api/groups', { name: 'more' }))
+    await refused(answer, '/api/groups', 409, 'quota_groups')
+  }, 60_000)
+
+  test('one access key too many is 409 quota_keys', async () => {
+    const make = () => patient(() => alice.request('POST', '/api/keys', { label: 'k', scopes: ['mcp'] }))
+    while ((await used(alice, 'keysPerUser')) < LIMITS.keysPerUser) expect((await make()).status).toBe(201)
+    await refused(await make(), '/api/keys', 409, 'quota_keys')
+  }, 60_000)
+
+  test('one hosted key too many is refused, and none of the request is kept', async () => {
+    const keys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}`, 'sk-0123']))
+    const before = keptState(hub)
+    const path = '/api/settings'
+    const answer = await patient(() => alice.request('PATCH', path, { hostedKeys: keys(LIMITS.hostedKeysPerUser + 1) }))
+    expect(answer.json.errors).toMatchObject([{ pointer: '#/hostedKeys', code: 'length' }])
+    expect(keptState(hub)).toEqual(before)
+    expect((await alice.request('PATCH', path, { hostedKeys: keys(LIMITS.hostedKeysPerUser) })).status).toBe(200)
+    expect(await used(alice, 'hostedKeysPerUser')).toBe(LIMITS.hostedKeysPerUser)
+  })
+})
+
+describe('what a user may have open', () => {
+  test('one call in flight too many is 429 quota_calls, under /mcp with data.retryAfter', async () => {
+    const bob = await hub.user('bob')
+    await bob.ok('POST', '/api/servers', { name: 'slow', url: `${slow.url}` })
+    await online(bob, ['slow'])
+    const client = await new RawClient(hub, '/mcp/slow', await bob.mcpKey()).open('2025-03-26')
+    const batch = (from: number) =>
+      Array.from({ length: LIMITS.batchMessages }, (_, at) => ({
+        ...{ jsonrpc: '2.0', id: from + at, method: 'tools/call' },
+        params: { name: 'wait', arguments: {} },
+      }))
+    const answers = [0, 100, 200].map(async from => {
+      const text = await (await client.post(batch(from))).text()
+      return text
+    })
+    await until(async () => (await used(bob, 'callsPerUser')) === LIMITS.callsPerUser, { timeoutMs: 15_000 })
+    const one = await client.send('tools/call', { name: 'wait', arguments: {} }, 5_000)
+    expect((await one.json()).error).toMatchObject({ code: -32600, data: { code: 'quota_calls', retryAfter: 1 } })
+    const path = '/api/servers/slow/tools/wait/call'
+    const rest = await patient(() => bob.request('POST', path, { arguments: {} }))
+    await refused(rest, path, 429, 'quota_calls')
+    letGo()
+    const texts = (await Promise.all(answers)).join('\n')
+    expect(texts.match(/quota_calls/g)?.length).toBe(3 * LIMITS.batchMessages - LIMITS.callsPerUser)
+    await until(async () => (await used(bob, 'callsPerUser')) === 0)
+    await client.delete()
+  }, 60_000)
+
+  test('one MCP stream too many is 429 quota_streams, a ninth one of a session 409 stream_exists', async () => {
+    const carol = await hub.user('carol')
+    const key = await carol.mcpKey()
+    const open = async () => {
+      const client = await new RawClient(hub, '/mcp', key).open()
+      return { client, stream: await client.get() }
+    }
+    const opened: Awaited<ReturnType<typeof open>>[] = []
+    const first = await open()
+    opened.push(first)
+    for (let streams = 1; streams < STREAMS_OF_A_SESSION; streams += 1)
+      expect((await first.client.get()).status).toBe(200)
+    const again = await first.client.get()
+    expect(again.headers.get('content-type')).toBe('application/json')
+    expect([again.status, (await again.json()).error.data.code]).toEqual([409, 'stream_exists'])
+    while ((await used(carol, 'streamsPerUser')) < LIMITS.streamsPerUser) opened.push(await open())
+    const { client, stream } = await open()
+    expect([stream.status, (await stream.json()).error]).toMatchObject([
+      429,
+      { data: { code: 'quota_streams', retryAfter: expect.any(Number) } },
+    ])
+    expect(Number(stream.headers.get('retry-after'))).toBeGreaterThan(0)
+    await client.delete()
+    for (const each of opened) await each.client.delete()
+    await until(async () => (await used(carol, 'streamsPerUser')) === 0)
+    await expectWell(hub)
+  }, 60_000)
+
+  test('one live stream too many is 429 quota_streams', async () => {
+    const dora = await hub.user('dora')
+    const stop = new AbortController()
+    const headers = { authorization: `Bearer ${dora.token}` }
+    for (let open = 0; open < LIMITS.liveStreamsPerUser; open += 1) {
+      const answer = await patientStream(() => fetch(`${hub.url}/api/stream`, { headers, signal: stop.signal }))
+      expect(answer.status).toBe(200)
+    }
+    await until(async () => (await used(dora, 'liveStreamsPerUser')) === LIMITS.liveStreamsPerUser)
+    const answer = await patient(() => dora.request('GET', '/api/stream'))
+    await refused(answer, '/api/stream', 429, 'quota_streams')
+    stop.abort()
+    await until(async () => (await used(dora, 'liveStreamsPerUser')) === 0)
+  }, 60_000)
+
+  test('one session too many displaces the longest idle one, whose id is then unknown', async () => {
+    const erin = await hub.user('erin')
+    const key = await erin.mcpKey()
+    const first = await new RawClient(hub, '/mcp', key).open()
+    for (let opened = 1; opened <= LIMITS.sessionsPerUser; opened += 50)
+      await Promise.all(Array.from({ length: 50 }, () => new RawClient(hub, '/mcp', key).open()))
+    expect(await used(erin, 'sessionsPerUser')).toBe(LIMITS.sessionsPerUser)
+    const gone = await first.send('ping')
+    expect([gone.status, (await gone.json()).error.data.code]).toEqual([404, 'session_not_found'])
+    await expectWell(hub)
+  }, 60_000)
+})
+
+describe('rates', () => {
+  const from = (address: string) => ({ 'x-forwarded-for': address })
+
+  test('more requests at once than an address may send → 429 rate_limited; other addresses are served', async () => {
+    const ask = (address: string) => send(hub.url, 'GET', '/api/public/info', undefined, from(address))
+    const answers = await Promise.all(Array.from({ length: 60 }, () => ask('198.51.100.7')))
+    const late = answers.filter(({ status }) => status === 429)
+    expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(LIMITS.requestBurstPerAddress)
+    expect(late.length).toBeGreaterThan(0)
+    for (const answer of late) await refused(answer, '/api/public/info', 429, 'rate_limited')
+    expect((await ask('198.51.100.8')).status).toBe(200)
+  })
+
+  test('more failed sign-ins than are free → 429 login_throttled; another address is not', async () => {
+    const ask = (address: string, password = 'wrong') =>
+      send(hub.url, 'POST', '/api/auth/login', { username: 'alice', password }, from(address))
+    const answers: Answer[] = []
+    for (let tried = 0; tried < 7; tried += 1) answers.push(await ask('198.51.100.9'))
+    expect(answers.slice(0, 5).map(({ status }) => status)).toEqual([401, 401, 401, 401, 401])
+    const throttled = answers.find(({ status }) => status === 429)
+    expect(throttled?.json.code).toBe('login_throttled')
+    expect(Number(throttled?.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
+    expect((await ask('198.51.100.10', PASSWORD)).status).toBe(200)
+  })
+
+  test('more passwords at once than can be judged → 503 overloaded, and no sign-in counts as failed by it', async () => {
+    const body = { username: 'alice', password: PASSWORD }
+    const many = LIMITS.passwordHashesAtOnce + LIMITS.passwordHashesWaiting + 40
+    const answers = await Promise.all(
+      Array.from({ length: many }, (_, at) => send(hub.url, 'POST', '/api/auth/login', body, from(`203.0.113.${at}`))),
+    )
+    const busy = answers.filter(({ status }) => status === 503)
+    expect(busy.length).toBeGreaterThan(0)
+    for (const answer of busy) await refused(answer, '/api/auth/login', 503, 'overloaded')
+    expect(answers.filter(({ status }) => status !== 200 && status !== 503)).toEqual([])
+    expect((await send(hub.url, 'POST', '/api/auth/login', body, from('203.0.113.250'))).status).toBe(200)
+  }, 30_000)
+})
+
+/** As `patient`, for an answer that does not end. */
+async function patientStream(request: () => Promise<Response>): Promise<Response> {
+  for (;;) {
+    const answer = await request()
+    if (answer.status !== 429) return answer
+    await Bun.sleep(Number(answer.headers.get('retry-after')) * 1_000)
+  }
+}

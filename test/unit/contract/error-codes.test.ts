@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { ERROR_CODES, type ErrorCode, FIELD_CODES, type FieldCode, HubError } from '../../../core/contract/errors.ts'
+import { REMEDIES, remedyOf } from '../../../core/contract/remedies.ts'
+import { rpcError } from '../../../core/domain/rpc-error.ts'
+import { OCCASIONS } from '../../support/error-occasions.ts'
+import { readSources } from '../../support/source.ts'
+
+const ROOT = join(import.meta.dir, '../../..')
+const CODES = Object.keys(ERROR_CODES) as ErrorCode[]
+
+/** Codes that nothing answers yet, and the part that will. One that the code names has no place here any more. */
+const TO_COME: Partial<Record<ErrorCode | FieldCode, string>> = {
+  group_in_use: 'assistant endpoints, which are bound to a group',
+  upstream_flood:
+    'transports that cannot hold a flooding server back; those that are here leave it waiting in its own pipe',
+  range_order: 'searching logs between two times',
+}
+
+/** Every code that core or a plugin names outside the tables, written out or as `${kind}_not_found`. */
+function namedCodes(): Set<string> {
+  const tables = ['core/contract/errors.ts', 'core/contract/remedies.ts']
+  const named = new Set<string>()
+  for (const { path, text } of readSources(ROOT, ['core', 'plugins'])) {
+    if (tables.includes(path)) continue
+    for (const [, code = ''] of text.matchAll(/'([a-z_]+)'/g)) named.add(code)
+    for (const [, ending = ''] of text.matchAll(/`\$\{\w+\}(_[a-z_]+)`/g))
+      for (const code of CODES) if (code.endsWith(ending)) named.add(code)
+  }
+  return named
+}
+
+describe('the table of codes', () => {
+  test('holds only what core or a plugin can answer, but for the parts that are still to come', () => {
+    const named = namedCodes()
+    const unused = [...CODES, ...Object.keys(FIELD_CODES)].filter(code => !named.has(code))
+    expect(unused.sort()).toEqual(Object.keys(TO_COME).sort())
+  })
+
+  test('says of each code when it comes and what to do', () => {
+    expect(Object.keys(REMEDIES)).toEqual(CODES)
+    expect(Object.keys(OCCASIONS)).toEqual(CODES)
+    for (const code of CODES) {
+      expect([code, REMEDIES[code]]).toEqual([code, expect.stringMatching(/^\S.{8,110}\.$/)])
+      expect([code, OCCASIONS[code].length > 4]).toEqual([code, true])
+      expect([code, ERROR_CODES[code].title.length > 4]).toEqual([code, true])
+    }
+  })
+
+  test('has no status that HTTP does not have', () => {
+    for (const code of CODES) expect([code, ERROR_CODES[code].status]).toEqual([code, expect.any(Number)])
+    const statuses = new Set(Object.values(ERROR_CODES).map(({ status }) => status))
+    const known = [200, 400, 401, 403, 404, 405, 406, 408, 409, 412, 413, 415, 426, 429, 431, 500, 502, 503, 504, 507]
+    expect([...statuses].filter(status => !known.includes(status))).toEqual([])
+  })
+})
+
+describe('an error', () => {
+  test('brings its own remedy, else that of its code; a fault of the hub brings none', () => {
+    expect(remedyOf(new HubError('admin_only', 'x', { hint: 'Do this.' }))).toBe('Do this.')
+    expect(remedyOf(new HubError('admin_only', 'x'))).toBe(REMEDIES.admin_only)
+    expect(remedyOf(new HubError('internal', 'x'))).toBeUndefined()
+  })
+
+  test('says when to repeat: always for 429 and 503, else where it is known, in whole seconds', () => {
+    expect(new HubError('rate_limited', 'x').retryAfter).toBe(1)
+    expect(new HubError('server_offline', 'x', { retryAfterSeconds: 2.1 }).retryAfter).toBe(3)
+    expect(new HubError('upstream_http_error', 'x', { retryAfterSeconds: 7 }).retryAfter).toBe(7)
+    expect(new HubError('upstream_http_error', 'x').retryAfter).toBeUndefined()
+    expect(new HubError('draining', 'x', { retryAfterSeconds: 0 }).retryAfter).toBe(1)
+  })
+
+  test('as JSON-RPC holds code, request, remedy and when to repeat, which its own data cannot stand in for', () => {
+    const error = new HubError('quota_calls', 'x', { retryAfterSeconds: 5, data: { code: 'mine', at: 1 } })
+    expect(rpcError(error, 'r1')).toEqual({
+      code: -32600,
+      message: 'x',
+      data: { at: 1, hint: REMEDIES.quota_calls, retryAfter: 5, code: 'quota_calls', requestId: 'r1' },
+    })
+  })
+})
