@@ -12,6 +12,8 @@ import type { Socket, SocketHandler } from './route.ts'
 
 /** Seconds of silence before a socket is closed: longer than a body may pause, so that the pause is answered first. */
 const IDLE_SECONDS = 40
+/** A peer that lives answers the pings that come each 15 s; one that is only half there is let go at the third. */
+const SOCKET_SILENCE_MS = 40_000
 /** What the runtime refuses without a body of ours. Far above every limit, each of which is judged where it applies. */
 const BACKSTOP_BYTES = 4 * LIMITS.serverBodyBytes
 /** How long answers may take to go out when the server stops, in milliseconds; the calls behind them were waited for before. */
@@ -41,7 +43,7 @@ export interface HttpServer {
 
 interface SocketState {
   readonly handler: SocketHandler
-  socket: Socket | undefined
+  socket: BunSocketEnd | undefined
   frames: number
   secondStartedAtMs: number
   ended: boolean
@@ -141,6 +143,7 @@ function start(options: ServeOptions, fetch: (request: Request, server: Server) 
           ws.data.handler.open(socket)
         },
         message: receive,
+        pong: ({ data }) => data.socket?.heard(),
         drain({ data }) {
           if (data.socket && !data.ended) data.handler.drain(data.socket)
         },
@@ -221,9 +224,15 @@ class BunPeer implements Peer {
 
 class BunSocketEnd implements Socket {
   readonly #ws: BunSocket
+  #heardMs = performance.now()
 
   constructor(ws: BunSocket) {
     this.#ws = ws
+  }
+
+  /** The peer gave a sign of life. */
+  heard(): void {
+    this.#heardMs = performance.now()
   }
 
   send(text: string): boolean {
@@ -232,7 +241,10 @@ class BunSocketEnd implements Socket {
   }
 
   ping(): void {
-    if (!this.#ws.data.ended) this.#ws.ping()
+    if (this.#ws.data.ended) return
+    // The runtime's own limit of silence begins anew with all that is sent, pings included.
+    if (performance.now() - this.#heardMs > SOCKET_SILENCE_MS) this.#ws.terminate()
+    else this.#ws.ping()
   }
 
   close(status: number, reason?: string): void {

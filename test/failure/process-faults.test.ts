@@ -85,7 +85,7 @@ test('a child that ignores TERM and the end of its input is gone within 5 s of a
     await until(() => !alive(pid ?? 0), { timeoutMs: 6_000, what: 'the process to be gone' })
   })
   expect(ms).toBeLessThan(5_000)
-  expect(descendants(hub.pid).filter(stat => stat.pid === pid)).toEqual([])
+  await until(() => descendants(hub.pid).every(stat => stat.pid !== pid), { what: 'the process to be collected' })
   await admin.ok('POST', '/api/servers/stubborn/start?wait=5s')
   await online(admin, ['stubborn'])
 }, 15_000)
