@@ -212,7 +212,7 @@ for (const [field, body] of Object.entries(FIELDS)) {
   }, 30_000)
 }
 
-test('an edit and a replacement of a server that was fine, and an import, are refused alike', async () => {
+test('an edit and a replacement of a server that was fine, a batch and an import are refused alike', async () => {
   for (const client of users)
     await patient(client, 'POST', '/api/servers', { name: 'fine', url: guided('/api'), enabled: false })
   const outcomes = await withEach(FORBIDDEN, async (client, host) => [
@@ -222,6 +222,11 @@ test('an edit and a replacement of a server that was fine, and an import, are re
   expect(others(outcomes, [BLOCKED, BLOCKED])).toEqual([])
   const [first] = users
   const mcpServers = Object.fromEntries(FORBIDDEN.map((host, n) => [`imported-${n}`, { url: at(host) }]))
+  const servers = Object.entries(mcpServers).map(([name, body]) => ({ name, ...body }))
+  const { results } = (await patient(first!, 'POST', '/api/servers/batch', { servers })).json
+  expect([...new Set(results.map((one: { error?: { code: string } }) => one.error?.code))]).toEqual([
+    'url_address_blocked',
+  ])
   const { entries } = await first!.ok('POST', '/api/servers/import', { document: { mcpServers } })
   expect(entries.map((entry: { error?: { code: string } }) => entry.error?.code)).toEqual(
     FORBIDDEN.map(() => 'url_address_blocked'),
