@@ -153,8 +153,35 @@ describe('what only some files may do', () => {
       /\b(?:globalThis|self|window)\.fetch\b|\bnew (?:WebSocket|EventSource|XMLHttpRequest)\(/g,
       outbound,
     )
-    const sockets = places(sources, /\b(?:net|tls)\.(?:connect|createConnection)\(/g, outbound)
-    expect([...calls, ...global, ...sockets]).toEqual([])
+    expect([...calls, ...global]).toEqual([])
+  })
+
+  test('raw sockets and name servers are for core/http/outbound*.ts too, but for what never leaves the machine', () => {
+    const allowed: Readonly<Record<string, string>> = {
+      'core/cli/doctor-checks.ts': 'listens, to see whether a port is free',
+      'core/connections/sandbox-egress.ts': 'runs in the sandbox, and connects to the hub’s Unix socket',
+      'core/connections/sandbox-probe.ts': 'listens for what must not come',
+      'core/connections/sandbox-report.ts': 'runs in the sandbox, and tries what must not work',
+      'core/connections/child-pipe.ts': 'carries a descriptor that is connected already',
+      'core/connections/child-streams.ts': 'carries a descriptor that is connected already',
+    }
+    const outbound = (path: string): boolean => /^core\/http\/outbound[\w-]*\.ts$/.test(path) || path in allowed
+    const importers = sources.filter(
+      file =>
+        !outbound(file.path) && file.imports.some(one => /^(?:node:)?(?:net|dns(?:\/promises)?)$/.test(one.specifier)),
+    )
+    expect(importers.map(file => file.path)).toEqual([])
+    const made = places(
+      sources,
+      /\bBun\s*\.\s*(?:connect|listen|udpSocket|dns|RedisClient|S3Client|sql|SQL)\b|\bBun\s*\[/g,
+      outbound,
+    )
+    expect(made).toEqual([])
+    const taken = sources.filter(file => file.imports.some(one => one.specifier === 'bun' && !one.typeOnly))
+    expect(taken.map(file => file.path)).toEqual([])
+    // A descriptor is all that these two connect.
+    const dialled = core.filter(file => /child-(?:pipe|streams)/.test(file.path) && /\bhostname\s*:/.test(file.code))
+    expect(dialled.map(file => file.path)).toEqual([])
   })
 
   test('domain and contract touch neither a clock nor the disk', () => {

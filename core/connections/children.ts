@@ -1,4 +1,4 @@
-import { closeSync } from 'node:fs'
+import { closeSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { WireError } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
@@ -7,7 +7,7 @@ import { type ChildSpec, findProgram, spawnError } from './child-program.ts'
 import { type ChildRelay, makeRelay, watchStderr } from './child-streams.ts'
 import {
   descriptorShortage,
-  handOver,
+  handOverAll,
   type MakePair,
   makePairs,
   openSocketPairs,
@@ -103,13 +103,12 @@ export class Children {
     const carried = this.#makePair !== undefined && spec.carriedByMain !== true
     let made: readonly SocketPair[]
     try {
-      made = this.#pairs(carried, start.options !== undefined)
+      made = this.#pairs(carried, start.inputs.length)
     } catch (error) {
       start.close?.()
       throw spawnError(spec, error)
     }
     const pairs = carried ? made.slice(0, 3) : []
-    const options = made[pairs.length]
     const pipes = pairs.length > 0 ? [] : (['pipe', 'pipe', 'pipe'] as const)
     let ended: (how: string) => void = () => undefined
     const exited = new Promise<string>(resolve => {
@@ -136,8 +135,10 @@ export class Children {
     } finally {
       for (const pair of made) closeSync(pair.theirs)
     }
-    if (options && start.options) handOver(options.ours, start.options)
     const { pid } = running
+    // Before it has its options, so that nothing of the program's own runs yet.
+    if (confinement) sacrificeFirst(pid)
+    handOverAll(made.slice(pairs.length), start.inputs)
     const tail = this.#tail(spec.serverId)
     const [stdin, stdout, stderr] = pairs
     if (stderr) void watchStderr(stderr.ours, tail).catch(() => tail.add('(its standard error cannot be read)'))
@@ -233,16 +234,16 @@ export class Children {
   #plain(spec: ChildSpec): StartedAs {
     const { HOME, LANG } = this.#options.baseEnv
     const env = { PATH: this.#path, ...(HOME ? { HOME } : {}), ...(LANG ? { LANG } : {}), ...spec.env }
-    return { argv: [findProgram(spec, env.PATH), ...spec.args], env, cwd: spec.cwd }
+    return { argv: [findProgram(spec, env.PATH), ...spec.args], env, cwd: spec.cwd, inputs: [] }
   }
 
   #enclosed(spec: ChildSpec, confinement: Confinement): StartedAs {
     return { ...this.#options.sandbox.enter(spec, confinement), env: {}, cwd: '/' }
   }
 
-  /** Three for standard input, output and error unless main carries the bytes, and one for the sandbox's options. */
-  #pairs(carried: boolean, options: boolean): readonly SocketPair[] {
-    const count = (carried ? 3 : 0) + (options ? 1 : 0)
+  /** Three for standard input, output and error unless main carries the bytes, and those for the sandbox's inputs. */
+  #pairs(carried: boolean, inputs: number): readonly SocketPair[] {
+    const count = (carried ? 3 : 0) + inputs
     if (count === 0) return []
     if (!this.#makeAnyPair) throw new Error('the C library cannot be called here')
     return makePairs(this.#makeAnyPair, count)
@@ -253,9 +254,21 @@ interface StartedAs {
   readonly argv: readonly string[]
   readonly env: Record<string, string>
   readonly cwd: string | undefined
-  /** For descriptor 3. */
-  readonly options?: Uint8Array
+  /** For the descriptors behind standard error. */
+  readonly inputs: readonly Uint8Array[]
   readonly close?: () => void
+}
+
+/**
+ * Where memory runs out, the kernel ends this process before others: its limits hold private memory alone, process by
+ * process. What it starts inherits that.
+ */
+function sacrificeFirst(pid: number): void {
+  try {
+    writeFileSync(`/proc/${pid}/oom_score_adj`, '1000')
+  } catch {
+    // Ended already, or the system does not say how it chooses.
+  }
 }
 
 function signalName(signal: unknown): string {

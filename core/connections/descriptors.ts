@@ -87,7 +87,7 @@ export class TravellingDescriptor {
 }
 
 /** Writes everything to a descriptor and closes it. A reader that is gone is none of the writer's business. */
-export function handOver(fd: number, bytes: Uint8Array): void {
+function handOver(fd: number, bytes: Uint8Array): void {
   try {
     for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at)
   } catch {
@@ -97,10 +97,15 @@ export function handOver(fd: number, bytes: Uint8Array): void {
   }
 }
 
+/** Hands each of these to the pair at the same place, and closes what is the hub's of any pair. */
+export function handOverAll(pairs: readonly SocketPair[], inputs: readonly Uint8Array[]): void {
+  for (const [index, pair] of pairs.entries()) handOver(pair.ours, inputs[index] ?? new Uint8Array())
+}
+
 /** Kept back for the store, the log and the hub's own clients, whatever servers want. */
 const KEPT_BACK = 32
 /** Most that one start needs at the same time. */
-const ONE_START = 12
+const ONE_START = 14
 
 /** What is wrong when another child would take the descriptors that the hub needs for itself; undefined when nothing is. */
 export function descriptorShortage(): string | undefined {

@@ -3,7 +3,7 @@ import { accessSync, closeSync, constants } from 'node:fs'
 import { chmod, chown, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type SandboxLevel, WORK_FOLDER } from '../domain/spawn-policy.ts'
-import { handOver, type MakePair } from './descriptors.ts'
+import { handOverAll, type MakePair, makePairs } from './descriptors.ts'
 import { type ProcessMark, processesBelow, stillRuns } from './process-tree.ts'
 import {
   BWRAP,
@@ -37,6 +37,7 @@ interface Report {
   readonly uids: readonly number[]
   readonly capabilities: readonly string[]
   readonly noNewPrivileges: boolean
+  readonly filtered: boolean
   readonly canaryInProc: boolean
   readonly canaryFile: boolean
   readonly loopback: boolean
@@ -118,16 +119,19 @@ async function lookInside(folder: string, runtime: Runtime, makePair: MakePair):
 }
 
 async function runReport(makePair: MakePair, enclosure: Enclosure): Promise<string | undefined> {
-  const { argv, options } = enclose(enclosure)
-  const pair = makePair()
+  const { argv, inputs } = enclose(enclosure)
+  const pairs = makePairs(makePair, inputs.length)
   let running: Bun.Subprocess<'ignore', 'pipe', 'pipe'>
   try {
-    const stdio: ['ignore', 'pipe', 'pipe', number] = ['ignore', 'pipe', 'pipe', pair.theirs]
-    running = Bun.spawn([...argv], { stdio, env: {}, cwd: '/', detached: true })
+    const stdio: ['ignore', 'pipe', 'pipe'] = ['ignore', 'pipe', 'pipe']
+    running = Bun.spawn([...argv], {
+      stdio: [...stdio, ...pairs.map(pair => pair.theirs)] as typeof stdio,
+      ...{ env: {}, cwd: '/', detached: true },
+    })
   } finally {
-    closeSync(pair.theirs)
+    for (const pair of pairs) closeSync(pair.theirs)
   }
-  handOver(pair.ours, options)
+  handOverAll(pairs, inputs)
   const words = new Response(running.stderr).text()
   let tree: readonly ProcessMark[] = []
   try {
@@ -162,6 +166,7 @@ function judge(report: Report, uid: number): string | undefined {
   if (report.capabilities.length !== 5 || report.capabilities.some(set => !/^0+$/.test(set)))
     return 'the program kept capabilities'
   if (!report.noNewPrivileges) return 'the program could gain privileges'
+  if (!report.filtered) return 'the program could make every call of the kernel'
   if (report.canaryInProc) return 'the program could read another process’s environment or command line'
   if (report.canaryFile) return 'the program could read a file of the hub'
   return report.loopback ? 'the program reached a port of the hub on 127.0.0.1' : undefined

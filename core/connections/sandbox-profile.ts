@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { type ChildNetwork, WORK_FOLDER } from '../domain/spawn-policy.ts'
+import { syscallFilter } from './sandbox-filter.ts'
 
 /** Where the hub's own runtime and its helpers are inside the sandbox. */
 export const RUNTIME_FOLDER = '/opt/patchbay'
@@ -62,8 +63,8 @@ export interface Enclosure {
 export interface EnclosedCommand {
   /** To be started with an empty environment: what the first stages get could be read inside. */
   readonly argv: readonly string[]
-  /** For descriptor 3, then its end. */
-  readonly options: Buffer
+  /** For the descriptors from 3 on, each followed by its end. */
+  readonly inputs: readonly Buffer[]
 }
 
 /** The lower rung alone: another user, no new privileges, limits. Starts as root; the rest of `argv` runs below it. */
@@ -78,6 +79,7 @@ export function limitedCommand(uid: number, processes: number, argv: readonly st
 /** The whole profile. */
 export function enclose(enclosure: Enclosure): EnclosedCommand {
   const { uid, processes, mounts, cwd, env, network, command } = enclosure
+  const filter = syscallFilter()
   const size = ['--size', String(TEMPORARY_BYTES)]
   const options = [
     ...['--unshare-all', ...(network === 'host' ? ['--share-net'] : []), '--unshare-user', '--disable-userns'],
@@ -90,12 +92,13 @@ export function enclose(enclosure: Enclosure): EnclosedCommand {
     ...mounts.flatMap(({ from, to, writable }) => [writable ? '--bind' : '--ro-bind', from, to]),
     // What is left of the root and of /dev are file systems in memory that no limit holds.
     ...['--remount-ro', '/dev', '--remount-ro', '/', '--chdir', cwd],
+    ...(filter ? ['--seccomp', '4'] : []),
     ...['--setenv', 'HOME', WORK_FOLDER, '--setenv', 'PATH', SANDBOX_PATH.join(':'), '--setenv', 'LANG', 'C.UTF-8'],
     ...Object.entries(env).flatMap(([name, value]) => ['--setenv', name, value]),
   ]
   return {
     argv: limitedCommand(uid, processes, [BWRAP, '--args', '3', '--', ...command]),
-    options: Buffer.from(options.map(option => `${option}\0`).join('')),
+    inputs: [Buffer.from(options.map(option => `${option}\0`).join('')), ...(filter ? [filter] : [])],
   }
 }
 

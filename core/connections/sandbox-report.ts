@@ -33,16 +33,18 @@ async function loopbackReached(): Promise<boolean> {
   }
 }
 
-function statusLine(name: string): string {
-  return new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(read('/proc/self/status') ?? '')?.[1]?.trim() ?? ''
+function statusLine(name: string, pid = 'self'): string {
+  return new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(read(`/proc/${pid}/status`) ?? '')?.[1]?.trim() ?? ''
 }
 
 // Left behind in a session of its own, to see that it ends with the tree.
 Bun.spawn(['/usr/bin/sleep', '600'], { detached: true, stdio: ['ignore', 'ignore', 'ignore'] }).unref()
 const report = {
   uids: statusLine('Uid').split(/\s+/).map(Number),
-  capabilities: ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'].map(statusLine),
+  capabilities: ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'].map(name => statusLine(name)),
   noNewPrivileges: statusLine('NoNewPrivs') === '1',
+  // Its own, and that of the first process, through which it could otherwise cut the sandbox loose from the hub.
+  filtered: ['self', '1'].every(pid => statusLine('Seccomp', pid) === '2'),
   canaryInProc: seenInProc(),
   canaryFile: read(file) !== undefined,
   loopback: await loopbackReached(),

@@ -21,7 +21,8 @@ export async function stopChild(pid: number, exited: Promise<string>, confined: 
 async function finish(pid: number, exited: Promise<string>, inside: readonly ProcessMark[]): Promise<void> {
   await exited
   signalGroup(pid, 'SIGKILL')
-  // What is in a sandbox dies with its first process, a moment later.
+  // What is in a sandbox dies with its first process, a moment later; which is not left to that process alone.
+  for (const mark of inside) signal(mark, 'SIGKILL')
   const end = performance.now() + GONE_MS
   while (inside.some(stillRuns) && performance.now() < end) await new Promise(resolve => setTimeout(resolve, LOOK_MS))
 }

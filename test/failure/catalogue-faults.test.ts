@@ -1,14 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
 import { processStat } from '../support/processes.ts'
 import { callText, online, statusOf, toolNames } from '../support/servers.ts'
+import { watchFor } from '../support/unharmed.ts'
 import { timed } from '../support/wait.ts'
 
 let hub: Hub
 let admin: Client
+let unharmed: () => Promise<void>
 
 beforeAll(async () => {
   hub = await startHub({
+    countTimers: true,
     settings: {
       mcpServers: {
         ...Object.fromEntries(
@@ -20,7 +23,10 @@ beforeAll(async () => {
   })
   admin = await hub.setup()
   await online(admin, ['many', 'endless', 'fat', 'echo'])
+  unharmed = await watchFor(hub, admin, { grownBytes: 150_000_000 })
 }, 30_000)
+
+afterEach(() => unharmed(), 30_000)
 
 afterAll(async () => {
   await hub?.stop()

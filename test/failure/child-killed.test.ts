@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
 import { callText, failureOf, online, statusOf } from '../support/servers.ts'
+import { watchFor } from '../support/unharmed.ts'
 import { until } from '../support/wait.ts'
 
 /** A connection that was online for so long is made again at once when it is lost. */
@@ -8,9 +9,11 @@ const SETTLED_MS = 5_200
 
 let hub: Hub
 let admin: Client
+let unharmed: () => Promise<void>
 
 beforeAll(async () => {
   hub = await startHub({
+    countTimers: true,
     settings: {
       mcpServers: {
         echo: stdioFixture('echo'),
@@ -26,7 +29,10 @@ beforeAll(async () => {
     const { since } = await statusOf(admin, name)
     await until(() => Date.now() - Date.parse(since) > SETTLED_MS, { timeoutMs: 10_000, intervalMs: 100 })
   }
+  unharmed = await watchFor(hub, admin)
 }, 60_000)
+
+afterEach(() => unharmed(), 30_000)
 
 afterAll(async () => {
   await hub?.stop()

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
-import { type Footprint, footprint, settledTo } from '../support/footprint.ts'
 import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
 import { alive, descendants, processStat } from '../support/processes.ts'
 import { callText, failureOf, online, statusOf } from '../support/servers.ts'
+import { watchFor } from '../support/unharmed.ts'
 import { timed, until } from '../support/wait.ts'
 
 const TIMEOUT_MS = 500
@@ -10,10 +10,11 @@ const MB = 1_000_000
 
 let hub: Hub
 let admin: Client
-let before: Footprint
+let unharmed: () => Promise<void>
 
 beforeAll(async () => {
   hub = await startHub({
+    countTimers: true,
     env: { WORKERS: '1' },
     settings: {
       mcpServers: {
@@ -28,18 +29,14 @@ beforeAll(async () => {
   admin = await hub.setup()
   await online(admin, ['echo', 'unruly', 'long', 'stubborn', 'frozen'])
   await callText(await admin.mcp('/mcp/echo'), 'whoami')
-  before = footprint(hub.pid)
+  unharmed = await watchFor(hub, admin)
 }, 30_000)
 
 afterAll(async () => {
   await hub?.stop()
 }, 40_000)
 
-afterEach(async () => {
-  expect((await admin.request('GET', '/health')).status).toBe(200)
-  expect(await callText(await admin.mcp('/mcp/echo'), 'echo', { text: 'unharmed' })).toBe('unharmed')
-  await settledTo(hub.pid, before)
-})
+afterEach(() => unharmed(), 30_000)
 
 test('a call that runs out of time: upstream_timeout, the server is told, its late answer is dropped', async () => {
   const client = await admin.mcp('/mcp/unruly')
@@ -88,7 +85,7 @@ test('a child that ignores TERM and the end of its input is gone within 5 s of a
     await until(() => !alive(pid ?? 0), { timeoutMs: 6_000, what: 'the process to be gone' })
   })
   expect(ms).toBeLessThan(5_000)
-  expect(descendants(hub.pid).filter(stat => stat.pid === pid)).toEqual([])
+  await until(() => descendants(hub.pid).every(stat => stat.pid !== pid), { what: 'the process to be collected' })
   await admin.ok('POST', '/api/servers/stubborn/start?wait=5s')
   await online(admin, ['stubborn'])
 }, 15_000)

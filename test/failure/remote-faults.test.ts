@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { type Footprint, footprint, settledTo } from '../support/footprint.ts'
 import { type Client, type Hub, ROOT, startHub, stdioFixture } from '../support/hub.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { callText, failureOf, online, statusOf } from '../support/servers.ts'
+import { watchFor } from '../support/unharmed.ts'
 import { timed, until } from '../support/wait.ts'
 
 const FIXTURE = join(ROOT, 'test/support/mcp-servers/faulty-http.ts')
@@ -21,7 +21,7 @@ const AT_START = {
 const programs: Program[] = []
 let hub: Hub
 let admin: Client
-let before: Footprint
+let unharmed: () => Promise<void>
 
 beforeAll(async () => {
   const start = async (env: Record<string, string>) => {
@@ -34,11 +34,11 @@ beforeAll(async () => {
     mcpServers[name] = await start({ INIT: JSON.stringify(init) })
   mcpServers.gone = { url: 'http://127.0.0.1:9/mcp' }
   mcpServers.dripping = await start({ INIT: JSON.stringify({ drip: 'head' }) })
-  hub = await startHub({ settings: { mcpServers } })
+  hub = await startHub({ countTimers: true, settings: { mcpServers } })
   admin = await hub.setup()
   await online(admin, ['faulty', 'echo'])
   await callText(await admin.mcp('/mcp/faulty'), 'seen')
-  before = footprint(hub.pid)
+  unharmed = await watchFor(hub, admin, { canaries: ['canary'] })
 }, 30_000)
 
 afterAll(async () => {
@@ -46,11 +46,7 @@ afterAll(async () => {
   await Promise.all(programs.map(program => program.stop()))
 }, 40_000)
 
-afterEach(async () => {
-  expect((await admin.request('GET', '/health')).status).toBe(200)
-  expect(await callText(await admin.mcp('/mcp/echo'), 'echo', { text: 'unharmed' })).toBe('unharmed')
-  await settledTo(hub.pid, before)
-})
+afterEach(() => unharmed(), 30_000)
 
 async function timesSent(): Promise<number> {
   return JSON.parse(await callText(await admin.mcp('/mcp/faulty'), 'seen'))['tools/call fail'] ?? 0

@@ -1,17 +1,20 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
 import { alive, descendants, processStat } from '../support/processes.ts'
 import { callText, failureOf, online, statusOf } from '../support/servers.ts'
+import { watchFor } from '../support/unharmed.ts'
 import { timed, until } from '../support/wait.ts'
 
 const MODES = ['notices', 'stderr', 'garbage', 'huge', 'partial', 'answers'] as const
 
 let hub: Hub
 let admin: Client
+let unharmed: () => Promise<void>
 
 beforeAll(async () => {
   const flooders = Object.fromEntries(MODES.map(mode => [mode, { ...stdioFixture('flooding'), timeout: 1_500 }]))
   hub = await startHub({
+    countTimers: true,
     settings: {
       mcpServers: {
         ...flooders,
@@ -25,7 +28,10 @@ beforeAll(async () => {
   })
   admin = await hub.setup()
   await online(admin, [...MODES, 'good', 'family'])
+  unharmed = await watchFor(hub, admin, { bystander: 'good', grownBytes: 150 * 1024 * 1024 })
 }, 60_000)
+
+afterEach(() => unharmed(), 30_000)
 
 afterAll(async () => {
   await hub?.stop()

@@ -3,22 +3,26 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
 import { callText, online } from '../support/servers.ts'
+import { watchFor } from '../support/unharmed.ts'
 import { timed } from '../support/wait.ts'
 
 let hub: Hub
 let admin: Client
+let unharmed: () => Promise<void>
 let other: Database | undefined
 
 beforeAll(async () => {
-  hub = await startHub({ settings: { mcpServers: { echo: stdioFixture('echo') } } })
+  hub = await startHub({ countTimers: true, settings: { mcpServers: { echo: stdioFixture('echo') } } })
   admin = await hub.setup()
   await online(admin, ['echo'])
+  unharmed = await watchFor(hub, admin)
 }, 30_000)
 
-afterEach(() => {
+afterEach(async () => {
   other?.close()
   other = undefined
-})
+  await unharmed()
+}, 30_000)
 
 afterAll(async () => {
   await hub?.stop()

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { type Footprint, footprint, settledTo } from '../support/footprint.ts'
 import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
 import { callText, failureOf, online, statusOf } from '../support/servers.ts'
+import { watchFor } from '../support/unharmed.ts'
 import { timed, until } from '../support/wait.ts'
 
 /** A thread counts as dead after 15 s of silence, which is looked at each 5 s. */
@@ -10,11 +10,12 @@ const SILENCE_MS = 21_000
 
 let hub: Hub
 let admin: Client
-let before: Footprint
+let unharmed: () => Promise<void>
 
 beforeAll(async () => {
   const crash = { openapi: { url: 'https://example.com/api.json' } }
   hub = await startHub({
+    countTimers: true,
     env: { WORKERS: '1' },
     settings: {
       // The fixture stands in for a transport that is not there otherwise.
@@ -33,17 +34,14 @@ beforeAll(async () => {
   admin = await hub.setup()
   await online(admin, ['crash', 'alone', 'echo', 'slow'])
   await callText(await admin.mcp('/mcp/echo'), 'whoami')
-  before = footprint(hub.pid)
+  unharmed = await watchFor(hub, admin)
 }, 30_000)
 
 afterAll(async () => {
   await hub?.stop({ unhandled: 1 })
 }, 40_000)
 
-afterEach(async () => {
-  expect((await admin.request('GET', '/health')).status).toBe(200)
-  await settledTo(hub.pid, before)
-})
+afterEach(() => unharmed(), 30_000)
 
 for (const how of ['throw', 'exit']) {
   test(`a worker that ends (${how}): its calls fail with connection_lost, its servers are back within 1 s`, async () => {

@@ -29,6 +29,8 @@ export interface HubOptions {
   readonly args?: readonly string[]
   /** A data folder of an earlier hub; its settings file is kept unless `settings` is given. */
   readonly folder?: string
+  /** Lets `watchFor` ask for the number of timers. Default false. */
+  readonly countTimers?: boolean
   /** Longest wait for the address. Default 15_000. */
   readonly timeoutMs?: number
 }
@@ -158,8 +160,9 @@ export async function startHub(options: HubOptions = {}): Promise<Hub> {
     })
   }
   const log = { text: '' }
+  const preload = options.countTimers ? ['--preload', join(import.meta.dir, 'count-timers.ts')] : []
   const child = Bun.spawn(
-    [...(options.wrap ?? []), process.execPath, join(ROOT, 'core/main.ts'), ...(options.args ?? [])],
+    [...(options.wrap ?? []), process.execPath, ...preload, join(ROOT, 'core/main.ts'), ...(options.args ?? [])],
     {
       cwd: ROOT,
       stdin: 'ignore',

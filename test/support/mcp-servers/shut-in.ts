@@ -2,7 +2,7 @@
  * Stdio: tries what a program in the sandbox must not be able to do and tells what came of it. It is handed over whole as
  * an argument of the runtime (see `shutIn`), since a sandboxed program sees no file of the tests.
  */
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { handleBasics, onMessages, sendText, tool } from './lines.ts'
@@ -16,6 +16,7 @@ const TOOLS = [
   tool('self', 'User, groups, folder, environment, capabilities'),
   tool('write', 'Writes a file', { path: { type: 'string' }, text: { type: 'string' } }),
   tool('link', 'Makes a symbolic link', { path: { type: 'string' }, to: { type: 'string' } }),
+  tool('run', 'Runs a program and tells what it said', { command: strings }),
   tool('linger', 'Starts a process in a session of its own', { seconds: { type: 'string' } }),
   tool('grow', 'Takes so many MB of memory', { megabytes: { type: 'number' } }),
   tool('fork', 'Starts processes until no more can be started', { most: { type: 'number' } }),
@@ -120,7 +121,11 @@ onMessages(async message => {
   else if (name === 'self') reply(self())
   else if (name === 'write') reply(attempt(() => writeFileSync(given.path, given.text) ?? true) ?? false)
   else if (name === 'link') reply(attempt(() => symlinkSync(given.to, given.path) ?? true) ?? false)
-  else if (name === 'linger') {
+  else if (name === 'run') {
+    const [program = '', ...args] = given.command as string[]
+    const { status, signal, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8', timeout: 15_000 })
+    reply({ status, signal, out: stdout, err: stderr })
+  } else if (name === 'linger') {
     spawn('/usr/bin/sleep', [given.seconds], { stdio: 'ignore', detached: true }).unref()
     reply(true)
   } else if (name === 'grow') {

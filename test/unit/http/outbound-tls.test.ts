@@ -1,47 +1,33 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { HubError } from '../../../core/contract/errors.ts'
 import type { GuardedFetch } from '../../../core/contract/transport.ts'
 import { createGuardedFetch } from '../../../core/http/outbound.ts'
+import { Authority, type Certificate } from '../../support/certificates.ts'
+import { makeTemp, removeTemp } from '../../support/temp.ts'
 import { rawServer } from './raw-server.ts'
 
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 const post = { method: 'POST', headers: { 'x-secret': 'canary' }, body: 'canary' }
-const folder = mkdtempSync(join(tmpdir(), 'patchbay-tls-'))
-const file = (name: string): string => join(folder, name)
-
-function openssl(...args: string[]): void {
-  execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' })
-}
-
-/** A certificate of the test's own authority for these names. */
-function certificate(name: string, altNames: string, days = '30'): { key: string; cert: string } {
-  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
-  openssl('req', ...key, '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', '/CN=server')
-  writeFileSync(file('ext'), `subjectAltName=${altNames}\n`)
-  const sign = ['-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial', '-days', days, '-extfile', 'ext']
-  openssl('x509', '-req', '-in', `${name}.csr`, ...sign, '-out', `${name}.pem`)
-  return { key: readFileSync(file(`${name}.key`), 'utf8'), cert: readFileSync(file(`${name}.pem`), 'utf8') }
-}
-
+let folder = ''
+let authority: Authority
 let ca = ''
-beforeAll(() => {
-  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
-  openssl('req', '-x509', ...key, '-keyout', 'ca.key', '-out', 'ca.pem', '-days', '30', '-subj', '/CN=Test CA')
-  ca = readFileSync(file('ca.pem'), 'utf8')
+beforeAll(async () => {
+  folder = await makeTemp('tls')
+  authority = new Authority(folder)
+  ca = authority.certificate
 })
-afterAll(() => rmSync(folder, { recursive: true }))
+afterAll(() => removeTemp(folder))
 
-function trusting(authority: string | undefined): GuardedFetch {
+const certificate = (name: string, altNames: string, days?: number): Certificate =>
+  authority.issue(name, altNames, days)
+
+function trusting(trusted: string | undefined): GuardedFetch {
   return createGuardedFetch({
     rights: { networks: [], admin: true },
     instanceId: 'i',
     lookup: async () => ['127.0.0.1'],
-    ...(authority === undefined ? {} : { ca: authority }),
+    ...(trusted === undefined ? {} : { ca: trusted }),
   })
 }
 
@@ -89,9 +75,9 @@ describe('createGuardedFetch() over TLS', () => {
   test.each([
     ['an untrusted issuer', 'DNS:up.example', undefined, 'issuer'],
     ['another name', 'DNS:canary.example', 'ca', 'another name'],
-  ])('refuses a certificate of %s and sends nothing', async (what, names, authority, why) => {
+  ])('refuses a certificate of %s and sends nothing', async (what, names, trusted, why) => {
     await using server = await rawServer(socket => socket.write(OK), certificate(what.replace(/ /g, '-'), names))
-    const error = await outcome(trusting(authority && ca), `https://up.example:${server.port}/`)
+    const error = await outcome(trusting(trusted && ca), `https://up.example:${server.port}/`)
     expect(error).toMatchObject({ code: 'upstream_tls_error', data: { sent: false } })
     expect(String(error)).toContain(why)
     expect(String(error)).not.toContain('canary')
@@ -99,7 +85,7 @@ describe('createGuardedFetch() over TLS', () => {
   })
 
   test('refuses a certificate that has expired', async () => {
-    await using server = await rawServer(socket => socket.write(OK), certificate('old', 'DNS:up.example', '-1'))
+    await using server = await rawServer(socket => socket.write(OK), certificate('old', 'DNS:up.example', -1))
     const error = await outcome(trusting(ca), `https://up.example:${server.port}/`)
     expect(error).toMatchObject({ code: 'upstream_tls_error' })
     expect(String(error)).toContain('expired')

@@ -1,0 +1,61 @@
+import { expect } from 'bun:test'
+import { footprint, settledTo } from './footprint.ts'
+import { type Client, type Hub, PASSWORD } from './hub.ts'
+import { alive, processStat } from './processes.ts'
+import { until } from './wait.ts'
+
+/** The most that a fault may leave in the hub's memory. */
+const GROWN_BYTES = 64 * 1024 * 1024
+/** Sweeps of the hub that come and go by themselves. */
+const OWN_TIMERS = 3
+
+export interface UnharmedOptions {
+  /** A server with the tool `echo` that has nothing to do with the fault. Default `echo`. */
+  readonly bystander?: string
+  /** What must appear in no output, besides the passwords and credentials of the test's administrator. */
+  readonly canaries?: readonly string[]
+  /** Default 64 MiB, for what a fault may leave of memory. */
+  readonly grownBytes?: number
+}
+
+/**
+ * Notes how a hub is now, and returns what proves after a fault that it is so again: the same process, healthy, an unrelated
+ * server answers, descriptors, children, timers and memory are given back, and no secret is in the log. The hub must have
+ * been started with `countTimers`.
+ */
+export async function watchFor(hub: Hub, admin: Client, options: UnharmedOptions = {}): Promise<() => Promise<void>> {
+  const { bystander = 'echo', canaries = [], grownBytes = GROWN_BYTES } = options
+  const key = await admin.mcpKey()
+  const echo = async (text: string): Promise<void> => {
+    const answer = await admin.request('POST', `/api/servers/${bystander}/tools/echo/call`, { arguments: { text } })
+    expect([answer.status, answer.text.includes(text)]).toEqual([200, true])
+  }
+  await echo('before the fault')
+  const before = footprint(hub.pid)
+  const resident = processStat(hub.pid)?.residentBytes ?? 0
+  const timers = await timersOf(hub)
+  return async () => {
+    expect(alive(hub.pid)).toBe(true)
+    expect((await admin.request('GET', '/health')).status).toBe(200)
+    await echo('after the fault')
+    await settledTo(hub.pid, before, 10_000)
+    await until(async () => (await timersOf(hub)) <= timers + OWN_TIMERS, {
+      timeoutMs: 10_000,
+      intervalMs: 100,
+      what: `no more than ${timers} timers and ${OWN_TIMERS}`,
+    })
+    const grown = () => (processStat(hub.pid)?.residentBytes ?? 0) - resident
+    await until(() => grown() < grownBytes, { intervalMs: 100, what: `memory to be given back, which is ${grown()}` })
+    const log = hub.log()
+    const said = [PASSWORD, admin.token, key, ...canaries].filter(secret => log.includes(secret))
+    expect(said.map(secret => `${secret.slice(0, 6)}…`)).toEqual([])
+  }
+}
+
+/** How many timers of the hub's main thread are still to fire. */
+async function timersOf(hub: Hub): Promise<number> {
+  const counts = (): RegExpMatchArray[] => [...hub.log().matchAll(/^timers: (\d+)$/gm)]
+  const seen = counts().length
+  process.kill(hub.pid, 'SIGUSR2')
+  return until(() => Number(counts()[seen]?.[1]), { intervalMs: 5, what: 'the number of timers' })
+}
