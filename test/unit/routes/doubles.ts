@@ -257,6 +257,7 @@ export class World {
   #upstreams(): Upstreams {
     const note = (verb: string) => (id: string) => this.deeds.push(`${verb} ${id}`)
     return {
+      era: () => 'legacy' as const,
       status: (id: string) => status(this.states.get(id) ?? 'online'),
       catalog: (id: string) => this.catalogs.get(id),
       definitions: () => this.definitions,
