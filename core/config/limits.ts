@@ -63,6 +63,8 @@ export const LIMITS = {
   openapiOperations: OPENAPI_LIMITS.operations,
   openapiDepth: OPENAPI_LIMITS.depth,
   openapiNodes: OPENAPI_LIMITS.nodes,
+  /** Names that one group's tools had until an edit, and that still lead to them for ten minutes. */
+  oldNames: 10_000,
   upstreamLineBytes: 10 * MiB,
   upstreamWriteBacklogBytes: 8 * MiB,
   stderrLines: 200,

@@ -52,6 +52,9 @@ export interface MergedCatalog {
   readonly byServer: ReadonlyMap<string, MemberState>
 }
 
+/** Forms of one item whose texts are remembered: who edits a group over and over must not fill the hub with them. */
+const SHAPES = 16
+
 /** Remembers the text of items that did not change, since one server's list appears in many scopes and outlives many edits. */
 export class ItemTexts {
   readonly #texts = new WeakMap<JsonObject, Map<string, string>>()
@@ -65,8 +68,12 @@ export class ItemTexts {
     const changed = { ...item, ...changes }
     if (without !== '') delete changed[without]
     const text = JSON.stringify(changed)
-    if (known) known.set(key, text)
-    else this.#texts.set(item, new Map([[key, text]]))
+    if (!known) this.#texts.set(item, new Map([[key, text]]))
+    else {
+      known.set(key, text)
+      const [oldest] = known.keys()
+      if (known.size > SHAPES && oldest !== undefined) known.delete(oldest)
+    }
     return text
   }
 }
