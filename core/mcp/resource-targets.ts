@@ -57,8 +57,9 @@ export function exposeUris(scope: Scope, member: ScopeMember, text: string, own:
   // Most results name no resource at all, which a look at their text tells for less than parsing them.
   if (!renamed && !(uris.mayMap(serverId) && /[uU]ri"/.test(text))) return text
   let changed = false
+  const shownUri = uris.publicUris()
   const mapped = mapResultUris(parseExact(text), uri => {
-    const shown = own && uri === own.original ? own.uri : uris.publicUri(serverId, uri)
+    const shown = own && uri === own.original ? own.uri : shownUri(serverId, uri)
     if (shown !== uri) changed = true
     return shown
   })
