@@ -77,7 +77,7 @@ export class UriTable {
 
   /** The same for the many URIs of one answer or of all lists: by server, for one URI after the other. */
   publicUris(): (serverId: string, uri: string) => string {
-    const steps = new Steps(MANY_STEPS)
+    const steps = manySteps()
     return (serverId, uri) => this.publicUri(serverId, uri, steps)
   }
 
@@ -104,10 +104,9 @@ export class UriTable {
   }
 
   /** The member and its URI; `ambiguous` when several could have it, undefined when none can. */
-  resolve(uri: string): UriTarget | 'ambiguous' | undefined {
+  resolve(uri: string, steps = new Steps(STEPS)): UriTarget | 'ambiguous' | undefined {
     const named = this.#named(uri)
     if (named) return named
-    const steps = new Steps(STEPS)
     const claimants = this.#entries.filter(entry => claims(entry, uri, steps) !== false)
     if (steps.left < 0) return 'ambiguous'
     if (claimants.length === 1) return target(claimants[0], uri)
@@ -141,6 +140,11 @@ export class UriTable {
     const entry = this.#byServer.get(serverId)
     return entry ? `${HUB_SCHEME}${entry.alias}/${original}` : original
   }
+}
+
+/** For questions about many URIs that are answered at once. */
+export function manySteps(): Steps {
+  return new Steps(MANY_STEPS)
 }
 
 function isHubUri(uri: string): boolean {
