@@ -67,6 +67,8 @@ export const LIMITS = {
   openapiOperations: OPENAPI_LIMITS.operations,
   openapiDepth: OPENAPI_LIMITS.depth,
   openapiNodes: OPENAPI_LIMITS.nodes,
+  /** Names that one group's tools had until an edit, and that still lead to them for ten minutes. */
+  oldNames: 10_000,
   upstreamLineBytes: 10 * MiB,
   /** Of a message from an upstream; what is nested deeper counts as malformed. */
   upstreamJsonDepth: 256,

@@ -1,6 +1,7 @@
 import type { ErrorCode } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { ServerRecord, ServerStatus, TransportName } from '../contract/records.ts'
+import type { CacheHint } from '../domain/cache-hint.ts'
 import type { Era } from '../domain/era.ts'
 
 /** What the rest of the hub may ask of connections. Rights are judged by the caller, by the registry. */
@@ -138,13 +139,6 @@ export type UpstreamReply =
   | { readonly kind: 'cancelled' }
 
 export type CatalogKind = 'tools' | 'prompts' | 'resources' | 'resourceTemplates'
-
-export interface CacheHint {
-  /** How long the answer counts as fresh, in milliseconds; 0: not at all. */
-  readonly ttlMs: number
-  /** `public`: the answer is the same for everybody. */
-  readonly cacheScope: 'public' | 'private'
-}
 
 export type Caching = Readonly<Partial<Record<CatalogKind | 'discover', CacheHint>>>
 

@@ -1,7 +1,7 @@
 import type { WireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
+import type { CacheHint } from '../domain/cache-hint.ts'
 import type { Era } from '../domain/era.ts'
-import type { CacheHint } from './api.ts'
 
 /**
  * What crosses a worker's port. Rare messages are objects; all that belongs to a call is a *frame*, a line of text, and

@@ -52,6 +52,9 @@ export interface MergedCatalog {
   readonly byServer: ReadonlyMap<string, MemberState>
 }
 
+/** Forms of one item whose texts are remembered: who edits a group over and over must not fill the hub with them. */
+const SHAPES = 16
+
 /** Remembers the text of items that did not change, since one server's list appears in many scopes and outlives many edits. */
 export class ItemTexts {
   readonly #texts = new WeakMap<JsonObject, Map<string, string>>()
@@ -65,8 +68,12 @@ export class ItemTexts {
     const changed = { ...item, ...changes }
     if (without !== '') delete changed[without]
     const text = JSON.stringify(changed)
-    if (known) known.set(key, text)
-    else this.#texts.set(item, new Map([[key, text]]))
+    if (!known) this.#texts.set(item, new Map([[key, text]]))
+    else {
+      known.set(key, text)
+      const [oldest] = known.keys()
+      if (known.size > SHAPES && oldest !== undefined) known.delete(oldest)
+    }
     return text
   }
 }
@@ -75,17 +82,19 @@ export function mergeCatalogs(scope: ResolvedScope, states: readonly MemberState
   const mode: NamingMode =
     scope.group.naming === 'prefixed' ? 'prefixed' : scope.members.length === 1 ? 'plain' : 'auto'
   const uris = uriTable(states)
+  const shownUri = uris.publicUris()
   const { resultLimitBytes, ownerId } = scope.group
   const bounded = resultLimitBytes !== undefined
   const shaped = states.flatMap(state => toolCandidates(state, ownerId))
   const tools = named(shaped, exposeNames('tools', mode, shaped, bounded ? HUB_TOOLS : []), {
     texts,
     uris,
+    shownUri,
     without: bounded ? 'outputSchema' : '',
   })
   if (bounded) tools.items.push(readResultItem(texts))
   const offered = states.flatMap(promptCandidates)
-  const prompts = named(offered, exposeNames('prompts', mode, offered), { texts, uris, without: '' })
+  const prompts = named(offered, exposeNames('prompts', mode, offered), { texts, uris, shownUri, without: '' })
   return {
     tools: tools.targets,
     prompts: prompts.targets,
@@ -93,7 +102,7 @@ export function mergeCatalogs(scope: ResolvedScope, states: readonly MemberState
     lists: {
       tools: tools.items,
       prompts: prompts.items,
-      resources: states.flatMap(state => resourceItems(state, texts, uris)),
+      resources: states.flatMap(state => resourceItems(state, texts, shownUri)),
       resourceTemplates: states.flatMap(state => templateItems(state, texts, uris)),
     },
     states,
@@ -121,14 +130,21 @@ interface Candidate extends Nameable {
   readonly blocked?: true
 }
 
+type ShownUri = ReturnType<UriTable['publicUris']>
+
 interface Showing {
   readonly texts: ItemTexts
   readonly uris: UriTable
+  readonly shownUri: ShownUri
   /** A member that items are listed without; empty: none. */
   readonly without: string
 }
 
-function named(candidates: readonly Candidate[], names: readonly string[], { texts, uris, without }: Showing): Named {
+function named(
+  candidates: readonly Candidate[],
+  names: readonly string[],
+  { texts, uris, shownUri, without }: Showing,
+): Named {
   const targets = new Map<string, Target>()
   const items: ListItem[] = []
   candidates.forEach((candidate, index) => {
@@ -145,9 +161,7 @@ function named(candidates: readonly Candidate[], names: readonly string[], { tex
     })
     // What nobody has read yet must not reach a model either.
     if (!state.listed || blocked) return
-    const item = uris.mayMap(serverId)
-      ? withUiUri(candidate.item, uri => uris.publicUri(serverId, uri))
-      : candidate.item
+    const item = uris.mayMap(serverId) ? withUiUri(candidate.item, uri => shownUri(serverId, uri)) : candidate.item
     items.push({ key: name, serverId, original, text: texts.text(item, { ...changes, name }, without) })
   })
   return { targets, items }
@@ -264,11 +278,11 @@ function uriTable(states: readonly MemberState[]): UriTable {
   )
 }
 
-function resourceItems(state: MemberState, texts: ItemTexts, uris: UriTable): ListItem[] {
+function resourceItems(state: MemberState, texts: ItemTexts, shownUri: ShownUri): ListItem[] {
   if (!state.listed) return []
   const serverId = state.member.server.id
   return [...chosenUris(state, 'uri')].map(([original, item]) => {
-    const uri = uris.publicUri(serverId, original)
+    const uri = shownUri(serverId, original)
     return { key: uri, serverId, original, text: texts.text(item, { uri }) }
   })
 }

@@ -55,7 +55,9 @@ export class ModernAnswers {
   }
 
   #result(exchange: ModernExchange, post: Attendance, text: string): void {
-    const shaped = this.#faces.of(exchange.scope).shape(exchange.method, text)
+    const { scope, serverId, method, answersAsked } = exchange
+    const keepable = !answersAsked && scope.era(serverId) === 'modern'
+    const shaped = this.#faces.of(scope).shape(method, text, keepable)
     if (shaped !== undefined) {
       post.reply.answer(resultMessage(post.id, shaped), 200)
       return

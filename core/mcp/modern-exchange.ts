@@ -121,6 +121,11 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder {
     return PARKABLE.has(this.method)
   }
 
+  /** It brought answers to a server's questions, so that what comes back is its own and nobody else's. */
+  get answersAsked(): boolean {
+    return this.#input.inputResponses !== undefined || this.#input.state !== undefined
+  }
+
   /** The URI that it asks for, as the client wrote it. */
   get uri(): JsonValue | undefined {
     return this.method === 'resources/read' ? this.params?.uri : undefined

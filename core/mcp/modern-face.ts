@@ -1,5 +1,6 @@
-import type { CacheHint, Caching } from '../connections/api.ts'
+import type { Caching } from '../connections/api.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
+import { type CacheHint, cacheHint } from '../domain/cache-hint.ts'
 import { MODERN_VERSION, SERVER_INFO_KEY } from '../domain/era.ts'
 import { mergeCapabilities, mergedInstructions, mergedServerInfo } from './capabilities.ts'
 import type { MergedCatalog } from './merge.ts'
@@ -37,6 +38,8 @@ export class ModernFace {
   readonly #head: string
   /** Of the answers that may be kept, by method. */
   readonly #caching: ReadonlyMap<string, CacheHint>
+  /** Everybody who reads here sees the same. */
+  readonly #forAll: boolean
   /** By method, the text that was last turned into its modern form, and that form: lists rarely change. */
   readonly #lists = new Map<string, { readonly from: string; readonly to: string }>()
 
@@ -48,6 +51,7 @@ export class ModernFace {
     this.#instructions = mergedInstructions(resolved, catalog.states)
     const meta = `"_meta":${JSON.stringify({ [SERVER_INFO_KEY]: this.#serverInfo })}`
     this.#head = `{"resultType":"complete",${meta}`
+    this.#forAll = isForAll(resolved)
     this.#caching = new Map(Object.entries(KEPT).map(([m, part]) => [m, hintOf(resolved, catalog, part)]))
   }
 
@@ -71,9 +75,12 @@ export class ModernFace {
     })
   }
 
-  /** A result text of the older era in the form of this one; undefined when it is none that this era knows. */
-  shape(method: string, text: string): string | undefined {
-    if (!LIST.test(method)) return this.#shape(method, text)
+  /**
+   * A result text in the form of this era; undefined when it is none that this era knows. `keepable`: what its upstream says
+   * about keeping it counts.
+   */
+  shape(method: string, text: string, keepable = false): string | undefined {
+    if (!LIST.test(method)) return this.#shape(method, text, keepable)
     const known = this.#lists.get(method)
     if (known && known.from === text) return known.to
     const to = this.#shape(method, text)
@@ -81,7 +88,7 @@ export class ModernFace {
     return to
   }
 
-  #shape(method: string, text: string): string | undefined {
+  #shape(method: string, text: string, keepable = false): string | undefined {
     const cacheable = CACHEABLE.has(method)
     // Most results have none of the members that are written here, so that their text can stay as it is.
     const plain =
@@ -97,7 +104,13 @@ export class ModernFace {
     const value = parseExact(text)
     if (!isPlainObject(value)) return undefined
     if (value.resultType !== undefined && value.resultType !== 'complete') return undefined
-    return this.result(method, { ...withoutTasks(method, value), ...(hint ? { ...hint } : {}) })
+    const own = keepable && method === 'resources/read' ? this.#ownHint(value) : hint
+    return this.result(method, { ...withoutTasks(method, value), ...(own ? { ...own } : {}) })
+  }
+
+  #ownHint(value: JsonObject): CacheHint {
+    const hint = cacheHint(value)
+    return this.#forAll ? hint : { ...hint, cacheScope: 'private' }
   }
 
   /** Undefined for what says nothing of it. */
@@ -110,13 +123,17 @@ export class ModernFace {
   }
 }
 
+function isForAll({ kind, group, members }: ResolvedScope): boolean {
+  return (
+    kind !== 'all' && group.visibility === 'public' && members.every(({ server }) => server.visibility === 'public')
+  )
+}
+
 /** The shortest time that a member allows; for everybody only where every member says so and everybody sees the same. */
-function hintOf({ kind, group, members }: ResolvedScope, { states }: MergedCatalog, part: keyof Caching): CacheHint {
+function hintOf(resolved: ResolvedScope, { states }: MergedCatalog, part: keyof Caching): CacheHint {
   const hints = states.map(({ catalog }) => catalog?.caching?.[part] ?? NOT_KEPT)
   if (hints.length === 0) return NOT_KEPT
-  const everybody =
-    kind !== 'all' && group.visibility === 'public' && members.every(({ server }) => server.visibility === 'public')
-  const isPublic = everybody && hints.every(({ cacheScope }) => cacheScope === 'public')
+  const isPublic = isForAll(resolved) && hints.every(({ cacheScope }) => cacheScope === 'public')
   return { ttlMs: Math.min(...hints.map(({ ttlMs }) => ttlMs)), cacheScope: isPublic ? 'public' : 'private' }
 }
 

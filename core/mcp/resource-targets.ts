@@ -6,6 +6,7 @@ import type { Target } from './merge.ts'
 import { invalid, isPlainObject } from './rpc.ts'
 import type { Scope } from './scope.ts'
 import type { ScopeMember } from './scope-types.ts'
+import type { Steps } from './uri-template.ts'
 import { mapResultUris } from './uris.ts'
 
 /** The form in which the caller asked for a URI, which its answer keeps. */
@@ -28,8 +29,8 @@ export function resourceTarget(scope: Scope, uri: string): Target {
 }
 
 /** The member and the original of a URI that leads to exactly one. */
-export function findResource(scope: Scope, uri: string): Target | undefined {
-  const found = scope.catalog.uris.resolve(uri)
+export function findResource(scope: Scope, uri: string, steps?: Steps): Target | undefined {
+  const found = scope.catalog.uris.resolve(uri, steps)
   if (!found || found === 'ambiguous') return undefined
   const member = scope.catalog.byServer.get(found.serverId)?.member
   return member && { member, original: found.original }
@@ -57,8 +58,9 @@ export function exposeUris(scope: Scope, member: ScopeMember, text: string, own:
   // Most results name no resource at all, which a look at their text tells for less than parsing them.
   if (!renamed && !(uris.mayMap(serverId) && /[uU]ri"/.test(text))) return text
   let changed = false
+  const shownUri = uris.publicUris()
   const mapped = mapResultUris(parseExact(text), uri => {
-    const shown = own && uri === own.original ? own.uri : uris.publicUri(serverId, uri)
+    const shown = own && uri === own.original ? own.uri : shownUri(serverId, uri)
     if (shown !== uri) changed = true
     return shown
   })

@@ -155,7 +155,9 @@ export function cutResource(result: JsonObject, cut: ResultCut): JsonObject | un
   const last = shown[cutAt] as JsonObject | undefined
   if (note === undefined || !last) return result
   shown[cutAt] = { ...last, text: behind(String(last.text), note) }
-  return { ...result, contents: shown }
+  // The handle is this caller's, and ends soon: it must not be kept as the whole could be.
+  const { ttlMs: _, cacheScope: __, ...rest } = result
+  return { ...rest, contents: shown }
 }
 
 function behind(text: string, note: string): string {

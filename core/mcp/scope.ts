@@ -1,3 +1,4 @@
+import { LIMITS } from '../config/limits.ts'
 import type { CatalogKind, Upstreams } from '../connections/api.ts'
 import type { UserActor } from '../contract/records.ts'
 import type { Era } from '../domain/era.ts'
@@ -146,7 +147,13 @@ export class Scope {
       for (const [name, target] of before[kind]) {
         if (now[kind].has(name)) continue
         const serverId = target.member.server.id
+        // Behind the others, however often it was there before: the oldest go first.
+        old.delete(name)
         old.set(name, { serverId, original: target.original, until: clock + OLD_NAME_MS })
+      }
+      for (const name of old.keys()) {
+        if (old.size <= LIMITS.oldNames) break
+        old.delete(name)
       }
     }
   }

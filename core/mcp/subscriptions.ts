@@ -11,6 +11,8 @@ import { invalid } from './rpc.ts'
 import type { Scope } from './scope.ts'
 import type { ScopeMember } from './scope-types.ts'
 import type { SessionTable } from './sessions.ts'
+import type { Steps } from './uri-template.ts'
+import { manySteps } from './uris.ts'
 
 /** One subscription at an upstream, shared by all who use the same connection to it. */
 interface Subscription {
@@ -38,6 +40,8 @@ export class Subscriptions {
   readonly #byKey = new Map<string, Subscription>()
   /** The last request for each key that is still on its way. */
   readonly #underWay = new Map<string, Promise<UpstreamReply>>()
+  /** The same by connection: an upstream's notices must not cost more the more others are subscribed to. */
+  readonly #byConnection = new Map<string, Set<Subscription>>()
 
   constructor(upstreams: Upstreams, sessions: SessionTable) {
     this.#upstreams = upstreams
@@ -56,9 +60,10 @@ export class Subscriptions {
   async listen(hearer: Hearer, uris: readonly string[]): Promise<string[]> {
     const late = Promise.withResolvers<true>()
     const timer = setTimeout(() => late.resolve(true), LISTEN_WAIT_MS)
+    const steps = manySteps()
     const taken = await Promise.all(
       uris.map(uri => {
-        const found = subscribable(hearer.scope, uri)
+        const found = subscribable(hearer.scope, uri, steps)
         if (!found || hearer.subscriptions.size >= MAX_SUBSCRIPTIONS) return false
         const added = this.#add(hearer, found.member, found.original, uri)
         return Promise.race([added.then(({ kind }) => kind === 'result'), late.promise])
@@ -88,7 +93,7 @@ export class Subscriptions {
       subscribers: new Map<Hearer, Set<string>>(),
       reply: this.#send('resources/subscribe', member, hearer, original),
     }
-    if (!known) this.#byKey.set(key, subscription)
+    if (!known) this.#keep(subscription)
     const forms = subscription.subscribers.get(hearer) ?? new Set()
     subscription.subscribers.set(hearer, forms.add(uri))
     hearer.subscriptions.add(key)
@@ -98,7 +103,7 @@ export class Subscriptions {
     if (reply.kind === 'result') return reply
     subscription.subscribers.delete(hearer)
     hearer.subscriptions.delete(key)
-    if (this.#byKey.get(key) === subscription && subscription.subscribers.size === 0) this.#byKey.delete(key)
+    if (this.#byKey.get(key) === subscription && subscription.subscribers.size === 0) this.#forget(subscription)
     return reply
   }
 
@@ -166,9 +171,24 @@ export class Subscriptions {
   }
 
   /** The subscriptions on one connection. */
-  *#on(serverId: string, sessionId: string | undefined): IterableIterator<Subscription> {
-    for (const subscription of this.#byKey.values())
-      if (subscription.member.server.id === serverId && subscription.sessionId === sessionId) yield subscription
+  #on(serverId: string, sessionId: string | undefined): Iterable<Subscription> {
+    return this.#byConnection.get(connectionKey(serverId, sessionId)) ?? []
+  }
+
+  #keep(subscription: Subscription): void {
+    this.#byKey.set(subscription.key, subscription)
+    const key = connectionKey(subscription.member.server.id, subscription.sessionId)
+    const others = this.#byConnection.get(key)
+    if (others) others.add(subscription)
+    else this.#byConnection.set(key, new Set([subscription]))
+  }
+
+  #forget(subscription: Subscription): void {
+    this.#byKey.delete(subscription.key)
+    const key = connectionKey(subscription.member.server.id, subscription.sessionId)
+    const others = this.#byConnection.get(key)
+    others?.delete(subscription)
+    if (others?.size === 0) this.#byConnection.delete(key)
   }
 
   #judge(routed: Routed, params: JsonObject | undefined) {
@@ -204,7 +224,7 @@ export class Subscriptions {
     subscription.subscribers.delete(hearer)
     hearer.subscriptions.delete(subscription.key)
     if (subscription.subscribers.size > 0) return undefined
-    this.#byKey.delete(subscription.key)
+    this.#forget(subscription)
     // The upstream forgets with the connection; one that is down must not be woken up for this.
     if (this.#upstreams.status(subscription.member.server.id).state !== 'online') return undefined
     if (hearer.ended && hearer.ownConnection(subscription.member.server)?.kind === 'session') return undefined
@@ -216,12 +236,16 @@ function subscriptionKey({ server }: ScopeMember, hearer: Hearer, original: stri
   return JSON.stringify([server.id, hearer.ownConnection(server)?.id ?? '', original])
 }
 
+function connectionKey(serverId: string, sessionId: string | undefined): string {
+  return `${serverId} ${sessionId ?? ''}`
+}
+
 function takesSubscriptions(scope: Scope, { server }: ScopeMember): boolean {
   return memberHas(scope.catalog.byServer.get(server.id), 'resources', 'subscribe')
 }
 
-function subscribable(scope: Scope, uri: string): Target | undefined {
-  const target = findResource(scope, uri)
+function subscribable(scope: Scope, uri: string, steps: Steps): Target | undefined {
+  const target = findResource(scope, uri, steps)
   return target && takesSubscriptions(scope, target.member) ? target : undefined
 }
 

@@ -10,6 +10,21 @@ const RESERVED = /[/?#[\]@!$&'()*+,;=]/
 const MAX_URI = 4_096
 const MAX_PARTS = 64
 
+/** The work of one question, in characters looked at: whoever writes templates must not decide how long it takes. */
+export class Steps {
+  left: number
+
+  constructor(left: number) {
+    this.left = left
+  }
+
+  /** False when there are no more. */
+  take(count: number): boolean {
+    this.left -= count
+    return this.left >= 0
+  }
+}
+
 /**
  * Whether a URI could be an expansion of an RFC 6570 template. Part by part, the set of places that can be reached is
  * carried along, so that the work stays below parts × length whatever a template's author wrote; a regular expression made
@@ -22,15 +37,21 @@ export class UriTemplate {
     this.#parts = split(template)
   }
 
-  matches(uri: string): boolean {
+  /** Undefined when the steps ran out before it was known. */
+  matches(uri: string, steps: Steps): boolean | undefined {
     const parts = this.#parts
-    const [first] = parts
+    const first = parts[0]
+    const last = parts.at(-1)
+    if (!steps.take(1)) return undefined
     if (typeof first === 'string' && !uri.startsWith(first)) return false
+    if (typeof last === 'string' && !uri.endsWith(last)) return false
     if (uri.length > MAX_URI || parts.length > MAX_PARTS) return false
     let places: readonly number[] = [0]
     for (const part of parts) {
-      places = typeof part === 'string' ? afterText(part, places, uri) : afterHole(part, places, uri)
-      if (places.length === 0) return false
+      const found = typeof part === 'string' ? afterText(part, places, uri) : afterHole(part, places, uri)
+      if (!steps.take(places.length + found.length)) return undefined
+      if (found.length === 0) return false
+      places = found
     }
     return places.at(-1) === uri.length
   }

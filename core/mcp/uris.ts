@@ -1,8 +1,12 @@
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import { isPlainObject } from './rpc.ts'
-import { UriTemplate } from './uri-template.ts'
+import { Steps, UriTemplate } from './uri-template.ts'
 
 const HUB_SCHEME = 'patchbay://'
+/** Steps for one URI, some milliseconds; beyond, a URI counts as contested, which its prefixed form is not. */
+const STEPS = 200_000
+/** For all URIs of one result, or of all lists of a scope, together. */
+const MANY_STEPS = 4_000_000
 
 /** The resources of one member as its scope shows them. */
 interface MemberUris {
@@ -64,21 +68,28 @@ export class UriTable {
   /** Whether a URI of this member may be read here. */
   allows(serverId: string, original: string): boolean {
     const entry = this.#byServer.get(serverId)
-    return entry !== undefined && (entry.readsUnlisted || claims(entry, original))
+    return entry !== undefined && (entry.readsUnlisted || claims(entry, original, new Steps(STEPS)) === true)
   }
 
-  publicUri(serverId: string, uri: string): string {
-    const contested = this.#entries.some(entry => entry.serverId !== serverId && claims(entry, uri))
-    return contested || this.#leadsAstray(serverId, uri) ? this.#prefixed(serverId, uri) : uri
+  publicUri(serverId: string, uri: string, steps = new Steps(STEPS)): string {
+    const contested = this.#entries.some(entry => entry.serverId !== serverId && claims(entry, uri, steps) !== false)
+    return contested || this.#leadsAstray(serverId, uri, steps) ? this.#prefixed(serverId, uri) : uri
+  }
+
+  /** The same for the many URIs of one answer or of all lists: by server, for one URI after the other. */
+  publicUris(): (serverId: string, uri: string) => string {
+    const steps = manySteps()
+    return (serverId, uri) => this.publicUri(serverId, uri, steps)
   }
 
   /** Whether a URI that no other member claims would all the same not lead back to this one. */
-  #leadsAstray(serverId: string, uri: string): boolean {
+  #leadsAstray(serverId: string, uri: string, steps: Steps): boolean {
     const own = this.#byServer.get(serverId)
     if (!own) return false
     if (this.#looksOwn(uri)) return true
     // A client fetches what is on the web without the hub.
-    return own.readsUnlisted && this.#open.length > 1 && !claims(own, uri) && !/^https?:/i.test(uri)
+    if (!own.readsUnlisted || this.#open.length < 2 || /^https?:/i.test(uri)) return false
+    return claims(own, uri, steps) !== true
   }
 
   /** Templates that differ in the names of their variables alone are the same template. */
@@ -94,14 +105,15 @@ export class UriTable {
   }
 
   /** The member and its URI; `ambiguous` when several could have it, undefined when none can. */
-  resolve(uri: string): UriTarget | 'ambiguous' | undefined {
+  resolve(uri: string, steps = new Steps(STEPS)): UriTarget | 'ambiguous' | undefined {
     const named = this.#named(uri)
     if (named) return named
-    const claimants = this.#entries.filter(entry => claims(entry, uri))
+    const claimants = this.#entries.filter(entry => claims(entry, uri, steps) !== false)
+    if (steps.left < 0) return 'ambiguous'
     if (claimants.length === 1) return target(claimants[0], uri)
     if (claimants.length > 1) {
       // Lists show a contested URI in its prefixed form, so the plain one was made from a template.
-      const matching = claimants.filter(entry => entry.matchers.some(matcher => matcher.matches(uri)))
+      const matching = claimants.filter(entry => entry.matchers.some(matcher => matcher.matches(uri, steps)))
       return matching.length === 1 ? target(matching[0], uri) : 'ambiguous'
     }
     return this.#open.length > 1 ? 'ambiguous' : target(this.#open[0], uri)
@@ -120,7 +132,8 @@ export class UriTable {
     const entry = this.#byAlias.get(aliasIn(uri))
     if (!entry) return undefined
     const original = uri.slice(HUB_SCHEME.length + entry.alias.length + 1)
-    const readable = entry.readsUnlisted || claims(entry, original) || entry.templates.includes(original)
+    const readable =
+      entry.readsUnlisted || claims(entry, original, new Steps(STEPS)) === true || entry.templates.includes(original)
     return readable ? target(entry, original) : undefined
   }
 
@@ -128,6 +141,11 @@ export class UriTable {
     const entry = this.#byServer.get(serverId)
     return entry ? `${HUB_SCHEME}${entry.alias}/${original}` : original
   }
+}
+
+/** For questions about many URIs that are answered at once. */
+export function manySteps(): Steps {
+  return new Steps(MANY_STEPS)
 }
 
 function isHubUri(uri: string): boolean {
@@ -143,8 +161,14 @@ function hasUris(entry: MemberUris): boolean {
   return entry.uris.length > 0 || entry.templates.length > 0
 }
 
-function claims(entry: Entry, uri: string): boolean {
-  return entry.listed.has(uri) || entry.matchers.some(matcher => matcher.matches(uri))
+/** Undefined when the steps ran out before it was known. */
+function claims(entry: Entry, uri: string, steps: Steps): boolean | undefined {
+  if (entry.listed.has(uri)) return true
+  for (const matcher of entry.matchers) {
+    const matches = matcher.matches(uri, steps)
+    if (matches !== false) return matches
+  }
+  return false
 }
 
 function target(entry: Entry | undefined, original: string): UriTarget | undefined {

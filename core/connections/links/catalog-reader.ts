@@ -1,8 +1,7 @@
 import { LIMITS } from '../../config/limits.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
-import type { CacheHint } from '../api.ts'
+import { type CacheHint, cacheHint, narrower } from '../../domain/cache-hint.ts'
 import type { CatalogTexts, ListKind } from '../protocol.ts'
-import { cacheHint, narrower } from './cache-hint.ts'
 import { isRpcError } from './own-requests.ts'
 
 /** Bytes of all items of one kind; without it, 5,000 items of the largest size would be more than a gigabyte. */

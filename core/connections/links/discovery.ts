@@ -1,8 +1,8 @@
 import { HubError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+import { cacheHint } from '../../domain/cache-hint.ts'
 import { MODERN_VERSION, SERVER_INFO_KEY } from '../../domain/era.ts'
 import { envelope } from '../modern-envelope.ts'
-import { cacheHint } from './cache-hint.ts'
 import type { Handshake } from './mcp-link.ts'
 
 /** The params of a request that the hub makes for itself: it can answer nothing. */

@@ -1,4 +1,6 @@
 import { expect, test } from 'bun:test'
+import type { JsonObject } from '../../../core/contract/json.ts'
+import { ItemTexts } from '../../../core/mcp/merge.ts'
 import { RawClient } from '../../support/raw-mcp.ts'
 import { catalog, groupRecord, member, serverRecord, startHub, tool } from './support.ts'
 
@@ -184,4 +186,38 @@ test('an output schema without object root is left out for clients that cannot r
   const client = await new RawClient(hub, '/mcp/new').open()
   const { tools } = (await client.call('tools/list')).result
   expect(tools.map((each: { outputSchema?: unknown }) => each.outputSchema)).toEqual([undefined, object, undefined])
+})
+
+test('texts of items are remembered for the last shapes only, and old names up to a limit', async () => {
+  let written = 0
+  const probe = { toJSON: () => ++written } as unknown as JsonObject
+  const texts = new ItemTexts()
+  const item = { name: 'a', probe }
+  texts.text(item, { name: 'first' })
+  texts.text(item, { name: 'first' })
+  expect(written).toBe(1)
+  for (let n = 0; n < 1_000; n++) texts.text(item, { name: `n${n}` })
+  texts.text(item, { name: 'first' })
+  expect(written).toBe(1_002)
+
+  const count = 5_000
+  const aliases = ['a0', 'a1', 'a2', 'a3']
+  await using hub = startHub((world, upstreams) => {
+    world.servers.push(big)
+    upstreams.add(big.id, catalog({ tools: Array.from({ length: count }, (_, i) => tool(`t${i}`)) }))
+    world.groups.push(groupRecord('g', [member(big, { alias: 'a0' })], { naming: 'prefixed' }))
+  })
+  const client = await new RawClient(hub, '/mcp/g').open()
+  for (const alias of aliases) {
+    hub.world.groups[0] = groupRecord('g', [member(big, { alias })], { naming: 'prefixed' })
+    hub.bus.emit('group.updated', 'u-alice', { groupId: 'grp-alice-g', name: 'g', revision: 2 })
+    expect((await client.call('tools/list')).result.tools[0].name).toBe(`${alias}_t0`)
+  }
+  const code = async (name: string) => (await client.call('tools/call', { name })).error?.code
+  expect(await Promise.all(aliases.map(alias => code(`${alias}_t7`)))).toEqual([
+    -32602,
+    undefined,
+    undefined,
+    undefined,
+  ])
 })

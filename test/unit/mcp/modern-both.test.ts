@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test'
 import { LIMITS } from '../../../core/config/limits.ts'
-import type { CacheHint, UpstreamReply, UpstreamRequest } from '../../../core/connections/api.ts'
+import type { UpstreamReply, UpstreamRequest } from '../../../core/connections/api.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
+import type { CacheHint } from '../../../core/domain/cache-hint.ts'
 import { type Answer, RawClient } from '../../support/raw-mcp.ts'
 import { ALL_CAPABILITIES, META, RawModern, type Sent } from './modern-support.ts'
 import { catalog, groupRecord, type Hub, member, serverRecord, startHub, textReply, tool } from './support.ts'
@@ -107,6 +108,35 @@ test('lists may be kept as long as the least of the members says, by everybody o
   expect(await hints('both')).toEqual([4_000, 'private'])
   expect(await hints('first')).toEqual([9_000, 'public'])
   expect(await hints('own')).toEqual([9_000, 'private'])
+})
+
+test('a resource may be kept as its server says, by everybody only where all see the same, and not what was asked for or cut', async () => {
+  await using one = startHub((world, upstreams) => {
+    world.servers.push(server, other)
+    const visibility = 'public' as const
+    world.groups.push(
+      groupRecord('all', [member(server)], { visibility }),
+      groupRecord('own', [member(server)]),
+      groupRecord('short', [member(server)], { visibility, resultLimitBytes: 5 }),
+      groupRecord('older', [member(other)], { visibility }),
+    )
+    const text = JSON.stringify({ contents: [{ uri: 'n://1', text: 'long text' }], ttlMs: 7_000, cacheScope: 'public' })
+    for (const { id } of [server, other]) {
+      const added = upstreams.add(id, catalog({ resources: [{ uri: 'n://1', name: 'n' }] }), () => {
+        return { kind: 'result', text, isError: false }
+      })
+      if (id === server.id) added.status = { ...added.status, era: 'modern' }
+    }
+  })
+  const hints = async (name: string, more: JsonObject = {}) => {
+    const client = new RawModern(one, `/mcp/${name}`)
+    const { ttlMs, cacheScope } = (await client.call('resources/read', { uri: 'n://1', ...more }, sent)).result
+    return [ttlMs, cacheScope]
+  }
+  expect(await hints('all')).toEqual([7_000, 'public'])
+  expect(await hints('own')).toEqual([7_000, 'private'])
+  for (const name of ['short', 'older']) expect(await hints(name)).toEqual([0, 'private'])
+  expect(await hints('all', { inputResponses: ANSWER })).toEqual([0, 'private'])
 })
 
 test('an output schema of any form reaches clients of the modern era, and no others', async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { JsonObject } from '../../../core/contract/json.ts'
-import { UriTemplate } from '../../../core/mcp/uri-template.ts'
+import { Steps, UriTemplate } from '../../../core/mcp/uri-template.ts'
 import { mapResultUris, UriTable } from '../../../core/mcp/uris.ts'
 import { RawClient } from '../../support/raw-mcp.ts'
 import { RawModern } from './modern-support.ts'
@@ -28,14 +28,30 @@ test('UriTemplate matches what it could expand to, operators included', () => {
     ['x://{a}b{c}', 'x://1b2b3', true],
   ]
   for (const [template, uri, matches] of cases)
-    expect([template, uri, new UriTemplate(template).matches(uri)]).toEqual([template, uri, matches])
+    expect([template, uri, new UriTemplate(template).matches(uri, new Steps(1_000))]).toEqual([template, uri, matches])
 })
 
 test('UriTemplate is not slow on a template made to be', () => {
   const template = new UriTemplate(`x:${'{+a}a'.repeat(30)}b`)
   const started = performance.now()
-  expect(template.matches(`x:${'a'.repeat(4_000)}`)).toBe(false)
+  expect(template.matches(`x:${'a'.repeat(4_000)}b`, new Steps(1_000_000))).toBe(true)
+  expect(template.matches(`x:${'a'.repeat(4_000)}b`, new Steps(10_000))).toBeUndefined()
   expect(performance.now() - started).toBeLessThan(200)
+})
+
+test('templates made to be slow make a URI contested, and what it leads to stays the same', () => {
+  const count = 400
+  const nasty = Array.from({ length: count }, (_, index) => `${'{+a}a'.repeat(31)}{+${index}}x`)
+  const uris = Array.from({ length: count }, (_, index) => `${index}:${'a'.repeat(3_900)}x`)
+  const table = new UriTable([entry('a', uris, [], false), entry('b', [], nasty, false), entry('c', [], ['q://{x}'])])
+  const started = performance.now()
+  const shown = table.publicUris()
+  for (const uri of uris) expect(table.resolve(shown('id-a', uri))).toEqual({ serverId: 'id-a', original: uri })
+  expect(table.resolve(`${'b'.repeat(3_900)}x`)).toBe('ambiguous')
+  expect(table.allows('id-b', `${'b'.repeat(3_900)}x`)).toBe(false)
+  expect(table.resolve('q://1')).toEqual({ serverId: 'id-c', original: 'q://1' })
+  // Each with each would take minutes.
+  expect(performance.now() - started).toBeLessThan(5_000)
 })
 
 test('a URI keeps its form unless another member lists or matches it', () => {

@@ -1,5 +1,11 @@
-import { isJsonObject, type JsonValue } from '../../contract/json.ts'
-import type { CacheHint } from '../api.ts'
+import { isJsonObject, type JsonValue } from '../contract/json.ts'
+
+export interface CacheHint {
+  /** How long the answer counts as fresh, in milliseconds; 0: not at all. */
+  readonly ttlMs: number
+  /** `public`: the answer is the same for everybody. */
+  readonly cacheScope: 'public' | 'private'
+}
 
 /** What a result of the modern era says about keeping it; one that says nothing must not be kept. */
 export function cacheHint(result: JsonValue): CacheHint {
