@@ -79,8 +79,10 @@ export class Recovery {
       const reason: WireError = { code: 'crash_loop', message: `${end.reason.message}, again and again${lastWords()}` }
       return { kind: 'offline', reason, delayMs: CRASH_RETRY_MS }
     }
-    // The server is there and has only forgotten the session, which costs a handshake and no waiting.
-    const forgotten = end.wasOpen && end.reason.data?.status === 404 && this.#forgotten.add(now) <= SESSIONS_A_MINUTE
+    // A loss with an HTTP status: the server is there and has only forgotten the session, which costs a handshake and no waiting.
+    const { code, data } = end.reason
+    const answered = end.wasOpen && code === 'connection_lost' && data?.status !== undefined
+    const forgotten = answered && this.#forgotten.add(now) <= SESSIONS_A_MINUTE
     if (forgotten) return { kind: 'now' }
     // One loss out of the blue is repaired at once; only what falls soon after it stood up has to wait.
     const first = end.wasOpen && this.#losses.add(now) === 1

@@ -100,9 +100,9 @@ export function statusReason(response: GuardedResponse, rpcCode?: number): WireE
   return { code: 'upstream_http_error', message: `The server answered with HTTP ${status}${wait}`, data }
 }
 
-/** The server does not know the session any more; HTTP says so by 404. */
-export function sessionLost(): WireError {
-  return { code: 'connection_lost', message: 'The server has ended the session (HTTP 404)', data: { status: 404 } }
+/** The server does not know the session any more; HTTP says so by 404, and some servers by 400. */
+export function sessionLost(status = 404): WireError {
+  return { code: 'connection_lost', message: `The server has ended the session (HTTP ${status})`, data: { status } }
 }
 
 /** Nothing of the request was written, as the guarded fetch says. */

@@ -12,10 +12,12 @@ import {
   wasNotSent,
 } from 'patchbay/contract'
 import { answersRequest, readErrorBody } from './answers.ts'
+import { Gate } from './gate.ts'
 import { ListenStream } from './listen-stream.ts'
 import { Post } from './post.ts'
 import { notAnAnswer, streamLost } from './reasons.ts'
 import { RequestHeaders } from './request-headers.ts'
+import { ServerSession } from './server-session.ts'
 
 /** From this version on there are neither sessions nor streams besides those of requests, and none is resumed. */
 const FIRST_MODERN = '2026-07-28'
@@ -41,14 +43,13 @@ export class HttpLink implements MessageLink {
   readonly #posts = new Map<number, Post>()
   readonly #listen: ListenStream
   readonly #listenAbort = new AbortController()
+  readonly #session: ServerSession
   #lastNoticeKey = 0
-  #sessionId: string | undefined
   #settled = false
   #modern = false
   #accepted = false
-  /** Messages that wait until the server has taken `notifications/initialized`, and has its own stream open if it may ask. */
-  #gate: (() => void)[] | undefined
-  #gateTimer: ReturnType<typeof setTimeout> | undefined
+  /** Closed until the server has taken `notifications/initialized`, and has its own stream open if it may ask. */
+  readonly #gate = new Gate()
   #dying: WireError | undefined
   #dyingTimer: ReturnType<typeof setTimeout> | undefined
   #over = false
@@ -60,11 +61,22 @@ export class HttpLink implements MessageLink {
     this.#listen = new ListenStream({
       open: lastEventId => this.#get(lastEventId, this.#listenAbort.signal),
       message: text => io.message(text),
-      hasSession: () => this.#sessionId !== undefined,
-      tried: () => this.#openGate(),
+      hasSession: () => this.#session.given,
+      tried: () => this.#gate.open(),
+      doubted: () => this.#checkSession(),
       lost: reason => this.#die(reason),
       log: (level, message) => io.log(level, message),
     })
+    this.#session = new ServerSession(body =>
+      this.#io.fetch(this.#url, {
+        method: 'POST',
+        headers: this.#headers.post(undefined),
+        body,
+        signal: this.#listenAbort.signal,
+        headTimeoutMs: NOTICE_TIMEOUT_MS,
+        idleTimeoutMs: NOTICE_TIMEOUT_MS,
+      }),
+    )
     if (io.signal.aborted) this.#stop()
     else io.signal.addEventListener('abort', () => this.#stop(), { once: true })
   }
@@ -76,13 +88,10 @@ export class HttpLink implements MessageLink {
       if (id !== undefined) this.#io.failed(id, reason, { notSent: true })
       return
     }
-    if (this.#gate) {
-      this.#gate.push(() => this.send(text, id, headers))
-      return
-    }
+    if (this.#gate.holds(() => this.send(text, id, headers))) return
     // Requests travel on connections of their own and could overtake it; servers may refuse what comes before it.
     const opensGate = id === undefined && !this.#accepted && text.includes('"notifications/initialized"')
-    if (opensGate) this.#gate = []
+    if (opensGate) this.#gate.close()
     this.#post(text, id, headers, opensGate ? accepted => this.#initialized(accepted) : undefined)
   }
 
@@ -99,7 +108,7 @@ export class HttpLink implements MessageLink {
   }
 
   async close(): Promise<void> {
-    const ends = !this.#over && this.#dying === undefined && this.#sessionId !== undefined
+    const ends = !this.#over && this.#dying === undefined && this.#session.given
     this.#stop()
     if (!ends || this.#io.signal.aborted) return
     const abort = new AbortController()
@@ -146,7 +155,7 @@ export class HttpLink implements MessageLink {
     if (post.over) return response.cancel()
     const { status, headers } = response
     if (status < 200 || status > 299) return this.#refused(post, response)
-    if (this.#sessionId === undefined && !this.#settled) this.#learnSession(headers['mcp-session-id'])
+    if (!this.#session.given && !this.#settled) this.#learnSession(headers['mcp-session-id'])
     const type = headers['content-type'] ?? ''
     if (type.startsWith('text/event-stream')) return this.#readStream(post, response)
     if (post.id === undefined) {
@@ -213,7 +222,8 @@ export class HttpLink implements MessageLink {
         }
         response.cancel()
         if (status >= 500 && status !== 501) return this.#streamEnded(post, undefined)
-        if (status === 404 && this.#sessionId !== undefined) this.#die(sessionLost())
+        if (status === 404 && this.#session.given) this.#die(sessionLost(status))
+        if (status === 400 && this.#session.given) this.#checkSession()
         this.#fail(post, streamLost())
       },
       error => {
@@ -233,11 +243,32 @@ export class HttpLink implements MessageLink {
 
   #refused(post: Post, response: GuardedResponse): void {
     const { status } = response
-    if (status === 404 && this.#sessionId !== undefined) {
-      response.cancel()
-      this.#fail(post, sessionLost(), true)
-      return this.#die(sessionLost())
-    }
+    if (!this.#session.given) return this.#tellRefusal(post, response)
+    if (status === 404) return this.#forgotten(post, response)
+    // While the handshake is on its way there is nothing to be asked yet.
+    if (status !== 400 || !this.#accepted) return this.#tellRefusal(post, response)
+    void this.#session.known().then(known => {
+      if (known) this.#tellRefusal(post, response)
+      else this.#forgotten(post, response)
+    })
+  }
+
+  /** The server does not know the session, and so has not begun with this. */
+  #forgotten(post: Post, response: GuardedResponse): void {
+    response.cancel()
+    this.#fail(post, sessionLost(response.status), true)
+    this.#die(sessionLost(response.status))
+  }
+
+  #checkSession(): void {
+    void this.#session.known().then(known => {
+      if (!known) this.#die(sessionLost(400))
+    })
+  }
+
+  #tellRefusal(post: Post, response: GuardedResponse): void {
+    if (post.over) return response.cancel()
+    const { status } = response
     if (post.id === undefined || !response.headers['content-type']?.startsWith('application/json')) {
       response.cancel()
       return this.#fail(post, statusReason(response))
@@ -286,27 +317,16 @@ export class HttpLink implements MessageLink {
 
   #learnSession(id: string | undefined): void {
     if (id === undefined) return
-    if (id.length > 1024 || !/^[\x21-\x7e]+$/.test(id)) {
-      this.#io.log('warn', 'The server named a session id that is not visible ASCII; it is not used')
-      return
-    }
-    this.#sessionId = id
-    this.#headers.add('mcp-session-id', id)
+    if (this.#session.learn(id)) this.#headers.add('mcp-session-id', id)
+    else this.#io.log('warn', 'The server named a session id that is not visible ASCII; it is not used')
   }
 
   #initialized(accepted: boolean): void {
     this.#accepted = accepted
     const listens = accepted && !this.#over && !this.#dying
-    if (!listens || !this.#io.asks) this.#openGate()
-    else this.#gateTimer = setTimeout(() => this.#openGate(), OWN_STREAM_MS)
+    if (listens && this.#io.asks) this.#gate.openWithin(OWN_STREAM_MS)
+    else this.#gate.open()
     if (listens) this.#listen.start()
-  }
-
-  #openGate(): void {
-    clearTimeout(this.#gateTimer)
-    const waiting = this.#gate ?? []
-    this.#gate = undefined
-    for (const send of waiting) send()
   }
 
   /** The server or its session is gone. What is under way may still learn its own end, so that it can be sent anew. */
@@ -314,7 +334,7 @@ export class HttpLink implements MessageLink {
     if (this.#over || this.#dying) return
     this.#dying = reason
     this.#listen.stop()
-    this.#openGate()
+    this.#gate.open()
     if (this.#posts.size === 0) return this.#end(reason)
     this.#dyingTimer = setTimeout(() => this.#end(reason), LAST_WORDS_MS)
   }
@@ -331,6 +351,6 @@ export class HttpLink implements MessageLink {
     this.#listen.stop()
     this.#listenAbort.abort()
     for (const post of [...this.#posts.values()]) this.#finish(post)
-    this.#openGate()
+    this.#gate.open()
   }
 }

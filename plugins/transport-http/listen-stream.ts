@@ -19,6 +19,8 @@ export interface ListenOptions {
   hasSession(): boolean
   /** An attempt has ended: the stream is open, or the server has none for now. */
   tried(): void
+  /** A stream that there was before is refused in a way that may mean the session. */
+  doubted(): void
   /** The server is gone, or has forgotten the session. */
   lost(reason: WireError): void
   log(level: 'debug' | 'warn', message: string): void
@@ -30,6 +32,7 @@ export class ListenStream {
   readonly #position: StreamPosition = { lastEventId: undefined, retryMs: undefined }
   #state: 'off' | 'opening' | 'open' | 'waiting' | 'stopped' = 'off'
   #failures = 0
+  #wasOpen = false
   #timer: ReturnType<typeof setTimeout> | undefined
   #response: GuardedResponse | undefined
 
@@ -59,6 +62,7 @@ export class ListenStream {
     const { status } = response
     if (status === 200 && response.headers['content-type']?.startsWith('text/event-stream')) {
       this.#state = 'open'
+      this.#wasOpen = true
       this.#response = response
       const since = performance.now()
       const done = (error?: unknown) => {
@@ -69,12 +73,13 @@ export class ListenStream {
       return this.#options.tried()
     }
     response.cancel()
-    if (status === 404 && this.#options.hasSession()) return this.#options.lost(sessionLost())
+    if (status === 404 && this.#options.hasSession()) return this.#options.lost(sessionLost(status))
     if (status >= 500 && status !== 501) return this.#wait()
     // 405 is how a server says that it has no such stream; others say it with other refusals.
     if (status !== 405) this.#options.log('debug', `The server offers no stream of its own (HTTP ${status})`)
     this.#state = 'off'
     this.#options.tried()
+    if (status === 400 && this.#wasOpen && this.#options.hasSession()) this.#options.doubted()
   }
 
   #ended(error: unknown): void {

@@ -9,12 +9,14 @@ import { until } from '../support/wait.ts'
 const ECHO_HTTP = join(import.meta.dir, '../support/mcp-servers/echo-http.ts')
 
 let web: Program
+let lax: Program
 let hub: Hub
 let admin: Client
 let key = ''
 
 beforeAll(async () => {
   web = await startProgram(ECHO_HTTP)
+  lax = await startProgram(ECHO_HTTP, { env: { UNKNOWN: '400' } })
   hub = await startHub({
     env: LOOPBACK,
     settings: {
@@ -22,6 +24,7 @@ beforeAll(async () => {
         varied: stdioFixture('varied'),
         slow: stdioFixture('slow'),
         web: { type: 'streamable-http', url: web.url },
+        lax: { type: 'streamable-http', url: lax.url },
         dying: stdioFixture('crashing', { MODE: 'call' }),
       },
       groups: [{ name: 'g', servers: ['varied', 'slow', 'web', 'dying'] }],
@@ -29,12 +32,13 @@ beforeAll(async () => {
   })
   admin = await hub.setup()
   key = await admin.mcpKey()
-  await online(admin, ['varied', 'slow', 'web', 'dying'])
+  await online(admin, ['varied', 'slow', 'web', 'lax', 'dying'])
 }, 60_000)
 
 afterAll(async () => {
   await hub?.stop()
   await web?.stop()
+  await lax?.stop()
 }, 40_000)
 
 describe('P-03 an upstream that has lost its sessions', () => {
@@ -43,18 +47,27 @@ describe('P-03 an upstream that has lost its sessions', () => {
     return error ?? JSON.parse(result.content[0].text)
   }
 
-  test('P-03 is met with one handshake for 20 concurrent calls, and each client sees one answer', async () => {
-    const clients = await Promise.all(Array.from({ length: 20 }, () => new RawClient(hub, '/mcp/web', key).open()))
-    for (let round = 1; round <= 5; round += 1) {
-      const before = (await whoami(clients[0] as RawClient)).session
-      const forgotten = await (await fetch(web.url.replace('/mcp', '/control/forget'), { method: 'POST' })).json()
-      expect(forgotten.forgotten).toBeGreaterThan(0)
-      const answers = await Promise.all(clients.map(whoami))
-      expect(answers.filter(({ session }) => session !== before + 1)).toEqual([])
-      expect(answers.map(({ session }) => session)).toEqual(Array(20).fill(before + 1))
-    }
-    expect((await statusOf(admin, 'web')).state).toBe('online')
-  }, 20_000)
+  test.each([
+    ['web', 404],
+    ['lax', 400],
+  ])(
+    'P-03 is met with one handshake for 20 concurrent calls, and each client sees one answer: %s, HTTP %d',
+    async name => {
+      const server = name === 'web' ? web : lax
+      const path = `/mcp/${name}`
+      const clients = await Promise.all(Array.from({ length: 20 }, () => new RawClient(hub, path, key).open()))
+      for (let round = 1; round <= 5; round += 1) {
+        const before = (await whoami(clients[0] as RawClient)).session
+        const forgotten = await (await fetch(server.url.replace('/mcp', '/control/forget'), { method: 'POST' })).json()
+        expect(forgotten.forgotten).toBeGreaterThan(0)
+        const answers = await Promise.all(clients.map(whoami))
+        expect(answers.filter(({ session }) => session !== before + 1)).toEqual([])
+        expect(answers.map(({ session }) => session)).toEqual(Array(20).fill(before + 1))
+      }
+      expect((await statusOf(admin, name)).state).toBe('online')
+    },
+    20_000,
+  )
 
   test('P-03 a call that had begun when the connection was lost is not sent twice', async () => {
     const client = await new RawClient(hub, '/mcp/dying', key).open()

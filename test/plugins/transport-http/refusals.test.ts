@@ -54,7 +54,8 @@ describe('streamable HTTP refusals', () => {
     ['204 No Content', 'upstream_protocol'],
   ])('fails one call at HTTP %s with %s, and only that one', async (head, code) => {
     let calls = 0
-    await using server = await scripted((socket, id) => {
+    await using server = await scripted((socket, id, request) => {
+      if (request.includes('"ping"')) return json(socket, { jsonrpc: '2.0', id, result: {} })
       calls += 1
       if (calls === 1) answer(socket, head, head.startsWith('204') ? '' : '<b>canary</b>')
       else json(socket, { jsonrpc: '2.0', id, result: { content: [] } })

@@ -22,6 +22,8 @@ export interface SdkServerOptions {
   readonly resumable?: boolean
   /** Milliseconds that the server asks clients to wait before taking a stream up again. */
   readonly retryMs?: number
+  /** Status for a session that is not known: 404 as the specification wants it (default), or 400 as many servers do. */
+  readonly unknownSession?: 404 | 400
   /** Milliseconds until a GET is looked at: requests travel on connections of their own and may overtake each other. */
   readonly lateStreamMs?: number
 }
@@ -58,8 +60,11 @@ export async function sdkServer(options: SdkServerOptions = {}): Promise<SdkServ
     const id = request.headers['mcp-session-id']
     const known = typeof id === 'string' ? sessions.get(id) : undefined
     if (id !== undefined && !known) {
-      response.writeHead(404, { 'content-type': 'application/json' })
-      response.end('{"jsonrpc":"2.0","error":{"code":-32001,"message":"Session not found"},"id":null}')
+      const status = options.unknownSession ?? 404
+      const error =
+        status === 404 ? [-32001, 'Session not found'] : [-32000, 'Bad Request: No valid session ID provided']
+      response.writeHead(status, { 'content-type': 'application/json' })
+      response.end(JSON.stringify({ jsonrpc: '2.0', error: { code: error[0], message: error[1] }, id: null }))
       return
     }
     await (known?.transport ?? (await connect())).handleRequest(request, response)

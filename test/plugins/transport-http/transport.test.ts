@@ -112,25 +112,40 @@ describe('streamable HTTP with a server built on the SDK', () => {
     expect(open.closed).toEqual([])
   })
 
-  test('ends the link when the server forgot the session, and marks the refused calls as not begun', async () => {
-    await using server = await sdkServer()
+  test.each([404, 400] as const)(
+    'ends the link when the server forgot the session (HTTP %d), and marks the refused calls as not begun',
+    async unknownSession => {
+      await using server = await sdkServer({ unknownSession })
+      await using open = await openLink(server.url)
+      await open.initialize()
+      await until(() => server.streams.size === 1, 'the GET stream')
+      server.sessions.clear()
+      for (const id of [2, 3, 4]) {
+        open.link.send(JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: echo('x') }), id)
+      }
+      await until(() => open.closed.length > 0, 'the link to end')
+      expect(open.closed).toMatchObject([{ code: 'connection_lost' }])
+      expect(open.failures.map(({ id, notSent }) => [id, notSent]).sort()).toEqual([
+        [2, true],
+        [3, true],
+        [4, true],
+      ])
+      open.link.send('{"jsonrpc":"2.0","id":5,"method":"ping"}', 5)
+      expect(open.failures.at(-1)).toMatchObject({ id: 5, notSent: true })
+      expect(server.seen.some(({ method }) => method === 'DELETE')).toBe(false)
+    },
+  )
+
+  test('ends the link when a server that answers 400 forgot the session and has closed its own stream', async () => {
+    await using server = await sdkServer({ unknownSession: 400 })
     await using open = await openLink(server.url)
     await open.initialize()
     await until(() => server.streams.size === 1, 'the GET stream')
+    const [session] = server.sessions.values()
     server.sessions.clear()
-    for (const id of [2, 3, 4]) {
-      open.link.send(JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: echo('x') }), id)
-    }
+    session?.transport.closeStandaloneSSEStream()
     await until(() => open.closed.length > 0, 'the link to end')
     expect(open.closed).toMatchObject([{ code: 'connection_lost' }])
-    expect(open.failures.map(({ id, notSent }) => [id, notSent]).sort()).toEqual([
-      [2, true],
-      [3, true],
-      [4, true],
-    ])
-    open.link.send('{"jsonrpc":"2.0","id":5,"method":"ping"}', 5)
-    expect(open.failures.at(-1)).toMatchObject({ id: 5, notSent: true })
-    expect(server.seen.some(({ method }) => method === 'DELETE')).toBe(false)
   })
 
   test('ends the link within 1 s after the server is gone, with calls in flight or without', async () => {

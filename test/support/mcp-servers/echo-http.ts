@@ -3,7 +3,8 @@
  * who calls it. `echo` gives its text back, `whoami` the environment's WHO, the session's number and the headers it saw.
  * `emit` answers with its text; a call with a progress token gets a stream, with `count` progress notices of that text before the
  * answer, `gapMs` apart.
- * `POST /control/forget` makes it forget all sessions (as a restart does). PORT: 0 by default. Prints `listening on URL`.
+ * `POST /control/forget` makes it forget all sessions (as a restart does); UNKNOWN is the status that it has for those: 404,
+ * or 400 as with many servers. PORT: 0 by default. Prints `listening on URL`.
  */
 const TOOLS = [
   {
@@ -16,6 +17,7 @@ const TOOLS = [
 ]
 const JSON_HEADERS = { 'content-type': 'application/json' }
 
+const UNKNOWN = Number(process.env.UNKNOWN ?? 404)
 const sessions = new Map<string, number>()
 let opened = 0
 
@@ -70,7 +72,7 @@ async function post(request: Request): Promise<Response> {
   }
   const session = request.headers.get('mcp-session-id')
   if (session === null) return refuse(400, id, -32600, 'Mcp-Session-Id is required')
-  if (!sessions.has(session)) return refuse(404, id, -32001, 'Session not found')
+  if (!sessions.has(session)) return refuse(UNKNOWN, id, UNKNOWN === 404 ? -32001 : -32000, 'Session not found')
   if (id === undefined) return new Response(null, { status: 202 })
   if (method === 'ping') return reply(id, {})
   if (method === 'tools/list') return reply(id, { tools: TOOLS })
