@@ -3,6 +3,7 @@ import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord } from '../contract/records.ts'
 import type { Era } from '../domain/era.ts'
 import { connectionKey } from '../domain/session-scope.ts'
+import type { EffectiveServer } from '../registry/api.ts'
 import type { PendingCall } from './call.ts'
 import type { Connection } from './connection.ts'
 import type { Lost } from './connection-events.ts'
@@ -29,6 +30,8 @@ const BOUNCES = 3
 export interface ServerLanesOptions {
   readonly context: ServerContext
   readonly record: () => ServerRecord
+  /** The configuration with the transport in effect. */
+  readonly effective: () => Promise<EffectiveServer>
   readonly observed: Observed
   readonly wanted: () => boolean
   /** What the server speaks, as far as is known. */
@@ -54,6 +57,7 @@ export class ServerLanes {
     this.#sessions = new SessionLanes({
       context: options.context,
       record: options.record,
+      effective: options.effective,
       era: options.era,
       version: options.version,
       online: () => this.base.connection !== undefined,

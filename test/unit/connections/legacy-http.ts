@@ -31,6 +31,8 @@ export class LegacyHttp implements AsyncDisposable {
   health: Mode = 'well'
   ping: Mode = 'well'
   version = '2025-06-18'
+  /** False: `/mcp` is an address of the older pair, as `/sse` is. */
+  streamable = true
   /** What tools/call is answered with; undefined: nothing, for ever. */
   answer: (message: Incoming) => JsonObject | undefined = ({ params }) => ({
     content: [{ type: 'text', text: JSON.stringify(params?.arguments ?? {}) }],
@@ -95,6 +97,10 @@ export class LegacyHttp implements AsyncDisposable {
   }
 
   async #streamable(request: Request): Promise<Response> {
+    if (!this.streamable) {
+      const opens = request.method === 'GET'
+      return opens ? this.#open(`sse-${crypto.randomUUID()}`, true) : new Response(null, { status: 405 })
+    }
     const known = request.headers.get('mcp-session-id') ?? ''
     if (request.method === 'DELETE') return new Response(null, { status: 204 })
     if (request.method === 'GET') {
