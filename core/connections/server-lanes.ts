@@ -88,8 +88,8 @@ export class ServerLanes {
     } else if (how === 'not-begun' && call.bounces < BOUNCES) {
       call.bounces += 1
       this.dispatch(call)
-    } else if (how === 'not-sent' && !call.repeated) {
-      call.repeated = true
+    } else if (how === 'not-sent' && !call.refused) {
+      call.refused = true
       const { lane } = this.#way(call)
       if (lane.connection) lane.hold(call, REFUSED_WAIT_MS, () => this.dispatch(call))
       else this.dispatch(call)
@@ -175,7 +175,7 @@ export class ServerLanes {
       if (state !== 'offline') return record().start === 'lazy' ? FIRST_START_WAIT_MS : RECONNECT_WAIT_MS
       if (reason?.code === 'idle' && wanted()) return FIRST_START_WAIT_MS
       const inMs = nextAttemptAtMs === undefined ? Number.POSITIVE_INFINITY : nextAttemptAtMs - Date.now()
-      return inMs <= (call.repeated ? RECONNECT_WAIT_MS : NEAR_MS) ? RECONNECT_WAIT_MS : undefined
+      return inMs <= (call.repeated || call.refused ? RECONNECT_WAIT_MS : NEAR_MS) ? RECONNECT_WAIT_MS : undefined
     }
     const limitMs = waitMs()
     if (limitMs === undefined) {

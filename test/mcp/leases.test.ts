@@ -85,7 +85,7 @@ test('four are held at most, and those that clients leave are free again', async
   expect(await leases()).toBe(4)
   leave.abort()
   await Promise.all(first)
-  await waiting
+  expect(await waiting).toHaveLength(2)
   expect(await leases()).toBe(4)
   server.answer = () => ({ content: [] })
   expect((await (await call('c7')).json()) as Answer).toMatchObject({ result: { content: [] } })
