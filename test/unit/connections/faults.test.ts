@@ -31,12 +31,14 @@ test('a killed child fails the call in flight at once and answers again within a
 })
 
 test('a read that was in flight when the child died is sent once more', async () => {
-  const { connections, call } = await start([serverRecord('a')])
+  const { connections, call } = await start([serverRecord('a'), serverRecord('b')], { config: { workers: 1 } })
   const { pid } = await connections.settled('a', 5_000)
+  await connections.settled('b', 5_000)
   process.kill(pid!, 'SIGSTOP')
   const read = connections.request('a', { method: 'resources/list', params: undefined })
   const tool = call('a', 'echo')
-  await Bun.sleep(20)
+  // Behind them in the same thread: once this is answered, they have been written.
+  await call('b', 'echo')
   process.kill(pid!, 'SIGKILL')
   expect(await read.reply).toMatchObject({ kind: 'result' })
   expect(await tool).toMatchObject({ kind: 'failed', code: 'connection_lost' })
