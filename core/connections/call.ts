@@ -31,6 +31,8 @@ export class PendingCall implements UpstreamCall {
   lastProgress = Number.NEGATIVE_INFINITY
   /** It was sent, lost and sent once more. */
   repeated = false
+  /** It was refused before it was written, and went out once more. */
+  refused = false
   /** How often it met a connection that had just ended, so that it had not begun. */
   bounces = 0
   /** How often the server has asked for input before its answer. */

@@ -1,10 +1,10 @@
 import type { Kysely } from 'kysely'
+import { isJsonObject } from '../contract/json.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import { parseExact } from '../domain/exact-json.ts'
 import type { Tables } from '../store/tables.ts'
 import type { ServerCatalog } from './api.ts'
 import { BackgroundWrites } from './background-writes.ts'
-import { asCatalog } from './server-lists.ts'
 
 export interface StoredCatalog {
   readonly configHash: string
@@ -65,4 +65,13 @@ function parse(text: string): unknown {
   } catch {
     return undefined
   }
+}
+
+/** What was stored, if it still has the shape of a catalogue. */
+function asCatalog(value: unknown): ServerCatalog | undefined {
+  if (!isJsonObject(value)) return undefined
+  const { tools, prompts, resources, resourceTemplates, warnings } = value
+  const lists = [tools, prompts, resources, resourceTemplates, warnings]
+  if (!lists.every(list => Array.isArray(list)) || typeof value.readAt !== 'string') return undefined
+  return value as unknown as ServerCatalog
 }

@@ -8,6 +8,7 @@ import type { CallHome, PendingCall } from './call.ts'
 import { CallerAsks } from './caller-asks.ts'
 import type { Child } from './children.ts'
 import type { ConnectionEvents } from './connection-events.ts'
+import { explainEnd } from './end-reason.ts'
 import type { PortClient, WorkerPort } from './port.ts'
 import { type FromWorker, type LinkLimits, type ListKind, type OpenMessage, readNumber } from './protocol.ts'
 import { modernRequestText, requestText } from './request-text.ts'
@@ -17,9 +18,6 @@ import { within } from './within.ts'
 
 /** How long the last bytes of an ended process may take to arrive. */
 const DRAIN_MS = 50
-/** How long to wait for the exit code of a process whose output ended, so that the reason can name it. */
-const EXIT_MS = 250
-const LAST_WORDS_MS = 20
 
 /** Failures of one exchange after which what changes nothing may be asked once more. */
 const REPEATED: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['connection_lost', 'upstream_http_error'])
@@ -259,24 +257,10 @@ export class Connection implements PortClient, CallHome {
     this.#state = 'closing'
     this.#events.unusable()
     this.#returnCalls(reason, begun)
-    void this.#explain(reason).then(({ explained, exited }) => {
+    void explainEnd(this.child, reason).then(({ explained, exited }) => {
       this.#over()
       this.#events.ended({ reason: explained, wasOpen, exited, workerLost: false })
     })
-  }
-
-  async #explain(reason: WireError): Promise<{ readonly explained: WireError; readonly exited: boolean }> {
-    const { child } = this
-    if (!child) return { explained: reason, exited: false }
-    const how = await within(child.exited, EXIT_MS)
-    if (how !== undefined && child.sandboxed) {
-      // Its last words are on their way through another descriptor.
-      await new Promise(resolve => setTimeout(resolve, LAST_WORDS_MS))
-      const failure = child.startFailure()
-      if (failure) return { explained: failure, exited: false }
-    }
-    if (how === undefined || reason.code !== 'connection_lost') return { explained: reason, exited: how !== undefined }
-    return { explained: { code: reason.code, message: `The process of the server ended with ${how}` }, exited: true }
   }
 
   #over(): void {

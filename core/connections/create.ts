@@ -36,6 +36,7 @@ import { StartSlots } from './start-slots.ts'
 import { ACTOR, Supervisor } from './supervisor.ts'
 import { ToolDefinitions } from './tool-definitions.ts'
 import { tryServer } from './trial.ts'
+import { changedUntil } from './watched.ts'
 import { within } from './within.ts'
 
 const DRAIN_LOOK_MS = 25
@@ -205,27 +206,8 @@ class LocalConnections implements Connections {
   }
 
   async catalogsReady(serverIds: readonly string[], budgetMs: number): Promise<void> {
-    const late = serverIds
-      .map(serverId => this.#supervisor.get(serverId))
-      .filter(server => server !== undefined)
-      .filter(server => !server.listsReady)
-    if (late.length === 0) return
-    await new Promise<void>(resolve => {
-      const watches: (() => void)[] = []
-      const done = (): void => {
-        clearTimeout(timer)
-        for (const unwatch of watches) unwatch()
-        resolve()
-      }
-      const timer = setTimeout(done, budgetMs)
-      for (const server of late) {
-        watches.push(
-          server.watch(() => {
-            if (late.every(waited => waited.listsReady)) done()
-          }),
-        )
-      }
-    })
+    const late = serverIds.flatMap(serverId => this.#supervisor.get(serverId) ?? []).filter(one => !one.listsReady)
+    await changedUntil(late, () => late.every(({ listsReady }) => listsReady), budgetMs)
   }
 
   start(serverId: string): void {
@@ -253,19 +235,8 @@ class LocalConnections implements Connections {
 
   async settled(serverId: string, timeoutMs: number): Promise<ServerStatus> {
     const server = this.#supervisor.get(serverId)
-    if (!server || server.settled) return this.status(serverId)
-    await new Promise<void>(resolve => {
-      const done = (): void => {
-        clearTimeout(timer)
-        unwatch()
-        resolve()
-      }
-      const timer = setTimeout(done, timeoutMs)
-      const unwatch = server.watch(() => {
-        if (server.settled) done()
-      })
-    })
-    return server.status()
+    if (server) await changedUntil([server], () => server.settled, timeoutMs)
+    return this.status(serverId)
   }
 
   counts(): { total: number; online: number; connecting: number; offline: number; tools: number } {

@@ -1,8 +1,8 @@
 import type { ErrorCode, WireError } from '../contract/errors.ts'
 import type { Era } from '../domain/era.ts'
 import { eraOf } from '../domain/era.ts'
-import type { Connection } from './connection.ts'
 import type { Launcher, LaunchPlan } from './launcher.ts'
+import { openProbe } from './probe-connection.ts'
 
 /** Longest wait for the answer to the first question of the modern era, in milliseconds. */
 const PROBE_MS = 3_000
@@ -33,40 +33,14 @@ export interface EraProbe {
  * question may be confused by it for ever.
  */
 export function probeEra(launcher: Launcher, plan: LaunchPlan): EraProbe {
-  const { promise, resolve } = Promise.withResolvers<Era | undefined>()
   const isProgram = plan.child !== undefined
-  let connection: Connection
-  try {
-    connection = launcher.launch(
-      { ...plan, startTimeoutMs: PROBE_MS },
-      {
-        era: 'modern',
-        catalog: false,
-        events: {
-          opened: ({ protocolVersion }) => resolve(eraOf(protocolVersion)),
-          unusable: () => undefined,
-          ended: ({ reason, workerLost }) => resolve(workerLost ? undefined : verdictOf(reason, isProgram)),
-          lost: () => undefined,
-          input: () => undefined,
-          answered: () => undefined,
-          catalog: () => undefined,
-          stale: () => undefined,
-          notification: () => undefined,
-          log: () => undefined,
-        },
-      },
-    )
-  } catch {
-    // The real start meets the same and says so.
-    return { verdict: Promise.resolve(undefined), end: async () => undefined }
-  }
-  return {
-    verdict: promise,
-    async end(reason) {
-      resolve(undefined)
-      await connection.close(reason)
-    },
-  }
+  const { outcome, end } = openProbe(launcher, { ...plan, startTimeoutMs: PROBE_MS }, 'modern')
+  const verdict = outcome.then(found => {
+    if (found.kind === 'opened') return eraOf(found.message.protocolVersion)
+    if (found.kind === 'none' || found.end.workerLost) return undefined
+    return verdictOf(found.end.reason, isProgram)
+  })
+  return { verdict, end }
 }
 
 function verdictOf({ code, data }: WireError, isProgram: boolean): Era | undefined {

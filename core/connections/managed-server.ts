@@ -9,80 +9,73 @@ import type { ServerCatalog } from './api.ts'
 import type { PendingCall } from './call.ts'
 import type { StoredCatalog } from './catalog-store.ts'
 import type { Connection } from './connection.ts'
-import type { ConnectionEnd, ConnectionEvents } from './connection-events.ts'
+import type { ConnectionEvents } from './connection-events.ts'
 import { Latency } from './latency.ts'
 import { limitsOf } from './launcher.ts'
 import { LEGACY_VERSION } from './links/handshake.ts'
-import { noteDefinitions, tellListChange } from './list-news.ts'
 import { Observed, STOPPED } from './observed.ts'
-import type { OpenedMessage } from './protocol.ts'
-import { isFinal, Recovery, type Verdict } from './recovery.ts'
+import type { ListsRead } from './protocol.ts'
+import { isFinal } from './recovery.ts'
 import type { ServerContext } from './server-context.ts'
-import { ServerEra } from './server-era.ts'
 import { ServerHealth } from './server-health.ts'
 import { ServerLanes } from './server-lanes.ts'
 import { ServerLists } from './server-lists.ts'
 import { serverStatus } from './server-status.ts'
-import { TransportChoice } from './transport-choice.ts'
+import { SharedConnection } from './shared-connection.ts'
 import { upstreamNotices } from './upstream-notices.ts'
-
-/** After so long online, earlier failures are forgotten. */
-const RESET_MS = 60_000
-/** Lists that a server does not watch itself are read again no oftener. */
-const EXPIRED_MS = 60_000
-/** An attempt that is so near is worth waiting for. */
-const NEAR_MS = 1_000
 
 /** One server: what is wanted of it, what is seen of it, and how the one follows the other. */
 export class ManagedServer {
   readonly #context: ServerContext
   readonly #observed: Observed
   readonly #health: ServerHealth
+  readonly #shared: SharedConnection
   readonly #lanes: ServerLanes
   readonly #lists: ServerLists
   readonly #latency = new Latency()
-  readonly #recovery: Recovery
-  readonly #era: ServerEra
-  readonly #transport = new TransportChoice()
   #record: ServerRecord
   #stored: StoredCatalog | undefined
   #wanted: boolean
-  #effective: EffectiveServer | undefined
-  #connection: Connection | undefined
-  #opened: OpenedMessage | undefined
-  #openedAtMs = 0
-  #connectedBefore = false
-  /** Counts starts and stops, so that what belongs to an earlier one is recognised and dropped. */
-  #turn = 0
-  #attempting = false
-  #closing: Promise<unknown> = Promise.resolve()
-  #retry: ReturnType<typeof setTimeout> | undefined
   /** Connected only to read the lists of a lazy server. */
   #lookingOnly = false
-  #expiredAtMs = Number.NEGATIVE_INFINITY
 
   constructor(record: ServerRecord, context: ServerContext, stored: StoredCatalog | undefined) {
     this.#record = record
-    const effective = (serverId: string) => context.effective(serverId).then(one => this.#transport.apply(one))
-    this.#context = { ...context, effective }
+    this.#context = context
     this.#stored = stored
     this.#wanted = record.enabled && !record.problem
-    this.#observed = new Observed(() => this.#record, this.#context)
-    this.#health = new ServerHealth(() => this.#record, this.#context)
-    this.#recovery = new Recovery(context.random)
-    this.#era = new ServerEra(context, record.id)
-    this.#lists = new ServerLists()
+    const common = { context, record: () => this.#record }
+    this.#observed = new Observed(common.record, context)
+    this.#health = new ServerHealth(common.record, context)
+    this.#lists = new ServerLists(context, common.record)
+    this.#shared = new SharedConnection({
+      ...common,
+      observed: this.#observed,
+      knownTools: () => this.#lists.markedTools,
+      opening: () => this.#lists.begin({ awaited: false }),
+      opened: (connection, again) => this.#wentOnline(connection, again),
+      unusable: () => {
+        this.#lanes.base.connection = undefined
+      },
+      ended: () => this.#lists.abandon(),
+      offline: (reason, soon) => {
+        this.#lists.abandon()
+        this.#health.lost(reason)
+        if (!soon) this.#lanes.failWaiting()
+      },
+      events: configHash => this.#events(configHash),
+    })
     this.#lanes = new ServerLanes({
-      context: this.#context,
-      record: () => this.#record,
+      ...common,
+      effective: () => this.#shared.configured(),
       observed: this.#observed,
       wanted: () => this.#wanted,
       era: () => this.era,
-      version: () => (this.#opened ?? this.#lists.catalog)?.protocolVersion ?? LEGACY_VERSION,
+      version: () => (this.#shared.opened ?? this.#lists.catalog)?.protocolVersion ?? LEGACY_VERSION,
       knownTools: () => this.#lists.markedTools,
       wake: () => {
         this.#lookingOnly = false
-        void this.#attempt()
+        this.#shared.open()
       },
       answered: call => this.#latency.add(performance.now() - call.startedAtMs),
     })
@@ -103,7 +96,7 @@ export class ManagedServer {
 
   /** What the server speaks, as far as is known. */
   get era(): Era {
-    const said = this.#opened ?? this.#lists.catalog
+    const said = this.#shared.opened ?? this.#lists.catalog
     return said ? eraOf(said.protocolVersion) : 'legacy'
   }
 
@@ -123,15 +116,17 @@ export class ManagedServer {
 
   /** The first look at the server: takes what is stored, connects if it should be on. */
   async begin(): Promise<void> {
-    await this.#restoreLists()
-    if (!this.#wanted || this.#turn > 0) return
+    const stored = this.#stored
+    this.#stored = undefined
+    if (stored && !this.#record.problem && (await this.#lists.restore(stored))) this.#shared.restore(stored.catalog)
+    if (!this.#wanted || this.#shared.turn > 0) return
     const lazy = this.#record.start === 'lazy'
     if (lazy && this.#lists.catalog) {
       this.#observed.become('offline', { code: 'idle', message: 'The server starts with the first call' })
       return
     }
     this.#lookingOnly = lazy
-    void this.#attempt()
+    this.#shared.open()
   }
 
   dispatch(call: PendingCall): void {
@@ -172,29 +167,22 @@ export class ManagedServer {
     this.#wanted = true
     const reason: WireError = { code: 'connection_lost', message: 'The server is being restarted' }
     // Connecting before the calls come back, so that those that may be repeated wait for the new connection.
-    this.#turn += 1
     this.#observed.become('connecting', reason)
     this.#lanes.closeSessions(reason)
-    this.#letGo(reason)
-    this.#recovery.fresh()
-    this.#transport.forget()
-    void this.#attempt()
+    this.#lanes.base.connection = undefined
+    this.#lists.abandon()
+    this.#shared.restart(reason)
   }
 
-  /** Somebody reads the lists: what the server called fresh for a while is read again after that. */
+  /** Somebody reads the lists. */
   listed(): void {
-    const now = performance.now()
     const { connection } = this.#lanes.base
-    if (!connection || now - this.#expiredAtMs < EXPIRED_MS) return
-    const kinds = this.#lists.expired(now)
-    if (kinds.length === 0) return
-    this.#expiredAtMs = now
-    this.#lists.begin({ awaited: false })
-    connection.refresh(kinds)
+    if (connection) this.#lists.listed(connection)
   }
 
   refresh({ probe = false }: { readonly probe?: boolean } = {}): void {
-    if (probe && this.#connection) void this.#askEra()
+    if (probe && this.#shared.connection) void this.#shared.ask()
+    else if (probe && !this.#shared.busy) this.#shared.forget()
     if (this.#lanes.base.connection) {
       this.#lists.begin({ awaited: true })
       this.#lanes.base.connection.refresh()
@@ -217,12 +205,12 @@ export class ManagedServer {
       if (this.state !== 'offline' || this.#observed.now.reason?.code !== 'stopped') this.stop()
       return
     }
-    const turn = this.#turn
+    const { turn } = this.#shared
     const effective = await this.#judge()
-    if (turn !== this.#turn || !effective) return
-    const other = effective.configHash !== this.#effective?.configHash
-    if (this.#connection) {
-      this.#effective = effective
+    if (turn !== this.#shared.turn || !effective) return
+    const other = effective.configHash !== this.#shared.effective?.configHash
+    if (this.#shared.connection) {
+      this.#shared.effective = effective
       if (other) this.restart()
       else this.#lanes.setLimits(limitsOf(effective.settings))
       return
@@ -232,8 +220,8 @@ export class ManagedServer {
     const asleep = this.#observed.now.reason?.code === 'idle'
     if (asleep && effective.configHash === this.#lists.configHash) return
     this.#lookingOnly = record.start === 'lazy' && asleep
-    this.#recovery.fresh()
-    void this.#attempt()
+    this.#shared.forgive()
+    this.#shared.open()
   }
 
   /** Regular look: idle connections end, and what should run but has no next attempt gets one. */
@@ -241,24 +229,22 @@ export class ManagedServer {
     this.#lanes.tick(nowMs)
     const { connection } = this.#lanes.base
     if (connection) {
-      if (nowMs - this.#openedAtMs > RESET_MS) this.#recovery.steady()
-      if (this.#era.stale) void this.#askEra()
-      if (this.#era.known !== undefined && this.#era.known !== this.era && this.inFlight() === 0) return this.restart()
+      if (this.#shared.look(nowMs) && this.inFlight() === 0) return this.restart()
       const { idleTimeoutMs } = this.#record
-      const idleMs = nowMs - Math.max(this.#lanes.usedAtMs, this.#openedAtMs)
+      const idleMs = nowMs - Math.max(this.#lanes.usedAtMs, this.#shared.openedAtMs)
       if (idleTimeoutMs && idleMs > idleTimeoutMs && connection.inFlight === 0) this.#sleep()
       return
     }
     const { state, reason, nextAttemptAtMs } = this.#observed.now
     const resting = reason?.code === 'idle' || isFinal(reason?.code)
-    if (this.#wanted && state === 'offline' && !resting && nextAttemptAtMs === undefined) void this.#attempt()
+    if (this.#wanted && state === 'offline' && !resting && nextAttemptAtMs === undefined) this.#shared.open()
   }
 
   status(): ServerStatus {
-    return serverStatus(this.#observed, this.#lists.catalog, this.#opened, {
+    return serverStatus(this.#observed, this.#lists.catalog, this.#shared.opened, {
       latencyMs: this.#latency.percentiles(),
-      pid: this.#connection?.child?.pid,
-      transport: this.#transport.other ?? this.#record.transport,
+      pid: this.#shared.connection?.child?.pid,
+      transport: this.#shared.otherTransport ?? this.#record.transport,
       health: this.#health.view(),
       connections: { shared: this.#lanes.base.connection ? 1 : 0, ...this.#lanes.counts() },
     })
@@ -270,200 +256,67 @@ export class ManagedServer {
   }
 
   inFlight(): number {
-    return (this.#connection?.inFlight ?? 0) + this.#lanes.inFlight()
+    return (this.#shared.connection?.inFlight ?? 0) + this.#lanes.inFlight()
+  }
+
+  /** What the owner makes of the tools has changed, though the lists are the same. */
+  toolsChanged(): void {
+    this.#lists.toolsChanged()
   }
 
   /** Resolves when nothing of it is left. */
   async dispose(): Promise<void> {
     this.stop({ code: 'draining', message: 'The hub is stopping' })
-    await Promise.all([this.#closing, this.#lanes.dispose()])
-  }
-
-  async #restoreLists(): Promise<void> {
-    const stored = this.#stored
-    this.#stored = undefined
-    if (!stored || this.#record.problem) return
-    const hash = await this.#context.effective(this.#record.id).then(
-      effective => effective.configHash,
-      // A server whose variables are missing keeps the lists it had.
-      () => stored.configHash,
-    )
-    if (hash !== stored.configHash || this.#lists.catalog) return
-    this.#lists.restore(stored)
-    this.#transport.restore(stored.catalog)
+    await Promise.all([this.#shared.closed(), this.#lanes.dispose()])
   }
 
   /** The configuration as it would be used now; lies down and returns undefined when it may not be used at all. Throws else. */
   async #judge(): Promise<EffectiveServer | undefined> {
-    const turn = this.#turn
+    const { turn } = this.#shared
     try {
-      const effective = await this.#context.effective(this.#record.id)
-      await this.#context.launcher.prepare(this.#record.id, effective)
-      return effective
+      return await this.#shared.judge()
     } catch (error) {
       const reason = toWireError(error)
       if (!isFinal(reason.code)) throw error
-      if (turn === this.#turn) this.#lieDown(reason)
+      if (turn === this.#shared.turn) this.#lieDown(reason)
       return undefined
     }
   }
 
   #freshStart(): void {
-    if (this.#connection || this.#attempting) return
-    this.#recovery.fresh()
+    if (this.#shared.busy) return
     this.#lookingOnly = false
-    void this.#attempt()
+    this.#shared.forgive()
+    this.#shared.open()
   }
 
-  async #attempt(): Promise<void> {
-    this.#turn += 1
-    const turn = this.#turn
-    this.#attempting = true
-    this.#clearRetry()
-    const { reason: before } = this.#observed.now
-    // A fault is told until it is mended; that it was switched off or asleep is over now.
-    const fault = before?.code !== 'stopped' && before?.code !== 'idle'
-    this.#observed.become('connecting', this.#connectedBefore && fault ? before : undefined)
-    let release: (() => void) | undefined
-    try {
-      await this.#closing
-      const effective = await this.#context.effective(this.#record.id)
-      const { launcher } = this.#context
-      const prepared = await launcher.prepare(this.#record.id, effective)
-      const plan = await launcher.ready(prepared, () => turn === this.#turn)
-      release = await this.#context.starts.acquire()
-      if (turn !== this.#turn) {
-        release()
-        return
-      }
-      const still = (): boolean => turn === this.#turn
-      const era = await this.#era.decide(plan, effective.configHash, { still })
-      if (turn !== this.#turn) {
-        release()
-        return
-      }
-      this.#effective = effective
-      this.#lists.begin({ awaited: false })
-      this.#connection = launcher.launch(plan, {
-        era,
-        knownTools: this.#lists.markedTools,
-        isolate: this.#recovery.alone,
-        catalog: true,
-        events: this.#events(turn, effective.configHash, release),
-      })
-      this.#attempting = false
-    } catch (error) {
-      release?.()
-      if (turn === this.#turn) this.#follow(this.#recovery.failed(toWireError(error)))
-    }
-  }
-
-  /** Finds out anew which era the server speaks; the next look follows the answer. */
-  async #askEra(): Promise<void> {
-    const turn = this.#turn
-    try {
-      const effective = await this.#context.effective(this.#record.id)
-      const still = (): boolean => turn === this.#turn
-      const { launcher } = this.#context
-      const plan = await launcher.ready(await launcher.prepare(this.#record.id, effective), still)
-      if (still()) await this.#era.decide(plan, effective.configHash, { afresh: true, still })
-    } catch (error) {
-      this.#context.log.debug('The era of a server could not be asked again', { error: String(error) })
-    }
-  }
-
-  #events(turn: number, configHash: string, release: () => void): ConnectionEvents {
-    const current = (): boolean => turn === this.#turn
-    const { context, id } = { context: this.#context, id: this.#record.id }
+  #events(configHash: string): Omit<ConnectionEvents, 'opened' | 'unusable' | 'ended'> {
     return {
-      opened: message => {
-        release()
-        if (current()) this.#wentOnline(message)
-      },
-      unusable: () => {
-        release()
-        if (current()) this.#lanes.base.connection = undefined
-      },
-      ended: end => {
-        if (current()) this.#ended(end)
-      },
       lost: (call, how, reason) => this.#lanes.lost(call, how, reason),
       input: (call, text) => this.#lanes.input(call, text),
       answered: call => this.#latency.add(performance.now() - call.startedAtMs),
-      health: report => {
-        if (current()) this.#health.checked(report)
-      },
-      catalog: read => {
-        if (!current() || !this.#opened) return
-        const kinds = this.#lists.read(read, this.#opened, configHash, this.#transport.other)
-        if (this.#lists.catalog) context.catalogs.save(id, configHash, this.#lists.catalog)
-        // Before anybody hears of the new list, so that nobody gets a tool that waits for an approval.
-        noteDefinitions(context, this.#record, this.#lists.catalog?.tools ?? [])
-        tellListChange(context, this.#record, kinds)
-        this.#observed.changed()
-        const unused = this.#lanes.usedAtMs < this.#openedAtMs && this.#lanes.base.connection?.inFlight === 0
-        if (this.#lookingOnly && unused) this.#sleep()
-      },
-      stale: kinds => {
-        if (current()) this.#lists.begin({ awaited: true, kinds })
-      },
-      ...upstreamNotices(context, () => this.#record),
+      health: report => this.#health.checked(report),
+      catalog: read => this.#read(read, configHash),
+      stale: kinds => this.#lists.begin({ awaited: true, kinds }),
+      ...upstreamNotices(this.#context, () => this.#record),
     }
   }
 
-  /** What the owner makes of the tools has changed, though the lists are the same. */
-  toolsChanged(): void {
-    tellListChange(this.#context, this.#record, ['tools'])
+  #read(read: ListsRead, configHash: string): void {
+    const { opened, otherTransport, openedAtMs } = this.#shared
+    if (!opened) return
+    this.#lists.read(read, opened, configHash, otherTransport)
+    this.#observed.changed()
+    const unused = this.#lanes.usedAtMs < openedAtMs && this.#lanes.base.connection?.inFlight === 0
+    if (this.#lookingOnly && unused) this.#sleep()
   }
 
-  #wentOnline(message: OpenedMessage): void {
-    const connection = this.#connection
-    if (!connection) return
-    this.#opened = message
-    this.#openedAtMs = performance.now()
-    this.#transport.opened()
+  #wentOnline(connection: Connection, again: boolean): void {
+    const { id, ownerId } = this.#record
     this.#observed.attempts = 0
     this.#observed.become('online')
     this.#lanes.opened(connection)
-    const again = this.#connectedBefore
-    this.#connectedBefore = true
-    const { id, ownerId } = this.#record
     this.#context.bus.emit('upstream.connected', ownerId, { serverId: id, again }, 'internal')
-  }
-
-  #ended(end: ConnectionEnd): void {
-    this.#era.ended(end)
-    this.#connection = undefined
-    this.#lists.abandon()
-    const onlineMs = performance.now() - this.#openedAtMs
-    const lastWords = (): string => {
-      const tail = this.#context.children.stderr(this.#record.id).slice(-5)
-      return tail.length === 0 ? '' : `; it wrote: ${tail.map(({ line }) => line.slice(0, 200)).join(' | ')}`
-    }
-    const judged = this.#transport.ended(this.#effective?.settings, end)
-    if (judged === 'retry') return this.#follow({ kind: 'now' })
-    const verdict = this.#recovery.ended(judged, onlineMs, this.#record.isolate, lastWords)
-    if (verdict.kind === 'now') this.#observed.become('connecting', end.reason)
-    this.#follow(verdict)
-  }
-
-  #follow(verdict: Verdict): void {
-    if (verdict.kind === 'now') {
-      void this.#attempt()
-      return
-    }
-    this.#attempting = false
-    this.#observed.attempts += 1
-    this.#lists.abandon()
-    const { reason, delayMs } = verdict
-    this.#health.lost(reason)
-    this.#observed.become('offline', reason, delayMs)
-    if (delayMs === undefined || delayMs > NEAR_MS) this.#lanes.failWaiting()
-    if (delayMs === undefined) return
-    this.#retry = setTimeout(() => {
-      this.#retry = undefined
-      void this.#attempt()
-    }, delayMs)
   }
 
   #sleep(): void {
@@ -472,29 +325,13 @@ export class ManagedServer {
 
   /** Ends the connection, and attempts, for a reason that waiting does not mend. */
   #lieDown(reason: WireError): void {
-    this.#turn += 1
-    this.#attempting = false
     this.#observed.attempts = 0
     this.#health.forget()
     this.#observed.become('offline', reason)
     this.#lanes.failWaiting()
     if (reason.code !== 'idle') this.#lanes.closeSessions(reason)
-    this.#letGo(reason)
-  }
-
-  #letGo(reason: WireError): void {
-    this.#clearRetry()
-    const connection = this.#connection
-    this.#connection = undefined
     this.#lanes.base.connection = undefined
     this.#lists.abandon()
-    const closing = [this.#closing, this.#era.abandon(reason)]
-    if (connection) closing.push(connection.close(reason))
-    this.#closing = Promise.all(closing)
-  }
-
-  #clearRetry(): void {
-    clearTimeout(this.#retry)
-    this.#retry = undefined
+    this.#shared.close(reason)
   }
 }

@@ -65,11 +65,21 @@ export class ServerEra {
     return fresh.era
   }
 
-  /** A connection has ended. What was thought modern and failed is asked anew before the next one. */
+  /**
+   * A connection has ended. What was thought modern and failed is asked anew before the next one, and so is an address that
+   * refused the handshake of the other era.
+   */
   ended({ wasOpen, reason }: ConnectionEnd): void {
-    if (this.known !== 'modern') return
+    if (this.known === 'legacy' && (wasOpen || this.#isProgram || !refuses(reason))) return
     // A program that ran well will come up as it was; an address may have something else behind it.
-    if (this.#isProgram && wasOpen && reason.code !== 'upstream_protocol') return
+    if (this.known === 'modern' && this.#isProgram && wasOpen && reason.code !== 'upstream_protocol') return
+    this.forget()
+  }
+
+  /** The next connection asks, whatever was known. */
+  forget(): void {
+    this.#looked = true
+    if (!this.#verdict) return
     this.#verdict = undefined
     this.#context.eras.remove(this.#serverId)
   }
@@ -91,6 +101,11 @@ export class ServerEra {
     }
     return era
   }
+}
+
+/** The server answered, and does not know what it was asked. */
+function refuses({ data }: WireError): boolean {
+  return data?.rpcCode !== undefined || data?.status === 400 || data?.status === 404 || data?.status === 405
 }
 
 function hashOf({ config }: LaunchPlan): string {

@@ -3,6 +3,7 @@ import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord } from '../contract/records.ts'
 import type { Era } from '../domain/era.ts'
 import { connectionKey } from '../domain/session-scope.ts'
+import type { EffectiveServer } from '../registry/api.ts'
 import type { PendingCall } from './call.ts'
 import type { Connection } from './connection.ts'
 import type { Lost } from './connection-events.ts'
@@ -29,6 +30,8 @@ const BOUNCES = 3
 export interface ServerLanesOptions {
   readonly context: ServerContext
   readonly record: () => ServerRecord
+  /** The configuration with the transport in effect. */
+  readonly effective: () => Promise<EffectiveServer>
   readonly observed: Observed
   readonly wanted: () => boolean
   /** What the server speaks, as far as is known. */
@@ -54,6 +57,7 @@ export class ServerLanes {
     this.#sessions = new SessionLanes({
       context: options.context,
       record: options.record,
+      effective: options.effective,
       era: options.era,
       version: options.version,
       online: () => this.base.connection !== undefined,
@@ -84,8 +88,8 @@ export class ServerLanes {
     } else if (how === 'not-begun' && call.bounces < BOUNCES) {
       call.bounces += 1
       this.dispatch(call)
-    } else if (how === 'not-sent' && !call.repeated) {
-      call.repeated = true
+    } else if (how === 'not-sent' && !call.refused) {
+      call.refused = true
       const { lane } = this.#way(call)
       if (lane.connection) lane.hold(call, REFUSED_WAIT_MS, () => this.dispatch(call))
       else this.dispatch(call)
@@ -171,7 +175,7 @@ export class ServerLanes {
       if (state !== 'offline') return record().start === 'lazy' ? FIRST_START_WAIT_MS : RECONNECT_WAIT_MS
       if (reason?.code === 'idle' && wanted()) return FIRST_START_WAIT_MS
       const inMs = nextAttemptAtMs === undefined ? Number.POSITIVE_INFINITY : nextAttemptAtMs - Date.now()
-      return inMs <= (call.repeated ? RECONNECT_WAIT_MS : NEAR_MS) ? RECONNECT_WAIT_MS : undefined
+      return inMs <= (call.repeated || call.refused ? RECONNECT_WAIT_MS : NEAR_MS) ? RECONNECT_WAIT_MS : undefined
     }
     const limitMs = waitMs()
     if (limitMs === undefined) {

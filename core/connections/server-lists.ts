@@ -1,9 +1,13 @@
 import { isJsonObject, type JsonObject } from '../contract/json.ts'
-import type { TransportName } from '../contract/records.ts'
+import type { ServerRecord, TransportName } from '../contract/records.ts'
 import { parseExact } from '../domain/exact-json.ts'
 import { MARK } from '../domain/param-marks.ts'
 import type { ServerCatalog } from './api.ts'
+import type { StoredCatalog } from './catalog-store.ts'
+import type { Connection } from './connection.ts'
+import { noteDefinitions, tellListChange } from './list-news.ts'
 import type { ListKind, ListsRead, OpenedMessage } from './protocol.ts'
+import type { ServerContext } from './server-context.ts'
 
 type EventKind = 'tools' | 'prompts' | 'resources'
 
@@ -15,8 +19,13 @@ const EVENT_KIND = {
 } as const satisfies Record<ListKind, EventKind>
 const KINDS = ['tools', 'prompts', 'resources', 'resourceTemplates'] as const satisfies readonly ListKind[]
 
-/** The last known lists of one server, and whether they are being read. */
+/** Lists that a server does not watch itself are read again no oftener. */
+const EXPIRED_MS = 60_000
+
+/** The last known lists of one server, and whether they are being read. What changes of them is kept and told. */
 export class ServerLists {
+  readonly #context: ServerContext
+  readonly #record: () => ServerRecord
   readonly #texts = new Map<ListKind, string>()
   readonly #stale = new Set<ListKind>()
   #catalog: ServerCatalog | undefined
@@ -25,6 +34,12 @@ export class ServerLists {
   readonly #readAtMs = new Map<ListKind, number>()
   #reading = false
   #awaited = false
+  #expiredAtMs = Number.NEGATIVE_INFINITY
+
+  constructor(context: ServerContext, record: () => ServerRecord) {
+    this.#context = context
+    this.#record = record
+  }
 
   get catalog(): ServerCatalog | undefined {
     return this.#catalog
@@ -49,8 +64,38 @@ export class ServerLists {
     return this.#awaited
   }
 
+  /** Somebody reads the lists: what the server called fresh for a while is read again after that. */
+  listed(connection: Connection): void {
+    const now = performance.now()
+    if (now - this.#expiredAtMs < EXPIRED_MS) return
+    const kinds = this.#expired(now)
+    if (kinds.length === 0) return
+    this.#expiredAtMs = now
+    this.begin({ awaited: false })
+    connection.refresh(kinds)
+  }
+
+  /** Takes the lists that were stored, unless they were read with another configuration; false when they are not taken. */
+  async restore(stored: StoredCatalog): Promise<boolean> {
+    const hash = await this.#context.effective(this.#record().id).then(
+      effective => effective.configHash,
+      // A server whose variables are missing keeps the lists it had.
+      () => stored.configHash,
+    )
+    if (hash !== stored.configHash || this.#catalog) return false
+    this.#catalog = stored.catalog
+    this.#configHash = stored.configHash
+    for (const kind of KINDS) this.#texts.set(kind, JSON.stringify(stored.catalog[kind]))
+    return true
+  }
+
+  /** The same lists are offered in another way. */
+  toolsChanged(): void {
+    tellListChange(this.#context, this.#record(), ['tools'])
+  }
+
   /** The kinds that are older than the server said they would hold, and of which it does not tell when they change. */
-  expired(nowMs: number): readonly ListKind[] {
+  #expired(nowMs: number): readonly ListKind[] {
     const { capabilities, caching } = this.#catalog ?? {}
     if (!capabilities || !caching) return []
     return KINDS.filter(kind => {
@@ -59,13 +104,6 @@ export class ServerLists {
       if (readAtMs === undefined || !isJsonObject(capability) || capability.listChanged === true) return false
       return nowMs - readAtMs > (caching[kind]?.ttlMs ?? 0)
     })
-  }
-
-  /** Takes the lists that were stored. */
-  restore({ catalog, configHash }: { readonly catalog: ServerCatalog; readonly configHash: string }): void {
-    this.#catalog = catalog
-    this.#configHash = configHash
-    for (const kind of KINDS) this.#texts.set(kind, JSON.stringify(catalog[kind]))
   }
 
   /** A reading begins; `kinds` are those that the upstream called changed. */
@@ -82,8 +120,18 @@ export class ServerLists {
     this.#stale.clear()
   }
 
-  /** Takes what was read, by `transport` where that is not the configured one; returns the kinds that differ, or that the upstream itself called changed. */
-  read(
+  /** Takes what was read, by `transport` where that is not the configured one. */
+  read(read: ListsRead, opened: OpenedMessage, configHash: string, transport: TransportName | undefined): void {
+    const kinds = this.#take(read, opened, configHash, transport)
+    const record = this.#record()
+    if (this.#catalog) this.#context.catalogs.save(record.id, configHash, this.#catalog)
+    // Before anybody hears of the new list, so that nobody gets a tool that waits for an approval.
+    noteDefinitions(this.#context, record, this.#catalog?.tools ?? [])
+    tellListChange(this.#context, record, kinds)
+  }
+
+  /** Returns the kinds that differ, or that the upstream itself called changed. */
+  #take(
     { json: texts, noticed, more }: ListsRead,
     opened: OpenedMessage,
     configHash: string,
@@ -122,13 +170,4 @@ export class ServerLists {
     if (!more) this.abandon()
     return [...changed]
   }
-}
-
-/** What was stored, if it still has the shape of a catalogue. */
-export function asCatalog(value: unknown): ServerCatalog | undefined {
-  if (!isJsonObject(value)) return undefined
-  const { tools, prompts, resources, resourceTemplates, warnings } = value
-  const lists = [tools, prompts, resources, resourceTemplates, warnings]
-  if (!lists.every(list => Array.isArray(list)) || typeof value.readAt !== 'string') return undefined
-  return value as unknown as ServerCatalog
 }

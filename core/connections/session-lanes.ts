@@ -3,6 +3,7 @@ import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord } from '../contract/records.ts'
 import { askableCapabilities } from '../domain/client-capabilities.ts'
 import type { Era } from '../domain/era.ts'
+import type { EffectiveServer } from '../registry/api.ts'
 import type { SessionBinding, UpstreamRequest } from './api.ts'
 import type { PendingCall } from './call.ts'
 import type { Connection } from './connection.ts'
@@ -44,6 +45,8 @@ export interface LaneOwner {
 export interface SessionLanesOptions {
   readonly context: ServerContext
   readonly record: () => ServerRecord
+  /** The configuration with the transport in effect. */
+  readonly effective: () => Promise<EffectiveServer>
   readonly era: () => Era
   /** The version that the server speaks with the hub, as far as is known. */
   readonly version: () => string
@@ -164,7 +167,7 @@ export class SessionLanes {
     const serverId = record().id
     let release: (() => void) | undefined
     try {
-      const effective = await context.effective(serverId)
+      const effective = await this.#options.effective()
       const prepared = await context.launcher.prepare(serverId, effective)
       const plan = await context.launcher.ready(prepared, () => !entry.closed)
       release = await context.starts.acquire()

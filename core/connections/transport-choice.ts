@@ -22,13 +22,18 @@ export function suggestsSse(
  * `initialize` says that it is not spoken; what was found holds until it fails, and over restarts of the hub for a day.
  */
 export class TransportChoice {
-  /** `found`: connected by SSE. `trying`: on the way there; the reason is why the first transport was given up. */
+  /** `found`: connected by SSE; else on the way there. `instead`: why the first transport was given up. */
   #sse: { readonly found: boolean; readonly instead: WireError | undefined } | undefined
+  /** When SSE was found or last confirmed (`Date.now()`). */
+  #sinceMs = 0
+  #outdated = false
 
   /** What was found earlier (`readAt`, ISO 8601), as it was stored with the lists. */
   restore({ transport, readAt }: { readonly transport?: TransportName; readonly readAt: string }): void {
-    if (transport === 'sse' && Date.now() - Date.parse(readAt) < KEPT_MS)
-      this.#sse = { found: true, instead: undefined }
+    const sinceMs = Date.parse(readAt)
+    if (transport !== 'sse' || Date.now() - sinceMs >= KEPT_MS) return
+    this.#sse = { found: true, instead: undefined }
+    this.#sinceMs = sinceMs
   }
 
   /** The same configuration with the transport in effect. */
@@ -43,13 +48,32 @@ export class TransportChoice {
     return this.#sse?.found ? 'sse' : undefined
   }
 
+  /** The server may have learnt the first transport since it was last asked. */
+  get stale(): boolean {
+    return this.#sse?.found === true && Date.now() - this.#sinceMs > KEPT_MS
+  }
+
+  /** The server was asked again, and what it answered is worth another connection. */
+  get outdated(): boolean {
+    return this.#outdated
+  }
+
   opened(): void {
-    if (this.#sse) this.#sse = { found: true, instead: undefined }
+    if (!this.#sse) return
+    if (!this.#sse.found) this.#sinceMs = Date.now()
+    this.#sse = { found: true, instead: undefined }
+  }
+
+  /** The server was asked again whether it speaks the first transport. */
+  asked(speaks: boolean): void {
+    this.#sinceMs = Date.now()
+    this.#outdated = speaks
   }
 
   /** Begins anew with the first transport. */
   forget(): void {
     this.#sse = undefined
+    this.#outdated = false
   }
 
   /**

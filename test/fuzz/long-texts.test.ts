@@ -24,7 +24,7 @@ import { parseHead } from '../../core/http/outbound-head.ts'
 import { decodeHeader } from '../../core/mcp/envelope.ts'
 import { exposeNames, nearNames } from '../../core/mcp/naming.ts'
 import { parseBody, readMessage } from '../../core/mcp/rpc.ts'
-import { UriTemplate } from '../../core/mcp/uri-template.ts'
+import { Steps, UriTemplate } from '../../core/mcp/uri-template.ts'
 import { Redactor } from '../../core/secrets/redact.ts'
 
 const BYTES = 1024 * 1024
@@ -155,7 +155,10 @@ const PARSERS: Readonly<Record<string, (text: string) => unknown>> = {
       'auto',
       [1, 2].map(n => ({ serverId: `${n}`, alias: 'a', original: text, wanted: text })),
     ),
-  template: text => [new UriTemplate(text).matches('file:///a'), new UriTemplate('{a}{+b}{c}').matches(text)],
+  template: text => [
+    new UriTemplate(text).matches('file:///a', new Steps(1_000_000)),
+    new UriTemplate('{a}{+b}{c}').matches(text, new Steps(1_000_000)),
+  ],
   sse: text => new SseParser({ event: () => {} }).push(text),
   'sse in pieces': text => {
     const parser = new SseParser({ event: () => {} })

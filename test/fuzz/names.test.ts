@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { cutBytes, pieceEnd } from '../../core/mcp/cut-text.ts'
 import { aliases, exposeNames, nearNames } from '../../core/mcp/naming.ts'
-import { UriTemplate } from '../../core/mcp/uri-template.ts'
+import { Steps, UriTemplate } from '../../core/mcp/uri-template.ts'
 import { mapResultUris, UriTable } from '../../core/mcp/uris.ts'
 import { check, hostileText, jsonValue } from '../support/fuzz.ts'
 
@@ -72,11 +72,13 @@ describe('URIs', () => {
     await check(
       fc.property(fc.array(part, { maxLength: 8 }), parts => {
         const template = new UriTemplate(parts.map(([text]) => text).join(''))
-        expect(template.matches(parts.map(([, value]) => value).join(''))).toBe(true)
+        expect(template.matches(parts.map(([, value]) => value).join(''), new Steps(1_000_000))).toBe(true)
       }),
     )
     await check(
-      fc.property(uri, uri, (template, text) => expect(new UriTemplate(template).matches(text)).toBeBoolean()),
+      fc.property(uri, uri, (template, text) =>
+        expect(new UriTemplate(template).matches(text, new Steps(1_000_000))).toBeBoolean(),
+      ),
     )
   })
 

@@ -1,23 +1,15 @@
 import { type ErrorCode, HubError, toWireError, type WireError } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
-import type { GuardedFetch, MessageLink, TransportDefinition, TransportIo } from '../../contract/transport.ts'
-import type {
-  FromWorker,
-  HealthReport,
-  LinkLimits,
-  ListKind,
-  Liveness as LivenessLimits,
-  OpenedMessage,
-  OpenMessage,
-} from '../protocol.ts'
+import type { MessageLink, TransportDefinition, TransportIo } from '../../contract/transport.ts'
+import type { FromWorker, LinkLimits, ListKind, OpenedMessage, OpenMessage } from '../protocol.ts'
 import { CallTable, type TakenCall } from './call-table.ts'
 import type { ListWish } from './catalog-reader.ts'
 import type { Deadlines, Expiring } from './deadlines.ts'
 import { Faults } from './faults.ts'
-import { askPaths } from './health-paths.ts'
 import { type Incoming, readMessages, readPlainResult, refuseDeep } from './incoming.ts'
+import { LinkHealth } from './link-health.ts'
 import { ALL_KINDS, ListWatch } from './list-watch.ts'
-import { isAnswer, Liveness, report } from './liveness.ts'
+import type { Liveness } from './liveness.ts'
 import { NoticeBudget } from './notice-budget.ts'
 import { OwnRequests } from './own-requests.ts'
 import { type UpstreamLink, wrongKind } from './upstream-link.ts'
@@ -67,7 +59,7 @@ export abstract class McpLink implements UpstreamLink, Expiring {
   /** What the era wants of the lists besides their items. */
   protected readonly wish: ListWish | undefined = undefined
   readonly #abort = new AbortController()
-  #fetch: GuardedFetch | undefined
+  readonly #health: LinkHealth
   #state: 'opening' | 'open' | 'closing' | 'gone' = 'opening'
   #startDeadlineMs: number
   #lastCallId = 0
@@ -82,12 +74,15 @@ export abstract class McpLink implements UpstreamLink, Expiring {
       log: (level, message) => this.log(level, message),
       end: message => this.end({ code: 'upstream_protocol', message }),
     })
-    this.liveness = new Liveness(this.#regular(options.liveness), {
+    this.#health = new LinkHealth({
+      options,
+      signal: this.#abort.signal,
       arm,
-      ask: timeoutMs => this.#alive(timeoutMs),
-      checked: found => this.#checked(found),
+      ping: timeoutMs => this.ping(timeoutMs),
       lost: message => this.end({ code: 'connection_lost', message }),
+      control: message => context.control(message),
     })
+    this.liveness = this.#health.liveness
     this.#startDeadlineMs = performance.now() + options.startTimeoutMs
     context.deadlines.add(this)
     arm(this.#startDeadlineMs)
@@ -110,7 +105,6 @@ export abstract class McpLink implements UpstreamLink, Expiring {
   ): Promise<void> {
     if (transport.kind !== 'messages') return this.end(wrongKind('messages', transport.kind))
     const sinceMs = performance.now()
-    this.#fetch = io.fetch
     try {
       const link = await transport.open(this.options.config, {
         ...io,
@@ -130,8 +124,8 @@ export abstract class McpLink implements UpstreamLink, Expiring {
       this.link = link
       const leftMs = Math.max(1, this.#startDeadlineMs - performance.now())
       const handshake = await this.greet(link, leftMs)
-      // What answers no question of its health would be called lost as soon as it was open.
-      if (this.#state === 'opening') await this.#firstLook(sinceMs)
+      const stillMs = Math.max(1, this.#startDeadlineMs - performance.now())
+      if (this.#state === 'opening') await this.#health.first(io.fetch, sinceMs, stillMs)
       if (this.#state === 'opening') this.#opened(link, handshake, sinceMs)
     } catch (error) {
       this.end(this.#startFailure(error))
@@ -156,7 +150,7 @@ export abstract class McpLink implements UpstreamLink, Expiring {
   setLimits({ timeoutMs, maxTimeoutMs, liveness }: LinkLimits): void {
     this.calls.timeoutMs = timeoutMs
     this.calls.maxTimeoutMs = maxTimeoutMs
-    this.liveness.setLimits(this.#regular(liveness))
+    this.#health.setLimits(liveness)
   }
 
   refresh(kinds: readonly ListKind[] = ALL_KINDS): void {
@@ -288,41 +282,6 @@ export abstract class McpLink implements UpstreamLink, Expiring {
 
   /** The upstream has answered the first request. */
   protected opened(_link: MessageLink, _handshake: Handshake): void {}
-
-  /** Paths are asked at every interval, since what is heard of the server says nothing of them. */
-  #regular(limits: LivenessLimits): LivenessLimits {
-    return { ...limits, always: this.#paths.length > 0 }
-  }
-
-  /** A program has no paths. */
-  get #paths(): readonly string[] {
-    return this.options.child ? [] : this.options.healthEndpoints
-  }
-
-  async #firstLook(sinceMs: number): Promise<void> {
-    try {
-      await this.#askPaths(Math.max(1, this.#startDeadlineMs - performance.now()))
-    } catch (error) {
-      this.#checked(report(sinceMs, 1, toWireError(error)))
-      throw error
-    }
-  }
-
-  async #alive(timeoutMs: number): Promise<void> {
-    const ping = this.ping(timeoutMs).catch((error: unknown) => {
-      if (!isAnswer(error)) throw error
-    })
-    await Promise.all([ping, this.#askPaths(timeoutMs)])
-  }
-
-  async #askPaths(timeoutMs: number): Promise<void> {
-    if (this.#fetch && this.#paths.length > 0)
-      await askPaths(this.#fetch, this.options.config, this.#paths, timeoutMs, this.signal)
-  }
-
-  #checked(found: HealthReport): void {
-    if (this.options.catalog) this.context.control({ type: 'health', conn: this.options.conn, report: found })
-  }
 
   #opened(link: MessageLink, handshake: Handshake, sinceMs: number): void {
     this.opened(link, handshake)

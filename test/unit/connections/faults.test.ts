@@ -37,7 +37,7 @@ test('a read that was in flight when the child died is sent once more', async ()
   process.kill(pid!, 'SIGSTOP')
   const read = connections.request('a', { method: 'resources/list', params: undefined })
   const tool = call('a', 'echo')
-  // The thread writes what it is given in order: once this is answered, both are written.
+  // Behind them in the same thread: once this is answered, they have been written.
   await call('b', 'echo')
   process.kill(pid!, 'SIGKILL')
   expect(await read.reply).toMatchObject({ kind: 'result' })

@@ -31,10 +31,14 @@ export class LegacyHttp implements AsyncDisposable {
   health: Mode = 'well'
   ping: Mode = 'well'
   version = '2025-06-18'
+  /** False: `/mcp` is an address of the older pair, as `/sse` is. */
+  streamable = true
   /** What tools/call is answered with; undefined: nothing, for ever. */
   answer: (message: Incoming) => JsonObject | undefined = ({ params }) => ({
     content: [{ type: 'text', text: JSON.stringify(params?.arguments ?? {}) }],
   })
+  /** The same for resources/read. */
+  reads: (message: Incoming) => JsonObject | undefined = () => ({ contents: [] })
   readonly #sessions = new Set<string>()
   /** The open streams, by session: of the older pair, and of GETs. */
   readonly #streams = new Map<string, ReadableStreamDefaultController<Uint8Array>>()
@@ -60,9 +64,16 @@ export class LegacyHttp implements AsyncDisposable {
     this.#streams.clear()
   }
 
-  /** A message of the server that belongs to no answer, on the stream of each session. */
-  tell(message: JsonObject): void {
-    for (const session of this.#streams.keys()) this.#push(session, { jsonrpc: '2.0', ...message })
+  /** A message of the server that belongs to no answer, on the stream of one session or of each. */
+  tell(message: JsonObject, only?: string): void {
+    for (const session of only === undefined ? this.#streams.keys() : [only]) {
+      this.#push(session, { jsonrpc: '2.0', ...message })
+    }
+  }
+
+  /** The session has a stream for what belongs to no answer. */
+  listens(session: string): boolean {
+    return this.#streams.has(session)
   }
 
   /** Nobody listens any more. */
@@ -95,6 +106,10 @@ export class LegacyHttp implements AsyncDisposable {
   }
 
   async #streamable(request: Request): Promise<Response> {
+    if (!this.streamable) {
+      const opens = request.method === 'GET'
+      return opens ? this.#open(`sse-${crypto.randomUUID()}`, true) : new Response(null, { status: 405 })
+    }
     const known = request.headers.get('mcp-session-id') ?? ''
     if (request.method === 'DELETE') return new Response(null, { status: 204 })
     if (request.method === 'GET') {
@@ -161,8 +176,9 @@ export class LegacyHttp implements AsyncDisposable {
         return result({ resourceTemplates: [] })
       case 'ping':
         return await this.#state(this.ping, () => result({}))
-      case 'tools/call': {
-        const answer = this.answer(message)
+      case 'tools/call':
+      case 'resources/read': {
+        const answer = method === 'tools/call' ? this.answer(message) : this.reads(message)
         return answer === undefined ? await new Promise<Response>(() => undefined) : result(answer)
       }
       default:

@@ -61,7 +61,12 @@ export class ModernHttp implements AsyncDisposable {
   refuse: ((request: Request) => Response | undefined | Promise<Response | undefined>) | undefined
   /** The part of a filter that it honours. */
   honours: (filter: JsonObject) => JsonObject = filter => filter
-  readonly #server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: request => this.#take(request) })
+  readonly #server: Bun.Server<undefined>
+
+  /** `port`: 0 for any that is free. */
+  constructor(port = 0) {
+    this.#server = Bun.serve({ hostname: '127.0.0.1', port, fetch: request => this.#take(request) })
+  }
 
   get url(): string {
     return `http://127.0.0.1:${this.#server.port}/mcp`

@@ -1,0 +1,22 @@
+interface Watched {
+  /** Calls back on every change, until the returned function is called. */
+  watch(changed: () => void): () => void
+}
+
+/** Resolves once `done` is true, which is asked at every change of these, or when `budgetMs` is over. */
+export async function changedUntil(all: readonly Watched[], done: () => boolean, budgetMs: number): Promise<void> {
+  if (done()) return
+  await new Promise<void>(resolve => {
+    const end = (): void => {
+      clearTimeout(timer)
+      for (const unwatch of unwatches) unwatch()
+      resolve()
+    }
+    const timer = setTimeout(end, budgetMs)
+    const unwatches = all.map(one =>
+      one.watch(() => {
+        if (done()) end()
+      }),
+    )
+  })
+}

@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { type Client, type Hub, LOOPBACK, startHub } from '../support/hub.ts'
+import { type Answer, SseReader } from '../support/raw-mcp.ts'
+import { online, statusOf } from '../support/servers.ts'
+import { until } from '../support/wait.ts'
+import { type Incoming, LegacyHttp } from '../unit/connections/legacy-http.ts'
+import { META, RawModern, read } from '../unit/mcp/modern-support.ts'
+
+const CAPABILITIES = { roots: {} }
+
+let server: LegacyHttp
+let hub: Hub
+let ann: Client
+let modern: RawModern
+
+beforeAll(async () => {
+  server = new LegacyHttp()
+  hub = await startHub({
+    env: LOOPBACK,
+    settings: { mcpServers: { raw: { type: 'streamable-http', url: `${server.url}/mcp` } } },
+  })
+  ann = await hub.setup()
+  modern = new RawModern(hub, '/mcp/raw', await ann.mcpKey())
+  await online(ann, ['raw'])
+}, 30_000)
+
+beforeEach(() => {
+  // Answers nothing: the calls of these tests last until something ends them.
+  server.answer = () => undefined
+})
+
+afterAll(async () => {
+  await hub?.stop()
+  await server?.[Symbol.asyncDispose]()
+}, 40_000)
+
+const echo = (mark: string) => ({ name: 'echo', arguments: { mark } })
+const markOf = ({ params }: Incoming) => (params?.arguments as { mark?: string } | undefined)?.mark
+/** The upstream session by which a call came. */
+const sessionOf = (mark: string) => server.of('tools/call').find(message => markOf(message) === mark)?.session
+const leases = async () =>
+  ((await statusOf(ann, 'raw')) as unknown as { connections: { lease: number } }).connections.lease
+
+function call(mark: string, more: { readonly signal?: AbortSignal; readonly token?: string } = {}): Promise<Response> {
+  const client = more.token === undefined ? modern : new RawModern(hub, '/mcp/raw', more.token)
+  const meta = { [`${META}logLevel`]: 'debug' }
+  const { signal } = more
+  return client.send('tools/call', echo(mark), { capabilities: CAPABILITIES, meta, ...(signal ? { signal } : {}) })
+}
+
+/** So many calls are at the server, each by a session of its own, and end as `end` says; then the same number can be again. */
+async function held(
+  marks: readonly string[],
+  more: { token?: string; signal?: AbortSignal } = {},
+): Promise<Promise<unknown>[]> {
+  const calls = marks.map(mark =>
+    call(mark, more)
+      .then(read)
+      .catch(() => undefined),
+  )
+  await until(() => marks.every(sessionOf), { timeoutMs: 10_000, what: 'the calls to be at the server' })
+  expect(new Set(marks.map(sessionOf)).size).toBe(marks.length)
+  return calls
+}
+
+test('a log message on the stream of a leased connection belongs to the call that holds it, and to no other', async () => {
+  const leave = new AbortController()
+  const calls = ['a', 'b'].map(mark => call(mark, { signal: leave.signal }))
+  await until(() => sessionOf('a') && sessionOf('b'), { what: 'both calls to be at the server' })
+  for (const mark of ['a', 'b']) {
+    const session = sessionOf(mark) as string
+    await until(() => server.listens(session), { what: 'the stream of the session' })
+    server.tell({ method: 'notifications/message', params: { level: 'info', data: `of ${mark}` } }, session)
+  }
+  const heard: Answer[] = []
+  for (const answer of calls) heard.push((await new SseReader(await answer).message()) as Answer)
+  expect(heard.map(({ params }) => params?.data)).toEqual(['of a', 'of b'])
+  leave.abort()
+})
+
+test('four are held at most, and those that clients leave are free again', async () => {
+  const leave = new AbortController()
+  const first = await held(['c1', 'c2', 'c3', 'c4'], { signal: leave.signal })
+  const waiting = held(['c5', 'c6'])
+  expect(await leases()).toBe(4)
+  leave.abort()
+  await Promise.all(first)
+  expect(await waiting).toHaveLength(2)
+  expect(await leases()).toBe(4)
+  server.answer = () => ({ content: [] })
+  expect((await (await call('c7')).json()) as Answer).toMatchObject({ result: { content: [] } })
+}, 20_000)
+
+test('they are free again when the credential ends, when the server stops, and when it is lost', async () => {
+  const key = await ann.ok('POST', '/api/keys', { label: 'for a while', scopes: ['mcp'] })
+  const ended = await held(['d1', 'd2'], { token: key.secret })
+  await ann.ok('DELETE', `/api/keys/${key.id}`)
+  await Promise.all(ended)
+  const stopped = await held(['e1', 'e2'])
+  await ann.ok('POST', '/api/servers/raw/stop')
+  expect((await Promise.all(stopped)).map(answer => (answer as Answer).error?.data?.code)).toEqual(
+    Array(2).fill('connection_lost'),
+  )
+  expect(await leases()).toBe(0)
+  await ann.ok('POST', '/api/servers/raw/start?wait=10s')
+  const lost = await held(['f1', 'f2'])
+  const { port } = server
+  await server.down()
+  expect((await Promise.all(lost)).map(answer => (answer as Answer).error?.data?.code)).toEqual(
+    Array(2).fill('connection_lost'),
+  )
+  server.up(port)
+  await online(ann, ['raw'])
+  const last = await held(['g1', 'g2'])
+  server.answer = () => ({ content: [] })
+  expect((await (await call('g3')).json()) as Answer).toMatchObject({ result: { content: [] } })
+  await ann.ok('POST', '/api/servers/raw/stop')
+  await Promise.all(last)
+}, 30_000)
