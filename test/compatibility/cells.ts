@@ -206,15 +206,21 @@ async function listChanged(cell: Cell): Promise<Outcome> {
     upstream.kind.transport === 'openapi' ? ['tools'] : ['tools', 'prompts', 'resources']
   await Promise.all(pair.map(peer => peer.watchLists()))
   const name = `grown_${key}`
-  const listed = (): Promise<boolean[]> =>
-    Promise.all(pair.flatMap(peer => kinds.map(async kind => (await peer.names(kind)).includes(name))))
-  same(new Set(await listed()).has(true), false, 'what is to come as listed already')
+  /** Who sees it in which list. */
+  const listed = async (): Promise<readonly string[]> => {
+    const looks = pair.flatMap((peer, at) =>
+      kinds.map(async kind => ((await peer.names(kind)).includes(name) ? [`${kind} ${at}`] : [])),
+    )
+    return (await Promise.all(looks)).flat()
+  }
+  same(await listed(), [], 'where it is listed before it has come')
   const counts = () => pair.map(({ heard }) => kinds.map(kind => heard.changes[kind]))
   const before = counts()
   await upstream.grow(name)
   const told = () => counts().every((row, at) => row.every((count, kind) => count > (before[at]?.[kind] ?? 0)))
   await until(told, { what: 'the notices of the changed lists', timeoutMs: 10_000 })
-  same(new Set(await listed()).has(false), false, 'what has come as missing')
+  const everywhere = pair.flatMap((_, at) => kinds.map(kind => `${kind} ${at}`))
+  same(await listed(), everywhere, 'where it is listed once that was told')
   same(await textOf(bob.call(name, {})), `this is ${name}`, 'a call of the new tool')
   return 'works'
 }
