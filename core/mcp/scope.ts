@@ -26,6 +26,8 @@ export interface ScopeParts {
   readonly now: () => number
 }
 
+type Lists = MergedCatalog['lists']
+
 interface OldName {
   readonly serverId: string
   readonly original: string
@@ -48,7 +50,7 @@ export class Scope {
   #serverIds: ReadonlySet<string>
   #catalog: MergedCatalog | undefined
   #dirty = true
-  #announced: MergedCatalog | undefined
+  #announced: Lists | undefined
   readonly #old = { tools: new Map<string, OldName>(), prompts: new Map<string, OldName>() }
   readonly #parts: ScopeParts
 
@@ -98,7 +100,7 @@ export class Scope {
     const before = this.#catalog
     this.#catalog = mergeCatalogs(this.#resolved, states, texts)
     this.#dirty = false
-    this.#announced ??= this.#catalog
+    this.#announced ??= this.#catalog.lists
     if (before) this.#keepOldNames(before, this.#catalog)
     return this.#catalog
   }
@@ -134,9 +136,16 @@ export class Scope {
   /** The kinds whose lists differ from what sessions were last told, and from now on count as told. */
   differences(): CatalogKind[] {
     const before = this.#announced
-    const now = this.catalog
+    const now = this.catalog.lists
     this.#announced = now
-    return before ? CATALOG_KINDS.filter(kind => !sameItems(before.lists[kind], now.lists[kind])) : []
+    return before ? CATALOG_KINDS.filter(kind => !sameItems(before[kind], now[kind])) : []
+  }
+
+  /** Everybody here is being told that these lists changed: as they are now they are no news afterwards. */
+  told(kinds: readonly CatalogKind[]): void {
+    const { lists } = this.catalog
+    const told = Object.fromEntries(kinds.map(kind => [kind, lists[kind]]))
+    if (this.#announced) this.#announced = { ...this.#announced, ...told }
   }
 
   #keepOldNames(before: MergedCatalog, now: MergedCatalog): void {

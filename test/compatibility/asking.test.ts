@@ -90,6 +90,18 @@ describe('a client that says no', () => {
   )
 })
 
+describe('questions in a row, at once, and for a prompt', () => {
+  test.each(pairs(KINDS))('a client of %s, a server of %s', async (_, __, client, kind) => {
+    await withPeer(client, upstreamOf(kind).askingPlace.name, true, async peer => {
+      const asking = 'test_input_required_result'
+      expect(await textOf(peer.call(`${asking}_multi_round`, {}))).toBe('ann likes red')
+      expect(await textOf(peer.call(`${asking}_multiple_inputs`, {}))).toBe('sampled by ann ann, with 1 roots')
+      expect(await peer.promptText(`${asking}_prompt`)).toContain('Use this context: ann')
+      expect(peer.heard.asked).toHaveLength(6)
+    })
+  })
+})
+
 // Not of 2026-07-28: such a client has its question as the answer to its call, and nothing that it could cancel.
 describe('a call that its client cancels while it is asked', () => {
   const handshaking = (kinds: readonly UpstreamKind[]) => pairs(kinds).filter(([, , { version }]) => version < '2026')

@@ -2,7 +2,7 @@ import { failureOf } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 import type { ClientKind, Feature, Outcome } from './axes.ts'
 import type { Pairs } from './pairs.ts'
-import type { Peer } from './peers.ts'
+import type { ListKind, Peer } from './peers.ts'
 import type { Upstream } from './upstreams.ts'
 
 /** What one scenario has to do with. */
@@ -16,7 +16,8 @@ export interface Cell {
 
 const WATCHED = 'test://watched-resource'
 const FENCE = 'test://static-text'
-const LATER = 'test://static-binary'
+/** In no list: a template has it. */
+const LATER = 'test://template/7/data'
 
 /** Each finds out what happens, and throws where that is neither the feature nor a refusal of it. */
 export const SCENARIOS: Readonly<Record<Feature, (cell: Cell) => Promise<Outcome>>> = {
@@ -199,18 +200,27 @@ async function logMessages(cell: Cell): Promise<Outcome> {
 
 async function listChanged(cell: Cell): Promise<Outcome> {
   const { upstream, key } = cell
-  const [ann, bob] = await cell.pairs.open('plain')
-  await Promise.all([ann.watchTools(), bob.watchTools()])
+  const pair = await cell.pairs.open('plain')
+  const [, bob] = pair
+  const kinds: readonly ListKind[] =
+    upstream.kind.transport === 'openapi' ? ['tools'] : ['tools', 'prompts', 'resources']
+  await Promise.all(pair.map(peer => peer.watchLists()))
   const name = `grown_${key}`
-  same((await ann.tools()).includes(name), false, 'the tool before it is there')
-  const before = [ann.heard.toolChanges, bob.heard.toolChanges]
+  /** Who sees it in which list. */
+  const listed = async (): Promise<readonly string[]> => {
+    const looks = pair.flatMap((peer, at) =>
+      kinds.map(async kind => ((await peer.names(kind)).includes(name) ? [`${kind} ${at}`] : [])),
+    )
+    return (await Promise.all(looks)).flat()
+  }
+  same(await listed(), [], 'where it is listed before it has come')
+  const counts = () => pair.map(({ heard }) => kinds.map(kind => heard.changes[kind]))
+  const before = counts()
   await upstream.grow(name)
-  for (const [index, peer] of [ann, bob].entries())
-    await until(() => peer.heard.toolChanges > (before[index] ?? 0), {
-      what: 'the notice of the changed list',
-      timeoutMs: 10_000,
-    })
-  same([(await ann.tools()).includes(name), (await bob.tools()).includes(name)], [true, true], 'the list after it')
+  const told = () => counts().every((row, at) => row.every((count, kind) => count > (before[at]?.[kind] ?? 0)))
+  await until(told, { what: 'the notices of the changed lists', timeoutMs: 10_000 })
+  const everywhere = pair.flatMap((_, at) => kinds.map(kind => `${kind} ${at}`))
+  same(await listed(), everywhere, 'where it is listed once that was told')
   same(await textOf(bob.call(name, {})), `this is ${name}`, 'a call of the new tool')
   return 'works'
 }

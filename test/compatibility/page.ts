@@ -69,7 +69,7 @@ What a row means:
 | sampling, elicitation, roots | the client that called was asked, and its answer reached the server |
 | subscribe | an update reached the subscriber alone, and not after it had unsubscribed; \`resources/subscribe\`, for 2026-07-28 \`subscriptions/listen\` |
 | log messages | those of its own calls, from the level that the client wanted: \`info\` until it has said one; for 2026-07-28 none |
-| list_changed | the notice, then the new tool in the list, then its answer |
+| list_changed | the notices for tools, prompts and resources, then the new one in each list, then the answer of the new tool |
 `
 }
 

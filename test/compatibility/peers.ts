@@ -7,21 +7,24 @@ import {
   ListRootsRequestSchema,
   LoggingMessageNotificationSchema,
   ProgressNotificationSchema,
+  PromptListChangedNotificationSchema,
+  ResourceListChangedNotificationSchema,
   ResourceUpdatedNotificationSchema,
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import type { Client } from '../support/hub.ts'
-import { toolNames } from '../support/servers.ts'
 
 /** Everything that reached one client without being the answer to a request of its own. */
 export interface Heard {
   readonly progress: (readonly [token: unknown, progress: number, message: string | undefined])[]
   readonly logs: (readonly [level: string, data: unknown])[]
   readonly updates: string[]
-  toolChanges: number
+  readonly changes: Record<ListKind, number>
   /** What a server asked: the kind with the text that stood in the question. */
   readonly asked: string[]
 }
+
+export type ListKind = 'tools' | 'prompts' | 'resources'
 
 export interface CallOptions {
   readonly token?: string | number
@@ -37,7 +40,8 @@ interface ToolResult {
 export interface Peer {
   readonly heard: Heard
   call(name: string, args: Record<string, string>, options?: CallOptions): Promise<ToolResult>
-  tools(): Promise<string[]>
+  /** The names in a list. */
+  names(kind: ListKind): Promise<string[]>
   promptText(name: string, args?: Record<string, string>): Promise<string>
   /** URI and text of each part. */
   read(uri: string): Promise<readonly (readonly [uri: string, text: unknown])[]>
@@ -47,7 +51,7 @@ export interface Peer {
   subscribe(uri: string): Promise<boolean>
   unsubscribe(uri: string): Promise<void>
   /** From now on changed lists are told. */
-  watchTools(): Promise<void>
+  watchLists(): Promise<void>
   close(): Promise<void>
 }
 
@@ -67,7 +71,7 @@ export type Manner = boolean | 'declines' | 'fails' | 'hangs'
 const ALL_THREE = { sampling: {}, elicitation: {}, roots: {} }
 
 function nothingHeard(): Heard {
-  return { progress: [], logs: [], updates: [], toolChanges: 0, asked: [] }
+  return { progress: [], logs: [], updates: [], changes: { tools: 0, prompts: 0, resources: 0 }, asked: [] }
 }
 
 /** What a client answers, in the shapes of the protocol; each notes that it was asked. */
@@ -89,13 +93,23 @@ function answersOf({ name, asked: manner }: PeerOptions, { asked }: Heard) {
     elicitation: async (message: string) => {
       await hear(`elicitation ${message}`)
       if (manner === 'declines') return { action: 'decline' as const }
-      return { action: 'accept' as const, content: { username: name, email: `${name}@example.org` } }
+      return {
+        action: 'accept' as const,
+        content: { username: name, email: `${name}@example.org`, name, color: 'red', context: name },
+      }
     },
     roots: async () => {
       await hear('roots')
       return { roots: [{ uri: `file:///${name}`, name }] }
     },
   }
+}
+
+/** All fit on one page. */
+async function namesOf(client: OlderClient | McpClient, kind: ListKind): Promise<string[]> {
+  if (kind === 'tools') return (await client.listTools()).tools.map(({ name }) => name)
+  if (kind === 'prompts') return (await client.listPrompts()).prompts.map(({ name }) => name)
+  return (await client.listResources()).resources.map(({ name }) => name)
 }
 
 /** A client of `@modelcontextprotocol/sdk`, which speaks up to 2025-11-25. */
@@ -112,7 +126,13 @@ export async function olderPeer(client: Client, sse: boolean, options: PeerOptio
       heard.updates.push(params.uri)
     })
     one.setNotificationHandler(ToolListChangedNotificationSchema, () => {
-      heard.toolChanges += 1
+      heard.changes.tools += 1
+    })
+    one.setNotificationHandler(PromptListChangedNotificationSchema, () => {
+      heard.changes.prompts += 1
+    })
+    one.setNotificationHandler(ResourceListChangedNotificationSchema, () => {
+      heard.changes.resources += 1
     })
     if (!options.asked) return
     const answers = answersOf(options, heard)
@@ -128,7 +148,7 @@ export async function olderPeer(client: Client, sse: boolean, options: PeerOptio
       const request = { method: 'tools/call' as const, params: { name, arguments: args, ..._meta } }
       return (await one.request(request, CallToolResultSchema, signal ? { signal } : {})) as ToolResult
     },
-    tools: () => toolNames(one),
+    names: kind => namesOf(one, kind),
     promptText: async (name, args = {}) => JSON.stringify((await one.getPrompt({ name, arguments: args })).messages),
     read: async uri => (await one.readResource({ uri })).contents.map(part => [part.uri, 'text' in part && part.text]),
     setLevel: async level => void (await one.setLoggingLevel(level)),
@@ -137,7 +157,7 @@ export async function olderPeer(client: Client, sse: boolean, options: PeerOptio
       return true
     },
     unsubscribe: async uri => void (await one.unsubscribeResource({ uri })),
-    watchTools: async () => {},
+    watchLists: async () => {},
     close: () => one.close(),
   }
 }
@@ -162,9 +182,10 @@ export async function newerPeer(client: Client, version: string, options: PeerOp
   one.setNotificationHandler('notifications/resources/updated', ({ params }) => {
     heard.updates.push(params.uri)
   })
-  one.setNotificationHandler('notifications/tools/list_changed', () => {
-    heard.toolChanges += 1
-  })
+  for (const kind of ['tools', 'prompts', 'resources'] as const)
+    one.setNotificationHandler(`notifications/${kind}/list_changed`, () => {
+      heard.changes[kind] += 1
+    })
   if (options.asked) {
     const answers = answersOf(options, heard)
     one.setRequestHandler('sampling/createMessage', ({ params }) => answers.sampling(JSON.stringify(params.messages)))
@@ -197,7 +218,7 @@ export async function newerPeer(client: Client, version: string, options: PeerOp
         signal ? { signal } : {},
       )) as ToolResult
     },
-    tools: async () => (await one.listTools()).tools.map(({ name }) => name),
+    names: kind => namesOf(one, kind),
     promptText: async (name, args = {}) => JSON.stringify((await one.getPrompt({ name, arguments: args })).messages),
     read: async uri => (await one.readResource({ uri })).contents.map(part => [part.uri, 'text' in part && part.text]),
     setLevel: async wanted => {
@@ -214,8 +235,9 @@ export async function newerPeer(client: Client, version: string, options: PeerOp
       if (modern) await listening.get(uri)?.close()
       else await one.unsubscribeResource({ uri })
     },
-    watchTools: async () => {
-      if (modern) await listen('tools', { toolsListChanged: true })
+    watchLists: async () => {
+      const all = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true }
+      if (modern) await listen('lists', all)
     },
     close: () => one.close(),
   }

@@ -1,7 +1,8 @@
 import { type Api, document, type Seen, startApi } from '../plugins/transport-openapi/harness.ts'
 import { type Client, type Hub, ROOT, startHub, stdioFixture } from '../support/hub.ts'
 import { type Program, startProgram } from '../support/program.ts'
-import { callText, online } from '../support/servers.ts'
+import { callText, online, statusOf } from '../support/servers.ts'
+import { until } from '../support/wait.ts'
 import type { UpstreamKind } from './axes.ts'
 
 export type Noted = 'begun' | 'cancelled' | 'released' | 'subscribed' | 'unsubscribed'
@@ -69,6 +70,12 @@ export async function startWorld(kinds: readonly UpstreamKind[], more: WorldOpti
     hub = await startHub({ settings: { mcpServers: servers, groups: more.groups ?? [] } })
     const admin = await hub.setup()
     await online(admin, Object.keys(servers), 30_000)
+    // Which names a group shows depends on the lists of all its members.
+    for (const name of Object.keys(servers))
+      await until(async () => (await statusOf(admin, name)).counts.tools > 0, {
+        what: `the tools of ${name}`,
+        timeoutMs: 15_000,
+      })
     const upstreams = await Promise.all(kinds.map(kind => upstreamOf(kind, admin, api)))
     return { hub, admin, upstreams, stop }
   } catch (error) {

@@ -9,6 +9,7 @@ export interface Status {
   readonly pid?: number
   readonly nextAttemptAt?: string
   readonly transport?: string
+  readonly counts: { readonly tools: number; readonly prompts: number; readonly resources: number }
 }
 
 export async function statusOf(client: Client, ref: string): Promise<Status> {

@@ -80,7 +80,11 @@ if (WIRE === 'sse') {
   serveSse()
 } else if (WIRE === 'http' && ERA === 'modern') {
   const watched = new Watched({
-    tools: () => handler.notify.toolsChanged(),
+    lists: () => {
+      handler.notify.toolsChanged()
+      handler.notify.promptsChanged()
+      handler.notify.resourcesChanged()
+    },
     updated: uri => handler.notify.resourceUpdated(uri),
   })
   const handler = createMcpHandler(() => build(watched), { legacy: 'reject' })

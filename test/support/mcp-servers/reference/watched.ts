@@ -25,7 +25,7 @@ interface Served {
 
 /** How changes are told where no server object lives longer than a request. */
 export interface SharedNotices {
-  tools(): void
+  lists(): void
   updated(uri: string): void
 }
 
@@ -68,7 +68,7 @@ export class Watched {
 
   /**
    * The tools: `echo` of a text; `steps`, progress 1, 2, 3 of 3; `hold`, until it is released or cancelled; `talk`, one log
-   * message at each level; `ask` its client with a request of that method, whatever the client is said to be able to; `touch` of a resource; `grow` by a tool of that name; `journal`, what was noted; `link` to a resource.
+   * message at each level; `ask` its client with a request of that method, whatever the client is said to be able to; `touch` of a resource; `grow` by a tool, a prompt and a resource of that name; `journal`, what was noted; `link` to a resource.
    */
   register(server: McpServer): void {
     const tool = (name: string, argument: string, handle: (value: string, ctx: ServerContext) => unknown): void => {
@@ -146,11 +146,18 @@ export class Watched {
     this.#grown.push(name)
     // Each server object tells its own peer that its list has changed.
     for (const { server } of this.#served) registerGrown(server, name)
-    this.#notices?.tools()
+    this.#notices?.lists()
     return name
   }
 }
 
 function registerGrown(server: McpServer, name: string): void {
-  server.registerTool(name, { description: 'Came later' }, () => textResult(`this is ${name}`))
+  const description = 'Came later'
+  server.registerTool(name, { description }, () => textResult(`this is ${name}`))
+  server.registerPrompt(name, { description }, () => ({
+    messages: [{ role: 'user', content: { type: 'text', text: `this is ${name}` } }],
+  }))
+  server.registerResource(name, `grown://${name}`, { description }, ({ href }) => ({
+    contents: [{ uri: href, text: `this is ${name}` }],
+  }))
 }

@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { MAIN_CLIENTS, UPSTREAMS, type UpstreamKind } from './axes.ts'
+import { textOf } from './cells.ts'
+import { Pairs } from './pairs.ts'
+import type { Peer } from './peers.ts'
+import { startWorld, type Upstream, type World } from './upstreams.ts'
+
+const KINDS = UPSTREAMS.filter(({ era }) => era !== 'none')
+const CALLS = 10
+const LEVELS = ['debug', 'info', 'warning', 'error']
+
+let world: World
+
+beforeAll(async () => {
+  world = await startWorld(KINDS)
+}, 60_000)
+
+afterAll(async () => {
+  await world?.stop()
+}, 40_000)
+
+const pairs = MAIN_CLIENTS.flatMap(client => KINDS.map(kind => [client.name, kind.name, client, kind] as const))
+
+function upstreamOf(kind: UpstreamKind): Upstream {
+  return world.upstreams.find(each => each.kind === kind) as Upstream
+}
+
+/** Whether a message on this wire says to which call it belongs. */
+const related = ({ transport }: UpstreamKind): boolean => transport === 'http'
+
+/** Many calls of both at once, each with its own key. */
+async function talk(peers: readonly (readonly [Peer, string])[]): Promise<void> {
+  const calls = peers.flatMap(([peer, name]) =>
+    Array.from({ length: CALLS }, (_, at) => textOf(peer.call('talk', { key: `${name} ${at}` }))),
+  )
+  await Promise.all(calls)
+}
+
+const all = (name: string) =>
+  Array.from({ length: CALLS }, (_, at) => LEVELS.map(level => `${level} ${name} ${at}`))
+    .flat()
+    .sort()
+const heardBy = ({ heard }: Peer) => heard.logs.map(([level, data]) => `${level} ${data}`).sort()
+
+describe('log messages of calls that run side by side', () => {
+  test.each(pairs)(
+    'a client of %s, a shared server of %s: none reaches the other client',
+    async (_, __, client, kind) => {
+      await using pair = new Pairs(world.admin, client, upstreamOf(kind))
+      const [ann, bob] = await pair.open('plain')
+      await Promise.all([ann.setLevel('debug'), bob.setLevel('debug')])
+      await talk([
+        [ann, 'ann'],
+        [bob, 'bob'],
+      ])
+      for (const [peer, name] of [
+        [ann, 'ann'],
+        [bob, 'bob'],
+      ] as const) {
+        if (related(kind)) expect(heardBy(peer)).toEqual(all(name))
+        else expect(heardBy(peer).filter(each => !each.includes(name))).toEqual([])
+      }
+    },
+  )
+
+  const own = pairs.filter(([, , , { era }]) => era === 'legacy')
+  test.each(own)(
+    'a client of %s, a server of %s on connections of their own: each hears all of its own',
+    async (_, __, client, kind) => {
+      await using pair = new Pairs(world.admin, client, upstreamOf(kind))
+      const [ann, bob] = await pair.open('asked')
+      await Promise.all([ann.setLevel('debug'), bob.setLevel('debug')])
+      await talk([
+        [ann, 'ann'],
+        [bob, 'bob'],
+      ])
+      expect([heardBy(ann), heardBy(bob)]).toEqual([all('ann'), all('bob')])
+    },
+  )
+})
+
+describe('progress of many calls at once, under tokens that the other client uses as well', () => {
+  test.each(pairs)('a client of %s, a server of %s', async (_, __, client, kind) => {
+    await using pair = new Pairs(world.admin, client, upstreamOf(kind))
+    const [ann, bob] = await pair.open('plain')
+    const run = (peer: Peer, name: string) =>
+      Array.from({ length: CALLS }, (_, token) => textOf(peer.call('steps', { key: `${name} ${token}` }, { token })))
+    await Promise.all([...run(ann, 'ann'), ...run(bob, 'bob')])
+    for (const [peer, name] of [
+      [ann, 'ann'],
+      [bob, 'bob'],
+    ] as const)
+      for (let token = 0; token < CALLS; token += 1)
+        expect(peer.heard.progress.filter(([each]) => each === token)).toEqual(
+          [1, 2, 3].map(step => [token, step, `${name} ${token}`]),
+        )
+  })
+})

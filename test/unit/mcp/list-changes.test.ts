@@ -1,0 +1,37 @@
+import { expect, test } from 'bun:test'
+import { Audience, type Hearer } from '../../../core/mcp/audience.ts'
+import { ListChanges } from '../../../core/mcp/list-changes.ts'
+import { ItemTexts } from '../../../core/mcp/merge.ts'
+import { Outages } from '../../../core/mcp/outages.ts'
+import { Scope } from '../../../core/mcp/scope.ts'
+import { until } from '../../support/wait.ts'
+import { catalog, FakeUpstreams, groupRecord, serverRecord, tool, World } from './support.ts'
+
+test('what has been told is no difference any more, and what changed in another list still is', async () => {
+  const time = serverRecord('time')
+  const upstreams = new FakeUpstreams()
+  const server = upstreams.add(time.id, catalog({ tools: [tool('run')] }))
+  const member = { server: time, alias: 'time', tools: 'all', prompts: 'all', resources: 'all' } as const
+  const resolved = {
+    kind: 'server',
+    group: groupRecord('time', []),
+    members: [member],
+    passthroughHeaders: [],
+  } as const
+  const now = () => performance.now()
+  const parts = { upstreams, outages: new Outages(upstreams, now), texts: new ItemTexts(), now }
+  const scope = new Scope('key', '/mcp/time', new World().person('alice'), resolved, parts)
+  expect(scope.differences()).toEqual([])
+
+  const heard: string[] = []
+  const hearer = { notify: (method: string) => void heard.push(method) } as unknown as Hearer
+  const changes = new ListChanges(new Audience({ of: () => new Set([hearer]) }), now)
+  changes.announce(scope, ['tools'])
+  // It comes while the notice waits for its time: whoever reads the list after the notice sees it.
+  server.catalog = catalog({ tools: [tool('run'), tool('walk')], prompts: [{ name: 'greet' }] })
+  scope.touch()
+  await until(() => heard.length > 0, { what: 'the notice' })
+  expect(heard).toEqual(['notifications/tools/list_changed'])
+  expect(scope.differences()).toEqual(['prompts'])
+  changes.dispose()
+})
