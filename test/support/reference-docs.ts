@@ -2,12 +2,13 @@
 import { LIMITS } from '../../core/config/limits.ts'
 import { VARIABLES } from '../../core/config/variables.ts'
 import { ERROR_CODES, FIELD_CODES } from '../../core/contract/errors.ts'
+import { licencesPage } from './licences.ts'
 
 const folder = new URL('../../docs/reference/', import.meta.url)
 
 /** Contents of the generated pages, by file name. */
 export function referencePages(): Readonly<Record<string, string>> {
-  return { 'errors.md': errorsPage(), 'limits.md': limitsPage() }
+  return { 'errors.md': errorsPage(), 'limits.md': limitsPage(), 'licences.md': licencesPage() }
 }
 
 /** Names that docs/reference/environment.md must hold. */
