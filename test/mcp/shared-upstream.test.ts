@@ -48,7 +48,7 @@ async function messages(response: Response): Promise<Answer[]> {
 }
 
 describe('P-11 one shared upstream', () => {
-  test('P-11 gives each of 200 clients with equal ids and progress tokens its own 100 answers and its own progress', async () => {
+  test('P-11 gives each of 200 clients with equal ids and progress tokens its own 100 answers and its own progress [CVE-2026-25536]', async () => {
     const clients = await Promise.all(Array.from({ length: 200 }, () => new RawClient(hub, '/mcp/g', key).open()))
     const wrong: string[] = []
     const run = async (client: RawClient, who: number) => {

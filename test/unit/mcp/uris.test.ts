@@ -29,11 +29,11 @@ test('UriTemplate matches what it could expand to, operators included', () => {
     expect([template, uri, new UriTemplate(template).matches(uri)]).toEqual([template, uri, matches])
 })
 
-test('UriTemplate is not slow on a template made to be', () => {
+test('UriTemplate is not slow on a template made to be [CVE-2026-0621]', () => {
   const template = new UriTemplate(`x:${'{+a}a'.repeat(30)}b`)
   const started = performance.now()
   expect(template.matches(`x:${'a'.repeat(4_000)}`)).toBe(false)
-  expect(performance.now() - started).toBeLessThan(200)
+  expect(performance.now() - started).toBeLessThan(100)
 })
 
 test('a URI keeps its form unless another member lists or matches it', () => {
