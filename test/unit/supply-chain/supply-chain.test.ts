@@ -27,7 +27,8 @@ async function inFolder(work: (folder: string) => Promise<void>): Promise<void> 
 async function bun(cwd: string, ...args: string[]): Promise<{ code: number; text: string }> {
   const child = Bun.spawn([process.execPath, ...args], {
     cwd,
-    env: { PATH: process.env.PATH ?? '', HOME: cwd },
+    // Bun would keep its cache of sources in the home folder.
+    env: { PATH: process.env.PATH ?? '', HOME: cwd, BUN_RUNTIME_TRANSPILER_CACHE_PATH: '0' },
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'pipe',
