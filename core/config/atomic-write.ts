@@ -93,7 +93,8 @@ async function overwrite(file: FileHandle, content: string | Buffer): Promise<vo
   await file.sync()
 }
 
-async function syncFolder(path: string): Promise<void> {
+/** Makes what was renamed or linked in a folder durable. */
+export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r')
   try {
     await folder.sync()

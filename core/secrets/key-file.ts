@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { chmod, link, open, readFile, rename, stat, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { syncFolder } from '../config/atomic-write.ts'
 import { StartError } from '../config/start-error.ts'
 
 export const KEY_BYTES = 32
@@ -93,15 +94,6 @@ async function linkOnce(from: string, to: string): Promise<void> {
   await link(from, to).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error
   })
-}
-
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r')
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
-  }
 }
 
 async function readOwnFile(path: string): Promise<string | undefined> {

@@ -75,13 +75,14 @@ export function createSealer(keys: readonly Uint8Array[]): Sealer {
       return `${PREFIX}${first.kid}:${box.toString('base64url')}`
     },
     open(purpose, context, sealed) {
-      const [kid = '', box = ''] = sealed.startsWith(PREFIX) ? sealed.slice(PREFIX.length).split(':') : []
+      const [kid = '', text = ''] = sealed.startsWith(PREFIX) ? sealed.slice(PREFIX.length).split(':') : []
       const entry = ring.find(candidate => candidate.kid === kid)
       if (!entry) throw cannotOpen(context, 'the key that sealed it is not in the key ring')
       const key = subkey(entry, `value:${purpose}`)
-      const text = decrypt(key, associated(purpose, context), Buffer.from(box, 'base64url'))
-      if (!text) throw cannotOpen(context, 'it was sealed for another place, or changed')
-      return text.toString()
+      const box = onlySpelling(text)
+      const opened = box && decrypt(key, associated(purpose, context), box)
+      if (!opened) throw cannotOpen(context, 'it was sealed for another place, or changed')
+      return opened.toString()
     },
     sealToken(purpose, value) {
       return this.sealTokenBytes(purpose, Buffer.from(JSON.stringify(value)))
@@ -96,9 +97,8 @@ export function createSealer(keys: readonly Uint8Array[]): Sealer {
     },
     openTokenBytes(purpose, token) {
       if (!/^[A-Za-z0-9_-]{38,}$/.test(token)) return undefined
-      const box = Buffer.from(token, 'base64url')
-      // One token has one spelling: stray bits behind the last byte would make another id of the same session.
-      if (box.toString('base64url') !== token) return undefined
+      const box = onlySpelling(token)
+      if (!box) return undefined
       for (const entry of ring) {
         const bytes = decrypt(subkey(entry, `token:${purpose}`), Buffer.from(purpose), box)
         if (bytes) return bytes
@@ -111,6 +111,12 @@ export function createSealer(keys: readonly Uint8Array[]): Sealer {
 interface Ring {
   readonly kid: string
   readonly key: Uint8Array
+}
+
+/** Base64 has stray bits behind the last byte: what changes them would be another id of the same session. */
+function onlySpelling(text: string): Buffer | undefined {
+  const bytes = Buffer.from(text, 'base64url')
+  return bytes.toString('base64url') === text ? bytes : undefined
 }
 
 /** JSON keeps the parts apart, so that no two places have the same text. */

@@ -202,7 +202,7 @@ describe('a body', () => {
   })
 
   test.each(['announced', 'chunked', 'lying'])(
-    'one byte over its limit, %s → 413, and one at it is read',
+    'one byte over its limit, %s → 413, and one at it is read [CVE-2026-39313]',
     async way => {
       const limit = 1024 * 1024
       const text = (bytes: number) => `{"name":"${'n'.repeat(bytes - 11)}"}`

@@ -106,7 +106,7 @@ test.each([
   ['legacy', 'web', 50],
   ['modern', 'web', 50],
 ] as const)(
-  'P-11 200 %s clients with equal ids and progress tokens on one server (%s), %d calls each: none crossed, none lost',
+  'P-11 200 %s clients with equal ids and progress tokens on one server (%s), %d calls each: none crossed, none lost [CVE-2026-25536]',
   async (era, server, calls) => {
     expect(await crowd(era, `/mcp/${server}`, calls)).toEqual([])
   },

@@ -78,7 +78,7 @@ describe('P-01 a session id', () => {
     }
   })
 
-  test('P-01 of another principal, or on another path, meets the 404 of an unknown one, for every method', async () => {
+  test('P-01 of another principal, or on another path, meets the 404 of an unknown one, for every method [CVE-2025-6515 CVE-2026-33946]', async () => {
     const own = await raw('/mcp/g').open()
     const unknown = raw('/mcp/g')
     unknown.headers['mcp-session-id'] = `${own.sessionId.slice(0, -2)}AA`
@@ -304,7 +304,7 @@ describe('P-07 the version', () => {
 })
 
 describe('P-12 a second request with an id in flight', () => {
-  test('P-12 is -32600, the first completes, the process lives, and the id is free again afterwards', async () => {
+  test('P-12 is -32600, the first completes, the process lives, and the id is free again afterwards [CVE-2025-53365 CVE-2025-53366]', async () => {
     const client = await raw('/mcp/g').open()
     for (const id of [1, 'one', 0, '']) {
       const first = client.send('tools/call', { name: 'wait', arguments: { ms: 300 } }, id)

@@ -4,12 +4,13 @@ import { VARIABLES } from '../../core/config/variables.ts'
 import { ERROR_CODES, type ErrorCode, FIELD_CODES } from '../../core/contract/errors.ts'
 import { REMEDIES } from '../../core/contract/remedies.ts'
 import { OCCASIONS } from './error-occasions.ts'
+import { licencesPage } from './licences.ts'
 
 const folder = new URL('../../docs/reference/', import.meta.url)
 
 /** Contents of the generated pages, by file name. */
 export function referencePages(): Readonly<Record<string, string>> {
-  return { 'errors.md': errorsPage(), 'limits.md': limitsPage() }
+  return { 'errors.md': errorsPage(), 'limits.md': limitsPage(), 'licences.md': licencesPage() }
 }
 
 /** Names that docs/reference/environment.md must hold. */

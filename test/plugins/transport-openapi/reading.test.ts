@@ -40,7 +40,7 @@ describe('documents', () => {
     ['17 MiB', `${JSON.stringify(document({}))}${' '.repeat(17 * 1024 * 1024)}`, 'openapi_too_large'],
     ['5 MiB of YAML', `openapi: 3.0.0\npaths: {}\n#${'x'.repeat(5 * 1024 * 1024)}`, 'openapi_too_large'],
     ['a key that reaches a prototype', '{"openapi":"3.0.0","paths":{},"__proto__":{"a":1}}', 'openapi_unsupported'],
-  ])('%s is refused', async (_, schema, code) => {
+  ])('%s is refused [CVE-2026-39885]', async (_, schema, code) => {
     expect((await failure(at(schema))).code).toBe(code as never)
   })
 

@@ -181,7 +181,7 @@ describe('arguments without a place', () => {
   ]
   for (const style of ['simple', 'label', 'matrix']) {
     test.each(traversals.map(value => [value]))(
-      `path, style ${style}: %j is refused and nothing is sent`,
+      `path, style ${style}: %j is refused and nothing is sent [CVE-2026-29791 CVE-2026-32871]`,
       async value => {
         const schema = operation('/users/{id}/posts', [{ name: 'id', in: 'path', required: true, style, schema: {} }])
         await using open = await openLink(inline(schema, `${api.url}/v1`))

@@ -68,7 +68,7 @@ describe('verify()', () => {
     expect(await codeOf(await signed({ ...claims, aud: 'http://hub/mcp/g' }))).toBe('token_wrong_audience')
   })
 
-  test('verify() refuses other algorithms with the same key', async () => {
+  test('verify() refuses other algorithms with the same key [CVE-2026-22817 CVE-2026-29087]', async () => {
     expect(await codeOf(await signed(claims, 'HS512'))).toBe('token_invalid')
     expect(await codeOf(await signed(claims, 'HS384'))).toBe('token_invalid')
   })
@@ -107,7 +107,7 @@ describe('verify()', () => {
     expect(await codeOf(await signed({ ...claims, iat: seconds + 120 }))).not.toBe('taken')
   })
 
-  test('verify() refuses a token of another hub that has the same secret', async () => {
+  test('verify() refuses a token of another hub that has the same secret [CVE-2026-44428]', async () => {
     const other = createTokens({ secret, instanceId: 'two', now: () => NOW })
     expect(await codeOf((await tokens.issue(ada)).token, other)).toBe('token_invalid')
   })

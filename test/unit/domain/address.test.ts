@@ -9,11 +9,14 @@ const admin: AddressRights = { networks: [], admin: true }
 const opened = (...networks: string[]): AddressRights => ({ networks, admin: false })
 
 describe('judgeHostLiteral()', () => {
-  test.each(SPELLINGS)('judges http://%s/ as %s for a user and %s for an administrator', (host, forUser, forAdmin) => {
-    const { hostname } = new URL(`http://${host}/`)
-    expect(judgeHostLiteral(hostname, user)).toBe(forUser)
-    expect(judgeHostLiteral(hostname, admin)).toBe(forAdmin)
-  })
+  test.each(SPELLINGS)(
+    'judges http://%s/ as %s for a user and %s for an administrator [CVE-2026-44430 CVE-2026-42449 GHSA-56c3-vfp2-5qqj CVE-2026-79747]',
+    (host, forUser, forAdmin) => {
+      const { hostname } = new URL(`http://${host}/`)
+      expect(judgeHostLiteral(hostname, user)).toBe(forUser)
+      expect(judgeHostLiteral(hostname, admin)).toBe(forAdmin)
+    },
+  )
 
   test.each(SPELLINGS)('judges the raw spelling %s like the parsed one', (host, forUser) => {
     expect(judgeHostLiteral(host, user)).toBe(forUser)

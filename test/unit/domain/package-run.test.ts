@@ -28,7 +28,7 @@ describe('readPackageRun()', () => {
     ...['npx', 'npx -y', 'npx -c ls', 'npx --registry=http://evil.example some', 'npx -p', 'npx ./local'],
     ...['npx git+https://a.example/b.git', 'npx https://a.example/x.tgz', 'npx file:x', 'npx -p=-x y', 'npx ../x'],
     ...['uvx --index-url http://evil.example x', 'bun run x', 'npm install x', 'node x.js', 'echo npx x'],
-  ])('leaves %s as it stands', line => {
+  ])('leaves %s as it stands [CVE-2026-41497 GHSA-9qhq-v63v-fv3j]', line => {
     expect(read(line)).toBeUndefined()
   })
 })

@@ -188,7 +188,7 @@ describe('createGuardedFetch() addresses', () => {
     expect([error.code, error.data?.sent]).toEqual(['connection_lost', false])
   })
 
-  test('follows no redirect', async () => {
+  test('follows no redirect [CVE-2026-79747]', async () => {
     await using server = await rawServer(socket => {
       socket.write('HTTP/1.1 302 Found\r\nlocation: http://169.254.169.254/\r\ncontent-length: 0\r\n\r\n')
     })

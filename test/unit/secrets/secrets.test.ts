@@ -39,8 +39,10 @@ describe('sealer', () => {
   test('notices every changed character', () => {
     const sealed = sealer.seal('server', place, 'x')
     for (let at = 0; at < sealed.length; at += 1) {
-      const changed = sealed.slice(0, at) + (sealed[at] === 'A' ? 'B' : 'A') + sealed.slice(at + 1)
-      expect(code(() => sealer.open('server', place, changed))).toBe('config_invalid')
+      for (const other of ['A', 'B', 'Q', 'g', 'w'].filter(each => each !== sealed[at])) {
+        const changed = sealed.slice(0, at) + other + sealed.slice(at + 1)
+        expect(code(() => sealer.open('server', place, changed))).toBe('config_invalid')
+      }
     }
   })
 
@@ -73,6 +75,13 @@ describe('sealer', () => {
         expect(sealer.openToken('session', text)).toBeUndefined()
       }),
     )
+  })
+
+  test('100,000 session ids are all different [CVE-2025-6515]', () => {
+    const ids = Array.from({ length: 100_000 }, () => sealer.sealToken('mcp-session', 'alice.2025-06-18.1'))
+    expect(new Set(ids).size).toBe(100_000)
+    // Nor do they share what a neighbour could be guessed by.
+    expect(new Set(ids.map(id => id.slice(0, 16))).size).toBe(100_000)
   })
 
   test('a token has one spelling', () => {
