@@ -5,6 +5,7 @@
  *   bun run soak --calls 100000        fewer calls; 0 leaves them out
  *   bun run soak --minutes 10          ends the calls after so many minutes
  *   bun run soak --seed 7              the faults of an earlier run, and its properties
+ *   bun run soak --quiet               without faults, to tell what calls leave behind from what faults do
  *   bun run soak --fuzz-runs 0         without the properties
  */
 import { join } from 'node:path'
@@ -20,6 +21,7 @@ const { values } = parseArgs({
     minutes: { type: 'string' },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 0x7fff_ffff)) },
     'fuzz-runs': { type: 'string', default: '10000' },
+    quiet: { type: 'boolean', default: false },
   },
 })
 const number = (name: string, text: string): number => {
@@ -51,7 +53,15 @@ console.log(`soak: --seed ${seed} --calls ${calls}`)
 let problems: readonly string[] = []
 if (calls > 0) {
   console.log(HEADING)
-  problems = tell(await soak({ calls, seed, report: console.log, ...(limitMs === undefined ? {} : { limitMs }) }))
+  problems = tell(
+    await soak({
+      calls,
+      seed,
+      quiet: values.quiet,
+      report: console.log,
+      ...(limitMs === undefined ? {} : { limitMs }),
+    }),
+  )
 }
 for (const problem of problems) console.log(`FAILED: ${problem}`)
 let failed = problems.length > 0

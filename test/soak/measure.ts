@@ -1,3 +1,4 @@
+import { median } from '../bench/rounds.ts'
 import { footprint } from '../support/footprint.ts'
 import type { Hub } from '../support/hub.ts'
 import { processStat } from '../support/processes.ts'
@@ -53,12 +54,13 @@ async function lookAt(hub: Hub, calls: number): Promise<Sample> {
   }
 }
 
-/** What a value grows by in so many calls, by the straight line that fits the samples best. */
+/**
+ * What a value grows by in so many calls: the median of the slopes between all pairs of samples (Theil and Sen), which a
+ * single sample that lies high does not move.
+ */
 export function slope(samples: readonly Sample[], pick: (sample: Sample) => number, calls: number): number {
-  const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length
-  const [x, y] = [samples.map(sample => sample.calls), samples.map(pick)]
-  const [middleX, middleY] = [mean(x), mean(y)]
-  const across = x.reduce((sum, value, index) => sum + (value - middleX) * ((y[index] ?? 0) - middleY), 0)
-  const spread = x.reduce((sum, value) => sum + (value - middleX) ** 2, 0)
-  return spread === 0 ? 0 : (across / spread) * calls
+  const slopes = samples.flatMap((one, index) =>
+    samples.slice(index + 1).map(other => (pick(other) - pick(one)) / (other.calls - one.calls)),
+  )
+  return median(slopes) * calls
 }

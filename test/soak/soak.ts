@@ -6,6 +6,8 @@ import { SoakHub } from './soak-hub.ts'
 export interface SoakPlan {
   readonly calls: number
   readonly seed: number
+  /** Calls alone. Default false. */
+  readonly quiet?: boolean
   /** Ends the calls earlier, after so many milliseconds. */
   readonly limitMs?: number
   readonly report?: (line: string) => void
@@ -28,7 +30,7 @@ const PARTS = 10
 
 /** Calls with faults mixed in, in ten parts; the hub is looked at when it is at rest between them. */
 export async function soak(plan: SoakPlan): Promise<SoakResult> {
-  const { calls, seed, limitMs = Number.POSITIVE_INFINITY, report = () => {} } = plan
+  const { calls, seed, quiet = false, limitMs = Number.POSITIVE_INFINITY, report = () => {} } = plan
   const world = await SoakHub.start()
   try {
     const callers = await Callers.open(world.callers())
@@ -39,7 +41,7 @@ export async function soak(plan: SoakPlan): Promise<SoakResult> {
     let busyMs = 0
     for (let part = 1; part <= PARTS && busyMs < limitMs; part += 1) {
       const began = performance.now()
-      faults.start()
+      if (!quiet) faults.start()
       await callers.run(Math.ceil(calls / PARTS))
       await faults.rest()
       busyMs += performance.now() - began
