@@ -16,6 +16,16 @@ const PRIVATE = 0o600
  */
 export async function writeFileAtomically(path: string, text: string, backupDir: string): Promise<WriteOutcome> {
   const target = await realpath(path)
+  // Opened before anything is changed: once the file is replaced, there is nothing left to refuse.
+  const folder = await open(dirname(target), 'r')
+  try {
+    return await replaceFile(target, text, backupDir, folder)
+  } finally {
+    await folder.close()
+  }
+}
+
+async function replaceFile(target: string, text: string, backupDir: string, folder: FileHandle): Promise<WriteOutcome> {
   const old = await stat(target)
   const temporary = join(dirname(target), `.${basename(target)}.${randomUUID().slice(0, 8)}.tmp`)
   try {
@@ -27,7 +37,8 @@ export async function writeFileAtomically(path: string, text: string, backupDir:
     await writeInPlace(target, text, backupDir)
     return 'in-place'
   }
-  await syncFolder(dirname(target))
+  // The new content is in force, whatever comes of this: a refusal would be untrue, and a power cut at most takes it back.
+  await folder.sync().catch(() => undefined)
   return 'replaced'
 }
 

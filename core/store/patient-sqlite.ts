@@ -1,4 +1,4 @@
-import { type CompiledQuery, type DatabaseConnection, type Driver, type QueryResult, SqliteDialect } from 'kysely'
+import { CompiledQuery, type DatabaseConnection, type Driver, type QueryResult, SqliteDialect } from 'kysely'
 import { storageCode } from './errors.ts'
 
 /** How long a statement may wait for another process that writes, in milliseconds. */
@@ -22,7 +22,6 @@ class PatientDriver implements Driver {
   readonly #driver: Driver
   readonly #connections = new WeakMap<DatabaseConnection, DatabaseConnection>()
   readonly #patience = new Patience()
-
   constructor(driver: Driver) {
     this.#driver = driver
   }
@@ -48,8 +47,9 @@ class PatientDriver implements Driver {
     return this.#driver.commitTransaction(connection)
   }
 
-  rollbackTransaction(connection: DatabaseConnection): Promise<void> {
-    return this.#driver.rollbackTransaction(connection)
+  /** Never rejects: what is to be told is the error that led here. A rollback that fails is made up for later. */
+  async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    await this.#driver.rollbackTransaction(connection).catch(() => undefined)
   }
 
   releaseConnection(connection: DatabaseConnection): Promise<void> {
@@ -61,9 +61,13 @@ class PatientDriver implements Driver {
   }
 }
 
+const ROLLBACK = CompiledQuery.raw('rollback')
+
 class PatientConnection implements DatabaseConnection {
   readonly #connection: DatabaseConnection
   readonly #patience: Patience
+  /** A transaction has failed, and so has its rollback. */
+  #unfinished = false
 
   constructor(connection: DatabaseConnection, patience: Patience) {
     this.#connection = connection
@@ -71,6 +75,24 @@ class PatientConnection implements DatabaseConnection {
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    const isRollback = query.sql === ROLLBACK.sql
+    // Nobody may read or write inside of what another one left behind.
+    if (isRollback || this.#unfinished) await this.#rollback()
+    return isRollback ? { rows: [] } : await this.#patiently<R>(query)
+  }
+
+  async #rollback(): Promise<void> {
+    this.#unfinished = true
+    try {
+      await this.#connection.executeQuery(ROLLBACK)
+    } catch (error) {
+      // After some failures, such as a full disk, SQLite has rolled back by itself.
+      if (!(error instanceof Error && error.message.includes('no transaction is active'))) throw error
+    }
+    this.#unfinished = false
+  }
+
+  async #patiently<R>(query: CompiledQuery): Promise<QueryResult<R>> {
     for (;;) {
       try {
         const result = await this.#connection.executeQuery<R>(query)

@@ -11,6 +11,8 @@ export interface HttpTarget {
   readonly credential?: string
   /** The exposed name of the echo tool. */
   readonly tool: string
+  /** Each call's text is this and the call's id, so that no two are the same. Default: 64 bytes, the same in every call. */
+  readonly mark?: string
 }
 
 /** 64 bytes, as in every figure that is compared with these. */
@@ -70,7 +72,9 @@ export class HttpSession {
   readonly #socket: Socket
   readonly #head: string
   readonly #bodyHead: string
+  readonly #bodyMiddle: string
   readonly #bodyTail: string
+  readonly #mark: string | undefined
   readonly #onAnswer: (ms: number, error: string | undefined) => boolean
   #id = FIRST_ID
   #sentAt = 0
@@ -80,15 +84,17 @@ export class HttpSession {
     socket: Socket,
     url: URL,
     headers: Record<string, string>,
-    { tool, wire }: HttpTarget,
+    { tool, wire, mark }: HttpTarget,
     onAnswer: (ms: number, error: string | undefined) => boolean,
   ) {
     this.#socket = socket
     this.#onAnswer = onAnswer
     this.#bodyHead = '{"jsonrpc":"2.0","id":'
     const envelope = wire === 'modern' ? `,"_meta":${ENVELOPE}` : ''
-    this.#bodyTail = `,"method":"tools/call","params":{"name":"${tool}","arguments":{"text":"${TEXT}"}${envelope}}}`
-    const length = this.#bodyHead.length + String(FIRST_ID).length + this.#bodyTail.length
+    this.#mark = mark
+    this.#bodyMiddle = `,"method":"tools/call","params":{"name":"${tool}","arguments":{"text":"`
+    this.#bodyTail = `"}${envelope}}}`
+    const length = this.#bodyHead.length + String(FIRST_ID).length + this.#bodyRest(FIRST_ID).length
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
     this.#head = `POST ${url.pathname} HTTP/1.1\r\nhost: ${url.host}\r\n${lines.join('\r\n')}\r\ncontent-length: ${length}\r\n\r\n`
   }
@@ -117,7 +123,15 @@ export class HttpSession {
   call(): void {
     this.#id += 1
     this.#sentAt = performance.now()
-    this.#socket.write(this.#head + this.#bodyHead + this.#id + this.#bodyTail)
+    this.#socket.write(this.#head + this.#bodyHead + this.#id + this.#bodyRest(this.#id))
+  }
+
+  #bodyRest(id: number): string {
+    return this.#bodyMiddle + this.#text(id) + this.#bodyTail
+  }
+
+  #text(id: number): string {
+    return this.#mark === undefined ? TEXT : this.#mark + id
   }
 
   close(): void {
@@ -156,8 +170,8 @@ export class HttpSession {
     const right =
       data.toString('latin1', 9, 12) === '200' &&
       data.indexOf(`"id":${this.#id}`, headEnd) > 0 &&
-      data.indexOf(TEXT, headEnd) > 0
-    return right ? undefined : data.toString('latin1', 0, 600)
+      data.indexOf(`"${this.#text(this.#id)}"`, headEnd) > 0
+    return right ? undefined : data.toString('latin1', 0, 1_200)
   }
 }
 

@@ -1,0 +1,245 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Answer } from '../support/client.ts'
+import { type Client, type Hub, PASSWORD, startHub, stdioFixture } from '../support/hub.ts'
+import { callText, online, statusOf } from '../support/servers.ts'
+import { makeTemp, removeTemp } from '../support/temp.ts'
+import { until } from '../support/wait.ts'
+
+/** More operations than any of these needs; a loop that comes here does not end. */
+const MOST = 120
+const ENV = { BUN_OPTIONS: `--preload ${join(import.meta.dir, 'fixtures/fail-at.cjs')}` }
+
+let hub: Hub
+let admin: Client
+/** Who looks, so that both stay within the limits of requests. */
+let reader: Client
+
+beforeAll(async () => {
+  const control = join(await makeTemp('fail-at'), 'plan.json')
+  hub = await startHub({
+    env: { ...ENV, FAIL_AT: control },
+    settings: { mcpServers: { filed: { ...stdioFixture('echo'), enabled: false }, echo: stdioFixture('echo') } },
+  })
+  controlFile = control
+  admin = await hub.setup()
+  reader = await hub.user('reader', 'admin')
+  await online(admin, ['echo'])
+  await admin.ok('POST', '/api/servers', { name: 'kept', command: 'true', enabled: false })
+  await admin.ok('POST', '/api/groups', { name: 'g', members: ['kept'] })
+}, 30_000)
+
+let controlFile = ''
+
+afterAll(async () => {
+  await hub?.stop()
+  await removeTemp(join(controlFile, '..'))
+}, 40_000)
+
+interface Plan {
+  readonly kind: 'file' | 'database' | 'spawn' | 'none'
+  readonly at: number
+  readonly code: string
+  readonly stays: boolean
+}
+
+const occurrences = (text: string): number => hub.log().split(text).length - 1
+
+async function arm(plan: Plan): Promise<void> {
+  const before = occurrences('FAIL-AT armed')
+  await writeFile(controlFile, JSON.stringify(plan))
+  process.kill(hub.pid, 'SIGUSR2')
+  await until(() => occurrences('FAIL-AT armed') > before, { what: 'the plan to be read' })
+}
+
+/** A request that comes back when the limits of requests say so. */
+async function ask(client: Client, method: string, path: string, body?: unknown): Promise<Answer> {
+  for (;;) {
+    const answer = await client.request(method, path, body)
+    if (answer.status !== 429) return answer
+    await Bun.sleep(Number(answer.headers.get('retry-after') ?? 1) * 1_000)
+  }
+}
+
+async function items(path: string, ...fields: readonly string[]): Promise<unknown[]> {
+  const { items: all } = (await ask(reader, 'GET', path)).json
+  return all.map((item: Record<string, unknown>) => fields.map(field => item[field]))
+}
+
+interface Operation {
+  readonly name: string
+  /** What the change needs, before anything fails. */
+  prepare?(): Promise<unknown>
+  /** The change, with a number that is another one in each round. */
+  run(n: number): Promise<Answer>
+  /** What the change is about, as it stands. */
+  state(): Promise<unknown>
+  /** Its answer shows what is read anew after the commit: where that fails, the change is kept though the answer is an error. */
+  readonly readsAfter?: boolean
+  /** The way back after it was done. */
+  undo?(answer: Answer): Promise<unknown>
+}
+
+const servers = () => items('/api/servers?scope=all', 'owner', 'name', 'description', 'enabled', 'visibility')
+const keys = async () => (await ask(admin, 'GET', '/api/keys')).json.items.map((key: { id: string }) => key.id)
+let key = ''
+let rounds = 0
+
+const OPERATIONS: readonly Operation[] = [
+  {
+    name: 'a user is made',
+    run: n => ask(admin, 'POST', '/api/admin/users', { username: `user-${n}`, password: PASSWORD }),
+    state: () => items('/api/admin/users', 'username', 'role'),
+  },
+  {
+    name: 'a server is made',
+    run: () =>
+      ask(admin, 'POST', '/api/servers', {
+        name: 'new',
+        command: 'true',
+        enabled: false,
+        secrets: [],
+        env: { API_KEY: 'a secret value' },
+      }),
+    state: servers,
+    undo: () => ask(admin, 'DELETE', '/api/servers/new'),
+  },
+  {
+    name: 'a server is edited',
+    run: n => ask(admin, 'PATCH', '/api/servers/kept', { description: `round ${n}` }),
+    state: servers,
+  },
+  {
+    name: 'a server is deleted',
+    prepare: () => ask(admin, 'POST', '/api/servers', { name: 'victim', command: 'true', enabled: false }),
+    run: () => ask(admin, 'DELETE', '/api/servers/victim'),
+    state: servers,
+  },
+  {
+    name: 'a group is edited',
+    readsAfter: true,
+    run: n =>
+      ask(admin, 'PATCH', '/api/groups/g', {
+        members: n % 2 === 0 ? ['kept'] : ['kept', 'echo'],
+        description: `round ${n}`,
+      }),
+    state: () => items('/api/groups?scope=all', 'name', 'description', 'members'),
+  },
+  {
+    name: 'a key is made',
+    run: () => ask(admin, 'POST', '/api/keys', { label: 'new', scopes: ['mcp'] }),
+    state: keys,
+    undo: answer => ask(admin, 'DELETE', `/api/keys/${answer.json.id ?? answer.json.key.id}`),
+  },
+  {
+    name: 'a key is revoked',
+    run: () => ask(admin, 'DELETE', `/api/keys/${key}`),
+    state: keys,
+    prepare: async () => {
+      if ((await keys()).includes(key)) return
+      const { json } = await ask(admin, 'POST', '/api/keys', { label: 'old', scopes: ['mcp'] })
+      key = json.id ?? json.key.id
+    },
+  },
+]
+
+/** Lets the n-th operation fail, n = 1, 2, … until none does. Returns how often it failed. */
+async function failAtEach(operation: Operation, plan: Omit<Plan, 'at'>, codes: readonly string[]): Promise<number> {
+  for (let at = 1; at <= MOST; at += 1) {
+    await operation.prepare?.()
+    const before = await operation.state()
+    const fired = occurrences('FAIL-AT fired')
+    await arm({ ...plan, at })
+    rounds += 1
+    const answer = await operation.run(rounds)
+    await arm({ kind: 'none', at: 0, code: '', stays: false })
+    const failed = occurrences('FAIL-AT fired') > fired
+    const after = await operation.state()
+    const what = `${plan.code} at ${at} (${hub.log().split('FAIL-AT fired ').at(-1)?.split('\n')[0]}): ${answer.status} ${answer.text.slice(0, 200)}`
+    if (answer.status < 300) {
+      expect({ what, after }).not.toEqual({ what, after: before })
+      await operation.undo?.(answer)
+    } else {
+      expect({ what, code: codes.includes(answer.json.code) }).toEqual({ what, code: true })
+      const answerLost = operation.readsAfter && /\(select/.test(what)
+      if (!answerLost) expect({ what, after }).toEqual({ what, after: before })
+    }
+    if (!failed) {
+      expect({ what, done: answer.status < 300 }).toEqual({ what, done: true })
+      return at - 1
+    }
+  }
+  throw new Error(`${operation.name}: it failed ${MOST} times and did not come to its end`)
+}
+
+async function stillLives(): Promise<void> {
+  expect((await reader.request('GET', '/health')).status).toBe(200)
+  expect(await callText(await admin.mcp('/mcp/echo'), 'echo', { text: 'on' })).toBe('on')
+  expect(hub.unhandled()).toEqual([])
+}
+
+describe('the n-th statement fails:', () => {
+  for (const [code, stays, codes] of [
+    ['SQLITE_FULL', true, ['storage_full']],
+    ['SQLITE_BUSY', true, ['storage_busy']],
+    ['SQLITE_IOERR', false, ['storage_unavailable']],
+  ] as const) {
+    for (const operation of OPERATIONS) {
+      test(`${operation.name}, ${code}: refused and unchanged, or acknowledged and kept`, async () => {
+        expect(await failAtEach(operation, { kind: 'database', code, stays }, codes)).toBeGreaterThan(0)
+        await stillLives()
+      }, 120_000)
+    }
+  }
+})
+
+describe('the n-th file operation fails:', () => {
+  const settingsText = () => readFile(hub.settingsFile, 'utf8')
+  for (const [code, refusal] of [
+    ['ENOSPC', ['storage_full', 'settings_read_only']],
+    ['EDQUOT', ['storage_full', 'settings_read_only']],
+    ['EIO', ['storage_unavailable', 'internal', 'settings_read_only']],
+    ['EMFILE', ['storage_unavailable', 'internal', 'settings_read_only']],
+  ] as const) {
+    test(`an entry of the settings file is edited, ${code}: the file is whole, old or new`, async () => {
+      const edit: Operation = {
+        name: 'an entry of the settings file is edited',
+        run: n => ask(admin, 'PATCH', '/api/servers/filed', { description: `round ${n}` }),
+        state: async () => [await servers(), JSON.parse(await settingsText())],
+      }
+      expect(await failAtEach(edit, { kind: 'file', code, stays: false }, refusal)).toBeGreaterThan(0)
+      await stillLives()
+    }, 120_000)
+  }
+})
+
+describe('the n-th start of a process fails:', () => {
+  for (const code of ['EAGAIN', 'EMFILE', 'ENOMEM']) {
+    test(`a server is restarted, ${code}: it says so, and starts once there is room again`, async () => {
+      await arm({ kind: 'spawn', at: 1, code, stays: true })
+      await ask(admin, 'POST', '/api/servers/echo/restart')
+      const reason = await until(
+        async () => [(await statusOf(reader, 'admin~echo')).reason].find(said => said?.code === 'spawn_failed'),
+        { what: 'spawn_failed as the reason' },
+      )
+      expect(reason.code).toBe('spawn_failed')
+      expect(reason.message).toContain(code)
+      await arm({ kind: 'none', at: 0, code: '', stays: false })
+      await ask(admin, 'POST', '/api/servers/echo/start')
+      await online(admin, ['echo'])
+      await stillLives()
+    }, 60_000)
+  }
+})
+
+test('what was acknowledged is there after a restart, and nothing else', async () => {
+  const look = async () => [await servers(), await keys(), await items('/api/admin/users', 'username', 'role')]
+  const before = await look()
+  const { folder } = hub
+  await hub.stop({ keep: true })
+  hub = await startHub({ folder, env: { ...ENV, FAIL_AT: controlFile } })
+  admin = await hub.signIn('admin')
+  reader = await hub.signIn('reader')
+  expect(await look()).toEqual(before)
+}, 60_000)

@@ -1,0 +1,74 @@
+/**
+ * A million calls with faults mixed in, and then the properties of test/fuzz with more runs.
+ *
+ *   bun run soak                       1,000,000 calls, and ten times the runs of the suite
+ *   bun run soak --calls 100000        fewer calls; 0 leaves them out
+ *   bun run soak --minutes 10          ends the calls after so many minutes
+ *   bun run soak --seed 7              the faults of an earlier run, and its properties
+ *   bun run soak --quiet               without faults, to tell what calls leave behind from what faults do
+ *   bun run soak --fuzz-runs 0         without the properties
+ */
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { ROOT } from '../support/hub.ts'
+import { broken, HEADING, lineOf, type SoakResult, soak } from './soak.ts'
+
+const MOST_BYTES = 8 * 1024 * 1024
+
+const { values } = parseArgs({
+  options: {
+    calls: { type: 'string', default: '1000000' },
+    minutes: { type: 'string' },
+    seed: { type: 'string', default: String(Math.floor(Math.random() * 0x7fff_ffff)) },
+    'fuzz-runs': { type: 'string', default: '10000' },
+    quiet: { type: 'boolean', default: false },
+  },
+})
+const number = (name: string, text: string): number => {
+  if (/^\d{1,10}$/.test(text)) return Number(text)
+  console.error(`--${name} is "${text}"; wanted: a whole number`)
+  process.exit(2)
+}
+const seed = number('seed', values.seed)
+const calls = number('calls', values.calls)
+const fuzzRuns = number('fuzz-runs', values['fuzz-runs'])
+const limitMs = values.minutes === undefined ? undefined : number('minutes', values.minutes) * 60_000
+
+function tell(result: SoakResult): readonly string[] {
+  const { answered, refused, wrong, faults, seconds, residentSlope, heapSlope, start } = result
+  const mb = (bytes: number): string => (bytes / 1024 / 1024).toFixed(2)
+  console.log(`${lineOf(start)}  at the start`)
+  const rate = Math.round((answered + refused) / seconds).toLocaleString('en-US')
+  console.log(
+    `\n${answered} answered, ${refused} refused by servers under faults, ${wrong.length} wrong; ${rate} calls/s`,
+  )
+  console.log(`faults: ${[...faults].map(([name, count]) => `${count} × ${name}`).join(', ')}`)
+  console.log(
+    `slope after the first tenth, per 1,000,000 calls: RSS ${mb(residentSlope)} MB, live objects ${mb(heapSlope)} MB`,
+  )
+  return broken(result, MOST_BYTES)
+}
+
+console.log(`soak: --seed ${seed} --calls ${calls}`)
+let problems: readonly string[] = []
+if (calls > 0) {
+  console.log(HEADING)
+  problems = tell(
+    await soak({
+      calls,
+      seed,
+      quiet: values.quiet,
+      report: console.log,
+      ...(limitMs === undefined ? {} : { limitMs }),
+    }),
+  )
+}
+for (const problem of problems) console.log(`FAILED: ${problem}`)
+let failed = problems.length > 0
+if (fuzzRuns > 0) {
+  const env = { ...process.env, PATCHBAY_FUZZ_SEED: String(seed), PATCHBAY_FUZZ_RUNS: String(fuzzRuns) }
+  const command = [process.execPath, 'test', '--timeout', '600000', './test/fuzz/']
+  failed =
+    (await Bun.spawn(command, { cwd: join(ROOT), env, stdout: 'inherit', stderr: 'inherit' }).exited) !== 0 || failed
+}
+process.exit(failed ? 1 : 0)

@@ -1,0 +1,93 @@
+import { Callers } from './callers.ts'
+import { FaultMaker } from './faults.ts'
+import { measure, type Sample, slope } from './measure.ts'
+import { SoakHub } from './soak-hub.ts'
+
+export interface SoakPlan {
+  readonly calls: number
+  readonly seed: number
+  /** Calls alone. Default false. */
+  readonly quiet?: boolean
+  /** Ends the calls earlier, after so many milliseconds. */
+  readonly limitMs?: number
+  readonly report?: (line: string) => void
+}
+
+export interface SoakResult {
+  readonly samples: readonly Sample[]
+  readonly start: Sample
+  readonly answered: number
+  readonly refused: number
+  readonly wrong: readonly string[]
+  readonly faults: ReadonlyMap<string, number>
+  readonly seconds: number
+  /** Growth of resident memory and of live objects per million calls after the first tenth, in bytes. */
+  readonly residentSlope: number
+  readonly heapSlope: number
+}
+
+const PARTS = 10
+
+/** Calls with faults mixed in, in ten parts; the hub is looked at when it is at rest between them. */
+export async function soak(plan: SoakPlan): Promise<SoakResult> {
+  const { calls, seed, quiet = false, limitMs = Number.POSITIVE_INFINITY, report = () => {} } = plan
+  const world = await SoakHub.start()
+  try {
+    const callers = await Callers.open(world.callers())
+    const faults = new FaultMaker(world, seed)
+    await callers.run(1_000)
+    const start = await measure(world.hub, 0)
+    const samples: Sample[] = []
+    let busyMs = 0
+    for (let part = 1; part <= PARTS && busyMs < limitMs; part += 1) {
+      const began = performance.now()
+      if (!quiet) faults.start()
+      await callers.run(Math.ceil(calls / PARTS))
+      await faults.rest()
+      busyMs += performance.now() - began
+      await world.settle()
+      const sample = await measure(world.hub, callers.answered + callers.refused)
+      samples.push(sample)
+      report(lineOf(sample))
+    }
+    callers.close()
+    return {
+      samples,
+      start,
+      answered: callers.answered,
+      refused: callers.refused,
+      wrong: callers.wrong,
+      faults: faults.made,
+      seconds: busyMs / 1_000,
+      residentSlope: slope(samples, sample => sample.residentBytes, 1_000_000),
+      heapSlope: slope(samples, sample => sample.heapBytes, 1_000_000),
+    }
+  } finally {
+    await world.stop(world.hub.unhandled().length)
+  }
+}
+
+const mb = (bytes: number): string => (bytes / 1024 / 1024).toFixed(1)
+
+export function lineOf({ calls, residentBytes, heapBytes, timers, descriptors, children }: Sample): string {
+  const columns = [calls, mb(residentBytes), mb(heapBytes), timers, descriptors, children]
+  return columns.map(column => String(column).padStart(11)).join('')
+}
+
+export const HEADING = ['calls', 'RSS MB', 'heap MB', 'timers', 'descriptors', 'children']
+  .map(column => column.padStart(11))
+  .join('')
+
+/** What was promised and did not hold, as sentences. `most`: growth of resident memory per million calls, in bytes. */
+export function broken(result: SoakResult, most: number): string[] {
+  const { start, samples, wrong, residentSlope } = result
+  const end = samples.at(-1)
+  const problems: string[] = []
+  if (residentSlope >= most)
+    problems.push(`memory grows by ${mb(residentSlope)} MB per million calls, not under ${mb(most)}`)
+  for (const what of ['timers', 'descriptors', 'children'] as const) {
+    if (end && end[what] > start[what]) problems.push(`${what}: ${end[what]} at the end, ${start[what]} at the start`)
+  }
+  if (wrong.length > 0) problems.push(`${wrong.length} answers were wrong, crossed or lost; the first: ${wrong[0]}`)
+  return problems
+}
