@@ -1,21 +1,14 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { ERROR_CODES, type ErrorCode, FIELD_CODES, type FieldCode, HubError } from '../../../core/contract/errors.ts'
+import { ERROR_CODES, type ErrorCode, FIELD_CODES, HubError } from '../../../core/contract/errors.ts'
 import { REMEDIES, remedyOf } from '../../../core/contract/remedies.ts'
 import { rpcError } from '../../../core/domain/rpc-error.ts'
+import { TO_COME } from '../../support/codes-to-come.ts'
 import { OCCASIONS } from '../../support/error-occasions.ts'
 import { readSources } from '../../support/source.ts'
 
 const ROOT = join(import.meta.dir, '../../..')
 const CODES = Object.keys(ERROR_CODES) as ErrorCode[]
-
-/** Codes that nothing answers yet, and the part that will. One that the code names has no place here any more. */
-const TO_COME: Partial<Record<ErrorCode | FieldCode, string>> = {
-  group_in_use: 'assistant endpoints, which are bound to a group',
-  upstream_flood:
-    'transports that cannot hold a flooding server back; those that are here leave it waiting in its own pipe',
-  range_order: 'searching logs between two times',
-}
 
 /** Every code that core or a plugin names outside the tables, written out or as `${kind}_not_found`. */
 function namedCodes(): Set<string> {
