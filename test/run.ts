@@ -48,7 +48,7 @@ const FAMILIES: readonly Suite[] = [
 ]
 
 /** Families whose hubs, taken together, answer every code. */
-const ANSWERING = ['unit', 'http', 'mcp', 'failure']
+const ANSWERING = ['unit', 'http', 'mcp', 'failure', 'postgres']
 
 function tests(path: string): readonly string[] {
   return [bun, 'test', '--timeout', '20000', path]

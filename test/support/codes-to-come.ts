@@ -5,5 +5,11 @@ export const TO_COME: Partial<Record<ErrorCode | FieldCode, string>> = {
   group_in_use: 'assistant endpoints, which are bound to a group',
   upstream_flood:
     'transports that cannot hold a flooding server back; those that are here leave it waiting in its own pipe',
+  size: 'the rotation of logs among the settings of monitoring',
   range_order: 'searching logs between two times',
+}
+
+/** Codes whose state no test can bring about from outside, and why. */
+export const OUT_OF_REACH: Partial<Record<ErrorCode | FieldCode, string>> = {
+  quota_sessions: 'idle sessions make room; other limits let one user keep no more than 356 busy',
 }
