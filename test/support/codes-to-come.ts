@@ -13,3 +13,10 @@ export const TO_COME: Partial<Record<ErrorCode | FieldCode, string>> = {
 export const OUT_OF_REACH: Partial<Record<ErrorCode | FieldCode, string>> = {
   quota_sessions: 'idle sessions make room; other limits let one user keep no more than 356 busy',
 }
+
+/** Codes that tests of one part assert, in this file, since a whole hub comes there only by chance or on another database. */
+export const BELOW_THE_HUB: Partial<Record<ErrorCode | FieldCode, string>> = {
+  quarantined: 'test/unit/connections/faults.test.ts',
+  upstream_tls_error: 'test/unit/http/outbound-tls.test.ts',
+  storage_unavailable: 'test/postgres/hub.test.ts',
+}

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ERROR_CODES, type ErrorCode, FIELD_CODES, HubError } from '../../../core/contract/errors.ts'
 import { REMEDIES, remedyOf } from '../../../core/contract/remedies.ts'
 import { rpcError } from '../../../core/domain/rpc-error.ts'
-import { TO_COME } from '../../support/codes-to-come.ts'
+import { BELOW_THE_HUB, TO_COME } from '../../support/codes-to-come.ts'
 import { OCCASIONS } from '../../support/error-occasions.ts'
 import { readSources } from '../../support/source.ts'
 
@@ -29,6 +30,11 @@ describe('the table of codes', () => {
     const named = namedCodes()
     const unused = [...CODES, ...Object.keys(FIELD_CODES)].filter(code => !named.has(code))
     expect(unused.sort()).toEqual(Object.keys(TO_COME).sort())
+  })
+
+  test('is asserted by the tests of a part where no whole hub is needed', () => {
+    for (const [code, file] of Object.entries(BELOW_THE_HUB))
+      expect([code, readFileSync(join(ROOT, file), 'utf8').includes(`'${code}'`)]).toEqual([code, true])
   })
 
   test('says of each code when it comes and what to do', () => {
