@@ -14,15 +14,15 @@ import type { HubConfig } from './config/schema.ts'
 import { StartError } from './config/start-error.ts'
 import { VARIABLES } from './config/variables.ts'
 import { type Connections, createConnections } from './connections/create.ts'
+import { descriptorShortage } from './connections/descriptors.ts'
 import { openSandbox } from './connections/sandbox.ts'
 import { within } from './connections/within.ts'
 import type { PluginLogger } from './contract/plugin.ts'
 import type { ToolCallRecord } from './contract/records.ts'
-import type { SandboxLevel } from './domain/spawn-policy.ts'
 import { EventBus } from './events/bus.ts'
 import { createHttp, type Http } from './http/create.ts'
+import { createHealthChecks } from './http/health-checks.ts'
 import { resourceRoutes } from './http/routes/all.ts'
-import type { HealthChecks } from './http/routes/health.ts'
 import type { McpEndpoint } from './mcp/api.ts'
 import { createMcp } from './mcp/create.ts'
 import { PluginHost } from './plugin-host/host.ts'
@@ -42,9 +42,6 @@ import { HubLog } from './telemetry/log.ts'
 
 /** The order in which they start. */
 const BUNDLED = [transportStdio, transportHttp, transportSse, transportOpenapi, groups]
-
-/** How long `/health` waits for the store's own answer, in milliseconds. */
-const STORE_PING_MS = 1_000
 
 /** How long the end of the hub waits for the store to take what is left, in milliseconds. */
 const STORE_LAST_MS = 3_000
@@ -210,7 +207,13 @@ async function build(options: HubOptions, undo: UndoList): Promise<Hub> {
       version: manifest.version,
       startedAtMs,
       draining: () => draining,
-      checks: () => checks(store, plugins, sandbox.level),
+      checks: createHealthChecks({
+        pingStore: () => store.ping(),
+        log: () => ({ toFile: loaded.config.logFile !== undefined, failing: hubLog.failing }),
+        anyPluginFailed: () => plugins.list().some(plugin => plugin.state === 'failed'),
+        descriptorShortage,
+        sandbox: sandbox.level,
+      }),
       features: { legacyMcp: true, modernMcp: true, sandbox: sandbox.level === 'full' },
     }),
   })
@@ -336,19 +339,4 @@ const NONE: readonly never[] = Object.freeze([])
 /** Asked at every call, and nearly always without any. */
 function all<T>(contributions: ReadonlyMap<string, T>): readonly T[] {
   return contributions.size === 0 ? NONE : [...contributions.values()]
-}
-
-async function checks(store: Store, plugins: PluginHost, sandbox: SandboxLevel): Promise<HealthChecks> {
-  let limit: ReturnType<typeof setTimeout> | undefined
-  const late = new Promise<'lost'>(resolve => {
-    limit = setTimeout(() => resolve('lost'), STORE_PING_MS)
-  })
-  const answered = store.ping().then(
-    () => 'ok' as const,
-    () => 'lost' as const,
-  )
-  const reached = await Promise.race([answered, late])
-  clearTimeout(limit)
-  const failed = plugins.list().some(plugin => plugin.state === 'failed')
-  return { store: reached, sinks: 'none', plugins: failed ? 'failed' : 'ok', sandbox }
 }

@@ -1,12 +1,15 @@
 /**
  * Runs the checks and the test families one after the other, with their output as it comes, and ends with one line
- * `N passed, N failed`. Exit code 1 when anything failed, a family ran no test, or errors were left unhandled.
+ * `N passed, N failed`. Exit code 1 when anything failed, a family ran no test, or errors were left unhandled. A run of
+ * everything ends with a look at the codes of errors: each one must have been the answer to some test.
  *
  *   bun run test               everything
  *   bun run test http mcp      these families
  *   bun run test http -t name  further arguments go to `bun test`
  *   bun run check              types, lint, dead code, architecture
  */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Count, countTests, countWhole } from './support/count.ts'
 
@@ -44,6 +47,9 @@ const FAMILIES: readonly Suite[] = [
   { name: 'bench', command: tests('./test/bench/floors.test.ts'), single: false },
 ]
 
+/** Families whose hubs, taken together, answer every code. */
+const ANSWERING = ['unit', 'http', 'mcp', 'failure', 'postgres']
+
 function tests(path: string): readonly string[] {
   return [bun, 'test', '--timeout', '20000', path]
 }
@@ -66,6 +72,7 @@ async function run(suite: Suite, extra: readonly string[]): Promise<Count> {
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'pipe',
+    env: { ...process.env, SEEN_CODES: seenCodes },
     timeout: LONGEST_MS,
     killSignal: 'SIGKILL',
   })
@@ -82,19 +89,26 @@ async function run(suite: Suite, extra: readonly string[]): Promise<Count> {
   return suite.single ? countWhole(code) : countTests(text, code)
 }
 
+const folder = await mkdtemp(join(tmpdir(), 'patchbay-codes-'))
+const seenCodes = join(folder, 'seen')
+await writeFile(seenCodes, '')
 const given = process.argv.slice(2)
 const firstOption = given.findIndex(argument => argument.startsWith('-'))
 const names = firstOption < 0 ? given : given.slice(0, firstOption)
 const extra = firstOption < 0 ? [] : given.slice(firstOption)
 
 const results: { readonly suite: Suite; readonly count: Count; readonly seconds: number }[] = []
-for (const suite of chosen(names)) {
+const suites = chosen(names)
+const wholeRun = extra.length === 0 && ANSWERING.every(name => suites.some(suite => suite.name === name))
+const codes: Suite = { name: 'codes', command: [bun, 'test/support/seen-codes.ts', seenCodes], single: true }
+for (const suite of [...suites, ...(wholeRun ? [codes] : [])]) {
   console.log(`\n=== ${suite.name}: ${suite.command.slice(1).join(' ')}`)
   const start = performance.now()
   const counted = await run(suite, extra)
   results.push({ suite, count: counted, seconds: (performance.now() - start) / 1_000 })
 }
 
+await rm(folder, { recursive: true })
 console.log('\n=== summary')
 for (const { suite, count: counted, seconds } of results) {
   const told = counted.problem === undefined ? '' : `  (${counted.problem})`

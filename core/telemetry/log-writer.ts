@@ -35,6 +35,7 @@ export class LogWriter {
   /** What is being written, as far as it is not. */
   #batch: Uint8Array | undefined
   #dropped = 0
+  #refused = false
   #timer: ReturnType<typeof setTimeout> | undefined
   #drained: (() => void)[] = []
 
@@ -50,6 +51,11 @@ export class LogWriter {
     await mkdir(dirname(file), { recursive: true })
     const handle = await open(file, 'a', 0o600)
     return new LogWriter(handle.fd, () => handle.close(), lost)
+  }
+
+  /** Whether the last write was refused, or lines were lost since the last one that was not. */
+  get failing(): boolean {
+    return this.#refused || this.#dropped > 0
   }
 
   /** `line` ends with a line end. */
@@ -107,9 +113,11 @@ export class LogWriter {
       if (error || written === 0) {
         // A full disk may show only as nothing written.
         const busy = error?.code === 'EAGAIN' || error?.code === 'EBUSY'
+        this.#refused = !busy
         this.#timer = setTimeout(() => this.#next(batch), busy ? RETRY_BUSY_MS : RETRY_MS)
         return
       }
+      this.#refused = false
       if (written < batch.length) {
         this.#batch = batch.subarray(written)
         this.#next(this.#batch)

@@ -84,6 +84,11 @@ export class HubLog {
     })
   }
 
+  /** Whether records wait for a log that cannot be written, or were lost and that is not told yet. */
+  get failing(): boolean {
+    return this.#writer.failing
+  }
+
   /** Writes what waits, within a second, and closes the file. */
   end(): Promise<void> {
     return this.#writer.end()

@@ -79,7 +79,7 @@ table('lists', () => ({ hub: town.hub, caller: town.alice }), [
     wrong(['GET', `${path}?limit=1.5`], `${path} limit 1.5`, undefined, 'type ?limit'),
     wrong(['GET', `${path}?__proto__=1`], `${path} __proto__`, undefined, 'unknown_field ?__proto__'),
   ]),
-  wrong(['GET', '/api/servers?sort=colour'], 'sort colour', undefined, 'enum ?sort'),
+  wrong(['GET', '/api/servers?sort=colour'], 'sort colour', undefined, 'sort_field ?sort'),
   wrong(['GET', '/api/servers?scope=theirs'], 'scope theirs', undefined, 'enum ?scope'),
   answered(['GET', '/api/servers?scope=all'], 'scope all', undefined, 403, 'admin_only'),
   answered(['GET', '/api/servers?group=none'], 'of an unknown group', undefined, 404, 'group_not_found'),

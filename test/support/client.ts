@@ -3,6 +3,7 @@ import { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+import { noteCodes, notingFetch } from './seen-codes.ts'
 
 export interface Answer {
   readonly status: number
@@ -68,8 +69,8 @@ export class Client {
     const requestInit = { headers: { authorization: `Bearer ${credential ?? (await this.mcpKey())}`, ...headers } }
     const url = below(this.url, path)
     const transport = sse
-      ? new SSEClientTransport(url, { requestInit })
-      : new StreamableHTTPClientTransport(url, { requestInit })
+      ? new SSEClientTransport(url, { requestInit, fetch: notingFetch })
+      : new StreamableHTTPClientTransport(url, { requestInit, fetch: notingFetch })
     // The SDK's own class does not satisfy its interface under exactOptionalPropertyTypes.
     await client.connect(transport as Transport)
     this.#opened.push(client)
@@ -96,6 +97,7 @@ export async function send(
     ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   })
   const text = await response.text()
+  noteCodes(text)
   return {
     status: response.status,
     headers: response.headers,

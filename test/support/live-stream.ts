@@ -1,4 +1,5 @@
 import type { Client } from './client.ts'
+import { noteCodes } from './seen-codes.ts'
 import { until } from './wait.ts'
 
 export interface StreamEvent {
@@ -39,6 +40,7 @@ export async function openStream(
     for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
       const part = decoder.decode(chunk, { stream: true })
       text += part
+      noteCodes(part)
       const blocks = (rest + part).split('\n\n')
       rest = blocks.pop() ?? ''
       for (const block of blocks) if (!block.startsWith(':')) events.push(eventOf(block))

@@ -1,4 +1,5 @@
 import { connect } from 'node:net'
+import { noteCodes } from './seen-codes.ts'
 
 /** What came back on a connection: the first answer's status, and everything as text. */
 export interface RawAnswer {
@@ -35,6 +36,7 @@ export function rawRequest(
   socket.on('close', () => {
     clearTimeout(limit)
     clearTimeout(quiet)
+    noteCodes(seen)
     const at = seen.indexOf('\r\n\r\n')
     const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(seen)?.[1] ?? 0)
     resolve({ status, text: seen, body: at < 0 ? '' : seen.slice(at + 4) })

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../core/contract/json.ts'
+import { noteCodes, notingFetch } from './seen-codes.ts'
 
 export const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
 
@@ -28,7 +29,7 @@ export class RawClient {
 
   post(body: unknown, headers: Record<string, string> = {}): Promise<Response> {
     const text = typeof body === 'string' ? body : JSON.stringify(body)
-    return fetch(this.#url, { method: 'POST', headers: { ...this.headers, ...headers }, body: text })
+    return notingFetch(this.#url, { method: 'POST', headers: { ...this.headers, ...headers }, body: text })
   }
 
   send(method: string, params?: unknown, id: unknown = ++this.#id): Promise<Response> {
@@ -42,11 +43,11 @@ export class RawClient {
   }
 
   get(headers: Record<string, string> = {}): Promise<Response> {
-    return fetch(this.#url, { headers: { ...this.headers, accept: 'text/event-stream', ...headers } })
+    return notingFetch(this.#url, { headers: { ...this.headers, accept: 'text/event-stream', ...headers } })
   }
 
   delete(): Promise<Response> {
-    return fetch(this.#url, { method: 'DELETE', headers: this.headers })
+    return notingFetch(this.#url, { method: 'DELETE', headers: this.headers })
   }
 }
 
@@ -84,6 +85,7 @@ export class SseReader {
       if (end >= 0) {
         const block = this.#text.slice(0, end)
         this.#text = this.#text.slice(end + 2)
+        noteCodes(block)
         return parseEvent(block)
       }
       const { done, value } = await this.#reader.read()

@@ -5,9 +5,11 @@ import { type Reply, type Route, route } from '../route.ts'
 /** What the hub knows of its own parts. */
 export interface HealthChecks {
   readonly store: 'ok' | 'lost'
-  /** Of log sinks; `none` when no plugin offers one. */
+  /** Of the log: `failed` while records wait or are lost, `none` where it goes to standard output and nothing is wrong. */
   readonly sinks: 'ok' | 'failed' | 'none'
   readonly plugins: 'ok' | 'failed'
+  /** `short` while no further server that runs a command can be started: the last ones are kept for the hub itself. */
+  readonly descriptors: 'ok' | 'short'
   /** What this machine can enforce on child processes. */
   readonly sandbox: 'full' | 'uid' | 'none'
 }
@@ -37,6 +39,7 @@ const health = z.object({
     store: z.enum(['ok', 'lost']),
     sinks: z.enum(['ok', 'failed', 'none']),
     plugins: z.enum(['ok', 'failed']),
+    descriptors: z.enum(['ok', 'short']),
     sandbox: z.enum(['full', 'uid', 'none']),
   }),
 })
@@ -47,7 +50,7 @@ const example = {
   uptimeMs: 86_400_000,
   servers: { total: 20, online: 19, connecting: 0, offline: 1 },
   tools: 112,
-  checks: { store: 'ok', sinks: 'ok', plugins: 'ok', sandbox: 'full' },
+  checks: { store: 'ok', sinks: 'ok', plugins: 'ok', descriptors: 'ok', sandbox: 'full' },
 }
 
 /** Whether the hub can do its work. */
@@ -85,13 +88,13 @@ function healthReply(deps: HealthDeps, checks: HealthChecks): Reply {
   }
 }
 
-/** A failed plugin or sink degrades the hub, which still serves; only stopping and a lost store take it out of service. */
+/** A failed plugin or sink, or a want of descriptors, degrades the hub, which still serves; only stopping and a lost store take it out of service. */
 export function healthStatus(
   checks: HealthChecks,
   draining: boolean,
 ): { readonly status: 'ok' | 'degraded' | 'draining'; readonly httpStatus: 200 | 503 } {
   if (draining) return { status: 'draining', httpStatus: 503 }
   if (checks.store === 'lost') return { status: 'degraded', httpStatus: 503 }
-  const failed = checks.sinks === 'failed' || checks.plugins === 'failed'
+  const failed = checks.sinks === 'failed' || checks.plugins === 'failed' || checks.descriptors === 'short'
   return { status: failed ? 'degraded' : 'ok', httpStatus: 200 }
 }

@@ -27,6 +27,18 @@ export const pageFields = {
   offset: wholeNumber(0, Number.MAX_SAFE_INTEGER).default(0),
 }
 
+const SORT_KEYS = ['name', '-name', 'createdAt', '-createdAt', 'updatedAt', '-updatedAt']
+
+/** By what the lists of servers, groups and users are sorted. */
+export const sortKey = z
+  .string()
+  .superRefine((text, context) => {
+    if (SORT_KEYS.includes(text)) return
+    const message = `there is no sorting by ${JSON.stringify(text.slice(0, 64))}, only by ${SORT_KEYS.join(', ')}`
+    context.addIssue({ code: 'custom', message, params: { code: 'sort_field' } })
+  })
+  .meta({ enum: SORT_KEYS, description: 'Default `name`; `-` in front: descending' })
+
 /** The filters that the registry itself judges, for servers and groups alike. */
 export const ownershipFilters = {
   scope: z
@@ -35,10 +47,7 @@ export const ownershipFilters = {
     .meta({ description: '`mine` (default), `visible`: also public ones of others, `all`: administrators only' }),
   owner: z.string().max(256).optional().meta({ description: 'A user’s name' }),
   q: z.string().max(256).optional().meta({ description: 'Part of name or description, letter case ignored' }),
-  sort: z
-    .enum(['name', '-name', 'createdAt', '-createdAt', 'updatedAt', '-updatedAt'])
-    .optional()
-    .meta({ description: 'Default `name`; `-` in front: descending' }),
+  sort: sortKey.optional(),
 }
 
 export const pageQuery = z.strictObject(pageFields)

@@ -7,7 +7,7 @@ import type { UserGrants } from '../../domain/spawn-policy.ts'
 import type { Registry, UserChange, UserRecord } from '../../registry/api.ts'
 import { type RequestInfo, type Route, route } from '../route.ts'
 import { newUserProblems } from './new-user.ts'
-import { exampleList, flag, listOf, pageFields } from './schemas.ts'
+import { exampleList, flag, listOf, pageFields, sortKey } from './schemas.ts'
 import { exampleUser, user, userGrants, userView } from './user-schemas.ts'
 import { page, recordReply, writeOptions } from './views.ts'
 
@@ -37,7 +37,7 @@ function listRoute({ registry }: UserRoutesDeps): Route {
     tag,
     query: z.strictObject({
       q: z.string().max(256).optional().meta({ description: 'Part of the name, letter case ignored' }),
-      sort: z.enum(['name', '-name', 'createdAt', '-createdAt', 'updatedAt', '-updatedAt']).default('name'),
+      sort: sortKey.default('name'),
       ...pageFields,
     }),
     responses: { 200: { description: 'A page of users', schema: listOf(user), example: exampleList(exampleUser) } },

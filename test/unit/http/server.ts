@@ -11,6 +11,7 @@ import { createRegistry } from '../../../core/registry/create.ts'
 import { Redactor } from '../../../core/secrets/redact.ts'
 import { createSealer } from '../../../core/secrets/seal.ts'
 import { openStore } from '../../../core/store/open.ts'
+import { notingFetch } from '../../support/seen-codes.ts'
 import { makeTemp, removeTemp } from '../../support/temp.ts'
 
 export const PASSWORD = 'correct horse battery staple 7'
@@ -136,9 +137,12 @@ export async function startHttp(
       return items.map(item => item.action).reverse()
     },
     get: (path, token, init = {}) =>
-      fetch(url + path, { ...init, headers: { ...headersOf(token), ...(init.headers as Record<string, string>) } }),
+      notingFetch(url + path, {
+        ...init,
+        headers: { ...headersOf(token), ...(init.headers as Record<string, string>) },
+      }),
     send: (method, path, body, token) =>
-      fetch(url + path, {
+      notingFetch(url + path, {
         method,
         headers: { ...headersOf(token), 'content-type': 'application/json' },
         body: typeof body === 'string' ? body : JSON.stringify(body),

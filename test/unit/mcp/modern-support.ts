@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../../core/contract/json.ts'
 import { type Answer, HEADERS, SseReader } from '../../support/raw-mcp.ts'
+import { notingFetch } from '../../support/seen-codes.ts'
 import type { Hub } from './support.ts'
 
 export const VERSION = '2026-07-28'
@@ -53,7 +54,7 @@ export class RawModern {
     }
     const given = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== null)
     const text = typeof body === 'string' ? body : JSON.stringify(body)
-    return fetch(this.#url, { method: 'POST', headers: given, body: text, ...(signal ? { signal } : {}) })
+    return notingFetch(this.#url, { method: 'POST', headers: given, body: text, ...(signal ? { signal } : {}) })
   }
 
   /** The answer, whether it came as JSON or at the end of a stream. */

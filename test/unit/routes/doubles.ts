@@ -153,7 +153,7 @@ export class World {
       version: '1.1.0',
       startedAtMs: Date.now(),
       draining: () => false,
-      checks: async () => ({ store: 'ok', sinks: 'none', plugins: 'ok', sandbox: 'none' }),
+      checks: async () => ({ store: 'ok', sinks: 'none', plugins: 'ok', descriptors: 'ok', sandbox: 'none' }),
       features: {},
       ...change,
     }

@@ -62,7 +62,7 @@ describe('groups', () => {
 })
 
 describe('health', () => {
-  const fine = { store: 'ok', sinks: 'none', plugins: 'ok', sandbox: 'none' } as const
+  const fine = { store: 'ok', sinks: 'none', plugins: 'ok', descriptors: 'ok', sandbox: 'none' } as const
 
   test('is 200 while the hub serves, 503 while it stops and when its store is lost', () => {
     expect(healthStatus(fine, false)).toEqual({ status: 'ok', httpStatus: 200 })

@@ -1,0 +1,56 @@
+import type { HealthChecks } from './routes/health.ts'
+
+/** How long `/health` waits for the store's own answer, in milliseconds. */
+const STORE_PING_MS = 1_000
+/** Descriptors are counted no more often than this, in milliseconds: anybody may ask for `/health`. */
+const COUNT_MS = 1_000
+
+export interface HealthParts {
+  /** Resolves when the store answers. */
+  pingStore(): Promise<unknown>
+  /** Whether the log goes to a file, and whether what is written there arrives. */
+  log(): { readonly toFile: boolean; readonly failing: boolean }
+  anyPluginFailed(): boolean
+  /** What is wrong when the hub keeps its last file descriptors for itself; undefined when nothing is. */
+  descriptorShortage(): string | undefined
+  readonly sandbox: HealthChecks['sandbox']
+}
+
+/** Looks at every part anew each time it is asked, so that what has recovered is well again at once. */
+export function createHealthChecks(parts: HealthParts): () => Promise<HealthChecks> {
+  let counted: { readonly atMs: number; readonly short: boolean } | undefined
+
+  const descriptorsShort = (): boolean => {
+    const nowMs = performance.now()
+    if (!counted || nowMs - counted.atMs >= COUNT_MS) {
+      counted = { atMs: nowMs, short: parts.descriptorShortage() !== undefined }
+    }
+    return counted.short
+  }
+
+  return async () => {
+    const store = await answered(parts.pingStore())
+    const { toFile, failing } = parts.log()
+    return {
+      store,
+      sinks: failing ? 'failed' : toFile ? 'ok' : 'none',
+      plugins: parts.anyPluginFailed() ? 'failed' : 'ok',
+      descriptors: descriptorsShort() ? 'short' : 'ok',
+      sandbox: parts.sandbox,
+    }
+  }
+}
+
+async function answered(ping: Promise<unknown>): Promise<'ok' | 'lost'> {
+  let limit: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<'lost'>(resolve => {
+    limit = setTimeout(() => resolve('lost'), STORE_PING_MS)
+  })
+  const outcome = ping.then(
+    () => 'ok' as const,
+    () => 'lost' as const,
+  )
+  const reached = await Promise.race([outcome, late])
+  clearTimeout(limit)
+  return reached
+}

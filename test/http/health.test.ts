@@ -1,0 +1,71 @@
+import { afterEach, expect, test } from 'bun:test'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Hub, send, startHub } from '../support/hub.ts'
+import { descendants } from '../support/processes.ts'
+import { makeTemp, removeTemp } from '../support/temp.ts'
+import { until } from '../support/wait.ts'
+import { expectHardened, expectWell } from './rows.ts'
+
+let hub: Hub
+/** Of the hub itself, below whatever has started it. */
+let pid = 0
+const folders: string[] = []
+
+afterEach(async () => {
+  if (pid > 0) process.kill(pid, 'SIGTERM')
+  await hub?.exited()
+  for (const folder of [hub.folder, ...folders.splice(0)]) await removeTemp(folder)
+  pid = 0
+}, 40_000)
+
+const health = async (url: string) => {
+  const answer = await send(url, 'GET', '/health')
+  expectHardened(answer)
+  return { code: answer.status, status: answer.json.status, checks: answer.json.checks }
+}
+
+test('/health is degraded while descriptors are short, says so, and recovers without a restart', async () => {
+  hub = await startHub()
+  pid = hub.pid
+  const limit = (soft: number) =>
+    expect(Bun.spawnSync(['prlimit', `--pid=${pid}`, `--nofile=${soft}:`]).exitCode).toBe(0)
+  const before = /^Max open files +(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, 'latin1'))?.[1]
+  limit(readdirSync(`/proc/${pid}/fd`).length + 20)
+  const short = await until(async () => {
+    const now = await health(hub.url)
+    return now.status === 'degraded' ? now : undefined
+  })
+  expect(short).toMatchObject({ code: 200, checks: { store: 'ok', descriptors: 'short' } })
+  limit(Number(before))
+  await until(async () => (await health(hub.url)).status === 'ok')
+  await expectWell(hub)
+}, 30_000)
+
+test('/health is degraded while the log cannot be written, says so, and recovers without a restart', async () => {
+  const disk = await makeTemp('disk')
+  folders.push(disk)
+  const script = `head -c 1040000 /dev/zero > ${disk}/ballast\nexec "$@"`
+  hub = await startHub({
+    env: { LOG_FILE: join(disk, 'hub.log'), ENABLE_REQUEST_LOGS: 'true' },
+    wrap: [
+      ...['bwrap', '--dev-bind', '/', '/', '--size', '1048576', '--tmpfs', disk, '--die-with-parent', '--'],
+      ...['sh', '-c', script, 'sh'],
+    ],
+  })
+  const isHub = (child: number): boolean => readFileSync(`/proc/${child}/cmdline`, 'utf8').includes('core/main.ts')
+  pid = descendants(hub.pid).find(child => isHub(child.pid))?.pid ?? 0
+  expect(await health(hub.url)).toMatchObject({ code: 200, status: 'ok', checks: { sinks: 'ok' } })
+  // Each look at it leaves a record in the log.
+  const failing = await until(
+    async () => {
+      const now = await health(hub.url)
+      return now.status === 'degraded' ? now : undefined
+    },
+    { timeoutMs: 15_000, intervalMs: 0 },
+  )
+  expect(failing).toMatchObject({ code: 200, checks: { store: 'ok', sinks: 'failed' } })
+  await Bun.spawn(['rm', `/proc/${pid}/root${disk}/ballast`]).exited
+  await until(async () => (await health(hub.url)).status === 'ok', { timeoutMs: 15_000 })
+  process.kill(pid, 0)
+}, 40_000)

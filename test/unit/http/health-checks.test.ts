@@ -1,0 +1,41 @@
+import { expect, test } from 'bun:test'
+import { createHealthChecks, type HealthParts } from '../../../core/http/health-checks.ts'
+import { healthStatus } from '../../../core/http/routes/health.ts'
+
+const well: HealthParts = {
+  pingStore: async () => {},
+  log: () => ({ toFile: true, failing: false }),
+  anyPluginFailed: () => false,
+  descriptorShortage: () => undefined,
+  sandbox: 'full',
+}
+const fine = { store: 'ok', sinks: 'ok', plugins: 'ok', descriptors: 'ok', sandbox: 'full' } as const
+
+test('createHealthChecks() finds everything well, and no sink where the log goes to standard output', async () => {
+  expect(await createHealthChecks(well)()).toEqual(fine)
+  const printed = createHealthChecks({ ...well, log: () => ({ toFile: false, failing: false }) })
+  expect(await printed()).toEqual({ ...fine, sinks: 'none' })
+})
+
+test.each([
+  ['a store that refuses', { pingStore: () => Promise.reject(new Error('away')) }, { store: 'lost' }, 503],
+  ['a store that never answers', { pingStore: () => new Promise(() => {}) }, { store: 'lost' }, 503],
+  ['a log that cannot be written', { log: () => ({ toFile: false, failing: true }) }, { sinks: 'failed' }, 200],
+  ['a plugin that failed', { anyPluginFailed: () => true }, { plugins: 'failed' }, 200],
+  ['no descriptors left', { descriptorShortage: () => 'EMFILE' }, { descriptors: 'short' }, 200],
+] as const)('createHealthChecks() names %s, which degrades the hub', async (_what, parts, said, httpStatus) => {
+  const checks = await createHealthChecks({ ...well, ...parts })()
+  expect(checks).toEqual({ ...fine, ...said })
+  expect(healthStatus(checks, false)).toEqual({ status: 'degraded', httpStatus })
+})
+
+test('createHealthChecks() finds a store well again as soon as it answers', async () => {
+  let away = true
+  const checks = createHealthChecks({
+    ...well,
+    pingStore: () => (away ? Promise.reject(new Error('x')) : Promise.resolve()),
+  })
+  expect((await checks()).store).toBe('lost')
+  away = false
+  expect((await checks()).store).toBe('ok')
+})
