@@ -18,6 +18,8 @@ interface Suite {
   readonly command: readonly string[]
   /** A program that passes or fails as a whole; else a run of `bun test` that counts. */
   readonly single: boolean
+  /** Waits far more than it works: begins with the family of this name and runs beside it. */
+  readonly beside?: string
 }
 
 const ROOT = join(import.meta.dir, '..')
@@ -38,6 +40,7 @@ const FAMILIES: readonly Suite[] = [
     command: tests(`./test/${name}/`),
     single: false,
   })),
+  { name: 'patience', command: tests('./test/patience/'), single: false, beside: 'failure' },
   // The rooms that keep things, on the other database.
   {
     name: 'postgres',
@@ -54,8 +57,8 @@ function tests(path: string): readonly string[] {
   return [bun, 'test', '--timeout', '20000', path]
 }
 
-/** What the names on the command line stand for: none is everything, `check` all checks. */
-function chosen(names: readonly string[]): readonly Suite[] {
+/** What the names on the command line stand for: none is everything, `check` all checks. `whole`: no test is picked out. */
+function chosen(names: readonly string[], whole: boolean): readonly Suite[] {
   const all = [...CHECKS, ...FAMILIES]
   const unknown = names.find(name => name !== 'check' && !all.some(suite => suite.name === name))
   if (unknown !== undefined) {
@@ -63,10 +66,13 @@ function chosen(names: readonly string[]): readonly Suite[] {
     process.exit(2)
   }
   if (names.length === 0) return all
-  return names.flatMap(name => (name === 'check' ? CHECKS : all.filter(suite => suite.name === name)))
+  return names.flatMap(name =>
+    name === 'check' ? CHECKS : all.filter(suite => suite.name === name || (suite.beside === name && whole)),
+  )
 }
 
-async function run(suite: Suite, extra: readonly string[]): Promise<Count> {
+/** Output comes as it is written, or at the end. */
+async function run(suite: Suite, extra: readonly string[], atEnd = false): Promise<Count> {
   const child = Bun.spawn([...suite.command, ...(suite.single ? [] : extra)], {
     cwd: ROOT,
     stdin: 'ignore',
@@ -80,12 +86,13 @@ async function run(suite: Suite, extra: readonly string[]): Promise<Count> {
   const follow = async (stream: ReadableStream<Uint8Array>, to: NodeJS.WriteStream): Promise<void> => {
     const decoder = new TextDecoder()
     for await (const chunk of stream) {
-      to.write(chunk)
+      if (!atEnd) to.write(chunk)
       text += decoder.decode(chunk, { stream: true })
     }
   }
   await Promise.all([follow(child.stdout, process.stdout), follow(child.stderr, process.stderr)])
   const code = await child.exited
+  if (atEnd) process.stdout.write(text)
   return suite.single ? countWhole(code) : countTests(text, code)
 }
 
@@ -98,14 +105,21 @@ const names = firstOption < 0 ? given : given.slice(0, firstOption)
 const extra = firstOption < 0 ? [] : given.slice(firstOption)
 
 const results: { readonly suite: Suite; readonly count: Count; readonly seconds: number }[] = []
-const suites = chosen(names)
+const suites = chosen(names, extra.length === 0)
 const wholeRun = extra.length === 0 && ANSWERING.every(name => suites.some(suite => suite.name === name))
 const codes: Suite = { name: 'codes', command: [bun, 'test/support/seen-codes.ts', seenCodes], single: true }
-for (const suite of [...suites, ...(wholeRun ? [codes] : [])]) {
-  console.log(`\n=== ${suite.name}: ${suite.command.slice(1).join(' ')}`)
+const waiting = new Map<Suite, Promise<void>>()
+
+async function finish(suite: Suite, atEnd = false): Promise<void> {
   const start = performance.now()
-  const counted = await run(suite, extra)
-  results.push({ suite, count: counted, seconds: (performance.now() - start) / 1_000 })
+  const count = await run(suite, extra, atEnd)
+  results.push({ suite, count, seconds: (performance.now() - start) / 1_000 })
+}
+
+for (const suite of [...suites, ...(wholeRun ? [codes] : [])]) {
+  for (const other of suites) if (other.beside === suite.name) waiting.set(other, finish(other, true))
+  console.log(`\n=== ${suite.name}: ${suite.command.slice(1).join(' ')}`)
+  await (waiting.get(suite) ?? finish(suite))
 }
 
 await rm(folder, { recursive: true })

@@ -20,6 +20,11 @@ const OPEN_FILES = 256
 const DATA_BYTES = 512 * 1024 * 1024
 const FILE_BYTES = 100 * 1024 * 1024
 const TEMPORARY_BYTES = 64 * 1024 * 1024
+/**
+ * For Bun, which takes address space for 1 GiB of compiled code at its start, or, where it gets none, runs without its
+ * compiler: some fifteen times slower, under the limit above.
+ */
+const BUN_CODE = ['BUN_JSC_jitMemoryReservationSize', String(64 * 1024 * 1024)] as const
 const PROCESSES_BASE = 64
 const PROCESSES_PER_SERVER = 32
 const PROCESSES_MOST = 4_096
@@ -94,6 +99,7 @@ export function enclose(enclosure: Enclosure): EnclosedCommand {
     ...['--remount-ro', '/dev', '--remount-ro', '/', '--chdir', cwd],
     ...(filter ? ['--seccomp', '4'] : []),
     ...['--setenv', 'HOME', WORK_FOLDER, '--setenv', 'PATH', SANDBOX_PATH.join(':'), '--setenv', 'LANG', 'C.UTF-8'],
+    ...['--setenv', ...BUN_CODE],
     ...Object.entries(env).flatMap(([name, value]) => ['--setenv', name, value]),
   ]
   return {

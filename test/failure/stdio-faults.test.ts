@@ -21,13 +21,14 @@ beforeAll(async () => {
         good: stdioFixture('echo'),
         leaving: stdioFixture('crashing', { CODE: '9' }),
         family: stdioFixture('grandchild', { SETSID: '0' }),
+        daemon: stdioFixture('grandchild'),
         missing: { command: 'no-such-program-anywhere' },
         lost: { ...stdioFixture('echo'), cwd: '/nonexistent/folder' },
       },
     },
   })
   admin = await hub.setup()
-  await online(admin, [...MODES, 'good', 'family'])
+  await online(admin, [...MODES, 'good', 'family', 'daemon'])
   unharmed = await watchFor(hub, admin, { bystander: 'good', grownBytes: 150 * 1024 * 1024 })
 }, 60_000)
 
@@ -94,4 +95,19 @@ test('stopping a server ends its children too, and leaves no zombie', async () =
   await admin.ok('POST', '/api/servers/family/stop')
   await until(() => !alive(child) && !alive(grandchild), { timeoutMs: 5_000, what: 'child and grandchild to be gone' })
   await until(() => descendants(hub.pid).every(stat => stat.state !== 'Z'), { timeoutMs: 2_000, what: 'no zombie' })
+}, 20_000)
+
+test('a grandchild that left its session ends with the server too', async () => {
+  const client = await admin.mcp('/mcp/daemon')
+  const { child, grandchild } = JSON.parse(await callText(client, 'pids'))
+  try {
+    expect([alive(child), alive(grandchild)]).toEqual([true, true])
+    await admin.ok('POST', '/api/servers/daemon/stop?wait=10s')
+    await until(() => !alive(child) && !alive(grandchild), {
+      timeoutMs: 1_000,
+      what: 'child and grandchild to be gone',
+    })
+  } finally {
+    if (alive(grandchild)) process.kill(grandchild, 'SIGKILL')
+  }
 }, 20_000)
