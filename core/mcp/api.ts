@@ -35,6 +35,7 @@ export interface McpUsage {
   readonly streamsPerUser: number
   readonly listenStreamsPerUser: number
   readonly parkedCallsPerUser: number
+  readonly keptResultBytesPerUser: number
 }
 
 /** A tools/call that names its server. */

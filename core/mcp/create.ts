@@ -208,6 +208,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
         streamsPerUser: used.streams,
         listenStreamsPerUser: listeners.countOf(userId),
         parkedCallsPerUser: parking.countOf(userId),
+        keptResultBytesPerUser: results.bytesOf(userId),
       }
     },
     sessions: () => sessions.infos(),

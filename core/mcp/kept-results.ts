@@ -65,6 +65,11 @@ export class KeptResults {
     return kept && kept.reader === key && kept.untilMs > this.#now() ? kept.parts[index] : undefined
   }
 
+  /** Bytes that are kept for a user now. */
+  bytesOf(userId: string): number {
+    return this.#ofUser.get(userId)?.bytes ?? 0
+  }
+
   /** Forgets what is too old. */
   sweep(): void {
     const now = this.#now()

@@ -137,7 +137,7 @@ test('canaries go into every field that holds a secret, of servers that repeat t
     url: `${upstream.url.replace('http:', 'https:')}/x?k=${canaries.make('tls query')}`,
     secrets: ['/url'],
   })
-  const hosted = { hostedKeys: { modelscope: odd('a hosted key') } }
+  const hosted = { hostedKeys: { modelscope: canaries.make('a hosted key') } }
   expect((await ask(alice, 'PATCH', '/api/settings', hosted)).status).toBe(200)
   await ask(alice, 'POST', '/api/servers/test', {
     name: 't',

@@ -86,7 +86,7 @@ export async function startHttp(
       fetch: (_request, path, info) => Response.json({ path, requestId: info.requestId }),
       usage: () => ({
         ...{ sessionsPerUser: 0, callsPerUser: 0, streamsPerUser: 0 },
-        ...{ listenStreamsPerUser: 0, parkedCallsPerUser: 0 },
+        ...{ listenStreamsPerUser: 0, parkedCallsPerUser: 0, keptResultBytesPerUser: 0 },
       }),
     },
     routes: options.routes ?? [],

@@ -143,6 +143,7 @@ export class World {
           streamsPerUser: 0,
           listenStreamsPerUser: 0,
           parkedCallsPerUser: 0,
+          keptResultBytesPerUser: 0,
         }),
         endSession: () => false,
       },
