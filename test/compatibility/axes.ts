@@ -53,7 +53,8 @@ export interface UpstreamKind {
 export const UPSTREAMS: readonly UpstreamKind[] = [
   { id: 'stdio-old', name: 'stdio, 2025-11-25', transport: 'stdio', era: 'legacy' },
   { id: 'stdio-new', name: 'stdio, 2026-07-28', transport: 'stdio', era: 'modern' },
-  { id: 'sse', name: 'SSE, 2024-11-05', transport: 'sse', era: 'legacy', version: '2024-11-05' },
+  // Servers that still have this transport answer the newest version that their package knows.
+  { id: 'sse', name: 'SSE, 2025-11-25', transport: 'sse', era: 'legacy' },
   { id: 'http-old', name: 'streamable HTTP, 2025-11-25', transport: 'http', era: 'legacy' },
   { id: 'http-new', name: 'streamable HTTP, 2026-07-28', transport: 'http', era: 'modern' },
   { id: 'openapi', name: 'OpenAPI', transport: 'openapi', era: 'none' },
@@ -85,6 +86,8 @@ const modern = ({ version }: ClientKind): boolean => version >= '2026'
 const handshaking = (client: ClientKind): boolean => !modern(client)
 const openapi = ({ transport }: UpstreamKind): boolean => transport === 'openapi'
 const everyone = (): boolean => true
+/** Elicitation came with 2025-06-18. */
+export const beforeElicitation = ({ version }: UpstreamKind): boolean => version !== undefined && version < '2025-06-18'
 
 export const EXCEPTIONS: readonly Exception[] = [
   {
@@ -100,6 +103,13 @@ export const EXCEPTIONS: readonly Exception[] = [
     upstreams: openapi,
     outcome: 'never asked',
     reason: 'An HTTP API has nothing with which to ask: its calls work, and the client is asked nothing.',
+  },
+  {
+    features: ['elicitation'],
+    clients: everyone,
+    upstreams: beforeElicitation,
+    outcome: 'not offered',
+    reason: 'Elicitation came with 2025-06-18: an older server is not told that the client takes it, and asks nothing.',
   },
   {
     features: ['subscribe'],

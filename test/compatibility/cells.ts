@@ -1,6 +1,6 @@
 import { failureOf } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
-import type { ClientKind, Feature, Outcome } from './axes.ts'
+import { beforeElicitation, type ClientKind, type Feature, type Outcome } from './axes.ts'
 import type { Pairs } from './pairs.ts'
 import type { ListKind, Peer } from './peers.ts'
 import type { Upstream } from './upstreams.ts'
@@ -126,8 +126,19 @@ async function ask(
     same([ann.heard.asked, bob.heard.asked], [[], []], 'what was asked')
     return 'never asked'
   }
-  const run = (peer: Peer, name: string) =>
-    textOf(peer.call(tool, Object.fromEntries(Object.entries(args).map(([each, text]) => [each, `${text} ${name}`]))))
+  const called = (peer: Peer, name: string) =>
+    peer.call(tool, Object.fromEntries(Object.entries(args).map(([each, text]) => [each, `${text} ${name}`])))
+  if (kind === 'elicitation' && beforeElicitation(cell.upstream.kind)) {
+    const { content, isError } = await called(ann, 'ann')
+    same(
+      [isError, /did not declare the required capability/.test(content[0]?.text ?? '')],
+      [true, true],
+      'what it said',
+    )
+    same([ann.heard.asked.length, bob.heard.asked.length], before, 'what was asked')
+    return 'not offered'
+  }
+  const run = (peer: Peer, name: string) => textOf(called(peer, name))
   const texts = await Promise.all([run(ann, 'ann'), run(bob, 'bob')])
   for (const [index, name, peer] of [
     [0, 'ann', ann],
