@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { type Client, startHub } from '../support/hub.ts'
-import { alive } from '../support/processes.ts'
+import { alive, commandOf } from '../support/processes.ts'
 import { callText, online, statusOf } from '../support/servers.ts'
 import { shutIn } from '../support/shut-in.ts'
 import { timed, until } from '../support/wait.ts'
@@ -155,7 +155,7 @@ describe.if(level === 'full')('a program in the sandbox', async () => {
     const left = (): number[] =>
       readdirSync('/proc')
         .filter(name => /^\d+$/.test(name))
-        .filter(pid => commandLine(pid).includes(mark))
+        .filter(pid => commandOf(Number(pid)).includes(mark))
         .map(Number)
     await until(() => left().length === 16, { what: 'the tree' })
     const { ms } = await timed(async () => {
@@ -193,12 +193,4 @@ if (level !== 'full') {
     const answer = await bob.request('POST', '/api/servers', await shutIn('probe'))
     expect([answer.status, answer.json.code]).toEqual([403, 'stdio_not_permitted'])
   })
-}
-
-function commandLine(pid: string): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'latin1')
-  } catch {
-    return ''
-  }
 }

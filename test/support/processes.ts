@@ -34,6 +34,15 @@ export function processStat(pid: number): ProcessStat | undefined {
   }
 }
 
+/** The program and its arguments, each ended by a NUL; empty when there is no such process. */
+export function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
 /** A zombie does not count: it has ended and only waits to be collected. */
 export function alive(pid: number): boolean {
   const stat = processStat(pid)
