@@ -169,7 +169,8 @@ export class Scope {
 
   /**
    * A tool of a server that stands for itself and was never seen: nothing says that it does not exist, and the server, or the
-   * reason why it cannot be reached, is the answer. What its owner renamed, switched off or pinned holds all the same.
+   * reason why it cannot be reached, is the answer. What its owner renamed, switched off, pinned or has not approved yet holds
+   * all the same.
    */
   #unseenTool(name: string): Target | undefined {
     const [state, ...others] = this.catalog.states
@@ -186,6 +187,7 @@ export class Scope {
       original,
       ...(rules ? { rules } : {}),
       ...(variablesIn.length > 0 ? { variablesIn } : {}),
+      ...(state.blocked?.has(original) ? { blocked: true } : {}),
     }
   }
 
