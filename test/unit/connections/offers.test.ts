@@ -3,7 +3,7 @@ import type { SessionBinding, UpstreamReply } from '../../../core/connections/ap
 import type { JsonObject } from '../../../core/contract/json.ts'
 import type { ServerRecord } from '../../../core/contract/records.ts'
 import { LegacyHttp, mcpTransports } from './legacy-http.ts'
-import { httpRecord } from './modern-http.ts'
+import { httpRecord, ModernHttp } from './modern-http.ts'
 import { type Rig, startRig, textOf, until } from './support.ts'
 
 const running: AsyncDisposable[] = []
@@ -86,6 +86,24 @@ test.each([
     await call.reply
   },
 )
+
+test('of a server of 2026-07-28 too the lists are read with all of it only where sessions have connections', async () => {
+  for (const [session, wanted] of [
+    ['per-session', { ...READER, roots: {} }],
+    ['shared', {}],
+  ] as const) {
+    await using server = new ModernHttp()
+    const rig = await startRig([httpRecord('a', server.url, { session })], { transports: mcpTransports })
+    running.push({ [Symbol.asyncDispose]: () => rig.dispose() })
+    expect((await rig.connections.settled('a', 5_000)).era).toBe('modern')
+    await call(rig, 's', { capabilities: { roots: {} } })
+    const declared = (method: string) =>
+      server.of(method).map(({ params }) => params._meta['io.modelcontextprotocol/clientCapabilities'])
+    expect(declared('tools/list')).toEqual([wanted])
+    // The one that asks for the era, the one that reads the lists, and the session's own.
+    expect(declared('server/discover')).toEqual(session === 'shared' ? [{}, {}] : [{}, wanted, {}])
+  }
+})
 
 test('each session is spoken for exactly, and what all share or one user shares is told nothing', async () => {
   for (const session of ['shared', 'per-user', 'per-session'] as const) {
