@@ -64,7 +64,7 @@ export interface LaunchOptions {
   readonly knownTools?: readonly JsonObject[]
   /** Whose connection it is; absent: the shared one. */
   readonly session?: { readonly key: string }
-  /** What the upstream is told that the client can be asked; only where one client has the connection alone. Absent: nothing. */
+  /** What the upstream is told that the client can be asked. It is passed on only to a `session`. Absent: nothing. */
   readonly offers?: JsonObject
   /** Own thread, beyond what the server's settings ask. */
   readonly isolate?: boolean
@@ -127,7 +127,8 @@ export class Launcher {
   launch(plan: LaunchPlan, options: LaunchOptions): Connection {
     const { pool, outboundAllow } = this.#options
     const { settings } = plan
-    const sessionId = options.session?.key
+    const { session, offers = {} } = options
+    const sessionId = session?.key
     const child = plan.child && this.#spawn(plan, plan.child, sessionId)
     const port = pool.place(settings.isolate || options.isolate === true)
     this.#lastNumber += 1
@@ -147,7 +148,8 @@ export class Launcher {
       module: plan.module,
       kind: plan.kind,
       config: plan.config,
-      capabilities: options.offers ?? {},
+      capabilities: offers,
+      asks: session !== undefined && Object.keys(offers).length > 0,
       ...limitsOf(settings),
       startTimeoutMs: plan.startTimeoutMs,
       // Whether the server lives is asked once, not by every caller's connection to it.

@@ -51,6 +51,7 @@ export class ManagedServer {
     this.#shared = new SharedConnection({
       ...common,
       observed: this.#observed,
+      version: () => this.#version,
       knownTools: () => this.#lists.markedTools,
       opening: () => this.#lists.begin({ awaited: false }),
       opened: (connection, again) => this.#wentOnline(connection, again),
@@ -71,7 +72,7 @@ export class ManagedServer {
       observed: this.#observed,
       wanted: () => this.#wanted,
       era: () => this.era,
-      version: () => (this.#shared.opened ?? this.#lists.catalog)?.protocolVersion ?? LEGACY_VERSION,
+      version: () => this.#version,
       knownTools: () => this.#lists.markedTools,
       wake: () => {
         this.#lookingOnly = false
@@ -281,6 +282,11 @@ export class ManagedServer {
       if (turn === this.#shared.turn) this.#lieDown(reason)
       return undefined
     }
+  }
+
+  /** The version that the server speaks with the hub, as far as is known. */
+  get #version(): string {
+    return (this.#shared.opened ?? this.#lists.catalog)?.protocolVersion ?? LEGACY_VERSION
   }
 
   #freshStart(): void {

@@ -61,8 +61,10 @@ export interface OpenMessage extends LinkLimits {
   /** The kind of that half; see `TransportDefinition`. */
   readonly kind: 'messages' | 'answers'
   readonly config: JsonObject
-  /** What the upstream is told that the client can do. */
+  /** What the upstream is told that the client can be asked. */
   readonly capabilities: JsonObject
+  /** One client has the connection alone and answers for `capabilities`. Else whatever the upstream asks is refused at once. */
+  readonly asks: boolean
   readonly startTimeoutMs: number
   /** Paths of the upstream that are asked for signs of life. */
   readonly healthEndpoints: readonly string[]

@@ -1,6 +1,7 @@
 import { toWireError, type WireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord, TransportName } from '../contract/records.ts'
+import { listReaderCapabilities } from '../domain/client-capabilities.ts'
 import { eraOf } from '../domain/era.ts'
 import type { EffectiveServer } from '../registry/api.ts'
 import type { ServerCatalog } from './api.ts'
@@ -24,6 +25,8 @@ export interface SharedConnectionOptions {
   readonly context: ServerContext
   readonly record: () => ServerRecord
   readonly observed: Observed
+  /** The version that the server speaks with the hub, as far as is known. */
+  readonly version: () => string
   /** Tools of the server whose schemas mark arguments. */
   readonly knownTools: () => readonly JsonObject[]
   /** One is being opened, and will read the lists. */
@@ -225,6 +228,7 @@ export class SharedConnection {
       this.#options.opening()
       this.#connection = launcher.launch(plan, {
         era,
+        offers: listReaderCapabilities(effective.settings.session, this.#options.version()),
         knownTools: knownTools(),
         isolate: this.#recovery.alone,
         catalog: true,

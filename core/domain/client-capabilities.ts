@@ -1,8 +1,16 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import type { SessionScope } from '../contract/records.ts'
 
 /** The first versions that know of these. */
 const ELICITATION = '2025-06-18'
 const MODES_AND_TOOLS = '2025-11-25'
+
+/** All that the hub can pass on to a client that declares it. */
+const ALL: JsonObject = {
+  sampling: { tools: {}, context: {} },
+  elicitation: { form: {}, url: {} },
+  roots: { listChanged: true },
+}
 
 /** What a server may ask a client for, and what the client declares for it. */
 const CAPABILITY: Readonly<Record<string, string>> = {
@@ -23,6 +31,15 @@ export function askableCapabilities({ sampling, elicitation, roots }: JsonObject
     ...(asked ? { elicitation: latest ? elicitation : {} } : {}),
     ...(roots === undefined ? {} : { roots }),
   }
+}
+
+/**
+ * What the connection declares that reads a server's lists. Many servers list a tool that asks only where their client can be
+ * asked. Where each client has a connection of its own, this one stands for all that a client may have, so that the lists hold
+ * what any of them can use. A server whose calls may come by it must not be told of what some of the callers cannot do.
+ */
+export function listReaderCapabilities(session: SessionScope | undefined, version: string): JsonObject {
+  return session === 'per-session' ? askableCapabilities(ALL, version) : {}
 }
 
 /** Why a server may not ask this of a client with these capabilities; undefined when it may. */

@@ -47,6 +47,16 @@ interface RouterParts {
 }
 
 const URL_ELICITATION_REQUIRED = -32042
+/** What these mean depends on the lists of members. The lists themselves wait for those, however well known an item is. */
+const BY_LISTS: ReadonlySet<string> = new Set([
+  'tools/call',
+  'prompts/get',
+  'resources/read',
+  'resources/subscribe',
+  'resources/unsubscribe',
+  'completion/complete',
+  'logging/setLevel',
+])
 const EMPTY: Outcome = { kind: 'result', resultText: '{}' }
 
 /** Exposed names to upstreams and results back. One table of methods, whatever wire a request came by. */
@@ -75,9 +85,10 @@ export class Router {
     const all = this.#parts.middlewares()
     if (all.length > 0) {
       const matching = matchingMiddlewares(all, exchange.method)
-      if (matching.length > 0) return runMiddlewares(matching, exchange, async params => handler(routed, params))
+      if (matching.length > 0)
+        return runMiddlewares(matching, exchange, async params => whenRead(handler, routed, params))
     }
-    return handler(routed, exchange.params)
+    return whenRead(handler, routed, exchange.params)
   }
 
   /** Sends a request to one member; `finish` turns its reply into the outcome. */
@@ -227,6 +238,19 @@ export class Router {
       if (isPlainObject(item) && typeof item.elicitationId === 'string')
         this.#parts.sawElicitation(exchange.session.id, member.server.id, item.elicitationId)
   }
+}
+
+/** What the first lists of a member may hold is not refused while they are being read. */
+function whenRead(handler: MethodHandler, routed: Routed, params: JsonObject | undefined): Outcome | Promise<Outcome> {
+  const { exchange, scope } = routed
+  const reading = BY_LISTS.has(exchange.method) && !isListed(scope, exchange.method, params) ? scope.ready() : undefined
+  return reading === undefined ? handler(routed, params) : reading.then(() => handler(routed, params))
+}
+
+function isListed({ catalog }: Scope, method: string, params: JsonObject | undefined): boolean {
+  const name = params?.name
+  if (typeof name !== 'string') return false
+  return (method === 'tools/call' && catalog.tools.has(name)) || (method === 'prompts/get' && catalog.prompts.has(name))
 }
 
 function unknownName(kind: 'tool' | 'prompt', name: string, known: Iterable<string>): HubError {

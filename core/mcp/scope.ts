@@ -7,6 +7,7 @@ import {
   CATALOG_KINDS,
   type ItemTexts,
   type ListItem,
+  type MemberState,
   type MergedCatalog,
   mergeCatalogs,
   type Target,
@@ -16,6 +17,8 @@ import { blockedTools, type ResolvedScope } from './scope-types.ts'
 
 /** How long a name that was exposed before a change still leads to its item. */
 const OLD_NAME_MS = 10 * 60_000
+/** How long a list is a method here that clients were told of before all members were seen. */
+const PROMISE_MS = 10 * 60_000
 /** Longest wait of a list for members that were never seen. */
 const CATALOG_WAIT_MS = 2_000
 
@@ -51,6 +54,8 @@ export class Scope {
   #catalog: MergedCatalog | undefined
   #dirty = true
   #announced: Lists | undefined
+  /** When the first lists of some member were still missing. */
+  #unseenAtMs = Number.NEGATIVE_INFINITY
   readonly #old = { tools: new Map<string, OldName>(), prompts: new Map<string, OldName>() }
   readonly #parts: ScopeParts
 
@@ -100,9 +105,15 @@ export class Scope {
     const before = this.#catalog
     this.#catalog = mergeCatalogs(this.#resolved, states, texts)
     this.#dirty = false
+    if (before?.states.some(isUnseen) || states.some(isUnseen)) this.#unseenAtMs = this.#parts.now()
     this.#announced ??= this.#catalog.lists
     if (before) this.#keepOldNames(before, this.#catalog)
     return this.#catalog
+  }
+
+  /** A member was not seen yet a while ago, so that clients were told of all lists, which it may turn out not to have. */
+  get promisedAllLists(): boolean {
+    return this.#parts.now() - this.#unseenAtMs < PROMISE_MS
   }
 
   tool(name: string): Target | undefined {
@@ -114,8 +125,8 @@ export class Scope {
   }
 
   /**
-   * Waits for members that were never seen, until 2 s after their first start began; undefined when there is none. A
-   * member that failed or hangs is waited for once at most, so that it does not slow every list down.
+   * Waits for members that were never seen, until 2 s after they began to start or came online; undefined when there is none.
+   * A member that failed or hangs is waited for once at most, so that it does not slow every list down.
    */
   ready(): Promise<void> | undefined {
     const { upstreams, now } = this.#parts
@@ -169,7 +180,8 @@ export class Scope {
 
   /**
    * A tool of a server that stands for itself and was never seen: nothing says that it does not exist, and the server, or the
-   * reason why it cannot be reached, is the answer. What its owner renamed, switched off or pinned holds all the same.
+   * reason why it cannot be reached, is the answer. What its owner renamed, switched off, pinned or has not approved yet holds
+   * all the same.
    */
   #unseenTool(name: string): Target | undefined {
     const [state, ...others] = this.catalog.states
@@ -186,6 +198,7 @@ export class Scope {
       original,
       ...(rules ? { rules } : {}),
       ...(variablesIn.length > 0 ? { variablesIn } : {}),
+      ...(state.blocked?.has(original) ? { blocked: true } : {}),
     }
   }
 
@@ -197,6 +210,10 @@ export class Scope {
       if (target.member.server.id === old.serverId && target.original === old.original) return target
     return undefined
   }
+}
+
+function isUnseen({ catalog }: MemberState): boolean {
+  return catalog === undefined
 }
 
 function idsOf({ members }: ResolvedScope): Set<string> {

@@ -58,6 +58,7 @@ export class Subscriptions {
 
   /** Subscribes a listen stream. Resolves with the URIs that no upstream refused; one that is slow is taken at its word. */
   async listen(hearer: Hearer, uris: readonly string[]): Promise<string[]> {
+    await hearer.scope.ready()
     const late = Promise.withResolvers<true>()
     const timer = setTimeout(() => late.resolve(true), LISTEN_WAIT_MS)
     const steps = manySteps()

@@ -142,8 +142,9 @@ export class ModernWire {
     if (method === 'server/discover') return jsonResponse(resultMessage(id, faces.of(scope).discover()))
     const listens = method === 'subscriptions/listen'
     const capability = LISTS[method]
-    const known = listens || (ROUTED.has(method) && (!capability || capability in faces.of(scope).capabilities))
-    if (!known) throw new HubError('method_not_found', `There is no method "${method.slice(0, 64)}" here`)
+    const has = !capability || capability in faces.of(scope).capabilities || scope.promisedAllLists
+    if (!listens && !(ROUTED.has(method) && has))
+      throw new HubError('method_not_found', `There is no method "${method.slice(0, 64)}" here`)
     if (draining()) throw new HubError('draining', 'The hub is stopping', { retryAfterSeconds: 5 })
     if (listens) return listeners.open(scoped, id, params)
     if (method === 'tools/call') this.#checkParamHeaders(scoped, params)

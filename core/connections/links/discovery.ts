@@ -2,12 +2,12 @@ import { HubError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import { cacheHint } from '../../domain/cache-hint.ts'
 import { MODERN_VERSION, SERVER_INFO_KEY } from '../../domain/era.ts'
-import { envelope } from '../modern-envelope.ts'
+import { envelope, passedCapabilities } from '../modern-envelope.ts'
 import type { Handshake } from './mcp-link.ts'
 
-/** The params of a request that the hub makes for itself: it can answer nothing. */
-export function ownParams(params: JsonObject | undefined, hubVersion: string): JsonObject {
-  return { ...params, _meta: envelope(hubVersion, {}) }
+/** The params of a request that the hub makes for itself; `capabilities` are those of the clients that it asks for. */
+export function ownParams(params: JsonObject | undefined, hubVersion: string, capabilities: JsonObject): JsonObject {
+  return { ...params, _meta: envelope(hubVersion, passedCapabilities(capabilities)) }
 }
 
 /** Reads the result of `server/discover`; throws `upstream_protocol` (`data.supported`) when it cannot be used. */

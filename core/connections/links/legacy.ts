@@ -61,8 +61,9 @@ export class LegacyLink extends McpLink {
   }
 
   protected override opened(link: MessageLink, { protocolVersion }: Handshake): void {
+    const { asks, capabilities } = this.options
     // It may have answered with another version than it was expected to speak when this was offered.
-    this.#capabilities = askableCapabilities(this.options.capabilities, protocolVersion)
+    if (asks) this.#capabilities = askableCapabilities(capabilities, protocolVersion)
     link.settled?.(protocolVersion)
     link.send('{"jsonrpc":"2.0","method":"notifications/initialized"}')
   }

@@ -109,7 +109,7 @@ export abstract class McpLink implements UpstreamLink, Expiring {
       const link = await transport.open(this.options.config, {
         ...io,
         signal: this.#abort.signal,
-        asks: Object.keys(this.options.capabilities).length > 0,
+        asks: this.options.asks,
         message: (text, related) => {
           if (this.receive(text, related)) useful()
         },

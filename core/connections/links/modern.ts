@@ -105,7 +105,10 @@ export class ModernLink extends McpLink {
   }
 
   protected request(method: string, params: JsonObject | undefined, timeoutMs: number): Promise<JsonValue> {
-    return this.own.request(method, ownParams(params, this.context.version), timeoutMs)
+    const { catalog, capabilities } = this.options
+    // What a server lists may depend on what its client can be asked; the hub itself can answer nothing.
+    const declared = catalog ? capabilities : {}
+    return this.own.request(method, ownParams(params, this.context.version, declared), timeoutMs)
   }
 
   protected sendOwn(text: string, id: number, method: string): void {

@@ -12,7 +12,7 @@ interface Ask {
 
 export interface UpstreamAsksOptions {
   readonly conn: number
-  /** What the client can be asked that has the connection alone, as its server knows it; nothing where others share it. */
+  /** What the client can be asked that has the connection alone, as its server knows it; nothing where no client has. */
   readonly capabilities: () => JsonObject
   readonly calls: CallTable
   readonly arm: (atMs: number) => void

@@ -3,7 +3,7 @@ import type { SessionBinding, UpstreamReply } from '../../../core/connections/ap
 import type { JsonObject } from '../../../core/contract/json.ts'
 import type { ServerRecord } from '../../../core/contract/records.ts'
 import { LegacyHttp, mcpTransports } from './legacy-http.ts'
-import { httpRecord } from './modern-http.ts'
+import { httpRecord, ModernHttp } from './modern-http.ts'
 import { type Rig, startRig, textOf, until } from './support.ts'
 
 const running: AsyncDisposable[] = []
@@ -50,13 +50,68 @@ test.each([
   expect(told(server)).toEqual([{}, wanted as JsonObject])
 })
 
+/** What the reader of the lists is told that it can be asked, in the form of 2025-11-25. */
+const READER: JsonObject = { ...EVERYTHING, sampling: { tools: {}, context: {} } }
+
+test.each([
+  ['2024-11-05', { sampling: {}, roots: { listChanged: true } }],
+  ['2025-06-18', { sampling: {}, elicitation: {}, roots: { listChanged: true } }],
+  ['2025-11-25', READER],
+] as const)(
+  'lists for sessions of their own are read with all that %s knows, and nobody answers there',
+  async (version, wanted) => {
+    const { rig, server } = await start(version, { session: 'per-session' })
+    // Before it has answered nobody knows its version.
+    expect(told(server)).toEqual([READER])
+    rig.connections.restart('a')
+    await until('the second connection', () => told(server).length === 2)
+    expect((await rig.connections.settled('a', 5_000)).state).toBe('online')
+    expect(told(server)[1]).toEqual(wanted as JsonObject)
+    server.answer = () => undefined
+    const asked: string[] = []
+    const ask = (method: string) => {
+      asked.push(method)
+      return Promise.resolve({ result: {} })
+    }
+    // Without a session, as by REST.
+    const call = rig.connections.request('a', { method: 'tools/call', params: { name: 'echo', arguments: {} }, ask })
+    await until('the call', () => server.of('tools/call').length === 1)
+    const methods = ['sampling/createMessage', 'elicitation/create', 'roots/list']
+    for (const method of methods) server.tell({ id: method, method, params: {} })
+    const answers = () => server.seen.filter(message => message.method === undefined) as unknown[]
+    await until('the refusals', () => answers().length === methods.length)
+    for (const answer of answers()) expect(answer).toMatchObject({ error: { code: -32601 } })
+    expect(asked).toEqual([])
+    call.cancel()
+    await call.reply
+  },
+)
+
+test('of a server of 2026-07-28 too the lists are read with all of it only where sessions have connections', async () => {
+  for (const [session, wanted] of [
+    ['per-session', { ...READER, roots: {} }],
+    ['shared', {}],
+  ] as const) {
+    await using server = new ModernHttp()
+    const rig = await startRig([httpRecord('a', server.url, { session })], { transports: mcpTransports })
+    running.push({ [Symbol.asyncDispose]: () => rig.dispose() })
+    expect((await rig.connections.settled('a', 5_000)).era).toBe('modern')
+    await call(rig, 's', { capabilities: { roots: {} } })
+    const declared = (method: string) =>
+      server.of(method).map(({ params }) => params._meta['io.modelcontextprotocol/clientCapabilities'])
+    expect(declared('tools/list')).toEqual([wanted])
+    // The one that asks for the era, the one that reads the lists, and the session's own.
+    expect(declared('server/discover')).toEqual(session === 'shared' ? [{}, {}] : [{}, wanted, {}])
+  }
+})
+
 test('each session is spoken for exactly, and what all share or one user shares is told nothing', async () => {
   for (const session of ['shared', 'per-user', 'per-session'] as const) {
     const { rig, server } = await start('2025-11-25', { session })
     const [one, other] = [{ roots: {} }, { sampling: {} }]
     textOf(await call(rig, 's1', { capabilities: one }))
     textOf(await call(rig, 's2', { capabilities: other }))
-    const wanted = { shared: [{}], 'per-user': [{}, {}], 'per-session': [{}, one, other] }[session]
+    const wanted = { shared: [{}], 'per-user': [{}, {}], 'per-session': [READER, one, other] }[session]
     expect(told(server)).toEqual(wanted)
   }
 })

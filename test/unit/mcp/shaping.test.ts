@@ -164,6 +164,19 @@ test('a server that was never seen is sent pinned and preset arguments all the s
   expect(sent(hub)).toEqual({ name: 'search', arguments: { query: 'x', index: 'public' } })
 })
 
+test('a tool that waits for its owner’s approval is not called because its server was never seen since', async () => {
+  const server = serverRecord('docs', { definitionPolicy: 'pin' })
+  await using hub = startHub((world, upstreams) => {
+    world.servers.push(server)
+    upstreams.add(server.id, undefined)
+    upstreams.changed.set(server.id, ['search'])
+  })
+  const client = await new RawClient(hub, '/mcp/docs').open()
+  const { error } = await client.call('tools/call', { name: 'search', arguments: {} })
+  expect(error?.data?.code).toBe('approval_required')
+  expect(hub.upstreams.seen).toEqual([])
+})
+
 test('variables are filled into what the owner of the server pinned, and into nothing of anybody else', async () => {
   const text = `Bearer ${'$'}{TOKEN}`
   const pinned = { tools: { search: { arguments: { index: { pin: text }, limit: { default: text } } } } }
