@@ -91,11 +91,13 @@ test('an answer that is cut off fails the call with connection_lost, and a tools
   expect(await timesSent()).toBe(sent + 1)
 })
 
-test('a redirect is not followed, and the call says so', async () => {
+test('a redirect that ends nowhere is followed three times, and the call says so', async () => {
   const client = await admin.mcp('/mcp/faulty')
+  const sent = await timesSent()
   const location = programs[0]?.url
   const failure = await failureOf(callText(client, 'fail', { status: 307, location }))
   expect(failure.data?.code).toBe('redirect_blocked')
+  expect(await timesSent()).toBe(sent + 4)
 })
 
 test('what keeps a remote server from starting is its reason, with the time of the next attempt', async () => {
