@@ -112,7 +112,6 @@ function permitted(status: number, location: string, from: string): string {
   }
   if (target.origin !== origin) throw blocked(status, 'redirects to another origin')
   if (`${target.username}${target.password}` !== '') throw blocked(status, 'redirects to an address with a user name')
-  target.hash = ''
   return target.href
 }
 
