@@ -20,8 +20,8 @@ export interface McpEndpoint {
   sessions(): readonly SessionInfo[]
   /** Ends one session from outside; false when there is none. */
   endSession(id: string, reason: string): boolean
-  /** What a client of this group sees, for the console and the CLI. */
-  groupView(actor: UserActor, group: GroupRecord): Promise<GroupView>
+  /** What a client that may use these servers of the group sees, for the console and the CLI. */
+  groupView(group: GroupRecord, servers: readonly ServerRecord[]): GroupView
   /** No new sessions; waits for calls in flight, at most `timeoutMs`; then ends all streams. */
   drain(timeoutMs: number): Promise<void>
   dispose(): void
