@@ -208,6 +208,8 @@ export function createMcp(deps: McpDeps): McpEndpoint {
         streamsPerUser: used.streams,
         listenStreamsPerUser: listeners.countOf(userId),
         parkedCallsPerUser: parking.countOf(userId),
+        leasesPerUser: leases.mostOf(userId),
+        keptResultBytesPerUser: results.bytesOf(userId),
       }
     },
     sessions: () => sessions.infos(),

@@ -65,6 +65,11 @@ export class KeptResults {
     return kept && kept.reader === key && kept.untilMs > this.#now() ? kept.parts[index] : undefined
   }
 
+  /** What is kept for a user, as it counts against its limit. */
+  bytesOf(userId: string): number {
+    return this.#ofUser.get(userId)?.bytes ?? 0
+  }
+
   /** Forgets what is too old. */
   sweep(): void {
     const now = this.#now()

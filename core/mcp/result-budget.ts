@@ -57,6 +57,11 @@ export class ResultBudget {
     return JSON.stringify({ content: [{ type: 'text', text: piece }] })
   }
 
+  /** Bytes that are kept for a user. */
+  bytesOf(userId: string): number {
+    return this.#kept.bytesOf(userId)
+  }
+
   /** Forgets what is too old. */
   sweep(): void {
     this.#kept.sweep()

@@ -143,6 +143,8 @@ export class World {
           streamsPerUser: 0,
           listenStreamsPerUser: 0,
           parkedCallsPerUser: 0,
+          leasesPerUser: 0,
+          keptResultBytesPerUser: 0,
         }),
         endSession: () => false,
       },
