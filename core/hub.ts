@@ -193,6 +193,7 @@ async function build(options: HubOptions, undo: UndoList): Promise<Hub> {
     bus,
     log,
     mcp,
+    upstreams: connections,
     findPluginRoute: (plugin, path) => plugins.route(plugin, path),
     setupToken: needsSetup ? options.setupToken : undefined,
     version: manifest.version,

@@ -30,6 +30,7 @@ export const LIMITS = {
   passwordMinCharacters: 12,
   passwordMaxCharacters: 256,
   serversPerUser: 200,
+  /** Commands of an ordinary user that are switched on, and processes of them that run at once, each caller's own among them. */
   liveStdioPerUser: 32,
   groupsPerUser: 100,
   membersPerGroup: 500,

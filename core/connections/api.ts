@@ -48,6 +48,8 @@ export interface Upstreams {
     readonly tools: number
   }
   processes(): readonly ProcessInfo[]
+  /** Processes of this owner that count against `liveStdioPerUser`: those shut in a sandbox, trials and callers' own among them. */
+  processesOf(ownerId: string): number
   /** The last lines of stderr, at most 200, oldest first. */
   stderr(serverId: string): readonly { readonly at: string; readonly line: string }[]
   /** Connects once with a configuration that is not saved, and closes. */
@@ -129,13 +131,21 @@ export interface UpstreamCall {
   cancel(reason?: string): void
 }
 
+/** What the hub says in place of an answer; `retryAfterSeconds` where it is known when a repetition makes sense. */
+export interface Failed {
+  readonly kind: 'failed'
+  readonly code: ErrorCode
+  readonly message: string
+  readonly retryAfterSeconds?: number
+}
+
 /** `text` is the JSON text of `result` as the upstream wrote it: it is spliced into the answer, never re-encoded. */
 export type UpstreamReply =
   | { readonly kind: 'result'; readonly text: string; readonly isError: boolean }
   /** Only where `modern` was given: the whole result that asks, as written. */
   | { readonly kind: 'input_required'; readonly text: string }
   | { readonly kind: 'error'; readonly error: RpcError }
-  | { readonly kind: 'failed'; readonly code: ErrorCode; readonly message: string }
+  | Failed
   | { readonly kind: 'cancelled' }
 
 export type CatalogKind = 'tools' | 'prompts' | 'resources' | 'resourceTemplates'

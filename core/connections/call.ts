@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../contract/errors.ts'
+import type { ErrorCode, WireError } from '../contract/errors.ts'
 import type { JsonValue } from '../contract/json.ts'
 import type { UpstreamCall, UpstreamReply, UpstreamRequest } from './api.ts'
 
@@ -62,6 +62,17 @@ export class PendingCall implements UpstreamCall {
 
   fail(code: ErrorCode, message: string): void {
     this.finish({ kind: 'failed', code, message })
+  }
+
+  /** The same with the time after which a repetition makes sense, where the reason says it. */
+  failFor({ code, message, data }: WireError): void {
+    const seconds = data?.retryAfterSeconds
+    this.finish({
+      kind: 'failed',
+      code,
+      message,
+      ...(typeof seconds === 'number' ? { retryAfterSeconds: seconds } : {}),
+    })
   }
 
   cancel(reason = 'the caller gave up'): void {

@@ -253,6 +253,10 @@ class LocalConnections implements Connections {
     return this.#children.list().map(info => ({ ...info, command: this.#options.redact(info.command) }))
   }
 
+  processesOf(ownerId: string): number {
+    return this.#children.confinedFor(ownerId)
+  }
+
   stderr(serverId: string): readonly { readonly at: string; readonly line: string }[] {
     return this.#children.stderr(serverId)
   }

@@ -14,10 +14,7 @@ export class Lane implements CallHome {
 
   /** Keeps the call until a connection comes, at most `limitMs`; then it fails with what `reason` says by then. */
   wait(call: PendingCall, limitMs: number, reason: () => WireError): void {
-    this.#keep(call, limitMs, () => {
-      const { code, message } = reason()
-      call.fail(code, message)
-    })
+    this.#keep(call, limitMs, () => call.failFor(reason()))
   }
 
   /** Keeps the call until another connection comes; if none does within `limitMs`, `still` says how it goes on. */
@@ -30,8 +27,8 @@ export class Lane implements CallHome {
     for (const call of this.takeWaiting()) connection.send(call)
   }
 
-  failWaiting({ code, message }: WireError): void {
-    for (const call of this.takeWaiting()) call.fail(code, message)
+  failWaiting(reason: WireError): void {
+    for (const call of this.takeWaiting()) call.failFor(reason)
   }
 
   withdraw(call: PendingCall): void {

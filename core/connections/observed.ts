@@ -11,6 +11,9 @@ export interface Observation {
   readonly nextAttemptAtMs?: number
 }
 
+/** The longest time that a caller is told to wait, however far away the next attempt is. */
+const MOST_WAIT_S = 300
+
 export const STOPPED: WireError = { code: 'stopped', message: 'The server was stopped by hand' }
 
 /** The state of one server as others see it; every change of it goes out as an event. */
@@ -58,12 +61,26 @@ export class Observed {
     this.changed()
   }
 
-  /** What a call hears that cannot be sent. */
+  /** What a call hears that cannot be sent, with the time until the next attempt where there is one. */
   offlineError(): WireError {
     const { name } = this.#record()
+    const seconds = this.#secondsToNextAttempt()
     const why = this.reason ? `: ${this.reason.message}` : ''
     const what = this.#now.state === 'offline' ? 'is offline' : 'is not connected yet'
-    return { code: 'server_offline', message: `Server "${name}" ${what}${why}` }
+    const message = `Server "${name}" ${what}${why}`
+    return {
+      code: 'server_offline',
+      message,
+      ...(seconds === undefined ? {} : { data: { retryAfterSeconds: seconds } }),
+    }
+  }
+
+  #secondsToNextAttempt(): number | undefined {
+    const { state, nextAttemptAtMs } = this.#now
+    // An attempt is under way.
+    if (state !== 'offline') return 1
+    if (nextAttemptAtMs === undefined) return undefined
+    return Math.min(Math.max((nextAttemptAtMs - Date.now()) / 1_000, 1), MOST_WAIT_S)
   }
 
   /** Calls back on every change, of the lists too, until the returned function is called. */

@@ -179,8 +179,7 @@ export class ServerLanes {
     }
     const limitMs = waitMs()
     if (limitMs === undefined) {
-      const { code, message } = observed.offlineError()
-      call.fail(code, message)
+      call.failFor(observed.offlineError())
       return
     }
     lane.wait(call, limitMs, () => observed.offlineError())

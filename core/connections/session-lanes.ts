@@ -10,6 +10,7 @@ import type { Connection } from './connection.ts'
 import type { ConnectionEvents, Lost } from './connection-events.ts'
 import { Lane } from './lane.ts'
 import type { LinkLimits } from './protocol.ts'
+import { isFinal } from './recovery.ts'
 import type { ServerContext } from './server-context.ts'
 import { upstreamNotices } from './upstream-notices.ts'
 
@@ -231,7 +232,9 @@ export class SessionLanes {
   #failWaiting(entry: SessionEntry, reason: WireError): void {
     const { context, record } = this.#options
     const message = `Server "${record().name}" gave this caller no connection of its own: ${context.redact(reason.message)}`
-    entry.lane.failWaiting({ code: 'server_offline', message })
+    // The next call opens it anew, unless what is wrong stays so.
+    const data = isFinal(reason.code) ? {} : { data: { retryAfterSeconds: 1 } }
+    entry.lane.failWaiting({ code: 'server_offline', message, ...data })
   }
 
   #close(entry: SessionEntry, reason: WireError): void {

@@ -227,11 +227,15 @@ export class HubError extends Error {
     return ERROR_CODES[this.code].status
   }
 
-  /** Whole seconds, at least 1, after which a repetition makes sense: always said for 429 and 503, else where it is known. */
+  /**
+   * Whole seconds, at least 1, after which a repetition makes sense: always said for 429 and 503, else where it is known. Of a
+   * server that is offline only where it is known too, since one that was stopped does not come back by itself.
+   */
   get retryAfter(): number | undefined {
     const asked = this.data?.retryAfterSeconds
     const seconds = this.retryAfterSeconds ?? (typeof asked === 'number' ? asked : undefined)
-    if (seconds === undefined && this.status !== 429 && this.status !== 503) return undefined
+    const always = (this.status === 429 || this.status === 503) && this.code !== 'server_offline'
+    if (seconds === undefined && !always) return undefined
     return Math.max(1, Math.ceil(seconds ?? 1))
   }
 

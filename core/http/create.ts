@@ -1,5 +1,6 @@
 import type { Auth } from '../auth/create.ts'
 import type { HubConfig } from '../config/schema.ts'
+import type { Upstreams } from '../connections/api.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { McpEndpoint } from '../mcp/api.ts'
@@ -37,6 +38,7 @@ export interface HttpDeps {
   readonly bus: EventBus
   readonly log: PluginLogger
   readonly mcp: Pick<McpEndpoint, 'fetch' | 'usage'>
+  readonly upstreams: Pick<Upstreams, 'processesOf'>
   /** The routes of resources; those of sign-in, people, keys, limits, the live stream and the API's description are added. */
   readonly routes: readonly Route[]
   readonly findPluginRoute: FindPluginRoute
@@ -71,7 +73,12 @@ export function createHttp(deps: HttpDeps): Http {
     ...userRoutes({ registry, passwords: auth.passwords }),
     ...keyRoutes({ registry }),
     ...streamRoutes({ feed, authenticator: auth.authenticator }),
-    ...limitRoutes({ registry, mcp: deps.mcp, liveStreams: userId => feed.readersOf(userId) }),
+    ...limitRoutes({
+      registry,
+      mcp: deps.mcp,
+      upstreams: deps.upstreams,
+      liveStreams: userId => feed.readersOf(userId),
+    }),
     ...deps.routes,
   ]
   const routes = [...docsRoutes({ routes: described, version }), ...described]

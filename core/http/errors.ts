@@ -69,6 +69,6 @@ function errorHeaders(error: HubError): Record<string, string> {
   if (status === 405 && Array.isArray(data?.allow)) headers.allow = data.allow.join(', ')
   if (status === 415) headers.accept = 'application/json'
   if (status === 426) headers.upgrade = 'websocket'
-  if (status === 429 || status === 503) headers['retry-after'] = String(retryAfter)
+  if ((status === 429 || status === 503) && retryAfter !== undefined) headers['retry-after'] = String(retryAfter)
   return headers
 }

@@ -20,8 +20,8 @@ export interface McpEndpoint {
   sessions(): readonly SessionInfo[]
   /** Ends one session from outside; false when there is none. */
   endSession(id: string, reason: string): boolean
-  /** What a client of this group sees, for the console and the CLI. */
-  groupView(actor: UserActor, group: GroupRecord): Promise<GroupView>
+  /** What a client that may use these servers of the group sees, for the console and the CLI. */
+  groupView(group: GroupRecord, servers: readonly ServerRecord[]): GroupView
   /** No new sessions; waits for calls in flight, at most `timeoutMs`; then ends all streams. */
   drain(timeoutMs: number): Promise<void>
   dispose(): void
@@ -29,6 +29,9 @@ export interface McpEndpoint {
 
 /** Counts of one user, as LIMITS names them. */
 export interface McpUsage {
+  /** At that server, and for that set of capabilities, where there are most. */
+  readonly leasesPerUser: number
+  readonly keptResultBytesPerUser: number
   readonly sessionsPerUser: number
   /** Of sessions, of clients without one, and by the API. */
   readonly callsPerUser: number

@@ -65,7 +65,7 @@ interface McpDeps {
 
 /** The MCP endpoint of the hub: streamable HTTP of both eras at `/mcp…`, and the pair of 2024-11-05 at `/sse…`. It runs until `dispose`. */
 export function createMcp(deps: McpDeps): McpEndpoint {
-  const { registry, upstreams, bus, auth, sealer, log } = deps
+  const { upstreams, bus, auth, sealer, log } = deps
   // Date.now has whole milliseconds, in which most calls take none at all.
   const now = deps.now ?? (() => performance.timeOrigin + performance.now())
   const texts = new ItemTexts()
@@ -208,6 +208,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
         streamsPerUser: used.streams,
         listenStreamsPerUser: listeners.countOf(userId),
         parkedCallsPerUser: parking.countOf(userId),
+        leasesPerUser: leases.mostOf(userId),
         keptResultBytesPerUser: results.bytesOf(userId),
       }
     },
@@ -217,11 +218,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
       if (session) sessions.end(session, reason)
       return session !== undefined
     },
-    async groupView(actor, group) {
-      const members = await registry.groups.usableMembers(actor, group)
-      const scope = toResolvedScope({ group, servers: members.map(({ server }) => server) })
-      return groupView(scope, upstreams, texts)
-    },
+    groupView: (group, servers) => groupView(toResolvedScope({ group, servers }), upstreams, texts),
     async drain(timeoutMs) {
       drained = true
       modern.endParked('The hub is stopping')

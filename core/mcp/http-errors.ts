@@ -47,7 +47,7 @@ export function errorResponse(thrown: unknown, place: ErrorPlace): Response {
       break
     case 429:
     case 503:
-      headers.set('retry-after', String(error.retryAfter))
+      if (error.retryAfter !== undefined) headers.set('retry-after', String(error.retryAfter))
   }
   const text = errorMessage(refused?.id, rpcError(error, place.requestId))
   return new Response(text, { status: refused?.status ?? error.status, headers })

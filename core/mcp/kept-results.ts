@@ -65,7 +65,7 @@ export class KeptResults {
     return kept && kept.reader === key && kept.untilMs > this.#now() ? kept.parts[index] : undefined
   }
 
-  /** Bytes that are kept for a user now. */
+  /** What is kept for a user, as it counts against its limit. */
   bytesOf(userId: string): number {
     return this.#ofUser.get(userId)?.bytes ?? 0
   }

@@ -44,6 +44,7 @@ interface Waiting {
 
 interface Pool {
   readonly serverId: string
+  readonly userId: string
   readonly slots: Slot[]
   readonly waiting: Waiting[]
 }
@@ -75,7 +76,7 @@ export class Leases {
     if (server.session === 'per-user') return { binding: userBinding(userId), release() {} }
     const asked = askable(capabilities)
     const key = JSON.stringify([server.id, userId, asked])
-    const pool = this.#pools.get(key) ?? { serverId: server.id, slots: [], waiting: [] }
+    const pool = this.#pools.get(key) ?? { serverId: server.id, userId, slots: [], waiting: [] }
     this.#pools.set(key, pool)
     const free = pool.slots.find(slot => slot.holder === undefined)
     if (free) return this.#give(pool, free, holder)
@@ -89,6 +90,13 @@ export class Leases {
     return new Promise((resolve, reject) => {
       pool.waiting.push({ holder, serverName: server.name, sinceMs: this.#now(), resolve, reject })
     })
+  }
+
+  /** How many a user has at the server where it has most: the limit holds for each server and set of capabilities. */
+  mostOf(userId: string): number {
+    let most = 0
+    for (const pool of this.#pools.values()) if (pool.userId === userId) most = Math.max(most, pool.slots.length)
+    return most
   }
 
   /** Whoever waits under this name waits no longer; its promise stays open. */

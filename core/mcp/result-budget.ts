@@ -57,7 +57,7 @@ export class ResultBudget {
     return JSON.stringify({ content: [{ type: 'text', text: piece }] })
   }
 
-  /** Bytes of cut results that are kept for a user now. */
+  /** Bytes that are kept for a user. */
   bytesOf(userId: string): number {
     return this.#kept.bytesOf(userId)
   }

@@ -1,4 +1,4 @@
-import type { RpcError, SessionBinding, UpstreamReply, UpstreamRequest, Upstreams } from '../connections/api.ts'
+import type { Failed, RpcError, SessionBinding, UpstreamReply, UpstreamRequest, Upstreams } from '../connections/api.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { McpMiddleware } from '../contract/points.ts'
@@ -116,7 +116,7 @@ export class Router {
         this.#noteElicitations(exchange, member, reply.error)
         return { kind: 'error', error: exposeErrorUri(scope, member, reply.error, own) }
       case 'failed':
-        return { kind: 'failed', error: new HubError(reply.code, reply.message) }
+        return { kind: 'failed', error: failureOf(reply) }
       case 'cancelled':
         return { kind: 'cancelled' }
     }
@@ -282,6 +282,10 @@ function wantedHeaders(
     if (value !== undefined) wanted[name.toLowerCase()] = value
   }
   return wanted
+}
+
+function failureOf({ code, message, retryAfterSeconds }: Failed): HubError {
+  return new HubError(code, message, retryAfterSeconds === undefined ? {} : { retryAfterSeconds })
 }
 
 function callStatus(reply: UpstreamReply): string {

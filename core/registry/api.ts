@@ -91,23 +91,31 @@ export interface EffectiveServer {
   readonly configHash: string
 }
 
+/** A member of a group with its server. */
+export interface UsableMember {
+  readonly member: GroupMember
+  readonly server: ServerRecord
+}
+
+/** A group as a write has left it, with the members that the actor may use: its answer needs no read after the commit. */
+export interface WrittenGroup extends GroupRecord {
+  readonly usable: readonly UsableMember[]
+}
+
 export interface GroupRegistry {
   list(actor: Actor, query: ListQuery): Promise<readonly GroupRecord[]>
   resolve(actor: Actor, ref: Ref, right: Right): Promise<GroupRecord>
   byId(actor: Actor, id: string): Promise<GroupRecord | undefined>
   /** The group of exactly this owner, if the actor may see it. Letter case ignored. */
   find(actor: Actor, ownerName: string | undefined, name: string): Promise<GroupRecord | undefined>
-  create(actor: Actor, body: JsonObject): Promise<GroupRecord>
-  replace(actor: Actor, ref: Ref, body: JsonObject, options?: WriteOptions): Promise<GroupRecord>
-  patch(actor: Actor, ref: Ref, patch: JsonObject, options?: WriteOptions): Promise<GroupRecord>
+  create(actor: Actor, body: JsonObject): Promise<WrittenGroup>
+  replace(actor: Actor, ref: Ref, body: JsonObject, options?: WriteOptions): Promise<WrittenGroup>
+  patch(actor: Actor, ref: Ref, patch: JsonObject, options?: WriteOptions): Promise<WrittenGroup>
   remove(actor: Actor, ref: Ref, options?: WriteOptions): Promise<void>
-  putMember(actor: Actor, ref: Ref, server: Ref, body: JsonObject): Promise<GroupRecord>
-  removeMember(actor: Actor, ref: Ref, server: Ref): Promise<GroupRecord>
+  putMember(actor: Actor, ref: Ref, server: Ref, body: JsonObject): Promise<WrittenGroup>
+  removeMember(actor: Actor, ref: Ref, server: Ref): Promise<WrittenGroup>
   /** The members whose servers this actor may use: its own, and public ones. */
-  usableMembers(
-    actor: Actor,
-    group: GroupRecord,
-  ): Promise<readonly { readonly member: GroupMember; readonly server: ServerRecord }[]>
+  usableMembers(actor: Actor, group: GroupRecord): Promise<readonly UsableMember[]>
   publicBody(record: GroupRecord): JsonObject
 }
 
@@ -179,6 +187,14 @@ export interface KeyRecord {
   readonly createdAt: string
 }
 
+/** A key whose secret is new: it is in this answer and nowhere else. */
+export interface NewKey {
+  readonly key: KeyRecord
+  readonly secret: string
+  /** As the API shows them: refs in place of ids. */
+  readonly scopes: readonly JsonValue[]
+}
+
 export interface KeyRegistry {
   /** Own keys; an administrator may name another owner. */
   list(actor: Actor, ownerName?: string): Promise<readonly KeyRecord[]>
@@ -186,8 +202,8 @@ export interface KeyRegistry {
   create(
     actor: Actor,
     input: { readonly label: string; readonly scopes: readonly JsonValue[]; readonly expiresAt?: string },
-  ): Promise<{ readonly key: KeyRecord; readonly secret: string }>
-  rotate(actor: Actor, id: string): Promise<{ readonly key: KeyRecord; readonly secret: string }>
+  ): Promise<NewKey>
+  rotate(actor: Actor, id: string): Promise<NewKey>
   remove(actor: Actor, id: string): Promise<void>
   /** By the SHA-256 (hex) of a presented secret. */
   byHash(hash: string): Promise<KeyRecord | undefined>

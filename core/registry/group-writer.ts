@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
-import type { Actor, GroupRecord } from '../contract/records.ts'
+import type { Actor } from '../contract/records.ts'
 import { groupBodyOf, type ParsedGroupBody } from '../domain/group-body.ts'
 import { formatRef, nameKey, quoteName } from '../domain/names.ts'
 import { canonical } from '../domain/server-body.ts'
@@ -10,6 +10,7 @@ import { isUniqueViolation } from '../store/errors.ts'
 import type { GroupTable } from '../store/tables.ts'
 import { type AfterCommit, type Reader, read, type Writer, write } from '../store/transact.ts'
 import { notFound } from './access.ts'
+import type { WrittenGroup } from './api.ts'
 import { type RegistryDeps, timestamp } from './context.ts'
 import { FILE_OWNERS, groupOwnerInFile } from './file-groups.ts'
 import { tellGroup } from './group-events.ts'
@@ -27,6 +28,7 @@ import {
 import { chooseOwner, type Owner } from './owners.ts'
 import { ownerName } from './rows.ts'
 import { selectServers } from './server-rows.ts'
+import { asWritten } from './usable-members.ts'
 
 /** What a write makes of a group; `members` absent: they stay. */
 export interface GroupChange {
@@ -43,7 +45,7 @@ export class GroupWriter {
     this.#deps = deps
   }
 
-  create(actor: Actor, parsed: ParsedGroupBody): Promise<GroupRecord> {
+  create(actor: Actor, parsed: ParsedGroupBody): Promise<WrittenGroup> {
     const id = randomUUID()
     const at = timestamp(this.#deps)
     return this.#write(parsed.name, async (trx, after) => {
@@ -60,14 +62,16 @@ export class GroupWriter {
       await writeMembers(trx, id, members)
       const { row, members: rows } = await written(trx, id)
       after(() => tellGroup(this.#deps, 'group.created', row))
-      return groupRecord(row, rows, actor)
+      return asWritten(trx, actor, groupRecord(row, rows, actor))
     })
   }
 
   /** Undefined when the row is not as it was known any more. */
-  async save(actor: Actor, known: KnownGroup, change: GroupChange): Promise<GroupRecord | undefined> {
+  async save(actor: Actor, known: KnownGroup, change: GroupChange): Promise<WrittenGroup | undefined> {
     const { row } = known
-    if (!differs(known, change)) return groupRecord(row, known.members, actor)
+    if (!differs(known, change)) {
+      return read(this.#deps.store, db => asWritten(db, actor, groupRecord(row, known.members, actor)))
+    }
     if (row.origin === 'file') await this.#writeFile(known, change)
     return this.#write(change.body.name, async (trx, after) => {
       if (change.owner.id !== row.owner_id) await checkQuota(trx, change.owner)
@@ -90,7 +94,7 @@ export class GroupWriter {
         if (lost) tellGroup(this.#deps, 'group.removed', row, 'owner')
         tellGroup(this.#deps, 'group.updated', now, seen)
       })
-      return groupRecord(now, members, actor)
+      return asWritten(trx, actor, groupRecord(now, members, actor))
     })
   }
 

@@ -1,13 +1,13 @@
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
-import type { Actor, GroupMember, GroupRecord, ServerRecord } from '../contract/records.ts'
+import type { Actor, GroupRecord } from '../contract/records.ts'
 import { groupBodyOf, type ParsedGroupBody, parseGroupBody, parseMemberBody } from '../domain/group-body.ts'
 import { mergePatch } from '../domain/merge-patch.ts'
 import { nameKey, quoteName } from '../domain/names.ts'
-import { canSee, canUse } from '../domain/ownership.ts'
+import { canSee } from '../domain/ownership.ts'
 import { type Reader, read } from '../store/transact.ts'
 import { checkRevision, chooseRow, filterRows, notFound, owned, refKey } from './access.ts'
-import type { GroupRegistry, ListQuery, Ref, Right, WriteOptions } from './api.ts'
+import type { GroupRegistry, ListQuery, Ref, Right, UsableMember, WriteOptions, WrittenGroup } from './api.ts'
 import type { RegistryDeps } from './context.ts'
 import { findMembers, lookUpMembers, refuseSharedAlias, refuseTooManyMembers } from './group-members.ts'
 import {
@@ -23,8 +23,8 @@ import {
 } from './group-rows.ts'
 import { type GroupChange, GroupWriter } from './group-writer.ts'
 import { chooseOwner, fileOwner, rowOwner } from './owners.ts'
-import { serverRecord } from './rows.ts'
-import { selectServers, serverRowsByKey } from './server-rows.ts'
+import { serverRowsByKey } from './server-rows.ts'
+import { usableMembers } from './usable-members.ts'
 
 const TRIES = 8
 
@@ -69,11 +69,11 @@ export class Groups implements GroupRegistry {
     return known && groupRecord(known.row, known.members, actor)
   }
 
-  async create(actor: Actor, body: JsonObject): Promise<GroupRecord> {
+  async create(actor: Actor, body: JsonObject): Promise<WrittenGroup> {
     return this.#writer.create(actor, parseGroupBody(body))
   }
 
-  async replace(actor: Actor, ref: Ref, body: JsonObject, options: WriteOptions = {}): Promise<GroupRecord> {
+  async replace(actor: Actor, ref: Ref, body: JsonObject, options: WriteOptions = {}): Promise<WrittenGroup> {
     const parsed = parseGroupBody(body)
     return this.#update(actor, ref, options, async (db, { row }) => {
       const owner = await chooseOwner(db, actor, parsed.owner, rowOwner(row))
@@ -81,7 +81,7 @@ export class Groups implements GroupRegistry {
     })
   }
 
-  async patch(actor: Actor, ref: Ref, patch: JsonObject, options: WriteOptions = {}): Promise<GroupRecord> {
+  async patch(actor: Actor, ref: Ref, patch: JsonObject, options: WriteOptions = {}): Promise<WrittenGroup> {
     return this.#update(actor, ref, options, async (db, { row, members }) => {
       const { members: seen = [], ...base } = groupBodyOf(groupRecord(row, members, actor))
       const parsed = parseGroupBody({ ...mergePatch({ ...base, members: seen }, withMembers(patch)) })
@@ -99,7 +99,7 @@ export class Groups implements GroupRegistry {
     await this.#writer.remove(row, ref)
   }
 
-  async putMember(actor: Actor, ref: Ref, server: Ref, body: JsonObject): Promise<GroupRecord> {
+  async putMember(actor: Actor, ref: Ref, server: Ref, body: JsonObject): Promise<WrittenGroup> {
     const input = parseMemberBody(server, body)
     return this.#update(actor, ref, {}, async (db, known) => {
       const owner = rowOwner(known.row)
@@ -118,7 +118,7 @@ export class Groups implements GroupRegistry {
     })
   }
 
-  async removeMember(actor: Actor, ref: Ref, server: Ref): Promise<GroupRecord> {
+  async removeMember(actor: Actor, ref: Ref, server: Ref): Promise<WrittenGroup> {
     return this.#update(actor, ref, {}, async (db, known) => {
       const present = new Set(known.members.map(member => member.server_id))
       const candidates = await serverRowsByKey(db, refKey(server))
@@ -130,19 +130,8 @@ export class Groups implements GroupRegistry {
     })
   }
 
-  async usableMembers(
-    actor: Actor,
-    group: GroupRecord,
-  ): Promise<readonly { readonly member: GroupMember; readonly server: ServerRecord }[]> {
-    const ids = group.members.map(member => member.serverId)
-    if (ids.length === 0) return []
-    const rows = await read(this.#deps.store, db => selectServers(db).where('server.id', 'in', ids).execute())
-    const userId = actor.kind === 'user' ? actor.userId : group.ownerId
-    const servers = new Map(rows.filter(row => canUse(userId, owned(row))).map(row => [row.id, serverRecord(row)]))
-    return group.members.flatMap(member => {
-      const server = servers.get(member.serverId)
-      return server ? [{ member, server }] : []
-    })
+  usableMembers(actor: Actor, group: GroupRecord): Promise<readonly UsableMember[]> {
+    return read(this.#deps.store, db => usableMembers(db, actor, group))
   }
 
   publicBody(record: GroupRecord): JsonObject {
@@ -155,7 +144,7 @@ export class Groups implements GroupRegistry {
     ref: Ref,
     options: WriteOptions,
     make: (db: Reader, known: KnownGroup) => Promise<GroupChange>,
-  ): Promise<GroupRecord> {
+  ): Promise<WrittenGroup> {
     for (let attempt = 1; attempt <= TRIES; attempt += 1) {
       const known = await this.#known(actor, ref, 'edit')
       checkRevision('group', known.row.revision, options.ifRevision)

@@ -1,23 +1,20 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { LIMITS } from '../config/limits.ts'
 import { type FieldError, HubError, validationError } from '../contract/errors.ts'
-import { isJsonObject, type JsonValue } from '../contract/json.ts'
-import type { Actor, KeyScope } from '../contract/records.ts'
-import { formatRef, nameKey, quoteName } from '../domain/names.ts'
+import type { JsonValue } from '../contract/json.ts'
+import type { Actor } from '../contract/records.ts'
+import { nameKey, quoteName } from '../domain/names.ts'
 import { isAdmin } from '../domain/ownership.ts'
 import { parseTimestamp } from '../domain/timestamp.ts'
 import type { AccessKeyTable } from '../store/tables.ts'
 import { type Reader, read, write } from '../store/transact.ts'
-import { chooseRow, refKey } from './access.ts'
-import type { KeyRecord, KeyRegistry } from './api.ts'
+import type { KeyRecord, KeyRegistry, NewKey } from './api.ts'
 import { type RegistryDeps, timestamp } from './context.ts'
-import { selectGroups } from './group-rows.ts'
+import { publicScopes, readScopes } from './key-scopes.ts'
 import { fileOwner } from './owners.ts'
-import { keyRecord, ownerName } from './rows.ts'
-import { selectServers, serverRowsByKey } from './server-rows.ts'
+import { keyRecord } from './rows.ts'
 
 const LABEL_CHARACTERS = 100
-const SCOPES = 50
 /** A use is noted at most this often per key. */
 const TOUCH_MS = 60_000
 /** Uses are collected this long before they are written. */
@@ -44,7 +41,7 @@ export class Keys implements KeyRegistry {
   async create(
     actor: Actor,
     input: { label: string; scopes: readonly JsonValue[]; expiresAt?: string },
-  ): Promise<{ key: KeyRecord; secret: string }> {
+  ): Promise<NewKey> {
     const errors: FieldError[] = []
     checkLabel(input.label, errors)
     const expiresAt = this.#expiry(input.expiresAt, errors)
@@ -61,11 +58,11 @@ export class Keys implements KeyRegistry {
       }
       await trx.insertInto('access_key').values(row).execute()
       after(() => this.#deps.bus.emit('key.created', ownerId, { keyId: row.id }))
-      return { key: keyRecord(row), secret }
+      return newKey(trx, row, secret)
     })
   }
 
-  async rotate(actor: Actor, id: string): Promise<{ key: KeyRecord; secret: string }> {
+  async rotate(actor: Actor, id: string): Promise<NewKey> {
     return write(this.#deps.store, async (trx, after) => {
       const row = await visibleKey(trx, actor, id)
       const secret = newSecret()
@@ -77,7 +74,7 @@ export class Keys implements KeyRegistry {
         this.#deps.bus.emit('key.removed', row.owner_id, { keyId: id })
         this.#deps.bus.emit('key.created', row.owner_id, { keyId: id })
       })
-      return { key: keyRecord(rotated), secret }
+      return newKey(trx, rotated, secret)
     })
   }
 
@@ -129,27 +126,8 @@ export class Keys implements KeyRegistry {
     await this.flush()
   }
 
-  async publicScopes(key: KeyRecord): Promise<readonly JsonValue[]> {
-    const ids = (kind: 'groupId' | 'serverId') =>
-      key.scopes.flatMap(scope =>
-        typeof scope === 'object' && kind in scope ? [Object.values(scope)[0] as string] : [],
-      )
-    const refs = await read(this.#deps.store, async db => {
-      const servers = ids('serverId')
-      const groups = ids('groupId')
-      const rows = [
-        ...(servers.length > 0 ? await selectServers(db).where('server.id', 'in', servers).execute() : []),
-        ...(groups.length > 0 ? await selectGroups(db).where('server_group.id', 'in', groups).execute() : []),
-      ]
-      return new Map(rows.map(row => [row.id, formatRef(ownerName(row), row.name)]))
-    })
-    return key.scopes.flatMap((scope): JsonValue[] => {
-      if (typeof scope === 'string') return [scope]
-      const [field, id] =
-        'groupId' in scope ? (['group', scope.groupId] as const) : (['server', scope.serverId] as const)
-      const ref = refs.get(id)
-      return ref === undefined ? [] : [{ [field]: ref }]
-    })
+  publicScopes(key: KeyRecord): Promise<readonly JsonValue[]> {
+    return read(this.#deps.store, db => publicScopes(db, key))
   }
 
   #forget(id: string): void {
@@ -174,6 +152,12 @@ export class Keys implements KeyRegistry {
     }
     return new Date(at).toISOString()
   }
+}
+
+/** Read within the transaction that writes: behind its end a failure would lose the secret of a key that is kept. */
+async function newKey(db: Reader, row: AccessKeyTable, secret: string): Promise<NewKey> {
+  const key = keyRecord(row)
+  return { key, secret, scopes: await publicScopes(db, key) }
 }
 
 /** 256 random bits behind the prefix by which secret scanners know the key. */
@@ -219,50 +203,4 @@ async function checkQuota(db: Reader, ownerId: string): Promise<void> {
     .executeTakeFirstOrThrow()
   if (Number(count) < LIMITS.keysPerUser) return
   throw new HubError('quota_keys', `A user may have ${LIMITS.keysPerUser} access keys`)
-}
-
-async function readScopes(
-  db: Reader,
-  actor: Actor,
-  scopes: readonly JsonValue[],
-  errors: FieldError[],
-): Promise<KeyScope[]> {
-  if (scopes.length < 1 || scopes.length > SCOPES) {
-    errors.push({ pointer: '#/scopes', code: 'length', detail: `An access key has 1 to ${SCOPES} scopes` })
-    return []
-  }
-  const found: KeyScope[] = []
-  for (const [index, scope] of scopes.entries()) {
-    const read = await readScope(db, actor, scope, `#/scopes/${index}`)
-    if (typeof read === 'object' && 'pointer' in read) errors.push(read)
-    else found.push(read)
-  }
-  return found
-}
-
-async function readScope(db: Reader, actor: Actor, scope: JsonValue, pointer: string): Promise<KeyScope | FieldError> {
-  if (scope === 'api' || scope === 'api:read' || scope === 'mcp') return scope
-  if (typeof scope === 'string') {
-    return {
-      pointer,
-      code: 'enum',
-      detail: `A scope is api, api:read, mcp, {"group": …} or {"server": …}, not ${quoteName(scope)}`,
-    }
-  }
-  const [field, ref] = (isJsonObject(scope) && Object.entries(scope).length === 1 && Object.entries(scope)[0]) || []
-  if ((field !== 'group' && field !== 'server') || typeof ref !== 'string') {
-    return { pointer, code: 'type', detail: 'A scope is api, api:read, mcp, {"group": "name"} or {"server": "name"}' }
-  }
-  try {
-    if (field === 'server') {
-      const rows = await serverRowsByKey(db, refKey(ref))
-      return { serverId: chooseRow('server', rows, actor, ref, 'see').id }
-    }
-    const rows = await selectGroups(db).where('server_group.name_key', '=', refKey(ref)).execute()
-    return { groupId: chooseRow('group', rows, actor, ref, 'see').id }
-  } catch (error) {
-    if (!(error instanceof HubError)) throw error
-    const code = error.code.endsWith('_ambiguous') ? 'ambiguous' : 'member_not_found'
-    return { pointer: `${pointer}/${field}`, code, detail: error.message }
-  }
 }

@@ -1,9 +1,8 @@
 import {
-  backoffMs,
+  FollowedAddress,
   type GuardedRequest,
   type GuardedResponse,
   type MessageLink,
-  readEvents,
   reasonOf,
   sessionLost,
   statusReason,
@@ -11,11 +10,12 @@ import {
   type WireError,
   wasNotSent,
 } from 'patchbay/contract'
-import { answersRequest, readErrorBody } from './answers.ts'
+import { AnswerReader } from './answer-reader.ts'
+import { readErrorBody } from './answers.ts'
 import { Gate } from './gate.ts'
 import { ListenStream } from './listen-stream.ts'
 import { Post } from './post.ts'
-import { notAnAnswer, streamLost } from './reasons.ts'
+import { streamLost } from './reasons.ts'
 import { RequestHeaders } from './request-headers.ts'
 import { ServerSession } from './server-session.ts'
 
@@ -29,18 +29,16 @@ const LAST_WORDS_MS = 250
  * head back until they have something to send, so the wait has an end.
  */
 const OWN_STREAM_MS = 500
-/** How long a stream may stay open behind its answer. */
-const AFTER_ANSWER_MS = 2_000
 const NOTICE_TIMEOUT_MS = 10_000
 const CLOSE_TIMEOUT_MS = 1_900
-const RESUME_ATTEMPTS = 8
 
 /** One server over streamable HTTP: one MCP session with it, or in the modern era requests that stand for themselves. */
 export class HttpLink implements MessageLink {
-  readonly #url: string
+  readonly #address: FollowedAddress
   readonly #io: TransportIo
   readonly #headers: RequestHeaders
   readonly #posts = new Map<number, Post>()
+  readonly #answers: AnswerReader
   readonly #listen: ListenStream
   readonly #listenAbort = new AbortController()
   readonly #session: ServerSession
@@ -55,9 +53,20 @@ export class HttpLink implements MessageLink {
   #over = false
 
   constructor(url: string, headers: Readonly<Record<string, string>>, io: TransportIo) {
-    this.#url = url
+    this.#address = new FollowedAddress(io.fetch, url)
     this.#io = io
     this.#headers = new RequestHeaders(headers)
+    this.#answers = new AnswerReader({
+      message: (text, id) => io.message(text, id),
+      get: (lastEventId, signal) => this.#get(lastEventId, signal),
+      resumes: () => !this.#modern,
+      hasSession: () => this.#session.given,
+      failed: (post, error) => this.#failed(post, error),
+      fail: (post, reason) => this.#fail(post, reason),
+      finish: post => this.#finish(post, true),
+      doubted: () => this.#checkSession(),
+      lost: reason => this.#die(reason),
+    })
     this.#listen = new ListenStream({
       open: lastEventId => this.#get(lastEventId, this.#listenAbort.signal),
       message: text => io.message(text),
@@ -68,7 +77,7 @@ export class HttpLink implements MessageLink {
       log: (level, message) => io.log(level, message),
     })
     this.#session = new ServerSession(body =>
-      this.#io.fetch(this.#url, {
+      this.#address.request({
         method: 'POST',
         headers: this.#headers.post(undefined),
         body,
@@ -114,7 +123,7 @@ export class HttpLink implements MessageLink {
     const abort = new AbortController()
     const timer = setTimeout(() => abort.abort(), CLOSE_TIMEOUT_MS)
     try {
-      const response = await this.#io.fetch(this.#url, {
+      const response = await this.#address.request({
         method: 'DELETE',
         headers: this.#headers.delete(),
         signal: abort.signal,
@@ -145,7 +154,7 @@ export class HttpLink implements MessageLink {
       headTimeoutMs: id === undefined ? NOTICE_TIMEOUT_MS : 0,
       idleTimeoutMs: id === undefined ? NOTICE_TIMEOUT_MS : 0,
     }
-    this.#io.fetch(this.#url, request).then(
+    this.#address.request(request).then(
       response => this.#answered(post, response),
       error => this.#failed(post, error),
     )
@@ -156,89 +165,12 @@ export class HttpLink implements MessageLink {
     const { status, headers } = response
     if (status < 200 || status > 299) return this.#refused(post, response)
     if (!this.#session.given && !this.#settled) this.#learnSession(headers['mcp-session-id'])
-    const type = headers['content-type'] ?? ''
-    if (type.startsWith('text/event-stream')) return this.#readStream(post, response)
-    if (post.id === undefined) {
-      const taken = () => this.#finish(post, true)
-      // Usually empty; read all the same, so that the connection can be used again.
-      response.text().then(taken, taken)
-      return
-    }
-    if (!type.startsWith('application/json')) {
-      response.cancel()
-      return this.#fail(post, notAnAnswer(`HTTP ${status} and neither JSON nor a stream of events`))
-    }
-    response.text().then(
-      text => this.#deliverJson(post, text),
-      error => this.#failed(post, error),
-    )
-  }
-
-  #deliverJson(post: Post, text: string): void {
-    const { id } = post
-    if (id === undefined || post.over) return
-    post.open = false
-    if (!answersRequest(text, id)) return this.#fail(post, notAnAnswer('JSON that does not answer it'))
-    this.#io.message(text, id)
-    this.#finish(post)
-  }
-
-  #readStream(post: Post, response: GuardedResponse): void {
-    const { id } = post
-    const message = (text: string) => {
-      if (post.over) return
-      post.failures = 0
-      if (id !== undefined && !post.answered && answersRequest(text, id)) {
-        post.answered = true
-        post.timer = setTimeout(() => this.#finish(post, true), AFTER_ANSWER_MS)
-      }
-      this.#io.message(text, id)
-    }
-    post.position ??= { lastEventId: undefined, retryMs: undefined }
-    readEvents(response, post.position, message, error => this.#streamEnded(post, error))
-  }
-
-  #streamEnded(post: Post, error: unknown): void {
-    if (post.over) return
-    post.open = false
-    if (post.answered || post.id === undefined) return this.#finish(post, true)
-    const { position } = post
-    if (position?.lastEventId === undefined || this.#modern) return this.#failed(post, error ?? undefined)
-    const failures = post.failures++
-    if (failures >= RESUME_ATTEMPTS) return this.#fail(post, streamLost())
-    const delayMs = Math.max(position.retryMs ?? 0, backoffMs(failures, Math.random))
-    post.timer = setTimeout(() => this.#resume(post), delayMs)
-  }
-
-  /** Takes a call's stream up again behind the last event that came. */
-  #resume(post: Post): void {
-    post.open = true
-    this.#get(post.position?.lastEventId, post.abort.signal).then(
-      response => {
-        if (post.over) return response.cancel()
-        const { status } = response
-        if (status === 200 && response.headers['content-type']?.startsWith('text/event-stream')) {
-          return this.#readStream(post, response)
-        }
-        response.cancel()
-        if (status >= 500 && status !== 501) return this.#streamEnded(post, undefined)
-        if (status === 404 && this.#session.given) this.#die(sessionLost(status))
-        if (status === 400 && this.#session.given) this.#checkSession()
-        this.#fail(post, streamLost())
-      },
-      error => {
-        if (post.over) return
-        if (!wasNotSent(error)) return this.#streamEnded(post, error)
-        // The call itself was sent long ago: its end is a loss, whatever became of this request.
-        this.#fail(post, streamLost())
-        this.#die(reasonOf(error))
-      },
-    )
+    this.#answers.read(post, response)
   }
 
   #get(lastEventId: string | undefined, signal: AbortSignal): Promise<GuardedResponse> {
     const headers = this.#headers.get(lastEventId)
-    return this.#io.fetch(this.#url, { method: 'GET', headers, signal, headTimeoutMs: 0, idleTimeoutMs: 0 })
+    return this.#address.request({ method: 'GET', headers, signal, headTimeoutMs: 0, idleTimeoutMs: 0 })
   }
 
   #refused(post: Post, response: GuardedResponse): void {

@@ -1,6 +1,7 @@
 import {
   backoffMs,
   type GuardedResponse,
+  isBlockedRedirect,
   readEvents,
   reasonOf,
   type StreamPosition,
@@ -76,9 +77,7 @@ export class ListenStream {
     if (status === 404 && this.#options.hasSession()) return this.#options.lost(sessionLost(status))
     if (status >= 500 && status !== 501) return this.#wait()
     // 405 is how a server says that it has no such stream; others say it with other refusals.
-    if (status !== 405) this.#options.log('debug', `The server offers no stream of its own (HTTP ${status})`)
-    this.#state = 'off'
-    this.#options.tried()
+    this.#none(status === 405 ? undefined : `HTTP ${status}`)
     if (status === 400 && this.#wasOpen && this.#options.hasSession()) this.#options.doubted()
   }
 
@@ -86,7 +85,14 @@ export class ListenStream {
     this.#response = undefined
     if (this.#state === 'stopped') return
     if (wasNotSent(error)) return this.#options.lost(reasonOf(error))
+    if (isBlockedRedirect(error)) return this.#none(reasonOf(error).message)
     this.#wait()
+  }
+
+  #none(why: string | undefined): void {
+    if (why !== undefined) this.#options.log('debug', `The server offers no stream of its own (${why})`)
+    this.#state = 'off'
+    this.#options.tried()
   }
 
   #wait(): void {

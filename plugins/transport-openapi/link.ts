@@ -3,13 +3,13 @@ import {
   type AnswerIo,
   type AnswerLink,
   type AnswerResult,
+  fetchFollowing,
   type GuardedResponse,
   HubError,
 } from 'patchbay/contract'
 import { addProofs, type CallPlan, type Placed, placeArguments } from './call-plan.ts'
 import { buildCatalog, type Catalog } from './catalog.ts'
 import type { OpenapiConfig } from './config.ts'
-import { getFollowing } from './get.ts'
 import { readDocument } from './read-document.ts'
 import { ANSWER_BYTES, resultOf } from './results.ts'
 import { type TokenPlace, Tokens } from './tokens.ts'
@@ -85,7 +85,8 @@ export class OpenapiLink implements AnswerLink {
     Object.assign(all, this.#config.headers, type === undefined ? {} : { 'content-type': type })
     const url = address(query)
     const limits = { signal, headTimeoutMs: 0, idleTimeoutMs: 0, maxBytes: ANSWER_BYTES }
-    if (plan.method === 'GET') return await getFollowing(this.#io.fetch, url, { headers: all, ...limits })
+    if (plan.method === 'GET')
+      return await fetchFollowing(this.#io.fetch, url, { method: 'GET', headers: all, ...limits })
     const body = content === undefined ? {} : { body: content }
     return { url, response: await this.#io.fetch(url, { method: plan.method, headers: all, ...limits, ...body }) }
   }
@@ -116,7 +117,8 @@ export class OpenapiLink implements AnswerLink {
           `The health endpoint ${JSON.stringify(path.slice(0, 100))} is no path of the API`,
         )
       }
-      const { response } = await getFollowing(this.#io.fetch, url.href, { headers: this.#config.headers, signal })
+      const request = { method: 'GET', headers: this.#config.headers, signal }
+      const { response } = await fetchFollowing(this.#io.fetch, url.href, request)
       response.cancel()
       if (response.status < 200 || response.status > 299) {
         const message = `The health endpoint ${JSON.stringify(path.slice(0, 100))} answered with HTTP ${response.status}`

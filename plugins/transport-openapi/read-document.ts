@@ -2,6 +2,7 @@ import { upgradeFromTwoToThree } from '@scalar/openapi-upgrader/2.0-to-3.0'
 import { CORE_SCHEMA, load, mergeTag, YAMLException } from 'js-yaml'
 import {
   type AnswerIo,
+  fetchFollowing,
   type GuardedResponse,
   HubError,
   isJsonObject,
@@ -12,7 +13,7 @@ import {
   type OpenApiVersion,
 } from 'patchbay/contract'
 import type { OpenapiConfig } from './config.ts'
-import { getFollowing, isTooLong } from './get.ts'
+import { isTooLong } from './too-long.ts'
 
 export interface OpenApiDocument {
   readonly root: JsonObject
@@ -41,7 +42,12 @@ export async function readDocument(
   // The document may lie elsewhere than the API; what the API is told must not be told there.
   const sameOrigin = URL.parse(config.baseUrl ?? '')?.origin === URL.parse(document.url)?.origin
   const headers = { accept: ACCEPT, ...(sameOrigin ? config.headers : {}) }
-  const { response, url } = await getFollowing(fetch, document.url, { headers, signal, maxBytes: OPENAPI_LIMITS.bytes })
+  const { response, url } = await fetchFollowing(fetch, document.url, {
+    method: 'GET',
+    headers,
+    signal,
+    maxBytes: OPENAPI_LIMITS.bytes,
+  })
   return asThree(parseDocument(await bodyOf(response)), url)
 }
 

@@ -1,6 +1,6 @@
 import { type AnswerResult, type GuardedResponse, isJsonObject } from 'patchbay/contract'
-import { isTooLong } from './get.ts'
 import { cut } from './schema-keywords.ts'
+import { isTooLong } from './too-long.ts'
 
 /** Longest answer of an API, in decoded bytes. */
 export const ANSWER_BYTES = 4 * 1024 * 1024

@@ -1,5 +1,4 @@
-import { type AnswerIo, type GuardedResponse, HubError, isJsonObject } from 'patchbay/contract'
-import { getFollowing } from './get.ts'
+import { type AnswerIo, fetchFollowing, type GuardedResponse, HubError, isJsonObject } from 'patchbay/contract'
 
 /** Before a token's end, so that none runs out on its way. */
 const MARGIN_MS = 30_000
@@ -98,8 +97,8 @@ export class Tokens {
 
   async #discover(url: string): Promise<string> {
     const signal = AbortSignal.any([this.#io.signal, AbortSignal.timeout(TOKEN_TIMEOUT_MS)])
-    const request = { headers: { accept: 'application/json' }, signal, maxBytes: ANSWER_BYTES }
-    const { token_endpoint: endpoint } = await json((await getFollowing(this.#io.fetch, url, request)).response)
+    const request = { method: 'GET', headers: { accept: 'application/json' }, signal, maxBytes: ANSWER_BYTES }
+    const { token_endpoint: endpoint } = await json((await fetchFollowing(this.#io.fetch, url, request)).response)
     if (typeof endpoint === 'string' && URL.parse(endpoint)) return endpoint
     throw refused('names no token endpoint in its OpenID configuration')
   }

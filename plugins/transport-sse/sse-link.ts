@@ -1,4 +1,6 @@
 import {
+  FollowedAddress,
+  fetchFollowing,
   type GuardedResponse,
   type MessageLink,
   type RemoteConfig,
@@ -35,7 +37,8 @@ export class SseLink implements MessageLink {
   readonly #stream: SseStream
   readonly #streamAbort = new AbortController()
   readonly #posts = new Set<Post>()
-  #endpoint = ''
+  /** Known once open() has resolved; nothing is sent before. */
+  #endpoint!: FollowedAddress
   #version: Headers = {}
   #usual: Headers | undefined
   #accepted = false
@@ -60,7 +63,7 @@ export class SseLink implements MessageLink {
 
   /** Resolves once the server has said where messages go. */
   async open(): Promise<void> {
-    this.#endpoint = await this.#stream.open()
+    this.#endpoint = new FollowedAddress(this.#io.fetch, await this.#stream.open())
   }
 
   /** `headers` go out with this one message. */
@@ -94,11 +97,12 @@ export class SseLink implements MessageLink {
     this.#stop()
   }
 
-  #get(url: string, lastEventId: string | undefined): Promise<GuardedResponse> {
+  async #get(url: string, lastEventId: string | undefined): Promise<GuardedResponse> {
     const resume = lastEventId === undefined ? {} : { 'last-event-id': lastEventId }
     const headers = { ...this.#configured, accept: 'text/event-stream', ...PLAIN, ...this.#version, ...resume }
     const signal = this.#streamAbort.signal
-    return this.#io.fetch(url, { method: 'GET', headers, signal, headTimeoutMs: 0, idleTimeoutMs: 0 })
+    const request = { method: 'GET', headers, signal, headTimeoutMs: 0, idleTimeoutMs: 0 }
+    return (await fetchFollowing(this.#io.fetch, url, request)).response
   }
 
   #post(text: string, id: number | undefined, headers: Headers | undefined, done: Post['done']): void {
@@ -113,7 +117,7 @@ export class SseLink implements MessageLink {
       headTimeoutMs: id === undefined ? NOTICE_TIMEOUT_MS : 0,
       idleTimeoutMs: NOTICE_TIMEOUT_MS,
     }
-    this.#io.fetch(this.#endpoint, request).then(
+    this.#endpoint.request(request).then(
       response => this.#answered(post, response),
       error => this.#failed(post, error),
     )

@@ -2,6 +2,7 @@ import {
   backoffMs,
   type GuardedResponse,
   HubError,
+  isBlockedRedirect,
   readEvents,
   reasonOf,
   type StreamPosition,
@@ -120,7 +121,7 @@ export class SseStream {
         if (response.status >= 500) return this.#ended(undefined)
         this.#end(new HubError('connection_lost', `The stream cannot be taken up again: ${refusal.message}`))
       },
-      error => (wasNotSent(error) ? this.#end(error) : this.#ended(error)),
+      error => (wasNotSent(error) || isBlockedRedirect(error) ? this.#end(error) : this.#ended(error)),
     )
   }
 

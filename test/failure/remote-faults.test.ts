@@ -91,11 +91,13 @@ test('an answer that is cut off fails the call with connection_lost, and a tools
   expect(await timesSent()).toBe(sent + 1)
 })
 
-test('a redirect is not followed, and the call says so', async () => {
+test('a redirect that ends nowhere is followed three times, and the call says so', async () => {
   const client = await admin.mcp('/mcp/faulty')
+  const sent = await timesSent()
   const location = programs[0]?.url
   const failure = await failureOf(callText(client, 'fail', { status: 307, location }))
   expect(failure.data?.code).toBe('redirect_blocked')
+  expect(await timesSent()).toBe(sent + 4)
 })
 
 test('what keeps a remote server from starting is its reason, with the time of the next attempt', async () => {
@@ -117,6 +119,27 @@ test('a server that answers 503 with Retry-After is left in peace for that long'
     return status.state === 'offline' ? status : undefined
   })
   expect(Date.parse(nextAttemptAt ?? '') - Date.now()).toBeGreaterThan(20_000)
+  const left = () => (Date.parse(nextAttemptAt ?? '') - Date.now()) / 1_000
+  // In whole seconds, as Retry-After and under /mcp, until the next attempt and not one second more.
+  const before = Math.ceil(left())
+  const answer = await admin.request('POST', '/api/servers/busy/tools/any/call', { arguments: {} })
+  const failure = await failureOf(callText(await admin.mcp('/mcp/busy'), 'any'))
+  expect([answer.status, answer.json.code, failure.data?.code]).toEqual([503, 'server_offline', 'server_offline'])
+  for (const told of [Number(answer.headers.get('retry-after')), Number(failure.data?.retryAfter)]) {
+    expect(told).toBeLessThanOrEqual(before)
+    expect(told).toBeGreaterThanOrEqual(Math.ceil(left()))
+  }
+})
+
+test('a server that was stopped, or is not asked again for long, names no time or the longest one', async () => {
+  await until(async () => (await statusOf(admin, 'secret')).state === 'offline')
+  expect((await failureOf(callText(await admin.mcp('/mcp/secret'), 'any'))).data?.retryAfter).toBe(300)
+  await admin.ok('POST', '/api/servers/secret/stop')
+  const answer = await admin.request('POST', '/api/servers/secret/tools/any/call', { arguments: {} })
+  expect([answer.json.code, answer.headers.get('retry-after')]).toEqual(['server_offline', null])
+  const failure = await failureOf(callText(await admin.mcp('/mcp/secret'), 'any'))
+  expect(failure.data).not.toHaveProperty('retryAfter')
+  await admin.ok('POST', '/api/servers/secret/start')
 })
 
 test('one that drips its answers is given up after three seconds for its era and the ten of a dial', async () => {

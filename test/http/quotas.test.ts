@@ -4,7 +4,8 @@ import type { Answer } from '../support/client.ts'
 import { type Client, type Hub, LOOPBACK, PASSWORD, send, startHub } from '../support/hub.ts'
 import { keptState } from '../support/kept-state.ts'
 import { RawClient } from '../support/raw-mcp.ts'
-import { online } from '../support/servers.ts'
+import { callText, online } from '../support/servers.ts'
+import { shutIn } from '../support/shut-in.ts'
 import { until } from '../support/wait.ts'
 import { expectProblem, expectWell, patient } from './rows.ts'
 
@@ -66,8 +67,8 @@ test('GET /api/limits lists every limit with value and unit, and what the caller
   for (const { name, value, unit, used: own } of items) {
     expect([name, value]).toEqual([name, LIMITS[name as keyof typeof LIMITS]])
     expect([name, ['bytes', 'ms', 'count'].includes(unit)]).toEqual([name, true])
-    // Rates are over before anybody could ask; upstream connections belong to a server.
-    const counted = name.endsWith('PerUser') && !/^request|^leases/.test(name)
+    // Rates are over before anybody could ask.
+    const counted = name.endsWith('PerUser') && !/^request/.test(name)
     expect([name, typeof own]).toEqual([name, counted ? 'number' : 'undefined'])
   }
 })
@@ -90,6 +91,21 @@ describe('what a user may own', () => {
     await alice.ok('POST', '/api/servers', more)
     for (const { name } of [...some(1, LIMITS.serversPerUser - 1), { name: 's1000' }])
       expect((await patient(() => alice.request('DELETE', `/api/servers/${name}`))).status).toBe(204)
+  }, 60_000)
+
+  // Before the commands of the next test: they never answer, and hold the places in which servers start.
+  test('processes of callers count against commands, beside the one that all share', async () => {
+    const gina = await hub.user('gina')
+    const made = await gina.request('POST', '/api/servers', await shutIn('own', { session: 'per-session' }))
+    const { checks } = (await gina.request('GET', '/health')).json
+    if (checks.sandbox !== 'full') return expect(made.text).toContain('stdio_not_permitted')
+    await online(gina, ['own'])
+    for (const count of [1, 2, 3]) {
+      await callText(await gina.mcp('/mcp/own'), 'self')
+      expect(await used(gina, 'liveStdioPerUser')).toBe(1 + count)
+    }
+    await gina.ok('POST', '/api/servers/own/stop')
+    await until(async () => (await used(gina, 'liveStdioPerUser')) === 0, { what: 'the processes to end' })
   }, 60_000)
 
   test('one command too many that is switched on is 409 quota_servers, for ordinary users', async () => {

@@ -84,7 +84,8 @@ export const OCCASIONS: Readonly<Record<ErrorCode, string>> = {
   upstream_http_error: 'the server answered with a status that is none of MCP’s',
   upstream_dns_error: 'the host of the server’s URL has no address',
   upstream_tls_error: 'expired, self-signed or for another name, or no TLS at all',
-  redirect_blocked: 'a redirect to another origin, or one too many',
+  redirect_blocked:
+    'a redirect to another origin or from https to http, a POST that would become a GET, or one too many',
   server_offline: 'a call to a server that is not online',
   starting: 'a part of the hub is not up yet',
   draining: 'the hub was told to stop',

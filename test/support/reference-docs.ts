@@ -35,7 +35,7 @@ Outside \`/mcp\` every error is \`application/problem+json\` (RFC 9457) with \`t
 \`instance\`, \`requestId\`, and where it helps \`hint\` and \`errors[]\` (each with \`pointer\`, \`code\`, \`detail\`). Under \`/mcp\` it
 is a JSON-RPC error with \`data.code\`, \`data.requestId\` and \`data.hint\`. Codes are stable; texts are not. A server's
 \`status.reason.code\` is one of the same codes. With 401 comes \`WWW-Authenticate\`, with 405 \`Allow\`, with 415 \`Accept\`, with 429
-and 503 \`Retry-After\`; under \`/mcp\` the same seconds are in \`data.retryAfter\`. What the HTTP server itself refuses (400, 431, 505:
+and 503 \`Retry-After\` (\`server_offline\`: only while an attempt is planned, and at most 300 s); under \`/mcp\` the same seconds are in \`data.retryAfter\`. What the HTTP server itself refuses (400, 431, 505:
 broken framing, a head over 16 KiB) has no body.
 
 | code | HTTP | JSON-RPC | worth repeating | when | what to do |

@@ -38,7 +38,7 @@ export async function callText(client: McpClient, name: string, args: Record<str
 export interface RpcFailure {
   readonly code: number
   readonly message: string
-  readonly data?: { readonly code?: string; readonly requestId?: string }
+  readonly data?: { readonly code?: string; readonly requestId?: string; readonly retryAfter?: number }
 }
 
 /** The JSON-RPC error that the work ends with. */

@@ -1,11 +1,13 @@
-import { HubError } from '../../contract/errors.ts'
+import { HubError, type WireError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
-import { readRemoteConfig, statusReason, usableHeaders } from '../../contract/remote.ts'
+import { fetchFollowing, isBlockedRedirect } from '../../contract/redirects.ts'
+import { readRemoteConfig, reasonOf, statusReason, usableHeaders } from '../../contract/remote.ts'
 import type { GuardedFetch } from '../../contract/transport.ts'
 
 /**
- * Asks each of these paths by a GET with the server's own headers, all at once; only 2xx is a sign of life, and no redirect is
- * followed. A path counts from the root of the server's origin, which it cannot leave. Rejects with a HubError.
+ * Asks each of these paths by a GET with the server's own headers, all at once; only 2xx is a sign of life, at the end of
+ * up to three redirects. A path counts from the root of the server's origin, which neither it nor a redirect can leave.
+ * Rejects with a HubError.
  */
 export async function askPaths(
   fetch: GuardedFetch,
@@ -24,14 +26,17 @@ export async function askPaths(
       }
       const request = { method: 'GET', headers: { ...usableHeaders(headers), accept: '*/*' } }
       const limits = { headTimeoutMs: timeoutMs, signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]) }
-      const response = await fetch(address.href, { ...request, ...limits })
+      const { response } = await fetchFollowing(fetch, address.href, { ...request, ...limits }).catch(error => {
+        throw isBlockedRedirect(error) ? refused(path, reasonOf(error)) : error
+      })
       response.cancel()
-      if (response.status < 200 || response.status > 299) {
-        const { code, message } = statusReason(response)
-        throw new HubError(code, `The health endpoint ${quoted(path)}: ${message}`)
-      }
+      if (response.status < 200 || response.status > 299) throw refused(path, statusReason(response))
     }),
   )
+}
+
+function refused(path: string, { code, message }: WireError): HubError {
+  return new HubError(code, `The health endpoint ${quoted(path)}: ${message}`)
 }
 
 function quoted(path: string): string {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Upstreams } from '../../connections/api.ts'
 import type { GroupRecord, UserActor } from '../../contract/records.ts'
 import type { McpEndpoint } from '../../mcp/api.ts'
-import type { Registry } from '../../registry/api.ts'
+import type { Registry, UsableMember, WrittenGroup } from '../../registry/api.ts'
 import { type RequestInfo, type Route, route } from '../route.ts'
 import { CLIENTS, clientConfig } from './group-client-config.ts'
 import {
@@ -54,7 +54,7 @@ function listGroups(deps: GroupRoutesDeps): Route {
     responses: { 200: { description: 'A page of groups', schema: listOf(group), example: exampleList(exampleGroup) } },
     async handle({ actor, query, info }) {
       const { items, ...cut } = page(await deps.registry.groups.list(actor, listQuery(query)), query)
-      return { body: { items: await Promise.all(items.map(record => groupView(deps, actor, info, record))), ...cut } }
+      return { body: { items: await Promise.all(items.map(record => readView(deps, actor, info, record))), ...cut } }
     },
   })
 }
@@ -72,7 +72,7 @@ function createGroup(deps: GroupRoutesDeps): Route {
       const record = await deps.registry.groups.create(actor, body)
       noteChange(deps.registry.audit, actor, info, 'group.create', record)
       const location = `${info.baseUrl}/api/groups/${encodeURIComponent(qualified(record))}`
-      return recordReply(await groupView(deps, actor, info, record), 201, location)
+      return recordReply(groupView(deps, actor, info, record), 201, location)
     },
   })
 }
@@ -89,7 +89,7 @@ function oneGroup(deps: GroupRoutesDeps): Route[] {
       responses: { 200: one },
       async handle({ actor, params, info }) {
         const record = await groups.resolve(actor, params.ref, 'see')
-        return recordReply(await groupView(deps, actor, info, record))
+        return recordReply(await readView(deps, actor, info, record))
       },
     }),
     route({
@@ -102,7 +102,7 @@ function oneGroup(deps: GroupRoutesDeps): Route[] {
       async handle({ actor, params, body, info, request }) {
         const record = await groups.replace(actor, params.ref, body, writeOptions(request.headers))
         noteChange(audit, actor, info, 'group.update', record, { fields: Object.keys(body) })
-        return recordReply(await groupView(deps, actor, info, record))
+        return recordReply(groupView(deps, actor, info, record))
       },
     }),
     route({
@@ -115,7 +115,7 @@ function oneGroup(deps: GroupRoutesDeps): Route[] {
       async handle({ actor, params, body, info, request }) {
         const record = await groups.patch(actor, params.ref, body, writeOptions(request.headers))
         noteChange(audit, actor, info, 'group.update', record, { fields: Object.keys(body) })
-        return recordReply(await groupView(deps, actor, info, record))
+        return recordReply(groupView(deps, actor, info, record))
       },
     }),
     route({
@@ -149,7 +149,7 @@ function members(deps: GroupRoutesDeps): Route[] {
       async handle({ actor, params, body, info }) {
         const record = await groups.putMember(actor, params.ref, params.server, body)
         noteChange(audit, actor, info, 'group.update', record, { member: params.server })
-        return recordReply(await groupView(deps, actor, info, record))
+        return recordReply(groupView(deps, actor, info, record))
       },
     }),
     route({
@@ -180,7 +180,8 @@ function clientSide(deps: GroupRoutesDeps): Route[] {
       responses: { 200: { description: 'A page of tools', schema: groupTools, example: exampleGroupTools } },
       async handle({ actor, params, query }) {
         const record = await deps.registry.groups.resolve(actor, params.ref, 'see')
-        const { tools, counts, tokens, warnings } = await deps.mcp.groupView(actor, record)
+        const usable = await deps.registry.groups.usableMembers(actor, record)
+        const { tools, counts, tokens, warnings } = deps.mcp.groupView(record, serversOf(usable))
         return { body: { ...page(tools, query), counts, tokens, warnings } }
       },
     }),
@@ -213,16 +214,11 @@ export function endpointOf(info: RequestInfo, actor: UserActor, record: GroupRec
  * A group as this actor may know it. Who does not own it learns of no member that it could not use: a public group does
  * not publish private servers.
  */
-async function groupView(
-  deps: GroupRoutesDeps,
-  actor: UserActor,
-  info: RequestInfo,
-  record: GroupRecord,
-): Promise<object> {
-  const usable = await deps.registry.groups.usableMembers(actor, record)
+function groupView(deps: GroupRoutesDeps, actor: UserActor, info: RequestInfo, record: WrittenGroup): object {
+  const { usable } = record
   const whole = seesWhole(actor, record.ownerId)
   const shown = whole ? record : { ...record, members: usable.map(({ member }) => member) }
-  const live = await deps.mcp.groupView(actor, record)
+  const live = deps.mcp.groupView(record, serversOf(usable))
   return {
     ...deps.registry.groups.publicBody(shown),
     id: record.id,
@@ -239,6 +235,14 @@ async function groupView(
     tokens: live.tokens,
     warnings: live.warnings,
   }
+}
+
+async function readView(deps: GroupRoutesDeps, actor: UserActor, info: RequestInfo, record: GroupRecord) {
+  return groupView(deps, actor, info, { ...record, usable: await deps.registry.groups.usableMembers(actor, record) })
+}
+
+function serversOf(usable: readonly UsableMember[]) {
+  return usable.map(({ server }) => server)
 }
 
 /** How many of a group's usable servers are in each state. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { JsonValue } from '../../contract/json.ts'
 import type { UserActor } from '../../contract/records.ts'
 import type { KeyRecord, Registry } from '../../registry/api.ts'
 import { type RequestInfo, type Route, route } from '../route.ts'
@@ -58,7 +59,8 @@ function listRoute({ registry }: KeyRoutesDeps): Route {
     responses: { 200: { description: 'A page of keys', schema: listOf(key), example: exampleList(exampleKey) } },
     async handle({ actor, query }) {
       const { items, ...cut } = page(await registry.keys.list(actor, query.owner), query)
-      return { body: { items: await Promise.all(items.map(record => keyView(registry, record))), ...cut } }
+      const shown = items.map(async record => keyView(record, await registry.keys.publicScopes(record)))
+      return { body: { items: await Promise.all(shown), ...cut } }
     },
   })
 }
@@ -91,11 +93,10 @@ function createRoute(deps: KeyRoutesDeps): Route {
         ...(expiresAt === undefined ? {} : { expiresAt }),
       })
       note(deps, actor, info, 'key.create', made.key)
-      const view = await keyView(registry, made.key)
       return {
         status: 201,
         headers: { location: `${info.baseUrl}/api/keys/${encodeURIComponent(made.key.id)}` },
-        body: { ...view, secret: made.secret },
+        body: { ...keyView(made.key, made.scopes), secret: made.secret },
       }
     },
   })
@@ -114,7 +115,7 @@ function rotateRoute(deps: KeyRoutesDeps): Route {
     async handle({ actor, params, info }) {
       const rotated = await registry.keys.rotate(actor, params.id)
       note(deps, actor, info, 'key.rotate', rotated.key)
-      return { body: { ...(await keyView(registry, rotated.key)), secret: rotated.secret } }
+      return { body: { ...keyView(rotated.key, rotated.scopes), secret: rotated.secret } }
     },
   })
 }
@@ -138,13 +139,13 @@ function removeRoute(deps: KeyRoutesDeps): Route {
   })
 }
 
-async function keyView(registry: KeyRoutesDeps['registry'], record: KeyRecord) {
+function keyView(record: KeyRecord, scopes: readonly JsonValue[]) {
   const { id, label, last4, createdAt, expiresAt, lastUsedAt } = record
   return {
     id,
     label,
     last4,
-    scopes: await registry.keys.publicScopes(record),
+    scopes,
     createdAt,
     ...(expiresAt === undefined ? {} : { expiresAt }),
     ...(lastUsedAt === undefined ? {} : { lastUsedAt }),

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { LIMITS } from '../../config/limits.ts'
+import type { Upstreams } from '../../connections/api.ts'
 import type { UserActor } from '../../contract/records.ts'
 import type { McpEndpoint } from '../../mcp/api.ts'
 import type { Registry } from '../../registry/api.ts'
@@ -9,6 +10,7 @@ import { HOSTED_KEY_PREFIX } from './settings.ts'
 export interface LimitRoutesDeps {
   readonly registry: Pick<Registry, 'servers' | 'groups' | 'keys' | 'settings'>
   readonly mcp: Pick<McpEndpoint, 'usage'>
+  readonly upstreams: Pick<Upstreams, 'processesOf'>
   /** Streams that a user reads at `/api/stream`. */
   readonly liveStreams: (userId: string) => number
 }
@@ -61,19 +63,21 @@ function unitOf(name: string): 'bytes' | 'ms' | 'count' {
   return name.endsWith('Ms') ? 'ms' : 'count'
 }
 
-async function usage({ registry, mcp, liveStreams }: LimitRoutesDeps, actor: UserActor): Promise<Usage> {
+async function usage({ registry, mcp, upstreams, liveStreams }: LimitRoutesDeps, actor: UserActor): Promise<Usage> {
   const [servers, groups, keys, hosted] = await Promise.all([
     registry.servers.list(actor, { scope: 'mine' }),
     registry.groups.list(actor, { scope: 'mine' }),
     registry.keys.list(actor),
     registry.settings.userSecretInfo(actor.userId, HOSTED_KEY_PREFIX),
   ])
+  const switchedOn = servers.filter(server => server.transport === 'stdio' && server.enabled).length
   return {
     serversPerUser: servers.length,
     groupsPerUser: groups.length,
     keysPerUser: keys.length,
     hostedKeysPerUser: Object.keys(hosted).length,
-    liveStdioPerUser: servers.filter(server => server.transport === 'stdio' && server.enabled).length,
+    // Held against both, when a server is switched on and when a process starts: the larger one meets it first.
+    liveStdioPerUser: Math.max(switchedOn, upstreams.processesOf(actor.userId)),
     liveStreamsPerUser: liveStreams(actor.userId),
     ...mcp.usage(actor.userId),
   }

@@ -133,8 +133,12 @@ export function answerText({ outcome, durationMs }: Finished, requestId: string)
   if (outcome.kind === 'result') return `{"result":${outcome.resultText},${rest}`
   if (outcome.kind === 'error') return `{"error":${JSON.stringify(outcome.error)},${rest}`
   if (outcome.kind === 'failed') {
-    const { code, message, hint, data } = outcome.error
-    throw new HubError(code, message, { ...(hint === undefined ? {} : { hint }), data: { ...data, durationMs } })
+    const { code, message, hint, data, retryAfterSeconds } = outcome.error
+    throw new HubError(code, message, {
+      ...(hint === undefined ? {} : { hint }),
+      ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+      data: { ...data, durationMs },
+    })
   }
   throw new HubError('connection_lost', 'The call was cancelled before the server answered')
 }

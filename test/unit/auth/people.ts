@@ -120,8 +120,11 @@ export class People {
     }
     const keys: Partial<Registry['keys']> = {
       list: async actor => this.keyRows.filter(key => actor.kind === 'user' && key.ownerId === actor.userId),
-      create: async (actor, input) =>
-        this.addKey(actor.kind === 'user' ? actor.userId : '', input.scopes as unknown as KeyScope[], input.expiresAt),
+      create: async (actor, input) => {
+        const scopes = input.scopes as unknown as KeyScope[]
+        const made = this.addKey(actor.kind === 'user' ? actor.userId : '', scopes, input.expiresAt)
+        return { ...made, scopes: input.scopes }
+      },
       byHash: async hash => this.keyRows.find(key => key.hash === hash),
       remove: async (_actor, id) => this.removeKey(id),
       touch: () => {},

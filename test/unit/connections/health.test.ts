@@ -20,6 +20,14 @@ function legacy(): LegacyHttp {
   return server
 }
 
+/** Sends who asks for the paths of `endpoints` to another address. */
+function away(location: string): (request: Request) => Response | undefined {
+  return request =>
+    ['/health', '/tools'].includes(new URL(request.url).pathname)
+      ? new Response(null, { status: 302, headers: { location } })
+      : undefined
+}
+
 async function start(...records: ServerRecord[]): Promise<Rig> {
   const rig = await startRig(records, { transports: mcpTransports, random: () => 0 })
   running.push({ [Symbol.asyncDispose]: () => rig.dispose() })
@@ -128,11 +136,17 @@ describe('a server whose paths are asked', () => {
     })
   }
 
-  test('is not online before they answer; a redirect is no answer, and neither is silence', async () => {
+  test('is not online before they answer; a redirect elsewhere is no answer, and neither is silence', async () => {
     const server = legacy()
-    server.health = 302
+    server.refuse = away('http://127.0.0.1:9/login')
     const rig = await start(httpRecord('a', `${server.url}/mcp`, { healthCheck: check({ endpoints }) }))
     expect(rig.connections.status('a')).toMatchObject({ state: 'offline', reason: { code: 'redirect_blocked' } })
+    expect(rig.connections.status('a').reason?.message).toStartWith('The health endpoint "/health": ')
+    server.refuse = away('/elsewhere')
+    await until('it is online behind a redirect', () => rig.connections.status('a').state === 'online')
+    server.refuse = undefined
+    server.health = 302
+    await until('it is offline', () => rig.connections.status('a').state === 'offline')
     expect(healthOf(rig).state).toBe('failing')
     server.health = 'well'
     await until('it is online', () => rig.connections.status('a').state === 'online')

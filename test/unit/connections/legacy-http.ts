@@ -31,6 +31,10 @@ export class LegacyHttp implements AsyncDisposable {
   health: Mode = 'well'
   ping: Mode = 'well'
   version = '2025-06-18'
+  /** Answers a request before it is looked at, such as by a redirect. */
+  refuse: ((request: Request) => Response | undefined) | undefined
+  /** Where the older pair takes messages. */
+  endpoint = '/messages'
   /** False: `/mcp` is an address of the older pair, as `/sse` is. */
   streamable = true
   /** What tools/call is answered with; undefined: nothing, for ever. */
@@ -97,6 +101,8 @@ export class LegacyHttp implements AsyncDisposable {
   }
 
   async #take(request: Request): Promise<Response> {
+    const refused = this.refuse?.(request)
+    if (refused) return refused
     const { pathname, searchParams } = new URL(request.url)
     if (pathname === '/mcp') return this.#streamable(request)
     if (pathname === '/sse') return this.#open(`sse-${crypto.randomUUID()}`, true)
@@ -132,7 +138,7 @@ export class LegacyHttp implements AsyncDisposable {
     const body = new ReadableStream<Uint8Array>({
       start: controller => {
         this.#streams.set(session, controller)
-        const first = named ? `event: endpoint\ndata: /messages?session=${session}\n\n` : ': open\n\n'
+        const first = named ? `event: endpoint\ndata: ${this.endpoint}?session=${session}\n\n` : ': open\n\n'
         controller.enqueue(new TextEncoder().encode(first))
       },
       cancel: () => void this.#streams.delete(session),

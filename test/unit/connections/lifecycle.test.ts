@@ -48,7 +48,10 @@ test('stop() during a start ends offline, and start() starts again', async () =>
   await until('its process ends', () => !connections.processes().some(({ serverId }) => serverId === 'a'))
   await connections.settled('b', 5_000)
   turn('b', false)
-  expect(await call('b', 'echo')).toMatchObject({ kind: 'failed', code: 'server_offline' })
+  const refused = await call('b', 'echo')
+  expect(refused).toMatchObject({ kind: 'failed', code: 'server_offline' })
+  // It does not come back by itself, so that there is no time to name.
+  expect(refused).not.toHaveProperty('retryAfterSeconds')
   turn('b', true)
   expect(textOf(await call('b', 'echo', {}))).toBe('{}')
 })

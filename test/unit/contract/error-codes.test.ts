@@ -68,6 +68,7 @@ describe('an error', () => {
     expect(new HubError('upstream_http_error', 'x', { retryAfterSeconds: 7 }).retryAfter).toBe(7)
     expect(new HubError('upstream_http_error', 'x').retryAfter).toBeUndefined()
     expect(new HubError('draining', 'x', { retryAfterSeconds: 0 }).retryAfter).toBe(1)
+    expect(new HubError('server_offline', 'x').retryAfter).toBeUndefined()
   })
 
   test('as JSON-RPC holds code, request, remedy and when to repeat, which its own data cannot stand in for', () => {

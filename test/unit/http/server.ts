@@ -86,9 +86,10 @@ export async function startHttp(
       fetch: (_request, path, info) => Response.json({ path, requestId: info.requestId }),
       usage: () => ({
         ...{ sessionsPerUser: 0, callsPerUser: 0, streamsPerUser: 0 },
-        ...{ listenStreamsPerUser: 0, parkedCallsPerUser: 0, keptResultBytesPerUser: 0 },
+        ...{ listenStreamsPerUser: 0, parkedCallsPerUser: 0, leasesPerUser: 0, keptResultBytesPerUser: 0 },
       }),
     },
+    upstreams: { processesOf: () => 0 },
     routes: options.routes ?? [],
     setupToken: options.setupToken,
     version: '1.1.0',

@@ -147,6 +147,8 @@ test('nobody gives way for a call that waits no longer', () => {
   for (let i = 0; i < 4; i++) void leases.take(server, 'legacy', 'u', ALL_CAPABILITIES, holder(i))
   const leaving = holder(4)
   expect(leases.take(server, 'legacy', 'u', ALL_CAPABILITIES, leaving)).toBeInstanceOf(Promise)
+  void leases.take(serverRecord('t', { transport: 'streamable-http' }), 'legacy', 'v', ALL_CAPABILITIES, holder(9))
+  expect(['u', 'v', 'w'].map(user => leases.mostOf(user))).toEqual([4, 1, 0])
   now = 400
   leases.sweep()
   leases.withdraw(leaving)

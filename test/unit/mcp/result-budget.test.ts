@@ -51,6 +51,16 @@ describe('pieceEnd() and cutBytes()', () => {
 })
 
 describe('a result budget', () => {
+  test('counts what is kept for each user', () => {
+    const { clock, results, fit } = budget()
+    fit({ content: [text('x'.repeat(4_000))] }, 1_000)
+    expect(results.bytesOf('alice')).toBeGreaterThan(3_000)
+    expect(results.bytesOf('bob')).toBe(0)
+    clock.now += 11 * 60_000
+    results.sweep()
+    expect(results.bytesOf('alice')).toBe(0)
+  })
+
   test('leaves what fits exactly as it is', () => {
     const { results } = budget()
     const fits = '{ "content":[{"type":"text","text":"ok"}], "n": 12345678901234567890 }'

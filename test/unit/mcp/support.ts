@@ -156,6 +156,10 @@ export class FakeUpstreams implements Upstreams {
     return server
   }
 
+  processesOf(): number {
+    return 0
+  }
+
   request(serverId: string, request: UpstreamRequest): UpstreamCall {
     this.seen.push({ serverId, request })
     const server = this.servers.get(serverId)

@@ -130,7 +130,7 @@ export class World {
       upstreams,
       mcp: {
         callTool: call => this.#mcp(upstreams).callTool(call),
-        groupView: async () => ({
+        groupView: () => ({
           tools: [],
           counts: { tools: 7, prompts: 0, resources: 0 },
           tokens: 90,
@@ -143,6 +143,7 @@ export class World {
           streamsPerUser: 0,
           listenStreamsPerUser: 0,
           parkedCallsPerUser: 0,
+          leasesPerUser: 0,
           keptResultBytesPerUser: 0,
         }),
         endSession: () => false,
