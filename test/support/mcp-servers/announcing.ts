@@ -1,15 +1,15 @@
 /**
  * Stdio: has resources that can be subscribed to, and floods with notices for clients when `flood` is called; `mode` says
  * with which: `updates` (of one resource that is subscribed to), `others` (of resources that nobody subscribed to), `lists`
- * (all lists changed), `elicitations` (completed ones that nobody was asked for), `progress` (of unknown calls), or `all`.
- * URI names the one resource. `notice` sends one notice and answers.
+ * (all lists changed), `elicitations` (completed ones that nobody was asked for), `progress` (of unknown calls), `logs`, or
+ * `all`. URI names the one resource. `burst` sends updates with these params and answers.
  */
 import { handleBasics, onMessages, say, sendResult, sendText, tool } from './lines.ts'
 
 const TOOLS = [
   tool('flood', 'Floods from now on', { mode: { type: 'string' } }),
   tool('calm', 'Floods no more'),
-  tool('notice', 'Sends one notice', { method: { type: 'string' }, params: { type: 'object' } }),
+  tool('burst', 'Sends these updates', { updates: { type: 'array' } }),
 ]
 const URI = process.env.URI ?? 'test://resource'
 const RESOURCES = [{ uri: URI, name: 'resource' }]
@@ -20,6 +20,7 @@ const NOTICES: Record<string, (count: number) => [method: string, params?: objec
   others: count => [['resources/updated', { uri: `test://nobody/${count}` }]],
   lists: () => [['tools/list_changed'], ['resources/list_changed'], ['prompts/list_changed']],
   elicitations: count => [['elicitation/complete', { elicitationId: `unknown-${count}` }]],
+  logs: () => [['message', { level: 'info', data: 'x'.repeat(200) }]],
   progress: count => [['progress', { progressToken: `unknown-${count}`, progress: count }]],
 }
 
@@ -41,8 +42,8 @@ function flood(mode: string): void {
       count += 1
       for (const each of modes) lines.push(...(NOTICES[each]?.(count) ?? []).map(line))
     }
-    if (process.stdout.write(`${lines.join('\n')}\n`)) setImmediate(push)
-    else process.stdout.once('drain', push)
+    say(lines.join('\n'))
+    setImmediate(push)
   }
   push()
 }
@@ -66,7 +67,7 @@ onMessages(message => {
     const { name, arguments: args } = params
     if (name === 'flood') flood(args.mode)
     if (name === 'calm') turn += 1
-    if (name === 'notice') say(line([args.method, args.params]))
+    if (name === 'burst') for (const update of args.updates) say(line(['resources/updated', update]))
     sendText(id, name)
   }
 })
