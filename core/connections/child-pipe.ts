@@ -6,6 +6,8 @@ import { LineFramer } from './line-framer.ts'
 /** Bytes that answered no pending call, after which a child has to wait for the rest of the slice of time. */
 const FLOOD_BYTES = 128 * 1024
 const FLOOD_SLICE_MS = 20
+/** Reading a message costs as much as so many bytes of one, however short it is. */
+const LINE_BYTES = 512
 
 export interface CarriedPipe extends ChildPipe {
   /** The line that is being delivered answered a call: it does not count as flood. */
@@ -142,7 +144,7 @@ export class LinePipe implements CarriedPipe {
     }
     this.#useful = false
     this.#handler(line)
-    if (!this.#useful) this.#sliceBytes += line.length
+    if (!this.#useful) this.#sliceBytes += line.length + LINE_BYTES
   }
 
   #hold(): void {

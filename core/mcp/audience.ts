@@ -1,6 +1,6 @@
 import type { SessionBinding } from '../connections/api.ts'
-import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord } from '../contract/records.ts'
+import type { Notice } from './notice.ts'
 import type { Scope } from './scope.ts'
 
 /** Whoever hears of changes in a scope: a session, or a listen stream. */
@@ -11,8 +11,8 @@ export interface Hearer {
   readonly ended: boolean
   /** Keys of its resource subscriptions. */
   readonly subscriptions: Set<string>
-  /** A notification that belongs to no call; what it did not ask for is left out. */
-  notify(method: string, params: JsonObject | undefined): void
+  /** What it did not ask for is left out. */
+  notify(notice: Notice): void
   /** The session whose own connection to this server is used on its behalf; undefined: the shared one. */
   ownConnection(server: ServerRecord): SessionBinding | undefined
 }

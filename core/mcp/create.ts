@@ -96,6 +96,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     },
     ended: (session, reason) => {
       subscriptions.drop(session)
+      relay.dropped(session)
       levels.drop(session)
       upstreams.endSession(session.key)
       const { key, actor } = session
@@ -104,7 +105,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
   })
   const scopeParts = { upstreams, outages, texts, now }
   const scopes = new ScopeTable(deps.resolver, scopeParts, scope => inUse(scope))
-  const subscriptions = new Subscriptions(upstreams, sessions)
+  const subscriptions = new Subscriptions(upstreams, sessions, now)
   const levels = new UpstreamLevels(upstreams, sessions)
   const faces = new ModernFaces(deps.version)
   const listeners: Listeners = new Listeners({
@@ -124,7 +125,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
   }
   const inUse = (scope: Scope) => audience.hears(scope) || modern.serves(scope)
   const shared = { bus, upstreams, scopes, sessions, changes, subscriptions, levels, outages, log }
-  const relay = new Relay({ ...shared, inUse, scopeEnded })
+  const relay: Relay = new Relay({ ...shared, inUse, scopeEnded })
   const credentials = new CredentialWatch(auth, () => credentialHolders(), bus, now)
   const router: Router = new Router(
     {
@@ -234,6 +235,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
       modern.dispose()
       credentials.dispose()
       relay.dispose()
+      subscriptions.dispose()
       pulse.dispose()
     },
   }

@@ -1,6 +1,7 @@
 import type { CatalogKind } from '../connections/api.ts'
 import type { Audience } from './audience.ts'
 import { CATALOG_KINDS } from './merge.ts'
+import { Notice } from './notice.ts'
 import type { Scope } from './scope.ts'
 
 /** What changes within this time is told once. */
@@ -74,7 +75,8 @@ export class ListChanges {
       pending.sentMs.set(kind, now)
       // Else what is found different at the next look would be told a second time.
       scope.told(CATALOG_KINDS.filter(each => changedKind(each) === kind))
-      for (const hearer of this.#audience.of(scope)) hearer.notify(`notifications/${kind}/list_changed`, undefined)
+      const notice = new Notice(`notifications/${kind}/list_changed`)
+      for (const hearer of this.#audience.of(scope)) hearer.notify(notice)
     }
     if (pending.kinds.size > 0) this.#arm(scope, pending, wait)
   }

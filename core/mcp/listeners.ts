@@ -7,6 +7,7 @@ import type { ServerRecord, UserActor } from '../contract/records.ts'
 import { SUBSCRIPTION_KEY } from '../domain/era.ts'
 import type { Hearer } from './audience.ts'
 import type { ModernFaces } from './modern-face.ts'
+import type { Notice } from './notice.ts'
 import { type IdText, invalid, isPlainObject, notificationMessage, parseExact, resultMessage } from './rpc.ts'
 import type { Scope } from './scope.ts'
 import type { ScopedRequest } from './scoped-request.ts'
@@ -69,7 +70,7 @@ export class Listener implements Hearer {
     this.#early = undefined
   }
 
-  notify(method: string, params: JsonObject | undefined): void {
+  notify({ method, params }: Notice): void {
     if (method !== UPDATED && !this.#methods.has(method)) return
     const meta = isPlainObject(params?._meta) ? params._meta : {}
     const text = notificationMessage(method, { ...params, _meta: { ...meta, ...this.#tag } })

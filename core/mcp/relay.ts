@@ -5,9 +5,12 @@ import type { EventBus } from '../events/bus.ts'
 import type { EventCatalog } from '../events/catalog.ts'
 import { type ChangedKind, changedKind, type ListChanges } from './list-changes.ts'
 import { logLevelOf } from './log-levels.ts'
+import { Notice } from './notice.ts'
 import type { Outages } from './outages.ts'
 import type { ScopeTable } from './paths.ts'
 import type { Scope } from './scope.ts'
+import { SentElicitations } from './sent-elicitations.ts'
+import type { Session } from './session.ts'
 import type { SessionTable } from './sessions.ts'
 import type { Subscriptions } from './subscriptions.ts'
 import type { UpstreamLevels } from './upstream-levels.ts'
@@ -15,7 +18,6 @@ import type { UpstreamLevels } from './upstream-levels.ts'
 /** Changes of the registry within this time are looked at once. */
 const REVIEW_MS = 200
 const REREAD_WAIT_MS = 2_000
-const MAX_ELICITATIONS = 100
 
 interface RelayParts {
   readonly bus: EventBus
@@ -39,6 +41,7 @@ export class Relay {
   readonly #listening: (() => void)[]
   readonly #toReview = new Set<Scope>()
   readonly #rereading = new Map<string, Promise<void>>()
+  readonly #elicitations = new SentElicitations()
   #reviewTimer: ReturnType<typeof setTimeout> | undefined
 
   constructor(parts: RelayParts) {
@@ -99,10 +102,12 @@ export class Relay {
   /** A client was sent to a URL; that it is done there will be told to this client. */
   sawElicitation(sessionId: string, serverId: string, elicitationId: string): void {
     const session = this.#parts.sessions.byKey(sessionId)
-    if (!session) return
-    session.elicitations.add(`${serverId} ${elicitationId}`)
-    const [oldest] = session.elicitations
-    if (session.elicitations.size > MAX_ELICITATIONS && oldest !== undefined) session.elicitations.delete(oldest)
+    if (session) this.#elicitations.sent(session, serverId, elicitationId)
+  }
+
+  /** This session has ended. */
+  dropped(session: Session): void {
+    this.#elicitations.drop(session)
   }
 
   /** What a list must wait for: members never seen, and lists being read again. Undefined when there is nothing. */
@@ -130,7 +135,8 @@ export class Relay {
   #logMessage({ sessionId, method, params }: EventCatalog['upstream.notification']): void {
     if (method !== 'notifications/message' || sessionId === undefined) return
     const session = this.#parts.sessions.byKey(sessionId)
-    if (session && logLevelOf(params?.level) >= (session.logLevel ?? logLevelOf('info'))) session.notify(method, params)
+    if (session && logLevelOf(params?.level) >= (session.logLevel ?? logLevelOf('info')))
+      session.notify(new Notice(method, params))
   }
 
   #catalogChanged(serverId: string, kinds: readonly ChangedKind[]): void {
@@ -211,11 +217,11 @@ export class Relay {
 
   #elicitationComplete(serverId: string, sessionId: string | undefined, params: JsonObject | undefined): boolean {
     const { sessions } = this.#parts
-    const key = `${serverId} ${String(params?.elicitationId)}`
-    const sent = [...sessions].filter(session => session.elicitations.delete(key))
+    const sent = this.#elicitations.completed(serverId, String(params?.elicitationId))
     const own = sessionId === undefined ? undefined : sessions.byKey(sessionId)
     if (sent.length === 0 && own) sent.push(own)
-    for (const session of sent) session.notify('notifications/elicitation/complete', params)
+    const notice = new Notice('notifications/elicitation/complete', params)
+    for (const session of sent) session.notify(notice)
     return true
   }
 }

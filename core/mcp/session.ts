@@ -6,6 +6,7 @@ import type { ServerRecord, UserActor } from '../contract/records.ts'
 import { needsOwnConnection } from '../domain/session-scope.ts'
 import type { Hearer } from './audience.ts'
 import { LOG_LEVELS } from './log-levels.ts'
+import type { Notice } from './notice.ts'
 import { type IdText, isPlainObject, type Message, notificationMessage, requestMessage } from './rpc.ts'
 import type { Scope } from './scope.ts'
 import type { SessionStreams } from './session-streams.ts'
@@ -166,10 +167,9 @@ export class Session implements Hearer {
     return server.session === 'per-user' ? userBinding(this.actor.userId) : this.binding
   }
 
-  /** A notification that belongs to no call. */
-  notify(method: string, params: JsonObject | undefined): void {
+  notify(notice: Notice): void {
     if (this.ended || !this.initialized) return
-    this.streams.send(this.streams.standalone, notificationMessage(method, params))
+    this.streams.send(this.streams.standalone, notice.text)
   }
 
   /**

@@ -5,12 +5,15 @@ import type { Hearer } from './audience.ts'
 import { memberHas } from './capabilities.ts'
 import type { Outcome } from './exchange.ts'
 import type { Target } from './merge.ts'
+import { Notice } from './notice.ts'
 import { findResource, resourceTarget } from './resource-targets.ts'
 import type { MethodHandler, Routed, Router } from './router.ts'
 import { invalid } from './rpc.ts'
 import type { Scope } from './scope.ts'
 import type { ScopeMember } from './scope-types.ts'
 import type { SessionTable } from './sessions.ts'
+import { SubscribedUris } from './subscribed-uris.ts'
+import { UpdatePace } from './update-pace.ts'
 import type { Steps } from './uri-template.ts'
 import { manySteps } from './uris.ts'
 
@@ -30,6 +33,8 @@ interface Subscription {
 const MAX_SUBSCRIPTIONS = 1_000
 /** How long a listen stream waits to hear which subscriptions hold. */
 const LISTEN_WAIT_MS = 1_000
+/** Updates of one server that wait, each for itself, until its clients can be told. */
+const MAX_WAITING = 1_000
 const EMPTY: Outcome = { kind: 'result', resultText: '{}' }
 const UPDATED = 'notifications/resources/updated'
 
@@ -41,11 +46,13 @@ export class Subscriptions {
   /** The last request for each key that is still on its way. */
   readonly #underWay = new Map<string, Promise<UpstreamReply>>()
   /** The same by connection: an upstream's notices must not cost more the more others are subscribed to. */
-  readonly #byConnection = new Map<string, Set<Subscription>>()
+  readonly #byConnection = new Map<string, SubscribedUris<Subscription>>()
+  readonly #pace: UpdatePace
 
-  constructor(upstreams: Upstreams, sessions: SessionTable) {
+  constructor(upstreams: Upstreams, sessions: SessionTable, now: () => number) {
     this.#upstreams = upstreams
     this.#sessions = sessions
+    this.#pace = new UpdatePace(now)
   }
 
   /** `router`: turns replies into outcomes. */
@@ -128,6 +135,10 @@ export class Subscriptions {
     hearer.subscriptions.clear()
   }
 
+  dispose(): void {
+    this.#pace.dispose()
+  }
+
   /** What a scope shows has changed: subscriptions to what is hidden now, or is no member's any more, are dropped. */
   review(scope: Scope): void {
     const { uris } = scope.catalog
@@ -142,20 +153,41 @@ export class Subscriptions {
   updated(serverId: string, sessionId: string | undefined, params: JsonObject | undefined): void {
     const uri = params?.uri
     if (typeof uri !== 'string') return
+    const subscribed = this.#byConnection.get(connectionKey(serverId, sessionId))
+    const covering = [...(subscribed?.covering(uri) ?? [])]
+    const later = (at: string, own?: JsonObject): void => {
+      const tell = () => this.#tell(serverId, sessionId, at, own)
+      this.#pace.told(serverId, JSON.stringify([sessionId ?? '', at]), tell)
+    }
+    if (covering.length === 0) return
+    if (this.#pace.waiting(serverId) < MAX_WAITING) later(uri, params)
+    // So many parts of what was subscribed to have changed that it is told as a whole.
+    else for (const { original } of covering) later(original)
+  }
+
+  /** Returns how many notices that were. */
+  #tell(serverId: string, sessionId: string | undefined, uri: string, params: JsonObject | undefined): number {
     // One may have subscribed to a resource and to one below it, and still hears of a change once.
-    const told = new Map<Hearer, Set<string>>()
-    for (const subscription of this.#on(serverId, sessionId)) {
-      if (!covers(subscription.original, uri)) continue
+    const told = new Map<string, Set<Hearer>>()
+    const subscribed = this.#byConnection.get(connectionKey(serverId, sessionId))
+    for (const subscription of subscribed?.covering(uri) ?? []) {
       const exact = uri === subscription.original
       for (const [hearer, forms] of subscription.subscribers) {
         const { uris } = hearer.scope.catalog
         if (!uris.allows(serverId, subscription.original)) continue
-        const known = told.get(hearer) ?? new Set()
-        told.set(hearer, known)
-        for (const form of exact ? forms : [uris.publicUri(serverId, uri)]) known.add(form)
+        for (const form of exact ? forms : [uris.publicUri(serverId, uri)]) {
+          const hearers = told.get(form) ?? new Set()
+          told.set(form, hearers.add(hearer))
+        }
       }
     }
-    for (const [hearer, forms] of told) for (const form of forms) hearer.notify(UPDATED, { ...params, uri: form })
+    let count = 0
+    for (const [form, hearers] of told) {
+      const notice = new Notice(UPDATED, { ...params, uri: form })
+      for (const hearer of hearers) hearer.notify(notice)
+      count += hearers.size
+    }
+    return count
   }
 
   /** A connection came back: its subscriptions are set up again, and as anything may have changed meanwhile, told as updated. */
@@ -167,28 +199,28 @@ export class Subscriptions {
       subscription.reply = this.#send('resources/subscribe', member, first, original)
       for (const [hearer, forms] of subscribers)
         if (hearer.scope.catalog.uris.allows(serverId, original))
-          for (const form of forms) hearer.notify(UPDATED, { uri: form })
+          for (const form of forms) hearer.notify(new Notice(UPDATED, { uri: form }))
     }
   }
 
   /** The subscriptions on one connection. */
   #on(serverId: string, sessionId: string | undefined): Iterable<Subscription> {
-    return this.#byConnection.get(connectionKey(serverId, sessionId)) ?? []
+    return this.#byConnection.get(connectionKey(serverId, sessionId))?.values() ?? []
   }
 
   #keep(subscription: Subscription): void {
     this.#byKey.set(subscription.key, subscription)
     const key = connectionKey(subscription.member.server.id, subscription.sessionId)
-    const others = this.#byConnection.get(key)
-    if (others) others.add(subscription)
-    else this.#byConnection.set(key, new Set([subscription]))
+    const others = this.#byConnection.get(key) ?? new SubscribedUris()
+    others.set(subscription.original, subscription)
+    this.#byConnection.set(key, others)
   }
 
   #forget(subscription: Subscription): void {
     this.#byKey.delete(subscription.key)
     const key = connectionKey(subscription.member.server.id, subscription.sessionId)
     const others = this.#byConnection.get(key)
-    others?.delete(subscription)
+    others?.delete(subscription.original)
     if (others?.size === 0) this.#byConnection.delete(key)
   }
 
@@ -248,11 +280,4 @@ function takesSubscriptions(scope: Scope, { server }: ScopeMember): boolean {
 function subscribable(scope: Scope, uri: string, steps: Steps): Target | undefined {
   const target = findResource(scope, uri, steps)
   return target && takesSubscriptions(scope, target.member) ? target : undefined
-}
-
-/** A notice may name a part of what was subscribed to. */
-function covers(subscribed: string, uri: string): boolean {
-  if (uri === subscribed) return true
-  if (!uri.startsWith(subscribed)) return false
-  return subscribed.endsWith('/') || /[/?#]/.test(uri[subscribed.length] ?? '')
 }

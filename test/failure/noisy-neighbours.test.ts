@@ -10,6 +10,10 @@ const LEAST_ROUNDS = 5
 const MOST_ROUNDS = 15
 const SECONDS = 1
 const MOST = 2
+/** Client sessions that stay open meanwhile, each at all servers; every second one reads its stream. */
+const SESSIONS = 200
+const STREAMS = 50
+const SUBSCRIBED = ['updates', 'announcing']
 
 /** What each bad server is asked for, again as soon as it has answered or failed; `at` calls at a time. */
 const NOISE: readonly { readonly server: string; readonly tool: string; readonly args: object; readonly at: number }[] =
@@ -18,6 +22,8 @@ const NOISE: readonly { readonly server: string; readonly tool: string; readonly
     { server: 'answers', tool: 'flood', args: { mode: 'answers' }, at: 1 },
     { server: 'stderr', tool: 'flood', args: { mode: 'stderr' }, at: 1 },
     { server: 'garbage', tool: 'flood', args: { mode: 'garbage' }, at: 1 },
+    { server: 'updates', tool: 'flood', args: { mode: 'updates' }, at: 1 },
+    { server: 'announcing', tool: 'flood', args: { mode: 'all' }, at: 1 },
     { server: 'hanging', tool: 'wait', args: { ms: 600_000 }, at: 16 },
     { server: 'crashing', tool: 'crash', args: {}, at: 2 },
     { server: 'lines', tool: 'line', args: { megabytes: 9 }, at: 1 },
@@ -27,6 +33,8 @@ const BAD = [...NOISE.map(({ server }) => server), 'deaf', 'leaving']
 
 let hub: Hub
 let admin: Client
+/** Stops the reading of the streams. */
+const reading = new AbortController()
 
 beforeAll(async () => {
   const bad = (name: string, env: Record<string, string> = {}) => ({
@@ -42,6 +50,8 @@ beforeAll(async () => {
         answers: bad('flooding'),
         stderr: bad('flooding'),
         garbage: bad('flooding'),
+        updates: bad('announcing', { URI: 'test://updates' }),
+        announcing: bad('announcing', { URI: 'test://announcing' }),
         hanging: bad('slow'),
         crashing: bad('crashing', { MODE: 'call' }),
         lines: bad('unruly'),
@@ -53,9 +63,32 @@ beforeAll(async () => {
   })
   admin = await hub.setup()
   await online(admin, ['good'])
-}, 30_000)
+  await leaveSessionsOpen()
+}, 60_000)
 
-afterAll(() => hub?.stop(), 40_000)
+afterAll(async () => {
+  reading.abort()
+  await hub?.stop()
+}, 40_000)
+
+/** Sessions that see all servers, hear of all of them, and are subscribed where there are resources. */
+async function leaveSessionsOpen(): Promise<void> {
+  await Promise.all(SUBSCRIBED.map(name => admin.ok('POST', `/api/servers/${name}/start`)))
+  await online(admin, SUBSCRIBED)
+  const credential = await admin.mcpKey()
+  for (let opened = 0; opened < SESSIONS; opened += 1) {
+    const client = await new RawClient(hub, '/mcp', credential).open()
+    for (const server of SUBSCRIBED)
+      expect((await client.call('resources/subscribe', { uri: `test://${server}` })).result).toEqual({})
+    if (opened % 2 === 0 && opened / 2 < STREAMS) void readAll(await client.get())
+  }
+}
+
+async function readAll(response: Response): Promise<void> {
+  const reader = response.body?.getReader()
+  reading.signal.addEventListener('abort', () => void reader?.cancel())
+  while (reader && !(await reader.read()).done);
+}
 
 async function quietRun(): Promise<number> {
   const target = { url: `${hub.url}/mcp/good`, tool: 'echo', credential: await admin.mcpKey() }

@@ -10,7 +10,7 @@ import { type Incoming, readMessages, readPlainResult, refuseDeep } from './inco
 import { LinkHealth } from './link-health.ts'
 import { ALL_KINDS, ListWatch } from './list-watch.ts'
 import type { Liveness } from './liveness.ts'
-import { NoticeBudget } from './notice-budget.ts'
+import { NoticeBudgets } from './notice-budget.ts'
 import { OwnRequests } from './own-requests.ts'
 import { type UpstreamLink, wrongKind } from './upstream-link.ts'
 
@@ -26,8 +26,6 @@ const UNREACHABLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
  * ping in this time would cut them off.
  */
 const ENDING_MS = 500
-const NOTICES_PER_SECOND = 500
-const NOTICES_AT_ONCE = 1_000
 
 export interface LinkContext {
   readonly version: string
@@ -49,7 +47,7 @@ export abstract class McpLink implements UpstreamLink, Expiring {
   protected readonly context: LinkContext
   protected readonly calls: CallTable
   protected readonly own: OwnRequests
-  protected readonly budget = new NoticeBudget(NOTICES_PER_SECOND, NOTICES_AT_ONCE)
+  protected readonly budget = new NoticeBudgets(atMs => this.context.deadlines.arm(atMs))
   protected readonly faults: Faults
   protected readonly liveness: Liveness
   protected link: MessageLink | undefined
@@ -203,7 +201,9 @@ export abstract class McpLink implements UpstreamLink, Expiring {
     })
     const own = this.own.expire(nowMs)
     const dropped = this.budget.takeDropped()
-    if (dropped > 0) this.log('warn', `${dropped} notifications were dropped: more than ${NOTICES_PER_SECOND} a second`)
+    // Not out of the budget, of which a flood leaves nothing.
+    if (dropped !== undefined)
+      this.context.control({ type: 'log', conn: this.options.conn, level: 'warn', message: dropped })
     const lists = this.lists?.sweep(nowMs) ?? Number.POSITIVE_INFINITY
     const liveness = this.#state === 'open' ? this.liveness.sweep(nowMs, this.calls.size) : Number.POSITIVE_INFINITY
     return Math.min(calls, own, lists, liveness)

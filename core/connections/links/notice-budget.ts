@@ -1,15 +1,58 @@
+const NOTICES_PER_SECOND = 500
+const NOTICES_AT_ONCE = 1_000
+/** A log message costs main more than the rest: it is looked through for secrets and written. */
+const LOGS_PER_SECOND = 100
+const LOGS_AT_ONCE = 500
+/** What is dropped is counted for so long before it is told. */
+const TELL_MS = 1_000
+
 /**
- * How many notifications of one connection may reach the main thread: what floods is dropped here, since each costs
- * main as much as an answer. Refills by `perSecond`, up to `burst`.
+ * What one connection may send to the main thread that answers nothing: 500 notifications a second and 1,000 at once, of
+ * them 100 log messages a second and 500 at once. What floods is dropped here, since each costs main as much as an answer.
  */
-export class NoticeBudget {
+export class NoticeBudgets {
+  readonly #all: NoticeBudget
+  readonly #logs: NoticeBudget
+
+  /** `tellAt` is called when something is dropped, with the time (`performance.now()`) at which that should be told. */
+  constructor(tellAt: (atMs: number) => void) {
+    const dropped = (nowMs: number): void => tellAt(nowMs + TELL_MS)
+    this.#all = new NoticeBudget(NOTICES_PER_SECOND, NOTICES_AT_ONCE, dropped)
+    this.#logs = new NoticeBudget(LOGS_PER_SECOND, LOGS_AT_ONCE, dropped)
+  }
+
+  spend(nowMs: number): boolean {
+    return this.#all.spend(nowMs)
+  }
+
+  /** For a log message. */
+  spendLog(nowMs: number): boolean {
+    return this.#logs.spend(nowMs) && this.#all.spend(nowMs)
+  }
+
+  /** What was dropped since the last question, for people; undefined: nothing. */
+  takeDropped(): string | undefined {
+    const logs = this.#logs.takeDropped()
+    const all = this.#all.takeDropped()
+    const told = [
+      ...(logs > 0 ? [`${logs} log messages were dropped: more than ${LOGS_PER_SECOND} a second`] : []),
+      ...(all > 0 ? [`${all} notifications were dropped: more than ${NOTICES_PER_SECOND} a second`] : []),
+    ]
+    return told.length > 0 ? told.join('; ') : undefined
+  }
+}
+
+/** Refills by `perSecond`, up to `burst`. */
+class NoticeBudget {
   readonly #perMs: number
   readonly #burst: number
+  readonly #firstDropped: (nowMs: number) => void
   #left: number
   #atMs = 0
   #dropped = 0
 
-  constructor(perSecond: number, burst: number) {
+  constructor(perSecond: number, burst: number, firstDropped: (nowMs: number) => void) {
+    this.#firstDropped = firstDropped
     this.#perMs = perSecond / 1000
     this.#burst = burst
     this.#left = burst
@@ -23,6 +66,7 @@ export class NoticeBudget {
       return true
     }
     this.#dropped += 1
+    if (this.#dropped === 1) this.#firstDropped(nowMs)
     return false
   }
 

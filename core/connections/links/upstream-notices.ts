@@ -2,14 +2,14 @@ import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import type { FromWorker } from '../protocol.ts'
 import type { CallTable } from './call-table.ts'
 import { kindsOf, type ListWatch } from './list-watch.ts'
-import type { NoticeBudget } from './notice-budget.ts'
+import type { NoticeBudgets } from './notice-budget.ts'
 
 export interface UpstreamNoticesOptions {
   readonly conn: number
   readonly calls: CallTable
   /** The upstream takes back the request of this id. */
   readonly withdrawn: (id: JsonValue) => void
-  readonly budget: NoticeBudget
+  readonly budget: NoticeBudgets
   /** Undefined where nobody reads the lists. */
   readonly lists: () => ListWatch | undefined
   readonly frame: (text: string) => void
@@ -47,7 +47,8 @@ export class UpstreamNotices {
       return
     }
     const callId = related !== undefined && calls.has(related) ? related : 0
-    if (!calls.spendNotice(callId) && !budget.spend(now)) return
+    const isLog = method === 'notifications/message'
+    if (!calls.spendNotice(callId) && !(isLog ? budget.spendLog(now) : budget.spend(now))) return
     frame(`m${conn} ${callId} ${JSON.stringify({ method, params })}`)
   }
 }

@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { Audience, type Hearer } from '../../../core/mcp/audience.ts'
 import { ListChanges } from '../../../core/mcp/list-changes.ts'
 import { ItemTexts } from '../../../core/mcp/merge.ts'
+import type { Notice } from '../../../core/mcp/notice.ts'
 import { Outages } from '../../../core/mcp/outages.ts'
 import { Scope } from '../../../core/mcp/scope.ts'
 import { until } from '../../support/wait.ts'
@@ -24,7 +25,7 @@ test('what has been told is no difference any more, and what changed in another 
   expect(scope.differences()).toEqual([])
 
   const heard: string[] = []
-  const hearer = { notify: (method: string) => void heard.push(method) } as unknown as Hearer
+  const hearer = { notify: ({ method }: Notice) => void heard.push(method) } as unknown as Hearer
   const changes = new ListChanges(new Audience({ of: () => new Set([hearer]) }), now)
   changes.announce(scope, ['tools'])
   // It comes while the notice waits for its time: whoever reads the list after the notice sees it.
