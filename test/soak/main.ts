@@ -35,7 +35,7 @@ const fuzzRuns = number('fuzz-runs', values['fuzz-runs'])
 const limitMs = values.minutes === undefined ? undefined : number('minutes', values.minutes) * 60_000
 
 function tell(result: SoakResult): readonly string[] {
-  const { answered, refused, wrong, faults, seconds, residentSlope, heapSlope, start } = result
+  const { answered, refused, wrong, faults, seconds, residentSlope, heapSlope, workerHeapSlope, start } = result
   const mb = (bytes: number): string => (bytes / 1024 / 1024).toFixed(2)
   console.log(`${lineOf(start)}  at the start`)
   const rate = Math.round((answered + refused) / seconds).toLocaleString('en-US')
@@ -44,7 +44,7 @@ function tell(result: SoakResult): readonly string[] {
   )
   console.log(`faults: ${[...faults].map(([name, count]) => `${count} × ${name}`).join(', ')}`)
   console.log(
-    `slope after the first tenth, per 1,000,000 calls: RSS ${mb(residentSlope)} MB, live objects ${mb(heapSlope)} MB`,
+    `slope after the first tenth, per 1,000,000 calls: RSS ${mb(residentSlope)} MB, live objects ${mb(heapSlope)} MB in the main thread, ${mb(workerHeapSlope)} MB in the workers`,
   )
   return broken(result, MOST_BYTES)
 }

@@ -24,6 +24,7 @@ export interface SoakResult {
   /** Growth of resident memory and of live objects per million calls after the first tenth, in bytes. */
   readonly residentSlope: number
   readonly heapSlope: number
+  readonly workerHeapSlope: number
 }
 
 const PARTS = 10
@@ -61,6 +62,7 @@ export async function soak(plan: SoakPlan): Promise<SoakResult> {
       seconds: busyMs / 1_000,
       residentSlope: slope(samples, sample => sample.residentBytes, 1_000_000),
       heapSlope: slope(samples, sample => sample.heapBytes, 1_000_000),
+      workerHeapSlope: slope(samples, sample => sample.workerHeapBytes, 1_000_000),
     }
   } finally {
     await world.stop(world.hub.unhandled().length)
@@ -69,13 +71,14 @@ export async function soak(plan: SoakPlan): Promise<SoakResult> {
 
 const mb = (bytes: number): string => (bytes / 1024 / 1024).toFixed(1)
 
-export function lineOf({ calls, residentBytes, heapBytes, timers, descriptors, children }: Sample): string {
-  const columns = [calls, mb(residentBytes), mb(heapBytes), timers, descriptors, children]
-  return columns.map(column => String(column).padStart(11)).join('')
+export function lineOf(sample: Sample): string {
+  const { calls, residentBytes, heapBytes, workerHeapBytes, timers, descriptors, children } = sample
+  const columns = [calls, mb(residentBytes), mb(heapBytes), mb(workerHeapBytes), timers, descriptors, children]
+  return columns.map(column => String(column).padStart(13)).join('')
 }
 
-export const HEADING = ['calls', 'RSS MB', 'heap MB', 'timers', 'descriptors', 'children']
-  .map(column => column.padStart(11))
+export const HEADING = ['calls', 'RSS MB', 'heap MB', 'workers MB', 'timers', 'descriptors', 'children']
+  .map(column => column.padStart(13))
   .join('')
 
 /** What was promised and did not hold, as sentences. `most`: growth of resident memory per million calls, in bytes. */
