@@ -13,7 +13,7 @@ type Head = readonly [id: string, name: EventName, ownerId: string | null, isPub
 
 /**
  * The last events of one topic, for readers who were away. They lie in one buffer and not as objects: an object that stays,
- * made amid the short-lived ones of a busy hub, holds the memory block around it, which for a thousand events was 10 MB.
+ * made amid the short-lived ones of a busy hub, holds the memory block around it, which for a thousand events comes to megabytes.
  */
 export class EventHistory {
   readonly #topic: Topic
