@@ -57,7 +57,7 @@ export class SharedConnection {
   /** Counts starts and ends, so that what belongs to an earlier one is recognised and dropped. */
   #turn = 0
   #attempting = false
-  #closing: Promise<unknown> = Promise.resolve()
+  #closing: Promise<void> = Promise.resolve()
   #retry: ReturnType<typeof setTimeout> | undefined
 
   constructor(options: SharedConnectionOptions) {
@@ -148,7 +148,8 @@ export class SharedConnection {
     this.#connection = undefined
     const closing = [this.#closing, this.#era.abandon(reason)]
     if (connection) closing.push(connection.close(reason))
-    this.#closing = Promise.all(closing)
+    // Without the values: each would hold that of the closing before, and so on back to the first.
+    this.#closing = Promise.all(closing).then(() => undefined)
   }
 
   /** Ends it, and begins anew with nothing taken for known but the era. */

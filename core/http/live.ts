@@ -5,7 +5,8 @@ import type { UserActor } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { EventName, HubEvent } from '../events/catalog.ts'
 import type { Registry } from '../registry/api.ts'
-import { EventHistory, type LiveEvent, liveEvent, TOPICS, type Topic, visibleTo } from './live-events.ts'
+import { EventHistory } from './event-history.ts'
+import { type LiveEvent, liveEvent, TOPICS, type Topic, visibleTo } from './live-events.ts'
 
 /** Events that are told from the start of the hub on, so that a reader who comes back gets what was missed. */
 const ALWAYS: readonly EventName[] = [
@@ -80,7 +81,7 @@ export class LiveFeed {
   constructor(options: LiveFeedOptions) {
     this.#options = options
     const limits = { events: LIMITS.eventReplayEvents, bytes: LIMITS.eventReplayBytes, ageMs: LIMITS.eventReplayMs }
-    this.#histories = new Map(TOPICS.map(topic => [topic, new EventHistory(limits, !(topic in WHILE_WANTED))]))
+    this.#histories = new Map(TOPICS.map(topic => [topic, new EventHistory(topic, limits, !(topic in WHILE_WANTED))]))
     const { bus } = options
     for (const name of ALWAYS) this.#stops.push(bus.on(name, event => this.#tell('servers', event)))
     const named = ({ data }: { data: { userId: string; name: string } }) => void this.#names.set(data.userId, data.name)

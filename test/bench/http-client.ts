@@ -79,6 +79,8 @@ export class HttpSession {
   #id = FIRST_ID
   #sentAt = 0
   #buffered: Buffer | undefined
+  /** Why the connection is gone. */
+  #gone: string | undefined
 
   private constructor(
     socket: Socket,
@@ -121,6 +123,10 @@ export class HttpSession {
   }
 
   call(): void {
+    if (this.#gone !== undefined) {
+      this.#onAnswer(0, `${this.#gone} before the call`)
+      return
+    }
     this.#id += 1
     this.#sentAt = performance.now()
     this.#socket.write(this.#head + this.#bodyHead + this.#id + this.#bodyRest(this.#id))
@@ -140,6 +146,7 @@ export class HttpSession {
   }
 
   lost(reason: string): void {
+    this.#gone = reason
     if (this.#sentAt === 0) return
     this.#sentAt = 0
     this.#onAnswer(0, reason)

@@ -6,6 +6,7 @@
  *   bun run soak --minutes 10          ends the calls after so many minutes
  *   bun run soak --seed 7              the faults of an earlier run, and its properties
  *   bun run soak --quiet               without faults, to tell what calls leave behind from what faults do
+ *   bun run soak --unoptimised         without the runtime's optimising compiler, whose code is memory too
  *   bun run soak --fuzz-runs 0         without the properties
  */
 import { join } from 'node:path'
@@ -22,6 +23,7 @@ const { values } = parseArgs({
     seed: { type: 'string', default: String(Math.floor(Math.random() * 0x7fff_ffff)) },
     'fuzz-runs': { type: 'string', default: '10000' },
     quiet: { type: 'boolean', default: false },
+    unoptimised: { type: 'boolean', default: false },
   },
 })
 const number = (name: string, text: string): number => {
@@ -35,7 +37,8 @@ const fuzzRuns = number('fuzz-runs', values['fuzz-runs'])
 const limitMs = values.minutes === undefined ? undefined : number('minutes', values.minutes) * 60_000
 
 function tell(result: SoakResult): readonly string[] {
-  const { answered, refused, wrong, faults, seconds, residentSlope, heapSlope, start } = result
+  const { answered, refused, wrong, faults, seconds, start } = result
+  const { residentSlope, lateResidentSlope, heapSlope, workerHeapSlope } = result
   const mb = (bytes: number): string => (bytes / 1024 / 1024).toFixed(2)
   console.log(`${lineOf(start)}  at the start`)
   const rate = Math.round((answered + refused) / seconds).toLocaleString('en-US')
@@ -43,9 +46,11 @@ function tell(result: SoakResult): readonly string[] {
     `\n${answered} answered, ${refused} refused by servers under faults, ${wrong.length} wrong; ${rate} calls/s`,
   )
   console.log(`faults: ${[...faults].map(([name, count]) => `${count} × ${name}`).join(', ')}`)
+  console.log('growth per 1,000,000 calls:')
   console.log(
-    `slope after the first tenth, per 1,000,000 calls: RSS ${mb(residentSlope)} MB, live objects ${mb(heapSlope)} MB`,
+    `  resident memory ${mb(residentSlope)} MB after the first tenth, ${mb(lateResidentSlope)} MB in the second half`,
   )
+  console.log(`  live objects ${mb(heapSlope)} MB in the main thread, ${mb(workerHeapSlope)} MB in the workers`)
   return broken(result, MOST_BYTES)
 }
 
@@ -58,6 +63,7 @@ if (calls > 0) {
       calls,
       seed,
       quiet: values.quiet,
+      unoptimised: values.unoptimised,
       report: console.log,
       ...(limitMs === undefined ? {} : { limitMs }),
     }),

@@ -9,6 +9,8 @@ export interface Sample {
   readonly residentBytes: number
   /** Live objects of the hub's main thread. */
   readonly heapBytes: number
+  /** Those of its worker threads together. */
+  readonly workerHeapBytes: number
   /** Timers that are set in the hub's main thread. */
   readonly timers: number
   readonly descriptors: number
@@ -18,7 +20,7 @@ export interface Sample {
 const LOOKS = 12
 
 /**
- * The hub at rest: garbage is collected by force, and of a few looks the smallest counts, since what comes and goes lies
+ * The hub at rest: garbage is collected by force in all its threads, and of a few looks the smallest counts, since what comes and goes lies
  * on top of what is held.
  */
 export async function measure(hub: Hub, calls: number): Promise<Sample> {
@@ -32,6 +34,7 @@ export async function measure(hub: Hub, calls: number): Promise<Sample> {
     calls,
     residentBytes: least(sample => sample.residentBytes),
     heapBytes: least(sample => sample.heapBytes),
+    workerHeapBytes: least(sample => sample.workerHeapBytes),
     timers: least(sample => sample.timers),
     descriptors: least(sample => sample.descriptors),
     children: least(sample => sample.children),
@@ -46,7 +49,7 @@ async function lookAt(hub: Hub, calls: number): Promise<Sample> {
   const { descriptors, children } = footprint(hub.pid)
   const residentBytes = processStat(hub.pid)?.residentBytes ?? 0
   return {
-    ...(JSON.parse(answer) as Pick<Sample, 'heapBytes' | 'timers'>),
+    ...(JSON.parse(answer) as Pick<Sample, 'heapBytes' | 'workerHeapBytes' | 'timers'>),
     calls,
     residentBytes,
     descriptors,
