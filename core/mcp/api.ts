@@ -31,7 +31,6 @@ export interface McpEndpoint {
 export interface McpUsage {
   /** At that server, and for that set of capabilities, where there are most. */
   readonly leasesPerUser: number
-  readonly keptResultBytesPerUser: number
   readonly sessionsPerUser: number
   /** Of sessions, of clients without one, and by the API. */
   readonly callsPerUser: number
