@@ -38,7 +38,7 @@ const limitMs = values.minutes === undefined ? undefined : number('minutes', val
 
 function tell(result: SoakResult): readonly string[] {
   const { answered, refused, wrong, faults, seconds, start } = result
-  const { residentSlope, lateResidentSlope, heapSlope, workerHeapSlope } = result
+  const { residentSlope, settledResidentSlope, heapSlope, workerHeapSlope } = result
   const mb = (bytes: number): string => (bytes / 1024 / 1024).toFixed(2)
   console.log(`${lineOf(start)}  at the start`)
   const rate = Math.round((answered + refused) / seconds).toLocaleString('en-US')
@@ -48,7 +48,7 @@ function tell(result: SoakResult): readonly string[] {
   console.log(`faults: ${[...faults].map(([name, count]) => `${count} × ${name}`).join(', ')}`)
   console.log('growth per 1,000,000 calls:')
   console.log(
-    `  resident memory ${mb(residentSlope)} MB after the first tenth, ${mb(lateResidentSlope)} MB in the second half`,
+    `  resident memory ${mb(residentSlope)} MB after the first tenth, ${mb(settledResidentSlope)} MB once the runtime has settled`,
   )
   console.log(`  live objects ${mb(heapSlope)} MB in the main thread, ${mb(workerHeapSlope)} MB in the workers`)
   return broken(result, MOST_BYTES)
