@@ -25,8 +25,6 @@ export interface SoakResult {
   readonly seconds: number
   /** Growth of resident memory and of live objects per million calls after the first tenth, in bytes. */
   readonly residentSlope: number
-  /** The same once the runtime has settled: in the second half, or after the first tenth where it optimises nothing. */
-  readonly settledResidentSlope: number
   readonly heapSlope: number
   readonly workerHeapSlope: number
 }
@@ -57,7 +55,6 @@ export async function soak(plan: SoakPlan): Promise<SoakResult> {
       report(lineOf(sample))
     }
     callers.close()
-    const settled = unoptimised ? samples : samples.slice(Math.max(0, samples.length / 2 - 1))
     return {
       samples,
       start,
@@ -67,7 +64,6 @@ export async function soak(plan: SoakPlan): Promise<SoakResult> {
       faults: faults.made,
       seconds: busyMs / 1_000,
       residentSlope: slope(samples, sample => sample.residentBytes, 1_000_000),
-      settledResidentSlope: slope(settled, sample => sample.residentBytes, 1_000_000),
       heapSlope: slope(samples, sample => sample.heapBytes, 1_000_000),
       workerHeapSlope: slope(samples, sample => sample.workerHeapBytes, 1_000_000),
     }
@@ -88,19 +84,13 @@ export const HEADING = ['calls', 'RSS MB', 'heap MB', 'workers MB', 'timers', 'd
   .map(column => column.padStart(13))
   .join('')
 
-/**
- * What was promised and did not hold, as sentences. `most`: growth per million calls, in bytes, of live objects after the
- * first tenth, and of resident memory once the runtime has settled: before, it still compiles what faults use.
- */
+/** What was promised and did not hold, as sentences. `most`: growth after the first tenth per million calls, in bytes. */
 export function broken(result: SoakResult, most: number): string[] {
-  const { start, samples, wrong, settledResidentSlope, heapSlope, workerHeapSlope } = result
+  const { start, samples, wrong, residentSlope, heapSlope, workerHeapSlope } = result
   const end = samples.at(-1)
   const problems: string[] = []
   const liveSlope = heapSlope + workerHeapSlope
-  for (const [what, grown] of [
-    ['resident memory', settledResidentSlope] as const,
-    ['live objects', liveSlope] as const,
-  ]) {
+  for (const [what, grown] of [['resident memory', residentSlope] as const, ['live objects', liveSlope] as const]) {
     if (grown >= most) problems.push(`${what}: ${mb(grown)} MB more per million calls, not under ${mb(most)}`)
   }
   for (const what of ['timers', 'descriptors', 'children'] as const) {
