@@ -38,7 +38,7 @@ const limitMs = values.minutes === undefined ? undefined : number('minutes', val
 
 function tell(result: SoakResult): readonly string[] {
   const { answered, refused, wrong, faults, seconds, start } = result
-  const { residentSlope, lateResidentSlope, heapSlope, workerHeapSlope } = result
+  const { residentSlope, heapSlope, workerHeapSlope } = result
   const mb = (bytes: number): string => (bytes / 1024 / 1024).toFixed(2)
   console.log(`${lineOf(start)}  at the start`)
   const rate = Math.round((answered + refused) / seconds).toLocaleString('en-US')
@@ -46,10 +46,8 @@ function tell(result: SoakResult): readonly string[] {
     `\n${answered} answered, ${refused} refused by servers under faults, ${wrong.length} wrong; ${rate} calls/s`,
   )
   console.log(`faults: ${[...faults].map(([name, count]) => `${count} × ${name}`).join(', ')}`)
-  console.log('growth per 1,000,000 calls:')
-  console.log(
-    `  resident memory ${mb(residentSlope)} MB after the first tenth, ${mb(lateResidentSlope)} MB in the second half`,
-  )
+  console.log('growth after the first tenth, per 1,000,000 calls:')
+  console.log(`  resident memory ${mb(residentSlope)} MB`)
   console.log(`  live objects ${mb(heapSlope)} MB in the main thread, ${mb(workerHeapSlope)} MB in the workers`)
   return broken(result, MOST_BYTES)
 }

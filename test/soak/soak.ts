@@ -25,8 +25,6 @@ export interface SoakResult {
   readonly seconds: number
   /** Growth of resident memory and of live objects per million calls after the first tenth, in bytes. */
   readonly residentSlope: number
-  /** The same over the second half alone, when the runtime has settled. */
-  readonly lateResidentSlope: number
   readonly heapSlope: number
   readonly workerHeapSlope: number
 }
@@ -66,7 +64,6 @@ export async function soak(plan: SoakPlan): Promise<SoakResult> {
       faults: faults.made,
       seconds: busyMs / 1_000,
       residentSlope: slope(samples, sample => sample.residentBytes, 1_000_000),
-      lateResidentSlope: slope(samples.slice(samples.length / 2 - 1), sample => sample.residentBytes, 1_000_000),
       heapSlope: slope(samples, sample => sample.heapBytes, 1_000_000),
       workerHeapSlope: slope(samples, sample => sample.workerHeapBytes, 1_000_000),
     }
@@ -87,17 +84,13 @@ export const HEADING = ['calls', 'RSS MB', 'heap MB', 'workers MB', 'timers', 'd
   .map(column => column.padStart(13))
   .join('')
 
-/**
- * What was promised and did not hold, as sentences. `most`: growth per million calls, in bytes, of live objects after the
- * first tenth, and of resident memory over the second half. Until then the runtime still compiles what faults use, and its
- * memory spreads: an object that lives on keeps the block that it was made in.
- */
+/** What was promised and did not hold, as sentences. `most`: growth after the first tenth per million calls, in bytes. */
 export function broken(result: SoakResult, most: number): string[] {
-  const { start, samples, wrong, lateResidentSlope, heapSlope, workerHeapSlope } = result
+  const { start, samples, wrong, residentSlope, heapSlope, workerHeapSlope } = result
   const end = samples.at(-1)
   const problems: string[] = []
   const liveSlope = heapSlope + workerHeapSlope
-  for (const [what, grown] of [['resident memory', lateResidentSlope] as const, ['live objects', liveSlope] as const]) {
+  for (const [what, grown] of [['resident memory', residentSlope] as const, ['live objects', liveSlope] as const]) {
     if (grown >= most) problems.push(`${what}: ${mb(grown)} MB more per million calls, not under ${mb(most)}`)
   }
   for (const what of ['timers', 'descriptors', 'children'] as const) {
