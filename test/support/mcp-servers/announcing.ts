@@ -2,7 +2,7 @@
  * Stdio: has resources that can be subscribed to, and floods with notices for clients when `flood` is called; `mode` says
  * with which: `updates` (of one resource that is subscribed to), `others` (of resources that nobody subscribed to), `lists`
  * (all lists changed), `elicitations` (completed ones that nobody was asked for), `progress` (of unknown calls), `logs`, or
- * `all`. URI names the one resource. `burst` sends updates with these params and answers.
+ * `all`. `burst` sends updates with these params and answers.
  */
 import { handleBasics, onMessages, say, sendResult, sendText, tool } from './lines.ts'
 
@@ -11,7 +11,7 @@ const TOOLS = [
   tool('calm', 'Floods no more'),
   tool('burst', 'Sends these updates', { updates: { type: 'array' } }),
 ]
-const URI = process.env.URI ?? 'test://resource'
+const URI = 'test://resource'
 const RESOURCES = [{ uri: URI, name: 'resource' }]
 const AT_ONCE = 50
 

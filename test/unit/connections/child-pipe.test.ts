@@ -1,0 +1,33 @@
+import { expect, test } from 'bun:test'
+import { LinePipe } from '../../../core/connections/child-pipe.ts'
+
+/** How often a pipe that gets these bytes at once makes its child wait; `useful`: each line answers a call. */
+function pauses(bytes: string, useful = false): number {
+  let count = 0
+  const pipe = new LinePipe({ closed: () => undefined, expecting: () => false })
+  pipe.attach({
+    write: data => data.length,
+    pause: () => {
+      count += 1
+    },
+    resume: () => undefined,
+    end: () => undefined,
+    destroy: () => undefined,
+  })
+  pipe.onLine(() => {
+    if (useful) pipe.useful()
+  })
+  pipe.received(Buffer.from(bytes))
+  pipe.destroy()
+  return count
+}
+
+test('a child that writes many lines of no use has to wait, however short they are', () => {
+  expect(pauses('{}\n'.repeat(300))).toBe(1)
+  expect(pauses(`${'x'.repeat(200_000)}\n`)).toBe(1)
+})
+
+test('a child does not wait for some lines, nor for any number that answer calls', () => {
+  expect(pauses('{}\n'.repeat(100))).toBe(0)
+  expect(pauses('{}\n'.repeat(10_000), true)).toBe(0)
+})
