@@ -4,7 +4,7 @@ import type { Answer } from '../support/client.ts'
 import { type Client, type Hub, LOOPBACK, PASSWORD, send, startHub } from '../support/hub.ts'
 import { keptState } from '../support/kept-state.ts'
 import { RawClient } from '../support/raw-mcp.ts'
-import { callText, online } from '../support/servers.ts'
+import { online } from '../support/servers.ts'
 import { shutIn } from '../support/shut-in.ts'
 import { until } from '../support/wait.ts'
 import { expectProblem, expectWell, patient } from './rows.ts'
@@ -100,10 +100,16 @@ describe('what a user may own', () => {
     const { checks } = (await gina.request('GET', '/health')).json
     if (checks.sandbox !== 'full') return expect(made.text).toContain('stdio_not_permitted')
     await online(gina, ['own'])
+    const clients: RawClient[] = []
+    const key = await gina.mcpKey()
     for (const count of [1, 2, 3]) {
-      await callText(await gina.mcp('/mcp/own'), 'self')
-      expect(await used(gina, 'liveStdioPerUser')).toBe(1 + count)
+      const client = await new RawClient(hub, '/mcp/own', key).open()
+      const { result } = await client.call('tools/call', { name: 'self', arguments: {} })
+      expect([result.isError ?? false, await used(gina, 'liveStdioPerUser')]).toEqual([false, 1 + count])
+      clients.push(client)
     }
+    for (const client of clients) await client.delete()
+    await until(async () => (await used(gina, 'liveStdioPerUser')) === 1, { what: 'the callers’ processes to end' })
     await gina.ok('POST', '/api/servers/own/stop')
     await until(async () => (await used(gina, 'liveStdioPerUser')) === 0, { what: 'the processes to end' })
   }, 60_000)
