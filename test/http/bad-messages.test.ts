@@ -137,7 +137,7 @@ test('a server that is switched off fails its own calls, with what to do, and th
   const { error } = await down.call('tools/call', { name: 'echo', arguments: {} })
   expect(error).toMatchObject({ code: -32603, data: { code: 'server_offline', hint: expect.any(String) } })
   // It was switched off, and does not come back by itself.
-  expect(error.data).not.toHaveProperty('retryAfter')
+  expect(error?.data).not.toHaveProperty('retryAfter')
   await half.delete()
   await down.delete()
 })
