@@ -1,4 +1,5 @@
 import { closeSync, writeFileSync } from 'node:fs'
+import { setPriority } from 'node:os'
 import { dirname } from 'node:path'
 import type { WireError } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
@@ -22,6 +23,8 @@ import { signalGroup, stopChild } from './stop-child.ts'
 import { Watchdog } from './watchdog.ts'
 import type { FolderPlace } from './work-folders.ts'
 
+/** Of servers, against 0 of the hub: about a third of its share where both want the same processor. */
+const NICENESS = 5
 const GROUP_GRACE_MS = 300
 
 export interface BaseEnv {
@@ -136,6 +139,7 @@ export class Children {
       for (const pair of made) closeSync(pair.theirs)
     }
     const { pid } = running
+    standBack(pid)
     // Before it has its options, so that nothing of the program's own runs yet.
     if (confinement) sacrificeFirst(pid)
     handOverAll(made.slice(pairs.length), start.inputs)
@@ -257,6 +261,19 @@ interface StartedAs {
   /** For the descriptors behind standard error. */
   readonly inputs: readonly Uint8Array[]
   readonly close?: () => void
+}
+
+/**
+ * A server that computes without end takes what is left, and the hub and its other servers answer meanwhile. Where sessions
+ * are scheduled as groups (each server is a session of its own), the group counts, not the process.
+ */
+function standBack(pid: number): void {
+  try {
+    setPriority(pid, NICENESS)
+    writeFileSync(`/proc/${pid}/autogroup`, String(NICENESS))
+  } catch {
+    // Ended already, no such groups here, or changed too often in a second for someone who is not root.
+  }
 }
 
 /**

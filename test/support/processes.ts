@@ -12,6 +12,7 @@ export interface ProcessStat {
   /** Processor time so far, user and system, in microseconds. */
   readonly cpuMicros: number
   readonly residentBytes: number
+  readonly niceness: number
 }
 
 /** Undefined when there is no such process. */
@@ -31,6 +32,7 @@ export function processStat(pid: number): ProcessStat | undefined {
     parent: number(1),
     cpuMicros: ((number(11) + number(12)) / TICKS_PER_SECOND) * 1e6,
     residentBytes: number(21) * PAGE_BYTES,
+    niceness: number(16),
   }
 }
 
