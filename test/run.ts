@@ -18,8 +18,10 @@ interface Suite {
   readonly command: readonly string[]
   /** A program that passes or fails as a whole; else a run of `bun test` that counts. */
   readonly single: boolean
-  /** Waits far more than it works: begins with the family of this name and runs beside it. */
+  /** Begins with the family of this name and runs beside it: both wait far more than they work. */
   readonly beside?: string
+  /** Whoever asks for this family means this one too. */
+  readonly partOf?: string
 }
 
 const ROOT = join(import.meta.dir, '..')
@@ -35,23 +37,32 @@ const CHECKS: readonly Suite[] = [
   { name: 'architecture', command: tests('./test/architecture.test.ts'), single: false },
 ]
 const FAMILIES: readonly Suite[] = [
-  ...['unit', 'fuzz', 'plugins', 'http', 'mcp', 'compatibility', 'conformance', 'failure', 'runtime'].map(name => ({
-    name,
-    command: tests(`./test/${name}/`),
-    single: false,
-  })),
-  { name: 'patience', command: tests('./test/patience/'), single: false, beside: 'failure' },
+  family('unit'),
+  family('http', { beside: 'unit' }),
+  family('fuzz'),
+  family('plugins'),
+  family('mcp'),
+  family('compatibility', { beside: 'mcp' }),
+  family('conformance'),
   // The rooms that keep things, on the other database.
   {
     name: 'postgres',
     command: [bun, 'test/support/with-postgres.ts', ...tests('./test/unit/registry/'), './test/postgres/'],
     single: false,
+    beside: 'conformance',
   },
+  family('failure'),
+  family('patience', { beside: 'failure', partOf: 'failure' }),
+  family('runtime'),
   { name: 'bench', command: tests('./test/bench/floors.test.ts'), single: false },
 ]
 
 /** Families whose hubs, taken together, answer every code. */
 const ANSWERING = ['unit', 'http', 'mcp', 'failure', 'postgres']
+
+function family(name: string, more: Pick<Suite, 'beside' | 'partOf'> = {}): Suite {
+  return { name, command: tests(`./test/${name}/`), single: false, ...more }
+}
 
 function tests(path: string): readonly string[] {
   return [bun, 'test', '--timeout', '20000', path]
@@ -67,7 +78,7 @@ function chosen(names: readonly string[], whole: boolean): readonly Suite[] {
   }
   if (names.length === 0) return all
   return names.flatMap(name =>
-    name === 'check' ? CHECKS : all.filter(suite => suite.name === name || (suite.beside === name && whole)),
+    name === 'check' ? CHECKS : all.filter(suite => suite.name === name || (suite.partOf === name && whole)),
   )
 }
 
