@@ -9,6 +9,8 @@ const PREFIX = 6
 /** Slots of the table by which most places of a text are passed over; a power of two. */
 const SLOTS = 65_536
 const DEEPEST = 16
+/** Keys whose meaning is remembered; records have few different ones. */
+const KNOWN_KEYS = 1_000
 
 const SECRET_KEY =
   /^(?:.*[_.-])?(?:authorization|cookie|set_cookie|password|passwd|pwd|secret|token|api_?key|apikey|private_?key|credentials?)$/
@@ -26,6 +28,8 @@ export class Redactor {
   readonly #uses = new Map<string, number>()
   /** How many variants begin with characters of each hash. */
   readonly #begins = new Uint32Array(SLOTS)
+  /** Whether these keys name secrets. */
+  readonly #keys = new Map<string, boolean>()
 
   /** Secrets under 6 characters are ignored. Each `add` wants its own `remove`. */
   add(secret: string): void {
@@ -81,12 +85,21 @@ export class Redactor {
       return Object.fromEntries(
         Object.entries(value).map(([key, item]) => [
           this.text(key),
-          typeof item === 'string' && isSecretKey(key) ? REDACTED : this.#copy(item, depth + 1, above),
+          typeof item === 'string' && this.#namesSecret(key) ? REDACTED : this.#copy(item, depth + 1, above),
         ]),
       )
     } finally {
       above.delete(value)
     }
+  }
+
+  #namesSecret(key: string): boolean {
+    const known = this.#keys.get(key)
+    if (known !== undefined) return known
+    if (this.#keys.size >= KNOWN_KEYS) this.#keys.clear()
+    const names = isSecretKey(key)
+    this.#keys.set(key, names)
+    return names
   }
 
   #addVariant(variant: string): void {

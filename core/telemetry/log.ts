@@ -72,16 +72,20 @@ export class HubLog {
 
   /** The one record that a finished tools/call leaves. */
   call(record: ToolCallRecord): void {
-    this.#write('INFO', 'info', 'tools/call', {
-      server: record.server,
-      tool: record.tool,
+    if (!this.#pino.isLevelEnabled('info')) return
+    // Written with every call, so without a look at what cannot hold a secret.
+    const told = (text: string): string => cut(this.#redactor.text(text))
+    const fields = {
+      server: told(record.server),
+      tool: told(record.tool),
       duration: Math.round(record.durationMs),
       status: record.status,
       requestId: record.requestId,
       userId: record.userId,
-      group: record.group,
-      ownerId: record.ownerId,
-    })
+      group: told(record.group),
+    }
+    this.#pino.info(fields, 'tools/call')
+    this.#tell('INFO', 'tools/call', fields, record.ownerId)
   }
 
   /** Whether records wait for a log that cannot be written, or were lost and that is not told yet. */
@@ -102,14 +106,13 @@ export class HubLog {
     const text = cut(this.#redactor.text(message))
     this.#pino[method](written, text)
     if (level === 'ERROR') this.#writer.hurry()
+    this.#tell(level, text, written, typeof ownerId === 'string' ? ownerId : null)
+  }
+
+  #tell(level: LogLevel, message: string, fields: Record<string, unknown>, ownerId: string | null): void {
     if (!this.#bus.wants('log.record')) return
-    const record: LogRecord = {
-      timestamp: new Date().toISOString(),
-      level,
-      message: text,
-      ...written,
-    }
-    this.#bus.emit('log.record', typeof ownerId === 'string' ? ownerId : null, record)
+    const record: LogRecord = { timestamp: new Date().toISOString(), level, message, ...fields }
+    this.#bus.emit('log.record', ownerId, record)
   }
 }
 
