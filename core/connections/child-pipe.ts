@@ -6,6 +6,8 @@ import { LineFramer } from './line-framer.ts'
 /** Bytes that answered no pending call, after which a child has to wait for the rest of the slice of time. */
 const FLOOD_BYTES = 128 * 1024
 const FLOOD_SLICE_MS = 20
+/** What is read at once is taken in such steps, so that thousands of short lines in it do not hold up other connections. */
+const STEP_BYTES = 16 * 1024
 /**
  * Reading a message costs as much as so many bytes of one, however short it is: some 6,000 a second are read, many times
  * as many as are passed on, and whoever writes more waits in its pipe instead of keeping the processor busy.
@@ -30,8 +32,9 @@ export interface PipeOptions {
 interface Carrier {
   /** Returns the bytes taken; the rest is offered again after `drained`. */
   write(data: string | Uint8Array): number
-  pause(): void
-  resume(): void
+  /** Absent where bytes come whether or not they are wanted. */
+  pause?(): void
+  resume?(): void
   end(): void
   destroy(): void
 }
@@ -51,6 +54,8 @@ export class LinePipe implements CarriedPipe {
   #sliceStart = 0
   #sliceBytes = 0
   #resume: ReturnType<typeof setTimeout> | undefined
+  /** Was read, and waits with the child. */
+  #unread: Buffer | undefined
   #gone = false
 
   constructor(options: PipeOptions) {
@@ -109,22 +114,22 @@ export class LinePipe implements CarriedPipe {
     clearTimeout(this.#resume)
     this.#out = []
     this.#rest = undefined
+    this.#unread = undefined
     this.#carrier?.destroy()
   }
 
   /** Bytes from the child's stdout. */
   received(chunk: Buffer): void {
-    if (this.#gone) return
-    const now = performance.now()
-    if (now - this.#sliceStart >= FLOOD_SLICE_MS) {
-      this.#sliceStart = now
-      this.#sliceBytes = 0
-    }
-    const heldBefore = this.#framer.heldBytes
-    this.#framer.push(chunk)
-    const grown = this.#framer.heldBytes - heldBefore
-    if (grown > 0 && !this.#options.expecting()) this.#sliceBytes += grown
-    if (this.#sliceBytes > FLOOD_BYTES) this.#hold()
+    if (this.#unread) this.#unread = Buffer.concat([this.#unread, chunk])
+    else this.#take(chunk)
+  }
+
+  /** The child has closed its stdout; what it wrote before counts. */
+  ended(): void {
+    const unread = this.#unread
+    this.#unread = undefined
+    if (unread && !this.#gone) this.#framer.push(unread)
+    this.fail({ code: 'connection_lost', message: 'The server closed its standard output' })
   }
 
   /** The carrier can take more. */
@@ -139,6 +144,24 @@ export class LinePipe implements CarriedPipe {
     this.#options.closed(reason)
   }
 
+  #take(chunk: Buffer): void {
+    for (let at = 0; at < chunk.length && !this.#gone; at += STEP_BYTES) {
+      const now = performance.now()
+      if (now - this.#sliceStart >= FLOOD_SLICE_MS) {
+        this.#sliceStart = now
+        this.#sliceBytes = 0
+      }
+      const heldBefore = this.#framer.heldBytes
+      this.#framer.push(chunk.subarray(at, at + STEP_BYTES))
+      const grown = this.#framer.heldBytes - heldBefore
+      if (grown > 0 && !this.#options.expecting()) this.#sliceBytes += grown
+      if (this.#sliceBytes <= FLOOD_BYTES || !this.#hold()) continue
+      // The runtime may use the chunk's memory again.
+      if (at + STEP_BYTES < chunk.length) this.#unread = Buffer.from(chunk.subarray(at + STEP_BYTES))
+      return
+    }
+  }
+
   #line(line: string): void {
     if (this.#gone || line.trim() === '') return
     if (!this.#handler) {
@@ -150,14 +173,20 @@ export class LinePipe implements CarriedPipe {
     if (!this.#useful) this.#sliceBytes += line.length + LINE_BYTES
   }
 
-  #hold(): void {
-    if (this.#gone || this.#resume !== undefined) return
-    this.#carrier?.pause()
-    this.#resume = setTimeout(() => {
+  /** Makes the child wait; false where it cannot. */
+  #hold(): boolean {
+    const carrier = this.#carrier
+    if (this.#gone || !carrier?.pause) return false
+    carrier.pause()
+    this.#resume ??= setTimeout(() => {
       this.#resume = undefined
       this.#sliceBytes = 0
-      this.#carrier?.resume()
+      const unread = this.#unread
+      this.#unread = undefined
+      if (unread) this.#take(unread)
+      if (this.#resume === undefined && !this.#gone) carrier.resume?.()
     }, FLOOD_SLICE_MS)
+    return true
   }
 
   #flush(): void {
@@ -191,7 +220,7 @@ export async function openDescriptors(
   taken: () => void,
 ): Promise<CarriedPipe> {
   const pipe = new LinePipe(options)
-  const ended = (): void => pipe.fail({ code: 'connection_lost', message: 'The server closed its standard output' })
+  const ended = (): void => pipe.ended()
   const reader = await Bun.connect({
     fd: descriptors.read,
     socket: { data: (_: unknown, chunk: Buffer) => pipe.received(chunk), end: ended, close: ended, error: ended },
@@ -226,8 +255,6 @@ export function openRelay(
       main.write(typeof data === 'string' ? data : Buffer.from(data).toString('utf8'))
       return typeof data === 'string' ? Buffer.byteLength(data) : data.length
     },
-    pause() {},
-    resume() {},
     end: () => main.end(),
     destroy: () => main.end(),
   })

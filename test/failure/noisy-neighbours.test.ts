@@ -10,6 +10,8 @@ const LEAST_ROUNDS = 5
 const MOST_ROUNDS = 15
 const SECONDS = 1
 const MOST = 2
+/** Calls of the good server at a time, as in the figures of docs/speed.md. */
+const IN_FLIGHT = 16
 /** Client sessions that stay open meanwhile, each at all servers and subscribed where there are resources; some read their stream. */
 const SESSIONS = 200
 const STREAMS = 50
@@ -88,7 +90,7 @@ async function readAll(response: Response): Promise<void> {
 
 async function quietRun(): Promise<number> {
   const target = { url: `${hub.url}/mcp/good`, tool: 'echo', credential: await admin.mcpKey() }
-  const result = await runLoad({ kind: 'http', target, sessions: 4, seconds: SECONDS, warmUpMs: 500 })
+  const result = await runLoad({ kind: 'http', target, sessions: IN_FLIGHT, seconds: SECONDS, warmUpMs: 500 })
   expect(result.firstError).toBeUndefined()
   return result.p99
 }

@@ -33,6 +33,7 @@ beforeAll(async () => {
   for (const [name, { init }] of Object.entries(AT_START))
     mcpServers[name] = await start({ INIT: JSON.stringify(init) })
   mcpServers.gone = { url: 'http://127.0.0.1:9/mcp' }
+  mcpServers.nowhere = { url: 'http://nowhere.invalid/mcp' }
   mcpServers.dripping = await start({ INIT: JSON.stringify({ drip: 'head' }) })
   hub = await startHub({ countTimers: true, settings: { mcpServers } })
   admin = await hub.setup()
@@ -109,8 +110,9 @@ test('what keeps a remote server from starting is its reason, with the time of t
     expect(`${name} ${status.reason?.code}`).toBe(`${name} ${reason}`)
     expect(status.nextAttemptAt).toBeDefined()
   }
-  const gone = await until(async () => (await statusOf(admin, 'gone')).reason)
-  expect(gone.code).toBe('connection_lost')
+  const reasonOf = (name: string) => until(async () => (await statusOf(admin, name)).reason)
+  expect((await reasonOf('gone')).code).toBe('connection_lost')
+  expect((await reasonOf('nowhere')).code).toBe('upstream_dns_error')
 })
 
 test('a server that answers 503 with Retry-After is left in peace for that long', async () => {
