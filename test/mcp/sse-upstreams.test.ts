@@ -75,9 +75,14 @@ test('a server of which only the URL is known is found to speak SSE, and the sta
 })
 
 test('one that is configured as streamable HTTP is never tried as SSE', async () => {
-  await until(async () => (await statusOf(admin, 'fixed')).state === 'offline', { what: 'the refusal' })
-  const status = await statusOf(admin, 'fixed')
-  expect(status).toMatchObject({ transport: 'streamable-http', reason: { code: 'upstream_http_error' } })
+  const refused = async () => {
+    const now = await statusOf(admin, 'fixed')
+    return now.state === 'offline' ? now : undefined
+  }
+  expect(await until(refused, { what: 'the refusal' })).toMatchObject({
+    transport: 'streamable-http',
+    reason: { code: 'upstream_http_error' },
+  })
 })
 
 test('a group of SSE servers lists and calls all of them', async () => {
