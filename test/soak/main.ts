@@ -47,7 +47,10 @@ function tell(result: SoakResult): readonly string[] {
   )
   console.log(`faults: ${[...faults].map(([name, count]) => `${count} × ${name}`).join(', ')}`)
   console.log('growth after the first tenth, per 1,000,000 calls:')
-  console.log(`  resident memory ${mb(residentSlope)} MB`)
+  const judged = result.residentTells
+    ? ''
+    : ', not judged: with faults it holds the code that the runtime goes on compiling'
+  console.log(`  resident memory ${mb(residentSlope)} MB${judged}`)
   console.log(`  live objects ${mb(heapSlope)} MB in the main thread, ${mb(workerHeapSlope)} MB in the workers`)
   return broken(result, MOST_BYTES)
 }
