@@ -5,11 +5,11 @@ import { LineFramer } from './line-framer.ts'
 
 /** Bytes that answered no pending call, after which a child has to wait for the rest of the slice of time. */
 const FLOOD_BYTES = 128 * 1024
-const FLOOD_SLICE_MS = 20
+const FLOOD_SLICE_MS = 50
 /** What is read at once is taken in such steps, so that thousands of short lines in it do not hold up other connections. */
 const STEP_BYTES = 16 * 1024
 /**
- * Reading a message costs as much as so many bytes of one, however short it is: some 6,000 a second are read, many times
+ * Reading a message costs as much as so many bytes of one, however short it is: some 2,500 a second are read, several times
  * as many as are passed on, and whoever writes more waits in its pipe instead of keeping the processor busy.
  */
 const LINE_BYTES = 1024

@@ -1,7 +1,8 @@
 import { HubError } from '../contract/errors.ts'
 import type { StderrTail } from './stderr-tail.ts'
 
-const STDERR_SLICE_BYTES = 256 * 1024
+/** Some 600 KB a second, of which the last lines alone are kept. */
+const STDERR_SLICE_BYTES = 32 * 1024
 const STDERR_SLICE_MS = 50
 
 /** A child's stdin and stdout by way of main. */
