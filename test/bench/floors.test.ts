@@ -34,12 +34,12 @@ describe('floors of the call path', () => {
       expect(best(rounds).p50Added).toBeLessThanOrEqual(0.25)
     }, 60_000)
 
-    // Of processor time, which a busy machine moves least; a tenth is left to the weather. The requests are twice as long.
-    test(`${transport} at 16 in flight costs as little on the wire of 2026-07-28 as on the older one`, async () => {
+    // Of processor time, which a busy machine moves least; a fifth is left to the weather and to requests twice as long.
+    test(`${transport} at 16 in flight costs at most 1.2 times as much on the wire of 2026-07-28 as on the older one`, async () => {
       const rounds = await bothWires(bench, transport, 16, 4, SECONDS)
       expect(rounds.flatMap(round => round.legacy.firstError ?? round.modern.firstError ?? [])).toEqual([])
       const least = (wire: 'legacy' | 'modern'): number => Math.min(...rounds.map(round => round[wire].cpuMicros))
-      expect(least('modern') / least('legacy')).toBeLessThanOrEqual(1.1)
+      expect(least('modern') / least('legacy')).toBeLessThanOrEqual(1.2)
     }, 60_000)
 
     test(`${transport} serves 256 busy sessions without an error`, async () => {

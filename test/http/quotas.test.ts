@@ -147,11 +147,13 @@ describe('what a user may own', () => {
 
   test('one hosted key too many is refused, and none of the request is kept', async () => {
     const keys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}`, 'sk-0123']))
-    const before = keptState(hub)
+    // Without the children: the commands of the tests above come and go by themselves.
+    const kept = () => ({ ...keptState(hub), children: [] })
+    const before = kept()
     const path = '/api/settings'
     const answer = await patient(() => alice.request('PATCH', path, { hostedKeys: keys(LIMITS.hostedKeysPerUser + 1) }))
     expect(answer.json.errors).toMatchObject([{ pointer: '#/hostedKeys', code: 'length' }])
-    expect(keptState(hub)).toEqual(before)
+    expect(kept()).toEqual(before)
     expect((await alice.request('PATCH', path, { hostedKeys: keys(LIMITS.hostedKeysPerUser) })).status).toBe(200)
     expect(await used(alice, 'hostedKeysPerUser')).toBe(LIMITS.hostedKeysPerUser)
   })
