@@ -54,7 +54,17 @@ test('a grant is part of the user, is changed by administrators alone, and knows
   }
 })
 
-describe.if(level === 'full')('network "proxy"', () => {
+if (level === 'full') describe('network "proxy"', permittedNetwork)
+else {
+  test(`level ${level}: no grant lets an ordinary user’s command run`, async () => {
+    const ben = await open.user('ben')
+    await grant(admin, 'ben', 'proxy')
+    const answer = await ben.request('POST', '/api/servers', await shutIn('net', { network: 'proxy' }))
+    expect([answer.status, answer.json.code]).toEqual([403, 'stdio_not_permitted'])
+  })
+}
+
+function permittedNetwork(): void {
   test('is refused without the grant and permitted with it; more than it is refused', async () => {
     const ben = await open.user('ben')
     const create = async (network: string) =>
@@ -132,4 +142,4 @@ describe.if(level === 'full')('network "proxy"', () => {
     const reason = await until(async () => (await statusOf(fay, 'ends')).reason?.message)
     expect(reason).toContain('exit code 7')
   })
-})
+}
