@@ -3,11 +3,11 @@
  * one: no connection is made. A trap on both families of loopback counts them; `guide` is at the one address that is open.
  */
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
-import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { FORBIDDEN } from '../support/address-spellings.ts'
 import type { Answer } from '../support/client.ts'
+import { connectionsTo } from '../support/connections-to.ts'
 import { type Client, type Hub, PASSWORD, ROOT, startHub } from '../support/hub.ts'
 import { type NameServer, startNameServer } from '../support/name-server.ts'
 import { startProgram } from '../support/program.ts'
@@ -353,14 +353,6 @@ test('a server that passes from an administrator to a user loses the private add
     await inside.stop()
   }
 }, 20_000)
-
-/** Open connections of this machine to a port. */
-function connectionsTo(number: number): number {
-  const wanted = `:${number.toString(16).toUpperCase().padStart(4, '0')}`
-  const lines = readFileSync('/proc/net/tcp', 'latin1').trim().split('\n').slice(1)
-  return lines.map(line => line.trim().split(/\s+/)).filter(([, , to, state]) => to?.endsWith(wanted) && state === '01')
-    .length
-}
 
 test('what is behind a forbidden address cannot be told from the answer or its time', async () => {
   const [client] = users

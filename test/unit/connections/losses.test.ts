@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import type { UpstreamReply } from '../../../core/connections/api.ts'
 import type { ServerRecord } from '../../../core/contract/records.ts'
+import { connectionsTo } from '../../support/connections-to.ts'
 import { LegacyHttp, mcpTransports } from './legacy-http.ts'
 import { httpRecord, ModernHttp, reply } from './modern-http.ts'
 import { fixture, type Rig, serverRecord, startRig, textOf, until } from './support.ts'
@@ -62,6 +63,7 @@ describe.each(LEGACY)('a server of the earlier era over %s', (_, record) => {
     const { rig, server } = await both()
     const { port } = server
     await server.down()
+    await until('the hub has noticed', () => connectionsTo(port) === 0)
     const waiting = calls(rig, 20)
     server.up(port)
     expect(numbers(await waiting)).toEqual(ALL)
@@ -91,6 +93,7 @@ describe('a server of 2026-07-28 over HTTP', () => {
     const rig = await start(httpRecord('a', first.url))
     const port = Number(new URL(first.url).port)
     await first[Symbol.asyncDispose]()
+    await until('the hub has noticed', () => connectionsTo(port) === 0)
     const waiting = calls(rig, 20)
     const second = new ModernHttp(port)
     running.push(second)
