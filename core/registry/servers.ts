@@ -163,10 +163,10 @@ export class Servers implements ServerRegistry {
     const place = { ownerId: owner.id, id: row.id }
     const settings = sealSettings(sealer, place, draft.settings, owner.id === row.owner_id ? before : undefined)
     const changed = [...changedFields(before, settings), ...(owner.id === row.owner_id ? [] : ['owner'])]
-    if (changed.length === 0 && !before.problem) return before
     // Switching off is always allowed: it is what is left when a rule has become stricter.
-    const onlyOff = changed.length === 1 && changed[0] === 'enabled' && !settings.enabled
+    const onlyOff = changed.every(field => field === 'enabled') && !settings.enabled
     if (!onlyOff) checkServerRights(this.#deps, owner, settings.transport, draft.filled, row.id)
+    if (changed.length === 0 && !before.problem) return before
     if (row.origin === 'file') await this.#writeFile(row, owner, draft, fileBody(sealer, place, settings, draft.kept))
     if (settings.name !== before.name) await this.#renameInFileGroups(row, owner, settings.name)
 

@@ -76,14 +76,13 @@ async function apply(
   record: ServerRecord,
   verb: Verb,
 ): Promise<ServerRecord> {
-  const switched = (enabled: boolean) =>
-    record.enabled === enabled ? record : registry.servers.setEnabled(actor, qualified(record), enabled)
   if (verb === 'refresh') {
     if (!record.enabled) throw switchedOff(record)
     upstreams.refresh(record.id, { probe: true })
     return record
   }
-  const now = await switched(verb !== 'stop')
+  // Also where nothing changes by it: the owner may have lost the right to run this.
+  const now = await registry.servers.setEnabled(actor, qualified(record), verb !== 'stop')
   if (verb === 'restart' && record.enabled) upstreams.restart(record.id)
   else if (verb === 'stop') upstreams.stop(record.id)
   else upstreams.start(record.id)
