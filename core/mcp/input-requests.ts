@@ -49,9 +49,8 @@ export function urlElicitations(error: RpcError): readonly InputRequest[] {
 }
 
 /** The answers of a client by their keys. Throws params_invalid when they have not the shape of any. */
-export function inputResponses(value: JsonValue | undefined): JsonObject {
-  if (value === undefined) return {}
-  if (isPlainObject(value)) return value
+export function inputResponses(value: JsonValue | undefined): JsonObject | undefined {
+  if (value === undefined || isPlainObject(value)) return value
   throw invalid('"inputResponses" must be an object')
 }
 

@@ -4,8 +4,9 @@ import type { JsonObject } from '../contract/json.ts'
 import type { Outcome } from './exchange.ts'
 import { type InputRequest, missingCapability, urlElicitations } from './input-requests.ts'
 import { modernError, modernRefusal, statusOf } from './modern-errors.ts'
-import type { Attendance, ModernExchange } from './modern-exchange.ts'
+import type { ModernExchange } from './modern-exchange.ts'
 import type { ModernFaces } from './modern-face.ts'
+import type { ModernReply } from './modern-reply.ts'
 import type { Parking } from './parking.ts'
 import type { PassedStates } from './passed-states.ts'
 import { errorMessage, isPlainObject, parseExact, resultMessage } from './rpc.ts'
@@ -23,18 +24,18 @@ export class ModernAnswers {
   }
 
   /** Parks a request and tells the client what is asked of it; false when too many are parked. */
-  ask(exchange: ModernExchange, { reply, id }: Attendance, asks: ReadonlyMap<string, InputRequest>): boolean {
+  ask(exchange: ModernExchange, post: ModernReply, asks: ReadonlyMap<string, InputRequest>): boolean {
     const requestState = this.#parking.park(exchange)
     if (requestState === undefined) return false
     const inputRequests: JsonObject = {}
     for (const [key, { method, params }] of asks) inputRequests[key] = params ? { method, params } : { method }
     const result = { resultType: 'input_required', inputRequests, requestState }
-    reply.answer(resultMessage(id, this.#faces.of(exchange.scope).result(exchange.method, result, false)), 200)
+    post.answer(resultMessage(post.id, this.#faces.of(exchange.scope).result(exchange.method, result, false)), 200)
     return true
   }
 
-  write(exchange: ModernExchange, post: Attendance, outcome: Outcome): void {
-    if (outcome.kind === 'cancelled') post.reply.abandon()
+  write(exchange: ModernExchange, post: ModernReply, outcome: Outcome): void {
+    if (outcome.kind === 'cancelled') post.abandon()
     else if (outcome.kind === 'error') this.#error(exchange, post, outcome.error)
     else if (outcome.kind === 'failed') this.#refuse(exchange, post, outcome.error)
     else if (outcome.kind === 'input_required') this.#inputRequired(exchange, post, outcome.resultText)
@@ -42,7 +43,7 @@ export class ModernAnswers {
   }
 
   /** What an upstream of the same era asks goes on as it is, but for its state. */
-  #inputRequired(exchange: ModernExchange, post: Attendance, text: string): void {
+  #inputRequired(exchange: ModernExchange, post: ModernReply, text: string): void {
     const value = parseExact(text)
     const { requestState, ...asked } = isPlainObject(value) ? value : {}
     if (!exchange.parkable || (asked.inputRequests === undefined && requestState === undefined)) {
@@ -51,15 +52,15 @@ export class ModernAnswers {
     }
     const state = typeof requestState === 'string' ? { requestState: this.#passed.seal(exchange, requestState) } : {}
     const face = this.#faces.of(exchange.scope)
-    post.reply.answer(resultMessage(post.id, face.result(exchange.method, { ...asked, ...state }, false)), 200)
+    post.answer(resultMessage(post.id, face.result(exchange.method, { ...asked, ...state }, false)), 200)
   }
 
-  #result(exchange: ModernExchange, post: Attendance, text: string): void {
+  #result(exchange: ModernExchange, post: ModernReply, text: string): void {
     const { scope, serverId, method, answersAsked } = exchange
     const keepable = !answersAsked && scope.era(serverId) === 'modern'
     const shaped = this.#faces.of(scope).shape(method, text, keepable)
     if (shaped !== undefined) {
-      post.reply.answer(resultMessage(post.id, shaped), 200)
+      post.answer(resultMessage(post.id, shaped), 200)
       return
     }
     const error = new HubError('upstream_protocol', 'The server answered with a result of a kind that it may not send')
@@ -67,11 +68,11 @@ export class ModernAnswers {
   }
 
   /** A visit to a URL that an upstream wants first is asked for, and the request then made anew. */
-  #error(exchange: ModernExchange, post: Attendance, error: RpcError): void {
+  #error(exchange: ModernExchange, post: ModernReply, error: RpcError): void {
     const asks = new Map(urlElicitations(error).map((ask, index) => [`elicitation_${index + 1}`, ask]))
     if (asks.size === 0) {
       const written = modernError(error, exchange.uri)
-      post.reply.answer(errorMessage(post.id, written), statusOf(written))
+      post.answer(errorMessage(post.id, written), statusOf(written))
       return
     }
     for (const { method, params } of asks.values()) {
@@ -91,8 +92,8 @@ export class ModernAnswers {
     this.#refuse(exchange, post, new HubError('quota_parked', message, { retryAfterSeconds: 5 }))
   }
 
-  #refuse({ requestId, uri }: ModernExchange, { id, reply }: Attendance, error: HubError): void {
+  #refuse({ requestId, uri }: ModernExchange, post: ModernReply, error: HubError): void {
     const written = modernRefusal(error, requestId, uri)
-    reply.answer(errorMessage(id, written), statusOf(written))
+    post.answer(errorMessage(post.id, written), statusOf(written))
   }
 }

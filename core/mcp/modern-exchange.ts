@@ -7,10 +7,9 @@ import type { Exchange, Outcome } from './exchange.ts'
 import { checkResponse, type InputRequest, inputRequest, missingCapability } from './input-requests.ts'
 import type { Lease, LeaseHolder, Leases } from './leases.ts'
 import { LOG_LEVELS, logLevelOf } from './log-levels.ts'
-import type { ModernReply } from './modern-reply.ts'
+import type { Answering, ModernReply } from './modern-reply.ts'
 import type { Parkable } from './parking.ts'
-import type { ProgressToken } from './progress-token.ts'
-import { type IdText, notificationMessage } from './rpc.ts'
+import { notificationMessage } from './rpc.ts'
 import type { Scope } from './scope.ts'
 import type { ScopeMember } from './scope-types.ts'
 import type { ScopedRequest } from './scoped-request.ts'
@@ -21,23 +20,14 @@ const ROUND_MS = 20
 /** Only these may be answered by the wish to hear more. */
 const PARKABLE: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
-/** One POST that waits for the answer: the first of a request, or one of its retries. */
-export interface Attendance {
-  readonly reply: ModernReply
-  readonly id: IdText
-  readonly progressToken: ProgressToken | undefined
-  /** Rank of the least severe log message that it wants; undefined: none. */
-  readonly logLevel: number | undefined
-}
-
 export interface ModernExchangeParts {
   readonly leases: Leases
   readonly levels: UpstreamLevels
   readonly now: () => number
   /** Parks a request and tells its POST what is asked; false when too many are parked. */
-  ask(exchange: ModernExchange, post: Attendance, asks: ReadonlyMap<string, InputRequest>): boolean
+  ask(exchange: ModernExchange, post: ModernReply, asks: ReadonlyMap<string, InputRequest>): boolean
   /** It is over; `post` is the one that waits for the outcome, undefined when none does. */
-  ended(exchange: ModernExchange, post: Attendance | undefined, outcome: Outcome): void
+  ended(exchange: ModernExchange, post: ModernReply | undefined, outcome: Outcome): void
 }
 
 /** What a retry brings for an upstream that asked by its answer. */
@@ -52,7 +42,7 @@ interface OpenAsk extends InputRequest {
 }
 
 /** One request of a modern client over all the POSTs that it takes; what an upstream asks meanwhile parks it. */
-export class ModernExchange implements Exchange, Parkable, LeaseHolder {
+export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answering {
   readonly requestId: string
   readonly method: string
   readonly params: JsonObject | undefined
@@ -71,8 +61,9 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder {
   runAgain = false
   parkedSinceMs: number | undefined
   readonly #parts: ModernExchangeParts
-  readonly #input: PassedInput
-  #post: Attendance | undefined
+  readonly #input: PassedInput | undefined
+  /** The POST that waits for the answer: the first of the request, or one of its retries. */
+  #post: ModernReply | undefined
   #outcome: Outcome | undefined
   #lease: Lease | undefined
   #cancel: ((reason?: string) => void) | undefined
@@ -86,9 +77,9 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder {
     { info, actor, principal, scope }: ScopedRequest,
     method: string,
     envelope: Envelope,
-    post: Attendance,
+    post: ModernReply,
     passthroughHeaders: Readonly<Record<string, string>> | undefined,
-    input: PassedInput,
+    input: PassedInput | undefined,
   ) {
     this.#input = input
     this.#parts = parts
@@ -123,7 +114,7 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder {
 
   /** It brought answers to a server's questions, so that what comes back is its own and nobody else's. */
   get answersAsked(): boolean {
-    return this.#input.inputResponses !== undefined || this.#input.state !== undefined
+    return this.#input !== undefined
   }
 
   /** The URI that it asks for, as the client wrote it. */
@@ -133,7 +124,7 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder {
 
   /** Looks from now on whether the client is still there. */
   watch(): void {
-    this.#post?.reply.watch()
+    this.#post?.watch()
   }
 
   /** What came of it. After this nothing more is sent for it. */
@@ -157,7 +148,7 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder {
   }
 
   /** The client closed the stream of this POST, which takes its request back; parked ones have no stream. */
-  left(post: Attendance): void {
+  left(post: ModernReply): void {
     if (this.#post === post) this.abort('The client closed the stream')
   }
 
@@ -176,7 +167,7 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder {
   }
 
   /** Goes on for a retry, with the answers that it brings; those to nothing that was asked are ignored. */
-  resume(post: Attendance, responses: JsonObject, capabilities: JsonObject): void {
+  resume(post: ModernReply, responses: JsonObject, capabilities: JsonObject): void {
     this.parkedSinceMs = undefined
     this.capabilities = capabilities
     if (this.#outcome) {
@@ -195,23 +186,23 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder {
   }
 
   modern(): NonNullable<UpstreamRequest['modern']> {
-    const { inputResponses, state } = this.#input
+    const input = this.#input
     const rank = this.#post?.logLevel
     const { capabilities } = this
     // Most requests say nothing more, and it is asked for with each call.
-    if (rank === undefined && inputResponses === undefined && state === undefined) return { capabilities }
+    if (rank === undefined && !input) return { capabilities }
     const level = LOG_LEVELS[rank ?? -1]
     return {
       capabilities,
       ...(level === undefined ? {} : { logLevel: level }),
-      ...(inputResponses === undefined ? {} : { inputResponses }),
-      ...(state === undefined ? {} : { requestState: state.state }),
+      ...(input?.inputResponses === undefined ? {} : { inputResponses: input.inputResponses }),
+      ...(input?.state === undefined ? {} : { requestState: input.state.state }),
     }
   }
 
   enter(scope: Scope, member: ScopeMember): SessionBinding | undefined | Promise<SessionBinding | undefined> {
     this.serverId = member.server.id
-    const { state } = this.#input
+    const state = this.#input?.state
     if (state && state.serverId !== this.serverId)
       throw new HubError('request_state_invalid', 'The requestState is of another server than the one that answers now')
     // A middleware may send a request twice.
@@ -246,14 +237,14 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder {
     if (method === 'notifications/message') {
       if (post.logLevel === undefined || logLevelOf(params?.level) < post.logLevel) return
     }
-    post.reply.send(notificationMessage(method, params))
+    post.send(notificationMessage(method, params))
   }
 
   #progress(progress: JsonObject): void {
     const post = this.#post
     this.#missedProgress = post ? undefined : progress
     if (post?.progressToken === undefined) return
-    post.reply.send(notificationMessage('notifications/progress', { ...progress, progressToken: post.progressToken }))
+    post.send(notificationMessage('notifications/progress', { ...progress, progressToken: post.progressToken }))
   }
 
   #ask(method: string, params: JsonObject | undefined, signal: AbortSignal): Promise<AskReply> {

@@ -1,10 +1,19 @@
 import { jsonResponse, type ReplyHost, type SilentReply } from './post-reply.ts'
+import type { ProgressToken } from './progress-token.ts'
+import type { IdText } from './rpc.ts'
+import type { ScopedRequest } from './scoped-request.ts'
 import type { UserLoad } from './session.ts'
 import type { StreamHost } from './session-streams.ts'
 import { SseConnection } from './sse-connection.ts'
 
 /** What the answers of all modern POSTs share. */
 export type ModernReplyHost = ReplyHost & StreamHost
+
+/** What waits for the answer that a POST wants. */
+export interface Answering {
+  /** The client of this POST went away before its answer. */
+  left(reply: ModernReply): void
+}
 
 /**
  * The answer to one modern POST: plain JSON when the answer comes first, server-sent events as soon as anything comes
@@ -13,21 +22,34 @@ export type ModernReplyHost = ReplyHost & StreamHost
 export class ModernReply implements SilentReply {
   readonly response: Promise<Response>
   readonly startedMs: number
+  readonly id: IdText
+  readonly progressToken: ProgressToken | undefined
+  /** Rank of the least severe log message that it wants; undefined: none. */
+  readonly logLevel: number | undefined
+  /** Set once somebody is at work. */
+  answering: Answering | undefined
   readonly #host: ModernReplyHost
-  readonly #request: Request
-  readonly #keepOpen: () => void
+  readonly #scoped: ScopedRequest
   readonly #load: UserLoad
   #resolve!: (response: Response) => void
   #connection: SseConnection | undefined
-  #gone: (() => void) | undefined
   #watched = false
   #done = false
 
-  constructor(host: ModernReplyHost, request: Request, load: UserLoad, keepOpen: () => void) {
+  constructor(
+    host: ModernReplyHost,
+    scoped: ScopedRequest,
+    load: UserLoad,
+    id: IdText,
+    progressToken: ProgressToken | undefined,
+    logLevel: number | undefined,
+  ) {
     this.#host = host
-    this.#request = request
+    this.#scoped = scoped
     this.#load = load
-    this.#keepOpen = keepOpen
+    this.id = id
+    this.progressToken = progressToken
+    this.logLevel = logLevel
     this.startedMs = host.now()
     this.response = new Promise(resolve => {
       this.#resolve = resolve
@@ -36,16 +58,11 @@ export class ModernReply implements SilentReply {
     host.waiting(this)
   }
 
-  /** Called once when the client goes away before its answer. */
-  set gone(gone: () => void) {
-    this.#gone = gone
-  }
-
   /** Looks from now on whether the client is still there; costs too much for calls that are over at once. */
   watch(): void {
     if (this.#watched || this.#done || this.#connection) return
     this.#watched = true
-    const { signal } = this.#request
+    const { signal } = this.#scoped.request
     if (signal.aborted) this.#left()
     else signal.addEventListener('abort', () => this.#left(), { once: true })
   }
@@ -79,7 +96,7 @@ export class ModernReply implements SilentReply {
 
   startStream(): void {
     if (this.#connection || this.#done) return
-    this.#keepOpen()
+    this.#scoped.info.keepOpen()
     this.#host.begun(this)
     this.#load.streams += 1
     const connection: SseConnection = new SseConnection(this.#host.now, () => {
@@ -103,6 +120,6 @@ export class ModernReply implements SilentReply {
     this.#finish()
     // Nobody reads it; without an answer the server would wait for one.
     if (!this.#connection) this.#resolve(new Response(null, { status: 202 }))
-    this.#gone?.()
+    this.answering?.left(this)
   }
 }

@@ -11,7 +11,7 @@ import type { Listeners } from './listeners.ts'
 import { LOG_LEVELS } from './log-levels.ts'
 import type { ModernAnswers } from './modern-answers.ts'
 import { modernRefusal } from './modern-errors.ts'
-import { type Attendance, ModernExchange, type ModernExchangeParts, type PassedInput } from './modern-exchange.ts'
+import { ModernExchange, type ModernExchangeParts, type PassedInput } from './modern-exchange.ts'
 import type { ModernFaces } from './modern-face.ts'
 import { ModernReply, type ModernReplyHost } from './modern-reply.ts'
 import { ParamHeaders } from './param-headers.ts'
@@ -159,7 +159,7 @@ export class ModernWire {
 
   #call(scoped: ScopedRequest, { id, method }: RequestMessage, envelope: Envelope): Promise<Response> {
     const { load, parking, passed, replies } = this.#parts
-    const { principal, scope, actor, info, request } = scoped
+    const { principal, scope, actor } = scoped
     const userLoad = load(actor.userId)
     if (userLoad.calls >= LIMITS.callsPerUser)
       throw new HubError('quota_calls', `Cannot take the call: ${LIMITS.callsPerUser} of yours are in flight`, {
@@ -168,21 +168,33 @@ export class ModernWire {
     const logLevel = rankOf(envelope.logLevel)
     const { requestState, progressToken, params } = envelope
     const responses = inputResponses(envelope.inputResponses)
-    const retry = { principal, scope, method, params }
-    const state = requestState === undefined ? undefined : passed.open(requestState, retry)
-    const parked = requestState === undefined || state ? undefined : parking.find(requestState, retry)
-    parked?.checkResponses(responses)
-    const reply = new ModernReply(replies, request, userLoad, () => info.keepOpen())
-    const post: Attendance = { reply, id, progressToken, logLevel }
+    let state: PassedInput['state']
+    let parked: ModernExchange | undefined
+    if (requestState !== undefined) {
+      const retry = { principal, scope, method, params }
+      state = passed.open(requestState, retry)
+      if (!state) parked = parking.find(requestState, retry)
+    }
+    if (responses) parked?.checkResponses(responses)
+    const post = new ModernReply(replies, scoped, userLoad, id, progressToken, logLevel)
     if (parked) parking.take(parked)
     if (parked && !parked.runAgain) {
       this.#watch(parked, post)
-      parked.resume(post, responses, envelope.capabilities)
-    } else this.#start(scoped, method, envelope, post, { inputResponses: envelope.inputResponses, state })
-    return reply.response
+      parked.resume(post, responses ?? {}, envelope.capabilities)
+    } else {
+      const input = responses || state ? { inputResponses: responses, state } : undefined
+      this.#start(scoped, method, envelope, post, input)
+    }
+    return post.response
   }
 
-  #start(scoped: ScopedRequest, method: string, envelope: Envelope, post: Attendance, input: PassedInput): void {
+  #start(
+    scoped: ScopedRequest,
+    method: string,
+    envelope: Envelope,
+    post: ModernReply,
+    input: PassedInput | undefined,
+  ): void {
     const exchange = new ModernExchange(
       this.#exchangeParts,
       scoped,
@@ -208,8 +220,8 @@ export class ModernWire {
     else exchange.finish(outcome)
   }
 
-  #watch(exchange: ModernExchange, post: Attendance): void {
-    post.reply.gone = () => exchange.left(post)
+  #watch(exchange: ModernExchange, post: ModernReply): void {
+    post.answering = exchange
     this.#watching ??= setTimeout(() => {
       this.#watching = undefined
       for (const each of this.#live) each.watch()
