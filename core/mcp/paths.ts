@@ -133,6 +133,8 @@ export class ScopePaths {
 /** The scopes in use, one per caller and path. */
 export class ScopeTable {
   readonly #scopes = new Map<string, Scope>()
+  /** By principal, where it was last: a key is not made for each request. None is here that is not in `#scopes`. */
+  readonly #last = new Map<string, { readonly path: ScopePath; readonly scope: Scope }>()
   readonly #pending = new Map<string, Promise<Scope>>()
   readonly #resolver: () => GroupResolver | undefined
   readonly #parts: ScopeParts
@@ -157,11 +159,18 @@ export class ScopeTable {
 
   /** The scope of a path for a caller. Throws group_not_found, the same for missing, foreign and out of the key's scopes. */
   find(actor: UserActor, principal: string, path: ScopePath): Scope | Promise<Scope> {
+    const last = this.#last.get(principal)
+    if (last?.path === path && !last.scope.stale) {
+      last.scope.actor = actor
+      return last.scope
+    }
     const key = `${principal}|${path.normal}`
     const scope = this.#scopes.get(key)
     if (!scope) return this.#once(key, () => this.#open(key, actor, path))
     scope.actor = actor
-    return scope.stale ? this.#once(key, () => this.refresh(scope)) : scope
+    if (scope.stale) return this.#once(key, () => this.refresh(scope))
+    this.#last.set(principal, { path, scope })
+    return scope
   }
 
   /** Asks the registry again. Throws group_not_found when the path stands for nothing now; the scope is gone then. */
@@ -172,6 +181,7 @@ export class ScopeTable {
     if (!path || !resolved) {
       scope.gone = true
       this.#scopes.delete(scope.key)
+      this.#last.clear()
       throw notFound(path?.name ?? '')
     }
     scope.replace(resolved)
@@ -215,6 +225,7 @@ export class ScopeTable {
 
   /** Oldest first; a scope with a session stays. */
   #dropIdle(): void {
+    this.#last.clear()
     for (const [key, scope] of this.#scopes) {
       if (this.#scopes.size <= MAX_IDLE_SCOPES) return
       if (!this.#inUse(scope)) this.#scopes.delete(key)

@@ -36,7 +36,7 @@ describe('floors of the call path', () => {
 
     // Of processor time, which a busy machine moves least; a fifth is left to the weather and to requests twice as long.
     test(`${transport} at 16 in flight costs at most 1.2 times as much on the wire of 2026-07-28 as on the older one`, async () => {
-      const rounds = await bothWires(bench, transport, 16, 4, SECONDS)
+      const rounds = await bothWires(4, wire => bench.through(transport, 16, SECONDS, wire))
       expect(rounds.flatMap(round => round.legacy.firstError ?? round.modern.firstError ?? [])).toEqual([])
       const least = (wire: 'legacy' | 'modern'): number => Math.min(...rounds.map(round => round[wire].cpuMicros))
       expect(least('modern') / least('legacy')).toBeLessThanOrEqual(1.2)

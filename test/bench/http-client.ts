@@ -23,14 +23,14 @@ const CHUNKED_END = Buffer.from('\r\n0\r\n\r\n')
 const FIRST_ID = 1_000_000
 
 /** `_meta` of every request of the modern era. */
-const ENVELOPE = JSON.stringify({
+export const ENVELOPE = {
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',
   'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1.0.0' },
   'io.modelcontextprotocol/clientCapabilities': {},
-})
+}
 
 /** Opens an MCP session where the era has them, and returns the headers of the calls. */
-async function openSession(target: HttpTarget): Promise<Record<string, string>> {
+export async function openSession(target: HttpTarget): Promise<Record<string, string>> {
   const headers: Record<string, string> = {
     'content-type': 'application/json',
     accept: 'application/json, text/event-stream',
@@ -92,7 +92,7 @@ export class HttpSession {
     this.#socket = socket
     this.#onAnswer = onAnswer
     this.#bodyHead = '{"jsonrpc":"2.0","id":'
-    const envelope = wire === 'modern' ? `,"_meta":${ENVELOPE}` : ''
+    const envelope = wire === 'modern' ? `,"_meta":${JSON.stringify(ENVELOPE)}` : ''
     this.#mark = mark
     this.#bodyMiddle = `,"method":"tools/call","params":{"name":"${tool}","arguments":{"text":"`
     this.#bodyTail = `"}${envelope}}}`

@@ -5,9 +5,10 @@
 import { type HttpTarget, httpLoad, type LoadResult } from './http-client.ts'
 import { Latencies } from './latencies.ts'
 import { pipeLoad } from './pipe-client.ts'
+import { visitLoad } from './visits.ts'
 
 export type LoadPlan = { readonly sessions: number; readonly seconds: number; readonly warmUpMs: number } & (
-  | { readonly kind: 'http'; readonly target: HttpTarget }
+  | { readonly kind: 'http' | 'visits'; readonly target: HttpTarget }
   | { readonly kind: 'pipe'; readonly command: readonly string[]; readonly children: number }
 )
 
@@ -19,10 +20,7 @@ async function main(plan: LoadPlan): Promise<LoadResult> {
     errors += 1
     firstError ??= message
   }
-  const load =
-    plan.kind === 'http'
-      ? await httpLoad(plan.target, plan.sessions, () => latencies, onError)
-      : await pipesLoad(plan, () => latencies, onError)
+  const load = await startLoad(plan, () => latencies, onError)
   await Bun.sleep(plan.warmUpMs)
   const measured = new Latencies()
   console.log('started')
@@ -35,6 +33,19 @@ async function main(plan: LoadPlan): Promise<LoadResult> {
   await load.stop()
   const [p50 = 0, p99 = 0] = measured.quantiles([0.5, 0.99])
   return { calls: measured.count, errors, ...(firstError === undefined ? {} : { firstError }), seconds, p50, p99 }
+}
+
+async function startLoad(
+  plan: LoadPlan,
+  latencies: () => Latencies | undefined,
+  onError: (message: string) => void,
+): Promise<{ stop(): Promise<void> }> {
+  if (plan.kind === 'pipe') return await pipesLoad(plan, latencies, onError)
+  if (plan.kind === 'http') return await httpLoad(plan.target, plan.sessions, latencies, onError)
+  return visitLoad(plan.target, plan.sessions, (ms, error) => {
+    if (error === undefined) latencies()?.add(ms)
+    else onError(error)
+  })
 }
 
 /** The sessions shared out among the children. */

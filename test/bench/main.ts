@@ -4,7 +4,8 @@
  * --wire legacy|modern (legacy): the era that clients of the hub speak
  */
 import { parseArgs } from 'node:util'
-import { Bench, type Transport } from './measure.ts'
+import type { Wire } from './http-client.ts'
+import { Bench, type Measured, type Transport } from './measure.ts'
 import { measureMemory } from './memory.ts'
 import { alternate, best, bothWires, median } from './rounds.ts'
 import { measureStartUp } from './startup.ts'
@@ -107,17 +108,18 @@ async function calls(bench: Bench, transport: Transport, yardstick: Map<number, 
   table(rows)
 }
 
-/** What a call costs on the wire of 2026-07-28, set against the older one. */
-async function wires(bench: Bench, transport: Transport): Promise<void> {
+/** What the wire of 2026-07-28 costs, set against the older one. */
+async function wires(bench: Bench): Promise<void> {
   const rows: (string | number)[][] = [
-    ['in flight', 'legacy/s', 'modern/s', 'ratio', 'legacy CPU µs', 'modern CPU µs', 'least', 'least', 'errors'],
+    ['', 'in flight', 'legacy/s', 'modern/s', 'ratio', 'legacy CPU µs', 'modern CPU µs', 'least', 'least', 'errors'],
   ]
-  for (const sessions of [1, 16, 64]) {
-    const all = await bothWires(bench, transport, sessions, rounds, seconds)
+  const add = async (name: string, inFlight: number, run: (wire: Wire) => Promise<Measured>): Promise<void> => {
+    const all = await bothWires(rounds, run)
     const of = (pick: (round: (typeof all)[number]) => number): number => median(all.map(pick))
     const least = (pick: (round: (typeof all)[number]) => number): string => Math.min(...all.map(pick)).toFixed(1)
     rows.push([
-      sessions,
+      name,
+      inFlight,
       Math.round(of(round => round.legacy.callsPerSecond)),
       Math.round(of(round => round.modern.callsPerSecond)),
       of(round => round.modern.callsPerSecond / round.legacy.callsPerSecond).toFixed(3),
@@ -128,7 +130,14 @@ async function wires(bench: Bench, transport: Transport): Promise<void> {
       all.reduce((sum, round) => sum + round.legacy.errors + round.modern.errors, 0),
     ])
   }
-  console.log(`${transport}, both wires by turns: 64-byte echo, ${rounds} rounds of ${seconds} s, medians`)
+  for (const inFlight of [1, 16, 64]) {
+    await add('bare server', inFlight, wire => bench.bare(inFlight, seconds, wire))
+    for (const transport of transports) {
+      await add(`calls to ${transport}`, inFlight, wire => bench.through(transport, inFlight, seconds, wire))
+      await add(`visits to ${transport}`, inFlight, wire => bench.visits(transport, inFlight, seconds, wire))
+    }
+  }
+  console.log(`both wires by turns: 64-byte echo, ${rounds} rounds of ${seconds} s, medians`)
   table(rows)
 }
 
@@ -145,7 +154,7 @@ if (measuresCalls || wanted('wires') || wanted('sessions')) {
   try {
     const yardstick = new Map<number, number>()
     if (measuresCalls) for (const transport of transports) await calls(bench, transport, yardstick)
-    if (wanted('wires')) for (const transport of transports) await wires(bench, transport)
+    if (wanted('wires')) await wires(bench)
     if (wanted('sessions')) for (const transport of transports) await sessions(bench, transport)
     console.log()
   } finally {

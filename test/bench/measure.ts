@@ -3,7 +3,7 @@ import { type Hub, startHub } from '../support/hub.ts'
 import { processStat } from '../support/processes.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { until } from '../support/wait.ts'
-import type { LoadResult, Wire } from './http-client.ts'
+import type { HttpTarget, LoadResult, Wire } from './http-client.ts'
 import type { LoadPlan } from './load.ts'
 
 export const MCP_SERVERS = join(import.meta.dir, '../support/mcp-servers')
@@ -53,16 +53,21 @@ export async function runLoad(plan: LoadPlan, watched?: number): Promise<Measure
   }
 }
 
-/** A hub with one raw echo server of each transport, behind the groups `stdio` and `http`, and the HTTP server itself. */
+/**
+ * A hub with one raw echo server of each transport, behind the groups `stdio` and `http`, the HTTP server itself, and a bare
+ * server that answers in the form of either era.
+ */
 export class Bench {
   readonly hub: Hub
   readonly #echo: Program
+  readonly #bare: Program
   readonly #credential: string
   readonly #wire: Wire
 
-  private constructor(hub: Hub, echo: Program, credential: string, wire: Wire) {
+  private constructor(hub: Hub, echo: Program, bare: Program, credential: string, wire: Wire) {
     this.hub = hub
     this.#echo = echo
+    this.#bare = bare
     this.#credential = credential
     this.#wire = wire
   }
@@ -87,7 +92,7 @@ export class Bench {
           timeoutMs: 20_000,
           what: 'both echo servers to be online',
         })
-        return new Bench(hub, echo, await admin.mcpKey(), wire)
+        return new Bench(hub, echo, await startProgram(join(import.meta.dir, 'bare.ts')), await admin.mcpKey(), wire)
       } catch (error) {
         await hub.stop()
         throw error
@@ -101,6 +106,7 @@ export class Bench {
   async stop(): Promise<void> {
     await this.hub.stop()
     await this.#echo.stop()
+    await this.#bare.stop()
   }
 
   direct(way: Direct, sessions: number, seconds: number): Promise<Measured> {
@@ -112,8 +118,23 @@ export class Bench {
   }
 
   through(transport: Transport, sessions: number, seconds: number, wire: Wire = this.#wire): Promise<Measured> {
-    const url = `${this.hub.url}/mcp/${transport}`
-    const target = { url, tool: 'echo', credential: this.#credential, wire }
+    const target = this.#target(`${this.hub.url}/mcp/${transport}`, wire)
     return runLoad({ sessions, seconds, warmUpMs: 500, kind: 'http', target }, this.hub.pid)
+  }
+
+  /** Whole visits in place of calls. */
+  visits(transport: Transport, sessions: number, seconds: number, wire: Wire): Promise<Measured> {
+    const target = this.#target(`${this.hub.url}/mcp/${transport}`, wire)
+    return runLoad({ sessions, seconds, warmUpMs: 500, kind: 'visits', target }, this.hub.pid)
+  }
+
+  /** The same messages as through the hub, with nothing behind them. */
+  bare(sessions: number, seconds: number, wire: Wire): Promise<Measured> {
+    const target = this.#target(this.#bare.url, wire)
+    return runLoad({ sessions, seconds, warmUpMs: 500, kind: 'http', target }, this.#bare.pid)
+  }
+
+  #target(url: string, wire: Wire): HttpTarget {
+    return { url, tool: 'echo', credential: this.#credential, wire }
   }
 }

@@ -1,3 +1,4 @@
+import type { Wire } from './http-client.ts'
 import type { Bench, Direct, Measured, Transport } from './measure.ts'
 
 export interface Round {
@@ -31,19 +32,13 @@ export interface WireRound {
   readonly modern: Measured
 }
 
-/** The same calls on both wires of one hub by turns. */
-export async function bothWires(
-  bench: Bench,
-  transport: Transport,
-  sessions: number,
-  rounds: number,
-  seconds: number,
-): Promise<WireRound[]> {
+/** The same on both wires by turns. */
+export async function bothWires(rounds: number, run: (wire: Wire) => Promise<Measured>): Promise<WireRound[]> {
   const results: WireRound[] = []
   for (let round = 0; round < rounds; round += 1) {
     const first = round % 2 === 0 ? 'legacy' : 'modern'
-    const one = await bench.through(transport, sessions, seconds, first)
-    const other = await bench.through(transport, sessions, seconds, first === 'legacy' ? 'modern' : 'legacy')
+    const one = await run(first)
+    const other = await run(first === 'legacy' ? 'modern' : 'legacy')
     results.push(first === 'legacy' ? { legacy: one, modern: other } : { legacy: other, modern: one })
   }
   return results
