@@ -1,18 +1,17 @@
 /**
  * A million calls with faults mixed in, and then the properties of test/fuzz with more runs.
  *
- *   bun run soak                       1,000,000 calls, and ten times the runs of the suite
+ *   bun run soak                       1,000,000 calls after 500,000 to warm up, and ten times the runs of the suite
  *   bun run soak --calls 100000        fewer calls; 0 leaves them out
  *   bun run soak --minutes 10          ends the calls after so many minutes
  *   bun run soak --seed 7              the faults of an earlier run, and its properties
  *   bun run soak --quiet               without faults, to tell what calls leave behind from what faults do
- *   bun run soak --unoptimised         without the runtime's optimising compiler, whose code is memory too
  *   bun run soak --fuzz-runs 0         without the properties
  */
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ROOT } from '../support/hub.ts'
-import { broken, HEADING, lineOf, type SoakResult, soak } from './soak.ts'
+import { broken, HEADING, type SoakResult, soak } from './soak.ts'
 
 const MOST_BYTES = 8 * 1024 * 1024
 
@@ -23,7 +22,6 @@ const { values } = parseArgs({
     seed: { type: 'string', default: String(Math.floor(Math.random() * 0x7fff_ffff)) },
     'fuzz-runs': { type: 'string', default: '10000' },
     quiet: { type: 'boolean', default: false },
-    unoptimised: { type: 'boolean', default: false },
   },
 })
 const number = (name: string, text: string): number => {
@@ -37,20 +35,16 @@ const fuzzRuns = number('fuzz-runs', values['fuzz-runs'])
 const limitMs = values.minutes === undefined ? undefined : number('minutes', values.minutes) * 60_000
 
 function tell(result: SoakResult): readonly string[] {
-  const { answered, refused, wrong, faults, seconds, start } = result
+  const { answered, refused, wrong, faults, seconds } = result
   const { residentSlope, heapSlope, workerHeapSlope } = result
   const mb = (bytes: number): string => (bytes / 1024 / 1024).toFixed(2)
-  console.log(`${lineOf(start)}  at the start`)
   const rate = Math.round((answered + refused) / seconds).toLocaleString('en-US')
   console.log(
     `\n${answered} answered, ${refused} refused by servers under faults, ${wrong.length} wrong; ${rate} calls/s`,
   )
   console.log(`faults: ${[...faults].map(([name, count]) => `${count} × ${name}`).join(', ')}`)
   console.log('growth after the first tenth, per 1,000,000 calls:')
-  const judged = result.residentTells
-    ? ''
-    : ', not judged: with faults it holds the code that the runtime goes on compiling'
-  console.log(`  resident memory ${mb(residentSlope)} MB${judged}`)
+  console.log(`  resident memory ${mb(residentSlope)} MB`)
   console.log(`  live objects ${mb(heapSlope)} MB in the main thread, ${mb(workerHeapSlope)} MB in the workers`)
   return broken(result, MOST_BYTES)
 }
@@ -64,7 +58,6 @@ if (calls > 0) {
       calls,
       seed,
       quiet: values.quiet,
-      unoptimised: values.unoptimised,
       report: console.log,
       ...(limitMs === undefined ? {} : { limitMs }),
     }),

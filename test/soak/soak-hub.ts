@@ -34,15 +34,11 @@ export class SoakHub {
     this.key = key
   }
 
-  /** `unoptimised`: without the optimising compiler of the hub's runtime. */
-  static async start(unoptimised: boolean): Promise<SoakHub> {
+  static async start(): Promise<SoakHub> {
     const calm = await startProgram(join(MCP_SERVERS, 'echo-http.ts'))
     const upstream = await startProgram(join(MCP_SERVERS, 'echo-http.ts'))
     const hub = await startHub({
-      env: {
-        BUN_OPTIONS: `--preload ${join(import.meta.dir, 'probe.ts')}`,
-        ...(unoptimised ? { BUN_JSC_useDFGJIT: '0' } : {}),
-      },
+      env: { BUN_OPTIONS: `--preload ${join(import.meta.dir, 'probe.ts')}` },
       settings: settingsOf('as it was at first'),
     })
     const admin = await hub.setup()
