@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import type { Client } from './client.ts'
-import { type Hub, type HubOptions, startHub } from './hub.ts'
+import type { Hub } from './hub.ts'
+import { type OnlineHubOptions, startOnline } from './online-hub.ts'
 import { startProgram } from './program.ts'
-import { online } from './servers.ts'
 
 /** A running reference server of the one or the other era. */
 export interface Reference {
@@ -32,23 +32,16 @@ export interface BesideReference {
   stop(): Promise<void>
 }
 
-interface WithServers extends HubOptions {
-  readonly settings: { readonly mcpServers: Readonly<Record<string, object>>; readonly groups?: readonly object[] }
-}
-
 /** The reference server, and a hub that knows it by `entry`, with an administrator; all its servers are online. */
 export async function besideReference(
   era: 'legacy' | 'modern',
-  optionsOf: (entry: Reference['entry']) => WithServers,
+  optionsOf: (entry: Reference['entry']) => OnlineHubOptions,
 ): Promise<BesideReference> {
   await using started = new AsyncDisposableStack()
   const reference = await startReference(era)
   started.defer(() => reference.stop())
-  const options = optionsOf(reference.entry)
-  const hub = await startHub(options)
+  const { hub, admin } = await startOnline(optionsOf(reference.entry))
   started.defer(async () => void (await hub.stop()))
-  const admin = await hub.setup()
-  await online(admin, Object.keys(options.settings.mcpServers))
   const all = started.move()
   return { reference, hub, admin, stop: () => all.disposeAsync() }
 }
