@@ -5,14 +5,13 @@ import transportOpenapi from '../plugins/transport-openapi/plugin.ts'
 import transportSse from '../plugins/transport-sse/plugin.ts'
 import transportStdio from '../plugins/transport-stdio/plugin.ts'
 import { type Auth, createAuth } from './auth/create.ts'
-import { passwordProblem } from './auth/passwords.ts'
+import { makeFirstAdministrator } from './auth/first-administrator.ts'
 import { type DataLock, lockDataDir } from './config/data-lock.ts'
 import { importDocument } from './config/import-document.ts'
 import { LIMITS } from './config/limits.ts'
 import type { LoadedConfig } from './config/load.ts'
 import type { HubConfig } from './config/schema.ts'
 import { StartError } from './config/start-error.ts'
-import { VARIABLES } from './config/variables.ts'
 import { type Connections, createConnections } from './connections/create.ts'
 import { descriptorShortage } from './connections/descriptors.ts'
 import { openSandbox } from './connections/sandbox.ts'
@@ -32,10 +31,9 @@ import { createRegistry, type OpenRegistry } from './registry/create.ts'
 import { followSettingsFile } from './registry/follow-file.ts'
 import { countStored } from './registry/sealed-values.ts'
 import { type HubKeys, readHubKeys } from './secrets/key-file.ts'
-import { openMasterKeys } from './secrets/master-keys.ts'
-import { keyTexts, secretParts } from './secrets/parts.ts'
+import { openSealer, secretSettings } from './secrets/own-secrets.ts'
+import { keyTexts } from './secrets/parts.ts'
 import type { Redactor } from './secrets/redact.ts'
-import { createSealer, type Sealer } from './secrets/seal.ts'
 import { StoreOpenError } from './store/errors.ts'
 import { openStore, type Store } from './store/open.ts'
 import { HubLog } from './telemetry/log.ts'
@@ -75,23 +73,24 @@ export interface Hub {
  * Throws StartError for what a person must mend; whatever was built until then is disposed of again.
  */
 export async function startHub(options: HubOptions): Promise<Hub> {
-  const undo = new UndoList()
+  // What must be undone, newest first; each step is tried though another one failed.
+  const undo = new AsyncDisposableStack()
   try {
     return await build(options, undo)
   } catch (error) {
-    await undo.run()
+    await undo.disposeAsync()
     throw error
   }
 }
 
-async function build(options: HubOptions, undo: UndoList): Promise<Hub> {
+async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<Hub> {
   const { loaded } = options
   const lock: DataLock = await lockDataDir(loaded.config.dataDir)
-  undo.add(() => lock.release())
-  undo.add(() => loaded.settings.dispose())
+  undo.defer(() => lock.release())
+  undo.defer(() => loaded.settings.dispose())
   // Looked at while the store is opened: neither waits for the other.
   const probing = openSandbox(loaded.config.dataDir)
-  undo.add(() => probing)
+  undo.defer(async () => void (await probing))
 
   const startedAtMs = Date.now()
   const { redactor } = options
@@ -99,14 +98,14 @@ async function build(options: HubOptions, undo: UndoList): Promise<Hub> {
   redactor.add(options.setupToken)
   const bus = new EventBus((error, name) => hubLog.with().error('An event handler failed', { event: name, error }))
   const hubLog: HubLog = await HubLog.open({ ...logOptions(loaded.config), redactor, bus })
-  undo.add(() => hubLog.end())
+  undo.defer(() => hubLog.end())
   const log = hubLog.with()
   for (const warning of loaded.warnings) log.warn(warning)
 
   const keys: HubKeys = await readHubKeys(loaded.config.dataDir)
   const store: Store = await openStore(storeOptions(loaded.config)).catch(asStartError)
-  undo.add(() => store.close())
-  const sealer = await openSealer(loaded.config, store, log, redactor)
+  undo.defer(() => store.close())
+  const sealer = await openSealer(loaded.config, await countStored(store.db), redactor, log)
   for (const form of keyTexts(keys.jwtSecret)) redactor.add(form)
   const sandbox = await probing
   let ownPorts: readonly string[] = []
@@ -122,7 +121,7 @@ async function build(options: HubOptions, undo: UndoList): Promise<Hub> {
     leavesWorkFolder: (ownerId, serverId, path) => sandbox.folders.leaves({ ownerId, serverId }, path),
     fileWriter: loaded.settings,
   })
-  undo.add(() => closeRegistry(room, log))
+  undo.defer(() => closeRegistry(room, log))
   const { registry } = room
   const { config, sources, warnings } = loaded.withStored(await registry.settings.allSystem())
   for (const warning of warnings) log.warn(warning)
@@ -135,7 +134,7 @@ async function build(options: HubOptions, undo: UndoList): Promise<Hub> {
     db: store.db,
     bus,
   })
-  undo.add(() => auth.dispose())
+  undo.defer(() => auth.dispose())
   await makeFirstAdministrator(config, registry, auth)
   await followSettingsFile({ settings: loaded.settings, mirror: room.mirror, bus, log })
 
@@ -148,7 +147,7 @@ async function build(options: HubOptions, undo: UndoList): Promise<Hub> {
     log: plugin => hubLog.with({ plugin }),
   })
   await plugins.start()
-  undo.add(() => plugins.stop())
+  undo.defer(() => plugins.stop())
 
   const connections: Connections = createConnections({
     registry,
@@ -163,7 +162,7 @@ async function build(options: HubOptions, undo: UndoList): Promise<Hub> {
     instanceId: keys.instanceId,
     baseEnv: options.baseEnv,
   })
-  undo.add(() => connections.dispose())
+  undo.defer(() => connections.dispose())
 
   let draining = false
   const recordCall = (record: ToolCallRecord): void => {
@@ -183,7 +182,7 @@ async function build(options: HubOptions, undo: UndoList): Promise<Hub> {
     version: manifest.version,
     draining: () => draining,
   })
-  undo.add(() => mcp.dispose())
+  undo.defer(() => mcp.dispose())
 
   const needsSetup = await registry.users.needsSetup()
   const http: Http = createHttp({
@@ -220,7 +219,7 @@ async function build(options: HubOptions, undo: UndoList): Promise<Hub> {
   })
   const { port, address } = http.listen()
   ownPorts = [String(port)]
-  undo.add(() => http.stop(false))
+  undo.defer(() => http.stop(false))
   await connections.begin()
   if (sandbox.level !== 'full') {
     log.warn('Ordinary users cannot run commands: there is no sandbox here', {
@@ -243,29 +242,8 @@ async function build(options: HubOptions, undo: UndoList): Promise<Hub> {
       log.info('The hub is stopping: calls in flight may finish')
       await Promise.all([mcp.drain(LIMITS.drainMs), connections.drain(LIMITS.drainMs)])
       await http.stop(true)
-      await undo.run()
+      await undo.disposeAsync()
     },
-  }
-}
-
-/** What must be undone, newest first; each step is tried though another one failed. */
-export class UndoList {
-  readonly #steps: (() => unknown)[] = []
-
-  add(step: () => unknown): void {
-    this.#steps.push(step)
-  }
-
-  async run(): Promise<void> {
-    const failures: unknown[] = []
-    for (const step of this.#steps.splice(0).reverse()) {
-      try {
-        await step()
-      } catch (error) {
-        failures.push(error)
-      }
-    }
-    if (failures.length > 0) throw new AggregateError(failures, 'Parts of the hub did not stop in good order')
   }
 }
 
@@ -283,30 +261,6 @@ async function closeRegistry(room: OpenRegistry, log: PluginLogger): Promise<voi
   log.error('The last audit records and uses of keys were not stored', { error })
 }
 
-async function openSealer(config: HubConfig, store: Store, log: PluginLogger, redactor: Redactor): Promise<Sealer> {
-  const stored = await countStored(store.db)
-  const accept = config.acceptLostSecrets ?? false
-  const keys = await openMasterKeys(config.dataDir, config, new Set(stored.keys()), accept)
-  for (const form of keys.flatMap(({ key }) => keyTexts(key))) redactor.add(form)
-  const [first, old] = keys
-  const waiting = old && stored.get(old.kid)
-  if (waiting) {
-    const left = { key: first?.kid, old: old.kid, values: waiting }
-    log.warn('Stored secrets wait to be sealed with the new key: stop the hub and run "patchbay secrets rotate"', left)
-  }
-  const lost = [...stored].filter(([kid]) => !keys.some(key => key.kid === kid))
-  for (const [kid, values] of lost) {
-    log.error('Stored secrets are lost with their key, and must be entered anew', { key: kid, values })
-  }
-  return createSealer(keys.map(({ key }) => key))
-}
-
-/** Everything secret that environment and settings file hold. */
-function secretSettings(config: HubConfig): string[] {
-  const values = VARIABLES.filter(variable => variable.secret).map(({ key }) => config[key])
-  return values.flatMap(value => (typeof value === 'string' ? secretParts(value) : []))
-}
-
 function logOptions(config: HubConfig) {
   return { level: config.logLevel, format: config.logFormat, ...(config.logFile ? { file: config.logFile } : {}) }
 }
@@ -319,15 +273,6 @@ function storeOptions(config: HubConfig) {
 function asStartError(error: unknown): never {
   if (error instanceof StoreOpenError) throw new StartError(error.exitName, error.message, { cause: error })
   throw error
-}
-
-/** ADMIN_USERNAME and ADMIN_PASSWORD fill in the first user, once; later starts leave the account alone. */
-async function makeFirstAdministrator(config: HubConfig, registry: Registry, auth: Auth): Promise<void> {
-  if (config.adminUsername === undefined || config.adminPassword === undefined) return
-  if (!(await registry.users.needsSetup())) return
-  const weak = passwordProblem(config.adminPassword, config.adminUsername)
-  if (weak) throw new StartError('env_invalid', `ADMIN_PASSWORD is not taken: ${weak.detail}`)
-  await registry.users.completeSetup(config.adminUsername, await auth.passwords.hash(config.adminPassword))
 }
 
 function first<T>(contributions: ReadonlyMap<string, T>): T | undefined {

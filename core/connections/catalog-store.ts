@@ -4,7 +4,7 @@ import type { PluginLogger } from '../contract/plugin.ts'
 import { parseExact } from '../domain/exact-json.ts'
 import type { Tables } from '../store/tables.ts'
 import type { ServerCatalog } from './api.ts'
-import { BackgroundWrites } from './background-writes.ts'
+import { ServerRows } from './server-rows.ts'
 
 export interface StoredCatalog {
   readonly configHash: string
@@ -12,26 +12,20 @@ export interface StoredCatalog {
 }
 
 /** Keeps the last lists of each server over restarts. A failure costs the cache, never a connection. */
-export class CatalogStore {
-  readonly #db: Kysely<Tables>
-  readonly #log: PluginLogger
-  readonly #writes: BackgroundWrites
-
+export class CatalogStore extends ServerRows<'server_catalog'> {
   constructor(db: Kysely<Tables>, log: PluginLogger) {
-    this.#db = db
-    this.#log = log
-    this.#writes = new BackgroundWrites(log, 'A catalogue')
+    super(db, log, 'server_catalog', 'A catalogue')
   }
 
   async all(): Promise<ReadonlyMap<string, StoredCatalog>> {
     const found = new Map<string, StoredCatalog>()
     try {
-      for (const row of await this.#db.selectFrom('server_catalog').selectAll().execute()) {
+      for (const row of await this.db.selectFrom('server_catalog').selectAll().execute()) {
         const catalog = asCatalog(parse(row.catalog))
         if (catalog) found.set(row.server_id, { configHash: row.config_hash, catalog })
       }
     } catch (error) {
-      this.#log.error('The stored catalogues cannot be read; they are read anew from the servers', {
+      this.log.error('The stored catalogues cannot be read; they are read anew from the servers', {
         error: String(error),
       })
     }
@@ -39,23 +33,12 @@ export class CatalogStore {
   }
 
   save(serverId: string, configHash: string, catalog: ServerCatalog): void {
-    const row = { config_hash: configHash, catalog: JSON.stringify(catalog), read_at: catalog.readAt }
-    this.#writes.add(
-      this.#db
-        .insertInto('server_catalog')
-        .values({ server_id: serverId, ...row })
-        .onConflict(conflict => conflict.column('server_id').doUpdateSet(row))
-        .execute(),
-    )
-  }
-
-  remove(serverId: string): void {
-    this.#writes.add(this.#db.deleteFrom('server_catalog').where('server_id', '=', serverId).execute())
-  }
-
-  /** Resolves when all that was saved is written. */
-  async flush(): Promise<void> {
-    await this.#writes.flush()
+    this.put({
+      server_id: serverId,
+      config_hash: configHash,
+      catalog: JSON.stringify(catalog),
+      read_at: catalog.readAt,
+    })
   }
 }
 

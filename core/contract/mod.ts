@@ -2,6 +2,7 @@
 export * from './errors.ts'
 export * from './event-stream.ts'
 export * from './json.ts'
+export * from './last-words.ts'
 export * from './openapi-document.ts'
 export * from './plugin.ts'
 export * from './points.ts'

@@ -229,14 +229,18 @@ export class PluginHost {
     slot.state = state
     for (const [point, id] of slot.held.splice(0)) this.#points.get(point)?.delete(id)
     for (const undo of slot.undo.splice(0).reverse()) {
+      const late = Promise.withResolvers<void>()
+      const limit = setTimeout(late.resolve, STOP_LIMIT_MS)
       try {
-        await Promise.race([undo(), Bun.sleep(STOP_LIMIT_MS)])
+        await Promise.race([undo(), late.promise])
       } catch (error) {
         this.#options
           .log(slot.name)
           .warn(
             `Plugin "${slot.name}" threw while it was stopped: ${error instanceof Error ? error.message : String(error)}`,
           )
+      } finally {
+        clearTimeout(limit)
       }
     }
     this.#announce(slot)

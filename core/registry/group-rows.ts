@@ -3,7 +3,7 @@ import { formatRef } from '../domain/names.ts'
 import { canSee, type Owned } from '../domain/ownership.ts'
 import type { GroupMemberTable, GroupTable } from '../store/tables.ts'
 import type { Reader, Writer } from '../store/transact.ts'
-import { type OwnerColumns, ownerName } from './rows.ts'
+import { OWNER_COLUMNS, type OwnerColumns, ownerName } from './rows.ts'
 
 export type GroupRow = GroupTable & OwnerColumns
 
@@ -20,13 +20,7 @@ export function selectGroups(db: Reader) {
     .selectFrom('server_group')
     .innerJoin('user', 'user.id', 'server_group.owner_id')
     .selectAll('server_group')
-    .select([
-      'user.name as owner_name',
-      'user.name_key as owner_key',
-      'user.number as owner_number',
-      'user.role as owner_role',
-      'user.network_grant as owner_network',
-    ])
+    .select(OWNER_COLUMNS)
 }
 
 export function selectMembers(db: Reader) {

@@ -9,8 +9,8 @@ import { tellGroup } from './group-events.ts'
 import { lookUpMembers, refuseSharedAlias } from './group-members.ts'
 import { type GroupRow, knownById, type NewMember, selectGroups, writeMembers } from './group-rows.ts'
 import { differs, groupColumns } from './group-writer.ts'
-import type { MirrorRun } from './mirror-run.ts'
-import { fileOwner, type Owner, ownerOf, userByName } from './owners.ts'
+import { entryOwner, type MirrorRun } from './mirror-run.ts'
+import { fileOwner, type Owner, ownerOf } from './owners.ts'
 import { ownerName } from './rows.ts'
 
 type FileGroup = FileState['groups'][number]
@@ -22,7 +22,7 @@ export async function mirrorGroups(run: MirrorRun, entries: readonly FileGroup[]
   const plainOwner = ownerOf(await fileOwner(run.trx))
   const seen = new Set<string>()
   for (const entry of entries) {
-    const owner = await entryOwner(run, entry, plainOwner)
+    const owner = await entryOwner(run, entry.owner, plainOwner, errors => report(run, entry, errors))
     if (!owner) continue
     const errors: FieldError[] = []
     const parsed = readGroupBody(entry.body, errors, { unknownFields: 'ignore' })
@@ -41,16 +41,6 @@ export async function mirrorGroups(run: MirrorRun, entries: readonly FileGroup[]
     run,
     rows.filter(row => row.origin === 'file' && !seen.has(`${row.owner_id}/${row.name_key}`)),
   )
-}
-
-async function entryOwner(run: MirrorRun, entry: FileGroup, plainOwner: Owner): Promise<Owner | undefined> {
-  if (entry.owner === undefined) return plainOwner
-  const row = await userByName(run.trx, entry.owner)
-  if (row) return ownerOf(row)
-  report(run, entry, [
-    { pointer: '#/owner', code: 'enum', detail: `There is no user ${quoteName(entry.owner)} to own it` },
-  ])
-  return undefined
 }
 
 async function mirrorGroup(

@@ -1,6 +1,8 @@
 import type { FieldError } from '../contract/errors.ts'
+import { quoteName } from '../domain/names.ts'
 import type { AfterCommit, Writer } from '../store/transact.ts'
 import type { RegistryDeps } from './context.ts'
+import { type Owner, ownerOf, userByName } from './owners.ts'
 
 export interface MirrorDeps extends RegistryDeps {
   /** Hears of each server that goes. */
@@ -15,4 +17,18 @@ export interface MirrorRun {
   /** What was made, changed or removed: `servers/ada~time`. */
   readonly applied: string[]
   readonly problems: { readonly entry: string; readonly errors: readonly FieldError[] }[]
+}
+
+/** Whose an entry is: `plainOwner`'s unless it names somebody. Undefined, and reported, when that user is not there. */
+export async function entryOwner(
+  run: MirrorRun,
+  named: string | undefined,
+  plainOwner: Owner,
+  report: (errors: readonly FieldError[]) => void,
+): Promise<Owner | undefined> {
+  if (named === undefined) return plainOwner
+  const row = await userByName(run.trx, named)
+  if (row) return ownerOf(row)
+  report([{ pointer: '#/owner', code: 'enum', detail: `There is no user ${quoteName(named)} to own it` }])
+  return undefined
 }

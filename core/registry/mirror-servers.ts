@@ -8,8 +8,8 @@ import { flattenServerBody, type ParsedServerBody, readServerBody } from '../dom
 import type { FileState } from './api.ts'
 import { timestamp } from './context.ts'
 import { touchGroups } from './group-events.ts'
-import type { MirrorRun } from './mirror-run.ts'
-import { fileOwner, type Owner, ownerOf, userByName } from './owners.ts'
+import { entryOwner, type MirrorRun } from './mirror-run.ts'
+import { fileOwner, type Owner, ownerOf } from './owners.ts'
 import { type FileOrigin, fileOrigin, type ServerRow, serverColumns, serverRecord } from './rows.ts'
 import { checkServerRights } from './server-rights.ts'
 import { groupsWith, selectServers } from './server-rows.ts'
@@ -24,7 +24,7 @@ export async function mirrorServers(run: MirrorRun, entries: FileState['servers'
   const plainOwner = ownerOf(await fileOwner(run.trx))
   const seen = new Set<string>()
   for (const entry of entries) {
-    const owner = await entryOwner(run, entry, plainOwner)
+    const owner = await entryOwner(run, entry.owner, plainOwner, errors => report(run, entry, errors))
     if (!owner) continue
     const { name, key, problem } = entryName(entry.name)
     const place = `${owner.id}/${key}`
@@ -42,19 +42,6 @@ export async function mirrorServers(run: MirrorRun, entries: FileState['servers'
     run,
     rows.filter(row => row.origin === 'file' && !seen.has(`${row.owner_id}/${row.name_key}`)),
   )
-}
-
-async function entryOwner(
-  run: MirrorRun,
-  entry: FileState['servers'][number],
-  plainOwner: Owner,
-): Promise<Owner | undefined> {
-  if (entry.owner === undefined) return plainOwner
-  const row = await userByName(run.trx, entry.owner)
-  if (row) return ownerOf(row)
-  const detail = `There is no user ${quoteName(entry.owner)} to own it`
-  report(run, entry, [{ pointer: '#/owner', code: 'enum', detail }])
-  return undefined
 }
 
 /** A name that cannot be used is listed under the nearest one that can. */

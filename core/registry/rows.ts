@@ -12,6 +12,15 @@ export interface OwnerColumns {
   readonly owner_network: UserTable['network_grant']
 }
 
+/** The columns of the user table that say it. */
+export const OWNER_COLUMNS = [
+  'user.name as owner_name',
+  'user.name_key as owner_key',
+  'user.number as owner_number',
+  'user.role as owner_role',
+  'user.network_grant as owner_network',
+] as const
+
 export type ServerRow = ServerTable & OwnerColumns
 
 /** What the hub remembers of an entry of the settings file. */

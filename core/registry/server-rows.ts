@@ -1,5 +1,5 @@
 import type { Reader } from '../store/transact.ts'
-import type { ServerRow } from './rows.ts'
+import { OWNER_COLUMNS, type ServerRow } from './rows.ts'
 
 /** All servers with their owners. */
 export function selectServers(db: Reader) {
@@ -7,13 +7,7 @@ export function selectServers(db: Reader) {
     .selectFrom('server')
     .innerJoin('user', 'user.id', 'server.owner_id')
     .selectAll('server')
-    .select([
-      'user.name as owner_name',
-      'user.name_key as owner_key',
-      'user.number as owner_number',
-      'user.role as owner_role',
-      'user.network_grant as owner_network',
-    ])
+    .select(OWNER_COLUMNS)
 }
 
 export async function serverRowById(db: Reader, id: string): Promise<ServerRow | undefined> {

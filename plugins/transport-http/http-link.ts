@@ -2,6 +2,7 @@ import {
   FollowedAddress,
   type GuardedRequest,
   type GuardedResponse,
+  LastWords,
   type MessageLink,
   reasonOf,
   sessionLost,
@@ -21,8 +22,6 @@ import { ServerSession } from './server-session.ts'
 
 /** From this version on there are neither sessions nor streams besides those of requests, and none is resumed. */
 const FIRST_MODERN = '2026-07-28'
-/** How long other requests may still learn for themselves that the server is gone, before the link ends. */
-const LAST_WORDS_MS = 250
 /**
  * Longest wait for the head of the server's own stream before the first calls go out, where the server may ask something. Most
  * servers drop what they ask on a stream that is not open yet, and the call that needs the answer then hangs. Some hold the
@@ -48,14 +47,16 @@ export class HttpLink implements MessageLink {
   #accepted = false
   /** Closed until the server has taken `notifications/initialized`, and has its own stream open if it may ask. */
   readonly #gate = new Gate()
-  #dying: WireError | undefined
-  #dyingTimer: ReturnType<typeof setTimeout> | undefined
-  #over = false
+  readonly #lastWords: LastWords
 
   constructor(url: string, headers: Readonly<Record<string, string>>, io: TransportIo) {
     this.#address = new FollowedAddress(io.fetch, url)
     this.#io = io
     this.#headers = new RequestHeaders(headers)
+    this.#lastWords = new LastWords(this.#posts, reason => {
+      this.#stop()
+      io.closed(reason)
+    })
     this.#answers = new AnswerReader({
       message: (text, id) => io.message(text, id),
       get: (lastEventId, signal) => this.#get(lastEventId, signal),
@@ -88,6 +89,14 @@ export class HttpLink implements MessageLink {
     )
     if (io.signal.aborted) this.#stop()
     else io.signal.addEventListener('abort', () => this.#stop(), { once: true })
+  }
+
+  get #over(): boolean {
+    return this.#lastWords.over
+  }
+
+  get #dying(): WireError | undefined {
+    return this.#lastWords.reason
   }
 
   /** `headers` go out with this one message. */
@@ -244,7 +253,7 @@ export class HttpLink implements MessageLink {
     if (post.timer !== undefined) clearTimeout(post.timer)
     if (post.open) post.abort.abort()
     post.done?.(accepted)
-    if (this.#dying && this.#posts.size === 0) this.#end(this.#dying)
+    this.#lastWords.settled()
   }
 
   #learnSession(id: string | undefined): void {
@@ -261,25 +270,14 @@ export class HttpLink implements MessageLink {
     if (listens) this.#listen.start()
   }
 
-  /** The server or its session is gone. What is under way may still learn its own end, so that it can be sent anew. */
   #die(reason: WireError): void {
-    if (this.#over || this.#dying) return
-    this.#dying = reason
+    if (!this.#lastWords.begin(reason)) return
     this.#listen.stop()
     this.#gate.open()
-    if (this.#posts.size === 0) return this.#end(reason)
-    this.#dyingTimer = setTimeout(() => this.#end(reason), LAST_WORDS_MS)
-  }
-
-  #end(reason: WireError): void {
-    if (this.#over) return
-    this.#stop()
-    this.#io.closed(reason)
   }
 
   #stop(): void {
-    this.#over = true
-    clearTimeout(this.#dyingTimer)
+    this.#lastWords.stop()
     this.#listen.stop()
     this.#listenAbort.abort()
     for (const post of [...this.#posts.values()]) this.#finish(post)

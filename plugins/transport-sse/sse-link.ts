@@ -2,6 +2,7 @@ import {
   FollowedAddress,
   fetchFollowing,
   type GuardedResponse,
+  LastWords,
   type MessageLink,
   type RemoteConfig,
   reasonOf,
@@ -16,8 +17,6 @@ import { SseStream } from './sse-stream.ts'
 
 type Headers = Readonly<Record<string, string>>
 
-/** How long other messages may still learn for themselves that the session is gone, before the link ends. */
-const LAST_WORDS_MS = 250
 const NOTICE_TIMEOUT_MS = 10_000
 // Compressing middlewares hold events of a stream back until their buffer is full.
 const PLAIN = { 'accept-encoding': 'identity' }
@@ -44,21 +43,31 @@ export class SseLink implements MessageLink {
   #accepted = false
   /** Messages that wait until the server has taken `notifications/initialized`. */
   #gate: (() => void)[] | undefined
-  #dying: WireError | undefined
-  #dyingTimer: ReturnType<typeof setTimeout> | undefined
-  #over = false
+  readonly #lastWords: LastWords
 
   constructor({ url, headers }: RemoteConfig, io: TransportIo) {
     this.#io = io
     this.#configured = usableHeaders(headers)
+    this.#lastWords = new LastWords(this.#posts, reason => {
+      this.#stop()
+      io.closed(reason)
+    })
     this.#stream = new SseStream({
       url,
       get: lastEventId => this.#get(url, lastEventId),
       message: text => io.message(text),
-      lost: reason => this.#end(reason),
+      lost: reason => this.#lastWords.end(reason),
     })
     if (io.signal.aborted) this.#stop()
     else io.signal.addEventListener('abort', () => this.#stop(), { once: true })
+  }
+
+  get #over(): boolean {
+    return this.#lastWords.over
+  }
+
+  get #dying(): WireError | undefined {
+    return this.#lastWords.reason
   }
 
   /** Resolves once the server has said where messages go. */
@@ -146,7 +155,7 @@ export class SseLink implements MessageLink {
     response.cancel()
     if (status !== 404) return this.#fail(post, statusReason(response), false)
     this.#fail(post, sessionLost(), true)
-    this.#die(sessionLost())
+    this.#lastWords.begin(sessionLost())
   }
 
   #failed(post: Post, error: unknown): void {
@@ -154,7 +163,7 @@ export class SseLink implements MessageLink {
     const unsent = wasNotSent(error)
     const reason = reasonOf(error)
     this.#fail(post, reason, unsent)
-    if (unsent && reason.code !== 'overloaded') this.#die(reason)
+    if (unsent && reason.code !== 'overloaded') this.#lastWords.begin(reason)
   }
 
   #fail(post: Post, reason: WireError, notSent: boolean): void {
@@ -168,7 +177,7 @@ export class SseLink implements MessageLink {
     if (!this.#posts.delete(post)) return
     if (!accepted) post.abort.abort()
     post.done?.(accepted)
-    if (this.#dying && this.#posts.size === 0) this.#end(this.#dying)
+    this.#lastWords.settled()
   }
 
   #initialized(accepted: boolean): void {
@@ -178,23 +187,8 @@ export class SseLink implements MessageLink {
     for (const send of waiting) send()
   }
 
-  /** The session is gone. Messages under way may still learn so themselves, and can then be sent anew. */
-  #die(reason: WireError): void {
-    if (this.#over || this.#dying) return
-    this.#dying = reason
-    if (this.#posts.size === 0) return this.#end(reason)
-    this.#dyingTimer = setTimeout(() => this.#end(reason), LAST_WORDS_MS)
-  }
-
-  #end(reason: WireError): void {
-    if (this.#over) return
-    this.#stop()
-    this.#io.closed(reason)
-  }
-
   #stop(): void {
-    this.#over = true
-    clearTimeout(this.#dyingTimer)
+    this.#lastWords.stop()
     this.#stream.stop()
     this.#streamAbort.abort()
     for (const post of [...this.#posts]) this.#finish(post, false)

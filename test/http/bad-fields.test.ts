@@ -1,16 +1,9 @@
-import { afterAll, beforeAll } from 'bun:test'
-import { answered, openTown, type Town, table, UPSTREAM, wrong } from './rows.ts'
+import { answered, LONG, tablesOfTown, UPSTREAM, wrong } from './rows.ts'
 
-const LONG = 'x'.repeat(10_000)
-let town: Town
-
-beforeAll(async () => {
-  town = await openTown()
-}, 30_000)
-afterAll(() => town?.hub.stop(), 40_000)
+const table = tablesOfTown()
 
 const GROUPS = ['POST', '/api/groups'] as const
-table('groups', () => ({ hub: town.hub, caller: town.alice }), [
+table('groups', 'alice', [
   wrong(GROUPS, 'no name', {}, 'required #/name'),
   wrong(GROUPS, 'a/b', { name: 'a/b' }, 'name_invalid #/name'),
   wrong(GROUPS, '__proto__', { name: '__proto__' }, 'name_invalid #/name'),
@@ -104,7 +97,7 @@ table('groups', () => ({ hub: town.hub, caller: town.alice }), [
   wrong(['GET', '/api/groups/own/client-config?client=emacs'], 'an unknown client', undefined, 'enum ?client'),
 ])
 
-table('changes of a server', () => ({ hub: town.hub, caller: town.alice }), [
+table('changes of a server', 'alice', [
   wrong(['PATCH', '/api/servers/own'], 'name null', { name: null }, 'required #/name'),
   wrong(['PATCH', '/api/servers/own'], 'url null', { url: null }, 'transport_missing #/transport'),
   wrong(['PATCH', '/api/servers/own'], 'url a list', { url: [] }, 'type #/url'),

@@ -1,13 +1,6 @@
-import { afterAll, beforeAll } from 'bun:test'
-import { openTown, type Row, type Town, table, UPSTREAM } from './rows.ts'
+import { LONG, type Row, tablesOfTown, UPSTREAM } from './rows.ts'
 
-const LONG = 'x'.repeat(10_000)
-let town: Town
-
-beforeAll(async () => {
-  town = await openTown()
-}, 30_000)
-afterAll(() => town?.hub.stop(), 40_000)
+const table = tablesOfTown()
 
 /** A body of `POST /api/servers`, and what is wrong with it. */
 const server = (what: string, body: object, ...fields: string[]): Row => {
@@ -29,7 +22,7 @@ const with_ = (what: string, more: object, ...fields: string[]): Row =>
     ...fields,
   )
 
-table('the name of a server', () => ({ hub: town.hub, caller: town.alice }), [
+table('the name of a server', 'alice', [
   server('no name', { url: UPSTREAM }, 'required #/name'),
   named('empty', '', 'name_invalid'),
   named('1,000 long', 'n'.repeat(1000), 'name_invalid'),
@@ -67,7 +60,7 @@ table('the name of a server', () => ({ hub: town.hub, caller: town.alice }), [
   server('one that somebody else has', { name: 'hidden', url: UPSTREAM, enabled: false }),
 ])
 
-table('the form of a server', () => ({ hub: town.hub, caller: town.alice }), [
+table('the form of a server', 'alice', [
   server('nothing to connect to', { name: 'n' }, 'transport_missing #/transport'),
   with_('ftp', { transport: 'ftp' }, 'enum #/transport'),
   with_('type ftp', { type: 'ftp' }, 'enum #/transport'),
@@ -150,7 +143,7 @@ table('the form of a server', () => ({ hub: town.hub, caller: town.alice }), [
   { ...with_('a suggestion', { timout: 5 }, 'unknown_field #/timout'), says: 'did you mean \\"timeout\\"' },
 ])
 
-table('the nested body', () => ({ hub: town.hub, caller: town.alice }), [
+table('the nested body', 'alice', [
   server('nested', { name: 'nested', config: { type: 'sse', url: UPSTREAM, enabled: false } }),
   server('both alike', { name: 'both', url: UPSTREAM, config: { url: UPSTREAM }, enabled: false }),
   server('both, and not alike', { name: 'n', url: UPSTREAM, config: { url: `${UPSTREAM}2` } }, 'ambiguous #/url'),
@@ -159,7 +152,7 @@ table('the nested body', () => ({ hub: town.hub, caller: town.alice }), [
   server('config null', { name: 'n', url: UPSTREAM, config: null }, 'type #/config'),
 ])
 
-table('the address of a server', () => ({ hub: town.hub, caller: town.admin }), [
+table('the address of a server', 'admin', [
   ...[
     'file:///etc/passwd',
     'data:text/plain,x',
@@ -215,7 +208,7 @@ table('the address of a server', () => ({ hub: town.hub, caller: town.admin }), 
   with_('40 KiB of headers', { headers: { 'x-a': 'v'.repeat(40_960) } }, 'headers_too_large #/headers'),
 ])
 
-table('what an ordinary user may not have', () => ({ hub: town.hub, caller: town.alice }), [
+table('what an ordinary user may not have', 'alice', [
   ...[
     '127.0.0.1',
     '127.1',

@@ -1,17 +1,10 @@
-import { afterAll, beforeAll } from 'bun:test'
 import { PASSWORD } from '../support/hub.ts'
-import { answered, openTown, type Town, table, wrong } from './rows.ts'
+import { answered, LONG, tablesOfTown, wrong } from './rows.ts'
 
-const LONG = 'x'.repeat(10_000)
-let town: Town
-
-beforeAll(async () => {
-  town = await openTown()
-}, 30_000)
-afterAll(() => town?.hub.stop(), 40_000)
+const table = tablesOfTown()
 
 const KEYS = ['POST', '/api/keys'] as const
-table('access keys', () => ({ hub: town.hub, caller: town.alice }), [
+table('access keys', 'alice', [
   wrong(KEYS, 'no label', {}, 'required #/label'),
   wrong(KEYS, 'an empty label', { label: '' }, 'length #/label'),
   wrong(KEYS, 'a long label', { label: LONG }, 'length #/label'),
@@ -43,7 +36,7 @@ table('access keys', () => ({ hub: town.hub, caller: town.alice }), [
   answered(['GET', '/api/keys?owner=bob'], 'keys of another', undefined, 404, 'user_not_found'),
 ])
 
-table('own settings', () => ({ hub: town.hub, caller: town.alice }), [
+table('own settings', 'alice', [
   wrong(['PATCH', '/api/settings'], 'language tlh', { language: 'tlh' }, 'enum #/language'),
   wrong(['PATCH', '/api/settings'], 'theme 5', { theme: 5 }, 'type #/theme'),
   wrong(['PATCH', '/api/settings'], 'colour', { colour: 'red' }, 'unknown_field #/colour'),
@@ -68,7 +61,7 @@ table('own settings', () => ({ hub: town.hub, caller: town.alice }), [
   ),
 ])
 
-table('lists', () => ({ hub: town.hub, caller: town.alice }), [
+table('lists', 'alice', [
   ...['/api/servers', '/api/groups', '/api/keys'].flatMap(path => [
     wrong(['GET', `${path}?limit=0`], `${path} limit 0`, undefined, 'range ?limit'),
     wrong(['GET', `${path}?limit=-1`], `${path} limit -1`, undefined, 'range ?limit'),
@@ -89,7 +82,7 @@ table('lists', () => ({ hub: town.hub, caller: town.alice }), [
 ])
 
 const USERS = ['POST', '/api/admin/users'] as const
-table('people', () => ({ hub: town.hub, caller: town.admin }), [
+table('people', 'admin', [
   wrong(USERS, 'no name', { password: PASSWORD }, 'required #/username'),
   wrong(USERS, 'no password', { username: 'u' }, 'required #/password'),
   wrong(USERS, 'name of an object', { username: { $ne: 1 }, password: PASSWORD }, 'type #/username'),
@@ -167,7 +160,7 @@ table('people', () => ({ hub: town.hub, caller: town.admin }), [
   ),
 ])
 
-table('what only administrators do', () => ({ hub: town.hub, caller: town.alice }), [
+table('what only administrators do', 'alice', [
   answered(USERS, 'making a user', { username: 'u', password: PASSWORD }, 403, 'admin_only'),
   answered(['PATCH', '/api/admin/users/alice'], 'taking the role', { role: 'admin' }, 403, 'admin_only'),
   answered(['GET', '/api/admin/users/none'], 'asking for a user', undefined, 403, 'admin_only'),

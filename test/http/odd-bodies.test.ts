@@ -1,13 +1,6 @@
-import { afterAll, beforeAll } from 'bun:test'
-import { answered, openTown, type Row, type Town, table, UPSTREAM, wrong } from './rows.ts'
+import { answered, LONG, type Row, tablesOfTown, UPSTREAM, wrong } from './rows.ts'
 
-const LONG = 'x'.repeat(10_000)
-let town: Town
-
-beforeAll(async () => {
-  town = await openTown()
-}, 30_000)
-afterAll(() => town?.hub.stop(), 40_000)
+const table = tablesOfTown()
 
 const SERVERS = ['POST', '/api/servers'] as const
 const GROUPS = ['POST', '/api/groups'] as const
@@ -21,7 +14,7 @@ const text = (what: string, body: string, ...fields: string[]): Row => ({
 const timeout = (value: string, code: string): Row =>
   text(`timeout ${value}`, `{"name":"n","url":"${UPSTREAM}","timeout":${value}}`, `${code} #/timeout`)
 
-table('numbers that JSON can write', () => ({ hub: town.hub, caller: town.alice }), [
+table('numbers that JSON can write', 'alice', [
   ...['1e999', '-1e999', '-0', '0.0', '1e-400', '100000000000000000000000000000001', '-1'].map(value =>
     timeout(value, 'range'),
   ),
@@ -38,7 +31,7 @@ table('numbers that JSON can write', () => ({ hub: town.hub, caller: town.alice 
   ),
 ])
 
-table('texts that JSON can write', () => ({ hub: town.hub, caller: town.alice }), [
+table('texts that JSON can write', 'alice', [
   server('NUL in a description', { description: 'a\0b' }, 'format #/description'),
   server('half a surrogate pair in a description', { description: 'a\ud800' }, 'format #/description'),
   server('NUL in a variable', { variables: { A: '\0' } }, 'format #/variables/A'),
@@ -93,7 +86,7 @@ table('texts that JSON can write', () => ({ hub: town.hub, caller: town.alice })
   answered(['POST', '/api/auth/login'], 'a user name of NUL', { username: '\0', password: LONG }, 401, 'login_failed'),
 ])
 
-table('hosted keys', () => ({ hub: town.hub, caller: town.alice }), [
+table('hosted keys', 'alice', [
   ...['a\nb', 'a b', ' a', 'é', '\0', 'a\u202e', '\ud800'].map(key =>
     wrong(OWN, JSON.stringify(key), { hostedKeys: { modelscope: key } }, 'key_invalid #/hostedKeys/modelscope'),
   ),
@@ -113,7 +106,7 @@ const stale = (what: string, match: string, [method, path]: readonly [string, st
   ),
   headers: { 'if-match': match },
 })
-table('If-Match', () => ({ hub: town.hub, caller: town.alice }), [
+table('If-Match', 'alice', [
   ...['"77"', '"1', '1', '"01"', '"-1"', '"1.0"', '"0"', 'W/"1"', '"1", "2"', 'x', '""', '"99999999999999999999"'].map(
     match => stale(`of ${match}`, match),
   ),
@@ -121,7 +114,7 @@ table('If-Match', () => ({ hub: town.hub, caller: town.alice }), [
   stale('on deleting a group', '"x"', ['DELETE', '/api/groups/own']),
 ])
 
-table('commands', () => ({ hub: town.hub, caller: town.admin }), [
+table('commands', 'admin', [
   ...[
     ['half a surrogate pair in an argument', { args: ['\ud800'] }, 'command_invalid #/args/0'],
     ['half a surrogate pair in a command', { command: 'c\ud800' }, 'command_invalid #/command'],

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Answer } from '../support/client.ts'
 import { type Client, type Hub, startHub } from '../support/hub.ts'
 import { keptState } from '../support/kept-state.ts'
@@ -36,8 +36,11 @@ export function answered(
   return { what, method, path, body, status, ...(code === undefined ? {} : { code }) }
 }
 
+/** Longer than any text that a field takes. */
+export const LONG = 'x'.repeat(10_000)
+
 /** A hub with three people; alice and bob own servers and groups, none of which is switched on. */
-export interface Town {
+interface Town {
   readonly hub: Hub
   readonly admin: Client
   readonly alice: Client
@@ -46,7 +49,7 @@ export interface Town {
 
 export const UPSTREAM = 'https://mcp.example/mcp'
 
-export async function openTown(): Promise<Town> {
+async function openTown(): Promise<Town> {
   const hub = await startHub({ env: { STDIO_POLICY: 'admin' } })
   const admin = await hub.setup()
   const alice = await hub.user('alice')
@@ -61,14 +64,19 @@ export async function openTown(): Promise<Town> {
   return { hub, admin, alice, bob }
 }
 
-/** One test for each row; `scene` is asked when the tests run. */
-export function table(about: string, scene: () => { hub: Hub; caller: Client }, rows: readonly Row[]): void {
-  describe(about, () => {
-    test.each(rows.map(row => [titleOf(row), row] as const))('%s', async (_title, row) => {
-      const { hub, caller } = scene()
-      await holds(hub, caller, row)
+/** Opens a town for the tests of one file. What it returns makes one test of each row, asked by one of the town's people. */
+export function tablesOfTown(): (about: string, caller: 'admin' | 'alice' | 'bob', rows: readonly Row[]) => void {
+  let town: Town
+  beforeAll(async () => {
+    town = await openTown()
+  }, 30_000)
+  afterAll(() => town?.hub.stop(), 40_000)
+  return (about, caller, rows) =>
+    describe(about, () => {
+      test.each(rows.map(row => [titleOf(row), row] as const))('%s', async (_title, row) => {
+        await holds(town.hub, town[caller], row)
+      })
     })
-  })
 }
 
 /** `input → 400 code field`, as the name of a test. */

@@ -1,31 +1,23 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { join } from 'node:path'
-import type { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
-import {
-  CreateMessageRequestSchema,
-  ElicitRequestSchema,
-  ListRootsRequestSchema,
-} from '@modelcontextprotocol/sdk/types.js'
-import type { McpOptions } from '../support/client.ts'
+import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
+import { answering } from '../support/answering.ts'
 import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
-import { type Program, startProgram } from '../support/program.ts'
+import { type Reference, startReference } from '../support/reference.ts'
 import { callText, online } from '../support/servers.ts'
 
-const REFERENCE = join(import.meta.dir, '../support/mcp-servers/reference.ts')
-
-let reference: Program
-let modern: Program
+let legacy: Reference
+let modern: Reference
 let hub: Hub
 let admin: Client
 
 beforeAll(async () => {
-  reference = await startProgram(REFERENCE, { env: { ERA: 'legacy' } })
-  modern = await startProgram(REFERENCE, { env: { ERA: 'modern' } })
+  legacy = await startReference('legacy')
+  modern = await startReference('modern')
   hub = await startHub({
     settings: {
       mcpServers: {
-        remote: { type: 'streamable-http', url: reference.url },
-        modern: { type: 'streamable-http', url: modern.url },
+        remote: legacy.entry,
+        modern: modern.entry,
         local: { ...stdioFixture('asking'), session: 'per-session' },
         shared: { ...stdioFixture('asking'), session: 'shared' },
       },
@@ -37,33 +29,9 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await hub?.stop()
-  await reference?.stop()
+  await legacy?.stop()
   await modern?.stop()
 }, 40_000)
-
-/** A client that answers all three kinds of requests with its own name in them, and counts what it was asked. */
-function able(name: string): { readonly options: McpOptions; readonly asked: string[] } {
-  const asked: string[] = []
-  const prepare = (client: McpClient): void => {
-    client.setRequestHandler(CreateMessageRequestSchema, () => {
-      asked.push('sampling')
-      return {
-        model: 'none',
-        role: 'assistant' as const,
-        content: { type: 'text' as const, text: `sampled by ${name}` },
-      }
-    })
-    client.setRequestHandler(ElicitRequestSchema, () => {
-      asked.push('elicitation')
-      return { action: 'accept' as const, content: { name, username: name, email: `${name}@example.org` } }
-    })
-    client.setRequestHandler(ListRootsRequestSchema, () => {
-      asked.push('roots')
-      return { roots: [{ uri: `file:///${name}`, name }] }
-    })
-  }
-  return { options: { capabilities: { sampling: {}, elicitation: {}, roots: {} }, prepare }, asked }
-}
 
 describe('sampling, elicitation and roots', () => {
   const remote = [
@@ -85,8 +53,8 @@ describe('sampling, elicitation and roots', () => {
   for (const [server, calls] of Object.entries(tools)) {
     for (const [tool, args, expected] of calls) {
       test(`P-14 ${tool} of the ${server} server asks the session that called, and no other`, async () => {
-        const anna = able('anna')
-        const bert = able('bert')
+        const anna = answering('anna')
+        const bert = answering('bert')
         const first = await admin.mcp(`/mcp/${server}`, anna.options)
         const second = await admin.mcp(`/mcp/${server}`, bert.options)
         const [one, two] = await Promise.all([callText(first, tool, { ...args }), callText(second, tool, { ...args })])
@@ -107,7 +75,7 @@ describe('sampling, elicitation and roots', () => {
   })
 
   test('P-19 a shared upstream is offered nothing because some client has it, and is refused when it asks all the same', async () => {
-    const { options, asked } = able('anna')
+    const { options, asked } = answering('anna')
     const client = await admin.mcp('/mcp/shared', options)
     expect(JSON.parse(await callText(client, 'capabilities'))).toEqual({})
     expect(await callText(client, 'sample')).toContain('refused')

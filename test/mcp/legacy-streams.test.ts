@@ -1,39 +1,30 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { join } from 'node:path'
-import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
-import { type Program, startProgram } from '../support/program.ts'
+import { type Client, type Hub, stdioFixture } from '../support/hub.ts'
 import { type Answer, RawClient, type SseEvent, SseReader } from '../support/raw-mcp.ts'
-import { online } from '../support/servers.ts'
+import { type BesideReference, besideReference } from '../support/reference.ts'
 import { timed, until } from '../support/wait.ts'
 
-const REFERENCE = join(import.meta.dir, '../support/mcp-servers/reference.ts')
-
-let reference: Program
+let world: BesideReference
 let hub: Hub
 let admin: Client
 let key = ''
 
 beforeAll(async () => {
-  reference = await startProgram(REFERENCE, { env: { ERA: 'legacy' } })
-  hub = await startHub({
+  world = await besideReference('legacy', remote => ({
     settings: {
       mcpServers: {
         varied: stdioFixture('varied', { CAPABILITIES: '{"logging":{}}' }),
         slow: stdioFixture('slow'),
-        remote: { type: 'streamable-http', url: reference.url },
+        remote,
       },
       groups: [{ name: 'g', servers: ['varied', 'slow', 'remote'] }],
     },
-  })
-  admin = await hub.setup()
+  }))
+  ;({ hub, admin } = world)
   key = await admin.mcpKey()
-  await online(admin, ['varied', 'slow', 'remote'])
 }, 60_000)
 
-afterAll(async () => {
-  await hub?.stop()
-  await reference?.stop()
-}, 40_000)
+afterAll(() => world?.stop(), 40_000)
 
 const open = (path = '/mcp/g', version?: string): Promise<RawClient> => new RawClient(hub, path, key).open(version)
 

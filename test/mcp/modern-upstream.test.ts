@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { join } from 'node:path'
 import {
   ElicitRequestSchema,
   LoggingMessageNotificationSchema,
@@ -7,29 +6,22 @@ import {
   ResourceUpdatedNotificationSchema,
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js'
-import { type Client, type Hub, startHub } from '../support/hub.ts'
-import { type Program, startProgram } from '../support/program.ts'
-import { callText, failureOf, online } from '../support/servers.ts'
+import type { Client } from '../support/hub.ts'
+import { type BesideReference, besideReference } from '../support/reference.ts'
+import { callText, failureOf } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 
-const REFERENCE = join(import.meta.dir, '../support/mcp-servers/reference.ts')
 const WATCHED = 'test://watched-resource'
 
-let reference: Program
-let hub: Hub
+let world: BesideReference
 let admin: Client
 
 beforeAll(async () => {
-  reference = await startProgram(REFERENCE, { env: { ERA: 'modern' } })
-  hub = await startHub({ settings: { mcpServers: { new: { type: 'streamable-http', url: reference.url } } } })
-  admin = await hub.setup()
-  await online(admin, ['new'])
+  world = await besideReference('modern', entry => ({ settings: { mcpServers: { new: entry } } }))
+  admin = world.admin
 }, 60_000)
 
-afterAll(async () => {
-  await hub?.stop()
-  await reference?.stop()
-}, 40_000)
+afterAll(() => world?.stop(), 40_000)
 
 describe('a client with a handshake, and a server that has none', () => {
   test('the server is shown with its era and version', async () => {
@@ -100,16 +92,14 @@ describe('a client with a handshake, and a server that has none', () => {
           updated.push(params.uri)
         }),
     })
-    const change = (uri: string): Promise<Response> =>
-      fetch(`${new URL(reference.url).origin}/control/updated?uri=${encodeURIComponent(uri)}`, { method: 'POST' })
     await client.subscribeResource({ uri: WATCHED })
-    await change(WATCHED)
+    await world.reference.update(WATCHED)
     await until(() => updated.length === 1, { what: 'the update' })
     await client.subscribeResource({ uri: 'test://static-text' })
     await client.unsubscribeResource({ uri: WATCHED })
     await until(
       async () => {
-        await change('test://static-text')
+        await world.reference.update('test://static-text')
         return updated.includes('test://static-text')
       },
       { what: 'the update of the other resource' },

@@ -1,44 +1,36 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import { join } from 'node:path'
 import { type ClientOptions, Client as McpClient, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
-import { type Program, startProgram } from '../support/program.ts'
-import { online } from '../support/servers.ts'
+import { type Client, type Hub, stdioFixture } from '../support/hub.ts'
+import { type BesideReference, besideReference } from '../support/reference.ts'
 import { until } from '../support/wait.ts'
 
-const REFERENCE = join(import.meta.dir, '../support/mcp-servers/reference.ts')
 const NEWER = { versionNegotiation: { mode: { pin: '2026-07-28' } } } as const
 
-let reference: Program
+let world: BesideReference
 let hub: Hub
 let admin: Client
 const opened: McpClient[] = []
 
 beforeAll(async () => {
-  reference = await startProgram(REFERENCE, { env: { ERA: 'legacy' } })
-  hub = await startHub({
+  world = await besideReference('legacy', remote => ({
     settings: {
       mcpServers: {
-        remote: { type: 'streamable-http', url: reference.url },
+        remote,
         local: { ...stdioFixture('asking'), session: 'per-session' },
         shared: { ...stdioFixture('asking'), session: 'shared' },
         slow: stdioFixture('slow'),
       },
       groups: [{ name: 'g', servers: ['remote', 'local', 'slow'] }],
     },
-  })
-  admin = await hub.setup()
-  await online(admin, ['remote', 'local', 'shared', 'slow'])
+  }))
+  ;({ hub, admin } = world)
 }, 60_000)
 
 afterEach(async () => {
   await Promise.allSettled(opened.splice(0).map(client => client.close()))
 })
 
-afterAll(async () => {
-  await hub?.stop()
-  await reference?.stop()
-}, 40_000)
+afterAll(() => world?.stop(), 40_000)
 
 const content = { color: 'blue', context: 'of the test' }
 
@@ -182,14 +174,13 @@ describe('a client of 2026-07-28 with servers of the older era', () => {
     const filter = { toolsListChanged: true, resourceSubscriptions: ['test://watched-resource'] }
     const subscription = await client.listen(filter)
     expect(subscription.honoredFilter).toEqual(filter)
-    const control = new URL('/control/updated?uri=test://watched-resource', reference.url)
-    expect(await (await fetch(control, { method: 'POST' })).json()).toMatchObject({ told: 1 })
+    expect(await world.reference.update('test://watched-resource')).toBe(1)
     await callText(client, 'grow')
     await until(() => heard.length === 2, { what: 'both notices' })
     expect(heard.sort()).toEqual(['notifications/tools/list_changed', 'test://watched-resource'])
     await subscription.close()
     expect(await subscription.closed).toBe('local')
-    await until(async () => (await (await fetch(control, { method: 'POST' })).json()).told === 0, {
+    await until(async () => (await world.reference.update('test://watched-resource')) === 0, {
       what: 'unsubscribed',
     })
   })

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { join } from 'node:path'
 import {
   LoggingMessageNotificationSchema,
   type Progress,
@@ -7,38 +6,27 @@ import {
   ResourceUpdatedNotificationSchema,
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js'
-import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
-import { type Program, startProgram } from '../support/program.ts'
+import { type Client, stdioFixture } from '../support/hub.ts'
+import { type BesideReference, besideReference } from '../support/reference.ts'
 import { callText, failureOf, online, type RpcFailure, toolNames } from '../support/servers.ts'
 import { timed, until } from '../support/wait.ts'
 
-const REFERENCE = join(import.meta.dir, '../support/mcp-servers/reference.ts')
 const WATCHED = 'test://watched-resource'
 
-let reference: Program
-let hub: Hub
+let world: BesideReference
 let admin: Client
 
 beforeAll(async () => {
-  reference = await startProgram(REFERENCE, { env: { ERA: 'legacy' } })
-  hub = await startHub({
+  world = await besideReference('legacy', remote => ({
     settings: {
-      mcpServers: {
-        remote: { type: 'streamable-http', url: reference.url },
-        slow: stdioFixture('slow'),
-        asking: stdioFixture('asking'),
-      },
+      mcpServers: { remote, slow: stdioFixture('slow'), asking: stdioFixture('asking') },
       groups: [{ name: 'g', servers: ['remote', 'slow', 'asking'] }],
     },
-  })
-  admin = await hub.setup()
-  await online(admin, ['remote', 'slow', 'asking'])
+  }))
+  admin = world.admin
 }, 60_000)
 
-afterAll(async () => {
-  await hub?.stop()
-  await reference?.stop()
-}, 40_000)
+afterAll(() => world?.stop(), 40_000)
 
 describe('progress', () => {
   test('P-08, P-13 progress comes one by one, rising, under the token of the client, and ends with the answer', async () => {
@@ -176,15 +164,7 @@ describe('list_changed', () => {
 })
 
 describe('subscriptions', () => {
-  async function updateUpstream(): Promise<number> {
-    const answer = await fetch(
-      `${reference.url.replace('/mcp', '/control/updated')}?uri=${encodeURIComponent(WATCHED)}`,
-      {
-        method: 'POST',
-      },
-    )
-    return (await answer.json()).told
-  }
+  const updateUpstream = (): Promise<number> => world.reference.update(WATCHED)
 
   test('an update reaches who subscribed, once each, and nobody after unsubscribing', async () => {
     const heard: string[] = []

@@ -1,44 +1,34 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { join } from 'node:path'
 import {
-  CreateMessageRequestSchema,
-  ElicitRequestSchema,
-  ListRootsRequestSchema,
   ResourceUpdatedNotificationSchema,
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js'
-import { type Client, type Hub, LOOPBACK, send, startHub, stdioFixture } from '../support/hub.ts'
-import { type Program, startProgram } from '../support/program.ts'
-import { callText, failureOf, online, toolNames } from '../support/servers.ts'
+import { answering } from '../support/answering.ts'
+import { type Client, type Hub, LOOPBACK, send, stdioFixture } from '../support/hub.ts'
+import { type BesideReference, besideReference } from '../support/reference.ts'
+import { callText, failureOf, toolNames } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 
-const REFERENCE = join(import.meta.dir, '../support/mcp-servers/reference.ts')
-
-let reference: Program
+let world: BesideReference
 let hub: Hub
 let admin: Client
 
 beforeAll(async () => {
-  reference = await startProgram(REFERENCE, { env: { ERA: 'legacy' } })
-  hub = await startHub({
+  world = await besideReference('legacy', remote => ({
     env: { ...LOOPBACK, BASE_PATH: '/hub' },
     settings: {
       mcpServers: {
-        remote: { type: 'streamable-http', url: reference.url },
+        remote,
         local: { ...stdioFixture('asking'), session: 'per-session' },
         echo: stdioFixture('echo'),
       },
       groups: [{ name: 'g', servers: ['remote', 'local', 'echo'] }],
     },
-  })
-  admin = await hub.setup()
-  await online(admin, ['remote', 'local', 'echo'])
+  }))
+  ;({ hub, admin } = world)
 }, 60_000)
 
-afterAll(async () => {
-  await hub?.stop()
-  await reference?.stop()
-}, 40_000)
+afterAll(() => world?.stop(), 40_000)
 
 const old = { sse: true }
 
@@ -74,28 +64,13 @@ describe('the SDK’s client of the older pair, below a base path', () => {
       updated.push(params.uri)
     })
     await client.subscribeResource({ uri: 'test://watched-resource' })
-    const uri = encodeURIComponent('test://watched-resource')
-    await send(reference.url.replace('/mcp', ''), 'POST', `/control/updated?uri=${uri}`)
+    await world.reference.update('test://watched-resource')
     await until(() => updated.length > 0, { what: 'the update' })
     expect(updated[0]).toBe('test://watched-resource')
   })
 
   test('answers sampling, elicitation and roots of the call that caused them', async () => {
-    const able = (name: string) =>
-      admin.mcp('/sse/g', {
-        ...old,
-        capabilities: { sampling: {}, elicitation: {}, roots: {} },
-        prepare: client => {
-          const content = { type: 'text' as const, text: `sampled by ${name}` }
-          client.setRequestHandler(CreateMessageRequestSchema, () => ({
-            model: 'none',
-            role: 'assistant' as const,
-            content,
-          }))
-          client.setRequestHandler(ElicitRequestSchema, () => ({ action: 'accept' as const, content: { name } }))
-          client.setRequestHandler(ListRootsRequestSchema, () => ({ roots: [{ uri: `file:///${name}` }] }))
-        },
-      })
+    const able = (name: string) => admin.mcp('/sse/g', { ...old, ...answering(name).options })
     const [anna, bert] = await Promise.all([able('anna'), able('bert')])
     for (const [tool, args] of [
       ['sample', {}],

@@ -2,12 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
-import {
-  CreateMessageRequestSchema,
-  ElicitRequestSchema,
-  ListRootsRequestSchema,
-} from '@modelcontextprotocol/sdk/types.js'
 import { sseServer } from '../plugins/transport-sse/sse-server.ts'
+import { answering } from '../support/answering.ts'
 import { type Client, type Hub, ROOT, startHub } from '../support/hub.ts'
 import { EVERYTHING, everythingOverSse, type Peer, supergateway } from '../support/peers.ts'
 import { type Program, startProgram } from '../support/program.ts'
@@ -104,21 +100,8 @@ test('progress of an SSE server reaches the caller', async () => {
 })
 
 test('sampling, elicitation and roots of an SSE server reach the session that called', async () => {
-  const ask = (name: string) =>
-    admin.mcp('/mcp/asking', {
-      capabilities: { sampling: {}, elicitation: {}, roots: {} },
-      prepare: client => {
-        const content = { type: 'text' as const, text: `sampled by ${name}` }
-        client.setRequestHandler(CreateMessageRequestSchema, () => ({
-          model: 'none',
-          role: 'assistant' as const,
-          content,
-        }))
-        client.setRequestHandler(ElicitRequestSchema, () => ({ action: 'accept' as const, content: { name } }))
-        client.setRequestHandler(ListRootsRequestSchema, () => ({ roots: [{ uri: `file:///${name}` }] }))
-      },
-    })
-  const [anna, bert] = await Promise.all([ask('anna'), ask('bert')])
+  const able = (name: string) => admin.mcp('/mcp/asking', answering(name).options)
+  const [anna, bert] = await Promise.all([able('anna'), able('bert')])
   for (const tool of ['sample', 'elicit', 'roots']) {
     const [one, two] = await Promise.all([callText(anna, tool), callText(bert, tool)])
     expect(one).toContain('anna')

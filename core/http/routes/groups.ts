@@ -26,7 +26,7 @@ import {
   refParams,
   refServerParams,
 } from './schemas.ts'
-import { listQuery, noteChange, page, qualified, recordReply, seesWhole, writeOptions } from './views.ts'
+import { listQuery, noteChange, page, qualified, recordFields, recordReply, seesWhole, writeOptions } from './views.ts'
 
 export interface GroupRoutesDeps {
   readonly registry: Pick<Registry, 'groups' | 'audit'>
@@ -221,14 +221,7 @@ function groupView(deps: GroupRoutesDeps, actor: UserActor, info: RequestInfo, r
   const live = deps.mcp.groupView(record, serversOf(usable))
   return {
     ...deps.registry.groups.publicBody(shown),
-    id: record.id,
-    ref: qualified(record),
-    name: record.name,
-    owner: record.ownerName,
-    origin: record.origin,
-    revision: record.revision,
-    createdAt: record.createdAt,
-    updatedAt: record.updatedAt,
+    ...recordFields(record),
     endpoint: endpointOf(info, actor, record),
     status: countStates(usable.map(({ server }) => deps.upstreams.status(server.id).state)),
     tools: live.counts.tools,

@@ -1,7 +1,7 @@
 import type { Upstreams } from '../../connections/api.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
-import type { ServerRecord, ServerStatus, UserActor } from '../../contract/records.ts'
+import type { GroupRecord, ServerRecord, ServerStatus, UserActor } from '../../contract/records.ts'
 import { formatRef } from '../../domain/names.ts'
 import { canEdit } from '../../domain/ownership.ts'
 import type { AuditRegistry, ListQuery, ServerRegistry, WriteOptions } from '../../registry/api.ts'
@@ -26,14 +26,9 @@ export function qualified(record: { readonly ownerName: string; readonly name: s
   return formatRef(record.ownerName, record.name)
 }
 
-/** A server as this actor may know it. */
-export function serverView(deps: ServerViewDeps, actor: UserActor | undefined, record: ServerRecord): object {
-  return seesWhole(actor, record.ownerId) ? wholeServer(deps, record) : viewedServer(deps.upstreams, record)
-}
-
-function wholeServer(deps: ServerViewDeps, record: ServerRecord): object {
+/** What answers say of any server or group besides its body. */
+export function recordFields(record: ServerRecord | GroupRecord): object {
   return {
-    ...deps.registry.servers.publicBody(record),
     id: record.id,
     ref: qualified(record),
     name: record.name,
@@ -42,6 +37,18 @@ function wholeServer(deps: ServerViewDeps, record: ServerRecord): object {
     revision: record.revision,
     createdAt: record.createdAt,
     updatedAt: record.updatedAt,
+  }
+}
+
+/** A server as this actor may know it. */
+export function serverView(deps: ServerViewDeps, actor: UserActor | undefined, record: ServerRecord): object {
+  return seesWhole(actor, record.ownerId) ? wholeServer(deps, record) : viewedServer(deps.upstreams, record)
+}
+
+function wholeServer(deps: ServerViewDeps, record: ServerRecord): object {
+  return {
+    ...deps.registry.servers.publicBody(record),
+    ...recordFields(record),
     ...(record.problem === undefined ? {} : { problem: record.problem }),
     status: deps.upstreams.status(record.id, record),
   }

@@ -1,11 +1,112 @@
 import { expect, test } from 'bun:test'
 import type { UpstreamReply } from '../../../core/connections/api.ts'
-import { RawClient } from '../../support/raw-mcp.ts'
+import { RawClient, SseReader } from '../../support/raw-mcp.ts'
 import { until } from '../../support/wait.ts'
-import { catalog, serverRecord, startHub } from './support.ts'
+import { catalog, serverRecord, startHub, textReply, tool } from './support.ts'
 
 const time = serverRecord('time')
 const DONE: UpstreamReply = { kind: 'result', text: '{}', isError: false }
+
+test('subscriptions are one upstream, counted, told to subscribers alone and set up again after a loss', async () => {
+  await using hub = startHub((world, upstreams) => {
+    world.servers.push(time)
+    upstreams.add(time.id, catalog({ resources: [{ uri: 'a://1', name: '1' }] }), () => DONE)
+  })
+  const [one, two, none] = [
+    await new RawClient(hub, '/mcp/time').open(),
+    await new RawClient(hub, '/mcp/time').open(),
+    await new RawClient(hub, '/mcp/time').open(),
+  ]
+  const streams = await Promise.all([one, two, none].map(async each => new SseReader(await each.get())))
+  const [first, second, third] = streams as [SseReader, SseReader, SseReader]
+  for (const client of [one, two])
+    expect((await client.call('resources/subscribe', { uri: 'a://1' })).result).toEqual({})
+  const methods = () => hub.upstreams.seen.map(each => each.request.method)
+  expect(methods()).toEqual(['resources/subscribe'])
+  const update = { serverId: time.id, method: 'notifications/resources/updated', params: { uri: 'a://1' } }
+  hub.bus.emit('upstream.notification', 'u-alice', update, 'internal')
+  expect(await first.message()).toMatchObject({ params: { uri: 'a://1' } })
+  expect(await second.message()).toMatchObject({ params: { uri: 'a://1' } })
+  await one.call('resources/unsubscribe', { uri: 'a://1' })
+  expect(methods()).toHaveLength(1)
+  hub.bus.emit('upstream.connected', 'u-alice', { serverId: time.id, again: true }, 'internal')
+  expect(methods()).toEqual(['resources/subscribe', 'resources/subscribe'])
+  expect(await second.message()).toMatchObject({ method: 'notifications/resources/updated' })
+  await two.delete()
+  expect(methods().at(-1)).toBe('resources/unsubscribe')
+  hub.bus.emit('catalog.changed', 'u-alice', { serverId: time.id, name: 'time', kinds: ['resources'] })
+  for (const reader of [first, third])
+    expect(await reader.message()).toMatchObject({ method: 'notifications/resources/list_changed' })
+  for (const reader of streams) await reader.close()
+})
+
+test('an update is told once by each connection, also where one resource lies in another, and after a loss', async () => {
+  const own = serverRecord('own', { session: 'per-session' })
+  await using hub = startHub((world, upstreams) => {
+    world.servers.push(time, own)
+    const resources = [
+      { uri: 'a://1', name: '1' },
+      { uri: 'a://1/part', name: '2' },
+    ]
+    for (const { id } of [time, own]) upstreams.add(id, catalog({ resources }), () => DONE)
+  })
+  const clients = [
+    await new RawClient(hub, '/mcp/time').open(),
+    await new RawClient(hub, '/mcp/own').open(),
+    await new RawClient(hub, '/mcp/own').open(),
+  ]
+  const readers = await Promise.all(clients.map(async client => new SseReader(await client.get())))
+  for (const client of clients)
+    for (const uri of ['a://1', 'a://1/part']) await client.call('resources/subscribe', { uri })
+  const connected = (serverId: string, sessionId?: string) => {
+    const data = { serverId, ...(sessionId === undefined ? {} : { sessionId }), again: true }
+    hub.bus.emit('upstream.connected', 'u-alice', data, 'internal')
+  }
+  const sessions = hub.mcp.sessions().filter(({ scope }) => scope === '/mcp/own')
+  const method = 'notifications/resources/updated'
+  connected(time.id)
+  connected(own.id, sessions[0]?.id)
+  // What lies in both is told once under each name by which it was subscribed to.
+  const part = { serverId: time.id, method, params: { uri: 'a://1/part' } }
+  hub.bus.emit('upstream.notification', 'u-alice', part, 'internal')
+  // By the shared connection, which none of these sessions uses.
+  const stray = { serverId: own.id, method, params: { uri: 'a://1' } }
+  hub.bus.emit('upstream.notification', 'u-alice', stray, 'internal')
+  for (const id of [time.id, own.id])
+    hub.bus.emit('catalog.changed', 'u-alice', { serverId: id, name: 'x', kinds: ['tools'] })
+  const heard = await Promise.all(
+    readers.map(async reader => {
+      const uris: unknown[] = []
+      for (;;) {
+        const message = await reader.message()
+        if (message?.method !== method) return uris
+        uris.push(message.params?.uri)
+      }
+    }),
+  )
+  const both = ['a://1', 'a://1/part']
+  expect(heard[0]).toEqual([...both, 'a://1/part'])
+  expect([heard[1], heard[2]].sort((a, b) => (b?.length ?? 0) - (a?.length ?? 0))).toEqual([both, []])
+  for (const reader of readers) await reader.close()
+})
+
+test('an update that comes on the stream of a call reaches everybody who shares the connection', async () => {
+  const update = { uri: 'a://1' }
+  await using hub = startHub((world, upstreams) => {
+    world.servers.push(time)
+    const lists = catalog({ tools: [tool('run')], resources: [{ uri: 'a://1', name: '1' }] })
+    upstreams.add(time.id, lists, request => {
+      if (request.method === 'tools/call') request.notification?.('notifications/resources/updated', update)
+      return textReply('done')
+    })
+  })
+  const subscriber = await new RawClient(hub, '/mcp/time').open()
+  const reader = new SseReader(await subscriber.get())
+  await subscriber.call('resources/subscribe', update)
+  await (await new RawClient(hub, '/mcp/time').open()).call('tools/call', { name: 'run' })
+  expect(await reader.message()).toMatchObject({ method: 'notifications/resources/updated', params: update })
+  await reader.close()
+})
 
 test('requests for the same resource go out one after the other, so that the last one holds', async () => {
   const answers: ((reply: UpstreamReply) => void)[] = []

@@ -69,6 +69,17 @@ describe('PluginHost', () => {
     expect(host.contributions('bridge').size).toBe(0)
   })
 
+  test('leaves nothing running once it has stopped', async () => {
+    const program = Bun.spawn([process.execPath, join(fixtures, 'start-and-stop.ts')], {
+      stdin: 'ignore',
+      stdout: 'pipe',
+      stderr: 'inherit',
+    })
+    // The time that a plugin has for its stop is 5 s; what is measured here begins behind it.
+    expect(Number((await new Response(program.stdout).text()) || Number.NaN)).toBeLessThan(2_500)
+    expect(await program.exited).toBe(0)
+  })
+
   test('withdraws what a failing plugin contributed and goes on with the others', async () => {
     const failing = definePlugin<unknown>({
       name: 'bad',

@@ -1,0 +1,71 @@
+import type { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
+import {
+  PromptListChangedNotificationSchema,
+  ResourceListChangedNotificationSchema,
+  ToolListChangedNotificationSchema,
+} from '@modelcontextprotocol/sdk/types.js'
+import type { Client } from '../support/client.ts'
+import { LOOPBACK, stdioFixture } from '../support/hub.ts'
+import { startOnline } from '../support/online-hub.ts'
+
+/** A resource that both servers of the group `pair` have. */
+export const SHARED = 'test://shared'
+export const LOGGING = '{"logging":{}}'
+
+/** Two servers of which much has the same name, a third of tools alone; `pair` has the first two, `alone` the second. */
+const SERVERS = {
+  one: stdioFixture('varied', {
+    NAME: 'one',
+    PROMPTS: '["hello","only_one"]',
+    RESOURCES: `["${SHARED}","one://a","one://hidden"]`,
+    TEMPLATES: '["one://item/{id}"]',
+    CAPABILITIES: '{"logging":{},"completions":{}}',
+    NAMES: '["weather.get","secret"]',
+  }),
+  two: stdioFixture('varied', {
+    NAME: 'two',
+    PROMPTS: '["hello"]',
+    RESOURCES: `["${SHARED}"]`,
+    CAPABILITIES: LOGGING,
+  }),
+  bare: stdioFixture('varied', { NAME: 'bare' }),
+}
+const GROUPS = [
+  { name: 'pair', servers: ['one', 'two'] },
+  { name: 'alone', servers: ['two'] },
+]
+
+/** A hub with the servers `one`, `two` and `bare` and the groups `pair` and `alone`, besides `more` servers; all online. */
+export function startGroups(more: Readonly<Record<string, object>> = {}) {
+  return startOnline({ env: LOOPBACK, settings: { mcpServers: { ...SERVERS, ...more }, groups: GROUPS } })
+}
+
+export type Kind = 'tools' | 'prompts' | 'resources'
+
+/** A client that counts the list changes it hears of. */
+export async function listening(
+  who: Client,
+  path: string,
+): Promise<{ client: McpClient; heard: Record<Kind, number> }> {
+  const heard = { tools: 0, prompts: 0, resources: 0 }
+  const client = await who.mcp(path, {
+    prepare: one => {
+      const hear = (kind: Kind) => () => {
+        heard[kind] += 1
+      }
+      one.setNotificationHandler(ToolListChangedNotificationSchema, hear('tools'))
+      one.setNotificationHandler(PromptListChangedNotificationSchema, hear('prompts'))
+      one.setNotificationHandler(ResourceListChangedNotificationSchema, hear('resources'))
+    },
+  })
+  return { client, heard }
+}
+
+/** What a server has heard so far, asked without a session. */
+export async function seenBy(
+  who: Client,
+  server: string,
+): Promise<readonly { readonly method: string; readonly params?: { readonly level?: string } }[]> {
+  const { result } = await who.ok('POST', `/api/servers/${server}/tools/seen/call`, {})
+  return JSON.parse(result.content[0].text)
+}
