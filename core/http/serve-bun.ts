@@ -103,7 +103,10 @@ async function settledWithin(work: Promise<void>, milliseconds: number): Promise
 }
 
 function named(response: Response, requestId: string): Response {
-  return withHeaders(response, { ...SECURITY_HEADERS, 'x-request-id': requestId })
+  const name = { 'x-request-id': requestId }
+  // Most are made with them.
+  const known = response.headers.has('content-security-policy')
+  return withHeaders(response, known ? name : { ...SECURITY_HEADERS, ...name })
 }
 
 async function answer(app: App, request: Request, admitted: Admitted, peer: BunPeer): Promise<Response | undefined> {
