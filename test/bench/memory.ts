@@ -15,8 +15,8 @@ export interface Memory {
   readonly perServerMb: number
 }
 
-/** Resident memory of an empty hub, and what each further idle stdio server costs it beyond the first few. */
-export async function measureMemory(few = 5, many = 35): Promise<Memory> {
+/** Resident memory of an empty hub, and what each further idle stdio server costs it beyond the first, in which the runtime warms up. */
+export async function measureMemory(few = 30, many = 60): Promise<Memory> {
   const emptyMb = await residentWith(0)
   const withFewMb = await residentWith(few)
   const withManyMb = await residentWith(many)
