@@ -1,19 +1,28 @@
+import type { OpenAPIV3_1 as V31 } from 'openapi-types'
 import { z } from 'zod'
 import { ERROR_CODES } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import { type RunnableRoute, runnable } from './pipeline.ts'
 import type { ResponseSpec, Route } from './route.ts'
 
+/** What an operation says besides what the standard has. */
+interface Access {
+  readonly 'x-access': RunnableRoute['access']
+}
+
+type Operation = V31.OperationObject<Access>
+type ParameterSchema = NonNullable<V31.ParameterObject['schema']>
+
 /**
  * The API as an OpenAPI 3.1 document, from the schemas that validate requests. `x-access` of an operation is its entry in the
  * access table: public, user or admin.
  */
 export function openApiDocument(routes: readonly Route[], version: string): JsonObject {
-  const paths: Record<string, Record<string, unknown>> = {}
+  const paths: V31.PathsObject<Access> = {}
   for (const route of routes.map(runnable)) {
     paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operation(route) }
   }
-  const document = {
+  const document: V31.Document<Access> = {
     openapi: '3.1.0',
     jsonSchemaDialect: 'https://json-schema.org/draft/2020-12/schema',
     info: {
@@ -56,7 +65,7 @@ const problem = z
   })
   .meta({ description: 'An error. The code is stable; the texts are for people.' })
 
-function operation(route: RunnableRoute): object {
+function operation(route: RunnableRoute): Operation {
   const body = route.body && { ...schemaAndExample(route.body) }
   const optional = route.body?.safeParse(undefined).success === true
   return {
@@ -80,7 +89,12 @@ function operationId({ method, path }: RunnableRoute): string {
   return method.toLowerCase() + words.map(word => word[0]?.toUpperCase() + word.slice(1)).join('')
 }
 
-function responseOf({ description, schema, example, contentType = 'application/json' }: ResponseSpec): object {
+function responseOf({
+  description,
+  schema,
+  example,
+  contentType = 'application/json',
+}: ResponseSpec): V31.ResponseObject {
   if (!schema && example === undefined) return { description }
   const content = {
     ...(schema ? { schema: jsonSchema(schema, 'output') } : {}),
@@ -89,7 +103,7 @@ function responseOf({ description, schema, example, contentType = 'application/j
   return { description, content: { [contentType]: content } }
 }
 
-function pathParameters({ path, params }: RunnableRoute): object[] {
+function pathParameters({ path, params }: RunnableRoute): V31.ParameterObject[] {
   const schemas = properties(params)
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
     name,
@@ -99,7 +113,7 @@ function pathParameters({ path, params }: RunnableRoute): object[] {
   }))
 }
 
-function queryParameters({ query }: RunnableRoute): object[] {
+function queryParameters({ query }: RunnableRoute): V31.ParameterObject[] {
   const required = query ? ((jsonSchema(query, 'input').required ?? []) as string[]) : []
   return Object.entries(properties(query)).map(([name, schema]) => ({
     name,
@@ -109,11 +123,11 @@ function queryParameters({ query }: RunnableRoute): object[] {
   }))
 }
 
-function properties(schema: z.ZodType | undefined): Record<string, unknown> {
-  return schema ? ((jsonSchema(schema, 'input').properties ?? {}) as Record<string, unknown>) : {}
+function properties(schema: z.ZodType | undefined): Record<string, ParameterSchema> {
+  return schema ? ((jsonSchema(schema, 'input').properties ?? {}) as Record<string, ParameterSchema>) : {}
 }
 
-function schemaAndExample(schema: z.ZodType): object {
+function schemaAndExample(schema: z.ZodType): V31.MediaTypeObject {
   const { examples, ...rest } = jsonSchema(schema, 'input')
   return { schema: rest, ...(Array.isArray(examples) && examples.length > 0 ? { example: examples[0] } : {}) }
 }

@@ -1,7 +1,7 @@
 /**
  * A million calls with faults mixed in, and then the properties of test/fuzz with more runs.
  *
- *   bun run soak                       1,000,000 calls after 500,000 to warm up, and ten times the runs of the suite
+ *   bun run soak                       1,000,000 calls after as many to warm up, and ten times the runs of the suite
  *   bun run soak --calls 100000        fewer calls; 0 leaves them out
  *   bun run soak --minutes 10          ends the calls after so many minutes
  *   bun run soak --seed 7              the faults of an earlier run, and its properties

@@ -30,7 +30,7 @@ export interface SoakResult {
 const PARTS = 10
 
 /**
- * Calls with faults mixed in, in ten parts; the hub is looked at when it is at rest between them. Half as many go before, since
+ * Calls with faults mixed in, in ten parts; the hub is looked at when it is at rest between them. As many go before, since
  * the runtime compiles what faults run through only when it has become hot, and that code is memory too.
  */
 export async function soak(plan: SoakPlan): Promise<SoakResult> {
@@ -53,7 +53,7 @@ export async function soak(plan: SoakPlan): Promise<SoakResult> {
     await callers.run(1_000)
     const start = await measure(world.hub, 0)
     report(lineOf(start))
-    report(lineOf(await run(calls / 2)))
+    report(lineOf(await run(calls)))
     const samples: Sample[] = []
     for (let part = 1; part <= PARTS && busyMs < limitMs; part += 1) {
       const sample = await run(calls / PARTS)
