@@ -85,6 +85,44 @@ describe('streamable HTTP refusals', () => {
     })
   })
 
+  test.each([
+    [new Date(Date.now() + 3_600_000).toUTCString(), 3_500, 3_600],
+    [new Date(Date.now() - 60_000).toUTCString(), 0, 0],
+    ['0', 0, 0],
+  ])('reads a Retry-After of %s', async (said, from, to) => {
+    await using server = await scripted(socket => answer(socket, `429 Slow\r\nretry-after: ${said}`))
+    await using open = await openLink(server.url)
+    await open.initialize()
+    await open.request(2, 'tools/call', CALL).catch(() => undefined)
+    const seconds = Number(open.failures[0]?.reason.data?.retryAfterSeconds)
+    expect(seconds).toBeGreaterThanOrEqual(from)
+    expect(seconds).toBeLessThanOrEqual(to)
+  })
+
+  test.each(['-5', 'soon', '1e3', 'Fri, 31 Dec 9999 23:59:59 GMT', '2026-01-02'])(
+    'makes nothing of a Retry-After of %s',
+    async said => {
+      await using server = await scripted(socket => answer(socket, `429 Slow\r\nretry-after: ${said}`))
+      await using open = await openLink(server.url)
+      await open.initialize()
+      await open.request(2, 'tools/call', CALL).catch(() => undefined)
+      expect(open.failures).toMatchObject([{ reason: { code: 'upstream_http_error', data: { status: 429 } } }])
+      expect(open.failures[0]?.reason.data).not.toHaveProperty('retryAfterSeconds')
+    },
+  )
+
+  test('compares media types without regard to case', async () => {
+    await using server = await scripted((socket, id) => {
+      const body = JSON.stringify({ jsonrpc: '2.0', id, result: { content: [] } })
+      if (id === 2) return answer(socket, '200 OK\r\ncontent-type: Application/JSON;Charset=UTF-8', body)
+      socket.write('HTTP/1.1 200 OK\r\ncontent-type: Text/Event-Stream\r\n')
+      socket.end(`\r\ndata: ${body}\n\n`)
+    })
+    await using open = await openLink(server.url)
+    await open.initialize()
+    for (const id of [2, 3]) expect((await open.request(id, 'tools/call', CALL)).result).toEqual({ content: [] })
+  })
+
   test('passes a JSON-RPC error for the call on, whatever its status', async () => {
     await using server = await scripted((socket, id) => {
       const body = JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32602, message: 'No such tool' } })
