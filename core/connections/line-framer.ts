@@ -1,9 +1,15 @@
+const NOTHING = Buffer.alloc(0)
+const LEAST_ROOM = 1024
+/** Room that stays for the next line. */
+const KEPT_ROOM = 64 * 1024
+
 /** What becomes of bytes: lines without their ends (`\n` or `\r\n`), decoded as UTF-8, however the bytes were cut. */
 export class LineFramer {
   readonly #maxBytes: number
   readonly #line: (line: string) => void
   readonly #overflow: () => void
-  #held: Uint8Array[] = []
+  /** The beginning of a line in its first `#heldBytes`; more room than that, so that bytes may come one by one. */
+  #held: Buffer = NOTHING
   #heldBytes = 0
   #ended = false
 
@@ -33,9 +39,9 @@ export class LineFramer {
         this.#fail()
         return
       }
-      const line = Buffer.concat([...this.#held, chunk.subarray(0, first)]).toString('utf8')
-      this.#held = []
-      this.#heldBytes = 0
+      this.#append(chunk.subarray(0, first))
+      const line = this.#held.toString('utf8', 0, this.#heldBytes)
+      this.#forget()
       this.#deliver(line)
       start = first + 1
     }
@@ -62,18 +68,30 @@ export class LineFramer {
 
   #hold(bytes: Buffer): void {
     if (this.#ended) return
-    this.#heldBytes += bytes.length
-    if (this.#heldBytes > this.#maxBytes) {
-      this.#fail()
-      return
+    if (this.#heldBytes + bytes.length > this.#maxBytes) this.#fail()
+    else this.#append(bytes)
+  }
+
+  /** Copied: a view would keep the whole chunk, and the socket may use its buffer again. */
+  #append(bytes: Buffer): void {
+    const wanted = this.#heldBytes + bytes.length
+    if (wanted > this.#held.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(wanted, Math.min(2 * wanted, this.#maxBytes), LEAST_ROOM))
+      larger.set(this.#held.subarray(0, this.#heldBytes))
+      this.#held = larger
     }
-    // Copied: a view would keep the whole chunk, and the socket may use its buffer again.
-    this.#held.push(Uint8Array.from(bytes))
+    this.#held.set(bytes, this.#heldBytes)
+    this.#heldBytes = wanted
+  }
+
+  #forget(): void {
+    if (this.#held.length > KEPT_ROOM) this.#held = NOTHING
+    this.#heldBytes = 0
   }
 
   #fail(): void {
     this.#ended = true
-    this.#held = []
+    this.#held = NOTHING
     this.#heldBytes = 0
     this.#overflow()
   }
