@@ -87,10 +87,14 @@ export function contentTypeOf({ headers }: Pick<GuardedResponse, 'headers'>): st
 export function waitSecondsOf({ headers }: Pick<GuardedResponse, 'headers'>): number | undefined {
   const said = headers['retry-after']?.trim() ?? ''
   if (/^\d{1,5}$/.test(said)) return Number(said)
-  // RFC 9110, 10.2.3: a date of HTTP, which begins with the name of the day.
-  const atMs = /^[A-Z][a-z]+, /.test(said) ? Date.parse(said) : Number.NaN
-  const seconds = Math.ceil((atMs - Date.now()) / 1_000)
+  // RFC 9110, 10.2.3: a date. By the clock of the server, which need not be that of the hub.
+  const seconds = Math.ceil((dateOf(said) - dateOf(headers.date)) / 1_000)
   return seconds <= 99_999 ? Math.max(0, seconds) : undefined
+}
+
+/** Milliseconds of a date as HTTP writes it, which begins with the name of the day. */
+function dateOf(text = ''): number {
+  return /^[A-Z][a-z]+, /.test(text) ? Date.parse(text) : Number.NaN
 }
 
 /** A refusal by HTTP status, without anything of the body. `rpcCode` is the code of a JSON-RPC error in it. */
