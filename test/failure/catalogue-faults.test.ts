@@ -15,14 +15,17 @@ beforeAll(async () => {
     settings: {
       mcpServers: {
         ...Object.fromEntries(
-          ['many', 'endless', 'fat', 'malformed'].map(kind => [kind, stdioFixture('unruly', { CATALOG: kind })]),
+          ['many', 'endless', 'fat', 'malformed', 'same'].map(kind => [
+            kind,
+            stdioFixture('unruly', { CATALOG: kind }),
+          ]),
         ),
         echo: stdioFixture('echo'),
       },
     },
   })
   admin = await hub.setup()
-  await online(admin, ['many', 'endless', 'fat', 'malformed', 'echo'])
+  await online(admin, ['many', 'endless', 'fat', 'malformed', 'same', 'echo'])
   unharmed = await watchFor(hub, admin, { grownBytes: 150_000_000 })
 }, 30_000)
 
@@ -35,6 +38,8 @@ afterAll(async () => {
 for (const [name, count, warning] of [
   ['many', 5_000, 'more than 5000 items'],
   ['endless', 64, 'more than 64 pages'],
+  ['same', 4, 'the same next page again'],
+  ['same', 4, '6 items are listed more than once'],
   ['fat', 4, '1 items over 262144 bytes'],
 ] as const) {
   test(`the catalogue of "${name}" is cut at its limit, the rest works, and what was left out is told`, async () => {

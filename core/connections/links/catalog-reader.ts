@@ -79,6 +79,8 @@ async function readList(
   let unfit = 0
   let mended = 0
   let firstMended: string | undefined
+  const listed = new Set<string>()
+  let again = 0
   let cursor: string | undefined
   for (let page = 1; ; page += 1) {
     const result = await ask(method, cursor === undefined ? undefined : { cursor })
@@ -91,12 +93,17 @@ async function readList(
         odd += 1
         continue
       }
+      if (listed.has(raw[naming])) {
+        again += 1
+        continue
+      }
       const found = readItem(kind, raw)
       if ('objection' in found) {
         unfit += 1
         if (unfit <= TOLD) warnings.push(`${method}: ${found.objection}`)
         continue
       }
+      listed.add(raw[naming])
       const { item } = found
       if (found.mended.length > 0) {
         mended += 1
@@ -121,6 +128,10 @@ async function readList(
     }
     const next = isJsonObject(result) ? result.nextCursor : undefined
     if (typeof next !== 'string' || next === '') return finish()
+    if (next === cursor) {
+      warnings.push(`${method}: the server names the same next page again and again; what was read so far counts`)
+      return finish()
+    }
     if (page >= LIMITS.catalogPages) {
       warnings.push(`${method}: more than ${LIMITS.catalogPages} pages; the rest is left out`)
       return finish()
@@ -136,6 +147,7 @@ async function readList(
         `${method}: ${mended} items that MCP does not know in this form are mended, the first ${firstMended}`,
       )
     }
+    if (again > 0) warnings.push(`${method}: ${again} items are listed more than once; the first of each counts`)
     if (odd > 0) warnings.push(`${method}: ${odd} items without a name or address are left out`)
     return { text: `[${texts.join(',')}]`, hint }
   }
