@@ -51,6 +51,7 @@ export class LinePipe implements CarriedPipe {
   #rest: Uint8Array | undefined
   #flushing = false
   #useful = false
+  #first = true
   #sliceStart = 0
   #sliceBytes = 0
   #resume: ReturnType<typeof setTimeout> | undefined
@@ -162,7 +163,10 @@ export class LinePipe implements CarriedPipe {
     }
   }
 
-  #line(line: string): void {
+  #line(read: string): void {
+    // What .NET and PowerShell put before the first line.
+    const line = this.#first && read.startsWith('\ufeff') ? read.slice(1) : read
+    this.#first = false
     if (this.#gone || line.trim() === '') return
     if (!this.#handler) {
       this.#early.push(line)

@@ -16,6 +16,7 @@ import {
   TravellingDescriptor,
 } from './descriptors.ts'
 import { ProcessTable } from './process-table.ts'
+import { type ProcessMark, processesBelow } from './process-tree.ts'
 import type { Confinement, Sandbox } from './sandbox.ts'
 import { stageFailure } from './sandbox-command.ts'
 import { StderrTail } from './stderr-tail.ts'
@@ -57,6 +58,8 @@ export interface Child {
   readonly sandboxed: boolean
   /** Of a process that ended in the sandbox before its program ran: why. Known some milliseconds after `exited`. */
   startFailure(): WireError | undefined
+  /** Notes what is below the process (`seen`: was, a moment ago), so that it ends with it though it leave the group. */
+  look(seen?: readonly ProcessMark[]): void
   /** Asks by end of input, then TERM, then KILL, all to the group; resolves when nothing of it is left. */
   stop(): Promise<void>
 }
@@ -144,6 +147,10 @@ export class Children {
     if (confinement) sacrificeFirst(pid)
     handOverAll(made.slice(pairs.length), start.inputs)
     const tail = this.#tail(spec.serverId)
+    const below = new Map<number, ProcessMark>()
+    const look = (seen = processesBelow(pid)): void => {
+      for (const mark of seen) below.set(mark.pid, mark)
+    }
     const [stdin, stdout, stderr] = pairs
     if (stderr) void watchStderr(stderr.ours, tail).catch(() => tail.add('(its standard error cannot be read)'))
     const child: Child = {
@@ -158,7 +165,8 @@ export class Children {
       sandboxed: confinement !== undefined,
       startFailure: () =>
         confinement && running.exitCode === 1 ? stageFailure(spec.command, tail.lines().at(-1)?.line ?? '') : undefined,
-      stop: () => stopChild(pid, exited, confinement !== undefined),
+      look,
+      stop: () => stopChild({ pid, exited, confined: confinement !== undefined, look, below }),
     }
     const info: ProcessInfo = {
       pid,

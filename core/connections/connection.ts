@@ -80,7 +80,8 @@ export class Connection implements PortClient, CallHome {
     const carried = this.#travelling
       ? { kind: 'descriptors' as const, read: this.#travelling.read.number, write: this.#travelling.write.number }
       : { kind: 'relay' as const }
-    this.#port.control({ type: 'open', conn, era: this.#era, ...message, ...(child ? { child: carried } : {}) })
+    const carriage = child ? { child: { ...carried, pid: child.pid } } : {}
+    this.#port.control({ type: 'open', conn, era: this.#era, ...message, ...carriage })
     if (!child) return
     void child.relay?.pump(bytes => this.#port.control({ type: 'bytes', conn, bytes }))
     void child.exited.then(how => {
@@ -203,15 +204,18 @@ export class Connection implements PortClient, CallHome {
       case 'opened':
         if (this.#state !== 'opening') return
         this.#state = 'open'
+        this.child?.look()
         this.#logs = message.capabilities.logging !== undefined
         this.#events.opened(message)
         return
       case 'failed':
+        this.child?.look(message.below)
         this.#workerDone.resolve()
         this.#closeTravelling()
         this.#end(message.error, () => false)
         return
       case 'closed': {
+        this.child?.look(message.below)
         this.#workerDone.resolve()
         const begun = new Set(message.begun)
         this.#end(message.reason, id => begun.has(id))
@@ -268,7 +272,8 @@ export class Connection implements PortClient, CallHome {
     this.#state = 'ended'
     this.#port.detach(this.number)
     this.#released()
-    if (this.child?.running) void this.child.stop()
+    // One that has ended by itself may have left others.
+    void this.child?.stop()
   }
 
   /** Descriptors that the worker never took. */

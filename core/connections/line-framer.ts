@@ -1,22 +1,25 @@
+import { GrowingBytes } from '../domain/growing-bytes.ts'
+
 /** What becomes of bytes: lines without their ends (`\n` or `\r\n`), decoded as UTF-8, however the bytes were cut. */
 export class LineFramer {
   readonly #maxBytes: number
   readonly #line: (line: string) => void
   readonly #overflow: () => void
-  #held: Uint8Array[] = []
-  #heldBytes = 0
+  /** The beginning of a line. */
+  readonly #held: GrowingBytes
   #ended = false
 
   /** `overflow` is called once, for the first line beyond `maxBytes`; nothing is delivered after it. */
   constructor(options: { readonly maxBytes: number; line(line: string): void; overflow(): void }) {
     this.#maxBytes = options.maxBytes
+    this.#held = new GrowingBytes(options.maxBytes)
     this.#line = line => options.line(line)
     this.#overflow = () => options.overflow()
   }
 
   /** Bytes of a line that has not ended yet. */
   get heldBytes(): number {
-    return this.#heldBytes
+    return this.#held.length
   }
 
   push(chunk: Buffer): void {
@@ -27,15 +30,15 @@ export class LineFramer {
       return
     }
     let start = 0
-    if (this.#heldBytes > 0) {
+    if (this.#held.length > 0) {
       const first = chunk.indexOf(10)
-      if (this.#heldBytes + first > this.#maxBytes) {
+      if (this.#held.length + first > this.#maxBytes) {
         this.#fail()
         return
       }
-      const line = Buffer.concat([...this.#held, chunk.subarray(0, first)]).toString('utf8')
-      this.#held = []
-      this.#heldBytes = 0
+      this.#held.append(chunk.subarray(0, first))
+      const line = this.#held.bytes().toString('utf8')
+      this.#held.clear()
       this.#deliver(line)
       start = first + 1
     }
@@ -62,19 +65,13 @@ export class LineFramer {
 
   #hold(bytes: Buffer): void {
     if (this.#ended) return
-    this.#heldBytes += bytes.length
-    if (this.#heldBytes > this.#maxBytes) {
-      this.#fail()
-      return
-    }
-    // Copied: a view would keep the whole chunk, and the socket may use its buffer again.
-    this.#held.push(Uint8Array.from(bytes))
+    if (this.#held.length + bytes.length > this.#maxBytes) this.#fail()
+    else this.#held.append(bytes)
   }
 
   #fail(): void {
     this.#ended = true
-    this.#held = []
-    this.#heldBytes = 0
+    this.#held.clear()
     this.#overflow()
   }
 }

@@ -2,6 +2,7 @@ import type { WireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { CacheHint } from '../domain/cache-hint.ts'
 import type { Era } from '../domain/era.ts'
+import type { ProcessMark } from './process-tree.ts'
 
 /**
  * What crosses a worker's port. Rare messages are objects; all that belongs to a call is a *frame*, a line of text, and
@@ -73,8 +74,8 @@ export interface OpenMessage extends LinkLimits {
   readonly rights: { readonly networks: readonly string[]; readonly admin: boolean }
   /** How the child's bytes come: descriptors that the worker owns from now on, or through main. */
   readonly child?:
-    | { readonly kind: 'descriptors'; readonly read: number; readonly write: number }
-    | { readonly kind: 'relay' }
+    | { readonly kind: 'descriptors'; readonly pid: number; readonly read: number; readonly write: number }
+    | { readonly kind: 'relay'; readonly pid: number }
 }
 
 export interface Liveness {
@@ -104,9 +105,14 @@ export type FromWorker =
   /** The descriptors of this connection belong to the worker now. */
   | { readonly type: 'taken'; readonly conn: number }
   | OpenedMessage
-  | { readonly type: 'failed'; readonly conn: number; readonly error: WireError }
+  | ({ readonly type: 'failed'; readonly conn: number; readonly error: WireError } & LastLook)
   /** `begun`: the calls that were in flight. What main sent besides them and is not answered by now had not begun. */
-  | { readonly type: 'closed'; readonly conn: number; readonly reason: WireError; readonly begun: readonly number[] }
+  | ({
+      readonly type: 'closed'
+      readonly conn: number
+      readonly reason: WireError
+      readonly begun: readonly number[]
+    } & LastLook)
   | ListsRead
   /** The lists are being read again because the upstream said that they changed. */
   | { readonly type: 'stale'; readonly conn: number; readonly kinds: readonly ListKind[] }
@@ -130,6 +136,11 @@ export interface ListsRead {
   readonly noticed: boolean
   /** Some of it is stale again: another reading follows. */
   readonly more: boolean
+}
+
+/** What was below the child just before its input was closed, by which most programs end. */
+export interface LastLook {
+  readonly below?: readonly ProcessMark[]
 }
 
 export interface OpenedMessage {

@@ -9,6 +9,7 @@ import { LegacyLink } from './links/legacy.ts'
 import type { LinkContext } from './links/mcp-link.ts'
 import { ModernLink } from './links/modern.ts'
 import type { UpstreamLink } from './links/upstream-link.ts'
+import { processesBelow } from './process-tree.ts'
 import { eachFrame, type FromWorker, type OpenMessage, readNumber, type ToWorker } from './protocol.ts'
 
 interface Held {
@@ -102,7 +103,7 @@ class ConnectionWorker {
       version: this.#version,
       deadlines: this.#deadlines,
       frame: text => this.#queue(text),
-      control: message => this.#post(message),
+      control: message => this.#post(options.child ? withLastLook(message, options.child.pid) : message),
       gone: () => {
         const held = this.#held.get(conn)
         this.#held.delete(conn)
@@ -184,6 +185,13 @@ class ConnectionWorker {
     this.#flush()
     this.#scope.postMessage(message)
   }
+}
+
+/** Seen here, since what has left the child's group cannot be found any more once the child is gone. */
+function withLastLook(message: FromWorker, pid: number): FromWorker {
+  if (message.type !== 'failed' && message.type !== 'closed') return message
+  const below = processesBelow(pid)
+  return below.length === 0 ? message : { ...message, below }
 }
 
 function makeLink(options: OpenMessage, context: LinkContext): UpstreamLink {

@@ -78,11 +78,29 @@ export function usableHeaders(headers: Readonly<Record<string, string>>): Readon
   return kept
 }
 
+/** The content type in lower case, in which media types are compared; empty when none was named. */
+export function contentTypeOf({ headers }: Pick<GuardedResponse, 'headers'>): string {
+  return headers['content-type']?.toLowerCase() ?? ''
+}
+
+/** Seconds for which `Retry-After` asks to wait, given as such or as a date; undefined when it says nothing usable. */
+export function waitSecondsOf({ headers }: Pick<GuardedResponse, 'headers'>): number | undefined {
+  const said = headers['retry-after']?.trim() ?? ''
+  if (/^\d{1,5}$/.test(said)) return Number(said)
+  // RFC 9110, 10.2.3: a date. By the clock of the server, which need not be that of the hub.
+  const seconds = Math.ceil((dateOf(said) - dateOf(headers.date)) / 1_000)
+  return seconds <= 99_999 ? Math.max(0, seconds) : undefined
+}
+
+/** Milliseconds of a date as HTTP writes it, which begins with the name of the day. */
+function dateOf(text = ''): number {
+  return /^[A-Z][a-z]+, /.test(text) ? Date.parse(text) : Number.NaN
+}
+
 /** A refusal by HTTP status, without anything of the body. `rpcCode` is the code of a JSON-RPC error in it. */
 export function statusReason(response: GuardedResponse, rpcCode?: number): WireError {
   const { status } = response
-  const retryAfter = response.headers['retry-after']
-  const waitSeconds = retryAfter !== undefined && /^\d{1,5}$/.test(retryAfter) ? Number(retryAfter) : undefined
+  const waitSeconds = waitSecondsOf(response)
   const data = {
     status,
     ...(rpcCode === undefined ? {} : { rpcCode }),

@@ -143,7 +143,8 @@ function readDocument(block: Fields): void {
     judgeOpenApiDocument(schema)
     judgeBytes(JSON.stringify(schema))
     if (block.has('baseUrl') || documentServers(schema).some(server => /^https?:\/\//i.test(server))) return
-    const detail = 'The document names no address under "servers": give the address of the API as "baseUrl"'
+    const detail =
+      'The document names no http or https address under "servers": give the address of the API as "baseUrl"'
     block.problem('baseUrl', 'required', detail)
   } catch (error) {
     if (!(error instanceof HubError) || !DOCUMENT_CODES.has(error.code)) throw error

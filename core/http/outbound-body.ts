@@ -1,5 +1,6 @@
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib'
 import { HubError } from '../contract/errors.ts'
+import { GrowingBytes } from '../domain/growing-bytes.ts'
 import { MAX_HEAD_BYTES, malformed } from './outbound-head.ts'
 
 /** Longest body that is read as a whole, in decoded bytes, unless the request says otherwise; and the most it may say. */
@@ -9,6 +10,8 @@ export const LARGEST_BODY_BYTES = 64 * 1024 * 1024
 const MAX_EXPANSION = 100
 /** Up to here the ratio says nothing: short texts of one repeated character compress better than that. */
 const EXPANSION_FLOOR_BYTES = 100 * 1024
+/** Chunks below this are handed on together. */
+const SHORT_BYTES = 1024
 
 /** Takes the framing off a body sent in chunks. Strict as the head parser is, for the same reason. */
 export class ChunkedReader {
@@ -21,16 +24,28 @@ export class ChunkedReader {
     return this.#state === 'done'
   }
 
-  /** Hands each piece of the body to `piece`; returns how many bytes belonged to it. Throws `upstream_protocol`. */
+  /**
+   * Hands the pieces of the body to `piece`, short ones of one push together: a chunk of one byte would cost as much as a long
+   * one. Returns how many bytes belonged to the body. Throws `upstream_protocol`.
+   */
   push(bytes: Buffer, piece: (bytes: Buffer) => void): number {
+    const together = new Together(bytes.length, piece)
+    try {
+      return this.#push(bytes, together)
+    } finally {
+      together.end()
+    }
+  }
+
+  #push(bytes: Buffer, together: Together): number {
     let at = 0
     while (at < bytes.length && this.#state !== 'done') {
       if (this.#state === 'data') {
         const end = Math.min(at + this.#left, bytes.length)
         this.#left -= end - at
-        // The state comes first: `piece` may end the whole exchange.
+        // The state comes first: whoever hears the piece may end the whole exchange.
         if (this.#left === 0) this.#state = 'data-end'
-        piece(bytes.subarray(at, end))
+        together.add(bytes.subarray(at, end))
         at = end
         continue
       }
@@ -63,6 +78,38 @@ export class ChunkedReader {
       if (this.#trailerBytes > MAX_HEAD_BYTES) throw malformed('its trailer is too long')
       if (line === '\r\n') this.#state = 'done'
     }
+  }
+}
+
+/** Joins short pieces of what was read at once; one that stands alone goes on as it is. */
+class Together {
+  readonly #mostBytes: number
+  readonly #piece: (bytes: Buffer) => void
+  #one: Buffer | undefined
+  #joined: GrowingBytes | undefined
+
+  constructor(mostBytes: number, piece: (bytes: Buffer) => void) {
+    this.#mostBytes = mostBytes
+    this.#piece = piece
+  }
+
+  add(bytes: Buffer): void {
+    if (bytes.length >= SHORT_BYTES) {
+      this.end()
+      this.#piece(bytes)
+    } else if (this.#joined) this.#joined.append(bytes)
+    else if (this.#one) {
+      this.#joined = new GrowingBytes(this.#mostBytes)
+      this.#joined.append(this.#one)
+      this.#joined.append(bytes)
+    } else this.#one = bytes
+  }
+
+  end(): void {
+    const bytes = this.#joined?.bytes() ?? this.#one
+    this.#one = undefined
+    this.#joined = undefined
+    if (bytes) this.#piece(bytes)
   }
 }
 

@@ -1,5 +1,6 @@
 import { HubError } from '../contract/errors.ts'
 import type { GuardedResponse } from '../contract/transport.ts'
+import { GrowingBytes } from '../domain/growing-bytes.ts'
 import { type BodyDecoder, type BodySink, bodyTooLarge, decoderFor, Utf8Reader } from './outbound-body.ts'
 import type { ResponseHead } from './outbound-head.ts'
 
@@ -41,7 +42,9 @@ export class Exchange implements GuardedResponse {
   #state: 'head' | 'body' | 'ended' | 'failed' = 'head'
   #error: unknown
   #decoder: BodyDecoder | undefined
-  #pieces: Buffer[] = []
+  /** What came of the body and nobody has heard: the first piece as it is, since most bodies are one. */
+  #first: Buffer | undefined
+  #held: GrowingBytes | undefined
   #size = 0
   #handlers: StreamHandlers | undefined
   #utf8: Utf8Reader | undefined
@@ -115,7 +118,7 @@ export class Exchange implements GuardedResponse {
     this.#error = error
     this.#release()
     this.#decoder?.cancel()
-    this.#pieces = []
+    this.#forget()
     this.carrier?.drop()
     if (!hadHead) return this.#reject(error)
     this.#wholeReady?.reject(error)
@@ -137,9 +140,8 @@ export class Exchange implements GuardedResponse {
   stream(handlers: StreamHandlers): void {
     this.#utf8 = new Utf8Reader()
     this.#handlers = handlers
-    const pieces = this.#pieces
-    this.#pieces = []
-    for (const piece of pieces) this.#chunk(piece)
+    const before = this.#whole()
+    if (before.length > 0) this.#chunk(before)
     if (this.#handlers !== handlers) return
     if (this.#state === 'ended') this.#endStream()
     if (this.#state === 'failed') handlers.done(this.#error)
@@ -163,7 +165,15 @@ export class Exchange implements GuardedResponse {
     if (this.#handlers) return this.#chunk(bytes)
     this.#size += bytes.length
     if (this.#size > this.request.maxBytes) return this.fail(bodyTooLarge(this.request.maxBytes))
-    this.#pieces.push(bytes)
+    if (!this.#held) {
+      if (!this.#first) {
+        this.#first = bytes
+        return
+      }
+      this.#held = new GrowingBytes(this.request.maxBytes)
+      this.#held.append(this.#first)
+    }
+    this.#held.append(bytes)
   }
 
   #chunk(bytes: Buffer): void {
@@ -186,11 +196,14 @@ export class Exchange implements GuardedResponse {
   }
 
   #whole(): Buffer {
-    const [first] = this.#pieces
-    if (!first) return NOTHING
-    const whole = this.#pieces.length === 1 ? first : Buffer.concat(this.#pieces, this.#size)
-    this.#pieces = []
+    const whole = this.#held?.bytes() ?? this.#first ?? NOTHING
+    this.#forget()
     return whole
+  }
+
+  #forget(): void {
+    this.#first = undefined
+    this.#held = undefined
   }
 
   #arm(timeoutMs: number, awaited: string): void {

@@ -1,5 +1,6 @@
 import {
   backoffMs,
+  contentTypeOf,
   type GuardedResponse,
   isBlockedRedirect,
   readEvents,
@@ -44,7 +45,7 @@ export class AnswerReader {
 
   read(post: Post, response: GuardedResponse): void {
     const { failed, fail, finish } = this.#options
-    const type = response.headers['content-type'] ?? ''
+    const type = contentTypeOf(response)
     if (type.startsWith('text/event-stream')) return this.#readStream(post, response)
     if (post.id === undefined) {
       const taken = () => finish(post)
@@ -107,7 +108,7 @@ export class AnswerReader {
       response => {
         if (post.over) return response.cancel()
         const { status } = response
-        if (status === 200 && response.headers['content-type']?.startsWith('text/event-stream')) {
+        if (status === 200 && contentTypeOf(response).startsWith('text/event-stream')) {
           return this.#readStream(post, response)
         }
         response.cancel()

@@ -23,14 +23,19 @@ export function readErrorBody(
   try {
     const body: unknown = JSON.parse(text)
     if (!isRecord(body) || !isRecord(body.error) || !Number.isInteger(body.error.code)) return undefined
-    return { code: Number(body.error.code), own: id !== undefined && body.id === id && body.jsonrpc === '2.0' }
+    return { code: Number(body.error.code), own: id !== undefined && isId(body.id, id) && body.jsonrpc === '2.0' }
   } catch {
     return undefined
   }
 }
 
 function isAnswer(message: unknown, id: number): boolean {
-  return isRecord(message) && message.id === id && ('result' in message || 'error' in message)
+  return isRecord(message) && isId(message.id, id) && ('result' in message || 'error' in message)
+}
+
+/** Some servers write the number as a text. */
+function isId(found: unknown, id: number): boolean {
+  return found === id || found === String(id)
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

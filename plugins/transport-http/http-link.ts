@@ -1,4 +1,5 @@
 import {
+  contentTypeOf,
   FollowedAddress,
   type GuardedRequest,
   type GuardedResponse,
@@ -210,7 +211,7 @@ export class HttpLink implements MessageLink {
   #tellRefusal(post: Post, response: GuardedResponse): void {
     if (post.over) return response.cancel()
     const { status } = response
-    if (post.id === undefined || !response.headers['content-type']?.startsWith('application/json')) {
+    if (post.id === undefined || !contentTypeOf(response).startsWith('application/json')) {
       response.cancel()
       return this.#fail(post, statusReason(response))
     }

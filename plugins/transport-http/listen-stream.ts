@@ -1,5 +1,6 @@
 import {
   backoffMs,
+  contentTypeOf,
   type GuardedResponse,
   isBlockedRedirect,
   readEvents,
@@ -61,7 +62,7 @@ export class ListenStream {
   #opened(response: GuardedResponse): void {
     if (this.#state === 'stopped') return response.cancel()
     const { status } = response
-    if (status === 200 && response.headers['content-type']?.startsWith('text/event-stream')) {
+    if (status === 200 && contentTypeOf(response).startsWith('text/event-stream')) {
       this.#state = 'open'
       this.#wasOpen = true
       this.#response = response

@@ -8,16 +8,19 @@ const DECODINGS = 3
 /** The address under which the paths of an operation lie. Throws `config_invalid` for what is no http or https address. */
 export function baseAddress(address: string, relativeTo: string | undefined): URL {
   const url = URL.parse(address, relativeTo)
-  const usable = url !== null && (url.protocol === 'http:' || url.protocol === 'https:')
-  if (!usable || url.username !== '' || url.password !== '') {
-    const shown = JSON.stringify(address.replace(/\/\/[^/]*@/, '//').slice(0, 128))
-    throw new HubError('config_invalid', `The API has no usable address: ${shown} is no http or https URL`, {
-      hint: 'Set "openapi.baseUrl".',
-    })
+  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
+    throw unusable(`${JSON.stringify(address.replace(/\/\/[^/]*@/, '//').slice(0, 128))} is no http or https URL`)
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw unusable(`"${url.origin}" comes with a user name or a password, which belong into "openapi.auth"`)
   }
   url.hash = ''
   url.search = ''
   return url
+}
+
+function unusable(why: string): HubError {
+  return new HubError('config_invalid', `The API has no usable address: ${why}`, { hint: 'Set "openapi.baseUrl".' })
 }
 
 /** Refuses a value of a path that is empty, or that would lead to another segment of it, here or behind a proxy. */

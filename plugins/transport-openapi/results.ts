@@ -1,4 +1,4 @@
-import { type AnswerResult, type GuardedResponse, isJsonObject } from 'patchbay/contract'
+import { type AnswerResult, type GuardedResponse, isJsonObject, waitSecondsOf } from 'patchbay/contract'
 import { cut } from './schema-keywords.ts'
 import { isTooLong } from './too-long.ts'
 
@@ -26,7 +26,7 @@ export async function resultOf(response: GuardedResponse, url: string): Promise<
     if (isTooLong(error)) return tooLarge(status)
     throw error
   }
-  if (status < 200 || status > 299) return failure(status, type, bytes, headers.location)
+  if (status < 200 || status > 299) return failure(response, type, bytes)
   if (bytes.byteLength === 0) return written([text(`HTTP ${status}, no content`)])
   const media = mediaType(type)
   if (isJson(media)) return json(decode(bytes, type))
@@ -52,11 +52,15 @@ function json(body: string): AnswerResult {
   return written([text(body)], isJsonObject(value) ? body.replace(/[\r\n]+/g, ' ') : undefined)
 }
 
-function failure(status: number, type: string, bytes: Uint8Array, location: string | undefined): AnswerResult {
+function failure(response: GuardedResponse, type: string, bytes: Uint8Array): AnswerResult {
+  const { status, headers } = response
+  const { location } = headers
+  const waitSeconds = waitSecondsOf(response)
+  const wait = waitSeconds === undefined ? '' : `, asks to wait ${waitSeconds} s`
   const redirect = status >= 300 && status < 400
   const where =
     redirect && location !== undefined ? ` to ${JSON.stringify(location.slice(0, 200))}, which is not followed` : ''
-  const head = `HTTP ${status}${redirect ? ' redirect' : ''}${where}`
+  const head = `HTTP ${status}${redirect ? ' redirect' : ''}${where}${wait}`
   const told = bytes.subarray(0, ERROR_BYTES)
   const media = mediaType(type)
   const body = isJson(media) || isText(media) ? decode(told, type) : asUtf8(told)

@@ -1,5 +1,6 @@
 import {
   backoffMs,
+  contentTypeOf,
   type GuardedResponse,
   HubError,
   isBlockedRedirect,
@@ -136,9 +137,9 @@ export class SseStream {
 }
 
 function refusalOf(response: GuardedResponse): WireError | undefined {
-  const { status, headers } = response
+  const { status } = response
   if (status !== 200) return statusReason(response)
-  if (headers['content-type']?.startsWith('text/event-stream')) return undefined
+  if (contentTypeOf(response).startsWith('text/event-stream')) return undefined
   return {
     code: 'upstream_protocol',
     message: 'The server answered with HTTP 200 and no stream of events; is this the address of its SSE endpoint?',

@@ -15,14 +15,17 @@ beforeAll(async () => {
     settings: {
       mcpServers: {
         ...Object.fromEntries(
-          ['many', 'endless', 'fat'].map(kind => [kind, stdioFixture('unruly', { CATALOG: kind })]),
+          ['many', 'endless', 'fat', 'malformed', 'same'].map(kind => [
+            kind,
+            stdioFixture('unruly', { CATALOG: kind }),
+          ]),
         ),
         echo: stdioFixture('echo'),
       },
     },
   })
   admin = await hub.setup()
-  await online(admin, ['many', 'endless', 'fat', 'echo'])
+  await online(admin, ['many', 'endless', 'fat', 'malformed', 'same', 'echo'])
   unharmed = await watchFor(hub, admin, { grownBytes: 150_000_000 })
 }, 30_000)
 
@@ -35,6 +38,8 @@ afterAll(async () => {
 for (const [name, count, warning] of [
   ['many', 5_000, 'more than 5000 items'],
   ['endless', 64, 'more than 64 pages'],
+  ['same', 4, 'the same next page again'],
+  ['same', 4, '6 items are listed more than once'],
   ['fat', 4, '1 items over 262144 bytes'],
 ] as const) {
   test(`the catalogue of "${name}" is cut at its limit, the rest works, and what was left out is told`, async () => {
@@ -46,6 +51,15 @@ for (const [name, count, warning] of [
     expect(await statusOf(admin, name)).toMatchObject({ state: 'online', counts: { tools: count } })
   }, 20_000)
 }
+
+test('tools in a form that MCP does not know cost nobody the tools of the others in the group', async () => {
+  await admin.ok('POST', '/api/groups', { name: 'beside', members: ['echo', 'malformed'] })
+  const names = await toolNames(await admin.mcp('/mcp/beside'))
+  expect(names).toEqual(expect.arrayContaining(['echo', 'quick', 'odd_0', 'odd_1', 'odd_2', 'odd_3', 'odd_7']))
+  for (const name of ['odd_4', 'odd_5', 'odd_6']) expect(names).not.toContain(name)
+  const { warnings } = await admin.ok('GET', '/api/servers/malformed/tools')
+  expect(JSON.stringify(warnings)).toContain('the tool \\"odd_6\\" is left out')
+}, 20_000)
 
 test('reading huge lists again and again delays nobody for long and leaks nothing', async () => {
   const client = await admin.mcp('/mcp/echo')

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
-import { alive, descendants, processStat } from '../support/processes.ts'
+import { alive, descendants, processStat, runningWith } from '../support/processes.ts'
 import { callText, failureOf, online, statusOf } from '../support/servers.ts'
 import { watchFor } from '../support/unharmed.ts'
 import { timed, until } from '../support/wait.ts'
@@ -111,3 +111,26 @@ test('a grandchild that left its session ends with the server too', async () => 
     if (alive(grandchild)) process.kill(grandchild, 'SIGKILL')
   }
 }, 20_000)
+
+test('what a server starts in sessions of their own ends with each of its processes: the probe, a killed one, a stopped one', async () => {
+  // Unlike that of any other test, so that it can be found wherever it went.
+  const seconds = `600.${crypto.getRandomValues(new Uint32Array(1))[0]}1`
+  const grandchildren = (): number[] => runningWith(seconds)
+  try {
+    await admin.ok('POST', '/api/servers', { name: 'forking', ...stdioFixture('grandchild', { SECONDS: seconds }) })
+    await online(admin, ['forking'])
+    await until(() => grandchildren().length === 1, { timeoutMs: 5_000, what: 'that of the probe to be gone' })
+    const [first = 0] = grandchildren()
+    const { pid } = await statusOf(admin, 'forking')
+    process.kill(Number(pid), 'SIGKILL')
+    await until(() => !alive(first), { timeoutMs: 5_000, what: 'that of the killed process to be gone' })
+    await until(async () => ![undefined, pid].includes((await statusOf(admin, 'forking')).pid), { timeoutMs: 10_000 })
+    await admin.ok('DELETE', '/api/servers/forking')
+    await until(() => grandchildren().length === 0, {
+      timeoutMs: 5_000,
+      what: 'that of the stopped process to be gone',
+    })
+  } finally {
+    for (const pid of grandchildren()) process.kill(pid, 'SIGKILL')
+  }
+}, 30_000)

@@ -45,6 +45,14 @@ export function commandOf(pid: number): string {
   }
 }
 
+/** Who runs a program with this very argument, whosever child it is; zombies do not count. */
+export function runningWith(argument: string): number[] {
+  return allProcesses()
+    .filter(({ pid }) => commandOf(pid).split('\0').slice(1).includes(argument))
+    .map(({ pid }) => pid)
+    .filter(alive)
+}
+
 /** A zombie does not count: it has ended and only waits to be collected. */
 export function alive(pid: number): boolean {
   const stat = processStat(pid)

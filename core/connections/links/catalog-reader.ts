@@ -2,6 +2,7 @@ import { LIMITS } from '../../config/limits.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import { type CacheHint, cacheHint, narrower } from '../../domain/cache-hint.ts'
 import type { CatalogTexts, ListKind } from '../protocol.ts'
+import { readItem } from './list-items.ts'
 import { isRpcError } from './own-requests.ts'
 
 /** Bytes of all items of one kind; without it, 5,000 items of the largest size would be more than a gigabyte. */
@@ -13,6 +14,9 @@ const METHODS = {
   resources: { method: 'resources/list', member: 'resources', capability: 'resources' },
   resourceTemplates: { method: 'resources/templates/list', member: 'resourceTemplates', capability: 'resources' },
 } as const satisfies Record<ListKind, { method: string; member: string; capability: string }>
+
+/** So many items that are left out are named. */
+const TOLD = 20
 
 /** What an era wants of the lists besides their items. */
 export interface ListWish {
@@ -72,19 +76,38 @@ async function readList(
   let bytes = 0
   let tooLarge = 0
   let odd = 0
+  let unfit = 0
+  let mended = 0
+  let firstMended: string | undefined
+  const listed = new Set<string>()
+  let again = 0
   let cursor: string | undefined
   for (let page = 1; ; page += 1) {
     const result = await ask(method, cursor === undefined ? undefined : { cursor })
     const items = isJsonObject(result) ? result[member] : undefined
     if (!Array.isArray(items)) throw new Error(`the answer has no list "${member}"`)
     hint = narrower(hint, cacheHint(result))
-    for (const item of items) {
-      if (
-        !isJsonObject(item) ||
-        typeof item[kind === 'resourceTemplates' ? 'uriTemplate' : kind === 'resources' ? 'uri' : 'name'] !== 'string'
-      ) {
+    for (const raw of items) {
+      const naming = kind === 'resourceTemplates' ? 'uriTemplate' : kind === 'resources' ? 'uri' : 'name'
+      if (!isJsonObject(raw) || typeof raw[naming] !== 'string') {
         odd += 1
         continue
+      }
+      if (listed.has(raw[naming])) {
+        again += 1
+        continue
+      }
+      const found = readItem(kind, raw)
+      if ('objection' in found) {
+        unfit += 1
+        if (unfit <= TOLD) warnings.push(`${method}: ${found.objection}`)
+        continue
+      }
+      listed.add(raw[naming])
+      const { item } = found
+      if (found.mended.length > 0) {
+        mended += 1
+        firstMended ??= `"${raw[naming].slice(0, 128)}" in ${found.mended.join(', ')}`
       }
       const objection = wish?.objection(kind, item)
       if (objection !== undefined) {
@@ -105,6 +128,10 @@ async function readList(
     }
     const next = isJsonObject(result) ? result.nextCursor : undefined
     if (typeof next !== 'string' || next === '') return finish()
+    if (next === cursor) {
+      warnings.push(`${method}: the server names the same next page again and again; what was read so far counts`)
+      return finish()
+    }
     if (page >= LIMITS.catalogPages) {
       warnings.push(`${method}: more than ${LIMITS.catalogPages} pages; the rest is left out`)
       return finish()
@@ -114,6 +141,13 @@ async function readList(
 
   function finish(): { text: string; hint: CacheHint } {
     if (tooLarge > 0) warnings.push(`${method}: ${tooLarge} items over ${LIMITS.catalogItemBytes} bytes are left out`)
+    if (unfit > TOLD) warnings.push(`${method}: ${unfit - TOLD} further items are left out in the same way`)
+    if (mended > 0) {
+      warnings.push(
+        `${method}: ${mended} items that MCP does not know in this form are mended, the first ${firstMended}`,
+      )
+    }
+    if (again > 0) warnings.push(`${method}: ${again} items are listed more than once; the first of each counts`)
     if (odd > 0) warnings.push(`${method}: ${odd} items without a name or address are left out`)
     return { text: `[${texts.join(',')}]`, hint }
   }

@@ -12,9 +12,15 @@ export class Faults {
   readonly #options: FaultsOptions
   #badInARow = 0
   #lateAnswers = 0
+  #last: string | undefined
 
   constructor(options: FaultsOptions) {
     this.#options = options
+  }
+
+  /** What came last of it, for people. */
+  get last(): string | undefined {
+    return this.#last
   }
 
   good(): void {
@@ -23,6 +29,7 @@ export class Faults {
 
   bad(detail: string): void {
     this.#badInARow += 1
+    this.#last = detail
     if (this.#badInARow <= LOGGED_IN_A_ROW) this.#options.log('warn', `The server sent ${detail}`)
     if (this.#badInARow === BAD_IN_A_ROW) {
       this.#options.end(`The server sent ${BAD_IN_A_ROW} bad messages in a row, at last ${detail}`)

@@ -102,9 +102,12 @@ export function readMessages(text: string): readonly Incoming[] {
 
 function classify(value: JsonValue, text: string): Incoming {
   if (!isJsonObject(value)) return { kind: 'bad', detail: 'JSON that is not an object' }
-  const { id, method } = value
+  const { method } = value
+  const id = method === undefined ? answeredId(value.id) : value.id
   if (value.jsonrpc !== '2.0') {
-    return { kind: 'bad', detail: 'a message without "jsonrpc": "2.0"', ...(typeof id === 'number' ? { id } : {}) }
+    // A line of a log may have an id too.
+    const answers = typeof id === 'number' && (value.result !== undefined || value.error !== undefined)
+    return { kind: 'bad', detail: 'a message without "jsonrpc": "2.0"', ...(answers ? { id } : {}) }
   }
   if (typeof method === 'string') {
     const params = isJsonObject(value.params) ? value.params : undefined
@@ -115,18 +118,35 @@ function classify(value: JsonValue, text: string): Incoming {
   }
   if (id === undefined) return { kind: 'bad', detail: 'a message with neither method nor id' }
   const spoiled = typeof id === 'number' ? { id } : {}
-  if (value.result !== undefined && value.error === undefined) {
+  // Many libraries write the member that does not apply as null.
+  if (value.result !== undefined && (value.error === undefined || value.error === null)) {
     return { kind: 'result', id, text: memberText(text, 'result'), value: value.result }
   }
-  if (isJsonObject(value.error) && typeof value.error.code === 'number' && typeof value.error.message === 'string') {
-    if (value.result === undefined) return { kind: 'error', id, text: memberText(text, 'error') }
+  if (value.error === undefined || (value.result !== undefined && value.result !== null)) {
+    return { kind: 'bad', detail: 'an answer that has not exactly one of result and error', ...spoiled }
   }
-  return { kind: 'bad', detail: 'an answer that has not exactly one of result and error', ...spoiled }
+  if (isJsonObject(value.error) && Number.isSafeInteger(value.error.code) && typeof value.error.message === 'string') {
+    return { kind: 'error', id, text: memberText(text, 'error') }
+  }
+  const said = JSON.stringify(value.error).slice(0, 200)
+  return {
+    kind: 'bad',
+    detail: `an error without a whole number as "code" and a text as "message": ${said}`,
+    ...spoiled,
+  }
 }
 
+/** The ids of the hub are numbers; some servers write them as texts, which clients in general take. */
+function answeredId(id: JsonValue | undefined): JsonValue | undefined {
+  return typeof id === 'string' && /^(?:0|[1-9]\d{0,14})$/.test(id) ? Number(id) : id
+}
+
+/** Only of what looks like a message: a line of a log that is cut off may have an id too. */
 function spoiledId(text: string): { readonly id?: number } {
-  const match =
-    /"id"\s*:\s*(\d{1,15})/.exec(text.slice(0, 256)) ?? /"id"\s*:\s*(\d{1,15})\s*\}\s*$/.exec(text.slice(-256))
+  const head = text.slice(0, 256)
+  const tail = text.slice(-256)
+  if (!head.includes('"jsonrpc"') && !tail.includes('"jsonrpc"')) return {}
+  const match = /"id"\s*:\s*(\d{1,15})/.exec(head) ?? /"id"\s*:\s*(\d{1,15})\s*\}\s*$/.exec(tail)
   return match?.[1] ? { id: Number(match[1]) } : {}
 }
 

@@ -1,5 +1,5 @@
 import { type ErrorCode, HubError, toWireError, type WireError } from '../../contract/errors.ts'
-import type { JsonObject, JsonValue } from '../../contract/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import type { MessageLink, TransportDefinition, TransportIo } from '../../contract/transport.ts'
 import type { FromWorker, LinkLimits, ListKind, OpenedMessage, OpenMessage } from '../protocol.ts'
 import { CallTable, type TakenCall } from './call-table.ts'
@@ -246,10 +246,10 @@ export abstract class McpLink implements UpstreamLink, Expiring {
   }
 
   protected bad(detail: string, id?: number): boolean {
-    const isCall = id !== undefined && this.calls.take(id) !== undefined
-    if (isCall) this.fail(id, 'upstream_protocol', `The server sent ${detail}`)
+    if (id !== undefined && this.calls.take(id)) return this.#spoilt(id, detail)
+    if (id !== undefined) this.own.fail(id, new HubError('upstream_protocol', `The server sent ${detail}`))
     this.faults.bad(detail)
-    return isCall
+    return false
   }
 
   /** `how` 1: it was not sent; 2: it was refused for what is known better by now, and goes out once more. */
@@ -325,8 +325,16 @@ export abstract class McpLink implements UpstreamLink, Expiring {
     if (typeof id !== 'number') return this.bad(NEVER_USED)
     const call = this.calls.take(id)
     if (!call) return this.own.settle(id, text, value) || this.#unasked(id)
+    if (!isJsonObject(value)) return this.#spoilt(id, 'a result that is no object')
     this.faults.good()
     this.answered(id, call, text, value)
+    return true
+  }
+
+  /** The answer to a call that has been taken out already. */
+  #spoilt(id: number, detail: string): boolean {
+    this.fail(id, 'upstream_protocol', `The server sent ${detail}`)
+    this.faults.bad(detail)
     return true
   }
 
@@ -351,10 +359,13 @@ export abstract class McpLink implements UpstreamLink, Expiring {
   }
 
   #startFailure(error: unknown): WireError {
-    if (error === undefined || (error instanceof HubError && error.code === 'upstream_timeout')) {
-      const message = `The server did not answer ${this.greeting} within ${this.options.startTimeoutMs} ms`
-      return { code: 'upstream_init_timeout', message }
-    }
-    return toWireError(error)
+    if (error !== undefined && !(error instanceof HubError && error.code === 'upstream_timeout'))
+      return toWireError(error)
+    const { startTimeoutMs } = this.options
+    const waited = this.link
+      ? `The server did not answer ${this.greeting} within ${startTimeoutMs} ms`
+      : `The server did not begin a session within ${startTimeoutMs} ms; is this the address of its MCP endpoint?`
+    const { last } = this.faults
+    return { code: 'upstream_init_timeout', message: last === undefined ? waited : `${waited}; it sent ${last}` }
   }
 }

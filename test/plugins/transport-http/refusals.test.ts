@@ -38,6 +38,7 @@ function scripted(
   })
 }
 
+const DATE = 'date: Sat, 21 Nov 2026 20:12:56 GMT'
 const SSE = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n'
 
 describe('streamable HTTP refusals', () => {
@@ -83,6 +84,42 @@ describe('streamable HTTP refusals', () => {
       message: 'The server answered with HTTP 503 and asks to wait 7 s',
       data: { status: 503, rpcCode: -32000, retryAfterSeconds: 7 },
     })
+  })
+
+  test.each([
+    ['Sat, 21 Nov 2026 20:13:56 GMT', 60],
+    ['Sat, 21 Nov 2026 20:12:00 GMT', 0],
+    ['0', 0],
+  ])('reads a Retry-After of %s by the clock of the server', async (said, seconds) => {
+    await using server = await scripted(socket => answer(socket, `429 Slow\r\n${DATE}\r\nretry-after: ${said}`))
+    await using open = await openLink(server.url)
+    await open.initialize()
+    await open.request(2, 'tools/call', CALL).catch(() => undefined)
+    expect(open.failures[0]?.reason.data?.retryAfterSeconds).toBe(seconds)
+  })
+
+  test.each(['-5', 'soon', '1e3', 'Fri, 31 Dec 9999 23:59:59 GMT', '2026-01-02'])(
+    'makes nothing of a Retry-After of %s',
+    async said => {
+      await using server = await scripted(socket => answer(socket, `429 Slow\r\n${DATE}\r\nretry-after: ${said}`))
+      await using open = await openLink(server.url)
+      await open.initialize()
+      await open.request(2, 'tools/call', CALL).catch(() => undefined)
+      expect(open.failures).toMatchObject([{ reason: { code: 'upstream_http_error', data: { status: 429 } } }])
+      expect(open.failures[0]?.reason.data).not.toHaveProperty('retryAfterSeconds')
+    },
+  )
+
+  test('compares media types without regard to case', async () => {
+    await using server = await scripted((socket, id) => {
+      const body = JSON.stringify({ jsonrpc: '2.0', id, result: { content: [] } })
+      if (id === 2) return answer(socket, '200 OK\r\ncontent-type: Application/JSON;Charset=UTF-8', body)
+      socket.write('HTTP/1.1 200 OK\r\ncontent-type: Text/Event-Stream\r\n')
+      socket.end(`\r\ndata: ${body}\n\n`)
+    })
+    await using open = await openLink(server.url)
+    await open.initialize()
+    for (const id of [2, 3]) expect((await open.request(id, 'tools/call', CALL)).result).toEqual({ content: [] })
   })
 
   test('passes a JSON-RPC error for the call on, whatever its status', async () => {

@@ -398,6 +398,13 @@ describe('addresses', () => {
     ).toBe('/x?action=list')
   })
 
+  test('an address with a user name says that this is what is wrong with it, and not the password', async () => {
+    const error = await failure(openLink(inline(operation('/x', []), 'http://ada:s3cret@127.0.0.1:1/v1')))
+    expect(error.code).toBe('config_invalid')
+    expect(error.message).toContain('a user name or a password')
+    expect(error.message).not.toMatch(/ada|s3cret/)
+  })
+
   test('an address that is no http address is config_invalid', async () => {
     for (const url of ['ftp://a.example/', 'file:///etc/passwd', 'http://user:pw@a.example/']) {
       const opening = openLink({ openapi: { schema: { ...operation('/x', []), servers: [{ url }] } } })

@@ -72,6 +72,11 @@ describe('results', () => {
     },
   )
 
+  test('how long the API asks to wait is told', async () => {
+    const slow = () => new Response('slow down', { status: 429, headers: { 'retry-after': '30' } })
+    expect((await answer(slow)).content[0]?.text).toBe('HTTP 429, asks to wait 30 s\n\nslow down')
+  })
+
   test('of the body of an error at most 8 KiB are told, and of bytes only how many', async () => {
     const long = (await answer(() => new Response('é'.repeat(10_000), { status: 500 }))).content[0]?.text ?? ''
     expect(Buffer.byteLength(long)).toBeLessThan(8 * 1024 + 100)

@@ -1,7 +1,8 @@
 /**
  * Stdio: lives through TERM and the end of its input when STUBBORN=1; `line` writes one line of `megabytes` MB; `late` answers
  * after `ms` whatever it was told meanwhile; `cancelled` counts what it was told to give up; CATALOG makes its tools/list
- * `many` (10,000 tools), `endless` (a next page for ever) or `fat` (one tool of 5 MB beside a small one).
+ * `many` (10,000 tools), `endless` (a next page for ever), `fat` (one tool of 5 MB beside a small one), `malformed` (tools that
+ * MCP does not allow beside those that it does) or `same` (the same page for ever).
  */
 import { handleBasics, type Message, onMessages, say, sendResult, sendText, tool } from './lines.ts'
 
@@ -22,6 +23,21 @@ function list(message: Message): void {
   if (process.env.CATALOG === 'endless') {
     pages += 1
     return sendResult(message.id, { tools: [tool(`page_${pages}`, 'One page')], nextCursor: `${pages}` })
+  }
+  if (process.env.CATALOG === 'same') return sendResult(message.id, { tools: [...TOOLS, TOOLS[0]], nextCursor: 'next' })
+  if (process.env.CATALOG === 'malformed') {
+    const schemas = [
+      undefined,
+      null,
+      true,
+      {},
+      'x',
+      [],
+      { type: 'string' },
+      { type: 'object', properties: { a: true } },
+    ]
+    const odd = schemas.map((inputSchema, index) => ({ name: `odd_${index}`, description: null, inputSchema }))
+    return sendResult(message.id, { tools: [...odd, null, { name: 5 }, ...TOOLS] })
   }
   const fat = tool('fat', 'x'.repeat(5_000_000))
   return sendResult(message.id, { tools: [fat, ...TOOLS] })

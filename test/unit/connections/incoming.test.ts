@@ -63,6 +63,34 @@ test('readMessages() tells results, errors, requests, notifications and faults a
   expect(readMessages('{"jsonrpc":"2.0","id":4,"result":{"a":}}')[0]).toMatchObject({ kind: 'bad', id: 4 })
 })
 
+test('readMessages() reads answers in the forms that other clients read: ids as texts, and null for what does not apply', () => {
+  const [result] = readMessages('{"jsonrpc":"2.0","id":"7","result":{"a":1},"error":null}')
+  expect(result).toMatchObject({ kind: 'result', id: 7, text: '{"a":1}' })
+  const [error] = readMessages('{"jsonrpc":"2.0","id":"8","result":null,"error":{"code":-1,"message":"no"}}')
+  expect(error).toMatchObject({ kind: 'error', id: 8, text: '{"code":-1,"message":"no"}' })
+  expect(readMessages('{"jsonrpc":"2.0","id":"7","method":"ping"}')[0]).toMatchObject({ kind: 'request', id: '7' })
+  for (const id of ['"7.0"', '"07"', '" 7"', '""', '"x"', '"9007199254740993"'])
+    expect(readMessages(`{"jsonrpc":"2.0","id":${id},"result":{}}`)[0]).toMatchObject({ id: JSON.parse(id) })
+})
+
+test('readMessages() says what is wrong with an error that no client could read', () => {
+  for (const error of [
+    '"broken"',
+    '{"message":"oops"}',
+    '{"code":"EFAIL","message":"oops"}',
+    '{"code":-1.5,"message":"oops"}',
+  ]) {
+    const [message] = readMessages(`{"jsonrpc":"2.0","id":4,"error":${error}}`)
+    expect(message).toMatchObject({ kind: 'bad', id: 4, detail: expect.stringContaining(error) })
+  }
+})
+
+test('readMessages() takes a line of a log for no answer, whatever numbers it has', () => {
+  for (const line of ['{"id":3,"level":30,"msg":"ready"}', 'INFO {"id": 3} ready', '{"level":30,"id":3'])
+    expect(readMessages(line)).toEqual([{ kind: 'bad', detail: expect.any(String) }])
+  expect(readMessages('{"id":3,"result":{}}')[0]).toMatchObject({ kind: 'bad', id: 3 })
+})
+
 test('a result that spans lines is passed on without raw line ends and with its numbers as written', () => {
   const [message] = readMessages('{"jsonrpc":"2.0","id":1,"result":{\n"n":12345678901234567890,\r\n"s":"a\\nb"}}')
   expect(message).toMatchObject({ kind: 'result', text: '{ "n":12345678901234567890, "s":"a\\nb"}' })

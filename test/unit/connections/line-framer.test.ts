@@ -1,3 +1,4 @@
+import { heapStats } from 'bun:jsc'
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { LineFramer } from '../../../core/connections/line-framer.ts'
@@ -55,4 +56,21 @@ test('LineFramer reports a line beyond the limit once and delivers nothing after
     lines: [],
     overflows: 1,
   })
+})
+
+test('LineFramer holds a line that comes byte by byte in little more memory than it has bytes', () => {
+  const lines: string[] = []
+  const framer = new LineFramer({ maxBytes: 4_000_000, line: line => lines.push(line), overflow: () => undefined })
+  const used = (): number => {
+    Bun.gc(true)
+    const { heapSize, extraMemorySize } = heapStats()
+    return heapSize + extraMemorySize
+  }
+  const before = used()
+  const byte = Buffer.from('x')
+  for (let count = 0; count < 1_000_000; count += 1) framer.push(byte)
+  // The room is doubled at most.
+  expect(used() - before).toBeLessThan(8_000_000)
+  framer.push(Buffer.from('\n'))
+  expect(lines.map(line => line.length)).toEqual([1_000_000])
 })

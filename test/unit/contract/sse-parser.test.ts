@@ -1,3 +1,4 @@
+import { heapStats } from 'bun:jsc'
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { SseParser } from '../../../core/contract/sse-parser.ts'
@@ -71,5 +72,23 @@ describe('SseParser', () => {
     expect(feed(piece)).toThrow(RangeError)
     expect(feed(`data: ${piece}\n`)).toThrow(RangeError)
     expect(feed(`data: ${piece}\n\n`)).not.toThrow()
+  })
+
+  test.each([
+    ['character by character', 'x'],
+    ['in lines of one character', 'data: x\n'],
+  ])('holds an event that comes %s in little more memory than it has characters', (_, piece) => {
+    const lengths: number[] = []
+    const parser = new SseParser({ event: ({ data }) => void lengths.push(data.length) })
+    const used = (): number => {
+      Bun.gc(true)
+      return heapStats().heapSize
+    }
+    const before = used()
+    parser.push('data: ')
+    for (let count = 0; count < 1_000_000; count += 1) parser.push(piece)
+    expect(used() - before).toBeLessThan(16_000_000)
+    parser.push('\n\n')
+    expect(lengths).toEqual([piece === 'x' ? 1_000_000 : 2_000_005])
   })
 })

@@ -24,6 +24,55 @@ function encoded(coding: string, body: Buffer): Buffer {
   return Buffer.concat([Buffer.from(head), body])
 }
 
+describe('createGuardedFetch() and short pieces', () => {
+  const CHUNKS = 2_000_000
+
+  /** A body in chunks of one byte. */
+  const inCrumbs = () =>
+    rawServer(async socket => {
+      socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n')
+      const block = '1\r\nx\r\n'.repeat(CHUNKS / 100)
+      for (let sent = 0; sent < 100; sent += 1) {
+        if (!socket.write(block)) await new Promise(resolve => socket.once('drain', resolve))
+      }
+      socket.end('0\r\n\r\n')
+    })
+
+  test('a body in chunks of one byte is held in little more memory than it has bytes', async () => {
+    await using server = await inCrumbs()
+    Bun.gc(true)
+    const before = process.memoryUsage().rss
+    let most = 0
+    const watch = setInterval(() => {
+      most = Math.max(most, process.memoryUsage().rss - before)
+    }, 5)
+    const response = await createGuardedFetch(options)(server.url, post)
+    const whole = await response.text()
+    clearInterval(watch)
+    expect(whole.length).toBe(CHUNKS)
+    // Each chunk by itself is a hundred bytes and more, which would be over 200 MB.
+    expect(most).toBeLessThan(120_000_000)
+  })
+
+  test('a stream hears such chunks together', async () => {
+    await using server = await inCrumbs()
+    const response = await createGuardedFetch(options)(server.url, post)
+    let heard = 0
+    let characters = 0
+    const done = Promise.withResolvers<unknown>()
+    response.stream({
+      chunk: text => {
+        heard += 1
+        characters += text.length
+      },
+      done: error => done.resolve(error),
+    })
+    expect(await done.promise).toBeUndefined()
+    expect(characters).toBe(CHUNKS)
+    expect(heard).toBeLessThan(CHUNKS / 100)
+  })
+})
+
 describe('createGuardedFetch() times', () => {
   test('gives up on a server that sends no head, or drips it', async () => {
     await using silent = await rawServer(() => {})
