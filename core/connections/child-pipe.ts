@@ -68,6 +68,7 @@ export class LinePipe implements CarriedPipe {
         this.fail({
           code: 'upstream_protocol',
           message: `The server wrote a line longer than ${LIMITS.upstreamLineBytes} bytes to its standard output`,
+          data: { lineBytes: LIMITS.upstreamLineBytes },
         }),
     })
   }

@@ -283,13 +283,16 @@ export class Connection implements PortClient, CallHome {
     this.#travelling = undefined
   }
 
-  #returnCalls({ message }: WireError, begun: (id: number) => boolean): void {
+  #returnCalls({ code, message, data }: WireError, begun: (id: number) => boolean): void {
     const calls = [...this.#calls]
     this.#calls.clear()
+    // A line that is too long can only be the answer to the one call, which must not be asked for once more.
+    const tooLong = data?.lineBytes !== undefined && calls.length === 1
     for (const [id, call] of calls) {
       call.home = undefined
       this.#asks.end(call)
-      this.#events.lost(call, begun(id) ? 'begun' : 'not-begun', { code: 'connection_lost', message })
+      if (tooLong && begun(id)) call.fail(code, message)
+      else this.#events.lost(call, begun(id) ? 'begun' : 'not-begun', { code: 'connection_lost', message })
     }
   }
 

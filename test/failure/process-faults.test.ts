@@ -75,7 +75,7 @@ test('a line of 100 MB ends its call at 10 MiB, and the memory of the hub stays'
   const old = (await statusOf(admin, 'long')).pid ?? 0
   const resident = processStat(hub.pid)?.residentBytes ?? 0
   const failure = await failureOf(callText(client, 'line', { megabytes: 100 }))
-  expect(failure.data?.code).toBe('connection_lost')
+  expect(failure.data?.code).toBe('upstream_protocol')
   expect(failure.message).toContain('10485760')
   await until(() => !alive(old), { what: 'the old process to be gone' })
   await online(admin, ['long'])

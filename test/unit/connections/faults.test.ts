@@ -135,7 +135,7 @@ test('garbage on stdout is skipped, a spoiled answer fails its caller, a hundred
 test('a line over 10 MiB ends the connection with upstream_protocol, and the server comes back', async () => {
   const { connections, call, events } = await start([serverRecord('a')])
   await connections.settled('a', 5_000)
-  expect(await call('a', 'long-line')).toMatchObject({ kind: 'failed' })
+  expect(await call('a', 'long-line')).toMatchObject({ kind: 'failed', code: 'upstream_protocol' })
   expect(textOf(await call('a', 'echo', {}))).toBe('{}')
   const reasons = events
     .filter(event => event.name === 'connection.state')
