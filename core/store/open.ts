@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { chmod, open } from 'node:fs/promises'
+import { chmod, open, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { Kysely, PostgresDialect, type SqliteDatabase, sql } from 'kysely'
@@ -25,6 +25,11 @@ export interface StoreOptions {
   readonly databaseUrl?: string
   /** Absolute path of a folder that exists. */
   readonly dataDir: string
+  /**
+   * A hub has filled a database here before: a file of no bytes is then what is left of it, and `store_corrupt`. Default
+   * false: such a file is one that has just been made.
+   */
+  readonly usedBefore?: boolean
 }
 
 const SQLITE_FILE = 'patchbay.db'
@@ -48,7 +53,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     throw new StoreOpenError('store_unavailable', 'DATABASE_URL must begin with postgres:// or postgresql://')
   }
   const dialect: DialectName = databaseUrl === undefined ? 'sqlite' : 'postgres'
-  const db = databaseUrl === undefined ? await openSqlite(options.dataDir) : openPostgres(databaseUrl)
+  const db = databaseUrl === undefined ? await openSqlite(options) : openPostgres(databaseUrl)
   try {
     await migrateToLatest(db, dialect)
   } catch (error) {
@@ -102,10 +107,11 @@ export async function forgetOldPages(store: Store): Promise<void> {
   await sql`pragma wal_checkpoint(truncate)`.execute(store.db)
 }
 
-async function openSqlite(dataDir: string): Promise<Kysely<Tables>> {
+async function openSqlite({ dataDir, usedBefore = false }: StoreOptions): Promise<Kysely<Tables>> {
   const path = join(dataDir, SQLITE_FILE)
   let database: Database | undefined
   try {
+    if (usedBefore && (await isEmptyFile(path))) throw new StoreOpenError('store_corrupt', corrupt(path, 'it is empty'))
     // Made first, so that the file is never readable for others; SQLite gives its side files the same mode.
     await (await open(path, 'a', 0o600)).close()
     await chmod(path, 0o600)
@@ -140,6 +146,10 @@ function adapted(database: Database): SqliteDatabase {
       return database.prepare(ended ? 'select 1 where 0' : text)
     },
   }
+}
+
+async function isEmptyFile(path: string): Promise<boolean> {
+  return existsSync(path) && (await stat(path)).size === 0
 }
 
 function openPostgres(databaseUrl: string): Kysely<Tables> {
@@ -180,5 +190,5 @@ function openFailed(error: unknown, what: string): StoreOpenError {
 }
 
 function corrupt(path: string, why: string): string {
-  return `${path} is damaged or not a database of Patchbay (${why}). It was left as it is: restore a backup, or move it away to begin anew`
+  return `${path} is damaged or not a database of Patchbay (${why.replace(/\s+/g, ' ')}). It was left as it is: restore a backup, or move it away to begin anew`
 }
