@@ -94,7 +94,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   const probing = openSandbox(loaded.config.dataDir)
   undo.defer(async () => void (await probing))
 
-  const startedAtMs = Date.now()
+  const startedAtMs = performance.now()
   const { redactor } = options
   for (const secret of secretSettings(loaded.config)) redactor.add(secret)
   const bus = new EventBus((error, name) => hubLog.with().error('An event handler failed', { event: name, error }))

@@ -17,7 +17,7 @@ export interface HealthChecks {
 
 export interface HealthDeps {
   readonly version: string
-  /** Milliseconds since the epoch. */
+  /** Of `performance.now()`, which no change of the clock moves. */
   readonly startedAtMs: number
   readonly upstreams: Pick<Upstreams, 'counts'>
   draining(): boolean
@@ -80,7 +80,7 @@ export function healthRoutes(deps: HealthDeps): Route[] {
 
 function healthReply(deps: HealthDeps, checks: HealthChecks): Reply {
   const { tools, ...servers } = deps.upstreams.counts()
-  const uptimeMs = Math.max(0, Math.round(Date.now() - deps.startedAtMs))
+  const uptimeMs = Math.round(performance.now() - deps.startedAtMs)
   const { status, httpStatus } = healthStatus(checks, deps.draining())
   return {
     status: httpStatus,
