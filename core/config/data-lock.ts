@@ -72,7 +72,11 @@ async function take(dataDir: string): Promise<Database | undefined> {
     database?.close()
     if (codeOf(error).startsWith('SQLITE_BUSY')) return undefined
     const reason = error instanceof Error ? error.message : String(error)
-    throw new StartError('data_dir_unwritable', `Cannot lock ${path}: ${reason}`, { cause: error })
+    throw new StartError(
+      'data_dir_unwritable',
+      `Cannot lock ${path}: ${reason}; it holds nothing, and may be removed while no hub uses the folder`,
+      { cause: error },
+    )
   }
 }
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { chmod, mkdir, readdir, readFile, rename, rmdir, stat, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, rename, rmdir, stat, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { HubDidNotStart, PASSWORD, startHub } from '../support/hub.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
@@ -154,6 +154,10 @@ describe('the data folder', () => {
       await rmdir(path)
       await rename(`${path}.kept`, path).catch(() => undefined)
     }
+    await writeFile(join(data, 'hub.lock'), 'no lock')
+    const { exit, line } = await refusal({ env: { DATA_DIR: data } })
+    expect([exit, line]).toEqual([1, expect.stringMatching(/^error: data_dir_unwritable: .*may be removed/)])
+    await unlink(join(data, 'hub.lock'))
     await (await startHub({ env: { DATA_DIR: data } })).stop()
   }, 30_000)
 
