@@ -31,11 +31,12 @@ import { createRegistry, type OpenRegistry } from './registry/create.ts'
 import { followSettingsFile } from './registry/follow-file.ts'
 import { countStored } from './registry/sealed-values.ts'
 import { type HubKeys, readHubKeys } from './secrets/key-file.ts'
+import { hasMasterKeyFile } from './secrets/master-keys.ts'
 import { openSealer, secretSettings } from './secrets/own-secrets.ts'
 import { keyTexts } from './secrets/parts.ts'
 import type { Redactor } from './secrets/redact.ts'
 import { StoreOpenError } from './store/errors.ts'
-import { openStore, type Store } from './store/open.ts'
+import { openStore, type Store, type StoreOptions } from './store/open.ts'
 import { HubLog } from './telemetry/log.ts'
 
 /** The order in which they start. */
@@ -46,8 +47,8 @@ const STORE_LAST_MS = 3_000
 
 export interface HubOptions {
   readonly loaded: LoadedConfig
-  /** Opens `POST /api/setup` while there is no administrator. */
-  readonly setupToken: string
+  /** Reads or makes the token that opens `POST /api/setup`; asked for when there is no administrator. */
+  readonly setupToken: () => Promise<string>
   /** Knows the live secrets; whoever ends the process in a hurry asks it too. */
   readonly redactor: Redactor
   /** What of the hub's environment child processes get. */
@@ -63,7 +64,8 @@ export interface Hub {
   readonly auth: Auth
   readonly bus: EventBus
   readonly log: PluginLogger
-  readonly needsSetup: boolean
+  /** Opens `POST /api/setup`; undefined where there was an administrator at the start. */
+  readonly setupToken: string | undefined
   /** Refuses new work, lets calls in flight finish (at most 30 s), ends streams, connections and processes. */
   stop(): Promise<void>
 }
@@ -92,10 +94,9 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   const probing = openSandbox(loaded.config.dataDir)
   undo.defer(async () => void (await probing))
 
-  const startedAtMs = Date.now()
+  const startedAtMs = performance.now()
   const { redactor } = options
   for (const secret of secretSettings(loaded.config)) redactor.add(secret)
-  redactor.add(options.setupToken)
   const bus = new EventBus((error, name) => hubLog.with().error('An event handler failed', { event: name, error }))
   const hubLog: HubLog = await HubLog.open({ ...logOptions(loaded.config), redactor, bus })
   undo.defer(() => hubLog.end())
@@ -103,7 +104,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   for (const warning of loaded.warnings) log.warn(warning)
 
   const keys: HubKeys = await readHubKeys(loaded.config.dataDir)
-  const store: Store = await openStore(storeOptions(loaded.config)).catch(asStartError)
+  const store: Store = await openStore(await storeOptions(loaded.config)).catch(asStartError)
   undo.defer(() => store.close())
   const sealer = await openSealer(loaded.config, await countStored(store.db), redactor, log)
   for (const form of keyTexts(keys.jwtSecret)) redactor.add(form)
@@ -184,7 +185,8 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   })
   undo.defer(() => mcp.dispose())
 
-  const needsSetup = await registry.users.needsSetup()
+  const setupToken = (await registry.users.needsSetup()) ? await options.setupToken() : undefined
+  if (setupToken !== undefined) redactor.add(setupToken)
   const http: Http = createHttp({
     config,
     registry,
@@ -194,7 +196,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     mcp,
     upstreams: connections,
     findPluginRoute: (plugin, path) => plugins.route(plugin, path),
-    setupToken: needsSetup ? options.setupToken : undefined,
+    setupToken,
     version: manifest.version,
     routes: resourceRoutes({
       registry,
@@ -236,7 +238,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     auth,
     bus,
     log,
-    needsSetup,
+    setupToken,
     async stop() {
       draining = true
       log.info('The hub is stopping: calls in flight may finish')
@@ -265,8 +267,13 @@ function logOptions(config: HubConfig) {
   return { level: config.logLevel, format: config.logFormat, ...(config.logFile ? { file: config.logFile } : {}) }
 }
 
-function storeOptions(config: HubConfig) {
-  return { dataDir: config.dataDir, ...(config.databaseUrl ? { databaseUrl: config.databaseUrl } : {}) }
+async function storeOptions(config: HubConfig): Promise<StoreOptions> {
+  return {
+    dataDir: config.dataDir,
+    // The master key is made when the first database is there.
+    usedBefore: await hasMasterKeyFile(config.dataDir),
+    ...(config.databaseUrl ? { databaseUrl: config.databaseUrl } : {}),
+  }
 }
 
 /** What is wrong with a database is a matter for the person who starts the hub, not a fault of the hub. */

@@ -25,9 +25,15 @@ export interface HubAddress {
 export async function findHub(io: CommandIo): Promise<HubAddress> {
   const named = readClientEnvironment(io.env)
   const dataDir = dataDirOf(io)
-  const local = loopback((await readLocalFile(dataDir, ADDRESS_FILE)) ?? usualAddress(io))
+  const left = await readLocalFile(dataDir, ADDRESS_FILE)
+  const local = loopback(left !== undefined && URL.canParse(left) ? left : usualAddress(io))
   const url = named.url === undefined ? local : canonical(named.url)
   const token = named.token ?? (url === local ? await readLocalFile(dataDir, CLI_TOKEN_FILE) : undefined)
+  if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) {
+    throw new UsageError(
+      'PATCHBAY_TOKEN is no token: it holds a space, a line end or another character that no token has',
+    )
+  }
   return { url, token }
 }
 

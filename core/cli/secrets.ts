@@ -53,7 +53,7 @@ async function rotate(io: CommandIo, json: boolean): Promise<number> {
   let settings: SettingsFile | undefined
   try {
     const { databaseUrl } = environment
-    store = await openStore({ dataDir, ...(databaseUrl === undefined ? {} : { databaseUrl }) })
+    store = await openStore({ dataDir, usedBefore: true, ...(databaseUrl === undefined ? {} : { databaseUrl }) })
     const path = await findSettingsFile(environment.settingsFile, io.cwd, dataDir)
     settings = path === undefined ? undefined : await openSettingsFile(path, { dataDir, runtime: '', program: '' })
     const keys = await beginRotation(dataDir, environment)

@@ -4,6 +4,7 @@ import { homedir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import type { Auth } from '../auth/create.ts'
 import { loadConfig } from '../config/load.ts'
+import { inDataDir } from '../config/start-error.ts'
 import { type Hub, startHub } from '../hub.ts'
 import type { Registry } from '../registry/api.ts'
 import type { CommandIo } from './io.ts'
@@ -36,17 +37,28 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
   })
   const loaded = await loadConfig(io.env, io.cwd)
   const { dataDir } = loaded.config
-  const setupToken = await readOrMakeToken(join(dataDir, SETUP_TOKEN_FILE))
+  const setupToken = () => readOrMakeToken(join(dataDir, SETUP_TOKEN_FILE))
   hub = await startHub({ loaded, setupToken, redactor: io.redactor, baseEnv: baseEnvironment(io.env) })
-  const stopLocalToken = await keepLocalFiles(hub, dataDir)
-  await writeFile(join(dataDir, ADDRESS_FILE), `${hub.address}\n`, { mode: 0o600 })
+  const stopLocalToken = await meetCli(hub, dataDir)
   io.stderr(`listening on ${hub.address}\n`)
-  if (hub.needsSetup) io.stderr(`setup token: ${setupToken}\n`)
+  if (hub.setupToken !== undefined) io.stderr(`setup token: ${hub.setupToken}\n`)
   await stopped
   stopLocalToken()
   await hub.stop()
   await rm(join(dataDir, ADDRESS_FILE), { force: true })
   return 0
+}
+
+/** Leaves what the command line finds the hub by. A hub that cannot do so is stopped again, and what was wrong is thrown. */
+async function meetCli(hub: Hub, dataDir: string): Promise<() => void> {
+  const addressFile = join(dataDir, ADDRESS_FILE)
+  try {
+    await inDataDir(addressFile, () => writeFile(addressFile, `${hub.address}\n`, { mode: 0o600 }))
+    return await keepLocalFiles(hub, dataDir)
+  } catch (error) {
+    await hub.stop()
+    throw error
+  }
 }
 
 /** Resolves at the first SIGTERM or SIGINT; a second one, of either kind, ends the process at once, as the signal itself would. */
@@ -70,7 +82,7 @@ async function readOrMakeToken(path: string): Promise<string> {
   )
   if (/^[\w-]{32,}$/.test(kept)) return kept
   const token = randomBytes(24).toString('base64url')
-  await writeFile(path, `${token}\n`, { mode: 0o600 })
+  await inDataDir(path, () => writeFile(path, `${token}\n`, { mode: 0o600 }))
   return token
 }
 
@@ -89,7 +101,7 @@ async function keepLocalFiles(hub: Hub, dataDir: string): Promise<() => void> {
   }
   const again = () =>
     void write().catch(error => hub.log.warn('The local token of the CLI could not be written', { error }))
-  await write()
+  await inDataDir(tokenFile, write)
   const timer = setInterval(again, CLI_TOKEN_EVERY_MS)
   const unlisten = [hub.bus.on('user.created', again), hub.bus.on('user.updated', again)]
   return () => {

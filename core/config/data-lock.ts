@@ -2,7 +2,7 @@ import { open, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { codeOf } from './atomic-write.ts'
-import { StartError } from './start-error.ts'
+import { inDataDir, StartError } from './start-error.ts'
 
 /** Held by the hub that uses the data folder; its presence alone says nothing. */
 export const LOCK_FILE = 'hub.lock'
@@ -29,7 +29,10 @@ export async function lockDataDir(dataDir: string): Promise<DataLock> {
     )
   }
   const pidFile = join(dataDir, PID_FILE)
-  await writeFile(pidFile, `${process.pid}\n`, { mode: 0o600 })
+  await inDataDir(pidFile, () => writeFile(pidFile, `${process.pid}\n`, { mode: 0o600 })).catch((error: unknown) => {
+    database.close()
+    throw error
+  })
   let held = true
   // A database that nothing refers to is closed by the garbage collector, and the lock with it: the listener holds on to it.
   const close = () => {
@@ -69,7 +72,11 @@ async function take(dataDir: string): Promise<Database | undefined> {
     database?.close()
     if (codeOf(error).startsWith('SQLITE_BUSY')) return undefined
     const reason = error instanceof Error ? error.message : String(error)
-    throw new StartError('data_dir_unwritable', `Cannot lock ${path}: ${reason}`, { cause: error })
+    throw new StartError(
+      'data_dir_unwritable',
+      `Cannot lock ${path}: ${reason}; it holds nothing, and may be removed while no hub uses the folder`,
+      { cause: error },
+    )
   }
 }
 

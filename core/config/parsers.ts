@@ -77,7 +77,8 @@ export function list(item: Parser<string>): Parser<readonly string[]> {
 }
 
 /**
- * One network as CIDR, or one address. The answer is always CIDR in canonical spelling, so `127.0.0.1` is `127.0.0.1/32`.
+ * One network as CIDR, or one address. The answer is always CIDR in canonical spelling: `127.0.0.1` is `127.0.0.1/32`, and
+ * an IPv4-mapped network (`::ffff:10.0.0.0/104`) is the IPv4 network that it holds (`10.0.0.0/8`).
  * A prefix of 0 means everybody, which is what an unset list or another setting is for; `allowAll` permits it.
  */
 export function network(options: { readonly allowAll: boolean }): Parser<string> {
@@ -87,10 +88,13 @@ export function network(options: { readonly allowAll: boolean }): Parser<string>
     const known = ipaddr.IPv4.isValidFourPartDecimal(address) || ipaddr.IPv6.isValid(address)
     if (!known || rest.length > 0 || address.includes('%')) return wanted(legal)
     const parsed = ipaddr.parse(address)
-    const bits = parsed.kind() === 'ipv4' ? 32 : 128
-    const length = prefix === undefined ? bits : /^\d{1,3}$/.test(prefix) ? Number(prefix) : Number.NaN
+    const plain = ipaddr.process(address)
+    const bits = plain.kind() === 'ipv4' ? 32 : 128
+    const mappedBits = parsed.kind() === plain.kind() ? 0 : 96
+    const given = prefix === undefined ? bits + mappedBits : /^\d{1,3}$/.test(prefix) ? Number(prefix) : Number.NaN
+    const length = given - mappedBits
     if (!(length >= (options.allowAll ? 0 : 1) && length <= bits)) return wanted(legal)
-    return ok(`${parsed.toString()}/${length}`)
+    return ok(`${plain.toString()}/${length}`)
   }
 }
 

@@ -34,3 +34,20 @@ export class StartError extends Error {
     return START_CODES[this.code]
   }
 }
+
+/**
+ * Runs work on the data folder or a file of it. What the file system refuses comes out as StartError data_dir_unwritable, which
+ * names the path and the reason; any other error as it is.
+ */
+export async function inDataDir<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof Error && 'syscall' in error && 'code' in error)) throw error
+    throw new StartError(
+      'data_dir_unwritable',
+      `Cannot use ${path} (${error.message}); see that the hub's user may read and write it and that the disk has room`,
+      { cause: error },
+    )
+  }
+}

@@ -171,7 +171,7 @@ export class SessionLanes {
       const effective = await this.#options.effective()
       const prepared = await context.launcher.prepare(serverId, effective)
       const plan = await context.launcher.ready(prepared, () => !entry.closed)
-      release = await context.starts.acquire()
+      release = await context.starts.acquire(record().ownerId)
       if (entry.closed) {
         release()
         return

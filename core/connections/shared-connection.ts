@@ -219,7 +219,7 @@ export class SharedConnection {
       await this.#closing
       const effective = await this.configured()
       const plan = await launcher.ready(await launcher.prepare(record().id, effective), still)
-      release = await context.starts.acquire()
+      release = await context.starts.acquire(record().ownerId)
       const era = still() ? await this.#era.decide(plan, effective.configHash, { still }) : 'legacy'
       if (!still()) {
         release()

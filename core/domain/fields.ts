@@ -89,8 +89,7 @@ export class Fields {
     const value = this.raw(name)
     if (value === undefined) return undefined
     const wanted = `a whole number${unit === '' ? '' : ` of ${unit}`}`
-    if (typeof value !== 'number')
-      return this.problem(name, 'type', `"${name}" must be ${wanted}, not a ${kind(value)}`)
+    if (typeof value !== 'number') return this.problem(name, 'type', `"${name}" must be ${wanted}, not ${aKind(value)}`)
     if (value < min || value > max) {
       return this.problem(name, 'range', `"${name}" is ${value}; it must be ${wanted} from ${min} to ${max}`)
     }
@@ -110,13 +109,13 @@ export class Fields {
   object(name: string): JsonObject | undefined {
     const value = this.raw(name)
     if (value === undefined || isJsonObject(value)) return value
-    return this.problem(name, 'type', `"${name}" must be an object, not a ${kind(value)}`)
+    return this.problem(name, 'type', `"${name}" must be an object, not ${aKind(value)}`)
   }
 
   array(name: string): JsonValue[] | undefined {
     const value = this.raw(name)
     if (value === undefined || Array.isArray(value)) return value
-    return this.problem(name, 'type', `"${name}" must be an array, not a ${kind(value)}`)
+    return this.problem(name, 'type', `"${name}" must be an array, not ${aKind(value)}`)
   }
 
   /** A reader of a member that is an object; undefined when it is absent or none. */
@@ -141,7 +140,7 @@ export class Fields {
     if (!map) return undefined
     const wrong = Object.entries(map).filter(([, value]) => typeof value !== 'string')
     for (const [key, value] of wrong) {
-      const detail = `The value of ${quoteName(key)} in "${name}" must be a string, not a ${kind(value)}`
+      const detail = `The value of ${quoteName(key)} in "${name}" must be a string, not ${aKind(value)}`
       this.errors.push({ pointer: `${this.pointer(name)}/${pointerToken(key)}`, code: 'type', detail })
     }
     return wrong.length === 0 ? (map as Record<string, string>) : undefined
@@ -154,6 +153,12 @@ export function isPlainText(text: string): boolean {
 }
 
 /** What a JSON value is called in a message. */
+/** For the end of a sentence: `null`, `an array`, `a number`. */
+function aKind(value: JsonValue): string {
+  const word = kind(value)
+  return word === 'null' ? word : `${/^[aeiou]/.test(word) ? 'an' : 'a'} ${word}`
+}
+
 export function kind(value: JsonValue): string {
   if (value === null) return 'null'
   return Array.isArray(value) ? 'array' : typeof value

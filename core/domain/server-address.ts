@@ -36,6 +36,10 @@ export function checkUrl(text: string, pointer: string, report: Report): URL | u
     report({ pointer, code: 'url_invalid', detail: 'The URL holds a space or a control character' })
     return undefined
   }
+  if (!text.isWellFormed()) {
+    report({ pointer, code: 'url_invalid', detail: 'The URL holds half a character' })
+    return undefined
+  }
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(text)?.[1]?.toLowerCase()
   if (scheme !== undefined && scheme !== 'http' && scheme !== 'https') {
     const detail = `The URL begins with ${quoteName(`${scheme}:`)}; it must begin with http:// or https://`

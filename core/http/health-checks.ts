@@ -6,8 +6,8 @@ const STORE_PING_MS = 1_000
 const COUNT_MS = 1_000
 
 export interface HealthParts {
-  /** Resolves when the store answers. */
-  pingStore(): Promise<unknown>
+  /** Resolves when the store answers: whether it takes writes. */
+  pingStore(): Promise<'ok' | 'unwritable'>
   /** Whether the log goes to a file, and whether what is written there arrives. */
   log(): { readonly toFile: boolean; readonly failing: boolean }
   anyPluginFailed(): boolean
@@ -41,15 +41,12 @@ export function createHealthChecks(parts: HealthParts): () => Promise<HealthChec
   }
 }
 
-async function answered(ping: Promise<unknown>): Promise<'ok' | 'lost'> {
+async function answered(ping: Promise<'ok' | 'unwritable'>): Promise<HealthChecks['store']> {
   let limit: ReturnType<typeof setTimeout> | undefined
   const late = new Promise<'lost'>(resolve => {
     limit = setTimeout(() => resolve('lost'), STORE_PING_MS)
   })
-  const outcome = ping.then(
-    () => 'ok' as const,
-    () => 'lost' as const,
-  )
+  const outcome = ping.catch(() => 'lost' as const)
   const reached = await Promise.race([outcome, late])
   clearTimeout(limit)
   return reached

@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { chmod, link, open, readFile, rename, stat, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { syncFolder } from '../config/atomic-write.ts'
-import { StartError } from '../config/start-error.ts'
+import { inDataDir, StartError } from '../config/start-error.ts'
 
 export const KEY_BYTES = 32
 
@@ -17,7 +17,7 @@ export interface HubKeys {
 
 /**
  * Reads `jwt.key` and `instance-id`, 0600 files of the data folder, making those that are missing. A file that cannot be read
- * as what it is called is StartError master_key_invalid and never made anew.
+ * as what it is called is StartError master_key_invalid and never made anew; data_dir_unwritable when the file system refuses.
  */
 export async function readHubKeys(dataDir: string): Promise<HubKeys> {
   const jwtFile = join(dataDir, 'jwt.key')
@@ -33,7 +33,10 @@ export async function readHubKeys(dataDir: string): Promise<HubKeys> {
   return { jwtSecret, instanceId }
 }
 
-/** A key of 32 bytes from a file that has it as base64url. Undefined when there is no file; StartError when it is no key. */
+/**
+ * A key of 32 bytes from a file that has it as base64url. Undefined when there is no file. StartError when it is no key
+ * (master_key_invalid), or cannot be read (data_dir_unwritable).
+ */
 export async function readKeyFile(path: string): Promise<Uint8Array | undefined> {
   const text = await readOwnFile(path)
   if (text === undefined) return undefined
@@ -45,7 +48,7 @@ export async function readKeyFile(path: string): Promise<Uint8Array | undefined>
   )
 }
 
-/** A new random key in a file of mode 0600. Of two makers one wins, and both get the same. */
+/** A new random key in a file of mode 0600. Of two makers one wins, and both get the same. Throws StartError data_dir_unwritable. */
 export async function makeKeyFile(path: string): Promise<Uint8Array> {
   return Buffer.from(await make(path, randomBytes(KEY_BYTES).toString('base64url')), 'base64url')
 }
@@ -66,13 +69,15 @@ export async function keepUnder(path: string, name: string): Promise<void> {
 }
 
 async function make(path: string, text: string): Promise<string> {
-  // Linked into place when it is whole: a crash leaves no half key.
-  const temporary = await writeBeside(path, text)
-  try {
-    await linkOnce(temporary, path)
-  } finally {
-    await unlink(temporary)
-  }
+  await inDataDir(path, async () => {
+    // Linked into place when it is whole: a crash leaves no half key.
+    const temporary = await writeBeside(path, text)
+    try {
+      await linkOnce(temporary, path)
+    } finally {
+      await unlink(temporary)
+    }
+  })
   const made = await readOwnFile(path)
   if (made === undefined) throw new Error(`${path} vanished while it was made`)
   return made
@@ -84,6 +89,9 @@ async function writeBeside(path: string, text: string): Promise<string> {
   try {
     await file.writeFile(`${text}\n`)
     await file.sync()
+  } catch (error) {
+    await unlink(temporary)
+    throw error
   } finally {
     await file.close()
   }
@@ -96,13 +104,15 @@ async function linkOnce(from: string, to: string): Promise<void> {
   })
 }
 
-async function readOwnFile(path: string): Promise<string | undefined> {
-  try {
-    const { mode } = await stat(path)
-    if ((mode & 0o077) !== 0) await chmod(path, 0o600)
-    return (await readFile(path, 'utf8')).trim()
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
+function readOwnFile(path: string): Promise<string | undefined> {
+  return inDataDir(path, async () => {
+    try {
+      const { mode } = await stat(path)
+      if ((mode & 0o077) !== 0) await chmod(path, 0o600)
+      return (await readFile(path, 'utf8')).trim()
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+      throw error
+    }
+  })
 }

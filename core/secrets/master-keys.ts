@@ -44,6 +44,11 @@ export async function readMasterKeys(dataDir: string, given: GivenKeys): Promise
     .slice(0, 2)
 }
 
+/** Whether a hub has made its own key here, which it does once it has opened its first database. */
+export async function hasMasterKeyFile(dataDir: string): Promise<boolean> {
+  return (await readKeyFile(join(dataDir, KEY_FILE))) !== undefined
+}
+
 function fromEnvironment(from: 'MASTER_KEY' | 'MASTER_KEY_OLD', text: string | undefined): MasterKey[] {
   if (text === undefined) return []
   // Of base64 both alphabets are read alike.

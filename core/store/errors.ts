@@ -36,9 +36,11 @@ export function isSerializationFailure(error: unknown): boolean {
 }
 
 const FULL = new Set(['SQLITE_FULL', '53100', 'ENOSPC', 'EDQUOT'])
+/** The database answers, and its disk takes no writes: the file system or the server is read-only, or broken. */
+const NO_WRITES = /^(?:SQLITE_(?:READONLY|IOERR)|EROFS|EIO|25006$)/
 const BUSY = /^(?:SQLITE_BUSY|SQLITE_LOCKED)|^(?:55P03|57014|40001|40P01)$/
 const UNAVAILABLE =
-  /^(?:SQLITE_(?:IOERR|CANTOPEN|READONLY|CORRUPT|NOTADB|PROTOCOL|NOMEM))|^(?:08...|57P0.|53...|28...|3D000)$|^(?:ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ENOENT)/
+  /^(?:SQLITE_(?:IOERR|CANTOPEN|READONLY|CORRUPT|NOTADB|PROTOCOL|NOMEM))|^(?:08...|57P0.|53...|28...|3D000|25006)$|^(?:ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ENOENT)/
 const LOST =
   /Connection terminated|Query read timeout|timeout exceeded when trying to connect|Cannot use a pool after calling end|connection is not open/i
 
@@ -57,6 +59,12 @@ export function storageError(error: unknown): unknown {
     return new HubError('storage_unavailable', 'The database does not answer', { cause: error, retryAfterSeconds: 5 })
   }
   return error
+}
+
+/** Whether a write failed because of the disk below the database, so that the next one will fail as well. */
+export function isRefusedWrite(error: unknown): boolean {
+  const code = storageCode(error)
+  return code !== undefined && (FULL.has(code) || NO_WRITES.test(code))
 }
 
 /** Runs work on the database; its failures come out as `storage_full`, `storage_busy` or `storage_unavailable`. */

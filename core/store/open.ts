@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { chmod, open } from 'node:fs/promises'
+import { chmod, open, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { Kysely, PostgresDialect, type SqliteDatabase, sql } from 'kysely'
@@ -8,14 +8,18 @@ import { StoreOpenError, storageCode, withStorageErrors } from './errors.ts'
 import { migrateToLatest } from './migrate.ts'
 import { PatientSqliteDialect } from './patient-sqlite.ts'
 import type { Tables } from './tables.ts'
+import { WriteWatch } from './write-watch.ts'
 
 export type DialectName = 'sqlite' | 'postgres'
 
 export interface Store {
   readonly db: Kysely<Tables>
   readonly dialect: DialectName
-  /** Resolves when the database answers; throws `storage_unavailable` or `storage_busy`. */
-  ping(): Promise<void>
+  /**
+   * Resolves when the database answers: `unwritable` when its disk refused a write (full, read-only) and does so still.
+   * Throws `storage_unavailable` or `storage_busy`.
+   */
+  ping(): Promise<'ok' | 'unwritable'>
   /** Ends all connections. The store is of no use afterwards. */
   close(): Promise<void>
 }
@@ -25,6 +29,11 @@ export interface StoreOptions {
   readonly databaseUrl?: string
   /** Absolute path of a folder that exists. */
   readonly dataDir: string
+  /**
+   * A hub has filled a database here before: a file of no bytes is then what is left of it, and `store_corrupt`. Default
+   * false: such a file is one that has just been made.
+   */
+  readonly usedBefore?: boolean
 }
 
 const SQLITE_FILE = 'patchbay.db'
@@ -48,7 +57,8 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     throw new StoreOpenError('store_unavailable', 'DATABASE_URL must begin with postgres:// or postgresql://')
   }
   const dialect: DialectName = databaseUrl === undefined ? 'sqlite' : 'postgres'
-  const db = databaseUrl === undefined ? await openSqlite(options.dataDir) : openPostgres(databaseUrl)
+  const watch = new WriteWatch()
+  const db = databaseUrl === undefined ? await openSqlite(options, watch) : openPostgres(databaseUrl, watch)
   try {
     await migrateToLatest(db, dialect)
   } catch (error) {
@@ -59,7 +69,11 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   return {
     db,
     dialect,
-    ping: () => withStorageErrors(async () => void (await sql`select 1`.execute(db))),
+    ping: () =>
+      withStorageErrors(async () => {
+        await sql`select 1`.execute(db)
+        return await watch.look(db)
+      }),
     close: () => closed(db),
   }
 }
@@ -102,10 +116,11 @@ export async function forgetOldPages(store: Store): Promise<void> {
   await sql`pragma wal_checkpoint(truncate)`.execute(store.db)
 }
 
-async function openSqlite(dataDir: string): Promise<Kysely<Tables>> {
+async function openSqlite({ dataDir, usedBefore = false }: StoreOptions, watch: WriteWatch): Promise<Kysely<Tables>> {
   const path = join(dataDir, SQLITE_FILE)
   let database: Database | undefined
   try {
+    if (usedBefore && (await isEmptyFile(path))) throw new StoreOpenError('store_corrupt', corrupt(path, 'it is empty'))
     // Made first, so that the file is never readable for others; SQLite gives its side files the same mode.
     await (await open(path, 'a', 0o600)).close()
     await chmod(path, 0o600)
@@ -118,7 +133,8 @@ async function openSqlite(dataDir: string): Promise<Kysely<Tables>> {
     database.pragma('busy_timeout = 0')
     // FULL: an acknowledged write survives a power cut too. Writes are few; history has a file of its own.
     database.pragma('synchronous = FULL')
-    return new Kysely<Tables>({ dialect: new PatientSqliteDialect({ database: adapted(database) }) })
+    const dialect = new PatientSqliteDialect({ database: adapted(database) })
+    return new Kysely<Tables>({ dialect, log: watch.note })
   } catch (error) {
     database?.close()
     throw error instanceof StoreOpenError ? error : openFailed(error, path)
@@ -142,7 +158,11 @@ function adapted(database: Database): SqliteDatabase {
   }
 }
 
-function openPostgres(databaseUrl: string): Kysely<Tables> {
+async function isEmptyFile(path: string): Promise<boolean> {
+  return existsSync(path) && (await stat(path)).size === 0
+}
+
+function openPostgres(databaseUrl: string, watch = new WriteWatch()): Kysely<Tables> {
   const pool = new pg.Pool({
     connectionString: databaseUrl,
     max: POSTGRES_CONNECTIONS,
@@ -154,7 +174,7 @@ function openPostgres(databaseUrl: string): Kysely<Tables> {
   })
   // An idle connection that breaks is reported here; the pool drops it, and the next query says what is wrong.
   pool.on('error', () => {})
-  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
+  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool }), log: watch.note })
 }
 
 async function closed(db: Kysely<Tables>): Promise<void> {
@@ -180,5 +200,5 @@ function openFailed(error: unknown, what: string): StoreOpenError {
 }
 
 function corrupt(path: string, why: string): string {
-  return `${path} is damaged or not a database of Patchbay (${why}). It was left as it is: restore a backup, or move it away to begin anew`
+  return `${path} is damaged or not a database of Patchbay (${why.replace(/\s+/g, ' ')}). It was left as it is: restore a backup, or move it away to begin anew`
 }

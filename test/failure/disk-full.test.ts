@@ -1,13 +1,14 @@
 import { afterAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { readdir, readFile, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Hub, startHub, stdioFixture } from '../support/hub.ts'
 import { descendants } from '../support/processes.ts'
 import { callText, online } from '../support/servers.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
+import { until } from '../support/wait.ts'
 
-const DISK_BYTES = 1_048_576
+const DISK_BYTES = 2_097_152
 const SETTINGS = { mcpServers: { echo: stdioFixture('echo'), other: stdioFixture('echo', { WHO: 'other' }) } }
 
 const hubs: { readonly hub: Hub; readonly pid: number }[] = []
@@ -23,7 +24,7 @@ afterAll(async () => {
   for (const folder of folders) await removeTemp(folder)
 }, 40_000)
 
-/** A hub that sees one folder as a disk of 1 MiB, `free` bytes of it free; `prepare` is shell text that runs before. */
+/** A hub that sees one folder as a disk of 2 MiB, `free` bytes of it free; `prepare` is shell text that runs before. */
 async function onSmallDisk(disk: string, prepare: string, free: number, env: Record<string, string>): Promise<Hub> {
   folders.push(disk)
   const script = `${prepare}\nhead -c ${DISK_BYTES - free} /dev/zero > ${disk}/ballast\nexec "$@"`
@@ -85,5 +86,13 @@ test('a store on a full disk: 507 storage_full, nothing half-done, and calls go 
   expect(refused?.json.code).toBe('storage_full')
   expect((await admin.ok('GET', '/api/servers')).items).toHaveLength(2 + made)
   expect(await callText(client, 'echo', { text: 'on' })).toBe('on')
-  expect((await admin.request('GET', '/health')).status).toBe(200)
+  const health = async () => {
+    const { status, json } = await admin.request('GET', '/health')
+    return { httpStatus: status, status: json.status, store: json.checks.store }
+  }
+  expect(await health()).toEqual({ httpStatus: 200, status: 'degraded', store: 'unwritable' })
+  // Room again, and nobody has to write anything for the hub to see it.
+  await unlink(`/proc/${hubs.at(-1)?.pid}/root${disk}/ballast`)
+  await until(async () => (await health()).status === 'ok')
+  await admin.ok('POST', '/api/groups', { name: 'after', members: [] })
 }, 30_000)

@@ -85,6 +85,14 @@ const USERS = ['POST', '/api/admin/users'] as const
 table('people', 'admin', [
   wrong(USERS, 'no name', { password: PASSWORD }, 'required #/username'),
   wrong(USERS, 'no password', { username: 'u' }, 'required #/password'),
+  wrong(USERS, 'nothing', {}, 'required #/password', 'required #/username'),
+  wrong(
+    USERS,
+    'two names and an odd role',
+    { username: 'u', name: 'v', password: PASSWORD, role: 'root' },
+    'enum #/role',
+    'ambiguous #/username',
+  ),
   wrong(USERS, 'name of an object', { username: { $ne: 1 }, password: PASSWORD }, 'type #/username'),
   wrong(USERS, 'name 300 long', { username: 'u'.repeat(300), password: PASSWORD }, 'name_invalid #/username'),
   wrong(USERS, 'a space at the end', { username: 'u ', password: PASSWORD }, 'name_invalid #/username'),

@@ -42,6 +42,7 @@ table('texts that JSON can write', 'alice', [
   server('NUL in a tool’s description', { tools: { a: { description: '\0' } } }, 'format #/tools/a/description'),
   server('NUL in a check', { healthCheck: { endpoints: { ping: '\0' } } }, 'format #/healthCheck/endpoints/ping'),
   server('half a surrogate pair in a url', { url: 'https://\ud800.example/' }, 'url_invalid #/url'),
+  server('half a surrogate pair behind the host', { url: 'https://a.example/\ud800' }, 'url_invalid #/url'),
   server('half a surrogate pair in a header', { headers: { 'x-a': '\ud800' } }, 'header_value #/headers/x-a'),
   server('a pointer with a bad escape', { secrets: ['/headers/~2'] }, 'format #/secrets/0'),
   server('a pointer with half an escape', { secrets: ['/headers/~'] }, 'format #/secrets/0'),

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, rename, rmdir, stat, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { HubDidNotStart, PASSWORD, startHub } from '../support/hub.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
@@ -22,7 +22,7 @@ async function refusal(options: Parameters<typeof startHub>[0]): Promise<{ exit:
     (error: unknown) => error,
   )
   if (!(outcome instanceof HubDidNotStart)) throw outcome
-  const lines = outcome.log.split('\n').filter(line => line !== '')
+  const lines = outcome.log.split('\n').filter(line => line !== '' && !line.startsWith('{"level":"'))
   expect(lines).toHaveLength(1)
   expect(outcome.log).not.toContain(CANARY)
   return { exit: outcome.exitCode, line: lines[0] ?? '' }
@@ -132,6 +132,88 @@ describe('the data folder', () => {
       const { exit, line } = await refusal({ env: { DATA_DIR: dir } })
       expect([exit, line.startsWith('error: data_dir_unwritable: ')]).toEqual([1, true])
     }
+  })
+
+  /** A folder that a hub has used, whose database is in one file. */
+  async function used(name: string): Promise<string> {
+    const data = join(temp, name)
+    const hub = await startHub({ env: { DATA_DIR: data } })
+    await hub.setup()
+    await hub.stop()
+    return data
+  }
+
+  test('with a file of the hub that cannot be read or written ends the start with 1', async () => {
+    const data = await used('folders')
+    for (const name of ['master.key', 'jwt.key', 'instance-id', 'hub.pid', 'cli-token', 'address']) {
+      const path = join(data, name)
+      await rename(path, `${path}.kept`).catch(() => undefined)
+      await mkdir(path)
+      const { exit, line } = await refusal({ env: { DATA_DIR: data } })
+      expect([name, exit, line.startsWith(`error: data_dir_unwritable: Cannot use ${path} `)]).toEqual([name, 1, true])
+      await rmdir(path)
+      await rename(`${path}.kept`, path).catch(() => undefined)
+    }
+    await writeFile(join(data, 'hub.lock'), 'no lock')
+    const { exit, line } = await refusal({ env: { DATA_DIR: data } })
+    expect([exit, line]).toEqual([1, expect.stringMatching(/^error: data_dir_unwritable: .*may be removed/)])
+    await unlink(join(data, 'hub.lock'))
+    await (await startHub({ env: { DATA_DIR: data } })).stop()
+  }, 30_000)
+
+  test('on a full disk ends the start with 1', async () => {
+    const disk = join(temp, 'disk')
+    await mkdir(disk)
+    for (const bytes of [4096, 65_536]) {
+      const wrap = [
+        'bwrap',
+        '--dev-bind',
+        '/',
+        '/',
+        '--size',
+        String(bytes),
+        '--tmpfs',
+        disk,
+        '--die-with-parent',
+        '--',
+      ]
+      const { exit, line } = await refusal({ wrap, env: { DATA_DIR: join(disk, 'data') } })
+      expect(exit).toBe(1)
+      expect(line).toMatch(/^error: (?:data_dir_unwritable|store_unavailable): .*(?:no space left|is full)/)
+    }
+  })
+
+  test('that another hub uses is left as it is by a start that is refused', async () => {
+    const hub = await startHub()
+    await hub.setup()
+    // Removed in the background, once there is an administrator.
+    await until(async () => !(await readdir(hub.dataDir)).includes('setup-token'))
+    const before = (await readdir(hub.dataDir)).sort()
+    const { exit, line } = await refusal({ folder: hub.folder })
+    expect([exit, line.startsWith('error: data_dir_locked: ')]).toEqual([1, true])
+    expect((await readdir(hub.dataDir)).sort()).toEqual(before)
+    await hub.stop()
+  })
+
+  test('with a database that was emptied, or is damaged inside, ends the start with 1, and leaves it', async () => {
+    const data = await used('emptied')
+    const path = join(data, 'patchbay.db')
+    const whole = await readFile(path)
+    const page = Buffer.alloc(4096, 0xff)
+    const damaged = Buffer.concat([whole.subarray(0, 4096), page, whole.subarray(8192)])
+    for (const content of [Buffer.alloc(0), damaged]) {
+      await writeFile(path, content)
+      const { exit, line } = await refusal({ env: { DATA_DIR: data } })
+      expect([exit, line.startsWith(`error: store_corrupt: ${path} `)]).toEqual([1, true])
+      expect(content.equals(await readFile(path))).toBe(true)
+    }
+  })
+
+  test('with a database that was just made when the hub was killed starts', async () => {
+    const data = join(temp, 'young')
+    await mkdir(data)
+    await writeFile(join(data, 'patchbay.db'), '')
+    await (await startHub({ env: { DATA_DIR: data } })).stop()
   })
 
   test('with a database that is none ends the start with 1, and leaves it', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import pg from 'pg'
 import { type Client, type Hub, send, startHub, stdioFixture } from '../support/hub.ts'
 import { type Postgres, startPostgres } from '../support/postgres.ts'
 import { alive, descendants } from '../support/processes.ts'
@@ -103,6 +104,36 @@ test('a lost database: 503 store lost, calls go on, and everything is back with 
   expect(await until(() => callText(client, 'filed_echo', { text: 'back' }), { timeoutMs: 10_000 })).toBe('back')
   expect(descendants(hub.pid).length).toBe(children)
 }, 90_000)
+
+test('a database that takes reads alone: 503 for changes, /health degraded, and everything is back with it', async () => {
+  const client = new pg.Client({ connectionString: databaseUrl })
+  await client.connect()
+  /** As after a fail-over to a standby: it counts for new connections, and the old ones are cut. */
+  const readOnly = async (on: boolean) => {
+    await client.query('set default_transaction_read_only = off')
+    await client.query(`alter database hub set default_transaction_read_only = ${on ? 'on' : 'off'}`)
+    await client.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> $2', [
+      'hub',
+      (await client.query('select pg_backend_pid() as pid')).rows[0].pid,
+    ])
+  }
+  try {
+    await readOnly(true)
+    const change = () => admin.request('POST', '/api/groups', { name: 'read-only', members: [] })
+    await until(async () => (await change()).status > 299 && (await health()).store === 'unwritable', {
+      what: '/health to say that nothing can be written',
+    })
+    const refused = await change()
+    expect([refused.status, refused.json.code]).toEqual([503, 'storage_unavailable'])
+    expect((await health()).status).toBe(200)
+    expect((await admin.ok('GET', '/api/groups')).items.length).toBeGreaterThan(0)
+    await readOnly(false)
+    await until(async () => (await health()).store === 'ok', { what: '/health to find it well again by itself' })
+    await admin.ok('POST', '/api/groups', { name: 'read-only', members: [] })
+  } finally {
+    await client.end()
+  }
+}, 60_000)
 
 /** Runs the work while PostgreSQL stands still but keeps its connections. */
 async function hanging(work: () => Promise<void>): Promise<void> {

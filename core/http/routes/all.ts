@@ -26,7 +26,7 @@ export interface ResourceRoutesDeps {
   readonly config: ConfigView
   readonly importDocument: ServerImportDeps['importDocument']
   readonly version: string
-  /** Milliseconds since the epoch. */
+  /** Of `performance.now()`. */
   readonly startedAtMs: number
   readonly draining: () => boolean
   readonly checks: HealthDeps['checks']

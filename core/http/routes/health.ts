@@ -4,7 +4,8 @@ import { type Reply, type Route, route } from '../route.ts'
 
 /** What the hub knows of its own parts. */
 export interface HealthChecks {
-  readonly store: 'ok' | 'lost'
+  /** `unwritable` while the disk of the database refuses writes: what needs none goes on. */
+  readonly store: 'ok' | 'unwritable' | 'lost'
   /** Of the log: `failed` while records wait or are lost, `none` where it goes to standard output and nothing is wrong. */
   readonly sinks: 'ok' | 'failed' | 'none'
   readonly plugins: 'ok' | 'failed'
@@ -16,7 +17,7 @@ export interface HealthChecks {
 
 export interface HealthDeps {
   readonly version: string
-  /** Milliseconds since the epoch. */
+  /** Of `performance.now()`, which no change of the clock moves. */
   readonly startedAtMs: number
   readonly upstreams: Pick<Upstreams, 'counts'>
   draining(): boolean
@@ -36,7 +37,7 @@ const health = z.object({
   }),
   tools: z.number().int(),
   checks: z.object({
-    store: z.enum(['ok', 'lost']),
+    store: z.enum(['ok', 'unwritable', 'lost']),
     sinks: z.enum(['ok', 'failed', 'none']),
     plugins: z.enum(['ok', 'failed']),
     descriptors: z.enum(['ok', 'short']),
@@ -79,7 +80,7 @@ export function healthRoutes(deps: HealthDeps): Route[] {
 
 function healthReply(deps: HealthDeps, checks: HealthChecks): Reply {
   const { tools, ...servers } = deps.upstreams.counts()
-  const uptimeMs = Math.max(0, Math.round(Date.now() - deps.startedAtMs))
+  const uptimeMs = Math.round(performance.now() - deps.startedAtMs)
   const { status, httpStatus } = healthStatus(checks, deps.draining())
   return {
     status: httpStatus,
@@ -88,13 +89,17 @@ function healthReply(deps: HealthDeps, checks: HealthChecks): Reply {
   }
 }
 
-/** A failed plugin or sink, or a want of descriptors, degrades the hub, which still serves; only stopping and a lost store take it out of service. */
+/**
+ * A failed plugin or sink, a disk that takes no writes, or a want of descriptors degrades the hub, which still serves; only
+ * stopping and a lost store take it out of service.
+ */
 export function healthStatus(
   checks: HealthChecks,
   draining: boolean,
 ): { readonly status: 'ok' | 'degraded' | 'draining'; readonly httpStatus: 200 | 503 } {
   if (draining) return { status: 'draining', httpStatus: 503 }
   if (checks.store === 'lost') return { status: 'degraded', httpStatus: 503 }
-  const failed = checks.sinks === 'failed' || checks.plugins === 'failed' || checks.descriptors === 'short'
+  const { store, sinks, plugins, descriptors } = checks
+  const failed = store !== 'ok' || sinks === 'failed' || plugins === 'failed' || descriptors === 'short'
   return { status: failed ? 'degraded' : 'ok', httpStatus: 200 }
 }

@@ -65,10 +65,19 @@ function createRoute(deps: UserRoutesDeps): Route {
         role: role.default('user'),
         mustChangePassword,
       })
+      .refine(({ username, name }) => (username ?? name) !== undefined, {
+        ...onUsername('required'),
+        message: '"username" is required',
+      })
+      .refine(({ username, name }) => username === undefined || name === undefined || username === name, {
+        ...onUsername('ambiguous'),
+        message: 'username and name are two words for the same and differ',
+      })
       .meta({ examples: [{ username: 'bob', password: 'a long sentence of his', role: 'user' }] }),
     responses: { 201: { description: 'The user', schema: user, example: exampleUser } },
     async handle({ actor, body, info }) {
-      const { name, pointer } = nameOf(body)
+      const name = body.username ?? body.name ?? ''
+      const pointer = body.username === undefined ? '#/name' : '#/username'
       const problems = newUserProblems(name, body.password, pointer)
       if (problems.length > 0) throw validationError(problems)
       const input = {
@@ -86,15 +95,13 @@ function createRoute(deps: UserRoutesDeps): Route {
   })
 }
 
-function nameOf(body: { readonly username?: string | undefined; readonly name?: string | undefined }) {
-  const { username, name } = body
-  const wrong = (code: FieldError['code'], detail: string) => validationError([{ pointer: '#/username', code, detail }])
-  if (username !== undefined && name !== undefined && username !== name) {
-    throw wrong('ambiguous', 'username and name are two words for the same and differ')
+/** A problem of the name that is told beside those of the other fields. */
+function onUsername(code: FieldError['code']) {
+  return {
+    path: ['username'],
+    params: { code },
+    when: ({ value }: { readonly value: unknown }) => typeof value === 'object' && value !== null,
   }
-  if (username !== undefined) return { name: username, pointer: '#/username' }
-  if (name !== undefined) return { name, pointer: '#/name' }
-  throw wrong('required', '"username" is required')
 }
 
 /** The registry knows the name alone, not the word by which the body gave it. */

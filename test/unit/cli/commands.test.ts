@@ -60,6 +60,22 @@ describe('runCommand()', () => {
     expect(stderr).toMatch(/^error: env_invalid: PORT [^\n]*0 to 65535\n$/)
   })
 
+  test('ends with 2 for a token that no header can carry, without repeating it', async () => {
+    const env = { PATCHBAY_URL: 'http://127.0.0.1:9', PATCHBAY_TOKEN: 'pb_canary\nb' }
+    const { code, stderr } = await patchbay(['servers', 'list'], { cwd: '/', env })
+    expect(code).toBe(2)
+    expect(stderr).toStartWith('error: usage: PATCHBAY_TOKEN ')
+    expect(stderr).not.toContain('canary')
+  })
+
+  test('looks where a hub usually listens when the address that one has left is damaged', () =>
+    inFolder(async cwd => {
+      await writeFile(join(cwd, 'address'), 'no address\n')
+      const { code, stderr } = await patchbay(['servers', 'list'], { cwd, env: { DATA_DIR: cwd, PORT: '9' } })
+      expect(code).toBe(1)
+      expect(stderr).toContain('Cannot reach http://127.0.0.1:9')
+    }))
+
   test('ends with 1 and says what to do when no hub listens', async () => {
     const { code, stderr } = await patchbay(['servers', 'list'], {
       cwd: '/',

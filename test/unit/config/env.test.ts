@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { readEnvironment } from '../../../core/config/env.ts'
 import { StartError } from '../../../core/config/start-error.ts'
+import { addressList } from '../../../core/http/addresses.ts'
 
 function failure(env: Record<string, string>): StartError {
   try {
@@ -29,6 +30,8 @@ describe('readEnvironment()', () => {
     ['TRUSTED_PROXIES', '*', 'CIDR'],
     ['TRUSTED_PROXIES', '0.0.0.0/0', 'never every address'],
     ['TRUSTED_PROXIES', '10.0.0.0/33', 'CIDR'],
+    ['TRUSTED_PROXIES', '::ffff:0:0/96', 'never every address'],
+    ['OUTBOUND_ALLOW', '::ffff:10.0.0.0/95', 'CIDR'],
     ['OUTBOUND_ALLOW', '10.0.0.0/8,intranet', 'CIDR'],
     ['OUTBOUND_ALLOW', '127.1', 'CIDR'],
     ['ADMIN_ADDRESSES', '10.0.0.0/8/8', 'CIDR'],
@@ -80,6 +83,22 @@ describe('readEnvironment()', () => {
     expect([error.code, error.exitCode]).toEqual(['secret_too_short', 2])
     expect(readEnvironment({ JWT_SECRET: 'ä'.repeat(16) }).jwtSecret).toBe('ä'.repeat(16))
   })
+
+  test.each(['trustedProxies', 'adminAddresses', 'outboundAllow'] as const)(
+    'reads IPv4-mapped networks of %s as the IPv4 networks that they are',
+    key => {
+      const variable = {
+        trustedProxies: 'TRUSTED_PROXIES',
+        adminAddresses: 'ADMIN_ADDRESSES',
+        outboundAllow: 'OUTBOUND_ALLOW',
+      }
+      const config = readEnvironment({ [variable[key]]: '::ffff:10.1.2.3,::ffff:10.0.0.0/104,10.0.0.0/8' })
+      expect(config[key]).toEqual(['10.1.2.3/32', '10.0.0.0/8'])
+      // What the guard makes of them, as it starts.
+      const listed = addressList(config[key] ?? [])
+      expect(['10.1.2.3', '10.9.9.9', '::ffff:a01:203', '11.0.0.1'].map(listed)).toEqual([true, true, true, false])
+    },
+  )
 
   test('reads what is right, and leaves out what is unset or empty', () => {
     expect(

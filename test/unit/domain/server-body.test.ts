@@ -21,6 +21,20 @@ const stdio = (more: object = {}) => ({ name: 's', command: 'cat', ...more })
 const remote = (more: object = {}) => ({ name: 's', url: 'https://a.example/mcp', ...more })
 
 describe('parseServerBody()', () => {
+  test('says in whole sentences what a field is instead of what it must be', () => {
+    expect.assertions(1)
+    try {
+      parseServerBody(remote({ headers: [], variables: null, timeout: 'x' }) as JsonObject)
+    } catch (error) {
+      const details = (error as HubError).errors?.map(({ detail }) => detail)
+      expect(details?.sort()).toEqual([
+        '"headers" must be an object, not an array',
+        '"timeout" must be a whole number of milliseconds, not a string',
+        '"variables" must be an object, not null',
+      ])
+    }
+  })
+
   test('finds the transport, and notes when a URL alone left it open', () => {
     const transport = (body: object) => {
       const { transport, transportInferred } = parseServerBody({ name: 's', ...body } as JsonObject).settings

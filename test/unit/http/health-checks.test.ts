@@ -3,7 +3,7 @@ import { createHealthChecks, type HealthParts } from '../../../core/http/health-
 import { healthStatus } from '../../../core/http/routes/health.ts'
 
 const well: HealthParts = {
-  pingStore: async () => {},
+  pingStore: async () => 'ok',
   log: () => ({ toFile: true, failing: false }),
   anyPluginFailed: () => false,
   descriptorShortage: () => undefined,
@@ -17,23 +17,25 @@ test('createHealthChecks() finds everything well, and no sink where the log goes
   expect(await printed()).toEqual({ ...fine, sinks: 'none' })
 })
 
-test.each([
+const ills: readonly (readonly [string, Partial<HealthParts>, object, number])[] = [
   ['a store that refuses', { pingStore: () => Promise.reject(new Error('away')) }, { store: 'lost' }, 503],
   ['a store that never answers', { pingStore: () => new Promise(() => {}) }, { store: 'lost' }, 503],
+  ['a store that takes no writes', { pingStore: () => Promise.resolve('unwritable') }, { store: 'unwritable' }, 200],
   ['a log that cannot be written', { log: () => ({ toFile: false, failing: true }) }, { sinks: 'failed' }, 200],
   ['a plugin that failed', { anyPluginFailed: () => true }, { plugins: 'failed' }, 200],
   ['no descriptors left', { descriptorShortage: () => 'EMFILE' }, { descriptors: 'short' }, 200],
-] as const)('createHealthChecks() names %s, which degrades the hub', async (_what, parts, said, httpStatus) => {
+]
+test.each(ills)('createHealthChecks() names %s, which degrades the hub', async (_what, parts, said, httpStatus) => {
   const checks = await createHealthChecks({ ...well, ...parts })()
-  expect(checks).toEqual({ ...fine, ...said })
-  expect(healthStatus(checks, false)).toEqual({ status: 'degraded', httpStatus })
+  expect(checks as object).toEqual({ ...fine, ...said })
+  expect(healthStatus(checks, false)).toEqual({ status: 'degraded', httpStatus: httpStatus as 200 | 503 })
 })
 
 test('createHealthChecks() finds a store well again as soon as it answers', async () => {
   let away = true
   const checks = createHealthChecks({
     ...well,
-    pingStore: () => (away ? Promise.reject(new Error('x')) : Promise.resolve()),
+    pingStore: () => (away ? Promise.reject(new Error('x')) : Promise.resolve('ok')),
   })
   expect((await checks()).store).toBe('lost')
   away = false

@@ -153,7 +153,7 @@ export class World {
       config: { values: {} as ResourceRoutesDeps['config']['values'], sources: {} },
       importDocument: () => ({ entries: [] }),
       version: '1.1.0',
-      startedAtMs: Date.now(),
+      startedAtMs: performance.now(),
       draining: () => false,
       checks: async () => ({ store: 'ok', sinks: 'none', plugins: 'ok', descriptors: 'ok', sandbox: 'none' }),
       features: {},

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'bun:test'
+import { describe, expect, spyOn, test } from 'bun:test'
 import type { HubConfig } from '../../../core/config/schema.ts'
 import { liveConnections } from '../../../core/http/routes/admin.ts'
 import { countStates, endpointOf } from '../../../core/http/routes/groups.ts'
@@ -63,6 +63,21 @@ describe('groups', () => {
 
 describe('health', () => {
   const fine = { store: 'ok', sinks: 'none', plugins: 'ok', descriptors: 'ok', sandbox: 'none' } as const
+
+  test('tells how long the hub has run, whatever becomes of the clock', async () => {
+    const { deps } = new World({ startedAtMs: performance.now() - 5_000 })
+    // Bun's setSystemTime would move the monotonic clock as well.
+    const clock = spyOn(Date, 'now')
+    try {
+      for (const now of ['1999-01-01T00:00:00Z', '2099-01-01T00:00:00Z']) {
+        clock.mockReturnValue(Date.parse(now))
+        const { body } = await ask(deps, 'GET', '/health')
+        expect((body as { uptimeMs: number }).uptimeMs).toBeWithin(4_999, 60_000)
+      }
+    } finally {
+      clock.mockRestore()
+    }
+  })
 
   test('is 200 while the hub serves, 503 while it stops and when its store is lost', () => {
     expect(healthStatus(fine, false)).toEqual({ status: 'ok', httpStatus: 200 })

@@ -101,18 +101,18 @@ describe('start, stop, restart, refresh', () => {
     return made.deeds
   }
 
-  test('start switches a server on that is off, and only connects one that is on', async () => {
+  test('start switches a server on, which is where the right to run it is asked, also for one that is on', async () => {
     expect(await control('start', false)).toEqual(['enabled true', 'start s-1'])
-    expect(await control('start', true)).toEqual(['start s-1'])
+    expect(await control('start', true)).toEqual(['enabled true', 'start s-1'])
   })
 
   test('stop switches off for good', async () => {
     expect(await control('stop', true)).toEqual(['enabled false', 'stop s-1'])
-    expect(await control('stop', false)).toEqual(['stop s-1'])
+    expect(await control('stop', false)).toEqual(['enabled false', 'stop s-1'])
   })
 
   test('restart closes and connects; for a server that is off it is a start', async () => {
-    expect(await control('restart', true)).toEqual(['restart s-1'])
+    expect(await control('restart', true)).toEqual(['enabled true', 'restart s-1'])
     expect(await control('restart', false)).toEqual(['enabled true', 'start s-1'])
   })
 
@@ -122,7 +122,7 @@ describe('start, stop, restart, refresh', () => {
   })
 
   test('wait holds the answer for the outcome', async () => {
-    expect(await control('start', true, { wait: '10s' })).toEqual(['start s-1', 'settled s-1 10000'])
+    expect(await control('start', true, { wait: '10s' })).toEqual(['enabled true', 'start s-1', 'settled s-1 10000'])
   })
 
   test('is judged before anything is done when the wait is wrong', async () => {

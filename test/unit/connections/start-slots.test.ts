@@ -1,0 +1,34 @@
+import { expect, test } from 'bun:test'
+import { StartSlots } from '../../../core/connections/start-slots.ts'
+
+/** What has got a place, in order, with the way to give it back. */
+function waiting(slots: StartSlots) {
+  const got: { readonly name: string; readonly release: () => void }[] = []
+  const ask = (owner: string, name: string): void =>
+    void slots.acquire(owner).then(release => got.push({ name, release }))
+  return { ask, got, names: () => got.map(({ name }) => name) }
+}
+
+test('StartSlots gives places to owners by turns, and to each owner’s servers in order', async () => {
+  const { ask, got, names } = waiting(new StartSlots(2))
+  for (let n = 0; n < 20; n += 1) ask('ann', `a${n}`)
+  ask('bob', 'b0')
+  ask('bob', 'b1')
+  ask('carl', 'c0')
+  await Promise.resolve()
+  expect(names()).toEqual(['a0', 'a1'])
+  for (let next = 0; next < 6; next += 1) {
+    got[next]?.release()
+    await Promise.resolve()
+  }
+  expect(names()).toEqual(['a0', 'a1', 'a2', 'b0', 'c0', 'a3', 'b1', 'a4'])
+})
+
+test('StartSlots takes a place back once, however often it is given', async () => {
+  const { ask, got, names } = waiting(new StartSlots(1))
+  for (const name of ['a', 'b', 'c']) ask('ann', name)
+  await Promise.resolve()
+  for (let again = 0; again < 3; again += 1) got[0]?.release()
+  await Promise.resolve()
+  expect(names()).toEqual(['a', 'b'])
+})
