@@ -152,13 +152,13 @@ export function isPlainText(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed()
 }
 
-/** What a JSON value is called in a message. */
 /** For the end of a sentence: `null`, `an array`, `a number`. */
 function aKind(value: JsonValue): string {
   const word = kind(value)
   return word === 'null' ? word : `${/^[aeiou]/.test(word) ? 'an' : 'a'} ${word}`
 }
 
+/** What a JSON value is called in a message. */
 export function kind(value: JsonValue): string {
   if (value === null) return 'null'
   return Array.isArray(value) ? 'array' : typeof value
