@@ -11,7 +11,10 @@ const HEAD_MS = 10_000
 const HEAD_BYTES = 16 * 1024
 /** A tunnel in which nothing moves for so long is closed. */
 const IDLE_MS = 10 * 60_000
+/** At a time. As many more are told so, and those beyond are closed without a word. */
 const CONNECTIONS = 64
+/** A client that was refused has so long to read why: it may never close its end. */
+const LINGER_MS = 1_000
 /** What a Unix socket's path may have, its end included. */
 const PATH_BYTES = 108
 
@@ -42,14 +45,16 @@ export interface Egress {
 export function openEgress(options: EgressOptions): Egress {
   const open = new Set<Socket>()
   const server = createServer({ allowHalfOpen: true }, client => {
-    if (open.size >= CONNECTIONS) {
-      client.end(answer(503, 'Service Unavailable', 'overloaded'))
+    client.on('error', () => client.destroy())
+    if (open.size >= 2 * CONNECTIONS) {
+      client.destroy()
       return
     }
+    const full = open.size >= CONNECTIONS
     open.add(client)
-    client.on('error', () => client.destroy())
     client.on('close', () => open.delete(client))
-    void serve(client, options)
+    if (full) dismiss(client, answer(503, 'Service Unavailable', 'overloaded'))
+    else void serve(client, options)
   })
   // Without a listener one broken connection would be an error that nobody handles.
   server.on('error', () => undefined)
@@ -96,8 +101,17 @@ async function serve(client: Socket, options: EgressOptions): Promise<void> {
     client.pipe(upstream)
     upstream.pipe(client)
   } catch (error) {
-    client.end(refusal(error))
+    dismiss(client, refusal(error))
   }
+}
+
+/** The last word to a client. What it still sends is not looked at. */
+function dismiss(client: Socket, text: string): void {
+  if (client.destroyed) return
+  client.resume()
+  client.end(text)
+  const timer = setTimeout(() => client.destroy(), LINGER_MS)
+  client.once('close', () => clearTimeout(timer))
 }
 
 async function dial({ host, port }: ProxyRequest, options: EgressOptions): Promise<Socket> {
