@@ -56,6 +56,7 @@ const CALLS: Readonly<Record<string, string[]>> = {
   'to open a file by its handle': kernel([304, 265], -100, '$h = "x" x 64', 0),
   'to load a program into the kernel': kernel([321, 280], 5),
   'to ask for io_uring': kernel([425, 425], 1, '$p = "\\0" x 200'),
+  'to take of the machine’s asynchronous reads': kernel([206, 0], 1, '$c = "\\0" x 8'),
   'to type into a terminal': kernel([16, 29], 0, 0x5412, '$c = "x"'),
   'to read the kernel’s log': kernel([103, 116], 3, '$b = "x" x 100', 100),
 }
@@ -140,6 +141,12 @@ async function aProgramInside(): Promise<void> {
     expect(Bun.spawnSync(['/usr/bin/perl', '-e', script]).stdout.toString()).toBe('reached')
     await until(() => reached === 1)
     server.close()
+  })
+
+  test('opens no socket that its own network does not hold', async () => {
+    // Unix and IPv4, then packets of the wire, the kernel's ciphers, and VSOCK, which no namespace holds.
+    const script = 'for (1, 2, 17, 38, 40) { socket(my $s, $_, 1, 0) ? print "open " : print $! + 0, " " }'
+    expect((await probe.run('/usr/bin/perl', '-e', script)).out).toBe('open open 97 97 97 ')
   })
 
   test('signals nobody but itself', async () => {
