@@ -201,4 +201,14 @@ async function aProgramInside(): Promise<void> {
     expect(owned(files.map(file => statSync(file)))).toEqual(owned(before))
     expect((await admin.request('GET', '/health')).status).toBe(200)
   }, 20_000)
+
+  test('is rid of in seconds, however deep it has nested its folder', async () => {
+    const { run, id } = await start(bob, 'deep')
+    const { id: ownerId } = await bob.ok('GET', '/api/auth/me')
+    const folder = join(hub.dataDir, 'owners', ownerId, id)
+    await run('/usr/bin/perl', '-e', 'for (1..10000) { mkdir "d"; chdir "d" }')
+    await bob.ok('DELETE', '/api/servers/deep')
+    const gone = () => statSync(folder, { throwIfNoEntry: false }) === undefined
+    await until(gone, { timeoutMs: 20_000, what: 'the folder to be gone' })
+  }, 40_000)
 }
