@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { HubError } from '../contract/errors.ts'
 import { cwdForbidden, WORK_FOLDER } from '../domain/spawn-policy.ts'
+import { statsOf } from './stats-of.ts'
 
 const RM = '/bin/rm'
 
@@ -83,12 +84,12 @@ export class WorkFolders {
 
   #follow(place: FolderPlace, inside: string): 'inside' | 'outside' | 'missing' {
     const made = this.path(place)
-    if (!lstatSync(made, { throwIfNoEntry: false })) return 'missing'
+    if (!statsOf(made, 'themselves')) return 'missing'
     const folder = realpathSync(made)
     let at = folder
     for (const part of inside.slice(WORK_FOLDER.length).split('/').filter(Boolean)) {
       at = join(at, part)
-      const stats = lstatSync(at, { throwIfNoEntry: false })
+      const stats = statsOf(at, 'themselves')
       if (!stats) return 'missing'
       if (!stats.isSymbolicLink()) continue
       try {
@@ -99,7 +100,7 @@ export class WorkFolders {
       }
       if (at !== folder && !at.startsWith(`${folder}/`)) return 'outside'
     }
-    return lstatSync(at, { throwIfNoEntry: false })?.isDirectory() ? 'inside' : 'missing'
+    return statsOf(at, 'themselves')?.isDirectory() ? 'inside' : 'missing'
   }
 
   async #remove(path: string): Promise<void> {
