@@ -6,6 +6,7 @@ import type { AddressRights } from '../domain/address.ts'
 import type { ChildNetwork, SandboxLevel } from '../domain/spawn-policy.ts'
 import { WORK_FOLDER } from '../domain/spawn-policy.ts'
 import { openEgress } from '../http/outbound-egress.ts'
+import { createLookup } from '../http/outbound-lookup.ts'
 import { openSocketPairs } from './descriptors.ts'
 import { resolveInside } from './sandbox-command.ts'
 import { probeSandbox } from './sandbox-probe.ts'
@@ -74,6 +75,7 @@ export class Sandbox {
   readonly packages: WorkFolders
   readonly #runtime: Runtime
   readonly #exits: string
+  readonly #lookup = createLookup()
 
   constructor(
     found: { readonly level: SandboxLevel; readonly detail: string },
@@ -120,7 +122,7 @@ export class Sandbox {
   /** A way out through the hub, for one process. */
   #openExit(uid: number, { rights, permits }: Confinement) {
     const path = join(this.#exits, randomBytes(6).toString('hex'))
-    const egress = openEgress({ path, uid, rights, ...(permits ? { permits } : {}) })
+    const egress = openEgress({ path, uid, rights, lookup: this.#lookup, ...(permits ? { permits } : {}) })
     const helper = [`${RUNTIME_FOLDER}/bun`, `${RUNTIME_FOLDER}/sandbox-egress.ts`]
     return {
       prefix: [...helper, String(PROXY_PORT), EXIT_SOCKET],

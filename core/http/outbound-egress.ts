@@ -3,7 +3,8 @@ import { createServer, type Socket } from 'node:net'
 import { dirname } from 'node:path'
 import { HubError } from '../contract/errors.ts'
 import type { AddressRights } from '../domain/address.ts'
-import { type Lookup, lookupAll, resolveTargets } from './outbound-dial.ts'
+import { resolveTargets } from './outbound-dial.ts'
+import type { Lookup } from './outbound-lookup.ts'
 import { type ProxyRequest, parseProxyHead } from './outbound-proxy-head.ts'
 import { connectFirst } from './outbound-tcp.ts'
 
@@ -27,8 +28,7 @@ export interface EgressOptions {
   readonly rights: () => Promise<AddressRights>
   /** Narrows it to some hosts. Default: all that the rights permit. */
   readonly permits?: (host: string, port: number) => boolean
-  /** How names become addresses. Default: the system's resolver. */
-  readonly lookup?: Lookup
+  readonly lookup: Lookup
 }
 
 /** A proxy's end in the hub. */
@@ -115,7 +115,7 @@ function dismiss(client: Socket, text: string): void {
 }
 
 async function dial({ host, port }: ProxyRequest, options: EgressOptions): Promise<Socket> {
-  const { rights, permits, lookup = lookupAll } = options
+  const { rights, permits, lookup } = options
   if (permits && !permits(host, port)) {
     throw new HubError('url_address_blocked', `${host}:${port} is none of the hosts that are open here`)
   }
