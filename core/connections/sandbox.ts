@@ -9,7 +9,7 @@ import { openEgress } from '../http/outbound-egress.ts'
 import { createLookup } from '../http/outbound-lookup.ts'
 import { openSocketPairs } from './descriptors.ts'
 import { resolveInside } from './sandbox-command.ts'
-import { probeSandbox } from './sandbox-probe.ts'
+import { plainObstacle, probeSandbox } from './sandbox-probe.ts'
 import {
   type EnclosedCommand,
   enclose,
@@ -135,6 +135,9 @@ export class Sandbox {
 
 /** Finds out what this machine can enforce. Never rejects: what cannot be found out is level `none`. */
 export async function openSandbox(dataDir: string): Promise<Sandbox> {
+  // Before anything is made ready: a copy of the runtime has 100 MB.
+  const obstacle = plainObstacle()
+  if (obstacle !== undefined) return new Sandbox({ level: 'none', detail: obstacle }, dataDir)
   try {
     const makePair = openSocketPairs()
     if (!makePair) return new Sandbox({ level: 'none', detail: 'the C library cannot be called here' }, dataDir)
