@@ -5,6 +5,7 @@ import { HubError } from '../contract/errors.ts'
 import type { AddressRights } from '../domain/address.ts'
 import { resolveTargets } from './outbound-dial.ts'
 import type { Lookup } from './outbound-lookup.ts'
+import { type Pace, paced } from './outbound-pace.ts'
 import { type ProxyRequest, parseProxyHead } from './outbound-proxy-head.ts'
 import { connectFirst } from './outbound-tcp.ts'
 
@@ -29,6 +30,8 @@ export interface EgressOptions {
   /** Narrows it to some hosts. Default: all that the rights permit. */
   readonly permits?: (host: string, port: number) => boolean
   readonly lookup: Lookup
+  /** For all that it carries, both ways: what passes here takes the hub's time. */
+  readonly pace: Pace
 }
 
 /** A proxy's end in the hub. */
@@ -98,8 +101,8 @@ async function serve(client: Socket, options: EgressOptions): Promise<void> {
     if (request.kind === 'tunnel') client.write('HTTP/1.1 200 Connection established\r\n\r\n')
     else upstream.write(request.head)
     if (rest.length > 0) upstream.write(rest)
-    client.pipe(upstream)
-    upstream.pipe(client)
+    client.pipe(paced(options.pace)).pipe(upstream)
+    upstream.pipe(paced(options.pace)).pipe(client)
   } catch (error) {
     dismiss(client, refusal(error))
   }

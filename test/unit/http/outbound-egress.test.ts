@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { readdirSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { openEgress } from '../../../core/http/outbound-egress.ts'
+import { type EgressOptions, openEgress } from '../../../core/http/outbound-egress.ts'
 import { makeTemp, removeTemp } from '../../support/temp.ts'
 import { until } from '../../support/wait.ts'
 
@@ -26,13 +26,15 @@ function sockets(): number {
 }
 
 /** A way out of a sandbox with one client program of it; `out` is what that has said. */
-async function withClient(script: string) {
+async function withClient(script: string, more: Partial<EgressOptions> = {}) {
   const folder = await makeTemp('egress')
   const path = join(folder, 'exit')
   const egress = openEgress({
     ...{ path, uid: process.getuid?.() ?? 0 },
     rights: async () => ({ networks: [], admin: false }),
     lookup: async () => [],
+    pace: () => 0,
+    ...more,
   })
   const child = Bun.spawn(['/usr/bin/perl', '-e', DIAL + script, path], { stdio: ['pipe', 'pipe', 'inherit'] })
   const own = sockets()
@@ -76,4 +78,25 @@ test('openEgress() outlives clients too many that have left before they were tol
   // While nothing is accepted here, so that all of them have gone when they are.
   Bun.spawnSync(['/usr/bin/perl', '-e', `${DIAL} close(dial("x")) for 1..300`, client.path])
   await until(() => client.held() === MOST, { what: 'those that have left to be gone' })
+})
+
+test('openEgress() measures what it carries, both ways', async () => {
+  let measured = 0
+  const echo = Bun.listen({
+    hostname: '127.0.0.1',
+    port: 0,
+    socket: { data: (socket, bytes) => void socket.write(bytes) },
+  })
+  const script = `my $s = dial("CONNECT 127.0.0.1:${echo.port} HTTP/1.1\\r\\n\\r\\n"); sysread($s, my $x, 999);
+    syswrite($s, "a" x 1000); my $all = ""; while (length($all) < 1000) { sysread($s, $x, 999); $all .= $x } print "back"; sleep 99`
+  await using client = await withClient(script, {
+    rights: async () => ({ networks: ['127.0.0.0/8'], admin: false }),
+    pace: bytes => {
+      measured += bytes
+      return 0
+    },
+  })
+  await until(() => client.said.out === 'back')
+  expect(measured).toBe(2_000)
+  echo.stop(true)
 })
