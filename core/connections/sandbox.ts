@@ -129,7 +129,9 @@ export class Sandbox {
     this.#paces.set(ownerId, pace)
     const path = join(this.#exits, randomBytes(6).toString('hex'))
     const egress = openEgress({ path, uid, rights, lookup: this.#lookup, pace, ...(permits ? { permits } : {}) })
-    const helper = [`${RUNTIME_FOLDER}/bun`, `${RUNTIME_FOLDER}/sandbox-egress.ts`]
+    // It starts in the server's folder, whose .env and bunfig.toml are the program's own business.
+    const bun = [`${RUNTIME_FOLDER}/bun`, '--no-env-file', '--config=/dev/null']
+    const helper = [...bun, `${RUNTIME_FOLDER}/sandbox-egress.ts`]
     return {
       prefix: [...helper, String(PROXY_PORT), EXIT_SOCKET],
       env: PROXY_ENV,
