@@ -1,6 +1,6 @@
-import { statSync } from 'node:fs'
 import { HubError } from '../contract/errors.ts'
 import type { Confinement } from './sandbox.ts'
+import { statsOf } from './stats-of.ts'
 
 export interface ChildSpec {
   readonly serverId: string
@@ -20,7 +20,7 @@ export interface ChildSpec {
  * and a missing program alike, so both are looked at before.
  */
 export function findProgram(spec: ChildSpec, path: string): string {
-  if (spec.cwd !== undefined && !statSync(spec.cwd, { throwIfNoEntry: false })?.isDirectory()) {
+  if (spec.cwd !== undefined && !statsOf(spec.cwd)?.isDirectory()) {
     throw new HubError(
       'cwd_not_found',
       `Cannot start "${spec.command}": the working directory "${spec.cwd}" does not exist`,

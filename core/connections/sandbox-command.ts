@@ -1,8 +1,8 @@
-import { statSync } from 'node:fs'
 import { isAbsolute, join } from 'node:path'
 import { HubError, type WireError } from '../contract/errors.ts'
 import { WORK_FOLDER } from '../domain/spawn-policy.ts'
 import { PACKAGE_FOLDER, RUNTIME_FOLDER, SANDBOX_PATH } from './sandbox-profile.ts'
+import { statsOf } from './stats-of.ts'
 
 /** Of what a sandbox shows, the machine's own part, which is the same outside. */
 const SHARED = ['/usr/', '/bin/', '/sbin/', '/lib/', '/lib64/']
@@ -52,7 +52,7 @@ function byName(command: string): string {
 
 function isProgram(path: string): boolean {
   // One that may be run by its owner alone cannot be run inside.
-  const stats = statSync(path, { throwIfNoEntry: false })
+  const stats = statsOf(path)
   return stats?.isFile() === true && (stats.mode & 0o001) !== 0
 }
 

@@ -42,10 +42,18 @@ const REFUSED: Readonly<Record<string, readonly [x64: number, arm64: number]>> =
   kexec_load: [246, 104],
   kexec_file_load: [320, 294],
   syslog: [103, 116],
+  // Counts against a limit of the whole machine (fs.aio-max-nr), which its databases need.
+  io_setup: [206, 0],
 }
 
 const PRCTL: readonly [number, number] = [157, 167]
 const IOCTL: readonly [number, number] = [16, 29]
+const SOCKET: readonly [number, number] = [41, 198]
+/**
+ * What sockets may be of: Unix, IPv4, IPv6, and netlink, by which a runtime lists its interfaces. Others are not held by
+ * the namespace of the network (VSOCK leads to the machine that this one is a guest of), or are seldom looked after.
+ */
+const FAMILIES = [1, 2, 10, 16]
 const PR_SET_PDEATHSIG = 1
 /** Typing into a terminal, and its ill-famed neighbour of the Linux console. */
 const TIOCSTI = 0x5412
@@ -53,6 +61,7 @@ const TIOCLINUX = 0x541c
 
 const EPERM = 1
 const ENOSYS = 38
+const EAFNOSUPPORT = 97
 const ALLOW = 0x7fff0000
 const ERRNO = 0x00050000
 
@@ -96,6 +105,10 @@ export function syscallFilter(architecture: string = process.arch): Buffer | und
     // over the sandbox's first process must not be able to cut it loose from the hub.
     give(ERRNO),
     give(ALLOW),
+    [0x15, 0, 2 + 2 * FAMILIES.length, number(SOCKET)],
+    load(FIRST_ARGUMENT),
+    ...FAMILIES.flatMap(family => [ifEqual(family), give(ALLOW)]),
+    give(ERRNO | EAFNOSUPPORT),
     [0x15, 0, 5, number(IOCTL)],
     load(SECOND_ARGUMENT),
     ifEqual(TIOCSTI),

@@ -43,16 +43,18 @@ interface Report {
   readonly loopback: boolean
 }
 
+/** Why there can be no sandbox, as far as that is plain without a look; undefined where it takes one. */
+export function plainObstacle(): string | undefined {
+  if (process.platform !== 'linux') return 'only Linux has what the sandbox is made of'
+  if (process.getuid?.() === 0) return undefined
+  return 'the hub does not run as root, so that its children would share its user and its limit of processes'
+}
+
 /**
  * Runs a reporting program in the whole profile and looks at what it could see and do. `folder` is where the hub keeps its
  * data: the probe works in a folder of its own there, since a parent that others cannot search would stop servers too.
  */
 export async function probeSandbox(folder: string, runtime: Runtime, makePair: MakePair): Promise<ProbeResult> {
-  if (process.platform !== 'linux') return { level: 'none', detail: 'only Linux has what the sandbox is made of' }
-  if (process.getuid?.() !== 0) {
-    const detail = 'the hub does not run as root, so that its children would share its user and its limit of processes'
-    return { level: 'none', detail }
-  }
   const missing = [SETPRIV, PRLIMIT, BWRAP].filter(path => !executable(path))
   const trouble = missing.length > 0 ? `${missing.join(', ')} is missing` : await lookInside(folder, runtime, makePair)
   if (trouble === undefined) {

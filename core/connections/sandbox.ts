@@ -6,9 +6,11 @@ import type { AddressRights } from '../domain/address.ts'
 import type { ChildNetwork, SandboxLevel } from '../domain/spawn-policy.ts'
 import { WORK_FOLDER } from '../domain/spawn-policy.ts'
 import { openEgress } from '../http/outbound-egress.ts'
+import { createLookup } from '../http/outbound-lookup.ts'
+import { createPace, type Pace } from '../http/outbound-pace.ts'
 import { openSocketPairs } from './descriptors.ts'
 import { resolveInside } from './sandbox-command.ts'
-import { probeSandbox } from './sandbox-probe.ts'
+import { plainObstacle, probeSandbox } from './sandbox-probe.ts'
 import {
   type EnclosedCommand,
   enclose,
@@ -24,6 +26,8 @@ import { type FolderPlace, WorkFolders } from './work-folders.ts'
 const EXITS = 'egress'
 const EXIT_SOCKET = '/run/patchbay/egress.sock'
 const PROXY_PORT = 3128
+/** Of all sandboxed programs of one owner together: some tenth of what the hub's thread could carry. */
+const EXIT_BYTES_PER_SECOND = 64 * 1024 * 1024
 const PROXY_URL = `http://127.0.0.1:${PROXY_PORT}`
 /** In both letter cases, as programs differ; Node looks at them only when it is told to. */
 const PROXY_ENV = {
@@ -74,6 +78,8 @@ export class Sandbox {
   readonly packages: WorkFolders
   readonly #runtime: Runtime
   readonly #exits: string
+  readonly #lookup = createLookup()
+  readonly #paces = new Map<string, Pace>()
 
   constructor(
     found: { readonly level: SandboxLevel; readonly detail: string },
@@ -118,10 +124,14 @@ export class Sandbox {
   }
 
   /** A way out through the hub, for one process. */
-  #openExit(uid: number, { rights, permits }: Confinement) {
+  #openExit(uid: number, { ownerId, rights, permits }: Confinement) {
+    const pace = this.#paces.get(ownerId) ?? createPace(EXIT_BYTES_PER_SECOND)
+    this.#paces.set(ownerId, pace)
     const path = join(this.#exits, randomBytes(6).toString('hex'))
-    const egress = openEgress({ path, uid, rights, ...(permits ? { permits } : {}) })
-    const helper = [`${RUNTIME_FOLDER}/bun`, `${RUNTIME_FOLDER}/sandbox-egress.ts`]
+    const egress = openEgress({ path, uid, rights, lookup: this.#lookup, pace, ...(permits ? { permits } : {}) })
+    // It starts in the server's folder, whose .env and bunfig.toml are the program's own business.
+    const bun = [`${RUNTIME_FOLDER}/bun`, '--no-env-file', '--config=/dev/null']
+    const helper = [...bun, `${RUNTIME_FOLDER}/sandbox-egress.ts`]
     return {
       prefix: [...helper, String(PROXY_PORT), EXIT_SOCKET],
       env: PROXY_ENV,
@@ -133,6 +143,9 @@ export class Sandbox {
 
 /** Finds out what this machine can enforce. Never rejects: what cannot be found out is level `none`. */
 export async function openSandbox(dataDir: string): Promise<Sandbox> {
+  // Before anything is made ready: a copy of the runtime has 100 MB.
+  const obstacle = plainObstacle()
+  if (obstacle !== undefined) return new Sandbox({ level: 'none', detail: obstacle }, dataDir)
   try {
     const makePair = openSocketPairs()
     if (!makePair) return new Sandbox({ level: 'none', detail: 'the C library cannot be called here' }, dataDir)

@@ -1,6 +1,7 @@
 import { HubError, toWireError } from '../contract/errors.ts'
 import { isJsonObject } from '../contract/json.ts'
 import type { GuardedFetch, TransportDefinition } from '../contract/transport.ts'
+import { createLookup } from '../http/outbound-lookup.ts'
 import { registerContractModule } from '../plugin-host/contract-module.ts'
 import { type CarriedPipe, openDescriptors, openRelay } from './child-pipe.ts'
 import { AnswersLink } from './links/answers.ts'
@@ -22,6 +23,7 @@ class ConnectionWorker {
   readonly #scope: Worker
   readonly #held = new Map<number, Held>()
   readonly #deadlines = new Deadlines()
+  readonly #lookup = createLookup()
   readonly #transports = new Map<string, Promise<TransportDefinition>>()
   #out: string[] = []
   #flushing = false
@@ -155,7 +157,7 @@ class ConnectionWorker {
   async #fetch({ rights, child }: OpenMessage, signal: AbortSignal): Promise<GuardedFetch> {
     const make = async (): Promise<GuardedFetch> => {
       const { createGuardedFetch } = await import('../http/outbound.ts')
-      return createGuardedFetch({ rights, instanceId: this.#instanceId, signal })
+      return createGuardedFetch({ rights, instanceId: this.#instanceId, lookup: this.#lookup, signal })
     }
     if (!child) return await make()
     let made: Promise<GuardedFetch> | undefined

@@ -39,12 +39,15 @@ const CALLS: readonly (readonly [readonly string[], Grammar])[] = [
   [['bunx'], BUNX],
 ]
 
+/** The whole path of a program that everybody finds by its name. */
+const SHARED_PROGRAM = /^(?:\/usr(?:\/local)?)?\/bin\/([^/]+)$/
+
 /**
- * Reads the command line of a package runner (npx, bunx, uvx and their longer forms). Undefined for every other program, and
- * for options beyond those that only name packages: such a command runs as it stands.
+ * Reads the command line of a package runner (npx, bunx, uvx and their longer forms, by name or whole path). Undefined for
+ * every other program, and for options beyond those that only name packages: such a command runs as it stands.
  */
 export function readPackageRun(command: string, args: readonly string[]): PackageRun | undefined {
-  const words = [command, ...args]
+  const words = [SHARED_PROGRAM.exec(command)?.[1] ?? command, ...args]
   const call = CALLS.find(([start]) => start.every((word, index) => words[index] === word))
   return call && readOptions(words.slice(call[0].length), call[1])
 }

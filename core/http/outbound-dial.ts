@@ -1,20 +1,12 @@
-import { lookup as systemLookup } from 'node:dns/promises'
 import { HubError } from '../contract/errors.ts'
 import { type AddressRights, judgeAddress, judgeHostLiteral } from '../domain/address.ts'
 import { notSent } from './outbound-failures.ts'
 import { type ConnectionOwner, type ConnectTarget, Http1Connection } from './outbound-http1.ts'
+import type { Lookup } from './outbound-lookup.ts'
 
 const CONNECT_TIMEOUT_MS = 10_000
 /** How long one address may stay silent before the next is tried beside it (RFC 8305 recommends 250). */
 const NEXT_ADDRESS_MS = 250
-
-/** All addresses of a name, in the order in which they should be tried; throws when there is none. */
-export type Lookup = (hostname: string) => Promise<readonly string[]>
-
-export const lookupAll: Lookup = async hostname => {
-  const answers = await systemLookup(hostname, { all: true, order: 'verbatim' })
-  return answers.map(answer => answer.address)
-}
 
 /**
  * The addresses that may be connected to for this URL. A literal is judged as it stands; of a name every address must

@@ -3,7 +3,9 @@ import { createServer, type Socket } from 'node:net'
 import { dirname } from 'node:path'
 import { HubError } from '../contract/errors.ts'
 import type { AddressRights } from '../domain/address.ts'
-import { type Lookup, lookupAll, resolveTargets } from './outbound-dial.ts'
+import { resolveTargets } from './outbound-dial.ts'
+import type { Lookup } from './outbound-lookup.ts'
+import { type Pace, paced } from './outbound-pace.ts'
 import { type ProxyRequest, parseProxyHead } from './outbound-proxy-head.ts'
 import { connectFirst } from './outbound-tcp.ts'
 
@@ -11,7 +13,10 @@ const HEAD_MS = 10_000
 const HEAD_BYTES = 16 * 1024
 /** A tunnel in which nothing moves for so long is closed. */
 const IDLE_MS = 10 * 60_000
+/** At a time. As many more are told so, and those beyond are closed without a word. */
 const CONNECTIONS = 64
+/** A client that was refused has so long to read why: it may never close its end. */
+const LINGER_MS = 1_000
 /** What a Unix socket's path may have, its end included. */
 const PATH_BYTES = 108
 
@@ -24,8 +29,9 @@ export interface EgressOptions {
   readonly rights: () => Promise<AddressRights>
   /** Narrows it to some hosts. Default: all that the rights permit. */
   readonly permits?: (host: string, port: number) => boolean
-  /** How names become addresses. Default: the system's resolver. */
-  readonly lookup?: Lookup
+  readonly lookup: Lookup
+  /** For all that it carries, both ways: what passes here takes the hub's time. */
+  readonly pace: Pace
 }
 
 /** A proxy's end in the hub. */
@@ -42,14 +48,16 @@ export interface Egress {
 export function openEgress(options: EgressOptions): Egress {
   const open = new Set<Socket>()
   const server = createServer({ allowHalfOpen: true }, client => {
-    if (open.size >= CONNECTIONS) {
-      client.end(answer(503, 'Service Unavailable', 'overloaded'))
+    client.on('error', () => client.destroy())
+    if (open.size >= 2 * CONNECTIONS) {
+      client.destroy()
       return
     }
+    const full = open.size >= CONNECTIONS
     open.add(client)
-    client.on('error', () => client.destroy())
     client.on('close', () => open.delete(client))
-    void serve(client, options)
+    if (full) dismiss(client, answer(503, 'Service Unavailable', 'overloaded'))
+    else void serve(client, options)
   })
   // Without a listener one broken connection would be an error that nobody handles.
   server.on('error', () => undefined)
@@ -93,15 +101,24 @@ async function serve(client: Socket, options: EgressOptions): Promise<void> {
     if (request.kind === 'tunnel') client.write('HTTP/1.1 200 Connection established\r\n\r\n')
     else upstream.write(request.head)
     if (rest.length > 0) upstream.write(rest)
-    client.pipe(upstream)
-    upstream.pipe(client)
+    client.pipe(paced(options.pace)).pipe(upstream)
+    upstream.pipe(paced(options.pace)).pipe(client)
   } catch (error) {
-    client.end(refusal(error))
+    dismiss(client, refusal(error))
   }
 }
 
+/** The last word to a client. What it still sends is not looked at. */
+function dismiss(client: Socket, text: string): void {
+  if (client.destroyed) return
+  client.resume()
+  client.end(text)
+  const timer = setTimeout(() => client.destroy(), LINGER_MS)
+  client.once('close', () => clearTimeout(timer))
+}
+
 async function dial({ host, port }: ProxyRequest, options: EgressOptions): Promise<Socket> {
-  const { rights, permits, lookup = lookupAll } = options
+  const { rights, permits, lookup } = options
   if (permits && !permits(host, port)) {
     throw new HubError('url_address_blocked', `${host}:${port} is none of the hosts that are open here`)
   }

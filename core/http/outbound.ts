@@ -2,9 +2,10 @@ import { HubError } from '../contract/errors.ts'
 import type { GuardedFetch, GuardedRequest } from '../contract/transport.ts'
 import type { AddressRights } from '../domain/address.ts'
 import { DEFAULT_BODY_BYTES, LARGEST_BODY_BYTES } from './outbound-body.ts'
-import { type Lookup, lookupAll, resolveTargets } from './outbound-dial.ts'
+import { resolveTargets } from './outbound-dial.ts'
 import { Exchange } from './outbound-exchange.ts'
 import { renderHead } from './outbound-head.ts'
+import { createLookup, type Lookup } from './outbound-lookup.ts'
 import { OriginPool } from './outbound-pool.ts'
 
 const HEAD_TIMEOUT_MS = 10_000
@@ -17,7 +18,7 @@ export interface GuardedFetchOptions {
   readonly rights: AddressRights
   /** Sent as `x-patchbay-instance`, so that a hub can recognise a request of its own. */
   readonly instanceId: string
-  /** How names become addresses. Default: the system's resolver. */
+  /** How names become addresses. Default: one of its own. */
   readonly lookup?: Lookup
   /** Certificates (PEM) to trust instead of the system's. */
   readonly ca?: string
@@ -41,7 +42,7 @@ export interface GuardedFetchOptions {
  * a GET or HEAD on a reused connection that closed without a byte.
  */
 export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
-  const { rights, instanceId, lookup = lookupAll, ca, signal } = options
+  const { rights, instanceId, lookup = createLookup(), ca, signal } = options
   const pools = new Map<string, OriginPool>()
   const rendered = new WeakMap<GuardedRequest['headers'], RenderedHead>()
 

@@ -8,20 +8,27 @@ import { cwdForbidden, spawnPolicy } from '../domain/spawn-policy.ts'
 import type { RegistryDeps } from './context.ts'
 import type { Owner } from './owners.ts'
 
+/** What is judged, as it is kept by now. */
+interface StoredServer {
+  readonly id: string
+  /** It stays so, or is only switched on or off. */
+  readonly unchanged: boolean
+}
+
 /**
  * Whether a server of this owner may be configured so; its owner's rights decide, whoever saves it. Throws HubError:
  * field_forbidden, network_not_permitted, env_key_forbidden, cwd_forbidden, stdio_not_permitted, url_address_blocked, and
- * `validation_failed` with `loop_detected`. `filled` has its variables filled in. `serverId` is undefined for a server
- * that is not saved yet.
+ * `validation_failed` with `loop_detected`. `filled` has its variables filled in. `stored` is undefined for a server that is
+ * not saved yet.
  */
 export function checkServerRights(
   deps: Pick<RegistryDeps, 'stdio' | 'outboundAllow' | 'ownPorts' | 'leavesWorkFolder'>,
   owner: Pick<Owner, 'id' | 'role' | 'grants'>,
   transport: TransportName,
   filled: JsonObject,
-  serverId?: string,
+  stored?: StoredServer,
 ): void {
-  if (transport === 'stdio') checkProcess(deps, owner, filled, serverId)
+  if (transport === 'stdio') checkProcess(deps, owner, filled, stored)
   checkAddresses(deps, owner.role, transport, filled)
 }
 
@@ -29,14 +36,15 @@ function checkProcess(
   deps: Pick<RegistryDeps, 'stdio' | 'leavesWorkFolder'>,
   { id, role, grants }: Pick<Owner, 'id' | 'role' | 'grants'>,
   filled: JsonObject,
-  serverId: string | undefined,
+  stored: StoredServer | undefined,
 ): void {
-  if (role !== 'admin' && filled.sandbox === 'off') {
+  // What an administrator left is not refused to who only switches it on: it does not count any more.
+  if (role !== 'admin' && filled.sandbox === 'off' && !stored?.unchanged) {
     throw new HubError('field_forbidden', 'Only servers of administrators run with sandbox "off"')
   }
   const verdict = spawnPolicy({ ...deps.stdio(), ownerRole: role, grants, config: filled })
-  if (verdict.sandbox === 'off' || serverId === undefined) return
-  if (deps.leavesWorkFolder?.(id, serverId, verdict.cwd)) throw cwdForbidden(String(filled.cwd))
+  if (verdict.sandbox === 'off' || !stored) return
+  if (deps.leavesWorkFolder?.(id, stored.id, verdict.cwd)) throw cwdForbidden(String(filled.cwd))
 }
 
 function checkAddresses(

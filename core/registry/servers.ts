@@ -164,8 +164,9 @@ export class Servers implements ServerRegistry {
     const settings = sealSettings(sealer, place, draft.settings, owner.id === row.owner_id ? before : undefined)
     const changed = [...changedFields(before, settings), ...(owner.id === row.owner_id ? [] : ['owner'])]
     // Switching off is always allowed: it is what is left when a rule has become stricter.
-    const onlyOff = changed.every(field => field === 'enabled') && !settings.enabled
-    if (!onlyOff) checkServerRights(this.#deps, owner, settings.transport, draft.filled, row.id)
+    const unchanged = changed.every(field => field === 'enabled')
+    if (!unchanged || settings.enabled)
+      checkServerRights(this.#deps, owner, settings.transport, draft.filled, { id: row.id, unchanged })
     if (changed.length === 0 && !before.problem) return before
     if (row.origin === 'file') await this.#writeFile(row, owner, draft, fileBody(sealer, place, settings, draft.kept))
     if (settings.name !== before.name) await this.#renameInFileGroups(row, owner, settings.name)

@@ -40,6 +40,7 @@ beforeAll(async () => {
   guide = Bun.serve({ hostname: OPEN, port: 0, fetch: request => lead(request) })
   folder = await makeTemp('names')
   names = await startNameServer(folder, name => {
+    if (name.startsWith('silent-')) return 'silence'
     const found = zone.get(name)
     return typeof found === 'function' ? found() : found
   })
@@ -399,3 +400,16 @@ test('metadata and link-local addresses are closed to administrators too, loopba
     expect((await tried(boss, { openapi: { url: guided(`/${way}/${n}`) } }))[1]).toBe('redirect_blocked')
   }
 })
+
+test('names that nobody answers for keep nobody else’s waiting', async () => {
+  const [other, ...slow] = users
+  zone.set('quick.example', [OPEN])
+  const silent = Array.from({ length: 105 }, (_, n) => ({ name: `silent-${n}`, url: at(`silent-${n}.example`) }))
+  const all = (method: string, path: (name: string) => string, bodied: boolean) =>
+    Promise.all(silent.map((one, n) => slow[n % slow.length]!.ok(method, path(one.name), bodied ? one : undefined)))
+  await all('POST', () => '/api/servers', true)
+  const { ms } = await timed(() => tried(other!, { url: at('quick.example') }))
+  expect(names.asked).toContain('quick.example')
+  expect(ms).toBeLessThan(2_500)
+  await all('DELETE', name => `/api/servers/${name}`, false)
+}, 60_000)

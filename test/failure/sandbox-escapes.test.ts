@@ -56,6 +56,7 @@ const CALLS: Readonly<Record<string, string[]>> = {
   'to open a file by its handle': kernel([304, 265], -100, '$h = "x" x 64', 0),
   'to load a program into the kernel': kernel([321, 280], 5),
   'to ask for io_uring': kernel([425, 425], 1, '$p = "\\0" x 200'),
+  'to take of the machine’s asynchronous reads': kernel([206, 0], 1, '$c = "\\0" x 8'),
   'to type into a terminal': kernel([16, 29], 0, 0x5412, '$c = "x"'),
   'to read the kernel’s log': kernel([103, 116], 3, '$b = "x" x 100', 100),
 }
@@ -142,6 +143,12 @@ async function aProgramInside(): Promise<void> {
     server.close()
   })
 
+  test('opens no socket that its own network does not hold', async () => {
+    // Unix and IPv4, then packets of the wire, the kernel's ciphers, and VSOCK, which no namespace holds.
+    const script = 'for (1, 2, 17, 38, 40) { socket(my $s, $_, 1, 0) ? print "open " : print $! + 0, " " }'
+    expect((await probe.run('/usr/bin/perl', '-e', script)).out).toBe('open open 97 97 97 ')
+  })
+
   test('signals nobody but itself', async () => {
     const cleo = await hub.user('cleo')
     await start(cleo, 'hers')
@@ -194,4 +201,14 @@ async function aProgramInside(): Promise<void> {
     expect(owned(files.map(file => statSync(file)))).toEqual(owned(before))
     expect((await admin.request('GET', '/health')).status).toBe(200)
   }, 20_000)
+
+  test('is rid of in seconds, however deep it has nested its folder', async () => {
+    const { run, id } = await start(bob, 'deep')
+    const { id: ownerId } = await bob.ok('GET', '/api/auth/me')
+    const folder = join(hub.dataDir, 'owners', ownerId, id)
+    await run('/usr/bin/perl', '-e', 'for (1..10000) { mkdir "d"; chdir "d" }')
+    await bob.ok('DELETE', '/api/servers/deep')
+    const gone = () => statSync(folder, { throwIfNoEntry: false }) === undefined
+    await until(gone, { timeoutMs: 20_000, what: 'the folder to be gone' })
+  }, 40_000)
 }

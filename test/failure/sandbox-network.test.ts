@@ -133,6 +133,21 @@ function permittedNetwork(): void {
     await online(eli, ['out'])
   }, 30_000)
 
+  test('gets no variables and no code from files of its folder that Bun would read', async () => {
+    const gus = await open.user('gus')
+    await grant(admin, 'gus', 'proxy')
+    const body = await shutIn('dotted', { network: 'proxy' })
+    // Bun is the program here, too, and must not be the one that reads them.
+    const args = ['--no-env-file', '--config=/dev/null', ...(body.args as string[])]
+    await gus.ok('POST', '/api/servers', { ...body, args })
+    await online(gus, ['dotted'])
+    await ask(gus, 'dotted', 'write', { path: '.env', text: 'FROM_A_FILE=1' })
+    await ask(gus, 'dotted', 'write', { path: 'bunfig.toml', text: 'broken = [' })
+    await gus.ok('POST', '/api/servers/dotted/restart?wait=10s')
+    await online(gus, ['dotted'])
+    expect((await ask(gus, 'dotted', 'self')).env).not.toHaveProperty('FROM_A_FILE')
+  }, 30_000)
+
   test('says why its program cannot be started, and passes on how it ended', async () => {
     const fay = await open.user('fay')
     await grant(admin, 'fay', 'proxy')

@@ -180,6 +180,23 @@ if (level !== 'full') {
       expect(await reason('missing', 'no-such-program-anywhere')).toBe('command_not_found')
       expect(await reason('outside', join(hub.folder, 'program'))).toBe('command_not_found')
       expect(await reason('own', './program')).toBe('command_not_found')
+      expect(await reason('below', '/usr/bin/env/x')).toBe('command_not_found')
+      expect(await reason('endless', 'x'.repeat(300))).toBe('command_not_found')
+      expect(await reason('nowhere', `/usr/${'x'.repeat(300)}`)).toBe('command_not_found')
+    })
+
+    test('says of its folder that it is not there, whatever stands in its place', async () => {
+      await ask(bob, 'probe', 'write', { path: 'file', text: '' })
+      const places = { long: 'x'.repeat(300), below: 'file/x', file: 'file' }
+      for (const [name, cwd] of Object.entries(places)) {
+        await bob.ok('POST', '/api/servers/probe/stop?wait=5s')
+        await bob.ok('PATCH', '/api/servers/probe', { cwd })
+        await bob.ok('POST', '/api/servers/probe/start')
+        const reason = `the reason for the folder ${name}`
+        await until(async () => (await statusOf(bob, 'probe')).reason?.code === 'cwd_not_found', { what: reason })
+      }
+      await bob.ok('PATCH', '/api/servers/probe', { cwd: null })
+      await online(bob, ['probe'])
     })
 
     test('takes its folder with it when it is removed', async () => {

@@ -13,23 +13,27 @@ export interface NameServer extends AsyncDisposable {
   readonly wrap: readonly string[]
 }
 
-/** `answer` gives the IPv4 and IPv6 addresses of a name; undefined: there is no such name. Port 53, so it needs root. */
+/**
+ * `answer` gives the IPv4 and IPv6 addresses of a name; undefined: there is no such name; `silence`: nobody says so. Port 53,
+ * so it needs root.
+ */
 export async function startNameServer(
   folder: string,
-  answer: (name: string) => readonly string[] | undefined,
+  answer: (name: string) => readonly string[] | 'silence' | undefined,
 ): Promise<NameServer> {
   const address = '127.0.0.77'
   const asked: string[] = []
   const socket = createSocket('udp4')
   /** The answer to the A question, for the AAAA question that goes with it. */
-  const held = new Map<string, readonly string[] | undefined>()
+  const held = new Map<string, readonly string[] | 'silence' | undefined>()
   socket.on('message', (query, from) => {
     const { name, type, end } = question(query)
     if (type === A || !held.has(name)) {
       asked.push(name)
       held.set(name, answer(name))
     }
-    socket.send(reply(query, end, held.get(name), type), from.port, from.address)
+    const found = held.get(name)
+    if (found !== 'silence') socket.send(reply(query, end, found, type), from.port, from.address)
   })
   await new Promise<void>((resolve, reject) => {
     socket.once('error', reject)

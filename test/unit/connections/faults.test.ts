@@ -149,6 +149,9 @@ test('what cannot be started is offline with the reason for it', async () => {
     [
       serverRecord('program', { config: { command: 'no-such-program-here' } }),
       serverRecord('folder', { config: { command: process.execPath, args: fixtureArgs, cwd: '/no/such/folder' } }),
+      serverRecord('file', { config: { command: process.execPath, args: fixtureArgs, cwd: '/etc/passwd/x' } }),
+      serverRecord('name', { config: { command: process.execPath, cwd: `/${'x'.repeat(300)}` } }),
+      serverRecord('long', { config: { command: 'x'.repeat(300) } }),
       serverRecord('arguments', { config: { command: process.execPath, args: ['x'.repeat(300_000)] } }),
       serverRecord('transport', { transport: 'openapi' }),
       serverRecord('variable'),
@@ -157,13 +160,16 @@ test('what cannot be started is offline with the reason for it', async () => {
     { broken: new Map([['variable', new HubError('variable_unknown', 'Variable "A" is not defined')]]) },
   )
   const codes: Record<string, unknown> = {}
-  for (const id of ['program', 'folder', 'arguments', 'transport', 'variable', 'entry']) {
+  for (const id of ['program', 'folder', 'file', 'name', 'long', 'arguments', 'transport', 'variable', 'entry']) {
     const { state, reason } = await connections.settled(id, 5_000)
     codes[id] = `${state} ${reason?.code}`
   }
   expect(codes).toEqual({
     program: 'offline command_not_found',
     folder: 'offline cwd_not_found',
+    file: 'offline cwd_not_found',
+    name: 'offline cwd_not_found',
+    long: 'offline command_not_found',
     arguments: 'offline spawn_failed',
     transport: 'offline transport_unavailable',
     variable: 'offline variable_unknown',

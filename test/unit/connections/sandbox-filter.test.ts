@@ -31,8 +31,30 @@ function verdict(program: Buffer, { audit, number, args = [] }: Call): number {
 }
 
 const MACHINES = {
-  x64: { audit: 0xc000003e, read: 0, ptrace: 101, keyctl: 250, unshare: 272, prctl: 157, ioctl: 16, bpf: 321 },
-  arm64: { audit: 0xc00000b7, read: 63, ptrace: 117, keyctl: 219, unshare: 97, prctl: 167, ioctl: 29, bpf: 280 },
+  x64: {
+    audit: 0xc000003e,
+    read: 0,
+    ptrace: 101,
+    keyctl: 250,
+    unshare: 272,
+    prctl: 157,
+    ioctl: 16,
+    bpf: 321,
+    socket: 41,
+    aio: 206,
+  },
+  arm64: {
+    audit: 0xc00000b7,
+    read: 63,
+    ptrace: 117,
+    keyctl: 219,
+    unshare: 97,
+    prctl: 167,
+    ioctl: 29,
+    bpf: 280,
+    socket: 198,
+    aio: 0,
+  },
 } as const
 
 for (const [name, machine] of Object.entries(MACHINES)) {
@@ -41,8 +63,16 @@ for (const [name, machine] of Object.entries(MACHINES)) {
     const of = (number: number, ...args: number[]) => verdict(program, { audit: machine.audit, number, args })
 
     test('refuses what reaches out of the sandbox and lets the rest through', () => {
-      for (const call of ['ptrace', 'keyctl', 'unshare', 'bpf'] as const) expect(of(machine[call])).toBe(errno(1))
+      for (const call of ['ptrace', 'keyctl', 'unshare', 'bpf', 'aio'] as const)
+        expect(of(machine[call])).toBe(errno(1))
       for (const number of [machine.read, 1_000]) expect(of(number)).toBe(ALLOW)
+    })
+
+    test('knows sockets of the usual families alone', () => {
+      for (const family of [1, 2, 10, 16]) expect(of(machine.socket, family, 1)).toBe(ALLOW)
+      for (const family of [0, 3, 17, 21, 30, 38, 40, 44]) expect(of(machine.socket, family, 1)).toBe(errno(97))
+      // The kernel looks at the lower half.
+      expect(of(machine.socket, 0x100000028)).toBe(errno(97))
     })
 
     test('takes a wish to outlive the parent without granting it', () => {

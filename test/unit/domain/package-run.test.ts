@@ -19,6 +19,8 @@ describe('readPackageRun()', () => {
     ['uvx mcp-server-time@0.6.2', 'uv | mcp-server-time==0.6.2 | mcp-server-time | '],
     ['uvx tool@latest', 'uv | tool | tool | '],
     ['uvx --from pkg[cli]==1.0 --with other serve', 'uv | pkg[cli]==1.0 other | serve | '],
+    ['/usr/bin/npx -y some-server', 'npm | some-server | - | '],
+    ['/usr/local/bin/uv tool run ruff', 'uv | ruff | ruff | '],
     ['uv tool run ruff check', 'uv | ruff | ruff | check'],
   ])('reads %s', (line, told) => {
     expect(read(line)).toBe(told)
@@ -27,7 +29,15 @@ describe('readPackageRun()', () => {
   test.each([
     ...['npx', 'npx -y', 'npx -c ls', 'npx --registry=http://evil.example some', 'npx -p', 'npx ./local'],
     ...['npx git+https://a.example/b.git', 'npx https://a.example/x.tgz', 'npx file:x', 'npx -p=-x y', 'npx ../x'],
-    ...['uvx --index-url http://evil.example x', 'bun run x', 'npm install x', 'node x.js', 'echo npx x'],
+    ...[
+      'uvx --index-url http://evil.example x',
+      'bun run x',
+      'npm install x',
+      'node x.js',
+      'echo npx x',
+      './npx x',
+      '/home/server/bin/npx x',
+    ],
   ])('leaves %s as it stands [CVE-2026-41497 GHSA-9qhq-v63v-fv3j]', line => {
     expect(read(line)).toBeUndefined()
   })

@@ -1,0 +1,102 @@
+import { expect, test } from 'bun:test'
+import { readdirSync, readlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { type EgressOptions, openEgress } from '../../../core/http/outbound-egress.ts'
+import { makeTemp, removeTemp } from '../../support/temp.ts'
+import { until } from '../../support/wait.ts'
+
+const MOST = 64
+const REQUEST = 'CONNECT 127.0.0.1:80 HTTP/1.1\\r\\n\\r\\n'
+
+/** Perl, since it closes no end of a connection by itself: `dial` connects and says something. */
+const DIAL = `use Socket; $| = 1; my @held;
+sub dial { socket(my $s, AF_UNIX, SOCK_STREAM, 0); connect($s, pack_sockaddr_un($ARGV[0])) or die $!; syswrite($s, shift); $s }
+`
+
+function sockets(): number {
+  const targets = readdirSync('/proc/self/fd').map(fd => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`)
+    } catch {
+      // The one that listed them.
+      return ''
+    }
+  })
+  return targets.filter(target => target.startsWith('socket:')).length
+}
+
+/** A way out of a sandbox with one client program of it; `out` is what that has said. */
+async function withClient(script: string, more: Partial<EgressOptions> = {}) {
+  const folder = await makeTemp('egress')
+  const path = join(folder, 'exit')
+  const egress = openEgress({
+    ...{ path, uid: process.getuid?.() ?? 0 },
+    rights: async () => ({ networks: [], admin: false }),
+    lookup: async () => [],
+    pace: () => 0,
+    ...more,
+  })
+  const child = Bun.spawn(['/usr/bin/perl', '-e', DIAL + script, path], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const own = sockets()
+  const said = { out: '' }
+  const reading = (async () => {
+    for await (const chunk of child.stdout) said.out += new TextDecoder().decode(chunk)
+  })()
+  return {
+    said,
+    /** Connections of the client that are still held here. */
+    held: () => sockets() - own,
+    path,
+    async [Symbol.asyncDispose]() {
+      child.kill()
+      await reading
+      egress.close()
+      await removeTemp(folder)
+    },
+  }
+}
+
+test('openEgress() answers 503 to a client too many, and lets go of it though it never hangs up', async () => {
+  const script = `push @held, dial("") for 1..${MOST}; my $s = dial("${REQUEST}"); sysread($s, my $all, 999); print $all; sleep 99`
+  await using client = await withClient(script)
+  await until(() => client.said.out !== '')
+  expect(client.said.out).toStartWith('HTTP/1.1 503 ')
+  await until(() => client.held() === MOST, { what: 'the refused connection to be gone' })
+})
+
+test('openEgress() lets go of a client that was refused its request, though it never hangs up', async () => {
+  await using client = await withClient(`my $s = dial("${REQUEST}"); sysread($s, my $all, 999); print $all; sleep 99`)
+  await until(() => client.said.out !== '')
+  expect(client.said.out).toStartWith('HTTP/1.1 403 ')
+  await until(() => client.held() === 0, { what: 'the refused connection to be gone' })
+})
+
+test('openEgress() outlives clients too many that have left before they were told', async () => {
+  const script = `push @held, dial("") for 1..${MOST}; print "full"; sleep 99`
+  await using client = await withClient(script)
+  await until(() => client.said.out === 'full' && client.held() === MOST)
+  // While nothing is accepted here, so that all of them have gone when they are.
+  Bun.spawnSync(['/usr/bin/perl', '-e', `${DIAL} close(dial("x")) for 1..300`, client.path])
+  await until(() => client.held() === MOST, { what: 'those that have left to be gone' })
+})
+
+test('openEgress() measures what it carries, both ways', async () => {
+  let measured = 0
+  const echo = Bun.listen({
+    hostname: '127.0.0.1',
+    port: 0,
+    socket: { data: (socket, bytes) => void socket.write(bytes) },
+  })
+  const script = `my $s = dial("CONNECT 127.0.0.1:${echo.port} HTTP/1.1\\r\\n\\r\\n"); sysread($s, my $x, 999);
+    syswrite($s, "a" x 1000); my $all = ""; while (length($all) < 1000) { sysread($s, $x, 999); $all .= $x } print "back"; sleep 99`
+  await using client = await withClient(script, {
+    rights: async () => ({ networks: ['127.0.0.0/8'], admin: false }),
+    pace: bytes => {
+      measured += bytes
+      return 0
+    },
+  })
+  await until(() => client.said.out === 'back')
+  expect(measured).toBe(2_000)
+  echo.stop(true)
+})
