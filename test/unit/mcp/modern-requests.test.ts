@@ -220,6 +220,16 @@ test('GET and DELETE are no methods of the modern era, and notifications need no
   expect([response.status, await response.text()]).toEqual([202, ''])
 })
 
+test('an array is refused as an array, also where only its header names this era', async () => {
+  await using one = hub()
+  const client = new RawModern(one, '/mcp/g')
+  const response = await client.post([{ jsonrpc: '2.0', id: 1, method: 'tools/list' }])
+  expect([response.status, ((await response.json()) as Answer).error?.message]).toEqual([
+    400,
+    `Arrays are not part of the protocol version ${VERSION}`,
+  ])
+})
+
 test('both eras live at one URL', async () => {
   await using one = hub()
   const legacy = await new RawClient(one, '/mcp/g').open()
