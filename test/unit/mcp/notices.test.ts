@@ -81,7 +81,7 @@ test('a change that each connection to a server tells is told once, and not befo
   await until(() => readings.length === 2)
   readings[1]?.()
   expect((await client.call('tools/list')).result.tools).toHaveLength(3)
-  other.catalog = catalog({ prompts: [{ name: 'p' }] })
+  other.catalog = catalog({ tools: [tool('other')], prompts: [{ name: 'p' }] })
   hub.bus.emit('catalog.changed', 'u-alice', { serverId: notes.id, name: 'notes', kinds: ['prompts'] })
   // Had the other one's notice been due too, it would have come before.
   expect(await heard()).toBe('notifications/prompts/list_changed')
