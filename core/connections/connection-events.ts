@@ -1,7 +1,7 @@
 import type { WireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { PendingCall } from './call.ts'
-import type { HealthReport, ListKind, ListsRead, OpenedMessage } from './protocol.ts'
+import type { HealthReport, ListsRead, OpenedMessage } from './protocol.ts'
 
 export interface ConnectionEnd {
   readonly reason: WireError
@@ -32,7 +32,7 @@ export interface ConnectionEvents {
   /** It was asked whether it lives; only of the connection that reads the lists. */
   health?(report: HealthReport): void
   catalog(read: ListsRead): void
-  stale(kinds: readonly ListKind[]): void
+  stale(): void
   notification(method: string, params: JsonObject | undefined): void
   log(level: 'debug' | 'info' | 'warn' | 'error', message: string): void
 }

@@ -225,7 +225,7 @@ export class Connection implements PortClient, CallHome {
         this.#events.catalog(message)
         return
       case 'stale':
-        this.#events.stale(message.kinds)
+        this.#events.stale()
         return
       case 'health':
         this.#events.health?.(message.report)

@@ -43,6 +43,11 @@ export function probeEra(launcher: Launcher, plan: LaunchPlan): EraProbe {
   return { verdict, end }
 }
 
+/** Whether a server refuses the handshake of the earlier era as only one of the modern era does. */
+export function saysModern(reason: WireError): boolean {
+  return verdictOf(reason, false) === 'modern'
+}
+
 function verdictOf({ code, data }: WireError, isProgram: boolean): Era | undefined {
   const supported = versionsIn(data)
   const { status, rpcCode } = data ?? {}

@@ -303,7 +303,7 @@ export class ManagedServer {
       answered: call => this.#latency.add(performance.now() - call.startedAtMs),
       health: report => this.#health.checked(report),
       catalog: read => this.#read(read, configHash),
-      stale: kinds => this.#lists.begin({ awaited: true, kinds }),
+      stale: () => this.#lists.begin({ awaited: true }),
       ...upstreamNotices(this.#context, () => this.#record),
     }
   }

@@ -115,7 +115,7 @@ export type FromWorker =
     } & LastLook)
   | ListsRead
   /** The lists are being read again because the upstream said that they changed. */
-  | { readonly type: 'stale'; readonly conn: number; readonly kinds: readonly ListKind[] }
+  | { readonly type: 'stale'; readonly conn: number }
   | {
       readonly type: 'log'
       readonly conn: number
@@ -132,8 +132,8 @@ export interface ListsRead {
   readonly type: 'catalog'
   readonly conn: number
   readonly json: CatalogTexts
-  /** The upstream said that they changed. */
-  readonly noticed: boolean
+  /** Those of which the upstream had said that they changed before they were read. */
+  readonly noticed: readonly ListKind[]
   /** Some of it is stale again: another reading follows. */
   readonly more: boolean
 }

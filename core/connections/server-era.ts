@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { WireError } from '../contract/errors.ts'
 import type { Era } from '../domain/era.ts'
 import type { ConnectionEnd } from './connection-events.ts'
-import { type EraProbe, mayBeModern, probeEra } from './era-probe.ts'
+import { type EraProbe, mayBeModern, probeEra, saysModern } from './era-probe.ts'
 import type { EraVerdict } from './era-store.ts'
 import type { LaunchPlan } from './launcher.ts'
 import type { ServerContext } from './server-context.ts'
@@ -67,9 +67,15 @@ export class ServerEra {
 
   /**
    * A connection has ended. What was thought modern and failed is asked anew before the next one, and so is an address that
-   * refused the handshake of the other era.
+   * refused the handshake of the other era. A program that was silent when it was asked, as it takes long to start, says by
+   * its refusal what it is.
    */
   ended({ wasOpen, reason }: ConnectionEnd): void {
+    if (this.#verdict?.era === 'legacy' && !wasOpen && saysModern(reason)) {
+      this.#verdict = { ...this.#verdict, era: 'modern', probedAt: new Date().toISOString() }
+      this.#context.eras.save(this.#serverId, this.#verdict)
+      return
+    }
     if (this.known === 'legacy' && (wasOpen || this.#isProgram || !refuses(reason))) return
     // A program that ran well will come up as it was; an address may have something else behind it.
     if (this.known === 'modern' && this.#isProgram && wasOpen && reason.code !== 'upstream_protocol') return

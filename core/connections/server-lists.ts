@@ -27,7 +27,6 @@ export class ServerLists {
   readonly #context: ServerContext
   readonly #record: () => ServerRecord
   readonly #texts = new Map<ListKind, string>()
-  readonly #stale = new Set<ListKind>()
   #catalog: ServerCatalog | undefined
   #configHash: string | undefined
   /** When each kind was read (`performance.now()`), of servers that say how long that holds. */
@@ -106,18 +105,16 @@ export class ServerLists {
     })
   }
 
-  /** A reading begins; `kinds` are those that the upstream called changed. */
-  begin({ awaited, kinds = [] }: { readonly awaited: boolean; readonly kinds?: readonly ListKind[] }): void {
+  /** A reading begins. */
+  begin({ awaited }: { readonly awaited: boolean }): void {
     this.#reading = true
     this.#awaited ||= awaited
-    for (const kind of kinds) this.#stale.add(kind)
   }
 
   /** The reading will not end. */
   abandon(): void {
     this.#reading = false
     this.#awaited = false
-    this.#stale.clear()
   }
 
   /** Takes what was read, by `transport` where that is not the configured one. */
@@ -146,7 +143,7 @@ export class ServerLists {
       if (text === null) continue
       this.#readAtMs.set(kind, now)
       const differs = text !== (this.#texts.get(kind) ?? '[]')
-      if (differs || (noticed && this.#stale.has(kind))) changed.add(EVENT_KIND[kind])
+      if (differs || noticed.includes(kind)) changed.add(EVENT_KIND[kind])
       this.#texts.set(kind, text)
     }
     const items = (kind: ListKind): readonly JsonObject[] => {

@@ -264,8 +264,8 @@ export class SharedConnection {
       catalog: read => {
         if (current() && this.#opened) events.catalog(read)
       },
-      stale: kinds => {
-        if (current()) events.stale(kinds)
+      stale: () => {
+        if (current()) events.stale()
       },
     }
   }

@@ -13,6 +13,7 @@ import { Front } from './endpoint.ts'
 import { groupView } from './group-view.ts'
 import { initialize } from './initialize.ts'
 import { Intake } from './intake.ts'
+import { lastWord } from './last-words.ts'
 import { Leases } from './leases.ts'
 import { ListChanges } from './list-changes.ts'
 import { listRoutes } from './list-routes.ts'
@@ -187,11 +188,13 @@ export function createMcp(deps: McpDeps): McpEndpoint {
   function* credentialHolders(): IterableIterator<CredentialHolder> {
     for (const session of sessions) yield { actor: session.actor, end: () => sessions.end(session, 'credential_ended') }
     for (const listener of listeners) yield { actor: listener.actor, end: () => listeners.end(listener) }
-    for (const call of modern.live) yield { actor: call.actor, end: () => call.abort('The credential has ended') }
+    const error = lastWord('credential_ended')
+    for (const call of modern.live) yield { actor: call.actor, end: () => call.abort(error.message, error) }
   }
 
   const endAll = (reason: string) => {
     for (const session of [...sessions]) sessions.end(session, reason)
+    modern.endAll(reason)
   }
   return {
     fetch: (request, path, info) => front.fetch(request, path, info),

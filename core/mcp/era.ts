@@ -12,11 +12,11 @@ export function namesModernVersion(headers: Headers): boolean {
 
 /**
  * Whether a body belongs to the modern era: by its own envelope whatever the method, else by the version header. Throws
- * request_invalid for an array with an enveloped message in it, as arrays are part of the older era alone.
+ * request_invalid for an array with an enveloped message in it or under such a header: arrays are part of the older era alone.
  */
 export function isModern(value: JsonValue, headers: Headers): boolean {
   if (!Array.isArray(value)) return isEnveloped(value) || namesModernVersion(headers)
-  if (value.some(isEnveloped))
+  if (value.some(isEnveloped) || namesModernVersion(headers))
     throw new HubError('request_invalid', `Arrays are not part of the protocol version ${MODERN_VERSION}`)
   return false
 }

@@ -26,7 +26,7 @@ export function initialize(
 ): Response {
   const { introduction, resultText } = meet(parts, scope, params)
   // What changed while nobody was here is no news to the first who comes.
-  if (parts.sessions.of(scope).size === 0) scope.differences()
+  if (!parts.audience.hears(scope)) scope.told()
   const session = parts.sessions.open({ principal, actor, scope, ...introduction })
   return initializeResponse(session.id, resultMessage(id, resultText))
 }

@@ -13,6 +13,8 @@ export type ChangedKind = 'tools' | 'prompts' | 'resources'
 
 interface Pending {
   readonly kinds: Set<ChangedKind>
+  /** Told a moment ago: again only where the list is another one by then, as several connections to a server tell of one change. */
+  readonly repeated: Set<ChangedKind>
   timer: ReturnType<typeof setTimeout> | undefined
   readonly sentMs: Map<ChangedKind, number>
 }
@@ -36,10 +38,14 @@ export class ListChanges {
 
   announce(scope: Scope, kinds: Iterable<ChangedKind>): void {
     if (!this.#audience.hears(scope)) return
-    const pending = this.#pending.get(scope) ?? { kinds: new Set(), timer: undefined, sentMs: new Map() }
+    const pending = this.#pending.get(scope) ?? newPending()
     this.#pending.set(scope, pending)
-    for (const kind of kinds) pending.kinds.add(kind)
-    if (pending.kinds.size > 0 && pending.timer === undefined) this.#arm(scope, pending, WINDOW_MS)
+    const now = this.#now()
+    for (const kind of kinds) {
+      if (waitMs(pending, kind, now) > 0) pending.repeated.add(kind)
+      else pending.kinds.add(kind)
+    }
+    if (pending.timer === undefined && isWaiting(pending)) this.#arm(scope, pending, WINDOW_MS)
   }
 
   forget(scope: Scope): void {
@@ -65,19 +71,37 @@ export class ListChanges {
     this.#armed.delete(pending)
     const now = this.#now()
     let wait = 0
-    for (const kind of pending.kinds) {
-      const early = (pending.sentMs.get(kind) ?? -INTERVAL_MS) + INTERVAL_MS - now
+    const differing = pending.repeated.size > 0 ? new Set(scope.differences().map(changedKind)) : NONE
+    for (const kind of new Set([...pending.kinds, ...pending.repeated])) {
+      const early = waitMs(pending, kind, now)
       if (early > 0) {
         wait = Math.max(wait, early)
         continue
       }
-      pending.kinds.delete(kind)
+      const tells = pending.kinds.delete(kind) || differing.has(kind)
+      pending.repeated.delete(kind)
+      if (!tells) continue
       pending.sentMs.set(kind, now)
       // Else what is found different at the next look would be told a second time.
       scope.told(CATALOG_KINDS.filter(each => changedKind(each) === kind))
       const notice = new Notice(`notifications/${kind}/list_changed`)
       for (const hearer of this.#audience.of(scope)) hearer.notify(notice)
     }
-    if (pending.kinds.size > 0) this.#arm(scope, pending, wait)
+    if (isWaiting(pending)) this.#arm(scope, pending, wait)
   }
+}
+
+const NONE: ReadonlySet<ChangedKind> = new Set()
+
+function newPending(): Pending {
+  return { kinds: new Set(), repeated: new Set(), timer: undefined, sentMs: new Map() }
+}
+
+function isWaiting({ kinds, repeated }: Pending): boolean {
+  return kinds.size > 0 || repeated.size > 0
+}
+
+/** Until this kind may be told again. */
+function waitMs({ sentMs }: Pending, kind: ChangedKind, now: number): number {
+  return (sentMs.get(kind) ?? Number.NEGATIVE_INFINITY) + INTERVAL_MS - now
 }

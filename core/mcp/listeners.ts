@@ -129,7 +129,7 @@ export class Listeners {
     load.streams += 1
     host.opened(connection)
     // What changed while nobody was here is no news to the first who comes.
-    if (!this.#parts.hears(scope)) scope.differences()
+    if (!this.#parts.hears(scope)) scope.told()
     this.#add(listener)
     const honoured = Object.fromEntries(wishes.map(({ wish }) => [wish, true]))
     if (uris === undefined) listener.acknowledge(honoured)

@@ -139,12 +139,12 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
     this.#parts.ended(this, post, outcome)
   }
 
-  /** The work ends unfinished, and whoever does it is told. */
-  abort(reason: string): void {
+  /** The work ends unfinished, and whoever does it is told. `answer`: what a client that waits is told; absent: nothing. */
+  abort(reason: string, answer?: HubError): void {
     if (this.#outcome) return
     this.#parts.leases.withdraw(this)
     this.#cancel?.(reason)
-    this.finish({ kind: 'cancelled' })
+    this.finish(answer && this.#post ? { kind: 'failed', error: answer } : { kind: 'cancelled' })
   }
 
   /** The client closed the stream of this POST, which takes its request back; parked ones have no stream. */

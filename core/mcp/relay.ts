@@ -35,12 +35,18 @@ interface RelayParts {
   scopeEnded(scope: Scope): void
 }
 
+/** The lists of a server that are being read again, and the reading after that for what changed meanwhile. */
+interface Rereading {
+  readonly now: Promise<void>
+  next: Promise<void> | undefined
+}
+
 /** What happens elsewhere in the hub, and at upstreams, brought to whom it concerns and to nobody else. */
 export class Relay {
   readonly #parts: RelayParts
   readonly #listening: (() => void)[]
   readonly #toReview = new Set<Scope>()
-  readonly #rereading = new Map<string, Promise<void>>()
+  readonly #rereading = new Map<string, Rereading>()
   readonly #elicitations = new SentElicitations()
   #reviewTimer: ReturnType<typeof setTimeout> | undefined
 
@@ -86,8 +92,8 @@ export class Relay {
       case 'notifications/tools/list_changed':
       case 'notifications/prompts/list_changed':
       case 'notifications/resources/list_changed':
-        this.#reread(serverId)
-        this.#announce(serverId, [method.split('/')[1] as ChangedKind])
+        // Told with what the reading finds, else clients would be told twice of one change.
+        void this.#reread(serverId).then(() => this.#announce(serverId, [method.split('/')[1] as ChangedKind]))
         return true
       case 'notifications/resources/updated':
         subscriptions.updated(serverId, sessionId, params)
@@ -116,7 +122,7 @@ export class Relay {
     for (const { server } of scope.resolved.members) this.#parts.upstreams.listed(server.id)
     const ready = scope.ready()
     if (ready !== undefined) waits.push(ready)
-    for (const [serverId, reading] of this.#rereading) if (scope.has(serverId)) waits.push(reading)
+    for (const [serverId, { now }] of this.#rereading) if (scope.has(serverId)) waits.push(now)
     return waits.length === 0 ? undefined : Promise.all(waits).then(() => undefined)
   }
 
@@ -149,12 +155,24 @@ export class Relay {
     for (const scope of this.#parts.scopes) if (scope.has(serverId)) this.#parts.changes.announce(scope, kinds)
   }
 
-  #reread(serverId: string): void {
-    if (this.#rereading.has(serverId)) return
+  /** Resolves when its lists were read from their beginning after now, or that took too long. */
+  #reread(serverId: string): Promise<void> {
+    const running = this.#rereading.get(serverId)
+    if (!running) return this.#beginReading(serverId)
+    // What is under way may have passed what changed.
+    running.next ??= running.now.then(() => this.#beginReading(serverId))
+    return running.next
+  }
+
+  #beginReading(serverId: string): Promise<void> {
     const { upstreams } = this.#parts
     upstreams.refresh(serverId)
-    const reading = upstreams.catalogsReady([serverId], REREAD_WAIT_MS).finally(() => this.#rereading.delete(serverId))
+    const now = upstreams.catalogsReady([serverId], REREAD_WAIT_MS).finally(() => {
+      if (this.#rereading.get(serverId) === reading) this.#rereading.delete(serverId)
+    })
+    const reading: Rereading = { now, next: undefined }
     this.#rereading.set(serverId, reading)
+    return now
   }
 
   #touched(serverId: string): void {

@@ -144,16 +144,15 @@ export class Scope {
     return upstreams.catalogsReady(ids, Math.min(budgetMs, CATALOG_WAIT_MS)).then(() => this.touch())
   }
 
-  /** The kinds whose lists differ from what sessions were last told, and from now on count as told. */
+  /** The kinds whose lists differ from what sessions were last told. */
   differences(): CatalogKind[] {
-    const before = this.#announced
     const now = this.catalog.lists
-    this.#announced = now
-    return before ? CATALOG_KINDS.filter(kind => !sameItems(before[kind], now[kind])) : []
+    const before = this.#announced ?? now
+    return CATALOG_KINDS.filter(kind => !sameItems(before[kind], now[kind]))
   }
 
-  /** Everybody here is being told that these lists changed: as they are now they are no news afterwards. */
-  told(kinds: readonly CatalogKind[]): void {
+  /** Everybody here is being told that these lists changed, or nobody is here: as they are now they are no news afterwards. */
+  told(kinds: readonly CatalogKind[] = CATALOG_KINDS): void {
     const { lists } = this.catalog
     const told = Object.fromEntries(kinds.map(kind => [kind, lists[kind]]))
     if (this.#announced) this.#announced = { ...this.#announced, ...told }

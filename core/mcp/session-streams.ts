@@ -11,6 +11,8 @@ interface RingEvent {
 /** One stream of a session: what was sent on it outlives the connection that carries it. */
 export class SessionStream {
   readonly number: number
+  /** Opened by a GET: it carries what belongs to no call. */
+  readonly standalone: boolean
   connection: SseConnection | undefined
   /** Sequence of the last event that some connection took. */
   delivered = 0
@@ -18,8 +20,9 @@ export class SessionStream {
   /** Nothing more will come. */
   finished = false
 
-  constructor(number: number) {
+  constructor(number: number, standalone: boolean) {
     this.number = number
+    this.standalone = standalone
   }
 }
 
@@ -38,7 +41,7 @@ export interface StreamHost {
  * ids of other sessions are not known here, so they replay nothing.
  */
 export class SessionStreams {
-  /** The stream for what belongs to no call; without a connection it collects. */
+  /** The stream for what belongs to no call: the latest GET's that is open. Without a connection it collects. */
   standalone: SessionStream
   readonly #host: StreamHost
   readonly #tag: string
@@ -53,12 +56,12 @@ export class SessionStreams {
     this.#host = host
     this.#tag = tag
     this.#greet = greet
-    this.standalone = this.create()
+    this.standalone = this.create(true)
   }
 
-  create(): SessionStream {
+  create(standalone = false): SessionStream {
     this.#lastNumber += 1
-    const stream = new SessionStream(this.#lastNumber)
+    const stream = new SessionStream(this.#lastNumber, standalone)
     this.#streams.set(stream.number, stream)
     return stream
   }
@@ -69,12 +72,23 @@ export class SessionStreams {
     return count
   }
 
+  /** How many of them were opened by a GET. */
+  get openStandalones(): number {
+    let count = 0
+    for (const stream of this.#streams.values()) if (stream.connection && stream.standalone) count += 1
+    return count
+  }
+
   /** Puts a connection under a stream; one that was there is closed. `after`: the last event that its reader has. */
   connect(stream: SessionStream, after = stream.delivered): SseConnection {
-    stream.connection?.close()
+    const before = stream.connection
+    stream.connection = undefined
+    before?.close()
     const connection: SseConnection = new SseConnection(this.#host.now, () => {
-      if (stream.connection === connection) stream.connection = undefined
       this.#host.closed(connection)
+      if (stream.connection !== connection) return
+      stream.connection = undefined
+      this.#left(stream)
     })
     stream.connection = connection
     this.#host.opened(connection)
@@ -96,11 +110,10 @@ export class SessionStreams {
   /** A new stream for what belongs to no call; it takes over what no connection took yet. */
   openStandalone(): Response {
     const before = this.standalone
-    const missed = before.connection ? [] : this.#ring.filter(e => e.stream === before && e.sequence > before.delivered)
-    this.standalone = this.create()
-    const connection = this.connect(this.standalone)
+    const stream = this.create(true)
+    const connection = this.connect(stream)
+    this.#goOnWith(stream)
     if (!before.connection) this.#streams.delete(before.number)
-    for (const event of missed) this.send(this.standalone, event.text)
     return connection.response
   }
 
@@ -119,6 +132,7 @@ export class SessionStreams {
     for (const event of missed) connection.event(this.#id(stream, event.sequence), event.text)
     stream.delivered = stream.last
     if (stream.finished) connection.close()
+    else if (stream.standalone) this.#goOnWith(stream)
     return connection.response
   }
 
@@ -128,16 +142,43 @@ export class SessionStreams {
     while (this.#ring[0] && this.#ring[0].atMs < oldest) this.#dropFirst()
     const kept = new Set(this.#ring.map(event => event.stream))
     for (const [number, stream] of this.#streams)
-      if (stream.finished && !stream.connection && !kept.has(stream)) this.#streams.delete(number)
+      if (this.#isOver(stream) && !stream.connection && !kept.has(stream)) this.#streams.delete(number)
   }
 
   end(): void {
-    for (const stream of this.#streams.values()) {
-      stream.finished = true
-      stream.connection?.close()
-    }
+    const streams = [...this.#streams.values()]
+    for (const stream of streams) stream.finished = true
+    for (const { connection } of streams) connection?.close()
     this.#ring = []
     this.#ringBytes = 0
+  }
+
+  /** Nothing will be sent on it any more. */
+  #isOver(stream: SessionStream): boolean {
+    return stream.finished || (stream.standalone && stream !== this.standalone)
+  }
+
+  /** A client may have several GET streams open: when the latest breaks, what belongs to no call goes on with one that is left. */
+  #left(stream: SessionStream): void {
+    if (stream !== this.standalone || stream.finished) return
+    const open = [...this.#streams.values()].filter(each => each.standalone && each.connection)
+    const latest = open.at(-1)
+    if (latest) this.#goOnWith(latest)
+  }
+
+  /** What belongs to no call goes on with this stream; it takes over what no connection took yet. */
+  #goOnWith(stream: SessionStream): void {
+    const before = this.standalone
+    if (before === stream) return
+    this.standalone = stream
+    if (before.connection) return
+    const isMissed = (event: RingEvent) => event.stream === before && event.sequence > before.delivered
+    const missed = this.#ring.filter(isMissed)
+    if (missed.length === 0) return
+    // They are the other stream's now: whoever resumes the one before must not be sent them a second time.
+    this.#ring = this.#ring.filter(event => !isMissed(event))
+    for (const { text } of missed) this.#ringBytes -= text.length
+    for (const { text } of missed) this.send(stream, text)
   }
 
   #remember(event: RingEvent): void {

@@ -3,6 +3,7 @@ import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
 import type { UserActor } from '../contract/records.ts'
 import type { SessionInfo } from './api.ts'
+import { lastWord } from './last-words.ts'
 import type { Sealer } from './pages.ts'
 import type { Scope } from './scope.ts'
 import { type Introduction, primesStreams, Session, type UserLoad } from './session.ts'
@@ -126,7 +127,8 @@ export class SessionTable {
     others?.delete(session)
     if (others?.size === 0) this.#byScope.delete(session.scope)
     session.load.sessions -= 1
-    session.end(lastWord(reason))
+    // A client that ends it itself waits for nothing.
+    session.end(reason === 'deleted' ? undefined : lastWord(reason))
     this.#parts.ended(session, reason)
     this.#forgetLoad(session.actor.userId)
   }
@@ -197,16 +199,6 @@ export function checkCallQuota(load: UserLoad): void {
     throw new HubError('quota_calls', `Cannot take the call: ${LIMITS.callsPerUser} of yours are in flight`, {
       retryAfterSeconds: 1,
     })
-}
-
-/** What calls in flight are answered when their session ends; a client that ends it itself waits for nothing. */
-function lastWord(reason: string): HubError | undefined {
-  if (reason === 'deleted') return undefined
-  if (reason === 'hub_stopped') return new HubError('draining', 'The hub stopped before the server had answered')
-  if (reason === 'credential_ended') {
-    return new HubError('token_revoked', 'The credential of this session was withdrawn', { hint: 'Sign in again.' })
-  }
-  return new HubError('session_not_found', 'The session was ended by the hub', { hint: 'Initialize a new session.' })
 }
 
 /** From 2025-11-25 on: an empty event whose id makes even a stream that breaks at once one that can be resumed. */

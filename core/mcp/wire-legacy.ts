@@ -40,7 +40,7 @@ export class LegacyWire {
     const resumed = lastEventId === null ? undefined : session.streams.resume(lastEventId)
     // How an event stream says that there is nothing to come back for; anything else is asked again for ever.
     if (resumed === 'nothing') return new Response(null, { status: 204 })
-    if (!resumed && session.streams.open >= MAX_STREAMS)
+    if (!resumed && session.streams.openStandalones >= MAX_STREAMS)
       throw new HubError('stream_exists', `Cannot open a stream: this session has ${MAX_STREAMS} already`)
     info.keepOpen()
     return resumed ?? session.streams.openStandalone()

@@ -6,6 +6,7 @@ import { checkStandardHeaders, type Envelope, openEnvelope } from './envelope.ts
 import type { Outcome } from './exchange.ts'
 import { RefusedMessage } from './http-errors.ts'
 import { inputResponses } from './input-requests.ts'
+import { lastWord } from './last-words.ts'
 import type { Leases } from './leases.ts'
 import type { Listeners } from './listeners.ts'
 import { LOG_LEVELS } from './log-levels.ts'
@@ -120,7 +121,8 @@ export class ModernWire {
 
   /** A path stands for nothing any more. */
   endScope(scope: Scope): void {
-    for (const exchange of [...this.#live]) if (exchange.scope === scope) exchange.abort('The group was removed')
+    const error = new HubError('group_not_found', 'The group was removed before the server had answered')
+    for (const exchange of [...this.#live]) if (exchange.scope === scope) exchange.abort(error.message, error)
   }
 
   /** No client can come back for them any more. */
@@ -128,9 +130,15 @@ export class ModernWire {
     for (const exchange of [...this.#live]) if (exchange.parkedSinceMs !== undefined) exchange.abort(reason)
   }
 
+  /** Whatever is in flight ends with an answer. */
+  endAll(reason: string): void {
+    const error = lastWord(reason)
+    for (const exchange of [...this.#live]) exchange.abort(error.message, error)
+  }
+
   dispose(): void {
     clearTimeout(this.#watching)
-    for (const exchange of [...this.#live]) exchange.abort('The hub is stopping')
+    this.endAll('hub_stopped')
   }
 
   #request(scoped: ScopedRequest, message: RequestMessage): Response | Promise<Response> {

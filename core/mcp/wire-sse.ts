@@ -65,7 +65,7 @@ export class SseWire {
     info.keepOpen()
     if (resumed) return resumed
     // What changed while nobody was here is no news to the first who comes.
-    if (sessions.of(scope).size === 0) scope.differences()
+    if (!this.#parts.audience.hears(scope)) scope.told()
     const base = new URL(info.baseUrl).pathname.replace(/\/$/, '')
     const session = sessions.open({
       principal,

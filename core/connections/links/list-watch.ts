@@ -24,15 +24,15 @@ export interface ListWatchOptions {
   readonly capabilities: JsonObject
   readonly wish?: ListWish
   readonly arm: (atMs: number) => void
-  /** `more`: some of it is stale again already. */
-  readonly read: (texts: CatalogTexts, noticed: boolean, more: boolean) => void
+  /** `noticed`: what the upstream had called changed before the reading began. `more`: some of it is stale again already. */
+  readonly read: (texts: CatalogTexts, noticed: readonly ListKind[], more: boolean) => void
 }
 
 /** Reads the lists, one reading at a time; what becomes stale meanwhile is read again afterwards. */
 export class ListWatch implements Expiring {
   readonly #options: ListWatchOptions
   #stale = new Set<ListKind>()
-  #noticed = false
+  #noticed = new Set<ListKind>()
   #reading = false
   #notBeforeMs = 0
 
@@ -42,9 +42,11 @@ export class ListWatch implements Expiring {
 
   /** `noticed`: the upstream said so. Returns whether that is news to the next reading. */
   stale(kinds: readonly ListKind[], noticed: boolean): boolean {
-    const isNew = kinds.some(kind => !this.#stale.has(kind)) || (noticed && !this.#noticed)
-    for (const kind of kinds) this.#stale.add(kind)
-    if (noticed) this.#noticed = true
+    const isNew = kinds.some(kind => !this.#stale.has(kind) || (noticed && !this.#noticed.has(kind)))
+    for (const kind of kinds) {
+      this.#stale.add(kind)
+      if (noticed) this.#noticed.add(kind)
+    }
     this.#next(performance.now())
     return isNew
   }
@@ -66,9 +68,9 @@ export class ListWatch implements Expiring {
 
   async #read(): Promise<void> {
     const kinds = [...this.#stale]
-    const noticed = this.#noticed
+    const noticed = [...this.#noticed]
     this.#stale = new Set()
-    this.#noticed = false
+    this.#noticed = new Set()
     this.#reading = true
     // readCatalog reports a failing list in its warnings and never rejects.
     const { ask, capabilities, wish } = this.#options

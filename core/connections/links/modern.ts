@@ -245,7 +245,7 @@ export class ModernLink extends McpLink {
       this.request(method, params, this.calls.timeoutMs)
     const json = await readCatalog(ask, { tools: {} }, ['tools'], this.wish)
     if (!this.open || !this.lists) return
-    this.context.control({ type: 'catalog', conn: this.options.conn, json, noticed: false, more: false })
+    this.context.control({ type: 'catalog', conn: this.options.conn, json, noticed: [], more: false })
   }
 
   /** Something is answered as a server of the other era would: is it still what it was? */

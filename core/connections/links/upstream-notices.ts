@@ -43,7 +43,7 @@ export class UpstreamNotices {
     const watch = kinds && lists()
     if (kinds && watch) {
       // Told once for each reading that follows, however often the upstream says so.
-      if (watch.stale(kinds, true)) control({ type: 'stale', conn, kinds })
+      if (watch.stale(kinds, true)) control({ type: 'stale', conn })
       return
     }
     const callId = related !== undefined && calls.has(related) ? related : 0

@@ -235,6 +235,20 @@ describe('a program', () => {
     expect(rig.connections.status('s').state).toBe('connecting')
   })
 
+  test('that takes longer to start than it is asked for is modern as soon as it refuses the handshake of the other era', async () => {
+    const slow = join(folder, 'slow')
+    const config = { command: 'sh', args: ['-c', `sleep 3.5; exec "$0" "$@"`, process.execPath, MODERN_STDIO, slow] }
+    const rig = await rigOf([serverRecord('s', { config })])
+    await until('the server', () => rig.connections.status('s').state === 'online', 20_000)
+    expect(await eraOf(rig, 's')).toBe('modern 2026-07-28')
+    // The process that was asked may have read the question before it was ended.
+    expect(
+      journalOf('slow')
+        .flatMap(heard => heard.slice(0, 1))
+        .slice(-2),
+    ).toEqual(['initialize', 'server/discover'])
+  }, 30_000)
+
   test('that is switched off while it is asked leaves nothing behind', async () => {
     const config = { command: process.execPath, args: ['-e', 'setInterval(() => {}, 1000)'] }
     const record = serverRecord('s', { config })

@@ -13,7 +13,7 @@ describe('withoutSecrets()', () => {
   const catalog = (tools: string) => ({
     type: 'catalog',
     conn: 1,
-    noticed: false,
+    noticed: [],
     more: false,
     json: { ...lists, tools },
   })

@@ -19,7 +19,8 @@ test('what has been told is no difference any more, and what changed in another 
     members: [member],
     passthroughHeaders: [],
   } as const
-  const now = () => performance.now()
+  let aheadMs = 0
+  const now = () => performance.now() + aheadMs
   const parts = { upstreams, outages: new Outages(upstreams, now), texts: new ItemTexts(), now }
   const scope = new Scope('key', '/mcp/time', new World().person('alice'), resolved, parts)
   expect(scope.differences()).toEqual([])
@@ -34,5 +35,12 @@ test('what has been told is no difference any more, and what changed in another 
   await until(() => heard.length > 0, { what: 'the notice' })
   expect(heard).toEqual(['notifications/tools/list_changed'])
   expect(scope.differences()).toEqual(['prompts'])
+
+  // Told again within a second, by another connection to the same server: its list is still the one that was told.
+  changes.announce(scope, ['tools', 'prompts'])
+  aheadMs = 2_000
+  await until(() => heard.length > 1, { what: 'the next notice' })
+  expect(heard.slice(1)).toEqual(['notifications/prompts/list_changed'])
+  expect(scope.differences()).toEqual([])
   changes.dispose()
 })

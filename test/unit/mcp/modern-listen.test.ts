@@ -153,6 +153,19 @@ test('an edit of the group reaches the streams that asked, and the end of the gr
   expect(await reader.message()).toBeUndefined()
 })
 
+test('who opens a session takes no news from the streams that listen already', async () => {
+  await using one = hub()
+  const { reader } = await listen(one, { toolsListChanged: true })
+  await reader.message()
+  const group = one.world.groups[0]
+  if (!group) throw new Error('no group')
+  one.world.groups[0] = { ...group, members: [member(main)] }
+  one.bus.emit('group.updated', 'u-alice', { groupId: group.id, name: 'g', revision: 2 })
+  await new RawClient(one, '/mcp/g').open()
+  expect((await reader.message())?.method).toBe(TOOLS)
+  await reader.close()
+})
+
 test('when the hub stops, and when the credential ends, the request gets its result (P-26)', async () => {
   await using one = hub()
   const ended = { id: 1, result: { resultType: 'complete', _meta: { [`${META}subscriptionId`]: 1 } } }

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { HEADERS, RawClient } from '../../support/raw-mcp.ts'
+import { type Answer, HEADERS, RawClient } from '../../support/raw-mcp.ts'
 import { META, RawModern, VERSION } from './modern-support.ts'
 import { catalog, groupRecord, type Hub, member, serverRecord, startHub, textReply, tool, until } from './support.ts'
 
@@ -220,6 +220,16 @@ test('GET and DELETE are no methods of the modern era, and notifications need no
   expect([response.status, await response.text()]).toEqual([202, ''])
 })
 
+test('an array is refused as an array, also where only its header names this era', async () => {
+  await using one = hub()
+  const client = new RawModern(one, '/mcp/g')
+  const response = await client.post([{ jsonrpc: '2.0', id: 1, method: 'tools/list' }])
+  expect([response.status, ((await response.json()) as Answer).error?.message]).toEqual([
+    400,
+    `Arrays are not part of the protocol version ${VERSION}`,
+  ])
+})
+
 test('both eras live at one URL', async () => {
   await using one = hub()
   const legacy = await new RawClient(one, '/mcp/g').open()
@@ -324,16 +334,40 @@ test('calls of both eras count against their user', async () => {
   await Promise.all(open)
 })
 
-test('calls of a modern client end with its credential', async () => {
-  await using one = hub()
+/** A call that its server never answers. */
+async function hanging(one: Hub): Promise<Promise<Answer & { readonly status: number }>[]> {
   const main = one.upstreams.servers.get(server.id)
   if (!main) throw new Error('no server')
   main.handler = () => new Promise(() => {})
-  const call = new RawModern(one, '/mcp/g').send('tools/call', { name: 'echo' })
+  const call = new RawModern(one, '/mcp/g').call('tools/call', { name: 'echo' })
   await until(() => one.upstreams.seen.length === 1)
+  // In a list, since an async function waits for a promise that it returns.
+  return [call]
+}
+
+test('calls of a modern client end with its credential, and are told so', async () => {
+  await using one = hub()
+  const [call] = await hanging(one)
   one.world.revoked.add('alice')
   one.bus.emit('key.removed', 'u-alice', { keyId: 'k' })
-  expect(await (await call).text()).not.toContain('data:')
+  expect((await call)?.error).toMatchObject({ code: -32600, data: { code: 'token_revoked' } })
+  expect(one.upstreams.cancelled).toHaveLength(1)
+})
+
+test('calls of a modern client end with their group, and are told so', async () => {
+  await using one = hub()
+  const [call] = await hanging(one)
+  one.world.groups.splice(0, 1)
+  one.bus.emit('group.removed', 'u-alice', { groupId: 'grp-alice-g', name: 'g' })
+  expect((await call)?.error).toMatchObject({ data: { code: 'group_not_found' } })
+  expect(one.upstreams.cancelled).toHaveLength(1)
+})
+
+test('a call of a modern client that does not end in time is answered when the hub stops, and cancelled upstream', async () => {
+  await using one = hub()
+  const [call] = await hanging(one)
+  await one.mcp.drain(50)
+  expect((await call)?.error).toMatchObject({ code: -32603, data: { code: 'draining' } })
   expect(one.upstreams.cancelled).toHaveLength(1)
 })
 

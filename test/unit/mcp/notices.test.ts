@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { RawClient, SseReader } from '../../support/raw-mcp.ts'
-import { catalog, groupRecord, member, tool } from './support.ts'
+import { catalog, groupRecord, member, tool, until } from './support.ts'
 import { hubWith, notes, run, time } from './work-group.ts'
 
 test('log messages follow the level of their own session, and the upstream hears the most verbose (P-21)', async () => {
@@ -46,6 +46,61 @@ test('one list_changed of an upstream is one notice to each session that has it,
   expect(await streams[1].message()).toMatchObject({ method: 'notifications/prompts/list_changed' })
   expect(await streams[0].message()).toMatchObject({ method: 'notifications/prompts/list_changed' })
   for (const stream of streams) await stream.close()
+})
+
+test('a change that each connection to a server tells is told once, and not before the list is read again (P-20)', async () => {
+  await using hub = hubWith(async () => {})
+  const client = await new RawClient(hub, '/mcp/work').open()
+  const stream = new SseReader(await client.get())
+  const [server, other] = [time, notes].map(({ id }) => hub.upstreams.servers.get(id))
+  if (!server || !other) throw new Error('no server')
+  const readings: (() => void)[] = []
+  hub.upstreams.ready = () => new Promise(resolve => readings.push(resolve))
+  const says = (kind: string, sessionId?: string) =>
+    hub.bus.emit(
+      'upstream.notification',
+      'u-alice',
+      {
+        serverId: time.id,
+        method: `notifications/${kind}/list_changed`,
+        params: undefined,
+        ...(sessionId ? { sessionId } : {}),
+      },
+      'internal',
+    )
+  const heard = async () => (await stream.message())?.method
+  says('tools', 'a')
+  says('tools', 'b')
+  hub.bus.emit('catalog.changed', 'u-alice', { serverId: notes.id, name: 'notes', kinds: ['prompts'] })
+  expect(await heard()).toBe('notifications/prompts/list_changed')
+  server.catalog = catalog({ tools: [tool('run'), tool('walk')] })
+  hub.bus.emit('catalog.changed', 'u-alice', { serverId: time.id, name: 'time', kinds: ['tools'] })
+  readings[0]?.()
+  expect(await heard()).toBe('notifications/tools/list_changed')
+  // What came while it was read may have been missed by that reading.
+  await until(() => readings.length === 2)
+  readings[1]?.()
+  expect((await client.call('tools/list')).result.tools).toHaveLength(3)
+  other.catalog = catalog({ tools: [tool('other')], prompts: [{ name: 'p' }] })
+  hub.bus.emit('catalog.changed', 'u-alice', { serverId: notes.id, name: 'notes', kinds: ['prompts'] })
+  // Had the other one's notice been due too, it would have come before.
+  expect(await heard()).toBe('notifications/prompts/list_changed')
+  await stream.close()
+})
+
+test('what changes again within a second is told again after it', async () => {
+  await using hub = hubWith(async () => {})
+  const client = await new RawClient(hub, '/mcp/work').open()
+  const stream = new SseReader(await client.get())
+  const server = hub.upstreams.servers.get(time.id)
+  if (!server) throw new Error('no server')
+  for (const names of [['run', 'walk'], ['run']]) {
+    server.catalog = catalog({ tools: names.map(name => tool(name)) })
+    hub.bus.emit('catalog.changed', 'u-alice', { serverId: time.id, name: 'time', kinds: ['tools'] })
+    expect((await stream.message())?.method).toBe('notifications/tools/list_changed')
+    expect((await client.call('tools/list')).result.tools).toHaveLength(names.length + 1)
+  }
+  await stream.close()
 })
 
 test('an edit of a group reaches its sessions as list_changed, old names work on, hidden ones do not', async () => {

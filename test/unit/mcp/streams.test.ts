@@ -179,6 +179,75 @@ test('a reader that does not read is cut off, and the upstream is not held up', 
   expect((await client.send('ping')).status).toBe(200)
 })
 
+/** The id with which a stream begins. */
+async function primed(reader: SseReader): Promise<string> {
+  await reader.next()
+  return (await reader.next())?.id ?? ''
+}
+
+test('of several GET streams the latest that is open hears, and each change is told once', async () => {
+  await using hub = hubWith(async () => {})
+  const client = await new RawClient(hub, '/mcp/work').open()
+  const [first, second] = [new SseReader(await client.get()), new SseReader(await client.get())]
+  const [firstId, secondId] = [await primed(first), await primed(second)]
+  const streams = (count: number) => until(() => hub.mcp.sessions()[0]?.streams === count)
+  const changed = (kind: 'tools' | 'prompts' | 'resources') =>
+    hub.bus.emit('catalog.changed', 'u-alice', { serverId: time.id, name: 'time', kinds: [kind] })
+  changed('tools')
+  expect((await second.message())?.method).toBe('notifications/tools/list_changed')
+  await second.close()
+  await streams(1)
+  changed('prompts')
+  expect((await first.message())?.method).toBe('notifications/prompts/list_changed')
+  // Who comes back to the other one goes on there, behind what was told on either.
+  const resumed = new SseReader(await client.get({ 'last-event-id': secondId }))
+  expect((await resumed.message())?.method).toBe('notifications/tools/list_changed')
+  changed('resources')
+  expect((await resumed.message())?.method).toBe('notifications/resources/list_changed')
+  await first.close()
+  await resumed.close()
+  await streams(0)
+  const again = new SseReader(await client.get({ 'last-event-id': firstId }))
+  expect((await again.message())?.method).toBe('notifications/prompts/list_changed')
+  await again.close()
+})
+
+test('what came while no GET stream was open is told once, whichever the client comes back to', async () => {
+  await using hub = hubWith(async () => {})
+  const client = await new RawClient(hub, '/mcp/work').open()
+  const readers = [new SseReader(await client.get()), new SseReader(await client.get())]
+  const ids: string[] = []
+  for (const reader of readers) ids.push(await primed(reader))
+  for (const reader of readers) await reader.close()
+  await until(() => hub.mcp.sessions()[0]?.streams === 0)
+  const witness = new SseReader(await (await new RawClient(hub, '/mcp/work').open()).get())
+  hub.bus.emit('catalog.changed', 'u-alice', { serverId: time.id, name: 'time', kinds: ['tools'] })
+  expect(await witness.message()).toMatchObject({ method: 'notifications/tools/list_changed' })
+  const back: SseReader[] = []
+  for (const id of ids) back.push(new SseReader(await client.get({ 'last-event-id': id })))
+  expect((await back[0]?.message())?.method).toBe('notifications/tools/list_changed')
+  hub.bus.emit('catalog.changed', 'u-alice', { serverId: time.id, name: 'time', kinds: ['prompts'] })
+  expect((await back[1]?.message())?.method).toBe('notifications/prompts/list_changed')
+  for (const reader of [witness, ...back]) await reader.close()
+})
+
+test('streams of calls leave room for a GET stream', async () => {
+  const gate = Promise.withResolvers<void>()
+  await using hub = hubWith(async request => {
+    request.progress?.({ progress: 1 })
+    await gate.promise
+  })
+  const client = await new RawClient(hub, '/mcp/work').open()
+  const calls: Response[] = []
+  for (let id = 1; id <= 8; id++) calls.push(await client.send('tools/call', run({ _meta: { progressToken: id } }), id))
+  expect(hub.mcp.sessions()[0]?.streams).toBe(8)
+  const stream = await client.get()
+  expect(stream.status).toBe(200)
+  gate.resolve()
+  for (const call of calls) expect(await call.text()).toContain('done')
+  await stream.body?.cancel()
+})
+
 test('a session has eight GET streams at most, and a user a hundred', async () => {
   await using hub = hubWith(async () => {})
   const responses: Response[] = []

@@ -1,0 +1,79 @@
+import { expect, test } from 'bun:test'
+import { ListWatch } from '../../../../core/connections/links/list-watch.ts'
+import type { CatalogTexts, ListKind } from '../../../../core/connections/protocol.ts'
+
+interface Reading {
+  readonly kinds: readonly string[]
+  readonly noticed: readonly ListKind[]
+  readonly more: boolean
+}
+
+/** A watch over lists that are answered when `answer` says so. */
+function watching() {
+  let gate = Promise.withResolvers<void>()
+  const read: Reading[] = []
+  const asked: string[] = []
+  const watch = new ListWatch({
+    ask: async method => {
+      asked.push(method)
+      await gate.promise
+      return { [method === 'resources/templates/list' ? 'resourceTemplates' : (method.split('/')[0] ?? '')]: [] }
+    },
+    capabilities: { tools: {}, prompts: {}, resources: {} },
+    arm: () => {},
+    read: (texts, noticed, more) => read.push({ kinds: kindsIn(texts), noticed, more }),
+  })
+  const answer = async (): Promise<void> => {
+    const count = read.length
+    gate.resolve()
+    while (read.length === count) await Bun.sleep(1)
+    gate = Promise.withResolvers()
+  }
+  let aheadMs = 0
+  /** The time between two readings is over. */
+  const later = () => {
+    aheadMs += 1_000
+    watch.sweep(performance.now() + aheadMs)
+  }
+  return { watch, read, asked, answer, later }
+}
+
+function kindsIn({ tools, prompts, resources, resourceTemplates }: CatalogTexts): string[] {
+  return Object.entries({ tools, prompts, resources, resourceTemplates }).flatMap(([kind, text]) =>
+    text === null ? [] : [kind],
+  )
+}
+
+test('what the upstream calls changed while it is being read is told by the reading after that', async () => {
+  const { watch, read, answer, later } = watching()
+  expect(watch.stale(['tools', 'prompts'], true)).toBe(true)
+  expect(watch.stale(['prompts'], true)).toBe(true)
+  await answer()
+  expect(read).toEqual([{ kinds: ['tools', 'prompts'], noticed: ['tools', 'prompts'], more: true }])
+  later()
+  await answer()
+  expect(read[1]).toEqual({ kinds: ['prompts'], noticed: ['prompts'], more: false })
+})
+
+test('a list that is read for another reason is not called changed by the notice of another one', async () => {
+  const { watch, read, asked, answer, later } = watching()
+  watch.stale(['tools'], false)
+  // While that is read all lists are to be read again, and one of them is called changed.
+  watch.stale(['tools', 'prompts', 'resources', 'resourceTemplates'], false)
+  expect(watch.stale(['tools'], true)).toBe(true)
+  expect(watch.stale(['tools'], true)).toBe(false)
+  await answer()
+  later()
+  expect(asked).toHaveLength(5)
+  // Too late for the reading that is under way.
+  expect(watch.stale(['prompts'], true)).toBe(true)
+  await answer()
+  expect(read[1]).toEqual({
+    kinds: ['tools', 'prompts', 'resources', 'resourceTemplates'],
+    noticed: ['tools'],
+    more: true,
+  })
+  later()
+  await answer()
+  expect(read[2]).toEqual({ kinds: ['prompts'], noticed: ['prompts'], more: false })
+})
