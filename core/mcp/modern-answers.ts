@@ -1,6 +1,6 @@
 import type { RpcError } from '../connections/api.ts'
 import { HubError } from '../contract/errors.ts'
-import type { JsonObject } from '../contract/json.ts'
+import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { Outcome } from './exchange.ts'
 import { type InputRequest, missingCapability, urlElicitations } from './input-requests.ts'
 import { modernError, modernRefusal, statusOf } from './modern-errors.ts'
@@ -46,8 +46,9 @@ export class ModernAnswers {
   #inputRequired(exchange: ModernExchange, post: ModernReply, text: string): void {
     const value = parseExact(text)
     const { requestState, ...asked } = isPlainObject(value) ? value : {}
-    if (!exchange.parkable || (asked.inputRequests === undefined && requestState === undefined)) {
-      this.#refuse(exchange, post, new HubError('upstream_protocol', 'The server asks for input where it may not'))
+    const wrong = exchange.parkable ? misfit(asked.inputRequests, requestState) : 'where it may not'
+    if (wrong !== undefined) {
+      this.#refuse(exchange, post, new HubError('upstream_protocol', `The server asks for input ${wrong}`))
       return
     }
     const state = typeof requestState === 'string' ? { requestState: this.#passed.seal(exchange, requestState) } : {}
@@ -96,4 +97,14 @@ export class ModernAnswers {
     const written = modernRefusal(error, requestId, uri)
     post.answer(errorMessage(post.id, written), statusOf(written))
   }
+}
+
+/** Why no client could read what an upstream asks for; undefined: it can. */
+function misfit(requests: JsonValue | undefined, state: JsonValue | undefined): string | undefined {
+  if (state !== undefined && typeof state !== 'string') return 'with a requestState that is no text'
+  if (requests === undefined) return state === undefined ? 'and does not say for which' : undefined
+  const readable =
+    isPlainObject(requests) &&
+    Object.values(requests).every(request => isPlainObject(request) && typeof request.method === 'string')
+  return readable ? undefined : 'with inputRequests that are no requests by their keys'
 }

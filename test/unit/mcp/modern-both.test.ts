@@ -88,6 +88,20 @@ test('a question where none may be asked is a fault of the server', async () => 
   expect(refusal(answer)).toEqual([-32603, 'upstream_protocol'])
 })
 
+test.each([
+  ['no requests', { inputRequests: [1] }],
+  ['a request without a method', { inputRequests: { a: { params: {} } } }],
+  ['a state that is no text', { inputRequests: { user_name: QUESTION }, requestState: 7 }],
+  ['nothing at all', {}],
+])('a question that no client can read (%s) is a fault of the server', async (_, asked) => {
+  await using one = hub()
+  const known = one.upstreams.servers.get(server.id)
+  if (!known) throw new Error('no server')
+  const text = JSON.stringify({ resultType: 'input_required', ...asked })
+  known.handler = () => ({ kind: 'input_required', text })
+  expect(refusal(await call(new RawModern(one, '/mcp/g')))).toEqual([-32603, 'upstream_protocol'])
+})
+
 test('lists may be kept as long as the least of the members says, by everybody only where all see the same (P-25)', async () => {
   const caching = (ttlMs: number, cacheScope: CacheHint['cacheScope']) => ({ tools: { ttlMs, cacheScope } })
   await using one = startHub((world, upstreams) => {
