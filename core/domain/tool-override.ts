@@ -20,7 +20,8 @@ export function readToolOverrides(fields: Fields): Readonly<Record<string, ToolO
   for (const original of Object.keys(fields.object('tools') ?? {})) {
     const block = tools.nested(original)
     if (!block) continue
-    if (original.length > TOOL_CHARACTERS || /\p{C}/u.test(original)) {
+    // A body could not bring the last one back.
+    if (original.length > TOOL_CHARACTERS || /\p{C}/u.test(original) || original === '__proto__') {
       tools.problem(original, 'format', `${quoteName(original)} cannot be the name of a tool`)
     }
     block.refuseUnknown(['enabled', 'name', 'description', 'arguments'])
