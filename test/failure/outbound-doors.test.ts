@@ -228,7 +228,7 @@ test('an edit and a replacement of a server that was fine, a batch and an import
   expect([...new Set(results.map((one: { error?: { code: string } }) => one.error?.code))]).toEqual([
     'url_address_blocked',
   ])
-  const { entries } = await first!.ok('POST', '/api/servers/import', { document: { mcpServers } })
+  const { entries } = (await patient(first!, 'POST', '/api/servers/import', { document: { mcpServers } })).json
   expect(entries.map((entry: { error?: { code: string } }) => entry.error?.code)).toEqual(
     FORBIDDEN.map(() => 'url_address_blocked'),
   )
