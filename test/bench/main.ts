@@ -1,8 +1,4 @@
-/**
- * `bun run bench`: what the hub costs, measured against the same server without it.
- * --rounds N (3), --seconds N (0.8) per measurement, --only calls,wires,sessions,startup,memory,stdio,http
- * --wire legacy|modern (legacy): the era that clients of the hub speak
- */
+/** `bun run bench`: what the hub costs, measured against the same server without it. */
 import { parseArgs } from 'node:util'
 import type { Wire } from './http-client.ts'
 import { Bench, type Measured, type Transport } from './measure.ts'
@@ -10,14 +6,25 @@ import { measureMemory } from './memory.ts'
 import { alternate, best, bothWires, median } from './rounds.ts'
 import { measureStartUp } from './startup.ts'
 
+const USAGE = `bun run bench                        everything
+  --only PART[,PART]                  of calls, wires, sessions, startup, memory; stdio or http for one of them
+  --rounds N                          3; medians are shown
+  --seconds N                         0.8, of each measurement
+  --wire legacy|modern                legacy; the era that clients of the hub speak`
+
 const { values: options } = parseArgs({
   options: {
+    help: { type: 'boolean', default: false },
     rounds: { type: 'string', default: '3' },
     seconds: { type: 'string', default: '0.8' },
     only: { type: 'string', default: '' },
     wire: { type: 'string', default: 'legacy' },
   },
 })
+if (options.help) {
+  console.log(USAGE)
+  process.exit(0)
+}
 const rounds = Number(options.rounds)
 const seconds = Number(options.seconds)
 if (!(rounds >= 1) || !(seconds > 0)) {

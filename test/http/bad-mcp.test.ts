@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { send } from '../support/client.ts'
-import { HEADERS } from '../support/raw-mcp.ts'
+import { HEADERS, RawClient } from '../support/raw-mcp.ts'
 import { initialize, type McpTown, mcpTable, openMcpTown, ping } from './mcp-rows.ts'
+import { expectHardened } from './rows.ts'
 
 let town: McpTown
 
@@ -190,5 +191,35 @@ test('a session id is good for its own user and its own path alone, and says so 
     const answer = await as(token, path, foreign)
     expect(answer[0]).toBe(404)
     expect(answer).toEqual(await as(token, path, unknown))
+  }
+})
+
+test('every kind of answer has the headers of all answers, streams and empty ones too', async () => {
+  const { hub, key } = town
+  const client = await new RawClient(hub, '/mcp/g', key).open()
+  const authorization = `Bearer ${key}`
+  const seen: [string, Response][] = [
+    ['a result', await client.send('ping')],
+    ['nothing', await client.post({ jsonrpc: '2.0', method: 'notifications/initialized' })],
+    ['a stream', await client.get()],
+    ['the older stream', await fetch(`${hub.url}/sse/g`, { headers: { authorization, accept: 'text/event-stream' } })],
+    ['the metadata', await fetch(`${hub.url}/.well-known/oauth-protected-resource/mcp/g`)],
+    ['a refusal', await new RawClient(hub, '/mcp/none', key).send('ping')],
+    ['no credential', await new RawClient(hub, '/mcp/g', 'none').send('ping')],
+    ['the end', await client.delete()],
+  ]
+  expect(seen.map(([what, { status }]) => [what, status])).toEqual([
+    ['a result', 200],
+    ['nothing', 202],
+    ['a stream', 200],
+    ['the older stream', 200],
+    ['the metadata', 200],
+    ['a refusal', 404],
+    ['no credential', 401],
+    ['the end', 204],
+  ])
+  for (const [, answer] of seen) {
+    expectHardened(answer)
+    await answer.body?.cancel()
   }
 })

@@ -1,31 +1,19 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import type { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
-import { type Client, type Hub, stdioFixture } from '../support/hub.ts'
+import { stdioFixture } from '../support/hub.ts'
 import { RawClient } from '../support/raw-mcp.ts'
 import { callText, failureOf, online, toolNames } from '../support/servers.ts'
 import { timed, until } from '../support/wait.ts'
-import { type Kind, listening, startGroups } from './group-members.ts'
+import { type Kind, listening, useGroups } from './group-members.ts'
 
-// A test that runs out of time takes the hub with it: waiting must end earlier and say for what.
-setDefaultTimeout(20_000)
-
-let hub: Hub
-let admin: Client
-
-beforeAll(async () => {
-  ;({ hub, admin } = await startGroups({ slow: stdioFixture('slow') }))
-}, 60_000)
-
-afterAll(async () => {
-  await hub?.stop()
-}, 40_000)
+const groups = useGroups({ slow: stdioFixture('slow') })
 
 describe('P-20 list_changed', () => {
   test('P-20 of an upstream is one notice of that kind to each session that has it, and none to others', async () => {
     const paths = ['/mcp/pair', '/mcp/pair', '/mcp/one', '/mcp']
-    const affected = await Promise.all(paths.map(path => listening(admin, path)))
-    const others = await Promise.all(['/mcp/alone', '/mcp/bare'].map(path => listening(admin, path)))
-    const quiet = await listening(admin, '/mcp/bare')
+    const affected = await Promise.all(paths.map(path => listening(groups.admin, path)))
+    const others = await Promise.all(['/mcp/alone', '/mcp/bare'].map(path => listening(groups.admin, path)))
+    const quiet = await listening(groups.admin, '/mcp/bare')
     for (const { client } of [...affected, ...others, quiet]) await client.listTools()
     const say = (kind: Kind, replace: object) =>
       callText(affected[2]?.client as McpClient, 'say', { method: `notifications/${kind}/list_changed`, replace })
@@ -45,9 +33,9 @@ describe('P-20 list_changed', () => {
   }, 20_000)
 
   test('P-20 follows edits of the group, its members and their overrides, and the next list shows it', async () => {
-    await admin.ok('POST', '/api/groups', { name: 'edited', members: ['bare'] })
-    const { client, heard } = await listening(admin, '/mcp/edited')
-    const other = await listening(admin, '/mcp/alone')
+    await groups.admin.ok('POST', '/api/groups', { name: 'edited', members: ['bare'] })
+    const { client, heard } = await listening(groups.admin, '/mcp/edited')
+    const other = await listening(groups.admin, '/mcp/alone')
     const once = async (what: string, kinds: Partial<Record<Kind, number>>, deed: () => Promise<unknown>) => {
       const before = { ...heard }
       await deed()
@@ -58,29 +46,29 @@ describe('P-20 list_changed', () => {
       expect([what, told]).toEqual([what, { tools: 0, prompts: 0, resources: 0, ...kinds }])
     }
     await once('a member comes', { tools: 1, prompts: 1, resources: 1 }, () =>
-      admin.ok('PUT', '/api/groups/edited/members/two', {}),
+      groups.admin.ok('PUT', '/api/groups/edited/members/two', {}),
     )
     expect((await client.listPrompts()).prompts.map(({ name }) => name)).toEqual(['hello'])
     await once('a tool is hidden in the group', { tools: 1 }, () =>
-      admin.ok('PUT', '/api/groups/edited/members/two', { tools: ['raw', { name: 'big', as: 'large' }] }),
+      groups.admin.ok('PUT', '/api/groups/edited/members/two', { tools: ['raw', { name: 'big', as: 'large' }] }),
     )
     expect(await toolNames(client)).toContain('large')
     await once('a description of the group is no change of a list', {}, () =>
-      admin.ok('PATCH', '/api/groups/edited', { description: 'Edited' }),
+      groups.admin.ok('PATCH', '/api/groups/edited', { description: 'Edited' }),
     )
     await once('a tool is renamed at its server', { tools: 1 }, () =>
-      admin.ok('PATCH', '/api/servers/bare/tools/link', { name: 'connect' }),
+      groups.admin.ok('PATCH', '/api/servers/bare/tools/link', { name: 'connect' }),
     )
     expect(await toolNames(client)).toContain('connect')
     // The old name works on for a while, since a client may be about to use it.
     expect(await callText(client, 'name')).toContain('bare')
     await once('a member is stopped', { tools: 1, prompts: 1, resources: 1 }, () =>
-      admin.ok('POST', '/api/servers/two/stop?wait=5s'),
+      groups.admin.ok('POST', '/api/servers/two/stop?wait=5s'),
     )
     expect((await client.listPrompts()).prompts).toEqual([])
-    await admin.ok('POST', '/api/servers/two/start?wait=10s')
+    await groups.admin.ok('POST', '/api/servers/two/start?wait=10s')
     await until(async () => (await client.listPrompts()).prompts.length === 1, { what: 'the member to be back' })
-    await admin.ok('PATCH', '/api/servers/bare/tools/link', { name: null })
+    await groups.admin.ok('PATCH', '/api/servers/bare/tools/link', { name: null })
     const tools = other.heard.tools
     await until(() => other.heard.tools > 0, { what: 'the group of the stopped server to hear too' })
     expect(tools).toBeLessThanOrEqual(2)
@@ -89,23 +77,23 @@ describe('P-20 list_changed', () => {
 
 describe('a member that is removed', () => {
   test('in mid-call lets the call finish, and the next one finds no tool', async () => {
-    await admin.ok('POST', '/api/groups', { name: 'shrinking', members: ['slow', 'bare'] })
-    const client = await admin.mcp('/mcp/shrinking')
+    await groups.admin.ok('POST', '/api/groups', { name: 'shrinking', members: ['slow', 'bare'] })
+    const client = await groups.admin.mcp('/mcp/shrinking')
     const running = callText(client, 'wait', { ms: 800 })
     await Bun.sleep(100)
-    await admin.ok('DELETE', '/api/groups/shrinking/members/slow')
+    await groups.admin.ok('DELETE', '/api/groups/shrinking/members/slow')
     expect((await failureOf(callText(client, 'quick'))).data?.code).toBe('tool_not_found')
     expect(await running).toBe('waited 800')
   })
 
   test('with its server answers the call in flight with an error, and the session goes on', async () => {
-    await admin.ok('POST', '/api/servers', { name: 'doomed', ...stdioFixture('slow') })
-    await online(admin, ['doomed'])
-    await admin.ok('POST', '/api/groups', { name: 'mixed', members: ['doomed', 'bare'] })
-    const client = await admin.mcp('/mcp/mixed')
+    await groups.admin.ok('POST', '/api/servers', { name: 'doomed', ...stdioFixture('slow') })
+    await online(groups.admin, ['doomed'])
+    await groups.admin.ok('POST', '/api/groups', { name: 'mixed', members: ['doomed', 'bare'] })
+    const client = await groups.admin.mcp('/mcp/mixed')
     const running = failureOf(callText(client, 'wait', { ms: 20_000 }))
     await Bun.sleep(100)
-    const { ms } = await timed(() => admin.ok('DELETE', '/api/servers/doomed'))
+    const { ms } = await timed(() => groups.admin.ok('DELETE', '/api/servers/doomed'))
     expect((await running).code).toBe(-32603)
     expect(ms).toBeLessThan(5_000)
     expect(await toolNames(client)).not.toContain('wait')
@@ -113,11 +101,11 @@ describe('a member that is removed', () => {
   }, 20_000)
 
   test('with the whole group ends its sessions: 404, and their calls are cancelled', async () => {
-    await admin.ok('POST', '/api/groups', { name: 'gone', members: ['slow'] })
-    const client = await new RawClient(hub, '/mcp/gone', await admin.mcpKey()).open()
+    await groups.admin.ok('POST', '/api/groups', { name: 'gone', members: ['slow'] })
+    const client = await new RawClient(groups.hub, '/mcp/gone', await groups.admin.mcpKey()).open()
     const running = client.send('tools/call', { name: 'wait', arguments: { ms: 20_000 } })
     await Bun.sleep(100)
-    await admin.ok('DELETE', '/api/groups/gone')
+    await groups.admin.ok('DELETE', '/api/groups/gone')
     const { value, ms } = await timed(async () => (await running).text())
     expect(value).not.toContain('waited')
     expect(ms).toBeLessThan(5_000)
@@ -127,10 +115,10 @@ describe('a member that is removed', () => {
 
 describe('P-23 a member that is dead or slow', () => {
   test('P-23 delays tools/list by 2 s at most, and list_changed follows when it is there', async () => {
-    await admin.ok('POST', '/api/servers', { name: 'sleepy', ...stdioFixture('slow', { INIT_MS: '4000' }) })
-    await admin.ok('POST', '/api/servers', { name: 'missing', command: '/no/such/program' })
-    await admin.ok('POST', '/api/groups', { name: 'waiting', members: ['sleepy', 'missing', 'bare'] })
-    const { client, heard } = await listening(admin, '/mcp/waiting')
+    await groups.admin.ok('POST', '/api/servers', { name: 'sleepy', ...stdioFixture('slow', { INIT_MS: '4000' }) })
+    await groups.admin.ok('POST', '/api/servers', { name: 'missing', command: '/no/such/program' })
+    await groups.admin.ok('POST', '/api/groups', { name: 'waiting', members: ['sleepy', 'missing', 'bare'] })
+    const { client, heard } = await listening(groups.admin, '/mcp/waiting')
     const { value, ms } = await timed(() => toolNames(client))
     expect(ms).toBeLessThan(2_200)
     expect(value).toContain('raw')

@@ -1,3 +1,4 @@
+import { afterAll, beforeAll, setDefaultTimeout } from 'bun:test'
 import type { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
 import {
   PromptListChangedNotificationSchema,
@@ -5,7 +6,7 @@ import {
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import type { Client } from '../support/client.ts'
-import { LOOPBACK, stdioFixture } from '../support/hub.ts'
+import { type Hub, LOOPBACK, stdioFixture } from '../support/hub.ts'
 import { startOnline } from '../support/online-hub.ts'
 
 /** A resource that both servers of the group `pair` have. */
@@ -35,9 +36,28 @@ const GROUPS = [
   { name: 'alone', servers: ['two'] },
 ]
 
-/** A hub with the servers `one`, `two` and `bare` and the groups `pair` and `alone`, besides `more` servers; all online. */
-export function startGroups(more: Readonly<Record<string, object>> = {}) {
-  return startOnline({ env: LOOPBACK, settings: { mcpServers: { ...SERVERS, ...more }, groups: GROUPS } })
+/** The hub of one file of tests and its administrator, from the first test on. */
+export interface Groups {
+  hub: Hub
+  admin: Client
+}
+
+/**
+ * Starts a hub with the servers `one`, `two` and `bare` and the groups `pair` and `alone`, besides `more` servers, before the
+ * tests of a file, all online; it ends after them.
+ */
+export function useGroups(more: Readonly<Record<string, object>> = {}): Groups {
+  const groups = {} as Groups
+  // A test that runs out of time takes the hub with it: waiting must end earlier and say for what.
+  setDefaultTimeout(20_000)
+  beforeAll(async () => {
+    const settings = { mcpServers: { ...SERVERS, ...more }, groups: GROUPS }
+    Object.assign(groups, await startOnline({ env: LOOPBACK, settings }))
+  }, 60_000)
+  afterAll(async () => {
+    await groups.hub?.stop()
+  }, 40_000)
+  return groups
 }
 
 export type Kind = 'tools' | 'prompts' | 'resources'
@@ -68,4 +88,9 @@ export async function seenBy(
 ): Promise<readonly { readonly method: string; readonly params?: { readonly level?: string } }[]> {
   const { result } = await who.ok('POST', `/api/servers/${server}/tools/seen/call`, {})
   return JSON.parse(result.content[0].text)
+}
+
+/** The methods of what a server has received. */
+export async function methodsOf(who: Client, server: string): Promise<string[]> {
+  return (await seenBy(who, server)).map(({ method }) => method)
 }

@@ -1,39 +1,25 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
-import { type Client, type Hub, stdioFixture } from '../support/hub.ts'
+import { stdioFixture } from '../support/hub.ts'
 import { RawClient } from '../support/raw-mcp.ts'
 import { callText, failureOf, toolNames } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
-import { listening, SHARED, seenBy, startGroups } from './group-members.ts'
+import { listening, methodsOf, SHARED, useGroups } from './group-members.ts'
 
 const CHINESE = '天气查询'
 const LONG = 'n'.repeat(64)
 
-// A test that runs out of time takes the hub with it: waiting must end earlier and say for what.
-setDefaultTimeout(20_000)
-
-let hub: Hub
-let admin: Client
-
-beforeAll(async () => {
-  ;({ hub, admin } = await startGroups({
-    [CHINESE]: stdioFixture('varied', {
-      NAME: 'chinese',
-      NAMES: `["查询","查讯","${'长'.repeat(30)}${'x'.repeat(60)}"]`,
-    }),
-    [LONG]: stdioFixture('varied', { NAME: 'long', NAMES: `["${'t'.repeat(64)}","${'t'.repeat(65)}"]` }),
-  }))
-}, 60_000)
-
-afterAll(async () => {
-  await hub?.stop()
-}, 40_000)
-
-const methodsOf = async (server: string): Promise<string[]> => (await seenBy(admin, server)).map(({ method }) => method)
+const groups = useGroups({
+  [CHINESE]: stdioFixture('varied', {
+    NAME: 'chinese',
+    NAMES: `["查询","查讯","${'长'.repeat(30)}${'x'.repeat(60)}"]`,
+  }),
+  [LONG]: stdioFixture('varied', { NAME: 'long', NAMES: `["${'t'.repeat(64)}","${'t'.repeat(65)}"]` }),
+})
 
 describe('P-18 and names', () => {
   test('P-18 the capabilities of a group are the union of its members’', async () => {
-    const pair = (await admin.mcp('/mcp/pair')).getServerCapabilities()
+    const pair = (await groups.admin.mcp('/mcp/pair')).getServerCapabilities()
     const listChanged = { listChanged: true }
     expect(pair).toMatchObject({
       tools: listChanged,
@@ -42,28 +28,28 @@ describe('P-18 and names', () => {
       logging: {},
       completions: {},
     })
-    const bare = (await admin.mcp('/mcp/bare')).getServerCapabilities()
+    const bare = (await groups.admin.mcp('/mcp/bare')).getServerCapabilities()
     expect(bare).toEqual({ tools: listChanged })
   })
 
   test('P-18 a call into a member that lacks the capability is -32601, and the member sees nothing', async () => {
-    const before = await methodsOf('two')
-    const client = await admin.mcp('/mcp/pair')
+    const before = await methodsOf(groups.admin, 'two')
+    const client = await groups.admin.mcp('/mcp/pair')
     const prompt = (await client.listPrompts()).prompts.find(({ name }) => name === 'two_hello')
     expect(prompt?.name).toBe('two_hello')
     const failure = await failureOf(
       client.complete({ ref: { type: 'ref/prompt', name: 'two_hello' }, argument: { name: 'x', value: '' } }),
     )
     expect(failure.code).toBe(-32601)
-    const bare = await new RawClient(hub, '/mcp/bare', await admin.mcpKey()).open()
+    const bare = await new RawClient(groups.hub, '/mcp/bare', await groups.admin.mcpKey()).open()
     expect((await bare.call('logging/setLevel', { level: 'error' })).error?.code).toBe(-32601)
-    const after = await methodsOf('two')
+    const after = await methodsOf(groups.admin, 'two')
     expect(after.filter(method => method === 'completion/complete')).toEqual([])
     expect(after.length - before.length).toBeLessThanOrEqual(2)
   })
 
   test('of members that collide get the alias in front, all parties, and lead to their own member', async () => {
-    const client = await admin.mcp('/mcp/pair')
+    const client = await groups.admin.mcp('/mcp/pair')
     const names = await toolNames(client)
     expect(names).toContain('one_raw')
     expect(names).toContain('two_raw')
@@ -77,9 +63,9 @@ describe('P-18 and names', () => {
   })
 
   test('in Chinese, of 64 characters and longer are legal, unique, stable, and lead back', async () => {
-    await admin.ok('POST', '/api/groups', { name: '群组 一', members: [CHINESE, LONG] })
+    await groups.admin.ok('POST', '/api/groups', { name: '群组 一', members: [CHINESE, LONG] })
     const path = `/mcp/${encodeURIComponent('群组 一')}`
-    const client = await admin.mcp(path)
+    const client = await groups.admin.mcp(path)
     const names = await toolNames(client)
     for (const name of names) expect(name).toMatch(/^[A-Za-z0-9_-]{1,64}$/)
     expect(new Set(names).size).toBe(names.length)
@@ -90,14 +76,16 @@ describe('P-18 and names', () => {
     }
     for (const tool of ['chinese 查询', 'chinese 查讯', `long ${'t'.repeat(64)}`, `long ${'t'.repeat(65)}`])
       expect(originals).toContain(tool)
-    expect(await toolNames(await admin.mcp(path.toLowerCase()))).toEqual(names)
-    expect(await toolNames(await admin.mcp(`/mcp/${encodeURIComponent(CHINESE.normalize('NFD'))}`))).toContain('raw')
-    expect(await toolNames(await admin.mcp(`/mcp/${LONG.toUpperCase()}`))).toContain('raw')
+    expect(await toolNames(await groups.admin.mcp(path.toLowerCase()))).toEqual(names)
+    expect(await toolNames(await groups.admin.mcp(`/mcp/${encodeURIComponent(CHINESE.normalize('NFD'))}`))).toContain(
+      'raw',
+    )
+    expect(await toolNames(await groups.admin.mcp(`/mcp/${LONG.toUpperCase()}`))).toContain('raw')
   })
 
   test('of resources in two members carry the alias, and are read, linked and subscribed under it', async () => {
     const updated: string[] = []
-    const client = await admin.mcp('/mcp/pair', {
+    const client = await groups.admin.mcp('/mcp/pair', {
       prepare: one =>
         one.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => void updated.push(params.uri)),
     })
@@ -126,10 +114,10 @@ describe('P-18 and names', () => {
 
 describe('keys and owners', () => {
   test('a key for one group opens that group alone', async () => {
-    const { secret } = await admin.ok('POST', '/api/keys', { label: 'narrow', scopes: [{ group: 'alone' }] })
-    expect(await toolNames(await admin.mcp('/mcp/alone', { credential: secret }))).toContain('raw')
+    const { secret } = await groups.admin.ok('POST', '/api/keys', { label: 'narrow', scopes: [{ group: 'alone' }] })
+    expect(await toolNames(await groups.admin.mcp('/mcp/alone', { credential: secret }))).toContain('raw')
     for (const path of ['/mcp/pair', '/mcp', '/mcp/two', '/mcp/@admin/pair', '/mcp/nothing']) {
-      const answer = await new RawClient(hub, path, secret).post({
+      const answer = await new RawClient(groups.hub, path, secret).post({
         jsonrpc: '2.0',
         id: 1,
         method: 'initialize',
@@ -137,16 +125,20 @@ describe('keys and owners', () => {
       })
       expect([path, answer.status]).toEqual([path, 404])
     }
-    expect((await admin.request('GET', '/api/servers', undefined, { authorization: `Bearer ${secret}` })).status).toBe(
-      403,
-    )
+    expect(
+      (await groups.admin.request('GET', '/api/servers', undefined, { authorization: `Bearer ${secret}` })).status,
+    ).toBe(403)
   })
 
   test('a public group shows others its public members and leaves no trace of the private ones', async () => {
-    const bert = await hub.user('bert')
-    await admin.ok('POST', '/api/groups', { name: 'open', visibility: 'public', members: ['one', 'two', 'bare'] })
-    await admin.ok('PATCH', '/api/servers/bare', { visibility: 'public' })
-    const own = await admin.mcp('/mcp/open')
+    const bert = await groups.hub.user('bert')
+    await groups.admin.ok('POST', '/api/groups', {
+      name: 'open',
+      visibility: 'public',
+      members: ['one', 'two', 'bare'],
+    })
+    await groups.admin.ok('PATCH', '/api/servers/bare', { visibility: 'public' })
+    const own = await groups.admin.mcp('/mcp/open')
     const others = await listening(bert, '/mcp/@admin/open')
     expect(await toolNames(own)).toContain('secret')
     expect((await toolNames(others.client)).every(name => !name.startsWith('bare_'))).toBe(true)
@@ -160,14 +152,14 @@ describe('keys and owners', () => {
     ])
     expect(traces).not.toMatch(/two|"one|prompts|completions/)
     // What becomes public later joins, and what becomes private leaves.
-    await admin.ok('PATCH', '/api/servers/two', { visibility: 'public' })
+    await groups.admin.ok('PATCH', '/api/servers/two', { visibility: 'public' })
     await until(() => others.heard.tools > 0, { what: 'the notice' })
     expect(await toolNames(others.client)).toContain('two_name')
-    await admin.ok('PATCH', '/api/servers/two', { visibility: 'private' })
+    await groups.admin.ok('PATCH', '/api/servers/two', { visibility: 'private' })
     expect(await toolNames(others.client)).not.toContain('two_name')
-    await admin.ok('PATCH', '/api/groups/open', { visibility: 'private' })
+    await groups.admin.ok('PATCH', '/api/groups/open', { visibility: 'private' })
     const failure = await failureOf(others.client.listTools())
     expect(String(failure.code)).toBe('404')
-    await admin.ok('PATCH', '/api/servers/bare', { visibility: 'private' })
+    await groups.admin.ok('PATCH', '/api/servers/bare', { visibility: 'private' })
   }, 20_000)
 })

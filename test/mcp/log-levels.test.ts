@@ -1,25 +1,13 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import type { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { LoggingMessageNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
-import { type Client, type Hub, stdioFixture } from '../support/hub.ts'
+import { type Client, stdioFixture } from '../support/hub.ts'
 import { RawClient } from '../support/raw-mcp.ts'
 import { callText, online } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
-import { LOGGING, seenBy, startGroups } from './group-members.ts'
+import { LOGGING, seenBy, useGroups } from './group-members.ts'
 
-// A test that runs out of time takes the hub with it: waiting must end earlier and say for what.
-setDefaultTimeout(20_000)
-
-let hub: Hub
-let admin: Client
-
-beforeAll(async () => {
-  ;({ hub, admin } = await startGroups())
-}, 60_000)
-
-afterAll(async () => {
-  await hub?.stop()
-}, 40_000)
+const groups = useGroups()
 
 describe('P-21 log levels', () => {
   interface Ear {
@@ -28,7 +16,7 @@ describe('P-21 log levels', () => {
   }
   async function ear(path: string): Promise<Ear> {
     const heard: string[] = []
-    const client = await admin.mcp(path, {
+    const client = await groups.admin.mcp(path, {
       prepare: one =>
         one.setNotificationHandler(
           LoggingMessageNotificationSchema,
@@ -78,9 +66,9 @@ describe('P-21 log levels', () => {
   // Somebody whose servers no other session of these tests has among all of its owner's.
   let lena: Client
   beforeAll(async () => {
-    lena = await hub.user('lena', 'admin')
+    lena = await groups.hub.user('lena', 'admin')
   })
-  const raw = async (path: string) => new RawClient(hub, path, await lena.mcpKey()).open()
+  const raw = async (path: string) => new RawClient(groups.hub, path, await lena.mcpKey()).open()
   const levels = async (server: string) =>
     (await seenBy(lena, server))
       .filter(({ method }) => method === 'logging/setLevel')

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { JsonObject } from '../../../core/contract/json.ts'
+import type { GroupRecord } from '../../../core/contract/records.ts'
 import { RawClient, SseReader } from '../../support/raw-mcp.ts'
 import { META, RawModern } from './modern-support.ts'
 import { catalog, groupRecord, type Hub, member, serverRecord, startHub, tool, until } from './support.ts'
@@ -138,14 +139,20 @@ test('a stream’s subscription to what is hidden later is dropped upstream', as
   await reader.close()
 })
 
-test('an edit of the group reaches the streams that asked, and the end of the group ends them with a result', async () => {
-  await using one = hub()
-  const { reader } = await listen(one, { toolsListChanged: true })
-  await reader.message()
+/** The group loses a member, and all hear of it. */
+function shrink(one: Hub): GroupRecord {
   const group = one.world.groups[0]
   if (!group) throw new Error('no group')
   one.world.groups[0] = { ...group, members: [member(main)] }
   one.bus.emit('group.updated', 'u-alice', { groupId: group.id, name: 'g', revision: 2 })
+  return group
+}
+
+test('an edit of the group reaches the streams that asked, and the end of the group ends them with a result', async () => {
+  await using one = hub()
+  const { reader } = await listen(one, { toolsListChanged: true })
+  await reader.message()
+  const group = shrink(one)
   expect((await reader.message())?.method).toBe(TOOLS)
   one.world.groups.length = 0
   one.bus.emit('group.removed', 'u-alice', { groupId: group.id, name: 'g' })
@@ -157,10 +164,7 @@ test('who opens a session takes no news from the streams that listen already', a
   await using one = hub()
   const { reader } = await listen(one, { toolsListChanged: true })
   await reader.message()
-  const group = one.world.groups[0]
-  if (!group) throw new Error('no group')
-  one.world.groups[0] = { ...group, members: [member(main)] }
-  one.bus.emit('group.updated', 'u-alice', { groupId: group.id, name: 'g', revision: 2 })
+  shrink(one)
   await new RawClient(one, '/mcp/g').open()
   expect((await reader.message())?.method).toBe(TOOLS)
   await reader.close()

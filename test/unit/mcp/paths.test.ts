@@ -1,0 +1,55 @@
+import { expect, test } from 'bun:test'
+import type { ResolvedGroup } from '../../../core/contract/points.ts'
+import type { UserActor } from '../../../core/contract/records.ts'
+import { ItemTexts } from '../../../core/mcp/merge.ts'
+import { Outages } from '../../../core/mcp/outages.ts'
+import { Principals, parseScopePath, ScopeTable } from '../../../core/mcp/paths.ts'
+import { FakeUpstreams, groupRecord, World } from './support.ts'
+
+const PATH = parseScopePath('/mcp/g')
+if (!PATH) throw new Error('no path')
+
+/** A table whose resolver counts how often each caller was looked up. */
+function tableOf(inUse = false) {
+  const asked = new Map<string, number>()
+  const resolve = async (actor: UserActor): Promise<ResolvedGroup> => {
+    asked.set(actor.userId, (asked.get(actor.userId) ?? 0) + 1)
+    return { group: groupRecord('g', []), servers: [] }
+  }
+  const upstreams = new FakeUpstreams()
+  const parts = { upstreams, outages: new Outages(upstreams, Date.now), texts: new ItemTexts(), now: Date.now }
+  const table = new ScopeTable(
+    () => ({ resolve }) as never,
+    parts,
+    () => inUse,
+  )
+  const principals = new Principals()
+  const find = async (actor: UserActor) =>
+    await table.find(actor, principals.key(actor), PATH as NonNullable<typeof PATH>)
+  return { table, asked, find }
+}
+
+test('who comes again is not looked up again, until something changed for that place', async () => {
+  const alice = new World().person('alice')
+  const { table, asked, find } = tableOf()
+  const first = await find(alice)
+  expect(await find(alice)).toBe(first)
+  expect(await find(alice)).toBe(first)
+  expect(asked.get(alice.userId)).toBe(1)
+  table.invalidate(scope => scope === first)
+  await find(alice)
+  expect(asked.get(alice.userId)).toBe(2)
+})
+
+test('who was forgotten among many others hears of changes all the same', async () => {
+  const world = new World()
+  const alice = world.person('alice')
+  const { table, asked, find } = tableOf()
+  await find(alice)
+  await find(alice)
+  for (let number = 0; number < 2_001; number += 1) await find(world.person(`other-${number}`))
+  expect([...table].length).toBeLessThanOrEqual(2_000)
+  table.invalidate(() => true)
+  await find(alice)
+  expect(asked.get(alice.userId)).toBe(2)
+})
