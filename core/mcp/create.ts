@@ -9,11 +9,11 @@ import type { McpEndpoint } from './api.ts'
 import { Audience } from './audience.ts'
 import { type CredentialHolder, CredentialWatch } from './credential-watch.ts'
 import { DirectExchange, directScope } from './direct-call.ts'
+import { endedByHub } from './ended-by-hub.ts'
 import { Front } from './endpoint.ts'
 import { groupView } from './group-view.ts'
 import { initialize } from './initialize.ts'
 import { Intake } from './intake.ts'
-import { lastWord } from './last-words.ts'
 import { Leases } from './leases.ts'
 import { ListChanges } from './list-changes.ts'
 import { listRoutes } from './list-routes.ts'
@@ -188,7 +188,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
   function* credentialHolders(): IterableIterator<CredentialHolder> {
     for (const session of sessions) yield { actor: session.actor, end: () => sessions.end(session, 'credential_ended') }
     for (const listener of listeners) yield { actor: listener.actor, end: () => listeners.end(listener) }
-    const error = lastWord('credential_ended')
+    const error = endedByHub('credential_ended')
     for (const call of modern.live) yield { actor: call.actor, end: () => call.abort(error.message, error) }
   }
 

@@ -3,7 +3,7 @@ import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
 import type { UserActor } from '../contract/records.ts'
 import type { SessionInfo } from './api.ts'
-import { lastWord } from './last-words.ts'
+import { endedByHub } from './ended-by-hub.ts'
 import type { Sealer } from './pages.ts'
 import type { Scope } from './scope.ts'
 import { type Introduction, primesStreams, Session, type UserLoad } from './session.ts'
@@ -128,7 +128,7 @@ export class SessionTable {
     if (others?.size === 0) this.#byScope.delete(session.scope)
     session.load.sessions -= 1
     // A client that ends it itself waits for nothing.
-    session.end(reason === 'deleted' ? undefined : lastWord(reason))
+    session.end(reason === 'deleted' ? undefined : endedByHub(reason))
     this.#parts.ended(session, reason)
     this.#forgetLoad(session.actor.userId)
   }

@@ -2,11 +2,11 @@ import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
+import { endedByHub } from './ended-by-hub.ts'
 import { checkStandardHeaders, type Envelope, openEnvelope } from './envelope.ts'
 import type { Outcome } from './exchange.ts'
 import { RefusedMessage } from './http-errors.ts'
 import { inputResponses } from './input-requests.ts'
-import { lastWord } from './last-words.ts'
 import type { Leases } from './leases.ts'
 import type { Listeners } from './listeners.ts'
 import { LOG_LEVELS } from './log-levels.ts'
@@ -132,7 +132,7 @@ export class ModernWire {
 
   /** Whatever is in flight ends with an answer. */
   endAll(reason: string): void {
-    const error = lastWord(reason)
+    const error = endedByHub(reason)
     for (const exchange of [...this.#live]) exchange.abort(error.message, error)
   }
 

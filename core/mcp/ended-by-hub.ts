@@ -1,7 +1,7 @@
 import { HubError } from '../contract/errors.ts'
 
 /** What calls in flight are answered when the hub ends them: for want of any answer their clients would wait on. */
-export function lastWord(reason: string): HubError {
+export function endedByHub(reason: string): HubError {
   if (reason === 'hub_stopped') return new HubError('draining', 'The hub stopped before the server had answered')
   if (reason === 'credential_ended') {
     return new HubError('token_revoked', 'The credential of this call was withdrawn', { hint: 'Sign in again.' })
