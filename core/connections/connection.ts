@@ -1,5 +1,6 @@
 import { type ErrorCode, toWireError, type WireError } from '../contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../contract/json.ts'
+import { SequenceMap } from '../contract/sequence-map.ts'
 import type { Era } from '../domain/era.ts'
 import { asDouble, parseExact } from '../domain/exact-json.ts'
 import { fillArguments, type Variables } from '../domain/variables.ts'
@@ -28,7 +29,7 @@ export class Connection implements PortClient, CallHome {
   readonly child: Child | undefined
   readonly #port: WorkerPort
   readonly #events: ConnectionEvents
-  readonly #calls = new Map<number, PendingCall>()
+  readonly #calls = new SequenceMap<PendingCall>()
   readonly #released: () => void
   readonly #asks: CallerAsks
   readonly #era: Era
@@ -191,7 +192,7 @@ export class Connection implements PortClient, CallHome {
       const asked = parseExact(frame.slice(jsonAt)) as { method: string; params?: JsonObject }
       this.#asks.ask(this.#calls.get(number), readNumber(frame, next), asked.method, asked.params)
     } else if (letter === 100) {
-      for (const call of this.#calls.values()) this.#asks.withdrawn(call, number)
+      for (const [, call] of this.#calls.entries()) this.#asks.withdrawn(call, number)
     }
   }
 
@@ -284,7 +285,7 @@ export class Connection implements PortClient, CallHome {
   }
 
   #returnCalls({ code, message, data }: WireError, begun: (id: number) => boolean): void {
-    const calls = [...this.#calls]
+    const calls = this.#calls.entries()
     this.#calls.clear()
     // A line that is too long can only be the answer to the one call, which must not be asked for once more.
     const tooLong = data?.lineBytes !== undefined && calls.length === 1
@@ -334,7 +335,7 @@ export class Connection implements PortClient, CallHome {
     let call = id === 0 ? undefined : this.#calls.get(id)
     if (!call && method === 'notifications/message' && this.#calls.size === 1) {
       // stdio cannot say which call a log message belongs to; with one in flight there is no doubt.
-      for (const only of this.#calls.values()) if (!this.#strays.possible(only)) call = only
+      for (const [, only] of this.#calls.entries()) if (!this.#strays.possible(only)) call = only
     }
     if (call?.request.notification) call.request.notification(method, params)
     else this.#events.notification(method, params)

@@ -31,7 +31,8 @@ export function parseExact(text: string): JsonValue {
 
 /** A number that is kept as its source text. */
 export function isRawNumber(value: unknown): boolean {
-  return json.isRawJSON(value)
+  // Asked of nearly every object, and the member costs a fifth of the call.
+  return typeof value === 'object' && value !== null && 'rawJSON' in value && json.isRawJSON(value)
 }
 
 /** The nearest double of a number, kept as its source text or not; undefined for what is none. */

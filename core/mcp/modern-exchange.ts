@@ -2,6 +2,7 @@ import type { AskReply, SessionBinding, UpstreamRequest } from '../connections/a
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
+import type { Chained } from './chain.ts'
 import type { Envelope } from './envelope.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 import { checkResponse, type InputRequest, inputRequest, missingCapability } from './input-requests.ts'
@@ -42,7 +43,7 @@ interface OpenAsk extends InputRequest {
 }
 
 /** One request of a modern client over all the POSTs that it takes; what an upstream asks meanwhile parks it. */
-export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answering {
+export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answering, Chained<ModernExchange> {
   readonly requestId: string
   readonly method: string
   readonly params: JsonObject | undefined
@@ -60,6 +61,8 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
   /** It ended with the wish for something that the client does elsewhere; its retry starts anew. */
   runAgain = false
   parkedSinceMs: number | undefined
+  chainBefore: ModernExchange | undefined
+  chainAfter: ModernExchange | undefined
   readonly #parts: ModernExchangeParts
   readonly #input: PassedInput | undefined
   /** The POST that waits for the answer: the first of the request, or one of its retries. */

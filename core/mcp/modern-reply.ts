@@ -22,6 +22,8 @@ export interface Answering {
 export class ModernReply implements SilentReply {
   readonly response: Promise<Response>
   readonly startedMs: number
+  chainBefore: SilentReply | undefined
+  chainAfter: SilentReply | undefined
   readonly id: IdText
   readonly progressToken: ProgressToken | undefined
   /** Rank of the least severe log message that it wants; undefined: none. */

@@ -1,4 +1,5 @@
 import { SECURITY_HEADERS } from '../http/headers.ts'
+import type { Chained } from './chain.ts'
 import type { Session } from './session.ts'
 import type { SessionStream } from './session-streams.ts'
 
@@ -16,7 +17,7 @@ export function jsonResponse(text: string, status = 200): Response {
 }
 
 /** An answer that has not begun. */
-export interface SilentReply {
+export interface SilentReply extends Chained<SilentReply> {
   readonly startedMs: number
   /** Begins with server-sent events, so that the client knows that somebody is at work. */
   startStream(): void
@@ -36,6 +37,8 @@ export interface ReplyHost {
 export class PostReply implements SilentReply {
   readonly response: Promise<Response>
   readonly startedMs: number
+  chainBefore: SilentReply | undefined
+  chainAfter: SilentReply | undefined
   readonly #host: ReplyHost
   readonly #session: Session
   readonly #keepOpen: () => void

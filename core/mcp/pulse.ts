@@ -1,3 +1,4 @@
+import { Chain } from './chain.ts'
 import type { ReplyHost, SilentReply } from './post-reply.ts'
 import type { StreamHost } from './session-streams.ts'
 import type { SseConnection } from './sse-connection.ts'
@@ -12,7 +13,7 @@ const TICK_MS = 1_000
 export class Pulse implements ReplyHost, StreamHost {
   readonly now: () => number
   /** In the order in which they began. */
-  readonly #waiting = new Set<SilentReply>()
+  readonly #waiting = new Chain<SilentReply>()
   readonly #connections = new Set<SseConnection>()
   readonly #timer: ReturnType<typeof setInterval>
 

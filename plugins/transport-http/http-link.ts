@@ -6,6 +6,7 @@ import {
   LastWords,
   type MessageLink,
   reasonOf,
+  SequenceMap,
   sessionLost,
   statusReason,
   type TransportIo,
@@ -37,7 +38,7 @@ export class HttpLink implements MessageLink {
   readonly #address: FollowedAddress
   readonly #io: TransportIo
   readonly #headers: RequestHeaders
-  readonly #posts = new Map<number, Post>()
+  readonly #posts = new SequenceMap<Post>()
   readonly #answers: AnswerReader
   readonly #listen: ListenStream
   readonly #listenAbort = new AbortController()
@@ -281,7 +282,7 @@ export class HttpLink implements MessageLink {
     this.#lastWords.stop()
     this.#listen.stop()
     this.#listenAbort.abort()
-    for (const post of [...this.#posts.values()]) this.#finish(post)
+    for (const [, post] of this.#posts.entries()) this.#finish(post)
     this.#gate.open()
   }
 }

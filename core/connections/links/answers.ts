@@ -1,5 +1,6 @@
 import { type ErrorCode, HubError, toWireError, type WireError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
+import { SequenceMap } from '../../contract/sequence-map.ts'
 import type { AnswerLink, TransportDefinition, TransportIo } from '../../contract/transport.ts'
 import { isPlainObject, parseExact } from '../../domain/exact-json.ts'
 import type { HealthReport, LinkLimits, Liveness as LivenessLimits, OpenMessage } from '../protocol.ts'
@@ -29,7 +30,7 @@ export class AnswersLink implements UpstreamLink, Expiring {
   readonly #context: LinkContext
   readonly #abort = new AbortController()
   readonly #calls: CallTable
-  readonly #aborts = new Map<number, AbortController>()
+  readonly #aborts = new SequenceMap<AbortController>()
   readonly #liveness: Liveness
   readonly #startDeadlineMs: number
   #lists: ListWatch | undefined
@@ -255,7 +256,7 @@ export class AnswersLink implements UpstreamLink, Expiring {
     this.#state = 'gone'
     this.#context.deadlines.delete(this)
     const begun = this.#calls.takeAll()
-    for (const abort of this.#aborts.values()) abort.abort(new HubError('connection_lost', reason.message))
+    for (const [, abort] of this.#aborts.entries()) abort.abort(new HubError('connection_lost', reason.message))
     this.#aborts.clear()
     this.#abort.abort(new HubError('connection_lost', reason.message))
     const { conn } = this.#options

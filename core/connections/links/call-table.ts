@@ -1,3 +1,5 @@
+import { SequenceMap } from '../../contract/sequence-map.ts'
+
 /** What is known of a call that has just been taken out. */
 export interface TakenCall {
   /** The caller wants the result as the upstream wrote it. */
@@ -19,7 +21,7 @@ const OWN_NOTICES = 16
 
 /** The calls of one connection that wait for an answer, with their clocks (`performance.now()`). */
 export class CallTable {
-  readonly #calls = new Map<number, PendingCall>()
+  readonly #calls = new SequenceMap<PendingCall>()
   timeoutMs: number
   maxTimeoutMs: number
 
@@ -65,16 +67,14 @@ export class CallTable {
   }
 
   takeAll(): readonly number[] {
-    const ids = [...this.#calls.keys()]
+    const ids = this.#calls.entries().map(([id]) => id)
     this.#calls.clear()
     return ids
   }
 
   /** The call that began last. */
   latest(): number | undefined {
-    let latest: number | undefined
-    for (const id of this.#calls.keys()) latest = id
-    return latest
+    return this.#calls.entries().at(-1)?.[0]
   }
 
   /** Progress restarts the first clock, never the second. */
@@ -105,7 +105,7 @@ export class CallTable {
   /** Takes out what has run out; returns the next deadline. */
   expire(nowMs: number, expired: (id: number) => void): number {
     let next = Number.POSITIVE_INFINITY
-    for (const [id, call] of this.#calls) {
+    for (const [id, call] of this.#calls.entries()) {
       if (call.asks > 0) continue
       if (call.deadlineMs <= nowMs) {
         this.#calls.delete(id)

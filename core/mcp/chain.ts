@@ -1,0 +1,45 @@
+/** What can stand in a chain; in one at a time. */
+export interface Chained<Item> {
+  chainBefore: Item | undefined
+  chainAfter: Item | undefined
+}
+
+/**
+ * Things in the order in which they came, each linked to its neighbours. For what comes and goes with every call: a Set
+ * makes a new table every few changes, and costs six times as much, most of it in the garbage collector.
+ */
+export class Chain<Item extends Chained<Item>> implements Iterable<Item> {
+  #first: Item | undefined
+  #last: Item | undefined
+
+  /** Puts at the end what is in no chain. */
+  add(item: Item): void {
+    const last = this.#last
+    item.chainBefore = last
+    if (last) last.chainAfter = item
+    else this.#first = item
+    this.#last = item
+  }
+
+  /** Without effect on what is in no chain. */
+  delete(item: Item): void {
+    const { chainBefore: before, chainAfter: after } = item
+    if (!before && !after && this.#first !== item) return
+    if (before) before.chainAfter = after
+    else this.#first = after
+    if (after) after.chainBefore = before
+    else this.#last = before
+    item.chainBefore = undefined
+    item.chainAfter = undefined
+  }
+
+  /** Whoever has just come out of it may be taken out of the chain, and nobody else. */
+  *[Symbol.iterator](): Generator<Item, undefined> {
+    let item = this.#first
+    while (item) {
+      const after: Item | undefined = item.chainAfter
+      yield item
+      item = after
+    }
+  }
+}
