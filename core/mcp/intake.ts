@@ -5,12 +5,10 @@ import type { Outcome } from './exchange.ts'
 import { type CallReply, LegacyCall } from './legacy-call.ts'
 import { passedHeaders } from './passed-headers.ts'
 import type { Router } from './router.ts'
-import { asHubError, idText, type Message } from './rpc.ts'
+import { asHubError, idText, type Message, type RequestMessage } from './rpc.ts'
 import type { ScopedRequest } from './scoped-request.ts'
 import type { Session } from './session.ts'
 import { checkCallQuota } from './sessions.ts'
-
-export type RequestMessage = Extract<Message, { kind: 'request' }>
 
 export interface IntakeParts {
   readonly router: Router

@@ -89,14 +89,13 @@ export class ModernFace {
   }
 
   #shape(method: string, text: string, keepable = false): string | undefined {
-    const cacheable = CACHEABLE.has(method)
+    const hint = this.#hint(method)
     // Most results have none of the members that are written here, so that their text can stay as it is.
     const plain =
       text.startsWith('{"') &&
       !text.includes('"_meta"') &&
       !text.includes('"resultType"') &&
-      !(cacheable && /"(?:ttlMs|cacheScope|execution)"/.test(text))
-    const hint = this.#hint(method)
+      !(hint && /"(?:ttlMs|cacheScope|execution)"/.test(text))
     if (plain) {
       const kept = hint ? `,"ttlMs":${hint.ttlMs},"cacheScope":"${hint.cacheScope}"` : ''
       return `${this.#head}${kept},${text.slice(1)}`
@@ -141,6 +140,8 @@ function hintOf(resolved: ResolvedScope, { states }: MergedCatalog, part: keyof 
 export class ModernFaces {
   readonly #version: string
   readonly #byCatalog = new WeakMap<MergedCatalog, ModernFace>()
+  /** Most calls in a row are of one scope. */
+  #last: { readonly catalog: MergedCatalog; readonly face: ModernFace } | undefined
 
   /** `version`: the hub's own. */
   constructor(version: string) {
@@ -149,10 +150,10 @@ export class ModernFaces {
 
   of(scope: Scope): ModernFace {
     const { catalog } = scope
-    const known = this.#byCatalog.get(catalog)
-    if (known) return known
-    const face = new ModernFace(scope, this.#version)
+    if (this.#last?.catalog === catalog) return this.#last.face
+    const face = this.#byCatalog.get(catalog) ?? new ModernFace(scope, this.#version)
     this.#byCatalog.set(catalog, face)
+    this.#last = { catalog, face }
     return face
   }
 }

@@ -2,10 +2,19 @@ import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import { RefusedMessage } from './http-errors.ts'
-import type { Intake, RequestMessage } from './intake.ts'
+import type { Intake } from './intake.ts'
 import { jsonResponse, PostReply, type ReplyHost } from './post-reply.ts'
 import { checkVersion } from './request-headers.ts'
-import { asHubError, errorMessage, type IdText, isPlainObject, type Message, readMessage, rpcError } from './rpc.ts'
+import {
+  asHubError,
+  errorMessage,
+  type IdText,
+  isPlainObject,
+  type Message,
+  type RequestMessage,
+  readMessage,
+  rpcError,
+} from './rpc.ts'
 import { requireSession, type ScopedRequest } from './scoped-request.ts'
 import { type Session, takesArrays } from './session.ts'
 

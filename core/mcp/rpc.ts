@@ -17,6 +17,8 @@ export type Message =
   | { readonly kind: 'result'; readonly id: IdText; readonly result: JsonValue }
   | { readonly kind: 'error'; readonly id: IdText; readonly error: RpcError }
 
+export type RequestMessage = Extract<Message, { kind: 'request' }>
+
 /** What is wrong with one message; `id` is there when it could be read. */
 interface BadMessage {
   readonly kind: 'bad'
@@ -52,15 +54,19 @@ export function parseBody(text: string): JsonValue {
     const reason = cause instanceof Error ? cause.message : String(cause)
     throw new HubError('json_invalid', `Cannot read the request: its body is not JSON (${reason})`, { cause })
   }
-  // The forbidden key can only be written out or escaped.
-  if (mayBeTooDeep(text) || text.includes('__proto__') || text.includes('\\u')) checkTree(value, LIMITS.jsonDepth)
+  if (needsWalk(text, LIMITS.jsonDepth)) checkTree(value, LIMITS.jsonDepth)
   return value
 }
 
+/** False for a text that can hold neither the forbidden key, which can only be written out or escaped, nor more levels. */
+export function needsWalk(text: string, levels: number): boolean {
+  return mayBeTooDeep(text, levels) || text.includes('__proto__') || text.includes('\\u')
+}
+
 /** False for a text with too few brackets; most have a dozen, and are told by that for less than a walk costs. */
-function mayBeTooDeep(text: string): boolean {
-  if (text.length <= 2 * LIMITS.jsonDepth) return false
-  let left = LIMITS.jsonDepth
+function mayBeTooDeep(text: string, levels: number): boolean {
+  if (text.length <= 2 * levels) return false
+  let left = levels
   for (const bracket of ['{', '[']) {
     for (let at = text.indexOf(bracket); at >= 0; at = text.indexOf(bracket, at + 1)) {
       left -= 1

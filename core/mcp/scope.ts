@@ -3,6 +3,7 @@ import type { CatalogKind, Upstreams } from '../connections/api.ts'
 import type { UserActor } from '../contract/records.ts'
 import type { Era } from '../domain/era.ts'
 import { pinsWithVariables } from '../domain/tool-shape.ts'
+import { KnownCalls } from './known-calls.ts'
 import {
   CATALOG_KINDS,
   type ItemTexts,
@@ -49,6 +50,8 @@ export class Scope {
   stale = false
   /** True when it stands for nothing any more. */
   gone = false
+  /** What modern clients of this caller send here. */
+  readonly knownCalls = new KnownCalls()
   #resolved: ResolvedScope
   #serverIds: ReadonlySet<string>
   #catalog: MergedCatalog | undefined

@@ -2,6 +2,7 @@ import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
+import { Chain } from './chain.ts'
 import { endedByHub } from './ended-by-hub.ts'
 import { checkStandardHeaders, type Envelope, openEnvelope } from './envelope.ts'
 import type { Outcome } from './exchange.ts'
@@ -21,13 +22,11 @@ import { passedHeaders } from './passed-headers.ts'
 import type { PassedStates } from './passed-states.ts'
 import { jsonResponse } from './post-reply.ts'
 import type { Router } from './router.ts'
-import { asHubError, invalid, type Message, readMessage, resultMessage } from './rpc.ts'
+import { asHubError, type IdText, invalid, type RequestMessage, readMessage, resultMessage } from './rpc.ts'
 import type { Scope } from './scope.ts'
 import type { ScopedRequest } from './scoped-request.ts'
 import type { UserLoad } from './session.ts'
 import type { UpstreamLevels } from './upstream-levels.ts'
-
-type RequestMessage = Extract<Message, { kind: 'request' }>
 
 /** How long a call runs before the hub looks whether its client is still there. */
 const WATCH_AFTER_MS = 100
@@ -67,7 +66,7 @@ export class ModernWire {
   readonly #exchangeParts: ModernExchangeParts
   readonly #paramHeaders = new ParamHeaders()
   /** All that is not over, parked or not. */
-  readonly #live = new Set<ModernExchange>()
+  readonly #live = new Chain<ModernExchange>()
   #watching: ReturnType<typeof setTimeout> | undefined
 
   constructor(parts: ModernWireParts) {
@@ -86,7 +85,7 @@ export class ModernWire {
     }
   }
 
-  get live(): ReadonlySet<ModernExchange> {
+  get live(): Iterable<ModernExchange> {
     return this.#live
   }
 
@@ -96,8 +95,16 @@ export class ModernWire {
     return false
   }
 
-  /** One message. Throws RefusedMessage for what is refused before anything is asked of an upstream. */
-  receive(scoped: ScopedRequest, value: JsonValue): Response | Promise<Response> {
+  /** A call that says nothing new of its client; undefined for any other body. Throws RefusedMessage. */
+  receiveKnown(scoped: ScopedRequest, body: string): Promise<Response> | undefined {
+    const known = scoped.scope.knownCalls.open(body, scoped.request.headers)
+    if (!known) return undefined
+    const { id, envelope } = known
+    return this.#answered(id, () => this.#call(scoped, id, 'tools/call', envelope))
+  }
+
+  /** One message, parsed from `body`. Throws RefusedMessage for what is refused before anything is asked of an upstream. */
+  receive(scoped: ScopedRequest, value: JsonValue, body: string): Response | Promise<Response> {
     const message = readMessage(value)
     if (message.kind === 'bad') throw new RefusedMessage(message.id, new HubError('request_invalid', message.message))
     if (message.kind === 'notification') return new Response(null, { status: 202 })
@@ -105,12 +112,7 @@ export class ModernWire {
       const error = new HubError('request_invalid', 'A client of this protocol version sends no responses')
       throw new RefusedMessage(message.id, error)
     }
-    try {
-      return this.#request(scoped, message)
-    } catch (thrown) {
-      const error = asHubError(thrown)
-      throw new RefusedMessage(message.id, error, error.code === 'method_not_found' ? 404 : error.status)
-    }
+    return this.#answered(message.id, () => this.#request(scoped, message, body))
   }
 
   /** Whether some call was made at this place. */
@@ -141,8 +143,17 @@ export class ModernWire {
     this.endAll('hub_stopped')
   }
 
-  #request(scoped: ScopedRequest, message: RequestMessage): Response | Promise<Response> {
-    const { faces, listeners, draining } = this.#parts
+  #answered<Answer>(id: IdText, answer: () => Answer): Answer {
+    try {
+      return answer()
+    } catch (thrown) {
+      const error = asHubError(thrown)
+      throw new RefusedMessage(id, error, error.code === 'method_not_found' ? 404 : error.status)
+    }
+  }
+
+  #request(scoped: ScopedRequest, message: RequestMessage, body: string): Response | Promise<Response> {
+    const { faces, listeners } = this.#parts
     const { method, id, params } = message
     const { scope, request } = scoped
     const envelope = openEnvelope(message, request.headers)
@@ -153,10 +164,16 @@ export class ModernWire {
     const has = !capability || capability in faces.of(scope).capabilities || scope.promisedAllLists
     if (!listens && !(ROUTED.has(method) && has))
       throw new HubError('method_not_found', `There is no method "${method.slice(0, 64)}" here`)
-    if (draining()) throw new HubError('draining', 'The hub is stopping', { retryAfterSeconds: 5 })
-    if (listens) return listeners.open(scoped, id, params)
-    if (method === 'tools/call') this.#checkParamHeaders(scoped, params)
-    return this.#call(scoped, message, envelope)
+    if (listens) {
+      this.#refuseDraining()
+      return listeners.open(scoped, id, params)
+    }
+    scope.knownCalls.learn(body, message, envelope, request.headers)
+    return this.#call(scoped, id, method, envelope)
+  }
+
+  #refuseDraining(): void {
+    if (this.#parts.draining()) throw new HubError('draining', 'The hub is stopping', { retryAfterSeconds: 5 })
   }
 
   #checkParamHeaders({ scope, request }: ScopedRequest, params: JsonObject | undefined): void {
@@ -165,7 +182,9 @@ export class ModernWire {
     if (tool) this.#paramHeaders.check(tool, params?.arguments, request.headers)
   }
 
-  #call(scoped: ScopedRequest, { id, method }: RequestMessage, envelope: Envelope): Promise<Response> {
+  #call(scoped: ScopedRequest, id: IdText, method: string, envelope: Envelope): Promise<Response> {
+    this.#refuseDraining()
+    if (method === 'tools/call') this.#checkParamHeaders(scoped, envelope.params)
     const { load, parking, passed, replies } = this.#parts
     const { principal, scope, actor } = scoped
     const userLoad = load(actor.userId)

@@ -6,7 +6,7 @@ import { targetOf } from '../http/canonical.ts'
 import type { RequestInfo } from '../http/route.ts'
 import { RefusedMessage } from './http-errors.ts'
 import { type InitializeParts, meet, refuseWhileDraining } from './initialize.ts'
-import type { Intake, RequestMessage } from './intake.ts'
+import type { Intake } from './intake.ts'
 import type { CallReply } from './legacy-call.ts'
 import { MESSAGES_PATH, parseScopePath, type ScopeTable, SSE_ROOT } from './paths.ts'
 import { checkBodyType, checkGetAccept, checkVersion, readBody } from './request-headers.ts'
@@ -16,6 +16,7 @@ import {
   type IdText,
   type Message,
   parseBody,
+  type RequestMessage,
   readMessage,
   resultMessage,
   rpcError,

@@ -27,8 +27,12 @@ export class Wires {
       checkPostAccept(headers)
       checkBodyType(headers)
       return readBody(request).then(text => {
+        const known = this.#modern.receiveKnown(scoped, text)
+        if (known !== undefined) return known
         const value = parseBody(text)
-        return isModern(value, headers) ? this.#modern.receive(scoped, value) : this.#legacyPosts.receive(scoped, value)
+        return isModern(value, headers)
+          ? this.#modern.receive(scoped, value, text)
+          : this.#legacyPosts.receive(scoped, value)
       })
     }
     if (namesModernVersion(headers))

@@ -18,8 +18,8 @@ describe('floors of the call path', () => {
   }, 40_000)
 
   for (const [transport, floor] of [
-    ['stdio', 0.22],
-    ['http', 0.17],
+    ['stdio', 0.25],
+    ['http', 0.18],
   ] as const) {
     // Both against the raw HTTP server, the faster of the two ways that 16 clients have without the hub: a child for each of
     // them makes about half as many calls.
@@ -34,12 +34,12 @@ describe('floors of the call path', () => {
       expect(best(rounds).p50Added).toBeLessThanOrEqual(0.25)
     }, 60_000)
 
-    // Of processor time, which a busy machine moves least; a fifth is left to the weather and to requests twice as long.
-    test(`${transport} at 16 in flight costs at most 1.2 times as much on the wire of 2026-07-28 as on the older one`, async () => {
+    // Of processor time, which a busy machine moves least; seen at 0.99 to 1.03, and a tenth is left to the weather.
+    test(`${transport} at 16 in flight costs at most 1.1 times as much on the wire of 2026-07-28 as on the older one`, async () => {
       const rounds = await bothWires(4, wire => bench.through(transport, 16, SECONDS, wire))
       expect(rounds.flatMap(round => round.legacy.firstError ?? round.modern.firstError ?? [])).toEqual([])
       const least = (wire: 'legacy' | 'modern'): number => Math.min(...rounds.map(round => round[wire].cpuMicros))
-      expect(least('modern') / least('legacy')).toBeLessThanOrEqual(1.2)
+      expect(least('modern') / least('legacy')).toBeLessThanOrEqual(1.1)
     }, 60_000)
 
     // Seen at 0.63 to 0.7 of it: three requests in place of five.
