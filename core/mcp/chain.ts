@@ -23,8 +23,8 @@ export class Chain<Item extends Chained<Item>> implements Iterable<Item> {
 
   /** Without effect on what is in no chain. */
   delete(item: Item): void {
+    if (!this.#has(item)) return
     const { chainBefore: before, chainAfter: after } = item
-    if (!before && !after && this.#first !== item) return
     if (before) before.chainAfter = after
     else this.#first = after
     if (after) after.chainBefore = before
@@ -33,13 +33,14 @@ export class Chain<Item extends Chained<Item>> implements Iterable<Item> {
     item.chainAfter = undefined
   }
 
-  /** Whoever has just come out of it may be taken out of the chain, and nobody else. */
+  /** Those that are here now; whoever leaves before its turn does not come. */
   *[Symbol.iterator](): Generator<Item, undefined> {
-    let item = this.#first
-    while (item) {
-      const after: Item | undefined = item.chainAfter
-      yield item
-      item = after
-    }
+    const items: Item[] = []
+    for (let item = this.#first; item; item = item.chainAfter) items.push(item)
+    for (const item of items) if (this.#has(item)) yield item
+  }
+
+  #has(item: Item): boolean {
+    return item.chainBefore !== undefined || item.chainAfter !== undefined || this.#first === item
   }
 }

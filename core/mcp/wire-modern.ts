@@ -124,18 +124,18 @@ export class ModernWire {
   /** A path stands for nothing any more. */
   endScope(scope: Scope): void {
     const error = new HubError('group_not_found', 'The group was removed before the server had answered')
-    for (const exchange of [...this.#live]) if (exchange.scope === scope) exchange.abort(error.message, error)
+    for (const exchange of this.#live) if (exchange.scope === scope) exchange.abort(error.message, error)
   }
 
   /** No client can come back for them any more. */
   endParked(reason: string): void {
-    for (const exchange of [...this.#live]) if (exchange.parkedSinceMs !== undefined) exchange.abort(reason)
+    for (const exchange of this.#live) if (exchange.parkedSinceMs !== undefined) exchange.abort(reason)
   }
 
   /** Whatever is in flight ends with an answer. */
   endAll(reason: string): void {
     const error = endedByHub(reason)
-    for (const exchange of [...this.#live]) exchange.abort(error.message, error)
+    for (const exchange of this.#live) exchange.abort(error.message, error)
   }
 
   dispose(): void {

@@ -33,14 +33,17 @@ test('a chain keeps what is in it in the order in which it came, whoever leaves'
   }
 })
 
-test('whoever has just come out of a chain may leave it', () => {
+test('whoever leaves a chain before its turn does not come, and whoever joins meanwhile neither', () => {
   const chain = new Chain<Item>()
-  for (const name of 'abc') chain.add(new Item(name))
+  const items = [...'abcdef'].map(name => new Item(name))
+  for (const item of items) chain.add(item)
   let seen = ''
   for (const item of chain) {
-    chain.delete(item)
     seen += item.name
+    chain.delete(item)
+    for (const other of items) if ('bce'.includes(other.name)) chain.delete(other)
+    chain.add(new Item('x'))
   }
-  expect(seen).toBe('abc')
-  expect(names(chain)).toBe('')
+  expect(seen).toBe('adf')
+  expect(names(chain)).toBe('xxx')
 })
