@@ -31,7 +31,7 @@ export function parseExact(text: string): JsonValue {
 
 /** A number that is kept as its source text. */
 export function isRawNumber(value: unknown): boolean {
-  // Asked of nearly every object, and the member costs a fifth of the call.
+  // Asked of nearly every object; none but these has the member, and looking for it takes a third of the time.
   return typeof value === 'object' && value !== null && 'rawJSON' in value && json.isRawJSON(value)
 }
 

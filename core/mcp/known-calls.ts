@@ -7,9 +7,9 @@ import type { Envelope } from './envelope.ts'
 import { type IdText, isPlainObject, needsWalk, type RequestMessage } from './rpc.ts'
 
 /** Tools of one caller at one path whose calls are known; one called after that makes room by going first. */
-const MOST_TOOLS = 16
-/** A longer body is not learned from, in characters: what is kept of it would be much, and what is saved little. */
-const LONGEST = 4_096
+const MOST_TOOLS = 8
+/** A longer body is not learned from, in characters: all of it is kept, and little would be saved. */
+const LONGEST = 2_048
 /** Longest row of bodies that nothing is learned from, because what was learned before never came again. */
 const LONGEST_PAUSE = 1_024
 /** Stands for what differs. Nobody else knows it, so that where it comes out of a text is where it was put. */
