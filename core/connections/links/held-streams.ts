@@ -1,3 +1,5 @@
+import type { JsonValue } from '../../contract/json.ts'
+
 /**
  * How long a stream is read on after another has taken its place: longer than what was sent on it may be on its way. They
  * are connections of their own, so that it may arrive later than the word that the new one stands.
@@ -11,7 +13,7 @@ interface HeldStream {
   readonly uris: ReadonlySet<string>
   readonly sinceMs: number
   /** How often each notice came on it. */
-  counts: Map<string, number>
+  readonly counts: Map<string, number>
 }
 
 /**
@@ -35,10 +37,12 @@ export class HeldStreams {
 
   add(id: number, uris: ReadonlySet<string>, sinceMs: number): void {
     this.#streams.push({ id, uris, sinceMs, counts: new Map() })
+    this.#catchUp(this.#streams.length - 1)
   }
 
   /** Whether a notice on this stream is news. */
-  news(id: unknown, notice: string): boolean {
+  news(id: unknown, method: string, uri: JsonValue | undefined): boolean {
+    const notice = JSON.stringify([method, uri])
     const stream = this.#streams.find(each => each.id === id)
     if (!stream) return false
     if (this.#streams.length === 1) return true
@@ -55,8 +59,7 @@ export class HeldStreams {
     for (let [oldest, next] = this.#streams; oldest && next && nowMs >= this.nextMs; [oldest, next] = this.#streams) {
       ids.push(oldest.id)
       this.#streams.shift()
-      // Whatever was told and has not come on this one was sent before it stood, and will not come.
-      next.counts = new Map(this.#told)
+      this.#catchUp()
     }
     this.#settle()
     return ids
@@ -72,6 +75,7 @@ export class HeldStreams {
   remove(id: number): void {
     const at = this.#streams.findIndex(each => each.id === id)
     if (at >= 0) this.#streams.splice(at, 1)
+    this.#catchUp()
     this.#settle()
   }
 
@@ -82,9 +86,27 @@ export class HeldStreams {
     return ids
   }
 
+  /** What was told, and can come on no stream before one, was sent before that one stood: it will not come there. */
+  #catchUp(from = 0): void {
+    for (let at = from; at < this.#streams.length; at += 1) {
+      const { counts } = this.#streams[at] as HeldStream
+      const before = this.#streams.slice(0, at)
+      for (const [notice, count] of this.#told)
+        if (!before.some(({ uris }) => carries(uris, notice))) counts.set(notice, count)
+    }
+  }
+
   #settle(): void {
     if (this.#streams.length > 1) return
     this.#told.clear()
     for (const { counts } of this.#streams) counts.clear()
   }
+}
+
+/** Whether this notice can come on a stream for these URIs; an update may be of a part of what is subscribed to. */
+function carries(uris: ReadonlySet<string>, notice: string): boolean {
+  const [, uri] = JSON.parse(notice) as [string, JsonValue]
+  if (typeof uri !== 'string' || uris.has(uri)) return true
+  for (const whole of uris) if (uri.startsWith(whole)) return true
+  return false
 }

@@ -78,7 +78,7 @@ export class Listen {
 
   /** Whether a notice with this tag is news. */
   accepts(tag: JsonValue, method: string, uri: JsonValue | undefined): boolean {
-    return this.#held.news(tag, JSON.stringify([method, uri]))
+    return this.#held.news(tag, method, uri)
   }
 
   /** `honoured` is the part of the filter that the upstream took. */

@@ -139,6 +139,46 @@ describe('Listen', () => {
     expect(listen.accepts(3, updated, 'a:')).toBe(true)
   })
 
+  describe('what was told of a resource before it was left is no reason to keep silent once it is wanted again', () => {
+    const next = async (wish: () => void) => {
+      await Bun.sleep(2)
+      wish()
+      due()
+      acknowledge()
+    }
+
+    test('where the streams that told it go after that', async () => {
+      replace()
+      for (const stream of [1, 2]) listen.accepts(stream, updated, 'a:')
+      await next(() => listen.unsubscribe('a:'))
+      await next(() => listen.subscribe('a:', 3))
+      expect(asked.map(({ uris }) => uris.toSorted())).toEqual([['a:'], ['a:', 'b:'], ['b:'], ['a:', 'b:']])
+      listen.sweep(listen.sweep(listen.sweep(performance.now())))
+      expect(dropped).toEqual([1, 2])
+      expect(listen.accepts(4, updated, 'a:')).toBe(true)
+      expect(listen.accepts(3, updated, 'b:')).toBe(true)
+      expect(listen.accepts(4, updated, 'b:')).toBe(false)
+    })
+
+    test('where they have gone before', async () => {
+      replace()
+      for (const stream of [1, 2]) listen.accepts(stream, updated, 'a:')
+      await next(() => listen.unsubscribe('a:'))
+      await next(() => listen.subscribe('c:', 3))
+      listen.sweep(listen.sweep(listen.sweep(performance.now())))
+      expect(dropped).toEqual([1, 2])
+      await next(() => listen.subscribe('a:', 4))
+      expect(asked.at(-1)?.uris.toSorted()).toEqual(['a:', 'b:', 'c:'])
+      expect(listen.accepts(5, updated, 'a:')).toBe(true)
+      for (const [stream, isNews] of [
+        [4, true],
+        [5, false],
+        [3, false],
+      ] as const)
+        expect(listen.accepts(stream, updated, 'b:')).toBe(isNews)
+    })
+  })
+
   test('four streams are held at most: the next is opened once the oldest has gone', () => {
     for (const [at, uri] of ['a:', 'b:', 'c:', 'd:'].entries()) {
       listen.subscribe(uri, at)
