@@ -58,7 +58,7 @@ export class KnownCalls {
     return { id: holes.id, envelope: { ...pattern.envelope, params: { name, arguments: args } } }
   }
 
-  /** A call that was found to be in order, with its headers. Pauses become longer as long as nothing learned comes again. */
+  /** A call whose envelope and headers were found to be in order. Pauses become longer as long as nothing learned comes again. */
   learn(body: string, { id, method, params }: RequestMessage, envelope: Envelope, headers: Headers): void {
     if (method !== METHOD || body.length > LONGEST) return
     if (this.#pauseLeft > 0) {

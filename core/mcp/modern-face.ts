@@ -140,8 +140,6 @@ function hintOf(resolved: ResolvedScope, { states }: MergedCatalog, part: keyof 
 export class ModernFaces {
   readonly #version: string
   readonly #byCatalog = new WeakMap<MergedCatalog, ModernFace>()
-  /** Most calls in a row are of one scope. */
-  #last: { readonly catalog: MergedCatalog; readonly face: ModernFace } | undefined
 
   /** `version`: the hub's own. */
   constructor(version: string) {
@@ -150,10 +148,10 @@ export class ModernFaces {
 
   of(scope: Scope): ModernFace {
     const { catalog } = scope
-    if (this.#last?.catalog === catalog) return this.#last.face
-    const face = this.#byCatalog.get(catalog) ?? new ModernFace(scope, this.#version)
+    const known = this.#byCatalog.get(catalog)
+    if (known) return known
+    const face = new ModernFace(scope, this.#version)
     this.#byCatalog.set(catalog, face)
-    this.#last = { catalog, face }
     return face
   }
 }
