@@ -387,3 +387,24 @@ test('a hub that stops takes no new requests, finishes those in flight and says 
   expect((await call).result.content[0].text).toBe('late')
   await drained
 })
+
+test('a call that repeats an earlier one has its own id and arguments, and is refused for what is wrong with it alone', async () => {
+  await using one = hub()
+  const client = new RawModern(one, '/mcp/g')
+  const marked = (region: string, said = region, id: unknown = 7) =>
+    client.call('tools/call', { name: 'marked', arguments: { region } }, { id, headers: { 'mcp-param-region': said } })
+  for (const [id, region] of [
+    [1, 'eu'],
+    [22, 'us'],
+    [333, 'ap'],
+  ] as const) {
+    const answer = await marked(region, region, id)
+    expect(answer).toMatchObject({ status: 200, id })
+    const [content] = (answer.result as { content: [{ text: string }] }).content
+    expect(JSON.parse(content.text)).toEqual({ name: 'marked', arguments: { region } })
+  }
+  expect(await marked('eu', 'us')).toMatchObject({ status: 400, id: 7, error: { data: { code: 'header_mismatch' } } })
+  const list = await client.call('tools/call', { name: 'marked', arguments: [] }, { id: 8 })
+  expect(list).toMatchObject({ id: 8, error: { data: { code: 'params_invalid' } } })
+  expect(await marked('eu')).toMatchObject({ status: 200, id: 7 })
+})
