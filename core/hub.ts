@@ -6,24 +6,29 @@ import transportSse from '../plugins/transport-sse/plugin.ts'
 import transportStdio from '../plugins/transport-stdio/plugin.ts'
 import { type Auth, createAuth } from './auth/create.ts'
 import { makeFirstAdministrator } from './auth/first-administrator.ts'
+import { requireDatabase } from './config/data-dir.ts'
 import { type DataLock, lockDataDir } from './config/data-lock.ts'
-import { importDocument } from './config/import-document.ts'
 import { LIMITS } from './config/limits.ts'
 import type { LoadedConfig } from './config/load.ts'
 import type { HubConfig } from './config/schema.ts'
 import { StartError } from './config/start-error.ts'
 import { type Connections, createConnections } from './connections/create.ts'
 import { descriptorShortage } from './connections/descriptors.ts'
+import { GarbageWatch } from './connections/garbage-watch.ts'
 import { openSandbox } from './connections/sandbox.ts'
 import { within } from './connections/within.ts'
+import { HubError } from './contract/errors.ts'
 import type { PluginLogger } from './contract/plugin.ts'
 import type { ToolCallRecord } from './contract/records.ts'
+import { BytesInFlight } from './domain/byte-account.ts'
 import { EventBus } from './events/bus.ts'
+import { BodyParser } from './http/body-parser.ts'
 import { createHttp, type Http } from './http/create.ts'
 import { createHealthChecks } from './http/health-checks.ts'
 import { resourceRoutes } from './http/routes/all.ts'
 import type { McpEndpoint } from './mcp/api.ts'
 import { createMcp } from './mcp/create.ts'
+import { StoredSessions } from './mcp/session-records.ts'
 import { PluginHost } from './plugin-host/host.ts'
 import { pluginsView, registryView } from './plugin-host/views.ts'
 import type { Registry } from './registry/api.ts'
@@ -32,11 +37,12 @@ import { followSettingsFile } from './registry/follow-file.ts'
 import { countStored } from './registry/sealed-values.ts'
 import { type HubKeys, readHubKeys } from './secrets/key-file.ts'
 import { hasMasterKeyFile } from './secrets/master-keys.ts'
-import { openSealer, secretSettings } from './secrets/own-secrets.ts'
+import { openSealer } from './secrets/own-secrets.ts'
 import { keyTexts } from './secrets/parts.ts'
 import type { Redactor } from './secrets/redact.ts'
+import type { ServerRedactors } from './secrets/server-redactors.ts'
 import { StoreOpenError } from './store/errors.ts'
-import { openStore, type Store, type StoreOptions } from './store/open.ts'
+import { openStore, SQLITE_FILE, type Store, type StoreOptions } from './store/open.ts'
 import { HubLog } from './telemetry/log.ts'
 
 /** The order in which they start. */
@@ -45,12 +51,17 @@ const BUNDLED = [transportStdio, transportHttp, transportSse, transportOpenapi, 
 /** How long the end of the hub waits for the store to take what is left, in milliseconds. */
 const STORE_LAST_MS = 3_000
 
+/** Bytes of large messages of the main thread between two collections of its memory. */
+const GARBAGE_PERIOD_BYTES = 64 * 1024 * 1024
+
 export interface HubOptions {
   readonly loaded: LoadedConfig
   /** Reads or makes the token that opens `POST /api/setup`; asked for when there is no administrator. */
   readonly setupToken: () => Promise<string>
-  /** Knows the live secrets; whoever ends the process in a hurry asks it too. */
+  /** Learns the keys that the hub makes for itself, for the log and for the last words of a process that dies. */
   readonly redactor: Redactor
+  /** Where the secrets of each server are held while it is used. */
+  readonly servers: ServerRedactors
   /** What of the hub's environment child processes get. */
   readonly baseEnv: { readonly PATH: string; readonly HOME: string; readonly LANG: string }
 }
@@ -66,6 +77,10 @@ export interface Hub {
   readonly log: PluginLogger
   /** Opens `POST /api/setup`; undefined where there was an administrator at the start. */
   readonly setupToken: string | undefined
+  /** False once the data folder was moved, removed or replaced. */
+  inPlace(): boolean
+  /** Opens the log file anew, after it was moved away. Never rejects. */
+  reopenLog(): Promise<void>
   /** Refuses new work, lets calls in flight finish (at most 30 s), ends streams, connections and processes. */
   stop(): Promise<void>
 }
@@ -95,27 +110,28 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   undo.defer(async () => void (await probing))
 
   const startedAtMs = performance.now()
-  const { redactor } = options
-  for (const secret of secretSettings(loaded.config)) redactor.add(secret)
+  const { redactor, servers } = options
   const bus = new EventBus((error, name) => hubLog.with().error('An event handler failed', { event: name, error }))
-  const hubLog: HubLog = await HubLog.open({ ...logOptions(loaded.config), redactor, bus })
+  const hubLog: HubLog = await HubLog.open({ ...logOptions(loaded.config), redactor, servers, bus })
   undo.defer(() => hubLog.end())
   const log = hubLog.with()
   for (const warning of loaded.warnings) log.warn(warning)
 
+  const { dataDir, databaseUrl } = loaded.config
+  if (databaseUrl === undefined) await requireDatabase(dataDir, SQLITE_FILE)
   const keys: HubKeys = await readHubKeys(loaded.config.dataDir)
   const store: Store = await openStore(await storeOptions(loaded.config)).catch(asStartError)
   undo.defer(() => store.close())
   const sealer = await openSealer(loaded.config, await countStored(store.db), redactor, log)
-  for (const form of keyTexts(keys.jwtSecret)) redactor.add(form)
+  redactor.add(...keyTexts(keys.jwtSecret))
   const sandbox = await probing
+  undo.defer(() => sandbox.dispose())
   let ownPorts: readonly string[] = []
   let { stdioPolicy } = loaded.config
   const room: OpenRegistry = createRegistry({
     store,
     bus,
     sealer,
-    redactor,
     stdio: () => ({ policy: stdioPolicy, level: sandbox.level }),
     outboundAllow: loaded.config.outboundAllow,
     ownPorts: () => ownPorts,
@@ -150,7 +166,11 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   await plugins.start()
   undo.defer(() => plugins.stop())
 
+  const garbage = new GarbageWatch({ periodBytes: GARBAGE_PERIOD_BYTES })
+  const { bytesInFlightPerUser: perUser, bytesInFlightPerAddress: perAddress, bytesInFlight: total } = LIMITS
+  const bytes = new BytesInFlight({ perUser, perAddress, total }, passed => garbage.passed(passed))
   const connections: Connections = createConnections({
+    garbage,
     registry,
     store,
     bus,
@@ -159,7 +179,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     transports: () => plugins.contributions('transport'),
     headerProviders: () => plugins.contributions('headerProvider'),
     log,
-    redact: text => redactor.text(text),
+    redactors: servers,
     instanceId: keys.instanceId,
     baseEnv: options.baseEnv,
   })
@@ -176,6 +196,8 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     bus,
     auth: auth.authenticator,
     sealer,
+    sessionRecords: new StoredSessions(store.db, log),
+    bytes,
     resolver: () => first(plugins.contributions('groupResolver')),
     middlewares: () => all(plugins.contributions('mcpMiddleware')),
     recordCall,
@@ -187,34 +209,41 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
 
   const setupToken = (await registry.users.needsSetup()) ? await options.setupToken() : undefined
   if (setupToken !== undefined) redactor.add(setupToken)
+  const bodyParser = new BodyParser()
+  undo.defer(() => bodyParser.dispose())
   const http: Http = createHttp({
     config,
+    bodyParser,
     registry,
     auth,
     bus,
     log,
+    bytes,
     mcp,
     upstreams: connections,
+    writeObstacle: () => (draining ? stopping() : lock.inPlace() ? undefined : dataDirLost()),
     findPluginRoute: (plugin, path) => plugins.route(plugin, path),
     setupToken,
     version: manifest.version,
     routes: resourceRoutes({
       registry,
+      bus,
       upstreams: connections,
       mcp,
       credentials: auth.liveCredentials,
       plugins: pluginsView(plugins),
       config: { values: config, sources: Object.fromEntries(sources) },
-      importDocument,
+      importDocument: (document, sender) => bodyParser.importDocument(document, sender),
       version: manifest.version,
       startedAtMs,
       draining: () => draining,
       checks: createHealthChecks({
-        pingStore: () => store.ping(),
+        // A data folder that is gone counts with PostgreSQL too: its keys are there.
+        pingStore: () => (lock.inPlace() ? store.ping() : Promise.reject(dataDirLost())),
         log: () => ({ toFile: loaded.config.logFile !== undefined, failing: hubLog.failing }),
         anyPluginFailed: () => plugins.list().some(plugin => plugin.state === 'failed'),
         descriptorShortage,
-        sandbox: sandbox.level,
+        sandbox: () => sandbox,
       }),
       features: { legacyMcp: true, modernMcp: true, sandbox: sandbox.level === 'full' },
     }),
@@ -223,6 +252,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   ownPorts = [String(port)]
   undo.defer(() => http.stop(false))
   await connections.begin()
+  for (const note of sandbox.notes) log.warn('The sandbox does not hold everything here', { note })
   if (sandbox.level !== 'full') {
     log.warn('Ordinary users cannot run commands: there is no sandbox here', {
       level: sandbox.level,
@@ -239,6 +269,8 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     bus,
     log,
     setupToken,
+    inPlace: () => lock.inPlace(),
+    reopenLog: () => hubLog.reopen(),
     async stop() {
       draining = true
       log.info('The hub is stopping: calls in flight may finish')
@@ -247,6 +279,17 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       await undo.disposeAsync()
     },
   }
+}
+
+function stopping(): HubError {
+  return new HubError('draining', 'The hub is stopping: nothing is changed or started any more')
+}
+
+function dataDirLost(): HubError {
+  return new HubError('storage_unavailable', 'The data folder was moved, removed or replaced while the hub ran', {
+    hint: 'Put the folder back where it was; nothing was made anew in its place.',
+    retryAfterSeconds: 5,
+  })
 }
 
 /** What still waits to be stored is lost when the database does not take it: told, and no reason to hang or to fail. */
@@ -264,7 +307,9 @@ async function closeRegistry(room: OpenRegistry, log: PluginLogger): Promise<voi
 }
 
 function logOptions(config: HubConfig) {
-  return { level: config.logLevel, format: config.logFormat, ...(config.logFile ? { file: config.logFile } : {}) }
+  const { logLevel: level, logFormat: format, logFile: file, logMaxSizeBytes: maxBytes, logMaxFiles: maxFiles } = config
+  const isEndless = maxBytes === undefined || maxFiles === undefined
+  return { level, format, ...(file ? { file } : {}), ...(isEndless ? {} : { fileLimits: { maxBytes, maxFiles } }) }
 }
 
 async function storeOptions(config: HubConfig): Promise<StoreOptions> {

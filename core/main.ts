@@ -1,8 +1,10 @@
 #!/usr/bin/env bun
 import { runCommand } from './cli/run.ts'
 import { Redactor } from './secrets/redact.ts'
+import { ServerRedactors } from './secrets/server-redactors.ts'
 
 const redactor = new Redactor()
+const servers = new ServerRedactors()
 
 /**
  * The process entry: hands argv to a command and ends with its exit code. Nothing is awaited at top level, since an
@@ -10,7 +12,7 @@ const redactor = new Redactor()
  */
 function fatal(error: unknown): never {
   const what = error instanceof Error ? (error.stack ?? error.message) : String(error)
-  process.stderr.write(`error: internal: ${redactor.text(what)}\n`)
+  process.stderr.write(`error: internal: ${servers.lastWords(redactor.text(what))}\n`)
   process.exit(1)
 }
 
@@ -21,6 +23,7 @@ void runCommand(process.argv.slice(2), {
   stderr: text => void process.stderr.write(text),
   env: process.env,
   redactor,
+  servers,
   cwd: process.cwd(),
 }).then(
   // Ending the stream first: an exit throws away what a slow pipe has not taken yet.

@@ -53,6 +53,7 @@ const FAMILIES: readonly Suite[] = [
   },
   family('failure'),
   family('patience', { beside: 'failure', partOf: 'failure' }),
+  family('load'),
   family('runtime'),
   { name: 'bench', command: tests('./test/bench/floors.test.ts'), single: false },
 ]

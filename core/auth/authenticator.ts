@@ -4,8 +4,9 @@ import type { Credential, KeyScope, UserActor } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Registry } from '../registry/api.ts'
 import { hashAccessKey, isAccessKey, looksLikeAccessKey } from './access-keys.ts'
-import type { Authenticator } from './api.ts'
+import type { Authenticator, CredentialSource } from './api.ts'
 import { credentialOf, wellFormed } from './credentials.ts'
+import type { FailedCredentials } from './failed-credentials.ts'
 import type { Revocations } from './revocations.ts'
 import { TOKEN_LEEWAY_MS, type Tokens } from './tokens.ts'
 
@@ -22,6 +23,7 @@ export interface AuthenticatorDeps {
     readonly keys: Pick<Registry['keys'], 'byHash' | 'touch'>
   }
   readonly bus: Pick<EventBus, 'on'>
+  readonly failedCredentials: FailedCredentials
   /** Milliseconds since 1970. Default `Date.now`. */
   readonly now?: () => number
 }
@@ -29,6 +31,8 @@ export interface AuthenticatorDeps {
 /** What was found out about one credential, and until when that is taken as true. */
 interface Verified {
   readonly actor: UserActor
+  /** The same person at an address without administration; one object, since streams and sessions are known by it. */
+  restricted?: UserActor
   /** Null for an access key: it lives on through changes of the password. */
   readonly epoch: number | null
   readonly keyHash: string | null
@@ -40,11 +44,17 @@ interface Verified {
 
 /**
  * Knows the person behind a credential. What was verified is kept for 30 s, at most 10,000 of them, and dropped at once when
- * an event says that the user, the key or the token changed. Failures are never kept. `dispose` stops listening.
+ * an event says that the user, the key or the token changed. Failures are never kept, but counted per address before anything is
+ * looked up; what was verified before or `expect`ed is not held up by them. `dispose` stops listening.
  */
-export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & { dispose(): void } {
-  const { tokens, revocations, registry, bus, now = Date.now } = deps
+export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
+  /** A session token that the hub has just made: its first use passes, however many wrong ones come from its address. */
+  expect(token: string): void
+  dispose(): void
+} {
+  const { tokens, revocations, registry, bus, failedCredentials, now = Date.now } = deps
   const kept = new LRUCache<string, Verified>({ max: MAX_KEPT })
+  const expected = new LRUCache<string, true>({ max: MAX_KEPT })
   const pending = new Map<string, Promise<Verified>>()
   const known = new WeakMap<UserActor, Verified>()
   let changes = 0
@@ -60,7 +70,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & { 
     bus.on('user.removed', ({ data }) => drop(actor => actor.userId === data.userId)),
     bus.on('key.removed', ({ data }) => drop(({ credential: c }) => c.kind === 'key' && c.keyId === data.keyId)),
     bus.on('token.revoked', ({ data }) =>
-      drop(({ credential: c }) => c.kind === 'session' && c.tokenId === data.tokenId),
+      drop(({ credential: c }) => c.kind === 'session' && c.familyId === data.familyId),
     ),
   ]
 
@@ -75,10 +85,14 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & { 
     }
   }
 
-  const verifyOnce = (header: string, credential: string): Promise<Verified> => {
+  const verifyOnce = (header: string, credential: string, { addressKey }: CredentialSource): Promise<Verified> => {
     const running = pending.get(header)
     if (running !== undefined) return running
-    const started = settle(header, credential).finally(() => {
+    const check = () => settle(header, credential)
+    const known = kept.has(header) || expected.has(credential)
+    const started = (known ? check() : failedCredentials.counted(addressKey, check)).finally(() => {
+      // Known to be wrong now, or kept.
+      expected.delete(credential)
       if (pending.get(header) === started) pending.delete(header)
     })
     pending.set(header, started)
@@ -102,9 +116,9 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & { 
   }
 
   const byToken = async (token: string) => {
-    const { userId, tokenId, epoch, expiresAtMs } = await tokens.verify(token)
-    if (await revocations.isRevoked(tokenId)) throw revoked()
-    const credential: Credential = { kind: 'session', tokenId, expiresAtMs }
+    const { userId, epoch, ...claims } = await tokens.verify(token)
+    if (await revocations.isRevoked(claims.familyId)) throw revoked()
+    const credential: Credential = { kind: 'session', ...claims }
     return { userId, credential, epoch, keyHash: null }
   }
 
@@ -134,7 +148,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & { 
     const { actor, epoch, keyHash } = verified
     const { credential } = actor
     if (now() >= endMs(credential)) return false
-    if (credential.kind === 'session' && (await revocations.isRevoked(credential.tokenId))) return false
+    if (credential.kind === 'session' && (await revocations.isRevoked(credential.familyId))) return false
     if (keyHash !== null && !(await registry.keys.byHash(keyHash))) return false
     const user = await registry.users.byId(actor.userId)
     if (!user || user.disabled || user.role !== actor.role) return false
@@ -144,24 +158,45 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & { 
     return true
   }
 
+  /** The actor that a good credential is at this address. */
+  const actorAt = (verified: Verified, { mayAdminister }: CredentialSource): UserActor => {
+    if (verified.actor.role !== 'admin' || mayAdminister) return verified.actor
+    if (!verified.restricted) {
+      verified.restricted = { ...verified.actor, role: 'user', restricted: true }
+      known.set(verified.restricted, verified)
+    }
+    return verified.restricted
+  }
+
   return {
-    authenticate(headers, audience, method, beforePasswordChange = false) {
+    authenticate(headers, audience, method, source, beforePasswordChange = false) {
       const authorization = headers.get('authorization')
       const authToken = audience === 'api' ? headers.get('x-auth-token') : null
       if (authorization !== null && authToken === null) {
         const hit = kept.get(authorization)
-        if (hit && hit.untilMs > now()) return admit(hit, audience, method, beforePasswordChange)
+        if (hit && hit.untilMs > now()) {
+          admit(hit, audience, method, beforePasswordChange)
+          return actorAt(hit, source)
+        }
       }
       const credential = credentialOf(authorization, authToken)
       const header = authorization ?? `Bearer ${credential}`
-      return verifyOnce(header, credential).then(found => admit(found, audience, method, beforePasswordChange))
+      return verifyOnce(header, credential, source).then(found => {
+        admit(found, audience, method, beforePasswordChange)
+        return actorAt(found, source)
+      })
     },
 
-    async authenticateToken(token, audience, method) {
+    async authenticateToken(token, audience, method, source) {
       const header = `Bearer ${wellFormed(token)}`
       const hit = kept.get(header)
-      const found = hit && hit.untilMs > now() ? hit : await verifyOnce(header, token)
-      return admit(found, audience, method, false)
+      const found = hit && hit.untilMs > now() ? hit : await verifyOnce(header, token, source)
+      admit(found, audience, method, false)
+      return actorAt(found, source)
+    },
+
+    expect(token) {
+      expected.set(token, true)
     },
 
     stillValid(actor) {
@@ -181,13 +216,13 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & { 
   }
 }
 
-/** The rules that depend on what is asked for, for a credential that is known to be good. */
+/** Applies the rules that depend on what is asked for, to a credential that is known to be good. */
 function admit(
   { actor, mustChangePassword }: Verified,
   audience: 'api' | 'mcp',
   method: string,
   beforePasswordChange: boolean,
-): UserActor {
+): void {
   const { credential } = actor
   if (audience === 'api' && credential.kind === 'key' && !opensApi(credential.scopes, method)) {
     throw new HubError('insufficient_scope', `This access key does not open the API for ${method}`, {
@@ -197,7 +232,6 @@ function admit(
   if (mustChangePassword && !beforePasswordChange) {
     throw new HubError('password_change_required', 'The password was set by an administrator and must be changed first')
   }
-  return actor
 }
 
 function opensApi(scopes: readonly KeyScope[], method: string): boolean {

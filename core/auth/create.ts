@@ -4,6 +4,7 @@ import type { Registry } from '../registry/api.ts'
 import type { Tables } from '../store/tables.ts'
 import type { Authenticator } from './api.ts'
 import { createAuthenticator } from './authenticator.ts'
+import { createFailedCredentials } from './failed-credentials.ts'
 import { LiveCredentials } from './live-credentials.ts'
 import { createPasswords, type Passwords } from './passwords.ts'
 import { createRateLimiter, type RateLimiter } from './rate-limit.ts'
@@ -34,9 +35,20 @@ export interface Auth {
 
 /** Throws RangeError when the secret is under 32 bytes. */
 export function createAuth({ secret, instanceId, registry, db, bus }: AuthDeps): Auth {
-  const tokens = createTokens({ secret, instanceId })
+  const issued = createTokens({ secret, instanceId })
   const revocations = createRevocations(db, bus)
-  const authenticator = createAuthenticator({ tokens, revocations, registry, bus })
+  const authenticator = createAuthenticator({
+    ...{ tokens: issued, revocations, registry, bus },
+    failedCredentials: createFailedCredentials(),
+  })
+  const tokens: Tokens = {
+    ...issued,
+    async issue(user, family) {
+      const made = await issued.issue(user, family)
+      authenticator.expect(made.token)
+      return made
+    },
+  }
   const liveCredentials = new LiveCredentials(bus, authenticator)
   return {
     tokens,

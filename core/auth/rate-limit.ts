@@ -45,6 +45,15 @@ export class TokenBuckets {
     return (1 - bucket.tokens) / perSecond
   }
 
+  /** The seconds until there is a token, as a fraction; 0 when there is one. Takes none. */
+  waitSeconds(key: string): number {
+    const { perSecond, now } = this.#options
+    const bucket = this.#buckets.peek(key)
+    if (!bucket) return 0
+    const tokens = bucket.tokens + ((now() - bucket.atMs) / 1000) * perSecond
+    return tokens >= 1 ? 0 : (1 - tokens) / perSecond
+  }
+
   /** Gives one token back, for what turned out not to count. */
   giveBack(key: string): void {
     const bucket = this.#buckets.get(key)

@@ -1,37 +1,41 @@
 import type { Kysely } from 'kysely'
+import { LIMITS } from '../config/limits.ts'
 import type { EventBus } from '../events/bus.ts'
 import { withStorageErrors } from '../store/errors.ts'
 import type { Tables } from '../store/tables.ts'
 import { TOKEN_LEEWAY_MS } from './tokens.ts'
 
 export interface Revocations {
-  /** Ends one session token before its time. The event `token.revoked` follows once that is kept. */
-  revoke(token: { readonly tokenId: string; readonly userId: string; readonly expiresAtMs: number }): Promise<void>
-  isRevoked(tokenId: string): Promise<boolean>
+  /** Ends all session tokens of one sign-in before their time. The event `token.revoked` follows once that is kept. */
+  revoke(family: { readonly familyId: string; readonly userId: string }): Promise<void>
+  isRevoked(familyId: string): Promise<boolean>
 }
 
-/** The session tokens that were signed out. A row goes once its token would have expired anyway. */
+/**
+ * The sign-ins that were signed out, by the id of their first token. A row goes once no token of the family can be valid any
+ * more: tokens are refreshed for 30 days at most.
+ */
 export function createRevocations(
   db: Kysely<Tables>,
   bus: Pick<EventBus, 'emit'>,
   now: () => number = Date.now,
 ): Revocations {
   return {
-    async revoke({ tokenId, userId, expiresAtMs }) {
-      const takenUntil = new Date(expiresAtMs + TOKEN_LEEWAY_MS).toISOString()
+    async revoke({ familyId, userId }) {
+      const takenUntil = new Date(now() + LIMITS.signInMs + TOKEN_LEEWAY_MS).toISOString()
       await withStorageErrors(async () => {
         await db.deleteFrom('revoked_token').where('expires_at', '<', new Date(now()).toISOString()).execute()
         await db
           .insertInto('revoked_token')
-          .values({ token_id: tokenId, expires_at: takenUntil })
+          .values({ token_id: familyId, expires_at: takenUntil })
           .onConflict(conflict => conflict.column('token_id').doNothing())
           .execute()
       })
-      bus.emit('token.revoked', userId, { tokenId, userId }, 'internal')
+      bus.emit('token.revoked', userId, { familyId, userId }, 'internal')
     },
-    async isRevoked(tokenId) {
+    async isRevoked(familyId) {
       const row = await withStorageErrors(() =>
-        db.selectFrom('revoked_token').select('token_id').where('token_id', '=', tokenId).executeTakeFirst(),
+        db.selectFrom('revoked_token').select('token_id').where('token_id', '=', familyId).executeTakeFirst(),
       )
       return row !== undefined
     },

@@ -1,4 +1,5 @@
-import { errors, jwtVerify, SignJWT } from 'jose'
+import { errors, type JWTPayload, jwtVerify, SignJWT } from 'jose'
+import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
 import type { Role } from '../contract/records.ts'
 
@@ -7,6 +8,7 @@ const AUDIENCE = 'patchbay-api'
 const ALGORITHM = 'HS256'
 const LIFE_SECONDS = 12 * 60 * 60
 const LEEWAY_SECONDS = 30
+const SIGN_IN_SECONDS = LIMITS.signInMs / 1000
 /** HMAC-SHA-256 needs as much key as it has output (RFC 7518, section 3.2); jose itself takes a key of any length. */
 const MIN_SECRET_BYTES = 32
 
@@ -21,20 +23,36 @@ export interface TokenOptions {
 
 export interface IssuedToken {
   readonly token: string
-  /** ISO 8601 UTC, 12 hours after the issue. */
+  /** ISO 8601 UTC, 12 hours after the issue, but at most 30 days after the sign-in. */
   readonly expiresAt: string
   readonly tokenId: string
+  readonly familyId: string
+  readonly signedInAtMs: number
+}
+
+/** The sign-in that a token goes back to. */
+export interface TokenFamily {
+  readonly familyId: string
+  readonly signedInAtMs: number
 }
 
 export interface TokenClaims {
   readonly userId: string
   readonly tokenId: string
+  readonly familyId: string
+  readonly signedInAtMs: number
   readonly epoch: number
   readonly expiresAtMs: number
 }
 
 export interface Tokens {
-  issue(user: { readonly id: string; readonly role: Role; readonly tokenEpoch: number }): Promise<IssuedToken>
+  /**
+   * A token of a new sign-in, or of `family`. Throws token_expired when the sign-in of the family is too long ago.
+   */
+  issue(
+    user: { readonly id: string; readonly role: Role; readonly tokenEpoch: number },
+    family?: TokenFamily,
+  ): Promise<IssuedToken>
   /** Throws HubError: token_invalid (form, signature, algorithm, claims), token_expired, token_wrong_audience. */
   verify(token: string): Promise<TokenClaims>
 }
@@ -43,8 +61,9 @@ export interface Tokens {
 export const TOKEN_LEEWAY_MS = LEEWAY_SECONDS * 1000
 
 /**
- * Session tokens: JWT HS256, 12 h, with `iss aud sub jti iat exp role epoch`. The role in it is for display; the user's row
- * decides. Throws RangeError when the secret is under 32 bytes.
+ * Session tokens: JWT HS256, 12 h, with `iss aud sub jti iat exp role epoch sid auth_time`. The role in it is for display;
+ * the user's row decides. `sid` and `auth_time` are those of the sign-in, whose tokens end together after 30 days at most.
+ * Throws RangeError when the secret is under 32 bytes.
  */
 export function createTokens({ secret, instanceId, now = Date.now }: TokenOptions): Tokens {
   const bytes = typeof secret === 'string' ? new TextEncoder().encode(secret) : Uint8Array.from(secret)
@@ -55,11 +74,17 @@ export function createTokens({ secret, instanceId, now = Date.now }: TokenOption
   const key = crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign', 'verify'])
 
   return {
-    async issue(user) {
+    async issue(user, family) {
       const issuedAt = Math.floor(now() / 1000)
-      const expires = issuedAt + LIFE_SECONDS
       const tokenId = crypto.randomUUID()
-      const token = await new SignJWT({ role: user.role, epoch: user.tokenEpoch })
+      const familyId = family?.familyId ?? tokenId
+      const signedInAt = family ? Math.floor(family.signedInAtMs / 1000) : issuedAt
+      const expires = Math.min(issuedAt + LIFE_SECONDS, signedInAt + SIGN_IN_SECONDS)
+      if (expires <= issuedAt) throw expired()
+      const token = await new SignJWT({
+        ...{ role: user.role, epoch: user.tokenEpoch },
+        ...{ sid: familyId, auth_time: signedInAt },
+      })
         .setProtectedHeader({ alg: ALGORITHM, typ: 'JWT' })
         .setIssuer(issuer)
         .setAudience(AUDIENCE)
@@ -68,18 +93,33 @@ export function createTokens({ secret, instanceId, now = Date.now }: TokenOption
         .setIssuedAt(issuedAt)
         .setExpirationTime(expires)
         .sign(await key)
-      return { token, expiresAt: new Date(expires * 1000).toISOString(), tokenId }
+      return {
+        token,
+        expiresAt: new Date(expires * 1000).toISOString(),
+        tokenId,
+        familyId,
+        signedInAtMs: signedInAt * 1000,
+      }
     },
 
     async verify(token) {
       const claims = await checked(token, await key, issuer, now())
-      const { sub, jti, exp, epoch, role } = claims
+      const { sub, jti, iat, exp, epoch, role } = claims
       if (typeof sub !== 'string' || sub === '' || typeof jti !== 'string' || jti === '') throw invalid()
       if (typeof exp !== 'number' || !Number.isSafeInteger(epoch)) throw invalid()
+      // Whoever has the secret could sign more; a token of this hub never says so.
+      if (exp > Number(iat) + LIFE_SECONDS) throw invalid()
       if (role !== 'admin' && role !== 'user') throw invalid()
-      return { userId: sub, tokenId: jti, epoch: epoch as number, expiresAtMs: exp * 1000 }
+      return { userId: sub, tokenId: jti, ...familyOf(claims, jti), epoch: epoch as number, expiresAtMs: exp * 1000 }
     },
   }
+}
+
+/** Tokens of earlier versions name no sign-in: each is one of its own. */
+function familyOf({ sid, auth_time: authTime, iat }: JWTPayload, tokenId: string): TokenFamily {
+  if (sid === undefined && authTime === undefined) return { familyId: tokenId, signedInAtMs: Number(iat) * 1000 }
+  if (typeof sid !== 'string' || sid === '' || !Number.isSafeInteger(authTime)) throw invalid()
+  return { familyId: sid, signedInAtMs: (authTime as number) * 1000 }
 }
 
 async function checked(token: string, key: CryptoKey, issuer: string, nowMs: number) {
@@ -96,15 +136,17 @@ async function checked(token: string, key: CryptoKey, issuer: string, nowMs: num
     })
     return payload
   } catch (error) {
-    if (error instanceof errors.JWTExpired) {
-      throw new HubError('token_expired', 'The token has expired', { hint: 'Sign in again.' })
-    }
+    if (error instanceof errors.JWTExpired) throw expired()
     if (error instanceof errors.JWTClaimValidationFailed && error.claim === 'aud' && error.reason === 'check_failed') {
       throw new HubError('token_wrong_audience', 'The token was made for something else than this hub’s API')
     }
     if (error instanceof errors.JOSEError || error instanceof TypeError) throw invalid(error)
     throw error
   }
+}
+
+function expired(): HubError {
+  return new HubError('token_expired', 'The token has expired', { hint: 'Sign in again.' })
 }
 
 function invalid(cause?: unknown): HubError {

@@ -192,8 +192,12 @@ async function sandbox(io: CommandIo): Promise<readonly Finding[]> {
     return [{ subject, state: 'warn', detail: `not looked at, since nothing can be made in ${folder}` }]
   try {
     await chmod(place, 0o711)
-    const { level, detail } = await openSandbox(place)
-    if (level === 'full') return [{ subject, state: 'ok', detail: `level full: ${detail}` }]
+    const { level, detail, notes } = await openSandbox(place)
+    if (level === 'full' && notes.length === 0) return [{ subject, state: 'ok', detail: `level full: ${detail}` }]
+    if (level === 'full') {
+      const remedy = 'docs/security.md, "Memory" and "Core dumps"'
+      return [{ subject, state: 'warn', detail: `level full: ${detail}; but ${notes.join('; ')}`, remedy }]
+    }
     const remedy = /is missing/.test(detail)
       ? installing(['bubblewrap', 'util-linux'])
       : 'Run the hub as root on Linux, with a data folder whose parents everybody may search (chmod o+x).'

@@ -1,4 +1,5 @@
 import type { Redactor } from '../secrets/redact.ts'
+import type { ServerRedactors } from '../secrets/server-redactors.ts'
 
 /** What a command may touch of the process that runs it. */
 export interface CommandIo {
@@ -7,8 +8,10 @@ export interface CommandIo {
   stdout(text: string): void
   stderr(text: string): void
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Learns the secrets of a hub that is run, and takes them out of the last words of a process that dies of a fault. */
+  /** Learns the keys that a hub makes for itself, and takes them out of the last words of a process that dies of a fault. */
   readonly redactor: Redactor
+  /** Holds the secrets of the servers of a hub that is run. */
+  readonly servers: ServerRedactors
   /** Absolute. */
   readonly cwd: string
 }

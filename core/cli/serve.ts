@@ -35,10 +35,13 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
     if (hub) hub.log.error('Unhandled rejection; the hub goes on', { error })
     else io.stderr(`Unhandled rejection; the start goes on: ${io.redactor.text(String(error))}\n`)
   })
+  // By default it would end the process. Ignored until there is a log to open anew.
+  process.on('SIGHUP', () => void hub?.reopenLog())
   const loaded = await loadConfig(io.env, io.cwd)
   const { dataDir } = loaded.config
   const setupToken = () => readOrMakeToken(join(dataDir, SETUP_TOKEN_FILE))
-  hub = await startHub({ loaded, setupToken, redactor: io.redactor, baseEnv: baseEnvironment(io.env) })
+  const { redactor, servers } = io
+  hub = await startHub({ loaded, setupToken, redactor, servers, baseEnv: baseEnvironment(io.env) })
   const stopLocalToken = await meetCli(hub, dataDir)
   io.stderr(`listening on ${hub.address}\n`)
   if (hub.setupToken !== undefined) io.stderr(`setup token: ${hub.setupToken}\n`)
@@ -94,6 +97,7 @@ async function readOrMakeToken(path: string): Promise<string> {
 async function keepLocalFiles(hub: Hub, dataDir: string): Promise<() => void> {
   const tokenFile = join(dataDir, CLI_TOKEN_FILE)
   const write = async () => {
+    if (!hub.inPlace()) return
     const token = await localToken(hub.registry, hub.auth)
     if (!token) return rm(tokenFile, { force: true })
     await writeFile(tokenFile, `${token}\n`, { mode: 0o600 })

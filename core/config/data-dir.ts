@@ -33,6 +33,24 @@ export async function prepareDataDir(path: string): Promise<void> {
   }
 }
 
+/** What a hub makes once its database is there, and never before: signs of one that has run here. */
+const SIGNS = ['master.key', 'processes.json'] as const
+
+/**
+ * Throws StartError `store_missing` for a folder in which a hub has run whose database (SQLite) is not there: a new one in its
+ * place would look as if everything had been lost, and make the old one unusable beside it.
+ */
+export async function requireDatabase(path: string, database: string): Promise<void> {
+  const names = new Set(await readdir(path))
+  if (names.has(database)) return
+  const signs = SIGNS.filter(name => names.has(name))
+  if (signs.length === 0) return
+  throw new StartError(
+    'store_missing',
+    `A hub has run in the data folder ${path} (${signs.join(', ')} are there), and its database ${database} is not; restore it from a backup, set DATABASE_URL if it is on PostgreSQL, or remove ${signs.map(name => join(path, name)).join(' and ')} to begin anew`,
+  )
+}
+
 async function tryWriting(path: string): Promise<void> {
   const probe = join(path, `.probe-${randomUUID().slice(0, 8)}`)
   await (await open(probe, 'wx', 0o600)).close()

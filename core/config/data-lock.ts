@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { codeOf } from './atomic-write.ts'
 import { inDataDir, StartError } from './start-error.ts'
+import { watchPlace } from './watch-place.ts'
 
 /** Held by the hub that uses the data folder; its presence alone says nothing. */
 export const LOCK_FILE = 'hub.lock'
@@ -10,6 +11,8 @@ export const LOCK_FILE = 'hub.lock'
 const PID_FILE = 'hub.pid'
 
 export interface DataLock {
+  /** False once the data folder, or its lock file, was moved, removed or replaced. Two system calls. */
+  inPlace(): boolean
   /** Gives the folder up. Twice is once. */
   release(): Promise<void>
 }
@@ -41,6 +44,7 @@ export async function lockDataDir(dataDir: string): Promise<DataLock> {
   }
   process.once('exit', close)
   return {
+    inPlace: watchPlace(join(dataDir, LOCK_FILE)),
     async release() {
       if (!held) return
       process.off('exit', close)

@@ -58,6 +58,19 @@ export function unresolveEntry(body: JsonObject, present: JsonObject, base: File
 }
 
 /**
+ * `wanted` with the inline OpenAPI document that `present` has, where `wanted` holds the stand-in that the API shows for a
+ * stored document: whoever sends it back means the document that is there.
+ */
+export function keepDocument(wanted: JsonObject, present: JsonObject): JsonObject {
+  const { openapi } = wanted
+  if (!isJsonObject(openapi) || openapi.document === undefined) return wanted
+  const { document: _, ...rest } = openapi
+  const schema = isJsonObject(present.openapi) ? present.openapi.schema : undefined
+  const keeps = rest.schema === undefined && rest.url === undefined && schema !== undefined
+  return { ...wanted, openapi: keeps ? { ...rest, schema } : rest }
+}
+
+/**
  * `wanted` with every mask that the API shows in place of a secret replaced by what `present` has there: whoever sends one
  * back means the value that is there. A mask for nothing is left out.
  */

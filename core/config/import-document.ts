@@ -1,7 +1,9 @@
-import { validationError } from '../contract/errors.ts'
+import { HubError, validationError } from '../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import { guardJson, mustHoldMore, scanShape } from '../domain/json-guard.ts'
 import { pointerToken } from '../domain/json-pointer.ts'
 import { nameKey } from '../domain/names.ts'
+import { SERVER_JSON } from '../domain/server-body.ts'
 import { JsoncError, readJsonc } from './jsonc.ts'
 import { readServerEntry } from './shape-server.ts'
 import { splitKey } from './shapes.ts'
@@ -11,6 +13,8 @@ import { shellWords } from './shell-words.ts'
 export interface ImportedEntry {
   readonly name: string
   readonly body: JsonObject
+  /** Whose it was where it comes from, as its "owner" says. */
+  readonly from?: string
   /** Why the entry cannot be read; `pointer` is into the document. The body is then what could be. */
   readonly problem?: { readonly message: string; readonly pointer?: string }
 }
@@ -18,6 +22,13 @@ export interface ImportedEntry {
 export interface ImportedDocument {
   readonly entries: readonly ImportedEntry[]
 }
+
+/** Servers that one document may name, each of which is judged and saved by itself. */
+export const MOST_ENTRIES = 500
+/** Of all command lines in one document together. */
+const LINES_CHARACTERS = 1024 * 1024
+/** Comments are read by a slower reader that keeps a node for each value. */
+const COMMENTED_CHARACTERS = 1024 * 1024
 
 /** Where known programs keep their map of servers. */
 const MAPS: readonly (readonly string[])[] = [
@@ -30,14 +41,30 @@ const MAPS: readonly (readonly string[])[] = [
 
 /**
  * Reads what people paste: the settings of Claude Desktop, Cursor, VS Code, Windsurf and hubs like this one (comments and
- * trailing commas allowed), one entry of such a file, a command line, or a URL. Throws validation_failed when it is none.
+ * trailing commas allowed), one entry of such a file, a command line, or a URL. Throws validation_failed when it is none or
+ * names more than 500 servers, and what {@link guardJson} throws. A text of 16 MiB takes up to a second: call it where that
+ * holds up nobody.
  */
 export function importDocument(text: string): ImportedDocument {
   const trimmed = text.replace(/^\ufeff/, '').trim()
   if (trimmed === '') throw refused('The document is empty')
-  if (/^https?:\/\/\S+$/i.test(trimmed)) return { entries: [fromUrl(trimmed)] }
   if (/^[{["]|^\/[/*]/.test(trimmed)) return { entries: distinct(fromJson(trimmed)) }
-  return { entries: [fromCommandLine(trimmed)] }
+  return { entries: [fromText(trimmed)] }
+}
+
+/** An address or a command line. What people paste by mistake, and no program could be, has its problem named. */
+function fromText(text: string): ImportedEntry {
+  if (/^https?:\/\/\S+$/i.test(text)) return fromUrl(text)
+  const problem = pastedByMistake(text)
+  if (problem !== undefined) return { name: 'server', body: { name: 'server' }, problem: { message: problem } }
+  return fromCommandLine(text)
+}
+
+function pastedByMistake(text: string): string | undefined {
+  if (/^\s*[{[]/.test(text)) return 'This is JSON inside a JSON string; paste the inner JSON itself'
+  const scheme = /^([a-z][a-z0-9+.-]*):\/\/\S*$/i.exec(text)?.[1]?.toLowerCase()
+  if (scheme === 'file') return 'This is the address of a file; paste what the file holds'
+  return scheme === undefined ? undefined : `An address with ${scheme}:// cannot be imported; http and https can`
 }
 
 function refused(detail: string) {
@@ -65,8 +92,8 @@ function fromCommandLine(line: string): ImportedEntry {
 
 function fromJson(text: string): ImportedEntry[] {
   const value = parse(text)
-  if (typeof value === 'string') return [/^https?:\/\//i.test(value) ? fromUrl(value) : fromCommandLine(value)]
-  if (Array.isArray(value)) return value.map((entry, index) => fromEntry(undefined, entry, `#/${index}`))
+  if (typeof value === 'string') return [fromText(value)]
+  if (Array.isArray(value)) return fromMap(value, '#')
   if (!isJsonObject(value)) throw refused('The document is neither an object nor a list')
   for (const path of MAPS) {
     const map = path.reduce<JsonValue | undefined>(
@@ -83,8 +110,31 @@ function fromJson(text: string): ImportedEntry[] {
 function parse(text: string): JsonValue {
   // One entry of a file is often copied without the braces around it.
   const whole = /^"(?:[^"\\]|\\.)*"\s*:/.test(text) ? `{${text.replace(/,\s*$/, '')}}` : text
+  const shape = scanShape(whole)
+  const large = mustHoldMore(shape, SERVER_JSON.members) || whole.length > COMMENTED_CHARACTERS
+  const value = large ? strict(whole) : jsonc(whole)
   try {
-    return readJsonc(whole).value
+    const named = guardJson(value, SERVER_JSON)
+    // Parsing keeps the last of two equal keys.
+    if (large && named !== shape.colons) throw refused('An object of the document names a key twice')
+  } catch (error) {
+    throw error instanceof HubError && error.code !== 'validation_failed' ? refused(error.message) : error
+  }
+  return value
+}
+
+/** A large text, which holds OpenAPI documents or is refused. */
+function strict(text: string): JsonValue {
+  try {
+    return JSON.parse(text) as JsonValue
+  } catch {
+    throw refused('A document of this size must be plain JSON, without comments or trailing commas, and this is none')
+  }
+}
+
+function jsonc(text: string): JsonValue {
+  try {
+    return readJsonc(text).value
   } catch (error) {
     if (!(error instanceof JsoncError)) throw error
     throw refused(`The document is no JSON: line ${error.line}, column ${error.column}: ${error.message}`)
@@ -98,14 +148,23 @@ function looksLikeEntry(value: JsonValue): boolean {
 }
 
 function fromMap(map: JsonObject | JsonValue[], pointer: string): ImportedEntry[] {
+  refuseTooMany(Object.values(map))
   if (Array.isArray(map)) return map.map((entry, index) => fromEntry(undefined, entry, `${pointer}/${index}`))
   return Object.entries(map).map(([key, entry]) => fromEntry(key, entry, `${pointer}/${pointerToken(key)}`))
+}
+
+function refuseTooMany(entries: readonly JsonValue[]): void {
+  if (entries.length > MOST_ENTRIES) {
+    throw refused(`The document names ${entries.length} servers; at most ${MOST_ENTRIES} are taken over at a time`)
+  }
+  const characters = entries.reduce<number>((sum, entry) => sum + (typeof entry === 'string' ? entry.length : 0), 0)
+  if (characters > LINES_CHARACTERS) throw refused(`The command lines have more than ${LINES_CHARACTERS} characters`)
 }
 
 /** The owner that another hub's file writes into an entry is a user there: the servers belong to whoever imports them. */
 function fromEntry(key: string | undefined, entry: JsonValue, pointer: string): ImportedEntry {
   if (typeof entry === 'string') {
-    const read = /^https?:\/\//i.test(entry) ? fromUrl(entry) : fromCommandLine(entry)
+    const read = fromText(entry)
     return key === undefined ? read : { ...read, name: key, body: { ...read.body, name: key } }
   }
   const fields = isJsonObject(entry) ? entry : {}
@@ -114,7 +173,8 @@ function fromEntry(key: string | undefined, entry: JsonValue, pointer: string): 
   if (!isJsonObject(entry)) {
     return { name, body: { name, ...mine }, problem: { message: `The entry "${name}" is not an object`, pointer } }
   }
-  return { name, body: { name, ...mine, ...readServerEntry(name, entry).body } }
+  const from = typeof entry.owner === 'string' ? { from: entry.owner } : {}
+  return { name, body: { name, ...mine, ...readServerEntry(name, entry).body }, ...from }
 }
 
 function nameOfEntry(entry: JsonObject): string {

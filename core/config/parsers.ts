@@ -124,9 +124,16 @@ export function webUrl(): Parser<string> {
     const url = URL.canParse(text) ? new URL(text) : undefined
     const plain = url && (url.protocol === 'http:' || url.protocol === 'https:') && !url.username && !url.password
     return plain && !url.search && !url.hash && !text.includes('#') && !text.includes('?')
-      ? ok(url.href.replace(/\/+$/, ''))
+      ? ok(withoutEndSlashes(url.href))
       : wanted(legal)
   }
+}
+
+/** Counted from the end: a regular expression would begin anew at each slash of a long row. */
+function withoutEndSlashes(text: string): string {
+  let end = text.length
+  while (end > 0 && text[end - 1] === '/') end -= 1
+  return text.slice(0, end)
 }
 
 /** Scheme, host and port, as browsers send it in `Origin`. */

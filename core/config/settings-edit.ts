@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import { nameKey } from '../domain/names.ts'
-import { type FileBase, keepMasked, unresolveEntry } from './file-base.ts'
+import { type FileBase, keepDocument, keepMasked, unresolveEntry } from './file-base.ts'
 import { mergeAt, type Path, renameKey, sameJson, setAt } from './jsonc-edit.ts'
 import type { SettingsText } from './settings-text.ts'
 import { readGroupEntry, writeMembers } from './shape-group.ts'
@@ -44,7 +44,7 @@ export function editServer(
   if (!path) return addServer(text, document, base, owner, newName, body)
   const present = valueAtPath(document, path)
   const shape = isJsonObject(present) ? readServerEntry(name, present).body : {}
-  const wanted = unresolveEntry(keepMasked(body, shape), shape, base)
+  const wanted = unresolveEntry(keepDocument(keepMasked(body, shape), shape), shape, base)
   const edited = mergeAt(text, path, present, mergeEntry(isJsonObject(present) ? present : {}, shape, wanted))
   return newName === known ? edited : rename(edited, path, isJsonObject(present) ? present : {}, newName)
 }

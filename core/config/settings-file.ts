@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
-import { access, readFile, stat } from 'node:fs/promises'
+import { access, open, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
@@ -11,6 +11,9 @@ import { type Path, setAt } from './jsonc-edit.ts'
 import { type EntryName, editGroup, editServer, renameMember } from './settings-edit.ts'
 import { readSettingsText, SettingsError, type SettingsText } from './settings-text.ts'
 import type { SettingsState } from './shapes.ts'
+
+/** Largest settings file that is read, in bytes: 16 MiB. */
+const MOST_BYTES = 16 * 1024 * 1024
 
 export interface SettingsFileOptions {
   /** Where a copy of the old file goes before it is written in place. */
@@ -75,18 +78,34 @@ interface Loaded {
 async function load(path: string, base: FileBase): Promise<Loaded> {
   let bytes: Uint8Array
   try {
-    const { mode } = await stat(path)
-    if ((mode & 0o002) !== 0) {
-      const problem = `everybody on this machine may write it, and it names commands that the hub runs; chmod o-w ${path}`
-      throw new SettingsError('settings_mode', path, problem)
-    }
-    bytes = await readFile(path)
+    bytes = await readRegularFile(path)
   } catch (error) {
     if (error instanceof SettingsError) throw error
     const problem = codeOf(error) === 'ENOENT' ? 'it does not exist' : `it cannot be read (${codeOf(error)})`
     throw new SettingsError('settings_json', path, problem, undefined, { cause: error })
   }
   return { settings: readSettingsText(bytes, path, base), hash: hashOf(bytes) }
+}
+
+/** Throws SettingsError, and the error of the file system. */
+async function readRegularFile(path: string): Promise<Uint8Array> {
+  // Without O_NONBLOCK, opening a named pipe waits for somebody to write to it.
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  try {
+    const stats = await file.stat()
+    if (!stats.isFile()) throw new SettingsError('settings_json', path, 'it is no regular file')
+    if ((stats.mode & 0o002) !== 0) {
+      const problem = `everybody on this machine may write it, and it names commands that the hub runs; chmod o-w ${path}`
+      throw new SettingsError('settings_mode', path, problem)
+    }
+    if (stats.size > MOST_BYTES) {
+      const problem = `it has ${stats.size} bytes, and at most ${MOST_BYTES} are read (16 MiB)`
+      throw new SettingsError('settings_json', path, problem)
+    }
+    return await file.readFile()
+  } finally {
+    await file.close()
+  }
 }
 
 function hashOf(content: Uint8Array | string): string {

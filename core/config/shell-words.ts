@@ -3,6 +3,11 @@ export type ShellWords =
   | { readonly ok: true; readonly variables: Readonly<Record<string, string>>; readonly words: readonly string[] }
   | { readonly ok: false; readonly problem: string }
 
+/** No program takes longer ones: its arguments and its environment have 128 KiB each. */
+const LINE_CHARACTERS = 264 * 1024
+
+const LINE_WORDS = 10_000
+
 const OPERATORS = '|&;<>()`\n'
 
 /**
@@ -10,6 +15,9 @@ const OPERATORS = '|&;<>()`\n'
  * What needs a shell (pipes, redirections, substitutions) is refused: no shell runs a server's command.
  */
 export function shellWords(line: string): ShellWords {
+  if (line.length > LINE_CHARACTERS) {
+    return { ok: false, problem: `it has ${line.length} characters; no program takes more than ${LINE_CHARACTERS}` }
+  }
   const text = line.trim().replace(/^\$\s+/, '')
   const words: string[] = []
   let word: string | undefined
@@ -42,6 +50,8 @@ export function shellWords(line: string): ShellWords {
   }
   if (quote !== undefined) return { ok: false, problem: `a ${quote} is not closed` }
   if (word !== undefined) words.push(word)
+  if (words.length > LINE_WORDS)
+    return { ok: false, problem: `it has ${words.length} words; at most ${LINE_WORDS} are read` }
   return withVariables(words)
 }
 

@@ -8,6 +8,7 @@ export const START_CODES = {
   settings_duplicate: 78,
   settings_mode: 78,
   settings_newer: 78,
+  store_missing: 78,
   port_in_use: 1,
   bind_failed: 1,
   data_dir_locked: 1,

@@ -1,8 +1,10 @@
 import type { ErrorCode } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
-import type { ServerRecord, ServerStatus, TransportName } from '../contract/records.ts'
+import type { Role, ServerRecord, ServerStatus, TransportName } from '../contract/records.ts'
 import type { CacheHint } from '../domain/cache-hint.ts'
+import type { CatalogItem } from '../domain/catalog-item.ts'
 import type { Era } from '../domain/era.ts'
+import type { RightsCap } from '../domain/owner-rights.ts'
 
 /** What the rest of the hub may ask of connections. Rights are judged by the caller, by the registry. */
 export interface Upstreams {
@@ -50,6 +52,10 @@ export interface Upstreams {
   processes(): readonly ProcessInfo[]
   /** Processes of this owner that count against `liveStdioPerUser`: those shut in a sandbox, trials and callers' own among them. */
   processesOf(ownerId: string): number
+  /** Threads of servers with `isolate` of this owner. */
+  isolatedThreadsOf(ownerId: string): number
+  /** Bytes of the lists that are kept of this owner's servers, which count against `catalogBytesPerUser`. */
+  catalogBytesOf(ownerId: string): number
   /** The last lines of stderr, at most 200, oldest first. */
   stderr(serverId: string): readonly { readonly at: string; readonly line: string }[]
   /** Connects once with a configuration that is not saved, and closes. */
@@ -87,7 +93,15 @@ export interface SessionBinding {
   readonly protocolVersion: string
   /** What the client set by `logging/setLevel`; absent: `info`. An upstream of the modern era is told with each call. */
   readonly logLevel?: string
+  /**
+   * Asks the client what a server asks on the session's own connection without naming a call. Present where `kind` is
+   * `session`. Never rejects; `signal` withdraws it.
+   */
+  readonly ask?: AskClient
 }
+
+/** A request of an upstream (sampling, elicitation, roots) to a client. */
+export type AskClient = (method: string, params: JsonObject | undefined, signal: AbortSignal) => Promise<AskReply>
 
 export interface UpstreamRequest {
   readonly method: string
@@ -100,7 +114,7 @@ export interface UpstreamRequest {
   /** Any other notification that came on this call's own stream (log messages). */
   readonly notification?: (method: string, params: JsonObject | undefined) => void
   /** A request of the upstream that this call caused: sampling, elicitation, roots. Absent: answered −32601. */
-  readonly ask?: (method: string, params: JsonObject | undefined, signal: AbortSignal) => Promise<AskReply>
+  readonly ask?: AskClient
   readonly session?: SessionBinding
   /**
    * The caller speaks the modern era itself: to an upstream of that era this is its envelope, the result comes back as
@@ -152,12 +166,12 @@ export type CatalogKind = 'tools' | 'prompts' | 'resources' | 'resourceTemplates
 
 export type Caching = Readonly<Partial<Record<CatalogKind | 'discover', CacheHint>>>
 
-/** The whole lists of one server, all pages, as the upstream wrote the items. */
+/** The whole lists of one server, all pages, as the upstream wrote the items; a key is there once in each. */
 export interface ServerCatalog {
-  readonly tools: readonly JsonObject[]
-  readonly prompts: readonly JsonObject[]
-  readonly resources: readonly JsonObject[]
-  readonly resourceTemplates: readonly JsonObject[]
+  readonly tools: readonly CatalogItem[]
+  readonly prompts: readonly CatalogItem[]
+  readonly resources: readonly CatalogItem[]
+  readonly resourceTemplates: readonly CatalogItem[]
   readonly capabilities: JsonObject
   readonly serverInfo: JsonObject
   readonly instructions?: string
@@ -170,15 +184,23 @@ export interface ServerCatalog {
   readonly caching?: Caching
   /** What was left out at a limit. */
   readonly warnings: readonly string[]
+  /** The quota of the owner by which some of it was left out. */
+  readonly refused?: { readonly code: ErrorCode; readonly message: string }
 }
 
 export interface TrialServer {
   readonly ownerId: string
+  /** By whose rights it runs: `user` also where an administrator who owns it is restricted. */
+  readonly ownerRole: Role
+  /** As of a stored server whose configuration is tried. */
+  readonly rightsCap?: RightsCap
   readonly transport: string
   /** Only a URL is configured: what does not speak streamable HTTP is tried as SSE. */
   readonly transportInferred?: boolean
   readonly config: JsonObject
   readonly timeoutMs: number
+  /** What must not come out of the report: the secrets of this configuration, and no others. */
+  readonly secrets: readonly string[]
 }
 
 export interface TrialReport {

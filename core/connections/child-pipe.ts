@@ -14,6 +14,9 @@ const STEP_BYTES = 16 * 1024
  */
 const LINE_BYTES = 1024
 
+/** How long a child that has closed its input may go on answering what it read before. */
+const INPUT_CLOSED_MS = 3_000
+
 export interface CarriedPipe extends ChildPipe {
   /** The line that is being delivered answered a call: it does not count as flood. */
   useful(): void
@@ -55,8 +58,10 @@ export class LinePipe implements CarriedPipe {
   #sliceStart = 0
   #sliceBytes = 0
   #resume: ReturnType<typeof setTimeout> | undefined
+  #inputClosed: ReturnType<typeof setTimeout> | undefined
   /** Was read, and waits with the child. */
   #unread: Buffer | undefined
+  #ending = false
   #gone = false
 
   constructor(options: PipeOptions) {
@@ -107,6 +112,7 @@ export class LinePipe implements CarriedPipe {
 
   end(): void {
     if (this.#gone) return
+    this.#ending = true
     this.#flush()
     this.#carrier?.end()
   }
@@ -114,6 +120,7 @@ export class LinePipe implements CarriedPipe {
   destroy(): void {
     this.#gone = true
     clearTimeout(this.#resume)
+    clearTimeout(this.#inputClosed)
     this.#out = []
     this.#rest = undefined
     this.#unread = undefined
@@ -132,6 +139,13 @@ export class LinePipe implements CarriedPipe {
     this.#unread = undefined
     if (unread && !this.#gone) this.#framer.push(unread)
     this.fail({ code: 'connection_lost', message: 'The server closed its standard output' })
+  }
+
+  /** The child has closed its stdin: it can answer nothing that is still to come, and ends this pipe 3 s later. */
+  inputClosed(): void {
+    if (this.#gone || this.#ending) return
+    const reason: WireError = { code: 'connection_lost', message: 'The server closed its standard input' }
+    this.#inputClosed ??= setTimeout(() => this.fail(reason), INPUT_CLOSED_MS)
   }
 
   /** The carrier can take more. */
@@ -226,14 +240,14 @@ export async function openDescriptors(
 ): Promise<CarriedPipe> {
   const pipe = new LinePipe(options)
   const ended = (): void => pipe.ended()
+  const inputClosed = (): void => pipe.inputClosed()
   const reader = await Bun.connect({
     fd: descriptors.read,
     socket: { data: (_: unknown, chunk: Buffer) => pipe.received(chunk), end: ended, close: ended, error: ended },
   } as unknown as Parameters<typeof Bun.connect>[0])
-  // The end of stdin alone says nothing: some servers close it and go on answering.
   const writer = await Bun.connect({
     fd: descriptors.write,
-    socket: { data() {}, drain: () => pipe.drained(), close() {}, error() {} },
+    socket: { data() {}, drain: () => pipe.drained(), end: inputClosed, close: inputClosed, error: inputClosed },
   } as unknown as Parameters<typeof Bun.connect>[0])
   taken()
   pipe.attach({

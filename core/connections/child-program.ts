@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { HubError } from '../contract/errors.ts'
 import type { Confinement } from './sandbox.ts'
 import { statsOf } from './stats-of.ts'
@@ -11,12 +12,14 @@ export interface ChildSpec {
   readonly cwd?: string
   /** Its output goes through main even where a worker could read it. */
   readonly carriedByMain?: boolean
+  /** Takes its server's secrets out of what is told of it. Default: by the secrets that are held for the server. */
+  readonly redact?: (text: string) => string
   /** Runs it in the sandbox, where `cwd` does not count. */
   readonly confinement?: Confinement
 }
 
 /**
- * The absolute path of the program; throws `cwd_not_found` or `command_not_found`. Bun reports a missing working directory
+ * The absolute path of the program; throws `cwd_not_found`, `command_not_found`, or `spawn_failed` for a folder. Bun reports a missing working directory
  * and a missing program alike, so both are looked at before.
  */
 export function findProgram(spec: ChildSpec, path: string): string {
@@ -27,8 +30,10 @@ export function findProgram(spec: ChildSpec, path: string): string {
     )
   }
   const found = Bun.which(spec.command, { PATH: path, ...(spec.cwd === undefined ? {} : { cwd: spec.cwd }) })
-  if (found) return found
-  throw new HubError('command_not_found', `Cannot start "${spec.command}": there is no such program in PATH ${path}`, {
+  if (found && !statsOf(found)?.isDirectory()) return found
+  if (found ?? (spec.command.includes('/') && statsOf(resolve(spec.cwd ?? '/', spec.command))?.isDirectory()))
+    throw new HubError('spawn_failed', `Cannot start "${spec.command}": it is a folder, not a program (EACCES)`)
+  throw new HubError('command_not_found', `Cannot start "${spec.command}": there is no such program in PATH`, {
     hint: 'Install it, or give its whole path in "command".',
   })
 }

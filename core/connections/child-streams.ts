@@ -1,5 +1,5 @@
 import { HubError } from '../contract/errors.ts'
-import type { StderrTail } from './stderr-tail.ts'
+import type { StderrWriter } from './stderr-tail.ts'
 
 /** Some 600 KB a second, of which the last lines alone are kept. */
 const STDERR_SLICE_BYTES = 32 * 1024
@@ -14,7 +14,7 @@ export interface ChildRelay {
 }
 
 /** Reads stderr at a bounded rate: a server that floods it waits in its own pipe. */
-export async function watchStderr(fd: number, tail: StderrTail): Promise<void> {
+export async function watchStderr(fd: number, tail: StderrWriter): Promise<void> {
   let slice = 0
   let sliceStart = 0
   await Bun.connect({
@@ -41,7 +41,7 @@ export async function watchStderr(fd: number, tail: StderrTail): Promise<void> {
 }
 
 /** For a child that was started with pipes. */
-export function makeRelay(running: Bun.Subprocess, tail: StderrTail): ChildRelay {
+export function makeRelay(running: Bun.Subprocess, tail: StderrWriter): ChildRelay {
   const { stdin, stdout, stderr } = running
   if (typeof stdin !== 'object' || !(stdout instanceof ReadableStream) || !(stderr instanceof ReadableStream)) {
     throw new HubError('spawn_failed', 'The program was started without pipes')

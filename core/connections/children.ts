@@ -1,9 +1,10 @@
-import { closeSync, writeFileSync } from 'node:fs'
-import { setPriority } from 'node:os'
+import { closeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { WireError } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
+import type { ServerRedactors } from '../secrets/server-redactors.ts'
 import type { ProcessInfo } from './api.ts'
+import { sacrificeFirst, standBack } from './child-priority.ts'
 import { type ChildSpec, findProgram, spawnError } from './child-program.ts'
 import { type ChildRelay, makeRelay, watchStderr } from './child-streams.ts'
 import {
@@ -24,9 +25,9 @@ import { signalGroup, stopChild } from './stop-child.ts'
 import { Watchdog } from './watchdog.ts'
 import type { FolderPlace } from './work-folders.ts'
 
-/** Of servers, against 0 of the hub: about a third of its share where both want the same processor. */
-const NICENESS = 5
 const GROUP_GRACE_MS = 300
+/** Of a command in the list of processes, in characters. */
+const SHOWN_COMMAND = 500
 
 export interface BaseEnv {
   readonly PATH?: string
@@ -40,8 +41,8 @@ export interface ChildrenOptions {
   readonly baseEnv: BaseEnv
   readonly sandbox: Sandbox
   readonly log: PluginLogger
-  /** Takes secrets out of what children write to stderr. */
-  readonly redact: (text: string) => string
+  /** By which secrets are taken out of what children write to stderr, and of their commands. */
+  readonly redactors: Pick<ServerRedactors, 'of'>
   /** Carries the bytes through main even where descriptors could be handed over. */
   readonly relay?: boolean
 }
@@ -105,8 +106,8 @@ export class Children {
     const { confinement } = spec
     const shortage = descriptorShortage()
     if (shortage) throw spawnError(spec, new Error(shortage))
-    const start = confinement ? this.#enclosed(spec, confinement) : this.#plain(spec)
     const carried = this.#makePair !== undefined && spec.carriedByMain !== true
+    const start = confinement ? this.#enclosed(spec, confinement, carried) : this.#plain(spec)
     let made: readonly SocketPair[]
     try {
       made = this.#pairs(carried, start.inputs.length)
@@ -115,7 +116,6 @@ export class Children {
       throw spawnError(spec, error)
     }
     const pairs = carried ? made.slice(0, 3) : []
-    const pipes = pairs.length > 0 ? [] : (['pipe', 'pipe', 'pipe'] as const)
     let ended: (how: string) => void = () => undefined
     const exited = new Promise<string>(resolve => {
       ended = resolve
@@ -123,7 +123,7 @@ export class Children {
     let running: Bun.Subprocess
     try {
       running = Bun.spawn([...start.argv], {
-        stdio: [...pipes, ...made.map(pair => pair.theirs)] as [number, number, number],
+        stdio: stdioOf(pairs, made.slice(pairs.length), confinement !== undefined),
         env: start.env,
         ...(start.cwd === undefined ? {} : { cwd: start.cwd }),
         // A group of its own (setsid), so that what it starts ends with it.
@@ -144,27 +144,32 @@ export class Children {
     const { pid } = running
     standBack(pid)
     // Before it has its options, so that nothing of the program's own runs yet.
-    if (confinement) sacrificeFirst(pid)
+    if (confinement) {
+      sacrificeFirst(pid)
+      this.#limitMemory(pid, confinement)
+    }
     handOverAll(made.slice(pairs.length), start.inputs)
+    const { redact = text => this.#options.redactors.of(spec.serverId).text(text) } = spec
     const tail = this.#tail(spec.serverId)
+    const stderrLog = tail.writer(redact)
     const below = new Map<number, ProcessMark>()
     const look = (seen = processesBelow(pid)): void => {
       for (const mark of seen) below.set(mark.pid, mark)
     }
     const [stdin, stdout, stderr] = pairs
-    if (stderr) void watchStderr(stderr.ours, tail).catch(() => tail.add('(its standard error cannot be read)'))
+    if (stderr)
+      void watchStderr(stderr.ours, stderrLog).catch(() => stderrLog.add('(its standard error cannot be read)'))
     const child: Child = {
       pid,
       descriptors: stdin &&
         stdout && { read: new TravellingDescriptor(stdout.ours), write: new TravellingDescriptor(stdin.ours) },
-      relay: pairs.length > 0 ? undefined : makeRelay(running, tail),
+      relay: pairs.length > 0 ? undefined : makeRelay(running, stderrLog),
       exited,
       get running() {
         return running.exitCode === null && running.signalCode === null
       },
       sandboxed: confinement !== undefined,
-      startFailure: () =>
-        confinement && running.exitCode === 1 ? stageFailure(spec.command, tail.lines().at(-1)?.line ?? '') : undefined,
+      startFailure: () => confinement && stageFailure(spec.command, running.exitCode, tail.lines().at(-1)?.line ?? ''),
       look,
       stop: () => stopChild({ pid, exited, confined: confinement !== undefined, look, below }),
     }
@@ -172,7 +177,8 @@ export class Children {
       pid,
       serverId: spec.serverId,
       ...(spec.sessionId === undefined ? {} : { sessionId: spec.sessionId }),
-      command: [spec.command, ...spec.args].join(' ').slice(0, 500),
+      // Cut afterwards: half a secret would not be known as one.
+      command: redact([spec.command, ...spec.args].join(' ')).slice(0, SHOWN_COMMAND),
       startedAt: new Date().toISOString(),
       sandbox: confinement ? 'full' : 'off',
     }
@@ -238,7 +244,7 @@ export class Children {
   #tail(serverId: string): StderrTail {
     const known = this.#tails.get(serverId)
     if (known) return known
-    const tail = new StderrTail(this.#options.redact)
+    const tail = new StderrTail()
     this.#tails.set(serverId, tail)
     return tail
   }
@@ -249,8 +255,19 @@ export class Children {
     return { argv: [findProgram(spec, env.PATH), ...spec.args], env, cwd: spec.cwd, inputs: [] }
   }
 
-  #enclosed(spec: ChildSpec, confinement: Confinement): StartedAs {
-    return { ...this.#options.sandbox.enter(spec, confinement), env: {}, cwd: '/' }
+  #enclosed(spec: ChildSpec, confinement: Confinement, ownStreams: boolean): StartedAs {
+    return { ...this.#options.sandbox.enter(spec, { ...confinement, ownStreams }), env: {}, cwd: '/' }
+  }
+
+  #limitMemory(pid: number, confinement: Confinement): void {
+    try {
+      this.#options.sandbox.limitMemory(pid, confinement)
+    } catch (error) {
+      // It has its other limits, and is the first to go where memory runs out.
+      this.#options.log.warn('A sandboxed process cannot be moved into the cgroup of its owner', {
+        error: String(error),
+      })
+    }
   }
 
   /** Three for standard input, output and error unless main carries the bytes, and those for the sandbox's inputs. */
@@ -271,29 +288,21 @@ interface StartedAs {
   readonly close?: () => void
 }
 
-/**
- * A server that computes without end takes what is left, and the hub and its other servers answer meanwhile. Where sessions
- * are scheduled as groups (each server is a session of its own), the group counts, not the process.
- */
-function standBack(pid: number): void {
-  try {
-    setPriority(pid, NICENESS)
-    writeFileSync(`/proc/${pid}/autogroup`, String(NICENESS))
-  } catch {
-    // Ended already, no such groups here, or changed too often in a second for someone who is not root.
-  }
-}
-
-/**
- * Where memory runs out, the kernel ends this process before others: its limits hold private memory alone, process by
- * process. What it starts inherits that.
- */
-function sacrificeFirst(pid: number): void {
-  try {
-    writeFileSync(`/proc/${pid}/oom_score_adj`, '1000')
-  } catch {
-    // Ended already, or the system does not say how it chooses.
-  }
+/** Of a sandboxed program, input and output come behind the sandbox's own inputs: its stages get none. */
+function stdioOf(
+  pairs: readonly SocketPair[],
+  inputs: readonly SocketPair[],
+  confined: boolean,
+): [number, number, number] {
+  const [stdin, stdout, stderr] = pairs.map(pair => pair.theirs)
+  const rest = inputs.map(pair => pair.theirs)
+  const all =
+    stderr === undefined
+      ? ['pipe', 'pipe', 'pipe', ...rest]
+      : confined
+        ? ['ignore', 'ignore', stderr, ...rest, stdin, stdout]
+        : [stdin, stdout, stderr, ...rest]
+  return all as [number, number, number]
 }
 
 function signalName(signal: unknown): string {

@@ -1,7 +1,8 @@
 import type { WireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
+import type { AskClient } from './api.ts'
 import type { PendingCall } from './call.ts'
-import type { HealthReport, ListsRead, OpenedMessage } from './protocol.ts'
+import type { HealthReport, ListEntry, ListKind, ListsRead, OpenedMessage } from './protocol.ts'
 
 export interface ConnectionEnd {
   readonly reason: WireError
@@ -29,8 +30,12 @@ export interface ConnectionEvents {
   /** The server wants to hear more before it answers; `text` is its whole result. */
   input(call: PendingCall, text: string): void
   answered(call: PendingCall): void
+  /** The server asks the client that has the connection alone, naming no call; absent: the newest call's caller is asked. */
+  readonly asked?: AskClient
   /** It was asked whether it lives; only of the connection that reads the lists. */
   health?(report: HealthReport): void
+  /** The next items of a list that is being read; returns why no more of it is taken, if so. */
+  list(kind: ListKind, entries: readonly ListEntry[]): string | undefined
   catalog(read: ListsRead): void
   stale(): void
   notification(method: string, params: JsonObject | undefined): void

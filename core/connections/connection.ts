@@ -11,10 +11,16 @@ import type { Child } from './children.ts'
 import type { ConnectionEvents } from './connection-events.ts'
 import { explainEnd } from './end-reason.ts'
 import type { PortClient, WorkerPort } from './port.ts'
-import { type FromWorker, type LinkLimits, type ListKind, type OpenMessage, readNumber } from './protocol.ts'
+import {
+  type FromWorker,
+  type LinkLimits,
+  type ListKind,
+  type ListPart,
+  type OpenMessage,
+  readNumber,
+} from './protocol.ts'
 import { modernRequestText, requestText } from './request-text.ts'
 import { StrayMessages } from './stray-messages.ts'
-import { withoutSecrets } from './upstream-texts.ts'
 import { within } from './within.ts'
 
 /** How long the last bytes of an ended process may take to arrive. */
@@ -36,6 +42,7 @@ export class Connection implements PortClient, CallHome {
   readonly #hubVersion: string
   readonly #redact: (text: string) => string
   readonly #variables: Variables
+  readonly #intake: (work: () => void) => void
   #logs = false
   readonly #strays = new StrayMessages()
   #state: 'opening' | 'open' | 'closing' | 'ended' = 'opening'
@@ -50,9 +57,11 @@ export class Connection implements PortClient, CallHome {
     readonly events: ConnectionEvents
     readonly era: Era
     readonly hubVersion: string
-    /** Takes secrets out of what is told of the upstream; what it answers to a call stays as it is. */
+    /** Takes secrets out of why a call failed; the worker does so with all else but answers. */
     readonly redact: (text: string) => string
     readonly variables: Variables
+    /** Does some work in a turn of its own. */
+    readonly intake: (work: () => void) => void
     /** The thread's place is free again. */
     readonly released: () => void
   }) {
@@ -65,6 +74,7 @@ export class Connection implements PortClient, CallHome {
     this.#hubVersion = options.hubVersion
     this.#redact = options.redact
     this.#variables = options.variables
+    this.#intake = options.intake
     this.#asks = new CallerAsks((key, reply) => {
       this.#port.frame(`a${this.number} ${key} ${JSON.stringify(reply)}`)
     })
@@ -190,14 +200,15 @@ export class Connection implements PortClient, CallHome {
     } else if (letter === 113) {
       const jsonAt = frame.indexOf(' ', next) + 1
       const asked = parseExact(frame.slice(jsonAt)) as { method: string; params?: JsonObject }
-      this.#asks.ask(this.#calls.get(number), readNumber(frame, next), asked.method, asked.params)
+      this.#asked(number, readNumber(frame, next), asked.method, asked.params)
     } else if (letter === 100) {
-      for (const [, call] of this.#calls.entries()) this.#asks.withdrawn(call, number)
+      this.#asks.withdrawn(number)
+      for (const [, call] of this.#calls.entries()) this.#asks.withdrawnOf(call, number)
     }
   }
 
-  control(said: FromWorker): void {
-    const message = withoutSecrets(said, this.#redact)
+  control(message: FromWorker): void {
+    if (message.type === 'list') return this.#intake(() => this.#part(message))
     switch (message.type) {
       case 'taken':
         this.#travelling = undefined
@@ -241,6 +252,19 @@ export class Connection implements PortClient, CallHome {
         this.child?.relay?.end()
         return
     }
+  }
+
+  /** One that names no call is the client's whose connection it is; a lease serves one call at a time, whose caller is asked. */
+  #asked(id: number, key: number, method: string, params: JsonObject | undefined): void {
+    const { asked } = this.#events
+    if (id === 0 && asked) this.#asks.askClient(asked, key, method, params)
+    else this.#asks.askCaller(id === 0 ? this.#calls.entries().at(-1)?.[1] : this.#calls.get(id), key, method, params)
+  }
+
+  #part({ kind, entries }: ListPart): void {
+    if (this.#state !== 'open') return
+    const full = this.#events.list(kind, entries)
+    this.#port.control({ type: 'list-taken', conn: this.number, kind, ...(full === undefined ? {} : { full }) })
   }
 
   workerLost(reason: WireError): void {
@@ -287,6 +311,7 @@ export class Connection implements PortClient, CallHome {
   #returnCalls({ code, message, data }: WireError, begun: (id: number) => boolean): void {
     const calls = this.#calls.entries()
     this.#calls.clear()
+    this.#asks.endAll()
     // A line that is too long can only be the answer to the one call, which must not be asked for once more.
     const tooLong = data?.lineBytes !== undefined && calls.length === 1
     for (const [id, call] of calls) {

@@ -9,8 +9,10 @@ import type { PluginLogger } from '../contract/plugin.ts'
 import type { HeaderProvider, TransportContribution } from '../contract/points.ts'
 import type { ServerRecord, ServerStatus } from '../contract/records.ts'
 import type { Era } from '../domain/era.ts'
+import { cappedRights } from '../domain/owner-rights.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { AuditRegistry, ServerRegistry, UserRegistry } from '../registry/api.ts'
+import type { ServerRedactors } from '../secrets/server-redactors.ts'
 import type { Tables } from '../store/tables.ts'
 import type {
   ProcessInfo,
@@ -23,9 +25,11 @@ import type {
   Upstreams,
 } from './api.ts'
 import { PendingCall } from './call.ts'
+import { CatalogAccount } from './catalog-account.ts'
 import { CatalogStore } from './catalog-store.ts'
 import { type BaseEnv, Children } from './children.ts'
 import { EraStore } from './era-store.ts'
+import type { GarbageWatch } from './garbage-watch.ts'
 import { Launcher } from './launcher.ts'
 import { PackageInstaller } from './package-installer.ts'
 import { WorkerPool } from './pool.ts'
@@ -55,8 +59,10 @@ export interface ConnectionsOptions {
   readonly transports: () => ReadonlyMap<string, TransportContribution>
   readonly headerProviders: () => ReadonlyMap<string, HeaderProvider>
   readonly log: PluginLogger
-  /** Takes secrets out of a text for people. */
-  readonly redact: (text: string) => string
+  /** Where the secrets of each server are held while it is used. */
+  readonly redactors: ServerRedactors
+  /** Counts what comes from the workers; absent: nothing does. */
+  readonly garbage?: Pick<GarbageWatch, 'message'>
   readonly instanceId: string
   /** What of the hub's own environment children get: PATH, HOME, LANG. */
   readonly baseEnv: BaseEnv
@@ -89,6 +95,7 @@ class LocalConnections implements Connections {
   readonly #children: Children
   readonly #catalogs: CatalogStore
   readonly #eras: EraStore
+  readonly #account = new CatalogAccount()
   readonly #definitions: ToolDefinitions
   readonly #launcher: Launcher
   readonly #supervisor: Supervisor
@@ -103,6 +110,7 @@ class LocalConnections implements Connections {
       instanceId: options.instanceId,
       version: manifest.version,
       log,
+      received: characters => options.garbage?.message(characters),
       ...options.watch,
     })
     this.#children = new Children({
@@ -110,14 +118,14 @@ class LocalConnections implements Connections {
       baseEnv,
       sandbox: options.sandbox,
       log,
-      redact: options.redact,
+      redactors: options.redactors,
       ...(options.relay === undefined ? {} : { relay: options.relay }),
     })
     this.#catalogs = new CatalogStore(options.store.db, log)
     this.#eras = new EraStore(options.store.db, log)
     this.#definitions = new ToolDefinitions(options.store.db, log)
     this.#launcher = new Launcher({
-      redact: options.redact,
+      redactors: options.redactors,
       pool: this.#pool,
       children: this.#children,
       stdioPolicy: config.stdioPolicy,
@@ -148,12 +156,13 @@ class LocalConnections implements Connections {
         children: this.#children,
         starts: new StartSlots(LIMITS.startsAtOnce),
         catalogs: this.#catalogs,
+        account: this.#account,
         eras: this.#eras,
         definitions: this.#definitions,
         bus,
         log,
         effective: serverId => registry.servers.effective(serverId),
-        redact: options.redact,
+        redactors: options.redactors,
         random: options.random ?? Math.random,
       },
     })
@@ -182,7 +191,7 @@ class LocalConnections implements Connections {
     for (const server of this.#supervisor.all()) server.endSession(sessionId)
   }
 
-  status(serverId: string, record?: Pick<ServerRecord, 'enabled' | 'problem'>): ServerStatus {
+  status(serverId: string, record?: Pick<ServerRecord, 'enabled' | 'problem' | 'ownerDisabled'>): ServerStatus {
     const server = this.#supervisor.get(serverId)
     if (server && (!record || server.record.enabled === record.enabled)) return server.status()
     return unheardStatus(record)
@@ -250,7 +259,15 @@ class LocalConnections implements Connections {
   }
 
   processes(): readonly ProcessInfo[] {
-    return this.#children.list().map(info => ({ ...info, command: this.#options.redact(info.command) }))
+    return this.#children.list()
+  }
+
+  catalogBytesOf(ownerId: string): number {
+    return this.#account.usedBy(ownerId)
+  }
+
+  isolatedThreadsOf(ownerId: string): number {
+    return this.#pool.isolatedOf(ownerId)
   }
 
   processesOf(ownerId: string): number {
@@ -264,12 +281,17 @@ class LocalConnections implements Connections {
   async trial(server: TrialServer, signal: AbortSignal): Promise<TrialReport> {
     const owner = await this.#options.registry.users.byId(server.ownerId)
     if (!owner) throw new HubError('token_revoked', 'The account that would own the server does not exist any more')
+    if (owner.disabled) throw new HubError('owner_disabled', `The account of ${owner.name} is disabled`)
     // Under an id of its own, since a sandboxed one has a work folder.
     const id = `trial-${randomUUID()}`
-    const report = await tryServer(this.#launcher, id, server, owner, signal)
-    this.#children.forgetServer(id)
-    if (!report.error) return report
-    return { ...report, error: { ...report.error, message: this.#options.redact(report.error.message) } }
+    const { redactors } = this.#options
+    const redact = (text: string): string => redactors.of(id).text(text)
+    try {
+      return await tryServer(this.#launcher, id, server, cappedRights(owner, server.rightsCap), { signal, redact })
+    } finally {
+      this.#children.forgetServer(id)
+      redactors.forget(id)
+    }
   }
 
   async drain(timeoutMs: number): Promise<void> {

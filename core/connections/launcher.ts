@@ -1,19 +1,24 @@
 import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
-import type { JsonObject } from '../contract/json.ts'
+import { isJsonObject, type JsonObject } from '../contract/json.ts'
 import type { HeaderProvider, TransportContribution } from '../contract/points.ts'
 import type { HealthCheck, ServerSettings } from '../contract/records.ts'
 import type { AddressRights } from '../domain/address.ts'
 import type { Era } from '../domain/era.ts'
+import { FairTurns } from '../domain/fair-turns.ts'
 import { readPackageRun } from '../domain/package-run.ts'
 import { spawnPolicy } from '../domain/spawn-policy.ts'
 import type { AuditEntry, EffectiveServer } from '../registry/api.ts'
+import { secretParts } from '../secrets/parts.ts'
+import type { Redactor } from '../secrets/redact.ts'
+import type { ServerRedactors } from '../secrets/server-redactors.ts'
 import type { ChildSpec } from './child-program.ts'
 import type { Child, Children } from './children.ts'
 import { Connection } from './connection.ts'
 import type { ConnectionEvents } from './connection-events.ts'
 import type { PackageInstaller } from './package-installer.ts'
 import type { WorkerPool } from './pool.ts'
+import type { WorkerPort } from './port.ts'
 import type { LinkLimits, Liveness } from './protocol.ts'
 import type { Confinement, Sandbox } from './sandbox.ts'
 
@@ -25,8 +30,7 @@ const UNWATCHED: Liveness = { intervalMs: 0, timeoutMs: 5_000, misses: 2, always
 
 export interface LauncherOptions {
   readonly pool: WorkerPool
-  /** Takes secrets out of what workers tell of upstreams. */
-  readonly redact: (text: string) => string
+  readonly redactors: Pick<ServerRedactors, 'hold'>
   readonly children: Children
   readonly stdioPolicy: 'sandboxed' | 'admin' | 'off'
   readonly sandbox: Sandbox
@@ -51,17 +55,22 @@ export interface LaunchPlan {
   readonly module: string
   readonly kind: 'messages' | 'answers'
   readonly config: JsonObject
+  /** The inline OpenAPI document that `config` holds the stand-in of, as UTF-8; parsed in the worker. See `withDocument`. */
+  readonly document?: Uint8Array
+  readonly readDocument?: () => Promise<Uint8Array>
   readonly child: Omit<ChildSpec, 'sessionId'> | undefined
   readonly ownerId: string
   /** Its owner is an administrator. */
   readonly admin: boolean
   readonly startTimeoutMs: number
+  /** Knows the secrets of this configuration, and the keys that header providers lent to it. */
+  readonly redactor: Redactor
 }
 
 export interface LaunchOptions {
   readonly era: Era
   /** Tools of earlier lists, for what their schemas mark. */
-  readonly knownTools?: readonly JsonObject[]
+  readonly knownTools?: string
   /** Whose connection it is; absent: the shared one. */
   readonly session?: { readonly key: string }
   /** What the upstream is told that the client can be asked. It is passed on only to a `session`. Absent: nothing. */
@@ -75,6 +84,7 @@ export interface LaunchOptions {
 
 /** Makes connections: asks the rule before every process, the header providers before every dial. */
 export class Launcher {
+  readonly #intake = new FairTurns()
   readonly #options: LauncherOptions
   #lastNumber = 0
 
@@ -84,18 +94,30 @@ export class Launcher {
 
   /** Everything that can be refused before a process starts or an address is dialled. Throws HubError. */
   async prepare(serverId: string, effective: EffectiveServer): Promise<LaunchPlan> {
-    const { settings, ownerId, ownerRole } = effective
+    const { settings, ownerId, ownerRole, secrets } = effective
+    const { redactors } = this.#options
+    // Before anything is refused: the reason may quote the configuration.
+    redactors.hold(serverId, secrets)
     const contribution = this.#contribution(settings.transport)
     const child = contribution.child?.(settings.config)
     const confinement = child && this.#confinement(effective)
-    const config = child ? settings.config : await this.#withHeaders(serverId, ownerId, settings)
+    const lent = child ? {} : await this.#lentHeaders(serverId, ownerId, settings)
+    const redactor = redactors.hold(serverId, secrets, Object.values(lent).flatMap(secretParts))
+    const config = Object.keys(lent).length === 0 ? settings.config : withHeaders(settings.config, lent)
     return {
       serverId,
       settings,
       module: contribution.module,
       kind: contribution.kind ?? 'messages',
       config,
-      child: child && { serverId, ...child, ...(confinement ? { confinement } : {}) },
+      ...(effective.document ? { readDocument: effective.document } : {}),
+      child: child && {
+        serverId,
+        ...child,
+        ...(confinement ? { confinement } : {}),
+        redact: redactor.text.bind(redactor),
+      },
+      redactor,
       ownerId,
       admin: ownerRole === 'admin',
       startTimeoutMs: this.#options.startTimeoutMs ?? (child ? PROCESS_START_MS : DIAL_START_MS),
@@ -115,12 +137,24 @@ export class Launcher {
     const { command } = await this.#options.installer.ensure({ serverId, confinement, run }, wanted, installed =>
       this.#options.audit({
         ...{ action: 'package.install', target: settings.name, ownerId },
-        detail: { serverId, runner: run.runner, asked: [...run.specs], installed },
+        detail: {
+          ...{ serverId, runner: run.runner },
+          asked: run.specs.map(spec => plan.redactor.text(spec)),
+          installed: plan.redactor.text(installed),
+        },
       }),
     )
     const [program = '', ...first] = command
     const args = [...first, ...run.args]
     return { ...plan, child: { ...child, command: program, args, confinement: { ...confinement, packages: 'use' } } }
+  }
+
+  /**
+   * The plan with its inline document read. Called with a place among the starts in hand, so that no more documents are in
+   * memory than servers may start at once. Throws storage errors, and `config_invalid` when the document is gone.
+   */
+  async withDocument(plan: LaunchPlan): Promise<LaunchPlan> {
+    return plan.readDocument ? { ...plan, document: await plan.readDocument() } : plan
   }
 
   /** Starts the process, if there is one, and the link. Throws HubError when the process cannot be started. */
@@ -129,8 +163,9 @@ export class Launcher {
     const { settings } = plan
     const { session, offers = {} } = options
     const sessionId = session?.key
-    const child = plan.child && this.#spawn(plan, plan.child, sessionId)
-    const port = pool.place(settings.isolate || options.isolate === true)
+    const isolated = settings.isolate || options.isolate === true
+    const port = isolated ? pool.placeAlone({ ...plan, name: settings.name }) : pool.place()
+    const child = plan.child && this.#spawnFor(port, plan, plan.child, sessionId)
     this.#lastNumber += 1
     const connection = new Connection({
       number: this.#lastNumber,
@@ -139,8 +174,9 @@ export class Launcher {
       events: options.events,
       era: options.era,
       hubVersion: this.#options.hubVersion,
-      redact: this.#options.redact,
+      redact: plan.redactor.text.bind(plan.redactor),
       variables: settings.variables,
+      intake: work => this.#intake.add(plan.ownerId, work),
       released: () => pool.released(port),
     })
     connection.open({
@@ -148,16 +184,17 @@ export class Launcher {
       module: plan.module,
       kind: plan.kind,
       config: plan.config,
+      secrets: plan.redactor.secrets,
+      ...(plan.document ? { document: plan.document } : {}),
       capabilities: offers,
+      owner: plan.ownerId,
       asks: session !== undefined && Object.keys(offers).length > 0,
       ...limitsOf(settings),
       startTimeoutMs: plan.startTimeoutMs,
       // Whether the server lives is asked once, not by every caller's connection to it.
       healthEndpoints: options.catalog ? healthEndpointsOf(settings.healthCheck) : [],
       catalog: options.catalog,
-      ...(options.era === 'modern' && !child && options.knownTools
-        ? { knownTools: JSON.stringify(options.knownTools) }
-        : {}),
+      ...(options.era === 'modern' && !child && options.knownTools ? { knownTools: options.knownTools } : {}),
       rights: { networks: outboundAllow, admin: plan.admin },
     })
     return connection
@@ -184,8 +221,22 @@ export class Launcher {
     })
     if (verdict.sandbox === 'off') return undefined
     const { network, cwd } = verdict
-    const rights = () => this.#options.rightsOf(ownerId)
+    // Never more than the server's own rights, which may be fewer than its owner's.
+    const rights = async () => {
+      const now = await this.#options.rightsOf(ownerId)
+      return { ...now, admin: now.admin && ownerRole === 'admin' }
+    }
     return { ownerId, ownerNumber, ownerStdioServers: this.#options.stdioServersOf(ownerId), network, cwd, rights }
+  }
+
+  /** A thread that got no connection in the end is not kept for it. */
+  #spawnFor(port: WorkerPort, plan: LaunchPlan, spec: Omit<ChildSpec, 'sessionId'>, sessionId: string | undefined) {
+    try {
+      return this.#spawn(plan, spec, sessionId)
+    } catch (error) {
+      this.#options.pool.released(port)
+      throw error
+    }
   }
 
   /** Starts the process of a plan. Throws `quota_servers` when its owner has as many as anybody may have. */
@@ -208,27 +259,34 @@ export class Launcher {
     throw new HubError('quota_servers', message, { hint: 'Stop another server that runs a command.' })
   }
 
-  /** A header that was set by hand wins over a provider's, whatever the case of its letters. */
-  async #withHeaders(serverId: string, ownerId: string, settings: ServerSettings): Promise<JsonObject> {
-    const { config, transport } = settings
+  /** Headers of the providers. One that was set by hand wins, whatever the case of its letters. */
+  async #lentHeaders(
+    serverId: string,
+    ownerId: string,
+    { config, transport }: ServerSettings,
+  ): Promise<Record<string, string>> {
     const providers = this.#options.headerProviders()
-    if (providers.size === 0 || typeof config.url !== 'string') return config
-    const manual =
-      typeof config.headers === 'object' && config.headers !== null && !Array.isArray(config.headers)
-        ? config.headers
-        : {}
-    const taken = new Set(Object.keys(manual).map(name => name.toLowerCase()))
-    const headers: JsonObject = { ...manual }
+    if (providers.size === 0 || typeof config.url !== 'string') return {}
+    const taken = new Set(Object.keys(headersIn(config)).map(name => name.toLowerCase()))
+    const lent: Record<string, string> = {}
     for (const provider of providers.values()) {
       const offeredHeaders = await provider.headersFor({ id: serverId, ownerId, transport, url: config.url })
       for (const [name, value] of Object.entries(offeredHeaders)) {
         if (taken.has(name.toLowerCase())) continue
         taken.add(name.toLowerCase())
-        headers[name] = value
+        lent[name] = value
       }
     }
-    return { ...config, headers }
+    return lent
   }
+}
+
+function headersIn({ headers }: JsonObject): JsonObject {
+  return isJsonObject(headers) ? headers : {}
+}
+
+function withHeaders(config: JsonObject, lent: Readonly<Record<string, string>>): JsonObject {
+  return { ...config, headers: { ...headersIn(config), ...lent } }
 }
 
 function healthEndpointsOf({ enabled, endpoints = {} }: HealthCheck): readonly string[] {

@@ -7,22 +7,28 @@ import { userConnection } from '../domain/session-scope.ts'
 import type { EffectiveServer } from '../registry/api.ts'
 import type { ServerCatalog } from './api.ts'
 import type { PendingCall } from './call.ts'
-import type { StoredCatalog } from './catalog-store.ts'
+import type { StoredHead } from './catalog-store.ts'
 import type { Connection } from './connection.ts'
 import type { ConnectionEvents } from './connection-events.ts'
 import { Latency } from './latency.ts'
 import { limitsOf } from './launcher.ts'
 import { LEGACY_VERSION } from './links/handshake.ts'
-import { Observed, STOPPED } from './observed.ts'
+import { Observed, OWNER_DISABLED, STOPPED } from './observed.ts'
 import type { ListsRead } from './protocol.ts'
 import { isFinal } from './recovery.ts'
-import type { ServerContext } from './server-context.ts'
+import type { ServerContext, SharedContext } from './server-context.ts'
 import { ServerHealth } from './server-health.ts'
 import { ServerLanes } from './server-lanes.ts'
 import { ServerLists } from './server-lists.ts'
 import { serverStatus } from './server-status.ts'
 import { SharedConnection } from './shared-connection.ts'
 import { upstreamNotices } from './upstream-notices.ts'
+
+const NOT_YOURS: WireError = { code: 'stopped', message: 'You may no longer use this server' }
+
+function mayRun({ problem, ownerDisabled }: ServerRecord): boolean {
+  return problem === undefined && ownerDisabled !== true
+}
 
 /** One server: what is wanted of it, what is seen of it, and how the one follows the other. */
 export class ManagedServer {
@@ -34,16 +40,17 @@ export class ManagedServer {
   readonly #lists: ServerLists
   readonly #latency = new Latency()
   #record: ServerRecord
-  #stored: StoredCatalog | undefined
+  #stored: StoredHead | undefined
   #wanted: boolean
   /** Connected only to read the lists of a lazy server. */
   #lookingOnly = false
 
-  constructor(record: ServerRecord, context: ServerContext, stored: StoredCatalog | undefined) {
+  constructor(record: ServerRecord, shared: SharedContext, stored: StoredHead | undefined) {
+    const context = { ...shared, redact: (text: string) => shared.redactors.of(record.id).text(text) }
     this.#record = record
     this.#context = context
     this.#stored = stored
-    this.#wanted = record.enabled && !record.problem
+    this.#wanted = record.enabled && mayRun(record)
     const common = { context, record: () => this.#record }
     this.#observed = new Observed(common.record, context)
     this.#health = new ServerHealth(common.record, context)
@@ -119,7 +126,7 @@ export class ManagedServer {
   async begin(): Promise<void> {
     const stored = this.#stored
     this.#stored = undefined
-    if (stored && !this.#record.problem && (await this.#lists.restore(stored))) this.#shared.restore(stored.catalog)
+    if (stored && !this.#record.problem && (await this.#lists.restore(stored))) this.#shared.restore(stored.head)
     if (!this.#wanted || this.#shared.turn > 0) return
     const lazy = this.#record.start === 'lazy'
     if (lazy && this.#lists.catalog) {
@@ -149,11 +156,11 @@ export class ManagedServer {
 
   /** Ends the connection of a user who may not use it any more. */
   endUser(userId: string): void {
-    this.#lanes.end(userConnection(userId), { code: 'stopped', message: 'The server is not yours to use any more' })
+    this.#lanes.end(userConnection(userId), NOT_YOURS)
   }
 
   start(): void {
-    if (this.#record.problem) return
+    if (!mayRun(this.#record)) return
     this.#wanted = true
     this.#freshStart()
   }
@@ -164,7 +171,7 @@ export class ManagedServer {
   }
 
   restart(): void {
-    if (this.#record.problem) return
+    if (!mayRun(this.#record)) return
     this.#wanted = true
     const reason: WireError = { code: 'connection_lost', message: 'The server is being restarted' }
     // Connecting before the calls come back, so that those that may be repeated wait for the new connection.
@@ -198,9 +205,10 @@ export class ManagedServer {
    */
   async update(record: ServerRecord): Promise<void> {
     this.#record = record
-    for (const userId of this.#lanes.users()) if (!canUse(userId, record)) this.endUser(userId)
+    this.#lanes.endForeign(userId => canUse(userId, record), NOT_YOURS)
     // Whatever start() and stop() were told meanwhile: what is kept is what counts.
-    this.#wanted = record.enabled
+    this.#wanted = record.enabled && !record.ownerDisabled
+    if (record.ownerDisabled) return this.stop(OWNER_DISABLED)
     if (record.problem) return this.stop(record.problem)
     if (!this.#wanted) {
       if (this.state !== 'offline' || this.#observed.now.reason?.code !== 'stopped') this.stop()
@@ -269,6 +277,7 @@ export class ManagedServer {
   async dispose(): Promise<void> {
     this.stop({ code: 'draining', message: 'The hub is stopping' })
     await Promise.all([this.#shared.closed(), this.#lanes.dispose()])
+    this.#lists.dispose()
   }
 
   /** The configuration as it would be used now; lies down and returns undefined when it may not be used at all. Throws else. */
@@ -302,6 +311,7 @@ export class ManagedServer {
       input: (call, text) => this.#lanes.input(call, text),
       answered: call => this.#latency.add(performance.now() - call.startedAtMs),
       health: report => this.#health.checked(report),
+      list: (kind, entries) => this.#lists.part(kind, entries),
       catalog: read => this.#read(read, configHash),
       stale: () => this.#lists.begin({ awaited: true }),
       ...upstreamNotices(this.#context, () => this.#record),

@@ -14,6 +14,9 @@ export interface Observation {
 /** The longest time that a caller is told to wait, however far away the next attempt is. */
 const MOST_WAIT_S = 300
 
+/** Nothing runs of an account that is disabled. */
+export const OWNER_DISABLED: WireError = { code: 'owner_disabled', message: 'The account of its owner is disabled' }
+
 export const STOPPED: WireError = { code: 'stopped', message: 'The server was stopped by hand' }
 
 /** The state of one server as others see it; every change of it goes out as an event. */
@@ -28,9 +31,10 @@ export class Observed {
   constructor(record: () => ServerRecord, context: ServerContext) {
     this.#record = record
     this.#context = context
-    const { problem, enabled } = record()
+    const { problem, enabled, ownerDisabled } = record()
     const since = new Date().toISOString()
-    if (problem) this.#now = { state: 'offline', since, reason: problem }
+    if (ownerDisabled) this.#now = { state: 'offline', since, reason: OWNER_DISABLED }
+    else if (problem) this.#now = { state: 'offline', since, reason: problem }
     else if (enabled) this.#now = { state: 'connecting', since }
     else this.#now = { state: 'offline', since, reason: STOPPED }
   }

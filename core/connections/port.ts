@@ -13,13 +13,15 @@ export interface PortClient {
 export interface PortEvents {
   /** The thread ended, whatever the reason; called once. */
   down(port: WorkerPort, detail: string): void
+  /** A message of so many characters has come from the thread. */
+  received(characters: number): void
   log(level: 'debug' | 'info' | 'warn' | 'error', message: string): void
 }
 
 /** Main's end of one worker thread: joins the frames of a tick into one message, and hands out what comes back. */
 export class WorkerPort {
-  /** Holds one connection only. */
-  readonly isolated: boolean
+  /** Whose connections alone are in it; undefined: anybody's. */
+  readonly isolatedFor: { readonly serverId: string; readonly ownerId: string } | undefined
   readonly #worker: Worker
   readonly #events: PortEvents
   readonly #clients = new Map<number, PortClient>()
@@ -27,10 +29,15 @@ export class WorkerPort {
   #flushing = false
   #heardAtMs = performance.now()
   #down = false
+  #ending = false
   #detail = ''
 
-  constructor(isolated: boolean, hello: ToWorker & { readonly type: 'hello' }, events: PortEvents) {
-    this.isolated = isolated
+  constructor(
+    isolatedFor: WorkerPort['isolatedFor'],
+    hello: ToWorker & { readonly type: 'hello' },
+    events: PortEvents,
+  ) {
+    this.isolatedFor = isolatedFor
     this.#events = events
     // The hub's environment holds its secrets; a transport needs none of it.
     this.#worker = new Worker(new URL('./worker.ts', import.meta.url).href, { env: {}, name: 'patchbay-connections' })
@@ -46,6 +53,11 @@ export class WorkerPort {
   /** Connections in this thread. */
   get load(): number {
     return this.#clients.size
+  }
+
+  /** It was told to end, and takes no further connection. */
+  get ending(): boolean {
+    return this.#ending
   }
 
   get silentMs(): number {
@@ -79,6 +91,7 @@ export class WorkerPort {
   terminate(detail: string): void {
     if (this.#down) return
     this.#detail = detail
+    this.#ending = true
     this.#worker.terminate()
   }
 
@@ -94,6 +107,7 @@ export class WorkerPort {
     this.#heardAtMs = performance.now()
     if (typeof data === 'string') {
       eachFrame(data, frame => this.#clients.get(readNumber(frame, 1))?.frame(frame, frame.indexOf(' ') + 1))
+      this.#events.received(data.length)
       return
     }
     const message = data as FromWorker

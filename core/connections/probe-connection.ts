@@ -34,6 +34,7 @@ export function openProbe(launcher: Launcher, plan: LaunchPlan, era: Era): Probe
         lost: () => undefined,
         input: () => undefined,
         answered: () => undefined,
+        list: () => undefined,
         catalog: () => undefined,
         stale: () => undefined,
         notification: () => undefined,

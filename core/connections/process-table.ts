@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { watchPlace } from '../config/watch-place.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import { startTimeOf } from './process-tree.ts'
@@ -16,12 +17,15 @@ const WRITE_DELAY_MS = 100
 export class ProcessTable {
   readonly #file: string
   readonly #log: PluginLogger
+  readonly #inPlace: () => boolean
   readonly #entries = new Map<number, Entry>()
   #timer: ReturnType<typeof setTimeout> | undefined
 
   constructor(dataDir: string, log: PluginLogger) {
     this.#file = join(dataDir, 'processes.json')
     this.#log = log
+    mkdirSync(dataDir, { recursive: true })
+    this.#inPlace = watchPlace(dataDir)
   }
 
   /** Kills the process groups that an earlier run left; only those whose leader began when the file says. */
@@ -67,8 +71,9 @@ export class ProcessTable {
     this.#timer = undefined
     const hub = { pid: process.pid, startTime: startTimeOf(process.pid) ?? '' }
     const temporary = `${this.#file}.tmp`
+    // Nothing is made in the place of a data folder that was moved away.
+    if (!this.#inPlace()) return
     try {
-      mkdirSync(join(this.#file, '..'), { recursive: true })
       writeFileSync(temporary, JSON.stringify({ hub, children: [...this.#entries.values()] }), { mode: 0o600 })
       renameSync(temporary, this.#file)
     } catch (error) {

@@ -1,6 +1,7 @@
 import type { WireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { CacheHint } from '../domain/cache-hint.ts'
+import type { CatalogItem } from '../domain/catalog-item.ts'
 import type { Era } from '../domain/era.ts'
 import type { ProcessMark } from './process-tree.ts'
 
@@ -25,7 +26,7 @@ import type { ProcessMark } from './process-tree.ts'
  *   what is known better by now, and should go out once more
  * - `n<conn> <id> <json>` progress of a call: its params
  * - `m<conn> <id or 0> <json>` another notification, `{method, params}`; 0: it came on no call's own stream
- * - `q<conn> <id> <ask> <json>` a request of the upstream that call `id` caused, `{method, params}`
+ * - `q<conn> <id or 0> <ask> <json>` a request of the upstream, `{method, params}`; 0: it came on no call's own stream
  * - `d<conn> <ask>` the upstream withdrew it
  */
 export type Frame = string
@@ -37,6 +38,8 @@ export type ToWorker =
   | ({ readonly type: 'limits'; readonly conn: number } & LinkLimits)
   /** Without `kinds`: all lists. */
   | { readonly type: 'refresh'; readonly conn: number; readonly kinds?: readonly ListKind[] }
+  /** The part of a list that came last was taken, and the next may come; `full`: no more of that list. */
+  | { readonly type: 'list-taken'; readonly conn: number; readonly kind: ListKind; readonly full?: string }
   | { readonly type: 'ping' }
   | { readonly type: 'child-exited'; readonly conn: number; readonly detail: string }
   /** Bytes of a child whose descriptors could not be handed over. */
@@ -53,6 +56,8 @@ export interface OpenMessage extends LinkLimits {
   readonly type: 'open'
   readonly conn: number
   readonly era: Era
+  /** User id: what its servers may cost together is counted by it. */
+  readonly owner: string
   /** JSON of those tools of earlier lists whose arguments go out as headers too, to a server of the modern era. */
   readonly knownTools?: string
   /** For messages to people. */
@@ -62,6 +67,10 @@ export interface OpenMessage extends LinkLimits {
   /** The kind of that half; see `TransportDefinition`. */
   readonly kind: 'messages' | 'answers'
   readonly config: JsonObject
+  /** What is taken out of all that the worker says of the upstream, but for its answers to calls. */
+  readonly secrets: readonly string[]
+  /** The inline OpenAPI document that `config` holds the stand-in of, as UTF-8. */
+  readonly document?: Uint8Array
   /** What the upstream is told that the client can be asked. */
   readonly capabilities: JsonObject
   /** One client has the connection alone and answers for `capabilities`. Else whatever the upstream asks is refused at once. */
@@ -113,6 +122,7 @@ export type FromWorker =
       readonly reason: WireError
       readonly begun: readonly number[]
     } & LastLook)
+  | ListPart
   | ListsRead
   /** The lists are being read again because the upstream said that they changed. */
   | { readonly type: 'stale'; readonly conn: number }
@@ -127,11 +137,22 @@ export type FromWorker =
   | { readonly type: 'write'; readonly conn: number; readonly text: string }
   | { readonly type: 'end'; readonly conn: number }
 
-/** `json` is the text of the lists; null for a kind that could not be read again. */
+/** The next items of a list that is being read. The next part of this list follows when this one was taken. */
+export interface ListPart {
+  readonly type: 'list'
+  readonly conn: number
+  readonly kind: ListKind
+  readonly entries: readonly ListEntry[]
+}
+
+/** A number: the item at this place of the list that this connection handed over before. */
+export type ListEntry = CatalogItem | number
+
+/** The lists have been read; their items came before, in parts. */
 export interface ListsRead {
   readonly type: 'catalog'
   readonly conn: number
-  readonly json: CatalogTexts
+  readonly lists: ListsOutcome
   /** Those of which the upstream had said that they changed before they were read. */
   readonly noticed: readonly ListKind[]
   /** Some of it is stale again: another reading follows. */
@@ -152,18 +173,24 @@ export interface OpenedMessage {
   readonly instructions?: string
   /** What a server of the modern era said about keeping these. */
   readonly caching?: CacheHint
+  /** What of this was left out at a limit. */
+  readonly warnings?: readonly string[]
 }
 
 export type ListKind = 'tools' | 'prompts' | 'resources' | 'resourceTemplates'
 
-export interface CatalogTexts {
-  readonly tools: string | null
-  readonly prompts: string | null
-  readonly resources: string | null
-  readonly resourceTemplates: string | null
+/** What came of one reading. */
+export interface ListsOutcome {
+  /** Those that are whole. */
+  readonly read: readonly ListKind[]
+  /** Those that could not be read for a reason that passes. */
+  readonly again: readonly ListKind[]
   readonly warnings: readonly string[]
   /** What a server of the modern era said about keeping the lists that were read. */
   readonly caching?: Readonly<Partial<Record<ListKind, CacheHint>>>
+  /** Of answers large enough to count, in characters. */
+  readonly bytes: number
+  readonly items: number
 }
 
 /** Calls `each` for every frame of a joined string. */

@@ -4,6 +4,8 @@ import type { ConnectionEnd } from './connection-events.ts'
 
 const STEADY_MS = 5_000
 const CRASH_RETRY_MS = 5 * 60_000
+/** What makes the sandbox may be installed anew at any time. */
+const SANDBOX_RETRY_MS = 60_000
 const REFUSED_RETRY_MS = 10 * 60_000
 /** The longest wait that a server can ask for (`Retry-After`). */
 const ASKED_WAIT_MS = 60 * 60_000
@@ -16,6 +18,7 @@ const FINAL: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'config_invalid',
   'variable_unknown',
   'stdio_not_permitted',
+  'owner_disabled',
   'network_not_permitted',
   'env_key_forbidden',
   'cwd_forbidden',
@@ -109,6 +112,7 @@ export class Recovery {
 
   #delay({ code, data }: WireError): number | undefined {
     if (isFinal(code)) return undefined
+    if (code === 'sandbox_lost') return SANDBOX_RETRY_MS
     if (code === 'authorization_required' || code.startsWith('openapi_')) return REFUSED_RETRY_MS
     const askedMs = typeof data?.retryAfterSeconds === 'number' ? data.retryAfterSeconds * 1_000 : 0
     return Math.max(Math.min(askedMs, ASKED_WAIT_MS), backoffMs(this.#failures, this.#random))

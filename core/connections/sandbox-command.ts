@@ -8,21 +8,39 @@ import { statsOf } from './stats-of.ts'
 const SHARED = ['/usr/', '/bin/', '/sbin/', '/lib/', '/lib64/']
 const OF_RUNTIME = ['bun', 'bunx']
 
-/** What the stages of the sandbox say on standard error when they cannot go on. */
+/** What the stages of the sandbox say on standard error when they cannot go on, and with which exit codes. */
 const STAGE = /^(?:bwrap|setpriv|prlimit): (.*)$/
+const STAGE_EXITS: ReadonlySet<number | null> = new Set([1, 126, 127])
+/** Of bubblewrap and of the shell behind it: there is no such program, or no such interpreter. */
+const NO_PROGRAM =
+  /^(?:execvp|(?:line )?\d+: (?:exec: )?).*: (?:No such file or directory|not found|.*required file not found)$/
+/** What concerns one server alone: its program, its folders, its owner's limits. */
+const OWN_FAILURE = /^(?:execvp|(?:line )?\d+: |Can't chdir|Can't find source path)|Resource temporarily unavailable/
 
-/** Why the program never ran, when the last words are those of the sandbox. */
-export function stageFailure(command: string, lastWords: string): WireError | undefined {
-  const said = STAGE.exec(lastWords)?.[1]
+/**
+ * Why the program never ran, when the last words are those of the sandbox: `command_not_found`, `spawn_failed`, or
+ * `sandbox_lost` where the sandbox itself could not be made.
+ */
+export function stageFailure(command: string, exitCode: number | null, lastWords: string): WireError | undefined {
+  const said = STAGE_EXITS.has(exitCode) ? STAGE.exec(lastWords)?.[1] : undefined
   if (said === undefined) return undefined
-  if (/^execvp .*: No such file or directory$/.test(said)) {
+  if (NO_PROGRAM.test(said)) {
     const message = `Cannot start "${command}" in the sandbox: it, or the interpreter it names, does not exist there`
     return { code: 'command_not_found', message }
+  }
+  if (!OWN_FAILURE.test(said)) {
+    const { code, message } = sandboxLost(command, said)
+    return { code, message }
   }
   const why = /Resource temporarily unavailable/.test(said)
     ? `EAGAIN, its owner has too many processes (${said})`
     : said
   return { code: 'spawn_failed', message: `Cannot start "${command}" in the sandbox: ${why}` }
+}
+
+/** The refusal of a start where the sandbox, seen to hold at the hub's start, cannot be made any more. */
+export function sandboxLost(command: string, why: string): HubError {
+  return new HubError('sandbox_lost', `Cannot start "${command}": the sandbox of this machine is lost (${why})`)
 }
 
 /**

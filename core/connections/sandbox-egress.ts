@@ -4,6 +4,7 @@
  *
  * Arguments: the port, the socket's path, then the program with its arguments.
  */
+import { closeSync, openSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 
 const [port = '0', socketPath = '', ...command] = process.argv.slice(2)
@@ -46,6 +47,11 @@ function runProgram(program: readonly string[], finish: () => void): void {
       stdio: ['inherit', 'inherit', 'inherit'],
       onExit: (_, code, signal) => end(code ?? (typeof signal === 'number' ? 128 + signal : 1)),
     })
+    // The program alone holds its input and output, so that the hub sees when it closes them.
+    for (const own of [0, 1]) {
+      closeSync(own)
+      openSync('/dev/null', own === 0 ? 'r' : 'w')
+    }
   } catch (error) {
     // As the sandbox itself says it, so that both mean the same.
     const missing = error instanceof Error && 'code' in error && error.code === 'ENOENT'

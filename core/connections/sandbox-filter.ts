@@ -1,94 +1,145 @@
 import { Buffer } from 'node:buffer'
+import { ALLOWED_CALLS, type CallNumbers } from './sandbox-calls.ts'
+import { REFUSED_CALLS } from './sandbox-refused-calls.ts'
 
-/**
- * Calls of the kernel that a sandboxed program is refused with EPERM, by their numbers on x86-64 and arm64. None is of use
- * to a server; each reaches across the walls of the sandbox or into parts of the kernel that are hard to get right:
- * other processes' memory and descriptors (among them the first process of the sandbox, which ends it with the hub), keys
- * that the hub's session may hold, further namespaces and mounts, and interfaces with a long record of flaws.
- */
-const REFUSED: Readonly<Record<string, readonly [x64: number, arm64: number]>> = {
-  ptrace: [101, 117],
-  process_vm_readv: [310, 270],
-  process_vm_writev: [311, 271],
-  pidfd_getfd: [438, 438],
-  kcmp: [312, 272],
-  add_key: [248, 217],
-  request_key: [249, 218],
-  keyctl: [250, 219],
-  unshare: [272, 97],
-  setns: [308, 268],
-  mount: [165, 40],
-  umount2: [166, 39],
-  pivot_root: [155, 41],
-  chroot: [161, 51],
-  open_tree: [428, 428],
-  move_mount: [429, 429],
-  fsopen: [430, 430],
-  fsconfig: [431, 431],
-  fsmount: [432, 432],
-  fspick: [433, 433],
-  mount_setattr: [442, 442],
-  name_to_handle_at: [303, 264],
-  open_by_handle_at: [304, 265],
-  bpf: [321, 280],
-  perf_event_open: [298, 241],
-  userfaultfd: [323, 282],
-  io_uring_setup: [425, 425],
-  io_uring_enter: [426, 426],
-  io_uring_register: [427, 427],
-  init_module: [175, 105],
-  finit_module: [313, 273],
-  delete_module: [176, 106],
-  kexec_load: [246, 104],
-  kexec_file_load: [320, 294],
-  syslog: [103, 116],
-  // Counts against a limit of the whole machine (fs.aio-max-nr), which its databases need.
-  io_setup: [206, 0],
-}
+const PRCTL: CallNumbers = [157, 167]
+const IOCTL: CallNumbers = [16, 29]
+const SOCKET: CallNumbers = [41, 198]
+const SOCKETPAIR: CallNumbers = [53, 199]
+const CLONE: CallNumbers = [56, 220]
+const SETRLIMIT: CallNumbers = [160, 164]
+const PRLIMIT64: CallNumbers = [302, 261]
 
-const PRCTL: readonly [number, number] = [157, 167]
-const IOCTL: readonly [number, number] = [16, 29]
-const SOCKET: readonly [number, number] = [41, 198]
-/**
- * What sockets may be of: Unix, IPv4, IPv6, and netlink, by which a runtime lists its interfaces. Others are not held by
- * the namespace of the network (VSOCK leads to the machine that this one is a guest of), or are seldom looked after.
- */
-const FAMILIES = [1, 2, 10, 16]
+const AF_UNIX = 1
+const INTERNET = [2, 10] as const
+const AF_NETLINK = 16
+/** 0 (the type's default), ICMP, TCP, UDP, ICMPv6: others are seldom used parts of the kernel, loaded on demand. */
+const INTERNET_PROTOCOLS = [0, 1, 6, 17, 58]
+/** By which a runtime lists its network interfaces. Other netlink families configure the kernel. */
+const NETLINK_ROUTE = 0
 const PR_SET_PDEATHSIG = 1
-/** Typing into a terminal, and its ill-famed neighbour of the Linux console. */
+const RLIMIT_CORE = 4
+/** Simulates keyboard input on a terminal. */
 const TIOCSTI = 0x5412
+/** The Linux console's ioctl, which can paste a selection as keyboard input. */
 const TIOCLINUX = 0x541c
+/** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. */
+const CLONE_NAMESPACES = 0x7e020000
 
 const EPERM = 1
 const ENOSYS = 38
+const EPROTONOSUPPORT = 93
 const EAFNOSUPPORT = 97
 const ALLOW = 0x7fff0000
 const ERRNO = 0x00050000
 
-// Where `struct seccomp_data` has what, the low halves of the arguments.
+// Offsets in `struct seccomp_data`; of arguments, the low half.
 const NUMBER = 0
 const ARCHITECTURE = 4
-const FIRST_ARGUMENT = 16
-const SECOND_ARGUMENT = 24
+const argument = (index: number): number => 16 + index * 8
 
-/** One instruction of classic BPF: code, how far to jump if so and if not, operand. */
+/** One instruction of classic BPF: code, instructions to skip if true and if false, operand. */
 type Step = readonly [code: number, yes: number, no: number, operand: number]
 
 const load = (offset: number): Step => [0x20, 0, 0, offset]
 const give = (verdict: number): Step => [0x06, 0, 0, verdict]
-/** When the loaded word is this, the next step, else the one behind it. */
+/** Runs the next step when the loaded word equals `word`, else skips it. */
 const ifEqual = (word: number): Step => [0x15, 0, 1, word]
 const ifAtLeast = (word: number): Step => [0x35, 0, 1, word]
+const ifAnyBit = (mask: number): Step => [0x45, 0, 1, mask]
+
+/** `body`, which must end in a verdict on every path, for one call alone. */
+function forCall(number: number, body: readonly Step[]): readonly Step[] {
+  return [[0x15, 0, body.length, number], ...body]
+}
+
+/** Gives `verdict` for one of several values of the loaded word. */
+function forWords(words: readonly number[], verdict: number): readonly Step[] {
+  return words.flatMap(word => [ifEqual(word), give(verdict)])
+}
+
+/** Allows each run of consecutive numbers by one comparison of both its ends. */
+function allowNumbers(numbers: readonly number[]): readonly Step[] {
+  const sorted = [...numbers].sort((one, other) => one - other)
+  const runs: [first: number, last: number][] = []
+  for (const number of sorted) {
+    const run = runs.at(-1)
+    if (run && number <= run[1] + 1) run[1] = number
+    else runs.push([number, number])
+  }
+  return runs.flatMap(([first, last]): Step[] =>
+    first === last ? [ifEqual(first), give(ALLOW)] : [[0x35, 0, 2, first], [0x25, 1, 0, last], give(ALLOW)],
+  )
+}
+
+const SOCKET_STEPS: readonly Step[] = [
+  load(argument(0)),
+  ...forWords([AF_UNIX], ALLOW),
+  // Each family with its own list of protocols, the third argument.
+  ...INTERNET.flatMap(family => {
+    const judge = [
+      load(argument(2)),
+      ...forWords(INTERNET_PROTOCOLS, ALLOW),
+      give(ERRNO | EPROTONOSUPPORT),
+    ] satisfies Step[]
+    return forCall(family, judge)
+  }),
+  ...forCall(AF_NETLINK, [load(argument(2)), ifEqual(NETLINK_ROUTE), give(ALLOW), give(ERRNO | EPROTONOSUPPORT)]),
+  // Others are not confined by a network namespace (VSOCK reaches the host of this virtual machine), or rarely audited.
+  give(ERRNO | EAFNOSUPPORT),
+]
+
+const PRCTL_STEPS: readonly Step[] = [
+  load(argument(0)),
+  ifEqual(PR_SET_PDEATHSIG),
+  // Reported as success: programs request it for their own children, which end with the sandbox anyway. It must have no
+  // effect, since it could detach the sandbox's first process from the hub.
+  give(ERRNO),
+  give(ALLOW),
+]
+
+// A limit of 1 byte keeps the kernel from starting a piped core_pattern's program, and 0 does not (see sandbox-profile.ts).
+// So the limit stays as it is; lowering it is reported as success, since programs that harden themselves insist on it.
+const SETRLIMIT_STEPS: readonly Step[] = [load(argument(0)), ifEqual(RLIMIT_CORE), give(ERRNO), give(ALLOW)]
+const PRLIMIT_STEPS: readonly Step[] = [
+  load(argument(1)),
+  [0x15, 1, 0, RLIMIT_CORE],
+  give(ALLOW),
+  // Without new limits it only reads. Both halves of the pointer.
+  load(argument(2)),
+  [0x15, 0, 3, 0],
+  load(argument(2) + 4),
+  [0x15, 0, 1, 0],
+  give(ALLOW),
+  give(ERRNO),
+]
+
+const IOCTL_STEPS: readonly Step[] = [load(argument(1)), ...forWords([TIOCSTI, TIOCLINUX], ERRNO | EPERM), give(ALLOW)]
+const CLONE_STEPS: readonly Step[] = [load(argument(0)), ifAnyBit(CLONE_NAMESPACES), give(ERRNO | EPERM), give(ALLOW)]
+
+/** Calls whose arguments are judged. */
+const JUDGED: readonly (readonly [CallNumbers, readonly Step[]])[] = [
+  [PRCTL, PRCTL_STEPS],
+  [IOCTL, IOCTL_STEPS],
+  [SOCKET, SOCKET_STEPS],
+  [SOCKETPAIR, [load(argument(0)), ...forWords([AF_UNIX], ALLOW), give(ERRNO | EAFNOSUPPORT)]],
+  [CLONE, CLONE_STEPS],
+  [SETRLIMIT, SETRLIMIT_STEPS],
+  [PRLIMIT64, PRLIMIT_STEPS],
+]
 
 /**
- * The filter of system calls for bubblewrap's `--seccomp`, which lays it on the first process of the sandbox too.
+ * The filter of system calls for bubblewrap's `--seccomp`, which applies it to the first process of the sandbox too. What is
+ * on neither list is answered with ENOSYS, as on a kernel without that call, so that C libraries use an older one: that
+ * holds for calls that later kernels add, and for `clone3`, whose flags a filter cannot read.
  * Undefined on an architecture whose numbers are not known here.
  */
 export function syscallFilter(architecture: string = process.arch): Buffer | undefined {
   const known = { x64: { index: 0, audit: 0xc000003e }, arm64: { index: 1, audit: 0xc00000b7 } }[architecture]
   if (!known) return undefined
   const { index, audit } = known
-  const number = (pair: readonly [number, number]): number => pair[index] ?? 0
+  const numbersOf = (calls: Readonly<Record<string, CallNumbers>>): number[] =>
+    Object.values(calls).flatMap(numbers => numbers[index] ?? [])
   const steps: readonly Step[] = [
     load(ARCHITECTURE),
     // Another architecture's calls (32 bits) have other numbers.
@@ -97,25 +148,10 @@ export function syscallFilter(architecture: string = process.arch): Buffer | und
     load(NUMBER),
     // The x32 calls are the same under a number with this bit.
     ...(architecture === 'x64' ? [ifAtLeast(0x40000000), give(ERRNO | ENOSYS)] : []),
-    ...Object.values(REFUSED).flatMap(pair => [ifEqual(number(pair)), give(ERRNO | EPERM)]),
-    [0x15, 0, 4, number(PRCTL)],
-    load(FIRST_ARGUMENT),
-    ifEqual(PR_SET_PDEATHSIG),
-    // Said to have worked: programs ask it for their own children, which end with the sandbox anyway. But whoever takes
-    // over the sandbox's first process must not be able to cut it loose from the hub.
-    give(ERRNO),
-    give(ALLOW),
-    [0x15, 0, 2 + 2 * FAMILIES.length, number(SOCKET)],
-    load(FIRST_ARGUMENT),
-    ...FAMILIES.flatMap(family => [ifEqual(family), give(ALLOW)]),
-    give(ERRNO | EAFNOSUPPORT),
-    [0x15, 0, 5, number(IOCTL)],
-    load(SECOND_ARGUMENT),
-    ifEqual(TIOCSTI),
-    give(ERRNO | EPERM),
-    ifEqual(TIOCLINUX),
-    give(ERRNO | EPERM),
-    give(ALLOW),
+    ...JUDGED.flatMap(([numbers, body]) => forCall(numbers[index] ?? -1, body)),
+    ...allowNumbers(numbersOf(ALLOWED_CALLS)),
+    ...forWords(numbersOf(REFUSED_CALLS), ERRNO | EPERM),
+    give(ERRNO | ENOSYS),
   ]
   const bytes = Buffer.alloc(steps.length * 8)
   for (const [at, [code, yes, no, operand]] of steps.entries()) {

@@ -1,12 +1,15 @@
 import { randomBytes } from 'node:crypto'
-import { accessSync, closeSync, constants } from 'node:fs'
+import { accessSync, closeSync, constants, readFileSync } from 'node:fs'
 import { chmod, chown, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type SandboxLevel, WORK_FOLDER } from '../domain/spawn-policy.ts'
+import { sacrificeFirst } from './child-priority.ts'
 import { handOverAll, type MakePair, makePairs } from './descriptors.ts'
 import { type ProcessMark, processesBelow, stillRuns } from './process-tree.ts'
+import type { SandboxCgroups } from './sandbox-cgroup.ts'
 import {
   BWRAP,
+  coreLimit,
   type Enclosure,
   enclose,
   limitedCommand,
@@ -31,7 +34,17 @@ export interface ProbeResult {
   readonly level: SandboxLevel
   /** For people: what was seen, or what stands in the way of level `full`. */
   readonly detail: string
+  /** What does not hold though level `full` does, in fixed sentences. */
+  readonly notes: readonly string[]
 }
+
+export interface ProbeMeans {
+  readonly makePair: MakePair
+  readonly cgroups: SandboxCgroups | undefined
+}
+
+/** What the look found: what stands in the way of level `full`, or what is held beyond it. */
+type Look = { readonly trouble: string } | { readonly oomKept: boolean; readonly grouped: boolean }
 
 interface Report {
   readonly uids: readonly number[]
@@ -41,6 +54,8 @@ interface Report {
   readonly canaryInProc: boolean
   readonly canaryFile: boolean
   readonly loopback: boolean
+  readonly firstMemory: boolean
+  readonly oomLowered: boolean
 }
 
 /** Why there can be no sandbox, as far as that is plain without a look; undefined where it takes one. */
@@ -54,14 +69,50 @@ export function plainObstacle(): string | undefined {
  * Runs a reporting program in the whole profile and looks at what it could see and do. `folder` is where the hub keeps its
  * data: the probe works in a folder of its own there, since a parent that others cannot search would stop servers too.
  */
-export async function probeSandbox(folder: string, runtime: Runtime, makePair: MakePair): Promise<ProbeResult> {
-  const missing = [SETPRIV, PRLIMIT, BWRAP].filter(path => !executable(path))
-  const trouble = missing.length > 0 ? `${missing.join(', ')} is missing` : await lookInside(folder, runtime, makePair)
-  if (trouble === undefined) {
-    return { level: 'full', detail: 'own user, no capabilities, no new privileges, own processes, files and network' }
+export async function probeSandbox(folder: string, runtime: Runtime, means: ProbeMeans): Promise<ProbeResult> {
+  const missing = missingStages()
+  const look: Look =
+    missing.length > 0 ? { trouble: `${missing.join(', ')} is missing` } : await lookInside(folder, runtime, means)
+  if (!('trouble' in look)) {
+    const groups = look.grouped ? '; memory and processes limited per owner by cgroups' : ''
+    const detail = `own user, no capabilities, no new privileges, own processes, files and network${groups}`
+    return { level: 'full', detail, notes: notesOn(look) }
   }
   const limited = missing.every(path => path === BWRAP) && (await limitsWork())
-  return { level: limited ? 'uid' : 'none', detail: trouble }
+  return { level: limited ? 'uid' : 'none', detail: look.trouble, notes: [] }
+}
+
+/** Of the programs that make a sandbox, those that are not there. */
+export function missingStages(): readonly string[] {
+  return [SETPRIV, PRLIMIT, BWRAP].filter(path => !executable(path))
+}
+
+/** Whether the kernel gives core dumps to a program, or to a socket, outside of every sandbox. */
+export function corePiped(pattern: string): boolean {
+  return /^[|@]/.test(pattern)
+}
+
+function notesOn({ oomKept, grouped }: { readonly oomKept: boolean; readonly grouped: boolean }): readonly string[] {
+  const notes: string[] = []
+  if (!oomKept && !grouped) {
+    notes.push(
+      'a sandboxed program can lower its oom_score_adj, and memory cgroups (v2) cannot be used: where memory runs out, the kernel may end other processes first',
+    )
+  }
+  if (corePiped(corePattern()) && coreLimit() === 0) {
+    notes.push(
+      'kernel.core_pattern hands core dumps to a program or socket outside, which a sandboxed program can start by crashing; the limit of core dumps of the hub is 0, and 1 would prevent it',
+    )
+  }
+  return notes
+}
+
+function corePattern(): string {
+  try {
+    return readFileSync('/proc/sys/kernel/core_pattern', 'latin1')
+  } catch {
+    return ''
+  }
 }
 
 function executable(path: string): boolean {
@@ -73,8 +124,7 @@ function executable(path: string): boolean {
   }
 }
 
-/** Undefined when everything holds, else what does not. */
-async function lookInside(folder: string, runtime: Runtime, makePair: MakePair): Promise<string | undefined> {
+async function lookInside(folder: string, runtime: Runtime, means: ProbeMeans): Promise<Look> {
   const canary = randomBytes(16).toString('hex')
   const place = join(folder, `.probe-${randomBytes(6).toString('hex')}`)
   const work = join(place, 'work')
@@ -104,14 +154,14 @@ async function lookInside(folder: string, runtime: Runtime, makePair: MakePair):
     await writeFile(file, canary, { mode: 0o600 })
     const backwards = [...canary].reverse().join('')
     const program = [`${RUNTIME_FOLDER}/bun`, `${RUNTIME_FOLDER}/sandbox-report.ts`]
-    const trouble = await runReport(makePair, {
+    const look = await runReport(means, {
       ...{ uid, processes: PROCESSES, cwd: WORK_FOLDER, env: {}, network: 'none' },
       mounts: [{ from: work, to: WORK_FOLDER, writable: true }, ...runtimeMounts(runtime)],
       command: [...program, backwards, file, String(listener.port)],
     })
-    return trouble ?? (connections > 0 ? 'a sandboxed program reached a port of the hub on 127.0.0.1' : undefined)
+    return connections > 0 ? { trouble: 'a sandboxed program reached a port of the hub on 127.0.0.1' } : look
   } catch (error) {
-    return `the probe failed: ${error instanceof Error ? error.message : String(error)}`
+    return { trouble: `the probe failed: ${error instanceof Error ? error.message : String(error)}` }
   } finally {
     listener.stop(true)
     holder.kill('SIGKILL')
@@ -120,7 +170,7 @@ async function lookInside(folder: string, runtime: Runtime, makePair: MakePair):
   }
 }
 
-async function runReport(makePair: MakePair, enclosure: Enclosure): Promise<string | undefined> {
+async function runReport({ makePair, cgroups }: ProbeMeans, enclosure: Enclosure): Promise<Look> {
   const { argv, inputs } = enclose(enclosure)
   const pairs = makePairs(makePair, inputs.length)
   let running: Bun.Subprocess<'ignore', 'pipe', 'pipe'>
@@ -133,33 +183,46 @@ async function runReport(makePair: MakePair, enclosure: Enclosure): Promise<stri
   } finally {
     for (const pair of pairs) closeSync(pair.theirs)
   }
+  sacrificeFirst(running.pid)
+  const grouped = joinGroup(cgroups, running.pid, enclosure)
   handOverAll(pairs, inputs)
   const words = new Response(running.stderr).text()
   let tree: readonly ProcessMark[] = []
   try {
     const line = await within(firstLine(running.stdout), REPORT_MS)
-    if (line === undefined) return `the reporting program said nothing within ${REPORT_MS} ms`
+    if (line === undefined) return { trouble: `the reporting program said nothing within ${REPORT_MS} ms` }
     if (line === '') {
       const said = (await within(words, REPORT_MS)) ?? ''
-      return `the sandbox could not be entered: ${said.trim().slice(0, 300) || 'no reason was given'}`
+      return { trouble: `the sandbox could not be entered: ${said.trim().slice(0, 300) || 'no reason was given'}` }
     }
     tree = processesBelow(running.pid)
-    const trouble = judge(JSON.parse(line) as Report, enclosure.uid)
-    if (trouble) return trouble
-    if (tree.length < 3) return 'the processes of the sandbox cannot be listed'
+    const report = JSON.parse(line) as Report
+    const trouble = judge(report, enclosure.uid)
+    if (trouble) return { trouble }
+    if (tree.length < 3) return { trouble: 'the processes of the sandbox cannot be listed' }
     process.kill(-running.pid, 'SIGKILL')
     await running.exited
     const end = performance.now() + GONE_MS
     while (tree.some(stillRuns)) {
-      if (performance.now() > end) return 'processes of the sandbox outlived it'
+      if (performance.now() > end) return { trouble: 'processes of the sandbox outlived it' }
       await new Promise(resolve => setTimeout(resolve, LOOK_MS))
     }
-    return undefined
+    return { oomKept: !report.oomLowered, grouped }
   } finally {
     running.kill('SIGKILL')
     await running.exited
     // Of a sandbox that does not hold, nothing may be left either.
     for (const mark of tree) if (stillRuns(mark)) process.kill(mark.pid, 'SIGKILL')
+  }
+}
+
+/** False also where there are no groups. */
+function joinGroup(cgroups: SandboxCgroups | undefined, pid: number, { uid, processes }: Enclosure): boolean {
+  try {
+    cgroups?.place(pid, uid, processes)
+    return cgroups?.holds(pid, uid) === true
+  } catch {
+    return false
   }
 }
 
@@ -170,6 +233,7 @@ function judge(report: Report, uid: number): string | undefined {
   if (!report.noNewPrivileges) return 'the program could gain privileges'
   if (!report.filtered) return 'the program could make every call of the kernel'
   if (report.canaryInProc) return 'the program could read another process’s environment or command line'
+  if (report.firstMemory) return 'the program could write to the memory of the first process of its sandbox'
   if (report.canaryFile) return 'the program could read a file of the hub'
   return report.loopback ? 'the program reached a port of the hub on 127.0.0.1' : undefined
 }

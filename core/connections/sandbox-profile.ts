@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer'
+import { readFileSync } from 'node:fs'
 import { type ChildNetwork, WORK_FOLDER } from '../domain/spawn-policy.ts'
 import { syscallFilter } from './sandbox-filter.ts'
 
@@ -25,6 +26,13 @@ const TEMPORARY_BYTES = 64 * 1024 * 1024
  * compiler: some fifteen times slower, under the limit above.
  */
 const BUN_CODE = ['BUN_JSC_jitMemoryReservationSize', String(64 * 1024 * 1024)] as const
+/** The descriptor of the first input: bubblewrap's arguments, then the filter. */
+const FIRST_INPUT = 3
+/**
+ * For Deno, which takes 512 MiB for compiled code at its start and ends where it gets less; how much cannot be set. Without its
+ * compiler it runs, slowly. A server's own variable wins.
+ */
+const DENO_CODE = ['DENO_V8_FLAGS', '--jitless'] as const
 const PROCESSES_BASE = 64
 const PROCESSES_PER_SERVER = 32
 const PROCESSES_MOST = 4_096
@@ -63,13 +71,27 @@ export interface Enclosure {
   readonly env: Readonly<Record<string, string>>
   readonly network: ChildNetwork
   readonly command: readonly string[]
+  /**
+   * The program's standard input and output are passed in the two descriptors after those for `inputs`. Otherwise the stages
+   * before it share its own, and hold them open when the program has closed them.
+   */
+  readonly ownStreams?: boolean
 }
 
 export interface EnclosedCommand {
   /** To be started with an empty environment: what the first stages get could be read inside. */
   readonly argv: readonly string[]
-  /** For the descriptors from 3 on, each followed by its end. */
+  /** For the descriptors from 3 on, each followed by its end; those of `ownStreams` come behind them. */
   readonly inputs: readonly Buffer[]
+}
+
+/**
+ * The limit of core dumps, in bytes. 1 rather than 0: where `kernel.core_pattern` pipes dumps to a program, the kernel starts
+ * it, as root and outside, under every limit but 1, which it takes for a crash of that program itself (fs/coredump.c); into
+ * a file, 1 byte is too little as well. 0 where the hub's own hard limit is lower, since nobody may raise it.
+ */
+export function coreLimit(): number {
+  return /^Max core file size +\S+ +0 /m.test(readFileSync('/proc/self/limits', 'latin1')) ? 0 : 1
 }
 
 /** The lower rung alone: another user, no new privileges, limits. Starts as root; the rest of `argv` runs below it. */
@@ -77,13 +99,13 @@ export function limitedCommand(uid: number, processes: number, argv: readonly st
   return [
     ...[SETPRIV, `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', '--no-new-privs', '--'],
     ...[PRLIMIT, `--nproc=${processes}`, `--nofile=${OPEN_FILES}`, `--data=${DATA_BYTES}`, `--fsize=${FILE_BYTES}`],
-    ...['--core=0', '--', ...argv],
+    ...[`--core=${coreLimit()}`, '--', ...argv],
   ]
 }
 
 /** The whole profile. */
 export function enclose(enclosure: Enclosure): EnclosedCommand {
-  const { uid, processes, mounts, cwd, env, network, command } = enclosure
+  const { uid, processes, mounts, cwd, env, network, command, ownStreams } = enclosure
   const filter = syscallFilter()
   const size = ['--size', String(TEMPORARY_BYTES)]
   const options = [
@@ -95,17 +117,25 @@ export function enclose(enclosure: Enclosure): EnclosedCommand {
     ...(network === 'host' ? resolverFiles() : []),
     ...['--proc', '/proc', '--dev', '/dev', ...size, '--tmpfs', '/dev/shm', ...size, '--tmpfs', '/tmp'],
     ...mounts.flatMap(({ from, to, writable }) => [writable ? '--bind' : '--ro-bind', from, to]),
-    // What is left of the root and of /dev are file systems in memory that no limit holds.
-    ...['--remount-ro', '/dev', '--remount-ro', '/', '--chdir', cwd],
-    ...(filter ? ['--seccomp', '4'] : []),
+    // What is left of the root and of /dev are file systems in memory that no limit holds. In a writable /proc a program could
+    // lower its oom_score_adj, and write to the memory of the sandbox's first process.
+    ...['--remount-ro', '/proc', '--remount-ro', '/dev', '--remount-ro', '/', '--chdir', cwd],
+    ...(filter ? ['--seccomp', String(FIRST_INPUT + 1)] : []),
     ...['--setenv', 'HOME', WORK_FOLDER, '--setenv', 'PATH', SANDBOX_PATH.join(':'), '--setenv', 'LANG', 'C.UTF-8'],
-    ...['--setenv', ...BUN_CODE],
+    ...['--setenv', ...BUN_CODE, '--setenv', ...DENO_CODE],
     ...Object.entries(env).flatMap(([name, value]) => ['--setenv', name, value]),
   ]
-  return {
-    argv: limitedCommand(uid, processes, [BWRAP, '--args', '3', '--', ...command]),
-    inputs: [Buffer.from(options.map(option => `${option}\0`).join('')), ...(filter ? [filter] : [])],
-  }
+  const inputs = [Buffer.from(options.map(option => `${option}\0`).join('')), ...(filter ? [filter] : [])]
+  const inside = ownStreams ? withStreams(FIRST_INPUT + inputs.length, command) : command
+  return { argv: limitedCommand(uid, processes, [BWRAP, '--args', String(FIRST_INPUT), '--', ...inside]), inputs }
+}
+
+/** Runs a command with the descriptors `first` and the next one as its standard input and output. */
+function withStreams(first: number, command: readonly string[]): readonly string[] {
+  const [input, output] = [first, first + 1]
+  // bubblewrap's own processes close what they pass on beyond standard error. Named like it: what the shell says when there is no
+  // such program is a failure of the start.
+  return ['/bin/sh', '-c', `exec "$@" <&${input} >&${output} ${input}<&- ${output}>&-`, 'bwrap', ...command]
 }
 
 /** Names are resolved inside only where the host's network is shared. */

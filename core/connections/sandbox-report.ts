@@ -4,7 +4,7 @@
  *
  * Arguments: the canary backwards (so that its own command line does not hold it), the canary file, the hub's port.
  */
-import { readdirSync, readFileSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 
 const [backwards = '', file = '', port = '0'] = process.argv.slice(2)
 const canary = [...backwards].reverse().join('')
@@ -33,6 +33,27 @@ async function loopbackReached(): Promise<boolean> {
   }
 }
 
+/** Whether the memory of the sandbox's first process can be opened for writing. */
+function firstMemoryWritable(): boolean {
+  try {
+    closeSync(openSync('/proc/1/mem', 'r+'))
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Whether this program can make itself less likely to be ended than it was made when memory runs out. */
+function oomLowered(): boolean {
+  const before = Number(read('/proc/self/oom_score_adj'))
+  try {
+    writeFileSync('/proc/self/oom_score_adj', '0')
+  } catch {
+    // As wanted.
+  }
+  return !(before > 0 && Number(read('/proc/self/oom_score_adj')) === before)
+}
+
 function statusLine(name: string, pid = 'self'): string {
   return new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(read(`/proc/${pid}/status`) ?? '')?.[1]?.trim() ?? ''
 }
@@ -48,6 +69,8 @@ const report = {
   canaryInProc: seenInProc(),
   canaryFile: read(file) !== undefined,
   loopback: await loopbackReached(),
+  firstMemory: firstMemoryWritable(),
+  oomLowered: oomLowered(),
 }
 process.stdout.write(`${JSON.stringify(report)}\n`)
 // The hub ends it.

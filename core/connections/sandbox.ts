@@ -9,8 +9,9 @@ import { openEgress } from '../http/outbound-egress.ts'
 import { createLookup } from '../http/outbound-lookup.ts'
 import { createPace, type Pace } from '../http/outbound-pace.ts'
 import { openSocketPairs } from './descriptors.ts'
-import { resolveInside } from './sandbox-command.ts'
-import { plainObstacle, probeSandbox } from './sandbox-probe.ts'
+import { SandboxCgroups } from './sandbox-cgroup.ts'
+import { resolveInside, sandboxLost } from './sandbox-command.ts'
+import { missingStages, type ProbeResult, plainObstacle, probeSandbox } from './sandbox-probe.ts'
 import {
   type EnclosedCommand,
   enclose,
@@ -50,6 +51,8 @@ export interface Confinement {
   readonly permits?: (host: string, port: number) => boolean
   /** `install`: its packages' folder takes the place of its work folder; `use`: both are there, this one read-only. */
   readonly packages?: 'install' | 'use'
+  /** See `Enclosure`. */
+  readonly ownStreams?: boolean
 }
 
 export interface ConfinedProgram {
@@ -73,6 +76,8 @@ export class Sandbox {
   readonly level: SandboxLevel
   /** For people: what the probe saw, or what stands in the way. */
   readonly detail: string
+  /** For people: what does not hold though the level does. Of fixed sentences, without paths or names of this machine. */
+  readonly notes: readonly string[]
   readonly folders: WorkFolders
   /** What package runners installed. */
   readonly packages: WorkFolders
@@ -80,23 +85,32 @@ export class Sandbox {
   readonly #exits: string
   readonly #lookup = createLookup()
   readonly #paces = new Map<string, Pace>()
+  readonly #cgroups: SandboxCgroups | undefined
 
-  constructor(
-    found: { readonly level: SandboxLevel; readonly detail: string },
-    dataDir: string,
-    runtime: Runtime = NOWHERE,
-  ) {
+  constructor(found: ProbeResult, dataDir: string, runtime: Runtime = NOWHERE, cgroups?: SandboxCgroups) {
     this.level = found.level
     this.detail = found.detail
+    this.notes = found.notes
+    this.#cgroups = cgroups
     this.folders = new WorkFolders(join(dataDir, 'owners'))
     this.packages = new WorkFolders(join(dataDir, 'packages'))
     this.#runtime = runtime
     this.#exits = join(dataDir, EXITS)
   }
 
-  /** What starts a program inside. Makes its work folder. Throws `command_not_found`, `cwd_not_found`, `cwd_forbidden`. */
+  /** The level as it is now: `lost` where the programs that make the sandbox have gone since the start of the hub. */
+  get present(): SandboxLevel | 'lost' {
+    return this.level === 'full' && missingStages().length > 0 ? 'lost' : this.level
+  }
+
+  /**
+   * What starts a program inside. Makes its work folder. Throws `command_not_found`, `cwd_not_found`, `cwd_forbidden`,
+   * `sandbox_lost`.
+   */
   enter(program: ConfinedProgram, confinement: Confinement): Entrance {
     if (this.level !== 'full') throw new HubError('stdio_not_permitted', `There is no sandbox here: ${this.detail}`)
+    const missing = missingStages()
+    if (missing.length > 0) throw sandboxLost(program.command, `${missing.join(', ')} is missing`)
     const uid = sandboxUid(confinement.ownerNumber)
     const place = { ownerId: confinement.ownerId, serverId: program.serverId }
     const command = [resolveInside(program.command), ...program.args]
@@ -108,8 +122,19 @@ export class Sandbox {
       env: { ...(exit ? exit.env : {}), ...program.env },
       processes: processLimit(confinement.ownerStdioServers),
       mounts: [...mounts, ...runtimeMounts(this.#runtime), ...(exit ? [exit.mount] : [])],
+      ownStreams: confinement.ownStreams === true,
     })
     return { ...enclosed, close: () => exit?.close() }
+  }
+
+  /** Moves a process that was started as `enter` says into its owner's group, where there are such. Throws the system's error. */
+  limitMemory(pid: number, { ownerNumber, ownerStdioServers }: Confinement): void {
+    this.#cgroups?.place(pid, sandboxUid(ownerNumber), processLimit(ownerStdioServers))
+  }
+
+  /** Removes the groups of owners whose processes have ended. */
+  dispose(): void {
+    this.#cgroups?.dispose()
   }
 
   #places(place: FolderPlace, uid: number, { cwd, packages }: Confinement) {
@@ -145,16 +170,18 @@ export class Sandbox {
 export async function openSandbox(dataDir: string): Promise<Sandbox> {
   // Before anything is made ready: a copy of the runtime has 100 MB.
   const obstacle = plainObstacle()
-  if (obstacle !== undefined) return new Sandbox({ level: 'none', detail: obstacle }, dataDir)
+  const none = (detail: string) => new Sandbox({ level: 'none', detail, notes: [] }, dataDir)
+  if (obstacle !== undefined) return none(obstacle)
   try {
     const makePair = openSocketPairs()
-    if (!makePair) return new Sandbox({ level: 'none', detail: 'the C library cannot be called here' }, dataDir)
+    if (!makePair) return none('the C library cannot be called here')
     // Sockets of an earlier run.
     await rm(join(dataDir, EXITS), { recursive: true, force: true })
     const runtime = await prepareRuntime(join(dataDir, 'runtime'))
-    return new Sandbox(await probeSandbox(dataDir, runtime, makePair), dataDir, runtime)
+    const cgroups = SandboxCgroups.open()
+    return new Sandbox(await probeSandbox(dataDir, runtime, { makePair, cgroups }), dataDir, runtime, cgroups)
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
-    return new Sandbox({ level: 'none', detail: `the sandbox could not be looked at: ${why}` }, dataDir)
+    return none(`the sandbox could not be looked at: ${why}`)
   }
 }

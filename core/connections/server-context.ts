@@ -1,6 +1,8 @@
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { EffectiveServer } from '../registry/api.ts'
+import type { ServerRedactors } from '../secrets/server-redactors.ts'
+import type { CatalogAccount } from './catalog-account.ts'
 import type { CatalogStore } from './catalog-store.ts'
 import type { Children } from './children.ts'
 import type { EraStore } from './era-store.ts'
@@ -8,17 +10,24 @@ import type { Launcher } from './launcher.ts'
 import type { StartSlots } from './start-slots.ts'
 import type { ToolDefinitions } from './tool-definitions.ts'
 
-/** What every server's state machine works with. */
-export interface ServerContext {
+/** What the state machines of all servers work with. */
+export interface SharedContext {
   readonly launcher: Launcher
   readonly children: Children
   readonly starts: StartSlots
   readonly catalogs: CatalogStore
+  readonly account: CatalogAccount
   readonly eras: EraStore
   readonly definitions: ToolDefinitions
   readonly bus: EventBus
   readonly log: PluginLogger
   readonly effective: (serverId: string) => Promise<EffectiveServer>
-  readonly redact: (text: string) => string
+  readonly redactors: Pick<ServerRedactors, 'of' | 'forget'>
   readonly random: () => number
+}
+
+/** What one server's works with. */
+export interface ServerContext extends SharedContext {
+  /** Takes the server's own secrets out of a text for people. */
+  readonly redact: (text: string) => string
 }

@@ -1,5 +1,4 @@
 import type { WireError } from '../contract/errors.ts'
-import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord } from '../contract/records.ts'
 import type { Era } from '../domain/era.ts'
 import { connectionKey } from '../domain/session-scope.ts'
@@ -38,7 +37,7 @@ export interface ServerLanesOptions {
   readonly era: () => Era
   /** The version that it speaks with the hub, as far as is known. */
   readonly version: () => string
-  readonly knownTools: () => readonly JsonObject[]
+  readonly knownTools: () => string
   /** A call came for a sleeping server. */
   readonly wake: () => void
   readonly answered: (call: PendingCall) => void
@@ -125,6 +124,11 @@ export class ServerLanes {
   /** Ends the connection of this key, if there is one. */
   end(key: string, reason: WireError): void {
     this.#sessions.end(key, reason)
+  }
+
+  /** Ends the connections of callers who may not use the server. */
+  endForeign(mayUse: (userId: string) => boolean, reason: WireError): void {
+    this.#sessions.endForeign(mayUse, reason)
   }
 
   /** Users that have a connection of their own. */

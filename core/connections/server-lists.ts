@@ -1,12 +1,13 @@
-import { isJsonObject, type JsonObject } from '../contract/json.ts'
+import { LIMITS } from '../config/limits.ts'
+import { isJsonObject } from '../contract/json.ts'
 import type { ServerRecord, TransportName } from '../contract/records.ts'
-import { parseExact } from '../domain/exact-json.ts'
-import { MARK } from '../domain/param-marks.ts'
+import { sameItems } from '../domain/catalog-item.ts'
 import type { ServerCatalog } from './api.ts'
-import type { StoredCatalog } from './catalog-store.ts'
+import type { StoredHead } from './catalog-store.ts'
 import type { Connection } from './connection.ts'
+import { KeptLists } from './kept-lists.ts'
 import { noteDefinitions, tellListChange } from './list-news.ts'
-import type { ListKind, ListsRead, OpenedMessage } from './protocol.ts'
+import type { ListEntry, ListKind, ListsRead, OpenedMessage } from './protocol.ts'
 import type { ServerContext } from './server-context.ts'
 
 type EventKind = 'tools' | 'prompts' | 'resources'
@@ -21,12 +22,13 @@ const KINDS = ['tools', 'prompts', 'resources', 'resourceTemplates'] as const sa
 
 /** Lists that a server does not watch itself are read again no oftener. */
 const EXPIRED_MS = 60_000
+const MARKED_CHARACTERS = 1024 * 1024
 
 /** The last known lists of one server, and whether they are being read. What changes of them is kept and told. */
 export class ServerLists {
   readonly #context: ServerContext
   readonly #record: () => ServerRecord
-  readonly #texts = new Map<ListKind, string>()
+  readonly #kept: KeptLists
   #catalog: ServerCatalog | undefined
   #configHash: string | undefined
   /** When each kind was read (`performance.now()`), of servers that say how long that holds. */
@@ -38,6 +40,7 @@ export class ServerLists {
   constructor(context: ServerContext, record: () => ServerRecord) {
     this.#context = context
     this.#record = record
+    this.#kept = new KeptLists(context.account, () => record().ownerId)
   }
 
   get catalog(): ServerCatalog | undefined {
@@ -49,9 +52,17 @@ export class ServerLists {
     return this.#configHash
   }
 
-  /** Tools with arguments that go out as headers too, where the transport has such. */
-  get markedTools(): readonly JsonObject[] {
-    return (this.#catalog?.tools ?? []).filter(tool => JSON.stringify(tool.inputSchema ?? null).includes(MARK))
+  /** JSON of tools with arguments that go out as headers too, where the transport has such. */
+  get markedTools(): string {
+    const texts: string[] = []
+    let characters = 0
+    for (const { marked, text } of this.#catalog?.tools ?? []) {
+      // A tool that is not known here is learnt when the server refuses its call.
+      if (!marked || characters + text.length > MARKED_CHARACTERS) continue
+      characters += text.length
+      texts.push(text)
+    }
+    return `[${texts.join(',')}]`
   }
 
   get reading(): boolean {
@@ -75,17 +86,24 @@ export class ServerLists {
   }
 
   /** Takes the lists that were stored, unless they were read with another configuration; false when they are not taken. */
-  async restore(stored: StoredCatalog): Promise<boolean> {
-    const hash = await this.#context.effective(this.#record().id).then(
+  async restore(stored: StoredHead): Promise<boolean> {
+    const { id } = this.#record()
+    const hash = await this.#context.effective(id).then(
       effective => effective.configHash,
       // A server whose variables are missing keeps the lists it had.
       () => stored.configHash,
     )
     if (hash !== stored.configHash || this.#catalog) return false
-    this.#catalog = stored.catalog
+    const lists = await this.#context.catalogs.lists(id, stored)
+    if (!lists || this.#catalog || !this.#kept.restore(lists)) return false
+    this.#catalog = { ...stored.head, ...lists }
     this.#configHash = stored.configHash
-    for (const kind of KINDS) this.#texts.set(kind, JSON.stringify(stored.catalog[kind]))
     return true
+  }
+
+  /** The server is gone: its lists count no more. */
+  dispose(): void {
+    this.#kept.dispose()
   }
 
   /** The same lists are offered in another way. */
@@ -115,21 +133,29 @@ export class ServerLists {
   abandon(): void {
     this.#reading = false
     this.#awaited = false
+    this.#kept.drop()
+  }
+
+  /** The next items of a list that is being read; returns why no more of it is taken, if so. */
+  part(kind: ListKind, entries: readonly ListEntry[]): string | undefined {
+    return this.#kept.stage(kind, entries, this.#catalog?.[kind] ?? [])
   }
 
   /** Takes what was read, by `transport` where that is not the configured one. */
   read(read: ListsRead, opened: OpenedMessage, configHash: string, transport: TransportName | undefined): void {
+    const before = this.#catalog
     const kinds = this.#take(read, opened, configHash, transport)
     const record = this.#record()
     if (this.#catalog) this.#context.catalogs.save(record.id, configHash, this.#catalog)
     // Before anybody hears of the new list, so that nobody gets a tool that waits for an approval.
-    noteDefinitions(this.#context, record, this.#catalog?.tools ?? [])
+    if (this.#catalog && this.#catalog.tools !== before?.tools)
+      noteDefinitions(this.#context, record, this.#catalog.tools)
     tellListChange(this.#context, record, kinds)
   }
 
   /** Returns the kinds that differ, or that the upstream itself called changed. */
   #take(
-    { json: texts, noticed, more }: ListsRead,
+    { lists: read, noticed, more }: ListsRead,
     opened: OpenedMessage,
     configHash: string,
     transport: TransportName | undefined,
@@ -138,33 +164,40 @@ export class ServerLists {
     const changed = new Set<EventKind>()
     const before = this.#catalog
     const now = performance.now()
+    const items = { tools: NO_ITEMS, prompts: NO_ITEMS, resources: NO_ITEMS, resourceTemplates: NO_ITEMS }
     for (const kind of KINDS) {
-      const text = texts[kind]
-      if (text === null) continue
+      const known = before?.[kind] ?? NO_ITEMS
+      items[kind] = known
+      if (!read.read.includes(kind)) continue
       this.#readAtMs.set(kind, now)
-      const differs = text !== (this.#texts.get(kind) ?? '[]')
+      const staged = this.#kept.staged(kind)
+      const differs = !sameItems(staged, known)
+      if (differs) items[kind] = staged
+      this.#kept.commit(kind, items[kind])
       if (differs || noticed.includes(kind)) changed.add(EVENT_KIND[kind])
-      this.#texts.set(kind, text)
     }
-    const items = (kind: ListKind): readonly JsonObject[] => {
-      const text = texts[kind]
-      return text === null ? (before?.[kind] ?? []) : (parseExact(text) as unknown as readonly JsonObject[])
-    }
+    const refused = KINDS.some(kind => this.#kept.cut(kind))
+    this.#kept.drop()
     this.#catalog = {
-      tools: items('tools'),
-      prompts: items('prompts'),
-      resources: items('resources'),
-      resourceTemplates: items('resourceTemplates'),
+      ...items,
+      ...(refused ? { refused: QUOTA } : {}),
       capabilities: opened.capabilities,
       serverInfo: opened.serverInfo,
       ...(opened.instructions === undefined ? {} : { instructions: opened.instructions }),
       protocolVersion: opened.protocolVersion,
       ...(transport === undefined ? {} : { transport }),
       readAt: new Date().toISOString(),
-      ...(opened.caching ? { caching: { ...before?.caching, ...texts.caching, discover: opened.caching } } : {}),
-      warnings: texts.warnings,
+      ...(opened.caching ? { caching: { ...before?.caching, ...read.caching, discover: opened.caching } } : {}),
+      warnings: [...(opened.warnings ?? []), ...read.warnings],
     }
     if (!more) this.abandon()
     return [...changed]
   }
 }
+
+const QUOTA = {
+  code: 'quota_catalog_bytes',
+  message: `The lists of all servers of this user have ${LIMITS.catalogBytesPerUser} bytes together; the rest is left out`,
+} as const
+
+const NO_ITEMS: ServerCatalog['tools'] = Object.freeze([])

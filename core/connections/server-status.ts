@@ -1,7 +1,7 @@
 import type { ServerRecord, ServerStatus, TransportName } from '../contract/records.ts'
 import { eraOf } from '../domain/era.ts'
 import type { ServerCatalog } from './api.ts'
-import { type Observed, STOPPED } from './observed.ts'
+import { type Observed, OWNER_DISABLED, STOPPED } from './observed.ts'
 import type { OpenedMessage } from './protocol.ts'
 
 /** What people see of a server; from its stored lists what a connection has not said yet. */
@@ -18,7 +18,9 @@ export function serverStatus(
   },
 ): ServerStatus {
   const { state, since, nextAttemptAtMs } = observed.now
-  const { reason, attempts } = observed
+  const { attempts } = observed
+  // Online, with lists that are not whole.
+  const reason = observed.reason ?? (state === 'online' ? lists?.refused : undefined)
   const said = opened ?? lists
   return {
     state,
@@ -48,11 +50,14 @@ export function serverStatus(
 }
 
 /** What is about to be so of a server whose record, or its latest change, has not been heard of here. */
-export function unheardStatus(record: Pick<ServerRecord, 'enabled' | 'problem'> | undefined): ServerStatus {
+export function unheardStatus(
+  record: Pick<ServerRecord, 'enabled' | 'problem' | 'ownerDisabled'> | undefined,
+): ServerStatus {
   const common = { since: new Date().toISOString(), attempts: 0, counts: { tools: 0, prompts: 0, resources: 0 } }
   if (!record) {
     return { state: 'offline', reason: { code: 'starting', message: 'The server is not known yet' }, ...common }
   }
+  if (record.ownerDisabled) return { state: 'offline', reason: OWNER_DISABLED, ...common }
   if (record.problem)
     return { state: 'offline', reason: { code: record.problem.code, message: record.problem.message }, ...common }
   return record.enabled ? { state: 'connecting', ...common } : { state: 'offline', reason: STOPPED, ...common }

@@ -1,5 +1,4 @@
 import { toWireError, type WireError } from '../contract/errors.ts'
-import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord } from '../contract/records.ts'
 import { askableCapabilities } from '../domain/client-capabilities.ts'
 import type { Era } from '../domain/era.ts'
@@ -54,7 +53,7 @@ export interface SessionLanesOptions {
   /** The server's shared connection is open. */
   readonly online: () => boolean
   /** Tools of the server whose schemas mark arguments. */
-  readonly knownTools: () => readonly JsonObject[]
+  readonly knownTools: () => string
   readonly input: (call: PendingCall, text: string) => void
   readonly lost: (call: PendingCall, how: Lost, reason: WireError) => void
   readonly answered: (call: PendingCall) => void
@@ -131,6 +130,11 @@ export class SessionLanes {
     if (entry) this.#close(entry, reason)
   }
 
+  /** Ends the connections of callers who may not use the server. */
+  endForeign(mayUse: (userId: string) => boolean, reason: WireError): void {
+    for (const entry of [...this.#entries.values()]) if (!mayUse(entry.owner.userId)) this.#close(entry, reason)
+  }
+
   closeAll(reason: WireError): void {
     for (const entry of [...this.#entries.values()]) this.#close(entry, reason)
   }
@@ -172,11 +176,12 @@ export class SessionLanes {
       const prepared = await context.launcher.prepare(serverId, effective)
       const plan = await context.launcher.ready(prepared, () => !entry.closed)
       release = await context.starts.acquire(record().ownerId)
+      const whole = entry.closed ? plan : await context.launcher.withDocument(plan)
       if (entry.closed) {
         release()
         return
       }
-      entry.connection = context.launcher.launch(plan, {
+      entry.connection = context.launcher.launch(whole, {
         session: entry.owner,
         // Whom a question is for can be told only where nobody shares the connection.
         offers:
@@ -223,6 +228,8 @@ export class SessionLanes {
       },
       input: (call, text) => this.#options.input(call, text),
       answered: call => this.#options.answered(call),
+      ...(kind === 'session' && entry.binding.ask ? { asked: entry.binding.ask } : {}),
+      list: () => undefined,
       catalog: () => undefined,
       stale: () => undefined,
       ...upstreamNotices(context, record, { key, hears: kind === 'session' }),

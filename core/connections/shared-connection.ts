@@ -1,5 +1,4 @@
 import { toWireError, type WireError } from '../contract/errors.ts'
-import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord, TransportName } from '../contract/records.ts'
 import { listReaderCapabilities } from '../domain/client-capabilities.ts'
 import { eraOf } from '../domain/era.ts'
@@ -28,7 +27,7 @@ export interface SharedConnectionOptions {
   /** The version that the server speaks with the hub, as far as is known. */
   readonly version: () => string
   /** Tools of the server whose schemas mark arguments. */
-  readonly knownTools: () => readonly JsonObject[]
+  readonly knownTools: () => string
   /** One is being opened, and will read the lists. */
   readonly opening: () => void
   /** Calls can be sent by it. `again`: there was one before. */
@@ -107,7 +106,7 @@ export class SharedConnection {
   }
 
   /** What was found out earlier and stored with the lists. */
-  restore(catalog: ServerCatalog): void {
+  restore(catalog: Pick<ServerCatalog, 'transport' | 'readAt'>): void {
     this.#transport.restore(catalog)
   }
 
@@ -186,7 +185,8 @@ export class SharedConnection {
         if (still()) this.#transport.asked(speaks)
       }
     } catch (error) {
-      context.log.debug('What a server speaks could not be asked again', { error: String(error) })
+      const { id: serverId, ownerId } = record()
+      context.log.debug('What a server speaks could not be asked again', { serverId, ownerId, error: String(error) })
     }
   }
 
@@ -221,13 +221,14 @@ export class SharedConnection {
       const plan = await launcher.ready(await launcher.prepare(record().id, effective), still)
       release = await context.starts.acquire(record().ownerId)
       const era = still() ? await this.#era.decide(plan, effective.configHash, { still }) : 'legacy'
+      const whole = still() ? await launcher.withDocument(plan) : plan
       if (!still()) {
         release()
         return
       }
       this.#effective = effective
       this.#options.opening()
-      this.#connection = launcher.launch(plan, {
+      this.#connection = launcher.launch(whole, {
         era,
         offers: listReaderCapabilities(effective.settings.session, this.#options.version()),
         knownTools: knownTools(),
@@ -261,6 +262,8 @@ export class SharedConnection {
       health: report => {
         if (current()) events.health?.(report)
       },
+      list: (kind, entries) =>
+        current() && this.#opened ? events.list(kind, entries) : 'another connection took its place',
       catalog: read => {
         if (current() && this.#opened) events.catalog(read)
       },

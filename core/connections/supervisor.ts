@@ -3,7 +3,7 @@ import type { EventBus } from '../events/bus.ts'
 import type { ServerRegistry, UserRegistry } from '../registry/api.ts'
 import type { CatalogStore } from './catalog-store.ts'
 import { ManagedServer } from './managed-server.ts'
-import type { ServerContext } from './server-context.ts'
+import type { SharedContext } from './server-context.ts'
 
 const TICK_MS = 1_000
 /** Events say what has changed; all records are compared now and then, so that a lost one heals by itself. */
@@ -17,7 +17,7 @@ export interface SupervisorOptions {
   readonly users: Pick<UserRegistry, 'byId'>
   readonly bus: EventBus
   readonly catalogs: CatalogStore
-  readonly context: ServerContext
+  readonly context: SharedContext
 }
 
 /** Knows every server, and keeps what runs equal to what is wished. */
@@ -102,7 +102,7 @@ export class Supervisor {
     const records = await servers.list(ACTOR, { scope: 'all' })
     if (this.#disposed) return
     const isFirst = this.#servers.size === 0
-    const stored = isFirst ? await catalogs.all() : undefined
+    const stored = isFirst ? await catalogs.heads() : undefined
     const seen = new Set<string>()
     const fresh: ManagedServer[] = []
     for (const record of records) {
@@ -113,7 +113,11 @@ export class Supervisor {
         const server = new ManagedServer(record, context, stored?.get(record.id))
         this.#servers.set(record.id, server)
         fresh.push(server)
-      } else if (known.record.revision !== record.revision) {
+      } else if (
+        known.record.revision !== record.revision ||
+        known.record.ownerDisabled !== record.ownerDisabled ||
+        known.record.ownerId !== record.ownerId
+      ) {
         this.#follow(record.id)
       }
     }
@@ -195,6 +199,7 @@ export class Supervisor {
     this.#options.context.definitions.remove(serverId)
     await server.dispose()
     this.#options.context.children.forgetServer(serverId)
+    this.#options.context.redactors.forget(serverId)
   }
 
   #userChanged(userId: string): void {

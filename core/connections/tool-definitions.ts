@@ -1,9 +1,8 @@
 import type { Kysely } from 'kysely'
 import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
-import type { JsonObject } from '../contract/json.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
-import { definitionHash } from '../domain/tool-definition.ts'
+import type { CatalogItem } from '../domain/catalog-item.ts'
 import type { Tables } from '../store/tables.ts'
 import type { ToolDefinition } from './api.ts'
 
@@ -42,17 +41,16 @@ export class ToolDefinitions {
   }
 
   /** Takes a list that was read; returns the tools that say something new and unapproved. */
-  read(serverId: string, tools: readonly JsonObject[]): readonly { readonly tool: string; readonly hash: string }[] {
+  read(serverId: string, tools: readonly CatalogItem[]): readonly { readonly tool: string; readonly hash: string }[] {
     const definitions = this.#of(serverId)
     const news: { tool: string; hash: string }[] = []
     const changed = new Map<string, Known>()
     const listed = new Set<string>()
     for (const item of tools) {
-      const tool = item.name
+      const { key: tool, hash } = item
       // Of one that is listed twice the first is offered.
-      if (typeof tool !== 'string' || listed.has(tool)) continue
+      if (listed.has(tool)) continue
       listed.add(tool)
-      const hash = definitionHash(item)
       const before = definitions.get(tool)
       if (before?.hash === hash) continue
       const now = known(hash, before?.approved ?? hash)
@@ -124,12 +122,15 @@ export class ToolDefinitions {
   }
 
   #then(serverId: string, work: () => Promise<unknown>): void {
+    // Each in a turn of its own: a list may have thousands of rows.
     this.#writing = this.#writing.then(() =>
-      work().then(
-        () => undefined,
-        (error: unknown) =>
-          this.#log.warn('The definitions of tools could not be stored', { serverId, error: String(error) }),
-      ),
+      turn()
+        .then(work)
+        .then(
+          () => undefined,
+          (error: unknown) =>
+            this.#log.warn('The definitions of tools could not be stored', { serverId, error: String(error) }),
+        ),
     )
   }
 
@@ -150,6 +151,10 @@ export class ToolDefinitions {
 
 function known(hash: string, approved: string): Known {
   return { hash, approved, changed: hash !== approved }
+}
+
+function turn(): Promise<void> {
+  return new Promise(resolve => setImmediate(resolve))
 }
 
 const NONE: ReadonlyMap<string, ToolDefinition> = new Map()

@@ -1,15 +1,25 @@
 import { fromWireError, HubError, toWireError, type WireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { ServerSettings, TransportName } from '../contract/records.ts'
+import { itemJson } from '../domain/catalog-item.ts'
 import type { Era } from '../domain/era.ts'
 import type { EffectiveServer, UserRecord } from '../registry/api.ts'
 import type { TrialReport, TrialServer } from './api.ts'
 import type { Connection } from './connection.ts'
 import { mayBeModern, probeEra } from './era-probe.ts'
 import type { Launcher, LaunchPlan } from './launcher.ts'
+import type { ListEntry, ListKind } from './protocol.ts'
 import { suggestsSse } from './transport-choice.ts'
 
+const SHOWN_CHARACTERS = 1024 * 1024
+
 type TrialOwner = Pick<UserRecord, 'id' | 'role' | 'number' | 'grants'>
+
+interface TrialOptions {
+  readonly signal: AbortSignal
+  /** Takes the secrets of what is tried out of the report. */
+  readonly redact: (text: string) => string
+}
 
 interface Step {
   readonly name: string
@@ -27,19 +37,20 @@ export async function tryServer(
   id: string,
   server: TrialServer,
   owner: TrialOwner,
-  signal: AbortSignal,
+  options: TrialOptions,
 ): Promise<TrialReport> {
+  const { signal, redact } = options
   const steps: Step[] = []
-  const first = await tryOnce(launcher, id, asEffective(server, owner), steps, signal)
+  const first = await tryOnce(launcher, id, asEffective(server, owner), steps, options)
   if (!('failure' in first)) return { ok: true, steps, ...first }
   const { settings } = asEffective(server, owner)
   const other = suggestsSse(settings, first.failure) && !signal.aborted
   const last = other
-    ? await tryOnce(launcher, id, asEffective({ ...server, transport: 'sse' }, owner), steps, signal)
+    ? await tryOnce(launcher, id, asEffective({ ...server, transport: 'sse' }, owner), steps, options)
     : first
   if (!('failure' in last)) return { ok: true, steps, ...last }
   const { code, message } = last.failure
-  return { ok: false, steps, tools: [], warnings: [], error: { code, message } }
+  return { ok: false, steps, tools: [], warnings: [], error: { code, message: redact(message) } }
 }
 
 async function tryOnce(
@@ -47,7 +58,7 @@ async function tryOnce(
   id: string,
   effective: EffectiveServer,
   steps: Step[],
-  signal: AbortSignal,
+  { signal, redact }: TrialOptions,
 ): Promise<Pick<TrialReport, 'tools' | 'warnings'> | { readonly failure: WireError }> {
   const step = async <T>(
     name: string,
@@ -62,12 +73,12 @@ async function tryOnce(
         name,
         ok: true,
         durationMs: Math.round(performance.now() - began),
-        ...(said ? { detail: said } : {}),
+        ...(said ? { detail: redact(said) } : {}),
       })
       return value
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error)
-      steps.push({ name, ok: false, durationMs: Math.round(performance.now() - began), detail: message })
+      steps.push({ name, ok: false, durationMs: Math.round(performance.now() - began), detail: redact(message) })
       throw error
     }
   }
@@ -83,6 +94,7 @@ async function tryOnce(
   }
   signal.addEventListener('abort', abandon, { once: true })
   let connection: Connection | undefined
+  const shown = new TrialTools()
   try {
     const plan = await step(
       'check',
@@ -97,10 +109,11 @@ async function tryOnce(
         )
       : plan
     const era = await trialEra(launcher, ready, signal)
+    const whole = await launcher.withDocument(ready)
     connection = await step(
       plan.child ? 'start the process' : `load the transport ${effective.settings.transport}`,
       async () =>
-        launcher.launch(ready, {
+        launcher.launch(whole, {
           era,
           catalog: true,
           events: {
@@ -114,9 +127,10 @@ async function tryOnce(
             lost: () => undefined,
             input: () => undefined,
             answered: () => undefined,
-            catalog: ({ json }) => {
-              if (json.tools === null) tools.reject(new HubError('upstream_protocol', json.warnings.join('; ')))
-              else tools.resolve({ tools: JSON.parse(json.tools) as JsonObject[], warnings: json.warnings })
+            list: (kind, entries) => shown.add(kind, entries),
+            catalog: ({ lists: { read, warnings } }) => {
+              if (!read.includes('tools')) tools.reject(new HubError('upstream_protocol', warnings.join('; ')))
+              else tools.resolve({ tools: shown.tools, warnings })
             },
             stale: () => undefined,
             notification: () => undefined,
@@ -156,6 +170,23 @@ async function trialEra(launcher: Launcher, plan: LaunchPlan, signal: AbortSigna
   return era ?? 'legacy'
 }
 
+/** The tools that a trial shows. */
+class TrialTools {
+  readonly tools: JsonObject[] = []
+  #characters = 0
+
+  add(kind: ListKind, entries: readonly ListEntry[]): string | undefined {
+    for (const entry of entries) {
+      if (kind !== 'tools' || typeof entry === 'number') continue
+      this.#characters += entry.text.length
+      if (this.#characters > SHOWN_CHARACTERS)
+        return `a trial shows ${SHOWN_CHARACTERS} characters of tools; the rest is left out`
+      this.tools.push(itemJson(entry))
+    }
+    return undefined
+  }
+}
+
 function describe({ name, version }: JsonObject): string | undefined {
   return typeof name === 'string' ? [name, version].filter(part => typeof part === 'string').join(' ') : undefined
 }
@@ -178,6 +209,8 @@ function asEffective(server: TrialServer, owner: TrialOwner): EffectiveServer {
     tools: {},
     secrets: [],
   }
-  const { id: ownerId, role: ownerRole, number: ownerNumber, grants: ownerGrants } = owner
-  return { settings, ownerId, ownerRole, ownerNumber, ownerGrants, configHash: '' }
+  const { id: ownerId, number: ownerNumber, grants: ownerGrants } = owner
+  // The account may have lost the role since the draft was judged.
+  const ownerRole = server.ownerRole === 'admin' ? owner.role : 'user'
+  return { settings, ownerId, ownerRole, ownerNumber, ownerGrants, secrets: server.secrets, configHash: '' }
 }

@@ -19,12 +19,15 @@ export function upstreamNotices(
       // Where several callers share a connection nobody can say whose message it is, so no client gets it.
       if (method === 'notifications/message' && !own?.hears) {
         const said = redact(JSON.stringify(params ?? {})).slice(0, LOGGED_CHARACTERS)
-        log.info('Log message of a server', { server: name, ownerId, record: said })
+        log.info('Log message of a server', { server: name, serverId, ownerId, record: said })
         return
       }
       const data = { serverId, ...(own ? { sessionId: own.key } : {}), method, params }
       bus.emit('upstream.notification', ownerId, data, 'internal')
     },
-    log: (level, message) => log[level](message, { server: record().name, ownerId: record().ownerId }),
+    log: (level, message) => {
+      const { id: serverId, ownerId, name } = record()
+      log[level](message, { server: name, serverId, ownerId })
+    },
   }
 }

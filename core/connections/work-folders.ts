@@ -1,6 +1,7 @@
 import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, realpathSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { watchPlace } from '../config/watch-place.ts'
 import { HubError } from '../contract/errors.ts'
 import { cwdForbidden, WORK_FOLDER } from '../domain/spawn-policy.ts'
 import { statsOf } from './stats-of.ts'
@@ -19,13 +20,16 @@ export interface FolderPlace {
  */
 export class WorkFolders {
   readonly #root: string
+  readonly #inPlace: () => boolean
 
   constructor(root: string) {
     this.#root = root
+    this.#inPlace = watchPlace(dirname(root))
   }
 
-  /** Makes the folder unless it is there. Returns its path on this machine. */
+  /** Makes the folder unless it is there. Returns its path on this machine. Throws `storage_unavailable` without the data folder. */
   make(place: FolderPlace, uid: number): string {
+    if (!this.#inPlace()) throw new HubError('storage_unavailable', 'The data folder was moved, removed or replaced')
     const owner = join(this.#root, checked(place.ownerId))
     mkdirSync(owner, { recursive: true, mode: 0o711 })
     for (const folder of [this.#root, owner]) chmodSync(folder, 0o711)

@@ -1,17 +1,26 @@
 import { HubError, toWireError } from '../contract/errors.ts'
 import { isJsonObject } from '../contract/json.ts'
 import type { GuardedFetch, TransportDefinition } from '../contract/transport.ts'
+import { withInlineDocument } from '../domain/server-openapi.ts'
+import { BodyTurns } from '../http/body-turns.ts'
 import { createLookup } from '../http/outbound-lookup.ts'
 import { registerContractModule } from '../plugin-host/contract-module.ts'
+import { Redactor } from '../secrets/redact.ts'
 import { type CarriedPipe, openDescriptors, openRelay } from './child-pipe.ts'
+import { GarbageWatch } from './garbage-watch.ts'
 import { AnswersLink } from './links/answers.ts'
 import { Deadlines } from './links/deadlines.ts'
 import { LegacyLink } from './links/legacy.ts'
-import type { LinkContext } from './links/mcp-link.ts'
+import type { LinkContext } from './links/link-context.ts'
+import { ListPaces } from './links/list-paces.ts'
 import { ModernLink } from './links/modern.ts'
 import type { UpstreamLink } from './links/upstream-link.ts'
 import { processesBelow } from './process-tree.ts'
 import { eachFrame, type FromWorker, type OpenMessage, readNumber, type ToWorker } from './protocol.ts'
+import { withoutSecrets } from './upstream-texts.ts'
+
+/** Bytes of large messages of a worker between two collections. */
+const GARBAGE_PERIOD_BYTES = 32 * 1024 * 1024
 
 interface Held {
   readonly link: UpstreamLink
@@ -23,8 +32,12 @@ class ConnectionWorker {
   readonly #scope: Worker
   readonly #held = new Map<number, Held>()
   readonly #deadlines = new Deadlines()
+  readonly #paces = new ListPaces()
   readonly #lookup = createLookup()
+  /** By owner: nobody waits for the answers of another user's servers. */
+  readonly #turns = new Map<string, BodyTurns>()
   readonly #transports = new Map<string, Promise<TransportDefinition>>()
+  readonly #garbage = new GarbageWatch({ periodBytes: GARBAGE_PERIOD_BYTES })
   #out: string[] = []
   #flushing = false
   #instanceId = ''
@@ -35,8 +48,10 @@ class ConnectionWorker {
   }
 
   receive(data: unknown): void {
-    if (typeof data === 'string') eachFrame(data, frame => this.#frame(frame))
-    else this.#control(data as ToWorker)
+    if (typeof data === 'string') {
+      eachFrame(data, frame => this.#frame(frame))
+      this.#garbage.message(data.length)
+    } else this.#control(data as ToWorker)
   }
 
   #frame(frame: string): void {
@@ -90,6 +105,9 @@ class ConnectionWorker {
       case 'refresh':
         this.#held.get(message.conn)?.link.refresh(message.kinds)
         return
+      case 'list-taken':
+        this.#held.get(message.conn)?.link.listTaken(message.kind, message.full)
+        return
       case 'child-exited':
         this.#held.get(message.conn)?.link.lost({ code: 'connection_lost', message: message.detail })
         return
@@ -101,18 +119,21 @@ class ConnectionWorker {
 
   async #open(options: OpenMessage): Promise<void> {
     const { conn } = options
+    const redactor = new Redactor(options.secrets)
+    const say = (message: FromWorker) => this.#post(withoutSecrets(message, text => redactor.text(text)))
     const context: LinkContext = {
       version: this.#version,
       deadlines: this.#deadlines,
+      paces: this.#paces,
       frame: text => this.#queue(text),
-      control: message => this.#post(options.child ? withLastLook(message, options.child.pid) : message),
+      control: message => say(options.child ? withLastLook(message, options.child.pid) : message),
       gone: () => {
         const held = this.#held.get(conn)
         this.#held.delete(conn)
         held?.pipe?.destroy()
       },
     }
-    const link = makeLink(options, context)
+    const link = makeLink(withDocument(options), context)
     const held: Held = { link }
     this.#held.set(conn, held)
     try {
@@ -154,10 +175,12 @@ class ConnectionWorker {
   }
 
   /** The guarded client is loaded when the first link without a child needs it: it is most of a worker's memory. */
-  async #fetch({ rights, child }: OpenMessage, signal: AbortSignal): Promise<GuardedFetch> {
+  async #fetch({ rights, child, owner }: OpenMessage, signal: AbortSignal): Promise<GuardedFetch> {
+    const turns = this.#turns.get(owner) ?? new BodyTurns()
+    this.#turns.set(owner, turns)
     const make = async (): Promise<GuardedFetch> => {
       const { createGuardedFetch } = await import('../http/outbound.ts')
-      return createGuardedFetch({ rights, instanceId: this.#instanceId, lookup: this.#lookup, signal })
+      return createGuardedFetch({ rights, instanceId: this.#instanceId, lookup: this.#lookup, signal, turns })
     }
     if (!child) return await make()
     let made: Promise<GuardedFetch> | undefined
@@ -177,9 +200,10 @@ class ConnectionWorker {
   #flush(): void {
     this.#flushing = false
     if (this.#out.length === 0) return
-    const text = this.#out.length === 1 ? this.#out[0] : this.#out.join('\n')
+    const text = this.#out.length === 1 ? (this.#out[0] ?? '') : this.#out.join('\n')
     this.#out = []
     this.#scope.postMessage(text)
+    this.#garbage.message(text.length)
   }
 
   /** Objects must not overtake the frames that were written before them. */
@@ -194,6 +218,12 @@ function withLastLook(message: FromWorker, pid: number): FromWorker {
   if (message.type !== 'failed' && message.type !== 'closed') return message
   const below = processesBelow(pid)
   return below.length === 0 ? message : { ...message, below }
+}
+
+/** Decoded, and later parsed, here and not in the main thread: a document of 16 MiB takes longer than anybody may hold that up. */
+function withDocument({ document, ...options }: OpenMessage): OpenMessage {
+  if (!document) return options
+  return { ...options, config: withInlineDocument(options.config, new TextDecoder().decode(document)) }
 }
 
 function makeLink(options: OpenMessage, context: LinkContext): UpstreamLink {
@@ -220,6 +250,13 @@ function isTransport(value: unknown): value is TransportDefinition {
   return (candidate.kind === 'messages' || candidate.kind === 'answers') && typeof candidate.open === 'function'
 }
 
+/** Where an error came from, without its message: nobody can say any more whose secrets that may hold. */
+function placeOf(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error
+  const frames = (error.stack ?? '').split('\n').filter(line => /^\s+at /.test(line))
+  return [error.name, ...frames.map(line => line.trim())].join(' ')
+}
+
 declare const self: Worker
 
 registerContractModule()
@@ -230,7 +267,7 @@ process.on('unhandledRejection', error => {
     type: 'log',
     conn: 0,
     level: 'error',
-    message: `Unhandled rejection in a worker: ${String(error)}`,
+    message: `Unhandled rejection in a worker: ${placeOf(error)}`,
   })
 })
 self.onmessage = event => worker.receive(event.data)

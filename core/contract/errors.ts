@@ -11,7 +11,7 @@ export const ERROR_CODES = {
   token_in_url: { status: 400, title: 'A credential in the URL' },
   path_invalid: { status: 400, title: 'The path is not in canonical form' },
   validation_failed: { status: 400, title: 'Some fields are not valid' },
-  json_empty: { status: 400, title: 'The body is empty' },
+  json_empty: { status: 400, title: 'The body is empty', rpc: -32700 },
   json_invalid: { status: 400, title: 'The body is not JSON', rpc: -32700 },
   json_encoding: { status: 400, title: 'The body is not UTF-8', rpc: -32700 },
   json_not_object: { status: 400, title: 'The body is not a JSON object' },
@@ -66,12 +66,15 @@ export const ERROR_CODES = {
   last_admin: { status: 409, title: 'The last administrator' },
   user_owns_resources: { status: 409, title: 'The user owns servers or groups' },
   quota_servers: { status: 409, title: 'Too many servers' },
+  quota_stored_bytes: { status: 409, title: 'Too much configuration stored' },
   quota_groups: { status: 409, title: 'Too many groups' },
   quota_members: { status: 409, title: 'Too many members' },
+  quota_catalog_bytes: { status: 409, title: 'Too many bytes of lists' },
   quota_keys: { status: 409, title: 'Too many access keys' },
   settings_read_only: { status: 409, title: 'The settings file cannot be written' },
   setting_locked: { status: 409, title: 'The setting is held by the environment or the settings file' },
   approval_required: { status: 409, title: 'The tool changed and was not approved yet', rpc: -32603 },
+  review_required: { status: 409, title: 'The configuration must be confirmed first' },
   stream_exists: { status: 409, title: 'The session has this stream already' },
   version_conflict: { status: 412, title: 'Changed by somebody else meanwhile' },
   body_too_large: { status: 413, title: 'The body is too large' },
@@ -79,12 +82,14 @@ export const ERROR_CODES = {
   content_type: { status: 415, title: 'The content type is not accepted' },
   encoding_not_supported: { status: 415, title: 'Compressed request bodies are not accepted' },
   upgrade_required: { status: 426, title: 'This route is a WebSocket' },
+  quota_threads: { status: 409, title: 'Too many servers with a thread of their own' },
   // 429, 431
   rate_limited: { status: 429, title: 'Too many requests', retry: true },
   login_throttled: { status: 429, title: 'Too many failed sign-ins', retry: true },
   quota_sessions: { status: 429, title: 'Too many sessions', retry: true },
   quota_calls: { status: 429, title: 'Too many calls in flight', retry: true },
   quota_streams: { status: 429, title: 'Too many streams', retry: true },
+  quota_bytes: { status: 429, title: 'Too many bytes in flight', retry: true },
   headers_too_large: { status: 431, title: 'Too many headers' },
   // 500 and up
   internal: { status: 500, title: 'Internal error' },
@@ -105,12 +110,14 @@ export const ERROR_CODES = {
   upstream_init_timeout: { status: 504, title: 'The server took too long to start', retry: true },
   // reasons of a server's state (status.reason); never an answer's own status
   stopped: { status: 503, title: 'Stopped by hand' },
+  owner_disabled: { status: 503, title: 'The account of its owner is disabled' },
   idle: { status: 503, title: 'Asleep until the next call' },
   config_invalid: { status: 503, title: 'The configuration cannot be read' },
   transport_unavailable: { status: 503, title: 'No plugin offers this transport' },
   command_not_found: { status: 503, title: 'The command does not exist' },
   cwd_not_found: { status: 503, title: 'The working directory does not exist' },
   spawn_failed: { status: 503, title: 'The process could not be started' },
+  sandbox_lost: { status: 503, title: 'The sandbox is lost' },
   upstream_flood: { status: 503, title: 'The server sends more than can be read' },
   crash_loop: { status: 503, title: 'The process ends again and again' },
   authorization_required: { status: 503, title: 'The server wants a credential' },
@@ -246,10 +253,13 @@ export class HubError extends Error {
   }
 }
 
-/** A refusal that names each wrong field. */
+/** Wrong fields that one refusal names. */
+export const MOST_ERRORS = 50
+
+/** A refusal that names each wrong field, the first 50 of them. */
 export function validationError(errors: readonly FieldError[], action = 'Some fields are not valid'): HubError {
   const detail = errors.length === 1 && errors[0] ? errors[0].detail : `${action}: ${errors.length} problems`
-  return new HubError('validation_failed', detail, { errors: errors.slice(0, 50) })
+  return new HubError('validation_failed', detail, { errors: errors.slice(0, MOST_ERRORS) })
 }
 
 /** What crosses a worker port in place of an Error, since structured clone loses `code` and `cause`. */

@@ -14,26 +14,54 @@ export const OPENAPI_LIMITS = {
 
 export const OPERATION_METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'] as const
 
+/** Members whose values are data, in which `$ref` is a key like others. */
+const DATA: ReadonlySet<string> = new Set(['example', 'examples', 'default', 'enum', 'const', 'value'])
+/** Members whose keys are names that the document's author chose, so that one called `default` is no keyword. */
+const NAMED: ReadonlySet<string> = new Set([
+  ...['properties', 'patternProperties', 'dependentSchemas', 'dependencies', '$defs', 'definitions', 'schemas'],
+  ...['paths', 'pathItems', 'parameters', 'responses', 'requestBodies', 'headers', 'content', 'encoding'],
+  ...['callbacks', 'links', 'webhooks', 'securitySchemes', 'variables'],
+])
+
+/** What the keys of a value are: keywords of OpenAPI or JSON Schema, chosen names, or those of data. */
+export type OpenApiPlace = 'keywords' | 'names' | 'data'
+
+/** The place of the value under this key; of an item of an array without one. Extensions (`x-…`) are data. */
+export function openApiPlace(place: OpenApiPlace, key?: string): OpenApiPlace {
+  if (place === 'data') return 'data'
+  if (place === 'names' || key === undefined) return 'keywords'
+  if (DATA.has(key) || key.startsWith('x-')) return 'data'
+  return NAMED.has(key) ? 'names' : 'keywords'
+}
+
 export type OpenApiVersion = '2.0' | '3.0' | '3.1'
 
 /**
- * Judges a parsed document before anything of it is used: version, nesting, size, and that no `$ref` leads out of it. Walks
+ * Judges a parsed document before anything of it is used: version, nesting, size, and that no `$ref` leads out of it; in data such as
+ * `example` a `$ref` is no reference. Walks
  * without recursion, and counts what aliases share as often as it occurs. Throws HubError: `openapi_unsupported`,
  * `openapi_bomb`, `openapi_external_ref`, `openapi_too_large`.
  */
 export function judgeOpenApiDocument(document: JsonValue): OpenApiVersion {
   const version = openApiVersion(document)
-  const waiting: { value: JsonObject | JsonValue[]; depth: number }[] = [{ value: document as JsonObject, depth: 1 }]
+  const waiting: { value: JsonObject | JsonValue[]; depth: number; place: OpenApiPlace }[] = [
+    { value: document as JsonObject, depth: 1, place: 'keywords' },
+  ]
   let nodes = 1
   for (let next = waiting.pop(); next; next = waiting.pop()) {
-    const { value, depth } = next
+    const { value, depth, place } = next
     if (depth > OPENAPI_LIMITS.depth) {
       throw new HubError('openapi_bomb', `The OpenAPI document is nested deeper than ${OPENAPI_LIMITS.depth} levels`)
     }
-    if (!Array.isArray(value)) refuseKeys(value)
-    for (const item of Array.isArray(value) ? value : Object.values(value)) {
-      nodes += 1
-      if (typeof item === 'object' && item !== null) waiting.push({ value: item, depth: depth + 1 })
+    const isList = Array.isArray(value)
+    if (!isList) refuseKeys(value, place)
+    const keys = isList ? undefined : Object.keys(value)
+    const items = isList ? value : Object.values(value)
+    nodes += items.length
+    for (let index = 0; index < items.length; index += 1) {
+      const item = items[index]
+      if (typeof item !== 'object' || item === null) continue
+      waiting.push({ value: item, depth: depth + 1, place: openApiPlace(place, keys?.[index]) })
     }
     if (nodes > OPENAPI_LIMITS.nodes) {
       throw new HubError('openapi_bomb', `The OpenAPI document has more than ${OPENAPI_LIMITS.nodes} values`)
@@ -63,9 +91,9 @@ function openApiVersion(document: JsonValue): OpenApiVersion {
   throw new HubError('openapi_unsupported', `The OpenAPI document ${what}; 2.0, 3.0 and 3.1 can be read`)
 }
 
-function refuseKeys(value: JsonObject): void {
+function refuseKeys(value: JsonObject, place: OpenApiPlace): void {
   const { $ref } = value
-  if (typeof $ref === 'string' && !$ref.startsWith('#/')) {
+  if (place !== 'data' && typeof $ref === 'string' && !$ref.startsWith('#/')) {
     const shown = JSON.stringify($ref.slice(0, 64))
     throw new HubError('openapi_external_ref', `The OpenAPI document refers to ${shown}; only "#/…" is followed`, {
       hint: 'Bundle the document into one file first.',

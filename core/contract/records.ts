@@ -7,7 +7,15 @@ export type Role = 'admin' | 'user'
 export type KeyScope = 'api' | 'api:read' | 'mcp' | { readonly groupId: string } | { readonly serverId: string }
 
 export type Credential =
-  | { readonly kind: 'session'; readonly tokenId: string; readonly expiresAtMs: number }
+  | {
+      readonly kind: 'session'
+      readonly tokenId: string
+      /** The sign-in that the token goes back to, over all refreshes; they end together. */
+      readonly familyId: string
+      /** When that sign-in was; its tokens are refreshed for 30 days at most. */
+      readonly signedInAtMs: number
+      readonly expiresAtMs: number
+    }
   | {
       readonly kind: 'key'
       readonly keyId: string
@@ -21,8 +29,11 @@ export interface UserActor {
   readonly kind: 'user'
   readonly userId: string
   readonly name: string
+  /** What the person may do in this request: an administrator outside ADMIN_ADDRESSES is a `user`. */
   readonly role: Role
   readonly credential: Credential
+  /** Set for an administrator whose request came from outside ADMIN_ADDRESSES. */
+  readonly restricted?: true
 }
 
 /** The hub itself. `purpose` is written to the audit record in place of a user name. */
@@ -104,6 +115,8 @@ export interface ServerSettings {
   readonly resources?: 'all' | readonly string[]
   /** JSON Pointers into the flat body of the values that are kept sealed, such as `/env/API_KEY`. */
   readonly secrets: readonly string[]
+  /** It runs with the rights of an ordinary user, whatever its owner's: it was configured from outside ADMIN_ADDRESSES. */
+  readonly confined?: true
 }
 
 export interface ServerRecord extends ServerSettings {
@@ -114,6 +127,12 @@ export interface ServerRecord extends ServerSettings {
   readonly revision: number
   readonly createdAt: string
   readonly updatedAt: string
+  /** The account of its owner is disabled: the hub runs nothing of it, and nobody else sees it. */
+  readonly ownerDisabled?: true
+  /** The most that it may do where its owner may do more: what an ordinary user with this network grant may. */
+  readonly rightsCap?: 'none' | 'proxy'
+  /** It came from an account with fewer rights, and is switched off until its configuration is confirmed. */
+  readonly awaitsReview?: true
   /** Why the entry cannot be used at all: it stays listed, offline, with this reason. */
   readonly problem?: { readonly code: ErrorCode; readonly message: string; readonly pointer?: string }
 }
@@ -188,6 +207,8 @@ export interface GroupRecord {
   readonly naming: 'auto' | 'prefixed'
   readonly members: readonly GroupMember[]
   readonly resultLimitBytes?: number
+  /** The account of its owner is disabled: nobody else sees the group. */
+  readonly ownerDisabled?: true
   readonly origin: Origin
   readonly revision: number
   readonly createdAt: string

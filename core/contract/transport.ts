@@ -70,7 +70,7 @@ export interface AnswerLink {
 
 export interface AnswerCall {
   readonly name: string
-  /** Whole numbers beyond 2⁵³ are `JSON.rawJSON` objects, so that they go on as they were written. */
+  /** Numbers that JSON would write in another way (`1.0`, `1e400`, beyond 2⁵³) are `JSON.rawJSON` objects. */
   readonly arguments: JsonObject
   /** Aborts when the caller gave up or the time is over. */
   readonly signal: AbortSignal

@@ -64,6 +64,7 @@ const serverFields = {
     .optional(),
   description: z.string().optional(),
   owner: z.string().optional().describe('Administrators only; the default is the caller.'),
+  reviewed: z.string().optional().describe('The review.hash of a server that waits for a review.'),
   enabled: z.boolean().default(true),
   disabled: z.boolean().optional().describe('The opposite of "enabled", as other programs write it.'),
   visibility,

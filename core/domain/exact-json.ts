@@ -29,6 +29,29 @@ export function parseExact(text: string): JsonValue {
   return MAY_LOSE.test(text) ? json.parse(text, keepSource) : (JSON.parse(text) as JsonValue)
 }
 
+/** May hold a number that JSON writes in another way: a zero at the end of a fraction, an exponent, `-0`, a tiny fraction. */
+const MAY_CHANGE = /\.\d*0(?!\d)|\d[eE]|-0|0\.000000/
+
+function keepAllSources(
+  this: unknown,
+  _key: string,
+  value: JsonValue,
+  context: { readonly source?: string },
+): JsonValue {
+  const source = context.source
+  return typeof value !== 'number' || source === undefined || String(value) === source ? value : json.rawJSON(source)
+}
+
+/**
+ * Parses a text so that `JSON.stringify` writes each of its numbers exactly as it was: what {@link parseExact} keeps, and also
+ * `1.0`, `1e3` and `-0`, which some programs tell from `1`, `1000` and `0`. Throws SyntaxError.
+ */
+export function parseAsWritten(text: string): JsonValue {
+  return MAY_LOSE.test(text) || MAY_CHANGE.test(text)
+    ? json.parse(text, keepAllSources)
+    : (JSON.parse(text) as JsonValue)
+}
+
 /** A number that is kept as its source text. */
 export function isRawNumber(value: unknown): boolean {
   // Asked of nearly every object; none but these has the member, and looking for it takes a third of the time.

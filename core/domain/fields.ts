@@ -1,9 +1,9 @@
 import { Buffer } from 'node:buffer'
-import type { FieldCode, FieldError } from '../contract/errors.ts'
+import { type FieldCode, type FieldError, MOST_ERRORS } from '../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import { pointerToken } from './json-pointer.ts'
 import { quoteName } from './names.ts'
-import { nearest } from './nearest.ts'
+import { nearest, SUGGESTIONS } from './nearest.ts'
 
 /** Longest string of a field whose rule does not say more, in UTF-8 bytes. */
 export const STRING_BYTES = 8 * 1024
@@ -47,12 +47,14 @@ export class Fields {
     return false
   }
 
-  /** Notes each member that is not in the list, with the one that was probably meant. */
+  /** Notes each member that is not in the list; the first ones with what was probably meant. */
   refuseUnknown(known: Iterable<string>): void {
     const names = new Set(known)
     for (const name of Object.keys(this.#body)) {
       if (names.has(name)) continue
-      const near = nearest(name, names)
+      // So many are told; the rest would be made for nothing.
+      if (this.errors.length >= MOST_ERRORS) return
+      const near = this.errors.length < SUGGESTIONS ? nearest(name, names) : undefined
       this.problem(
         name,
         'unknown_field',
@@ -116,6 +118,15 @@ export class Fields {
     const value = this.raw(name)
     if (value === undefined || Array.isArray(value)) return value
     return this.problem(name, 'type', `"${name}" must be an array, not ${aKind(value)}`)
+  }
+
+  /** Notes a list or map of more entries than `most`, before any is looked at. True when it may be read. */
+  atMost(name: string, most: number): boolean {
+    const value = this.raw(name)
+    const count = typeof value === 'object' && value !== null ? Object.keys(value).length : 0
+    if (count <= most) return true
+    this.problem(name, 'length', `"${name}" has ${count} entries; at most ${most} are taken`)
+    return false
   }
 
   /** A reader of a member that is an object; undefined when it is absent or none. */

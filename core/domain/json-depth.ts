@@ -1,13 +1,24 @@
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+
 /** The index of the quote that ends the JSON string which begins at `open`, or the text's length where none does. */
 export function stringEnd(text: string, open: number): number {
-  let end = text.indexOf('"', open + 1)
-  while (end !== -1) {
-    let backslashes = 0
-    while (text.charCodeAt(end - 1 - backslashes) === 0x5c) backslashes += 1
-    if (backslashes % 2 === 0) return end
-    end = text.indexOf('"', end + 1)
+  let quote = text.indexOf('"', open + 1)
+  if (quote < 0) return text.length
+  if (text.charCodeAt(quote - 1) !== BACKSLASH) return quote
+  // From escape to escape: texts that hold little else are read without a search for each of them.
+  let at = text.indexOf('\\', open + 1)
+  for (;;) {
+    at += 2
+    const code = text.charCodeAt(at)
+    if (code === BACKSLASH) continue
+    if (code === QUOTE) return at
+    quote = text.indexOf('"', at)
+    if (quote < 0) return text.length
+    const next = text.indexOf('\\', at)
+    if (next < 0 || next > quote) return quote
+    at = next
   }
-  return text.length
 }
 
 /**

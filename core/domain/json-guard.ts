@@ -11,17 +11,23 @@ export interface JsonLimits {
   readonly depth?: number
   /** Members and array elements in all. Default 10_000. */
   readonly members?: number
-  /** Parts that are data of a foreign form (an inline OpenAPI document): own limits, and only `__proto__` is refused there. */
+  /** Characters of all keys and strings in all, foreign parts left out. Default no limit but that of the body. */
+  readonly characters?: number
+  /** Parts that are data of a foreign form, such as an inline OpenAPI document: own limits, and `constructor` is a key like others. */
   readonly foreign?: {
-    /** How the JSON Pointers of such parts end, such as `/openapi/schema`. */
+    /** How the JSON Pointers of such parts end, such as `/openapi/schema`. A text in such a place is foreign as well. */
     readonly endings: readonly string[]
     readonly depth: number
     readonly members: number
+    /** `__proto__` is a key like others too, since these parts are passed on as they are. Default: it is refused. */
+    readonly anyKey?: true
   }
 }
 
 export const JSON_DEPTH = 64
 export const JSON_MEMBERS = 10_000
+/** Longest way of keys to any value of the hub's own objects: messages and secrets name values by their JSON Pointers. */
+export const JSON_PATH_CHARACTERS = 1_024
 const NEVER = '__proto__'
 const NOT_IN_OWN_OBJECTS = new Set(['constructor', 'prototype'])
 
@@ -33,9 +39,11 @@ const NOT_IN_OWN_OBJECTS = new Set(['constructor', 'prototype'])
 export function parseJsonObject(text: string, limits: JsonLimits = {}): JsonObject {
   if (text.trim() === '') throw new HubError('json_empty', 'The body is empty; a JSON object is wanted')
   const shape = scanShape(text)
-  // Judged before parsing: a parser that recurses would meet the nesting first.
+  // Judged before parsing: a parser that recurses would meet the nesting first, and one value costs up to a microsecond.
   const deepest = (limits.depth ?? JSON_DEPTH) + (limits.foreign?.depth ?? 0)
   if (shape.depth > deepest) throw tooDeep(deepest)
+  const most = (limits.members ?? JSON_MEMBERS) + (limits.foreign?.members ?? 0)
+  if (mustHoldMore(shape, most)) throw tooMany(most)
   const value = parseStrictly(text)
   if (!isJsonObject(value)) {
     const what = value === null ? 'null' : Array.isArray(value) ? 'an array' : `a ${typeof value}`
@@ -48,33 +56,48 @@ export function parseJsonObject(text: string, limits: JsonLimits = {}): JsonObje
 }
 
 /** The same limits for a value that is parsed already. Returns the number of object members in it. */
-function guardJson(root: JsonValue, limits: JsonLimits = {}): number {
+export function guardJson(root: JsonValue, limits: JsonLimits = {}): number {
   const endings = limits.foreign?.endings ?? []
+  const isForeign = (pointer: string) => endings.some(ending => pointer.endsWith(ending))
+  let characters = limits.characters ?? Number.POSITIVE_INFINITY
   let named = 0
 
   const walk = (value: JsonValue, pointer: string, depth: number, scope: Scope): void => {
+    if (typeof value === 'string' && !scope.foreign) {
+      characters -= isForeign(pointer) ? 0 : value.length
+      if (characters < 0) throw tooLong(limits.characters)
+    }
     if (typeof value !== 'object' || value === null) return
     if (depth > scope.depth) throw tooDeep(scope.depth)
     const names = Array.isArray(value) ? undefined : Object.keys(value)
     scope.left -= names?.length ?? (value as JsonValue[]).length
-    if (scope.left < 0) throw new HubError('json_too_large', `The JSON has more than ${scope.members} members`)
-    if (names) {
-      named += names.length
-      for (const name of names) {
-        if (name === NEVER || (!scope.foreign && NOT_IN_OWN_OBJECTS.has(name))) {
-          throw new HubError('key_forbidden', `The key "${name}" at #${pointer} is never accepted`)
-        }
-        const child = (value as JsonObject)[name]
-        if (typeof child !== 'object' || child === null) continue
-        const at = endings.length > 0 && !scope.foreign ? `${pointer}/${pointerToken(name)}` : pointer
-        if (!scope.foreign && limits.foreign && endings.some(ending => at.endsWith(ending))) {
-          walk(child, at, 1, { ...scopeOf(limits.foreign), foreign: true })
-        } else walk(child, at, depth + 1, scope)
+    if (scope.left < 0) throw tooMany(scope.members)
+    if (!names) {
+      for (const item of value as JsonValue[]) walk(item, pointer, depth + 1, scope)
+      return
+    }
+    named += names.length
+    for (const name of names) {
+      if (name === NEVER ? !scope.anyKey : !scope.foreign && NOT_IN_OWN_OBJECTS.has(name)) {
+        throw new HubError('key_forbidden', `The key "${name}" at #${pointer} is never accepted`)
       }
-    } else for (const item of value as JsonValue[]) walk(item, pointer, depth + 1, scope)
+      const child = (value as JsonObject)[name] ?? null
+      if (scope.foreign) {
+        walk(child, pointer, depth + 1, scope)
+        continue
+      }
+      characters -= name.length
+      // Before the pointer is built, of which there will be one for each value.
+      if (pointer.length + name.length > JSON_PATH_CHARACTERS) throw keysTooLong()
+      const at = `${pointer}/${pointerToken(name)}`
+      const foreign = limits.foreign && typeof child === 'object' && isForeign(at)
+      if (foreign)
+        walk(child, at, 1, { ...scopeOf(limits.foreign ?? {}), foreign, anyKey: limits.foreign?.anyKey ?? false })
+      else walk(child, at, depth + 1, scope)
+    }
   }
 
-  walk(root, '', 1, { ...scopeOf(limits), foreign: false })
+  walk(root, '', 1, { ...scopeOf(limits), foreign: false, anyKey: false })
   return named
 }
 
@@ -82,29 +105,51 @@ interface Scope {
   readonly depth: number
   readonly members: number
   readonly foreign: boolean
+  readonly anyKey: boolean
   left: number
 }
 
-function scopeOf(limits: { depth?: number; members?: number }): Omit<Scope, 'foreign'> {
+function scopeOf(limits: { depth?: number; members?: number }): Omit<Scope, 'foreign' | 'anyKey'> {
   const members = limits.members ?? JSON_MEMBERS
   return { depth: limits.depth ?? JSON_DEPTH, members, left: members }
 }
 
-/** Nesting and number of colons outside strings, in one pass and without recursion. */
-function scanShape(text: string): { depth: number; colons: number } {
+/** What a JSON text holds outside of its strings. */
+export interface JsonShape {
+  /** Levels of nesting. */
+  readonly depth: number
+  readonly colons: number
+  readonly commas: number
+  /** Objects and arrays. */
+  readonly containers: number
+}
+
+/** Whether a text of this shape holds more members and elements than this for certain, empty objects left aside. */
+export function mustHoldMore({ commas, containers }: JsonShape, members: number): boolean {
+  return commas > members || commas + containers > 2 * members
+}
+
+/** Reads the shape in one pass and without recursion; says something of valid JSON alone. */
+export function scanShape(text: string): JsonShape {
   let depth = 0
   let deepest = 0
   let colons = 0
+  let commas = 0
+  let containers = 0
   for (let at = 0; at < text.length; at += 1) {
     switch (text.charCodeAt(at)) {
       case 0x22:
         at = stringEnd(text, at)
+        break
+      case 0x2c:
+        commas += 1
         break
       case 0x3a:
         colons += 1
         break
       case 0x5b:
       case 0x7b:
+        containers += 1
         depth += 1
         if (depth > deepest) deepest = depth
         break
@@ -114,7 +159,7 @@ function scanShape(text: string): { depth: number; colons: number } {
         break
     }
   }
-  return { depth: deepest, colons }
+  return { depth: deepest, colons, commas, containers }
 }
 
 function parseStrictly(text: string): JsonValue {
@@ -147,8 +192,8 @@ function firstError(text: string): { line: number; column: number; what: string 
   return found ?? { line: 1, column: 1, what: 'not JSON' }
 }
 
-/** Reads the text again to say where the second of two equal keys stands. */
-function duplicateKey(text: string): HubError {
+/** The error for a text with a key twice in one object; reads the text again to say where the second one stands. */
+export function duplicateKey(text: string): HubError {
   const scopes: Set<string>[] = []
   let found: { name: string; line: number; column: number } | undefined
   visit(text, {
@@ -169,6 +214,24 @@ function duplicateKey(text: string): HubError {
   return new HubError('json_duplicate_key', `The key ${quoteName(name)} comes twice: line ${line}, column ${column}`, {
     data: { line, column },
   })
+}
+
+function tooMany(members: number): HubError {
+  return new HubError('json_too_large', `The JSON has more than ${members} members`)
+}
+
+function keysTooLong(): HubError {
+  return new HubError(
+    'json_too_large',
+    `The keys that lead to a value are longer than ${JSON_PATH_CHARACTERS} characters`,
+  )
+}
+
+function tooLong(characters: number | undefined): HubError {
+  return new HubError(
+    'body_too_large',
+    `The body, without its OpenAPI documents, is longer than ${characters} characters`,
+  )
 }
 
 function tooDeep(depth: number): HubError {

@@ -16,9 +16,10 @@ export interface NameProblem {
 /** Longest name, in code points after NFC. */
 export const NAME_CHARACTERS = 64
 
+// Digits are those with which numbers are written (Nd): circled, superscript and Roman ones are compatibility forms of others.
 // Default-ignorable code points are letters to Unicode in part (Hangul fillers), yet nobody sees them.
-const THING = /^(?!\p{M})(?:(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{N} _.-])+$/u
-const USER = /^(?!\p{M})(?:(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{N}_.-])+$/u
+const THING = /^(?!\p{M})(?:(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{Nd} _.-])+$/u
+const USER = /^(?!\p{M})(?:(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{Nd}_.-])+$/u
 const NEVER = new Set(['.', '..', '__proto__'])
 
 /** Brings a name to NFC and judges it. Never throws; the detail is a sentence for the person who wrote the name. */

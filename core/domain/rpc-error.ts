@@ -4,7 +4,8 @@ import { remedyOf } from '../contract/remedies.ts'
 
 /**
  * A hub error as JSON-RPC writes it. `data` carries the code, the request's id, what the error adds, what to do as `hint`, and
- * as `retryAfter` the seconds after which a repetition makes sense: many clients never see HTTP's own header.
+ * as `retryAfter` the seconds after which a repetition makes sense: many clients never see HTTP's own header. A hint that
+ * belongs to this error, not to its code in general, is part of the message too, since most clients show nothing else.
  */
 export function rpcError(error: HubError, requestId: string) {
   const { code, rpcCode, message, retryAfter } = error
@@ -16,5 +17,10 @@ export function rpcError(error: HubError, requestId: string) {
     code,
     requestId,
   }
-  return { code: rpcCode, message, data }
+  return { code: rpcCode, message: error.hint === undefined ? message : joined(message, error.hint), data }
+}
+
+/** Two sentences; messages end without a full stop. */
+function joined(message: string, hint: string): string {
+  return `${message}${/[.?!]$/.test(message) ? '' : '.'} ${hint}`
 }

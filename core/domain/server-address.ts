@@ -74,10 +74,15 @@ function shownUrl(text: string): string {
 /** Judges headers with their variables filled in. */
 export function checkHeaders(headers: Readonly<Record<string, string>>, pointer: string, report: Report): void {
   const seen = new Map<string, string>()
-  let bytes = 0
-  for (const [name, value] of Object.entries(headers)) {
+  const entries = Object.entries(headers)
+  const bytes = entries.reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value) + 4, 0)
+  if (entries.length > HEADER_COUNT || bytes > HEADER_BYTES) {
+    const detail = `At most ${HEADER_COUNT} headers of ${HEADER_BYTES} bytes in all, not ${entries.length} of ${bytes}`
+    report({ pointer, code: 'headers_too_large', detail })
+    return
+  }
+  for (const [name, value] of entries) {
     const at = `${pointer}/${pointerToken(name)}`
-    bytes += Buffer.byteLength(name) + Buffer.byteLength(value) + 4
     checkHeaderName(name, at, report)
     if (!PRINTABLE_ASCII.test(value)) {
       const detail = `The value of the header ${quoteName(name)} may hold printable ASCII only`
@@ -90,10 +95,6 @@ export function checkHeaders(headers: Readonly<Record<string, string>>, pointer:
       report({ pointer: at, code: 'duplicate', detail })
     }
     seen.set(lower, name)
-  }
-  if (seen.size > HEADER_COUNT || bytes > HEADER_BYTES) {
-    const detail = `At most ${HEADER_COUNT} headers of ${HEADER_BYTES} bytes in all, not ${seen.size} of ${bytes}`
-    report({ pointer, code: 'headers_too_large', detail })
   }
 }
 

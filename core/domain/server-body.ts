@@ -1,17 +1,30 @@
 import { type FieldError, HubError, validationError } from '../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import { OPENAPI_LIMITS } from '../contract/openapi-document.ts'
 import type { ServerSettings, TransportName } from '../contract/records.ts'
 import { Fields } from './fields.ts'
+import { JSON_DEPTH, JSON_MEMBERS, type JsonLimits } from './json-guard.ts'
 import { checkName, isNameProblem } from './names.ts'
 import { readCommon } from './server-common.ts'
 import { mapOwnTexts, pointsIntoDocument } from './server-openapi.ts'
 import { SECRET_FIELDS, secretPointers } from './server-secrets.ts'
 import { FIELDS_OF, readTransport, refuseForeignFields, TRANSPORT_FIELDS } from './server-transport.ts'
 import { checkPins } from './tool-override.ts'
-import { expandVariables, fillText } from './variables.ts'
+import { expandVariables, textFiller, VARIABLE_COUNT } from './variables.ts'
 
 /** Members of an answer that a client may send back with the rest; they say nothing and are not taken. */
-const ANSWER_FIELDS = ['id', 'ref', 'revision', 'createdAt', 'updatedAt', 'status', 'origin', 'problem'] as const
+const ANSWER_FIELDS = [
+  'id',
+  'ref',
+  'revision',
+  'createdAt',
+  'updatedAt',
+  'status',
+  'origin',
+  'problem',
+  'confined',
+  'review',
+] as const
 
 const COMMON_FIELDS = [
   'name',
@@ -35,10 +48,22 @@ const COMMON_FIELDS = [
   'prompts',
   'resources',
   'secrets',
+  'reviewed',
 ] as const
 
 /** Every field that the flat body may have. */
 export const SERVER_FIELDS: readonly string[] = [...COMMON_FIELDS, ...TRANSPORT_FIELDS]
+
+/** What the JSON of one server may be: a request's, and what a patch makes of the stored one. */
+export const SERVER_JSON = {
+  depth: JSON_DEPTH,
+  members: JSON_MEMBERS,
+  characters: 1024 * 1024,
+  foreign: { endings: ['/openapi/schema'], depth: OPENAPI_LIMITS.depth, members: OPENAPI_LIMITS.nodes },
+} as const satisfies JsonLimits
+
+/** Secrets of one server: each is sealed, opened at each start, and looked for in all that its server says. */
+export const SECRET_COUNT = 1_000
 
 export interface ParsedServerBody {
   /** Secrets in the clear, variables not filled in. */
@@ -47,6 +72,8 @@ export interface ParsedServerBody {
   readonly filled: JsonObject
   /** The owner's name that the body asks for. */
   readonly owner?: string
+  /** The hash of the stored configuration that the sender has read and takes over. */
+  readonly reviewed?: string
   /** Whether the body listed the secrets itself. */
   readonly secretsListed: boolean
   /** Fields that are not known, where those are let pass. */
@@ -120,13 +147,13 @@ export function readServerBody(
   errors.push(...expanded.errors)
   if (transport) refuseForeignFields(fields, transport.name)
   const raw = pick(flat, transport ? FIELDS_OF[transport.name] : [])
-  const filled = mapOwnTexts(raw, (text, pointer) =>
-    fillText(text, expanded.values, `#${pointer}`, error => errors.push(error)),
-  )
+  const fill = textFiller(expanded.values, errors)
+  const filled = mapOwnTexts(raw, (text, pointer) => fill(text, `#${pointer}`))
   const config = transport && readTransport(transport.name, raw, filled, errors)
-  checkPins(common?.tools ?? {}, expanded.values, errors)
+  checkPins(common?.tools ?? {}, fill)
   const secrets = readSecrets(fields, flat)
   const owner = fields.string('owner')
+  const reviewed = fields.string('reviewed')
 
   if (errors.length > 0 || !name || !transport || !common || !config || !secrets) return undefined
   return {
@@ -141,6 +168,7 @@ export function readServerBody(
     },
     filled: config.filled,
     ...(owner === undefined ? {} : { owner }),
+    ...(reviewed === undefined ? {} : { reviewed }),
     secretsListed: fields.has('secrets'),
     ignored,
   }
@@ -222,6 +250,7 @@ function readTransportName(fields: Fields, flat: JsonObject): { name: TransportN
 }
 
 function readVariables(fields: Fields): Readonly<Record<string, string>> {
+  if (!fields.atMost('variables', VARIABLE_COUNT)) return {}
   const variables = fields.stringMap('variables')
   if (!variables) return {}
   const nested = fields.nested('variables')
@@ -238,7 +267,13 @@ function readVariables(fields: Fields): Readonly<Record<string, string>> {
 }
 
 function readSecrets(fields: Fields, flat: JsonObject): readonly string[] | undefined {
-  if (!fields.has('secrets')) return secretPointers(flat)
+  if (!fields.has('secrets')) {
+    const found = secretPointers(flat)
+    if (found.length <= SECRET_COUNT) return found
+    const detail = `${found.length} values are secrets by their names; a server has at most ${SECRET_COUNT}`
+    return fields.problem('secrets', 'length', detail)
+  }
+  if (!fields.atMost('secrets', SECRET_COUNT)) return undefined
   const listed = fields.strings('secrets')
   if (!listed) return undefined
   for (const [index, pointer] of listed.entries()) {

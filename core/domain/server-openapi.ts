@@ -25,10 +25,64 @@ const SENT_AS_IS = ['value', 'token']
 const AUTH_FIELDS: readonly string[] = [...AUTH_TEXTS, ...AUTH_URLS, 'scopes']
 
 /** Where an inline document stands in a configuration. Its texts are foreign data: no variable and no mask is in them. */
-const DOCUMENT = '/openapi/schema'
-const LEFT_AS_IS: ReadonlySet<string> = new Set([DOCUMENT])
+export const DOCUMENT = '/openapi/schema'
+/** Where its stand-in is once it is stored. */
+const STORED = '/openapi/document'
+const LEFT_AS_IS: ReadonlySet<string> = new Set([DOCUMENT, STORED])
 
-/** Maps every text of a configuration, or of its part at `pointer`, but those of an inline OpenAPI document. */
+/** Addresses of a stored document that are kept in its stand-in; a document that names more is judged by these later. */
+const KEPT_SERVERS = 64
+const NO_ADDRESS =
+  'The document names no http or https address under "servers": give the address of the API as "baseUrl"'
+
+/** What a configuration holds in place of an inline document, which is stored apart from it. */
+export interface StoredDocument {
+  /** SHA-256 of the document's text, in hex. */
+  readonly sha256: string
+  /** Of the text, in UTF-8. */
+  readonly bytes: number
+  /** Distinct origins that calls go to without a "baseUrl". Absent for a document that was given as a text. */
+  readonly servers?: readonly string[]
+}
+
+/** The stand-in of an inline document in the transport part of a configuration; undefined when there is none. */
+export function storedDocument(config: JsonObject): StoredDocument | undefined {
+  const { openapi } = config
+  const document = isJsonObject(openapi) ? openapi.document : undefined
+  return isJsonObject(document) ? (document as unknown as StoredDocument) : undefined
+}
+
+/** A transport part with `document` in the place of its "schema" and "url". */
+export function withStoredDocument(config: JsonObject, document: StoredDocument): JsonObject {
+  const { schema: _, document: __, ...openapi } = isJsonObject(config.openapi) ? config.openapi : {}
+  const { servers, ...rest } = document
+  return { ...config, openapi: { ...openapi, document: { ...rest, ...(servers ? { servers: [...servers] } : {}) } } }
+}
+
+/** A transport part with `document` in the place of its stand-in. */
+export function withInlineDocument(config: JsonObject, document: JsonValue): JsonObject {
+  const { document: _, ...openapi } = isJsonObject(config.openapi) ? config.openapi : {}
+  return { ...config, openapi: { ...openapi, schema: document } }
+}
+
+/** The inline document of a transport part; undefined when it has none. */
+export function inlineDocument(config: JsonObject): JsonValue | undefined {
+  return isJsonObject(config.openapi) ? config.openapi.schema : undefined
+}
+
+/** The distinct origins of an inline document's addresses, at most 64; undefined for a document that is a text. */
+export function documentOrigins(document: JsonValue): readonly string[] | undefined {
+  if (!isJsonObject(document)) return undefined
+  const origins = new Set<string>()
+  for (const server of documentServers(document)) {
+    const url = URL.parse(server)
+    if (url && /^https?:$/.test(url.protocol)) origins.add(url.origin)
+    if (origins.size === KEPT_SERVERS) break
+  }
+  return [...origins]
+}
+
+/** Maps every text of a configuration, or of its part at `pointer`, but those of an inline OpenAPI document or its stand-in. */
 export function mapOwnTexts<T extends JsonValue>(
   config: T,
   replace: (text: string, pointer: string) => string,
@@ -37,9 +91,9 @@ export function mapOwnTexts<T extends JsonValue>(
   return mapStrings(config, replace, pointer, LEFT_AS_IS)
 }
 
-/** Whether a pointer into a flat body leads to or into an inline OpenAPI document. */
+/** Whether a pointer into a flat body leads to or into an inline OpenAPI document or its stand-in. */
 export function pointsIntoDocument(pointer: string): boolean {
-  return pointer === DOCUMENT || pointer.startsWith(`${DOCUMENT}/`)
+  return [...LEFT_AS_IS].some(place => pointer === place || pointer.startsWith(`${place}/`))
 }
 
 /** Judges the `openapi` block of a filled-in body, an inline document included; what is wrong is noted in `fields.errors`. */
@@ -47,10 +101,10 @@ export function readOpenapi(fields: Fields): void {
   if (!fields.required('openapi')) return
   const block = fields.nested('openapi')
   if (!block) return
-  block.refuseUnknown(['url', 'schema', 'version', 'operations', 'auth', 'baseUrl'])
+  block.refuseUnknown(['url', 'schema', 'document', 'version', 'operations', 'auth', 'baseUrl'])
   if (block.has('url') && block.has('schema')) {
     block.problem('schema', 'ambiguous', 'Give the document by "url" or as "schema", not both')
-  } else if (!block.has('url') && !block.has('schema')) {
+  } else if (!block.has('url') && !block.has('schema') && !block.has('document')) {
     block.problem(
       'url',
       'required',
@@ -78,8 +132,11 @@ export function openapiAddresses(filled: JsonObject): readonly { pointer: string
   add('#/openapi/url', block.url)
   add('#/openapi/baseUrl', block.baseUrl)
   for (const [at, entry] of authEntries(block.auth)) for (const name of AUTH_URLS) add(`#${at}/${name}`, entry[name])
-  if (isJsonObject(block.schema) && block.baseUrl === undefined) {
+  if (block.baseUrl !== undefined) return found
+  if (isJsonObject(block.schema)) {
     for (const server of documentServers(block.schema)) add('#/openapi/schema/servers', server)
+  } else {
+    for (const server of storedDocument(filled)?.servers ?? []) add('#/openapi/document/servers', server)
   }
   return found
 }
@@ -132,30 +189,62 @@ const DOCUMENT_CODES: ReadonlySet<string> = new Set<FieldCode>([
   'openapi_too_large',
 ])
 
+/** What is wrong with a document, and with which field of the `openapi` block. */
+interface DocumentProblem {
+  readonly field: 'schema' | 'baseUrl'
+  readonly code: FieldCode
+  readonly detail: string
+}
+
 function readDocument(block: Fields): void {
   const schema = block.raw('schema')
-  if (schema === undefined) return
-  try {
-    if (typeof schema === 'string') return judgeText(schema)
-    if (!isJsonObject(schema)) {
-      return block.problem('schema', 'type', '"schema" must be the document as an object, or its text')
-    }
+  if (schema === undefined) return readStoredDocument(block)
+  if (typeof schema !== 'string' && !isJsonObject(schema)) {
+    return block.problem('schema', 'type', '"schema" must be the document as an object, or its text')
+  }
+  const problem =
+    typeof schema === 'string'
+      ? asProblem(() => judgeText(schema))
+      : documentProblem(schema, JSON.stringify(schema), block.has('baseUrl'))
+  if (problem) block.problem(problem.field, problem.code, problem.detail)
+}
+
+/** Judges a document that is an object, of which `text` is the JSON; undefined when nothing is wrong. */
+export function documentProblem(schema: JsonObject, text: string, hasBaseUrl: boolean): DocumentProblem | undefined {
+  const problem = asProblem(() => {
     judgeOpenApiDocument(schema)
-    judgeBytes(JSON.stringify(schema))
-    if (block.has('baseUrl') || documentServers(schema).some(server => /^https?:\/\//i.test(server))) return
-    const detail =
-      'The document names no http or https address under "servers": give the address of the API as "baseUrl"'
-    block.problem('baseUrl', 'required', detail)
+    judgeBytes(text)
+  })
+  if (problem) return problem
+  if (hasBaseUrl || documentServers(schema).some(server => /^https?:\/\//i.test(server))) return undefined
+  return { field: 'baseUrl', code: 'required', detail: NO_ADDRESS }
+}
+
+function asProblem(judge: () => void): DocumentProblem | undefined {
+  try {
+    judge()
+    return undefined
   } catch (error) {
     if (!(error instanceof HubError) || !DOCUMENT_CODES.has(error.code)) throw error
-    block.problem('schema', error.code as FieldCode, error.message)
+    return { field: 'schema', code: error.code as FieldCode, detail: error.message }
   }
+}
+
+/** Judges the stand-in of a document that is stored already; whether it is stored for this server is judged by the registry. */
+function readStoredDocument(block: Fields): void {
+  if (block.has('url') || !block.has('document')) return
+  const document = block.nested('document')
+  if (!document || block.has('baseUrl')) return
+  const servers = document.raw('servers')
+  if (servers === undefined || (Array.isArray(servers) && servers.length > 0)) return
+  block.problem('baseUrl', 'required', NO_ADDRESS)
 }
 
 /** A text is read where it can hold up nobody else; here only what can be told at a glance. */
 function judgeText(text: string): void {
   judgeBytes(text)
-  if (/^[\s"'{]*(?:openapi|swagger)["']?\s*:|[\n{,]\s*["']?(?:openapi|swagger)["']?\s*:/.test(text)) return
+  // No expression for the whole line: one that passes over white space takes the square of a text's length.
+  if (/(?:openapi|swagger)["']?[ \t]{0,8}:/.test(text)) return
   throw new HubError('openapi_unsupported', 'The text of "schema" is no OpenAPI document in JSON or YAML')
 }
 

@@ -55,13 +55,14 @@ export function readTransport(
 
 function readStdio(fields: Fields): void {
   if (fields.required('command')) checkCommand(fields)
+  // Judged first: what is too large for a process is not looked at argument by argument.
   const args = fields.strings('args') ?? []
+  if (tooLarge(fields, 'args', args)) return
   for (const [index, argument] of args.entries()) {
     if (isPlainText(argument)) continue
     const detail = `Argument ${index} holds a NUL character or half a character`
     fields.errors.push({ pointer: `${fields.pointer('args')}/${index}`, code: 'command_invalid', detail })
   }
-  tooLarge(fields, 'args', args)
   checkEnv(fields)
   const cwd = fields.string('cwd', COMMAND_BYTES)
   if (cwd !== undefined && (cwd === '' || !isPlainText(cwd))) {
@@ -87,6 +88,8 @@ function checkCommand(fields: Fields): void {
 
 function checkEnv(fields: Fields): void {
   const env = fields.stringMap('env') ?? {}
+  const texts = Object.entries(env).map(([name, value]) => `${name}=${value}`)
+  if (tooLarge(fields, 'env', texts)) return
   for (const [name, value] of Object.entries(env)) {
     const pointer = `${fields.pointer('env')}/${pointerToken(name)}`
     if (name === '' || /[=\s\p{Cc}\p{Cs}]/u.test(name)) {
@@ -98,21 +101,17 @@ function checkEnv(fields: Fields): void {
       fields.errors.push({ pointer, code: 'env_value_invalid', detail })
     }
   }
-  tooLarge(
-    fields,
-    'env',
-    Object.entries(env).map(([name, value]) => `${name}=${value}`),
-  )
 }
 
-function tooLarge(fields: Fields, name: string, texts: readonly string[]): void {
+function tooLarge(fields: Fields, name: string, texts: readonly string[]): boolean {
   const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text) + 1, 0)
-  if (bytes <= PROCESS_BYTES) return
+  if (bytes <= PROCESS_BYTES) return false
   fields.problem(
     name,
     'args_too_large',
     `"${name}" has ${bytes} bytes; at most ${PROCESS_BYTES} can be handed to a process`,
   )
+  return true
 }
 
 function readRemote(fields: Fields): void {

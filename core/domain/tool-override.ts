@@ -1,20 +1,21 @@
-import type { FieldError } from '../contract/errors.ts'
 import type { JsonValue } from '../contract/json.ts'
 import type { ArgumentOverride, ToolOverride } from '../contract/records.ts'
 import type { Fields } from './fields.ts'
 import { kind } from './fields.ts'
 import { mapStrings, pointerToken } from './json-pointer.ts'
 import { quoteName } from './names.ts'
-import { fillText, type Variables } from './variables.ts'
+import type { FillText } from './variables.ts'
 
 const TOOL_CHARACTERS = 256
 const ARGUMENTS = 256
+/** Overrides of one server, and names that are let through; as many as a catalogue has items of one kind. */
+const NAMES = 5_000
 /** Of one pinned or preset value, as JSON. */
 const VALUE_CHARACTERS = 64 * 1024
 
 /** `tools` of a server: by original name, what its owner makes of each. */
 export function readToolOverrides(fields: Fields): Readonly<Record<string, ToolOverride>> {
-  const tools = fields.nested('tools')
+  const tools = fields.atMost('tools', NAMES) ? fields.nested('tools') : undefined
   if (!tools) return {}
   const overrides: [string, ToolOverride][] = []
   for (const original of Object.keys(fields.object('tools') ?? {})) {
@@ -93,16 +94,12 @@ function readValue(rule: Fields, field: 'pin' | 'default'): JsonValue | undefine
 }
 
 /** Pinned arguments may name variables, which are filled in when the tool is called. */
-export function checkPins(
-  tools: Readonly<Record<string, ToolOverride>>,
-  values: Variables,
-  errors: FieldError[],
-): void {
+export function checkPins(tools: Readonly<Record<string, ToolOverride>>, fill: FillText): void {
   for (const [tool, { arguments: rules = {} }] of Object.entries(tools))
     for (const [name, { pin }] of Object.entries(rules)) {
       if (pin === undefined) continue
       const at = `/tools/${pointerToken(tool)}/arguments/${pointerToken(name)}/pin`
-      mapStrings(pin, (text, pointer) => fillText(text, values, `#${pointer}`, error => errors.push(error)), at)
+      mapStrings(pin, (text, pointer) => fill(text, `#${pointer}`), at)
     }
 }
 
@@ -117,6 +114,7 @@ export function readNames(fields: Fields, field: 'prompts' | 'resources'): 'all'
 }
 
 export function allOrArray(fields: Fields, field: string): JsonValue[] {
+  if (!fields.atMost(field, NAMES)) return []
   const value = fields.raw(field)
   if (Array.isArray(value)) return value
   if (typeof value === 'string')

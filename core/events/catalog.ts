@@ -19,8 +19,8 @@ export interface EventCatalog {
   'user.removed': { userId: string; name: string }
   'key.created': { keyId: string }
   'key.removed': { keyId: string }
-  /** One session token was signed out. */
-  'token.revoked': { tokenId: string; userId: string }
+  /** One sign-in was signed out, with all its session tokens. */
+  'token.revoked': { familyId: string; userId: string }
   'settings.updated': { scope: 'system' | 'user'; userId?: string; keys: readonly string[] }
   'config.changed': { source: 'file'; applied: readonly string[] }
   'config.rejected': { source: 'file'; message: string; line?: number; column?: number }

@@ -13,6 +13,8 @@ export interface Admitted {
   /** The canonical path below the base path, still percent-encoded; begins with `/`. */
   readonly path: string
   readonly info: RequestInfo
+  /** The request's Origin, when it is another than the hub's own and ALLOWED_ORIGINS lists it. */
+  readonly corsOrigin: string | undefined
 }
 
 /** The check that stands before every route and upgrade: Host, Origin, canonical path, forwarded headers. */
@@ -22,6 +24,4 @@ export interface RequestGuard {
    * route_not_found (outside the base path).
    */
   admit(request: Request, peer: Peer): Admitted
-  /** Names and origins that are served besides those of the configuration (the port is known only after listening). */
-  listening(port: number): void
 }

@@ -1,12 +1,17 @@
 import { Hono } from 'hono'
 import type { PluginLogger } from '../contract/plugin.ts'
+import type { BytesInFlight } from '../domain/byte-account.ts'
 import type { Admitted, Peer, RequestGuard } from './api.ts'
 import { targetOf } from './canonical.ts'
 import { compressed } from './compress.ts'
+import { preflightResponse, withCors } from './cors.ts'
 import { problemResponse } from './errors.ts'
 import { SECURITY_HEADERS, withHeaders } from './headers.ts'
+import { heldResponse } from './held-body.ts'
+import { refuseOAuth } from './no-oauth.ts'
 import { createPipeline, type PipelineDeps, type RunnableRoute, runnable } from './pipeline.ts'
 import { type FindPluginRoute, pluginRoute } from './plugin-routes.ts'
+import { RequestBytes } from './request-bytes.ts'
 import type { Route } from './route.ts'
 
 export interface AppDeps extends PipelineDeps {
@@ -15,6 +20,7 @@ export interface AppDeps extends PipelineDeps {
   /** What plugins offer besides. */
   readonly findPluginRoute?: FindPluginRoute
   readonly guard: RequestGuard
+  readonly bytes: BytesInFlight
   readonly log: Pick<PluginLogger, 'error' | 'info'>
   /** Names a request that was refused before it had a name. */
   readonly nextId: () => string
@@ -31,7 +37,7 @@ export interface App {
   refuse(request: Request, error: unknown): Response
 }
 
-type Env = { Bindings: { admitted: Admitted } }
+type Env = { Bindings: { admitted: Admitted; held: RequestBytes } }
 
 /**
  * The HTTP application, on web standards alone. What no route declares is closed: the table of routes is the access table.
@@ -47,7 +53,8 @@ export function createApp(deps: AppDeps): App {
     hono.on(route.method, honoPath(route.path), async context => {
       const { raw } = context.req
       const params = context.req.param() as Record<string, string>
-      const response = await pipeline.run(route, raw, context.env.admitted.info, params)
+      const { admitted, held } = context.env
+      const response = await pipeline.run(route, raw, admitted.info, params, held)
       return raw.method === 'HEAD' ? withoutBody(response) : response
     })
   }
@@ -55,7 +62,7 @@ export function createApp(deps: AppDeps): App {
   hono.notFound(context => {
     const { path, info } = context.env.admitted
     const offered = deps.findPluginRoute && pluginRoute(path, context.req.raw.method, deps.findPluginRoute)
-    if (offered) return pipeline.run(offered, context.req.raw, info, {})
+    if (offered) return pipeline.run(offered, context.req.raw, info, {}, context.env.held)
     const here = known.filter(({ matches }) => matches.test(path)).map(({ route }) => route)
     return pipeline.unrouted(context.req.raw, path, info, allowedMethods(here), here.some(isPublic))
   })
@@ -63,13 +70,16 @@ export function createApp(deps: AppDeps): App {
     throw error
   })
 
-  const answer = async (request: Request, { path, info }: Admitted): Promise<Response> => {
+  const answer = async (request: Request, { path, info }: Pick<Admitted, 'path' | 'info'>): Promise<Response> => {
     const { requestId } = info
+    const held = new RequestBytes(deps.bytes, info)
     try {
-      const response = await hono.fetch(request, { admitted: { path, info } })
-      return await compressed(request, response)
+      const response = refuseOAuth(path) ?? (await hono.fetch(request, { admitted: { path, info }, held }))
+      return await heldResponse(await compressed(request, response), held)
     } catch (error) {
       return problemResponse(error, { requestId, method: request.method, path, log: deps.log })
+    } finally {
+      held.release()
     }
   }
 
@@ -82,11 +92,13 @@ export function createApp(deps: AppDeps): App {
     async handle(request, admitted) {
       const startedAt = performance.now()
       const { requestId } = admitted.info
-      const response = withHeaders(await answer(request, admitted), {
+      const own = preflightResponse(request, admitted.corsOrigin) ?? (await answer(request, admitted))
+      const headed = withHeaders(own, {
         ...SECURITY_HEADERS,
         'cache-control': 'no-store',
         'x-request-id': requestId,
       })
+      const response = withCors(headed, admitted.corsOrigin)
       if (deps.requestLogs) {
         const { method } = request
         const duration = Math.round(performance.now() - startedAt)

@@ -1,7 +1,10 @@
 import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
+import type { ByteAccount } from '../domain/byte-account.ts'
 import { type JsonLimits, parseJsonObject } from '../domain/json-guard.ts'
+import type { BodyParser } from './body-parser.ts'
+import { decodeBody } from './body-text.ts'
 
 /** Longest silence between two parts of a body, in milliseconds. */
 const SILENCE_MS = 30_000
@@ -11,10 +14,16 @@ export interface BodyOptions {
   readonly limit?: number
   /** Milliseconds between two parts of the body. Default 30_000. */
   readonly silenceMs?: number
+  /** Counts what has come; it is given back by whoever handles the request, when that is over. */
+  readonly account?: Pick<ByteAccount, 'take'>
 }
 
 export interface JsonBodyOptions extends BodyOptions {
   readonly json?: JsonLimits
+  /** Parses in the main thread where it is left out. */
+  readonly parser?: Pick<BodyParser, 'parse'>
+  /** Whose body it is: senders take turns at the parser. */
+  readonly sender?: string
 }
 
 /**
@@ -30,18 +39,22 @@ export async function readJsonBody(request: Request, options: JsonBodyOptions = 
   const bytes = await readBytes(request, options)
   if (bytes.byteLength === 0) return undefined
   if (type === null) requireJson('')
-  return parseJsonObject(decode(bytes), options.json)
+  if (options.parser) return options.parser.parse(bytes, options.json ?? {}, options.sender ?? '')
+  return parseJsonObject(decodeBody(bytes), options.json)
 }
 
 /**
- * The bytes of a body, counted as they come: what a client announces, or leaves out, changes nothing. Throws `body_too_large`
- * at the first byte over the limit, `request_timeout` when nothing came for `silenceMs`, and `json_invalid` when the client
- * went away.
+ * The bytes of a body. The account takes as many as it announces before the first is read, and where it announces none each
+ * as it comes; the limit holds whatever it says. Throws `body_too_large` at the first byte over the limit, `quota_bytes` or
+ * `overloaded` when the account takes no more, `request_timeout` when nothing came for `silenceMs`, and `json_invalid` when the
+ * client went away.
  */
 export async function readBytes(request: Request, options: BodyOptions = {}): Promise<Uint8Array> {
   const limit = options.limit ?? LIMITS.bodyBytes
   refuseAnnounced(request.headers, limit)
   if (request.body === null) return new Uint8Array()
+  const announced = announcedBytes(request.headers)
+  options.account?.take(announced)
   const reader = request.body.getReader()
   const chunks: Uint8Array[] = []
   let length = 0
@@ -51,6 +64,7 @@ export async function readBytes(request: Request, options: BodyOptions = {}): Pr
       if (done) return joined(chunks, length)
       length += value.byteLength
       if (length > limit) throw tooLarge(limit)
+      if (length > announced) options.account?.take(Math.min(value.byteLength, length - announced))
       chunks.push(value)
     }
   } catch (error) {
@@ -62,8 +76,12 @@ export async function readBytes(request: Request, options: BodyOptions = {}): Pr
 }
 
 function refuseAnnounced(headers: Headers, limit: number): void {
-  const announced = headers.get('content-length')
-  if (announced !== null && Number(announced) > limit) throw tooLarge(limit)
+  if (announcedBytes(headers) > limit) throw tooLarge(limit)
+}
+
+/** 0 where nothing is announced. */
+function announcedBytes(headers: Headers): number {
+  return Number(headers.get('content-length') ?? 0)
 }
 
 function tooLarge(limit: number): HubError {
@@ -84,19 +102,6 @@ function refuseEncoded(headers: Headers): void {
   const encoding = headers.get('content-encoding')?.trim().toLowerCase()
   if (encoding === undefined || encoding === '' || encoding === 'identity') return
   throw new HubError('encoding_not_supported', 'Compressed request bodies are not accepted')
-}
-
-function decode(bytes: Uint8Array): string {
-  const marked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
-  try {
-    if (!marked) return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-  } catch {
-    // Said below.
-  }
-  throw new HubError(
-    'json_encoding',
-    `The body is not plain UTF-8${marked ? ': it begins with a byte order mark' : ''}`,
-  )
 }
 
 async function within<T>(work: Promise<T>, milliseconds: number): Promise<T> {

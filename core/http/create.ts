@@ -1,13 +1,16 @@
 import type { Auth } from '../auth/create.ts'
 import type { HubConfig } from '../config/schema.ts'
 import type { Upstreams } from '../connections/api.ts'
+import type { HubError } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
+import type { BytesInFlight } from '../domain/byte-account.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { McpEndpoint } from '../mcp/api.ts'
 import type { Registry } from '../registry/api.ts'
 import type { Peer, RequestGuard } from './api.ts'
 import { createApp } from './app.ts'
-import { createAdminAddressCheck, createGuard, createRequestIds } from './guard.ts'
+import type { BodyParser } from './body-parser.ts'
+import { createGuard, createRequestIds } from './guard.ts'
 import { LiveFeed, type LiveFeedOptions } from './live.ts'
 import type { FindPluginRoute } from './plugin-routes.ts'
 import type { Route } from './route.ts'
@@ -37,14 +40,18 @@ export interface HttpDeps {
   readonly auth: Auth
   readonly bus: EventBus
   readonly log: PluginLogger
+  readonly bytes: BytesInFlight
   readonly mcp: Pick<McpEndpoint, 'fetch' | 'usage'>
-  readonly upstreams: Pick<Upstreams, 'processesOf'>
+  readonly upstreams: Pick<Upstreams, 'processesOf' | 'isolatedThreadsOf' | 'catalogBytesOf'>
   /** The routes of resources; those of sign-in, people, keys, limits, the live stream and the API's description are added. */
   readonly routes: readonly Route[]
   readonly findPluginRoute: FindPluginRoute
+  /** See `PipelineDeps`. */
+  readonly writeObstacle?: () => HubError | undefined
   /** Opens `POST /api/setup` while there is no administrator; undefined: nothing does. */
   readonly setupToken: string | undefined
   readonly version: string
+  readonly bodyParser: BodyParser
   /** Times of the live stream, where they differ from its own. */
   readonly live?: Pick<LiveFeedOptions, 'pingMs' | 'stuckMs'>
 }
@@ -88,10 +95,12 @@ export function createHttp(deps: HttpDeps): Http {
     guard,
     authenticator: auth.authenticator,
     rateLimiter: auth.rateLimiter,
-    requireAdminAddress: createAdminAddressCheck(config.adminAddresses),
+    ...(deps.writeObstacle ? { writeObstacle: deps.writeObstacle } : {}),
     log,
+    bytes: deps.bytes,
     nextId,
     requestLogs: config.requestLogs,
+    bodyParser: deps.bodyParser,
   })
   const { host, port, basePath } = config
   const server = serveBun({ host, port, basePath, guard, app, mcp: deps.mcp, log, nextId })

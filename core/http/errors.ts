@@ -19,12 +19,13 @@ export interface ErrorScene {
  */
 export function problemResponse(thrown: unknown, scene: ErrorScene): Response {
   const error = publicError(thrown, scene)
+  const status = problemStatus(error)
   const hint = remedyOf(error)
   const body = {
     ...error.data,
     type: `/errors/${error.code}`,
     title: ERROR_CODES[error.code].title,
-    status: error.status,
+    status,
     code: error.code,
     detail: error.message,
     instance: scene.path.slice(0, 512),
@@ -33,9 +34,14 @@ export function problemResponse(thrown: unknown, scene: ErrorScene): Response {
     ...(hint === undefined ? {} : { hint }),
   }
   return new Response(JSON.stringify(body), {
-    status: error.status,
+    status,
     headers: { ...baseHeaders(scene), 'content-type': 'application/problem+json', ...errorHeaders(error) },
   })
+}
+
+/** What MCP answers with HTTP 200, as a JSON-RPC error, is a bad request elsewhere. */
+function problemStatus({ status }: HubError): number {
+  return status < 400 ? 400 : status
 }
 
 /** The same under `/mcp`, where every error is JSON-RPC. The id of the message is not known, so none is given. */

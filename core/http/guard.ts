@@ -1,7 +1,7 @@
 import { LIMITS } from '../config/limits.ts'
 import type { HubConfig } from '../config/schema.ts'
 import { HubError } from '../contract/errors.ts'
-import { type AddressList, addressList, plainAddress } from './addresses.ts'
+import { type AddressList, addressKey, addressList, plainAddress } from './addresses.ts'
 import type { Admitted, Peer, RequestGuard } from './api.ts'
 import { refuseTokenInQuery, requireCanonical, targetOf } from './canonical.ts'
 import { createHostList, type HostList } from './hosts.ts'
@@ -27,19 +27,19 @@ export function createRequestIds(): () => string {
 }
 
 /**
- * The check before every route and upgrade. `nextId` names the requests. Throws RangeError when TRUSTED_PROXIES holds what
- * is no address.
+ * The check before every route and upgrade. `nextId` names the requests. Throws RangeError when TRUSTED_PROXIES or
+ * ADMIN_ADDRESSES holds what is no address.
  */
 export function createGuard(config: GuardConfig, nextId: () => string = createRequestIds()): RequestGuard {
   const publicUrl = config.publicUrl === undefined ? undefined : publicBase(config.publicUrl, config.basePath)
-  const publicOrigin = publicUrl === undefined ? [] : [new URL(publicUrl).origin]
-  const hosts = createHostList(config.allowedHosts, [...config.allowedOrigins, ...publicOrigin])
+  const hosts = createHostList(config.allowedHosts, config.allowedOrigins)
   const world: World = {
     basePath: config.basePath,
     publicUrl,
     hosts,
     trusts: config.trustedProxies.length === 0 ? () => false : addressList(config.trustedProxies),
     trustsNobody: config.trustedProxies.length === 0,
+    administrators: config.adminAddresses.length === 0 ? undefined : addressList(config.adminAddresses),
   }
   return {
     admit(request, peer) {
@@ -49,28 +49,13 @@ export function createGuard(config: GuardConfig, nextId: () => string = createRe
       requireFewHeaders(headers)
       const host = headers.get('host') ?? hostInUrl(request.url)
       hosts.requireHost(host)
-      const origin = headers.get('origin')
-      if (origin !== null) hosts.requireOrigin(origin)
       const below = config.basePath === '' ? path : belowBase(path, config.basePath)
       if (query !== '') refuseTokenInQuery(query, below === TAKES_TOKEN)
-      return new AdmittedRequest(world, below, nextId(), headers, host, peer)
+      const admitted = new AdmittedRequest(world, below, nextId(), headers, host, peer)
+      const origin = headers.get('origin')
+      if (origin !== null && hosts.requireOrigin(origin, admitted.ownOrigins)) admitted.corsOrigin = origin
+      return admitted
     },
-    listening: port => hosts.listening(port),
-  }
-}
-
-/**
- * Whether `/api/admin/*` may be used from the address of this request (ADMIN_ADDRESSES; none: from any). A request that was
- * forwarded by somebody who is not a trusted proxy has no address that could be on a list.
- */
-export function createAdminAddressCheck(adminAddresses: readonly string[]): (info: RequestInfo) => void {
-  if (adminAddresses.length === 0) return () => {}
-  const listed = addressList(adminAddresses)
-  return info => {
-    if (!info.untrustedForwarding && listed(info.clientAddress)) return
-    throw new HubError('address_not_allowed', 'Administration is not open to this address', {
-      hint: 'Add its network to ADMIN_ADDRESSES; behind a proxy, list the proxy in TRUSTED_PROXIES.',
-    })
   }
 }
 
@@ -80,12 +65,15 @@ interface World {
   readonly hosts: HostList
   readonly trusts: AddressList
   readonly trustsNobody: boolean
+  /** Addresses at which administrators have their rights; undefined: any. */
+  readonly administrators: AddressList | undefined
 }
 
 /** What is known of an admitted request. Addresses and URLs are worked out when somebody asks: most requests never do. */
 class AdmittedRequest implements Admitted, RequestInfo {
   readonly path: string
   readonly requestId: string
+  corsOrigin: string | undefined
   readonly #world: World
   readonly #headers: Headers
   readonly #host: string
@@ -119,19 +107,41 @@ class AdmittedRequest implements Admitted, RequestInfo {
     return client
   }
 
+  get addressKey(): string {
+    return addressKey(this.clientAddress)
+  }
+
+  /** A request that was forwarded by an unlisted proxy has no address that could be on a list. */
+  get mayAdminister(): boolean {
+    const { administrators } = this.#world
+    if (!administrators) return true
+    return !this.untrustedForwarding && administrators(this.clientAddress)
+  }
+
   get untrustedForwarding(): boolean {
     if (!FORWARDING.some(name => this.#headers.has(name))) return false
     return this.#world.trustsNobody || !this.#world.trusts(this.#peerAddress())
   }
 
   get baseUrl(): string {
-    const { publicUrl, basePath, trustsNobody, trusts, hosts } = this.#world
-    if (publicUrl !== undefined) return publicUrl
-    if (trustsNobody || !trusts(this.#peerAddress())) return `http://${this.#host}${basePath}`
+    const { publicUrl, basePath } = this.#world
+    return publicUrl ?? `${this.#origin()}${basePath}`
+  }
+
+  /** The origins of pages that this hub itself serves, as the client reached it and as PUBLIC_URL names it. */
+  get ownOrigins(): string[] {
+    const { publicUrl } = this.#world
+    return publicUrl === undefined ? [this.#origin()] : [this.#origin(), new URL(publicUrl).origin]
+  }
+
+  /** Scheme, host and port to which the client sent the request. */
+  #origin(): string {
+    const { trustsNobody, trusts, hosts } = this.#world
+    if (trustsNobody || !trusts(this.#peerAddress())) return `http://${this.#host}`
     const proto = last(this.#headers.get('x-forwarded-proto'))?.toLowerCase()
     const forwarded = last(this.#headers.get('x-forwarded-host'))
     const host = forwarded !== undefined && hosts.isListed(forwarded) ? forwarded : this.#host
-    return `${proto === 'https' ? 'https' : 'http'}://${host}${basePath}`
+    return `${proto === 'https' ? 'https' : 'http'}://${host}`
   }
 
   keepOpen(): void {

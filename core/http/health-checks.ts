@@ -13,7 +13,7 @@ export interface HealthParts {
   anyPluginFailed(): boolean
   /** What is wrong when the hub keeps its last file descriptors for itself; undefined when nothing is. */
   descriptorShortage(): string | undefined
-  readonly sandbox: HealthChecks['sandbox']
+  sandbox(): { readonly present: HealthChecks['sandbox']; readonly notes: readonly string[] }
 }
 
 /** Looks at every part anew each time it is asked, so that what has recovered is well again at once. */
@@ -31,12 +31,14 @@ export function createHealthChecks(parts: HealthParts): () => Promise<HealthChec
   return async () => {
     const store = await answered(parts.pingStore())
     const { toFile, failing } = parts.log()
+    const { present, notes } = parts.sandbox()
     return {
       store,
       sinks: failing ? 'failed' : toFile ? 'ok' : 'none',
       plugins: parts.anyPluginFailed() ? 'failed' : 'ok',
       descriptors: descriptorsShort() ? 'short' : 'ok',
-      sandbox: parts.sandbox,
+      sandbox: present,
+      ...(notes.length > 0 ? { sandboxNotes: notes } : {}),
     }
   }
 }

@@ -10,21 +10,22 @@ export interface HostList {
   /** Throws host_not_allowed, header_duplicate. */
   requireHost(host: string): void
   isListed(host: string): boolean
-  /** Throws origin_not_allowed, header_duplicate. */
-  requireOrigin(origin: string): void
-  /** Origins of the listed hosts at this port are served from now on. */
-  listening(port: number): void
+  /**
+   * Whether the origin is on the list, so that its scripts may read answers. False for the request's own origin, given as
+   * `own` in each way the hub is reached, where that is not listed too. Throws origin_not_allowed, header_duplicate.
+   */
+  requireOrigin(origin: string, own: readonly string[]): boolean
 }
 
 /**
  * Host names are compared without port and in any letter case, IPv6 literals in any spelling; origins by scheme, host and
- * port, but one whose host is a listed name passes too. Verdicts are remembered by the header's text, up to a number.
+ * port: one passes that is listed, or that is the request's own. Verdicts about hosts are remembered by the header's text,
+ * up to a number.
  */
 export function createHostList(hosts: readonly string[], origins: readonly string[]): HostList {
   const listedHosts = new Set(hosts.map(hostName))
-  const listedOrigins = new Set(origins.map(origin => originOf(origin)?.origin ?? origin.toLowerCase()))
+  const listedOrigins = new Set(origins.map(origin => originOf(origin) ?? origin.toLowerCase()))
   const goodHosts = new Set<string>()
-  const goodOrigins = new Set<string>()
 
   const isListed = (host: string): boolean => {
     const name = HOST.exec(host)?.[1]
@@ -43,19 +44,16 @@ export function createHostList(hosts: readonly string[], origins: readonly strin
       }
       remember(goodHosts, host)
     },
-    requireOrigin(origin) {
-      if (goodOrigins.has(origin)) return
+    requireOrigin(origin, own) {
       if (origin.includes(',')) throw new HubError('header_duplicate', 'The header "Origin" came twice')
       const parsed = originOf(origin)
-      if (!parsed || !(listedOrigins.has(parsed.origin) || listedHosts.has(parsed.host))) {
+      if (parsed !== undefined && listedOrigins.has(parsed)) return true
+      if (parsed === undefined || !own.some(one => parsed === originOf(one))) {
         throw new HubError('origin_not_allowed', `The origin ${shown(origin)} may not call this hub`, {
-          hint: 'Add it to ALLOWED_ORIGINS.',
+          hint: 'Add it to ALLOWED_ORIGINS; for the hub’s own address behind a TLS proxy, set PUBLIC_URL or TRUSTED_PROXIES.',
         })
       }
-      remember(goodOrigins, origin)
-    },
-    listening(port) {
-      for (const host of listedHosts) listedOrigins.add(`http://${host}${port === 80 ? '' : `:${port}`}`)
+      return false
     },
   }
 }
@@ -71,12 +69,12 @@ function hostName(host: string): string {
   return address === undefined ? host.toLowerCase() : address
 }
 
-function originOf(origin: string): { readonly origin: string; readonly host: string } | undefined {
+/** Scheme, host and port in one spelling; undefined for what is no origin of http or https. */
+function originOf(origin: string): string | undefined {
   if (!/^https?:\/\/[^/?#@\\\s]+$/i.test(origin)) return undefined
   const url = URL.parse(origin)
   if (!url) return undefined
-  const host = hostName(url.hostname)
-  return { origin: `${url.protocol}//${host}${url.port ? `:${url.port}` : ''}`, host }
+  return `${url.protocol}//${hostName(url.hostname)}${url.port ? `:${url.port}` : ''}`
 }
 
 function shown(header: string): string {

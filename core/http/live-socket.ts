@@ -1,4 +1,4 @@
-import type { Authenticator } from '../auth/api.ts'
+import type { Authenticator, CredentialSource } from '../auth/api.ts'
 import { type ErrorCode, HubError } from '../contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
@@ -15,6 +15,7 @@ export interface LiveSocketOptions {
   readonly authenticator: Pick<Authenticator, 'authenticateToken'>
   /** Known from the headers; absent: the first message must say, as `{type: "auth", token}`. */
   readonly actor: UserActor | undefined
+  readonly source: CredentialSource
   readonly topics: ReadonlySet<Topic>
   readonly since: string | undefined
   readonly firstMessageMs?: number
@@ -22,7 +23,7 @@ export interface LiveSocketOptions {
 
 /** The feed over one WebSocket. Says `{type: "ready"}` once it knows who listens, and nothing at all before. */
 export function liveSocket(options: LiveSocketOptions): SocketHandler {
-  const { feed, authenticator, topics, since } = options
+  const { feed, authenticator, source, topics, since } = options
   let state: 'waiting' | 'known' | 'closed' = 'waiting'
   let timer: ReturnType<typeof setTimeout> | undefined
   let membership: { leave(): void; drained(): void } | undefined
@@ -80,7 +81,7 @@ export function liveSocket(options: LiveSocketOptions): SocketHandler {
       if (!message) return refuse(socket, 'A message is one JSON object')
       if (state === 'waiting' && message.type === 'auth' && typeof message.token === 'string') {
         const { token } = message
-        return void join(socket, () => authenticator.authenticateToken(token, 'api', 'GET'))
+        return void join(socket, () => authenticator.authenticateToken(token, 'api', 'GET', source))
       }
       if (message.type === 'ping') return void socket.send('{"type":"pong"}')
       refuse(socket, state === 'waiting' ? 'The first message is {"type": "auth", "token": …}' : 'Unknown message')

@@ -8,27 +8,53 @@ const CONNECT_TIMEOUT_MS = 10_000
 /** How long one address may stay silent before the next is tried beside it (RFC 8305 recommends 250). */
 const NEXT_ADDRESS_MS = 250
 
+/** Longer than name servers of the local network usually need for an answer of either kind. */
+const NAME_REFUSAL_MS = 150
+
 /**
  * The addresses that may be connected to for this URL. A literal is judged as it stands; of a name every address must
  * pass, since whoever answers for the name could otherwise mix a permitted one with the one that is meant.
- * Throws `url_address_blocked` or `upstream_dns_error`.
+ * Throws `url_address_blocked` or, for an administrator's server alone, `upstream_dns_error`: to anybody else a name that does
+ * not exist answers like one whose address is closed, with the same words and no sooner than after `refusalMs`, as the
+ * difference would tell the names of an internal network.
  */
 export async function resolveTargets(
   url: URL,
   rights: AddressRights,
   lookup: Lookup,
   ca: string | undefined,
+  refusalMs = NAME_REFUSAL_MS,
 ): Promise<readonly ConnectTarget[]> {
   const host = url.hostname.replace(/\.+$/, '')
   const verdict = judgeHostLiteral(url.hostname, rights)
   if (verdict === 'blocked') throw blocked(url.origin)
   const isName = !/^\[|^[\d.]+$/.test(host)
-  const addresses = isName ? await resolve(url.origin, host, lookup) : [host.replace(/^\[|\]$/g, '')]
+  const addresses = isName
+    ? await resolveName(url.origin, host, rights, lookup, refusalMs)
+    : [host.replace(/^\[|\]$/g, '')]
   if (!addresses.every(address => judgeAddress(address, rights) === 'ok')) throw blocked(url.origin)
   const secure = url.protocol === 'https:'
   const tls = secure ? { ...(isName ? { serverName: host } : {}), ...(ca === undefined ? {} : { ca }) } : undefined
   const port = Number(url.port) || (secure ? 443 : 80)
   return addresses.map(address => ({ address, port, tls, origin: url.origin }))
+}
+
+/** The name's addresses, each of them open to servers of this owner. */
+async function resolveName(
+  origin: string,
+  host: string,
+  rights: AddressRights,
+  lookup: Lookup,
+  refusalMs: number,
+): Promise<readonly string[]> {
+  const startMs = performance.now()
+  const found = await resolve(origin, host, lookup).catch((error: unknown) => error)
+  const open = Array.isArray(found) && found.every(address => judgeAddress(address, rights) === 'ok')
+  if (open) return found
+  if (rights.admin) throw Array.isArray(found) ? blocked(origin) : found
+  const leftMs = startMs + refusalMs - performance.now()
+  if (leftMs > 0) await new Promise(done => setTimeout(done, leftMs))
+  throw notSent('url_address_blocked', `${origin} has no address that servers of this owner may reach`)
 }
 
 async function resolve(origin: string, host: string, lookup: Lookup): Promise<readonly string[]> {
@@ -43,9 +69,7 @@ async function resolve(origin: string, host: string, lookup: Lookup): Promise<re
 }
 
 function blocked(origin: string): HubError {
-  return new HubError('url_address_blocked', `${origin} is at an address that servers of this owner may not reach`, {
-    data: { sent: false },
-  })
+  return notSent('url_address_blocked', `${origin} is at an address that servers of this owner may not reach`)
 }
 
 /** A wait for one connection. */

@@ -1,10 +1,14 @@
 import { HubError } from '../contract/errors.ts'
 import type { GuardedResponse } from '../contract/transport.ts'
 import { GrowingBytes } from '../domain/growing-bytes.ts'
+import type { BodyTurns, LargeBody } from './body-turns.ts'
 import { type BodyDecoder, type BodySink, bodyTooLarge, decoderFor, Utf8Reader } from './outbound-body.ts'
 import type { ResponseHead } from './outbound-head.ts'
 
 const NOTHING = Buffer.alloc(0)
+/** From here on a body, or one event of a stream, is read while no other large one is. */
+const LARGE_BYTES = 256 * 1024
+const EVENT_ENDS = ['\n\n', '\r\n\r\n', '\r\r'] as const
 
 type StreamHandlers = Parameters<GuardedResponse['stream']>[0]
 
@@ -23,20 +27,22 @@ export interface RequestText {
   /** 0: no limit. */
   readonly idleTimeoutMs: number
   readonly signal: AbortSignal | undefined
+  /** Large bodies are read one after the other; absent: all at once. */
+  readonly turns?: BodyTurns | undefined
 }
 
 /**
  * One request and its answer. The connection feeds it; the caller reads it as a {@link GuardedResponse}. It owns its
  * timers and its listener on the caller's signal, and lets go of them when the answer is complete or has failed.
  */
-export class Exchange implements GuardedResponse {
+export class Exchange implements GuardedResponse, LargeBody {
   readonly request: RequestText
   /** Resolves with this object once the head is there. */
   readonly answered: Promise<GuardedResponse>
   status = 0
   headers: Readonly<Record<string, string>> = {}
   /** The connection that carries it; asked to go away when the answer is not wanted any more. */
-  carrier: { drop(): void } | undefined
+  carrier: { drop(): void; pause?(): void; resume?(): void } | undefined
   #resolve!: (response: GuardedResponse) => void
   #reject!: (error: unknown) => void
   #state: 'head' | 'body' | 'ended' | 'failed' = 'head'
@@ -49,6 +55,11 @@ export class Exchange implements GuardedResponse {
   #handlers: StreamHandlers | undefined
   #utf8: Utf8Reader | undefined
   #wholeReady: { resolve(whole: Buffer): void; reject(error: unknown): void } | undefined
+  /** Bytes of the body, or of a stream since an event ended. */
+  #unfinished = 0
+  /** The end of the last piece of a stream, where the end of an event may have begun. */
+  #tail = ''
+  #turn: 'none' | 'waiting' | 'held' = 'none'
   #timer: ReturnType<typeof setTimeout> | undefined
   #onAbort: (() => void) | undefined
 
@@ -94,11 +105,21 @@ export class Exchange implements GuardedResponse {
     if (this.request.idleTimeoutMs > 0) this.#arm(this.request.idleTimeoutMs, 'the rest of its answer')
     if (this.#decoder) this.#decoder.push(bytes)
     else this.#deliver(bytes)
+    if (this.#unfinished > LARGE_BYTES && this.#turn === 'none') this.#takeTurn()
+  }
+
+  /** It waited for its turn, and may be read on. */
+  proceed(): void {
+    if (this.#turn !== 'waiting') return
+    this.#turn = 'held'
+    this.carrier?.resume?.()
+    this.awaitBody()
   }
 
   /** Begins to watch for silence; called once the head was read and the body is not complete. */
   awaitBody(): void {
-    if (this.#state === 'body') this.#arm(this.request.idleTimeoutMs, 'the rest of its answer')
+    if (this.#state === 'body' && this.#turn !== 'waiting')
+      this.#arm(this.request.idleTimeoutMs, 'the rest of its answer')
   }
 
   /** The body is complete as far as its framing says. */
@@ -162,6 +183,7 @@ export class Exchange implements GuardedResponse {
 
   #deliver(bytes: Buffer): void {
     if (this.#state !== 'body') return
+    this.#unfinished += bytes.length
     if (this.#handlers) return this.#chunk(bytes)
     this.#size += bytes.length
     if (this.#size > this.request.maxBytes) return this.fail(bodyTooLarge(this.request.maxBytes))
@@ -178,7 +200,36 @@ export class Exchange implements GuardedResponse {
 
   #chunk(bytes: Buffer): void {
     const text = this.#utf8?.push(bytes)
-    if (text) this.#handlers?.chunk(text)
+    if (!text) return
+    this.#handlers?.chunk(text)
+    if (this.#unfinished > LARGE_BYTES) this.#findEventEnd(text)
+    this.#tail = text.slice(-3)
+  }
+
+  #findEventEnd(text: string): void {
+    const seen = this.#tail + text
+    const end = Math.max(...EVENT_ENDS.map(each => seen.lastIndexOf(each)))
+    if (end < 0) return
+    this.#unfinished = seen.length - end
+    this.#endTurn()
+  }
+
+  #takeTurn(): void {
+    const { turns } = this.request
+    if (!turns || this.#state !== 'body') return
+    if (turns.enter(this)) {
+      this.#turn = 'held'
+      return
+    }
+    this.#turn = 'waiting'
+    this.#disarm()
+    this.carrier?.pause?.()
+  }
+
+  #endTurn(): void {
+    if (this.#turn === 'none') return
+    this.#turn = 'none'
+    this.request.turns?.leave(this)
   }
 
   #finish(): void {
@@ -223,6 +274,7 @@ export class Exchange implements GuardedResponse {
 
   #release(): void {
     this.#disarm()
+    this.#endTurn()
     if (!this.#onAbort) return
     this.request.signal?.removeEventListener('abort', this.#onAbort)
     this.#onAbort = undefined

@@ -99,6 +99,15 @@ export class Http1Connection {
     socket?.terminate()
   }
 
+  /** Reads nothing more until {@link resume}: the server's writes wait in the system's buffers. */
+  pause(): void {
+    this.#socket?.pause()
+  }
+
+  resume(): void {
+    this.#socket?.resume()
+  }
+
   // What follows is called by the socket's handlers.
 
   attached(socket: Socket<Http1Connection>): void {

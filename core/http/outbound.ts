@@ -1,6 +1,7 @@
 import { HubError } from '../contract/errors.ts'
 import type { GuardedFetch, GuardedRequest } from '../contract/transport.ts'
 import type { AddressRights } from '../domain/address.ts'
+import type { BodyTurns } from './body-turns.ts'
 import { DEFAULT_BODY_BYTES, LARGEST_BODY_BYTES } from './outbound-body.ts'
 import { resolveTargets } from './outbound-dial.ts'
 import { Exchange } from './outbound-exchange.ts'
@@ -27,6 +28,8 @@ export interface GuardedFetchOptions {
    * idle connections close by themselves after some seconds.
    */
   readonly signal?: AbortSignal
+  /** Reads large bodies one after the other, with all others that share it. Default: as they come. */
+  readonly turns?: BodyTurns
 }
 
 /**
@@ -42,7 +45,7 @@ export interface GuardedFetchOptions {
  * a GET or HEAD on a reused connection that closed without a byte.
  */
 export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
-  const { rights, instanceId, lookup = createLookup(), ca, signal } = options
+  const { rights, instanceId, lookup = createLookup(), ca, signal, turns } = options
   const pools = new Map<string, OriginPool>()
   const rendered = new WeakMap<GuardedRequest['headers'], RenderedHead>()
 
@@ -94,6 +97,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
         headTimeoutMs: request.headTimeoutMs ?? HEAD_TIMEOUT_MS,
         idleTimeoutMs: request.idleTimeoutMs ?? IDLE_TIMEOUT_MS,
         signal: caller,
+        turns,
       })
       if (!exchange.over) poolFor(head).send(exchange)
       return exchange.answered

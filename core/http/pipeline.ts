@@ -5,18 +5,24 @@ import { LIMITS } from '../config/limits.ts'
 import { type FieldError, HubError, validationError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
-import { addressKey } from './addresses.ts'
-import { readJsonBody } from './body.ts'
+import { type JsonBodyOptions, readJsonBody } from './body.ts'
 import { targetOf } from './canonical.ts'
 import { wholeBody } from './compress.ts'
+import type { RequestBytes } from './request-bytes.ts'
 import type { Method, Reply, RequestInfo, ResponseSpec, Route, RouteContext } from './route.ts'
 import { check, closed, queryObject, queryProblems } from './validate.ts'
 
 export interface PipelineDeps {
   readonly authenticator: Authenticator
   readonly rateLimiter: RateLimiter
-  /** Throws `address_not_allowed` for administration from an address that is not on the list. */
-  readonly requireAdminAddress: (info: RequestInfo) => void
+  /** Why nothing may be changed now: `draining`, `storage_unavailable`. Default: nothing is in the way. */
+  readonly writeObstacle?: () => HubError | undefined
+  /** Large bodies are parsed in the main thread where it is left out. */
+  readonly bodyParser?: JsonBodyOptions['parser']
+}
+
+function changes(route: RunnableRoute, { method }: Request): boolean {
+  return route.reads !== true && method !== 'GET' && method !== 'HEAD'
 }
 
 type AnyContext = RouteContext<unknown, unknown, unknown>
@@ -30,6 +36,7 @@ export interface RunnableRoute {
   readonly tag: string
   readonly params?: z.ZodType
   readonly query?: z.ZodType
+  readonly anyQuery?: true
   readonly body?: z.ZodType
   readonly bodyLimit?: number
   readonly responses: Readonly<Record<number, ResponseSpec>>
@@ -60,19 +67,23 @@ export function isApi(path: string): boolean {
  * size, type, JSON, fields, handler. Throws HubError.
  */
 export function createPipeline(deps: PipelineDeps) {
-  const { authenticator, rateLimiter, requireAdminAddress } = deps
+  const { authenticator, rateLimiter, bodyParser } = deps
 
   const count = (path: string, actor: UserActor | undefined, info: RequestInfo): void => {
-    if (isApi(path)) rateLimiter.count(actor, actor ? '' : addressKey(info.clientAddress))
+    if (isApi(path)) rateLimiter.count(actor, actor ? '' : info.addressKey)
   }
 
-  const actorFor = async (route: RunnableRoute, request: Request): Promise<UserActor | undefined> => {
+  const actorFor = async (
+    route: RunnableRoute,
+    request: Request,
+    info: RequestInfo,
+  ): Promise<UserActor | undefined> => {
     const method = route.reads ? 'GET' : request.method
     try {
-      return await authenticator.authenticate(request.headers, 'api', method, route.beforePasswordChange)
+      return await authenticator.authenticate(request.headers, 'api', method, info, route.beforePasswordChange)
     } catch (error) {
       // A public answer is the same for a credential that has ended, so that signing in again is possible with it.
-      const ended = error instanceof HubError && (error.status === 401 || error.status === 403)
+      const ended = error instanceof HubError && [401, 403, 429].includes(error.status)
       if (route.access === 'public' && ended) return undefined
       throw error
     }
@@ -81,7 +92,7 @@ export function createPipeline(deps: PipelineDeps) {
   const upgraded = async (route: RunnableRoute, request: Request, info: RequestInfo): Promise<Response> => {
     const { headers } = request
     const given = headers.has('authorization') || headers.has('x-auth-token')
-    const actor = given ? await authenticator.authenticate(headers, 'api', 'GET') : undefined
+    const actor = given ? await authenticator.authenticate(headers, 'api', 'GET', info) : undefined
     if (route.access === 'admin' && actor) requireAdmin(actor)
     count(route.path, actor, info)
     const errors: FieldError[] = []
@@ -96,7 +107,7 @@ export function createPipeline(deps: PipelineDeps) {
     /** A request that no route takes. `allow`: the methods of the path, when it is one. */
     async unrouted(request: Request, path: string, info: RequestInfo, allow: readonly string[], open: boolean) {
       if (isApi(path) && !open) {
-        const actor = await authenticator.authenticate(request.headers, 'api', 'GET', true)
+        const actor = await authenticator.authenticate(request.headers, 'api', 'GET', info, true)
         count(path, actor, info)
       }
       if (allow.length > 0) {
@@ -107,13 +118,24 @@ export function createPipeline(deps: PipelineDeps) {
       throw new HubError('route_not_found', 'There is nothing at this path')
     },
 
-    async run(route: RunnableRoute, request: Request, info: RequestInfo, params: Readonly<Record<string, string>>) {
+    /** `held` counts the body, and learns who the caller is. */
+    async run(
+      route: RunnableRoute,
+      request: Request,
+      info: RequestInfo,
+      params: Readonly<Record<string, string>>,
+      held: RequestBytes,
+    ) {
       if (route.upgrade && isUpgrade(request)) return upgraded(route, request, info)
-      if (route.path.startsWith('/api/admin/')) requireAdminAddress(info)
-      const actor = await actorFor(route, request)
+      const actor = await actorFor(route, request, info)
+      held.identify(actor)
       if (route.access === 'admin' && actor) requireAdmin(actor)
       count(route.path, actor, info)
-      const body = route.body ? await readJsonBody(request, bodyOptions(route)) : undefined
+      const obstacle = changes(route, request) ? deps.writeObstacle?.() : undefined
+      if (obstacle) throw obstacle
+      const sender = actor ? actor.userId : info.addressKey
+      const bodyRead = { ...bodyOptions(route, bodyParser), sender, account: held }
+      const body = route.body ? await readJsonBody(request, bodyRead) : undefined
       const fields = readFields(route, request, params, body)
       // From here on somebody who is known waits for work of unknown length.
       if (actor) info.keepOpen()
@@ -124,6 +146,11 @@ export function createPipeline(deps: PipelineDeps) {
 }
 
 function requireAdmin(actor: UserActor): void {
+  if (actor.restricted) {
+    throw new HubError('address_not_allowed', 'Administration is not open to this address', {
+      hint: 'Add its network to ADMIN_ADDRESSES; behind a proxy, list the proxy in TRUSTED_PROXIES.',
+    })
+  }
   if (actor.role !== 'admin') throw new HubError('admin_only', 'This is open to administrators only')
 }
 
@@ -131,10 +158,14 @@ function isUpgrade(request: Request): boolean {
   return request.headers.get('upgrade')?.toLowerCase() === 'websocket'
 }
 
-function bodyOptions({ bodyLimit, json }: RunnableRoute) {
+/** Strangers may send what a sign-in needs, and no more: reading it costs them nothing. */
+function bodyOptions({ access, bodyLimit, json }: RunnableRoute, parser: JsonBodyOptions['parser']): JsonBodyOptions {
+  const [bytes, members] =
+    access === 'public' ? [LIMITS.publicBodyBytes, LIMITS.publicJsonMembers] : [LIMITS.bodyBytes, LIMITS.jsonMembers]
   return {
-    limit: bodyLimit ?? LIMITS.bodyBytes,
-    json: json ?? { depth: LIMITS.jsonDepth, members: LIMITS.jsonMembers },
+    limit: bodyLimit ?? bytes,
+    json: json ?? { depth: LIMITS.jsonDepth, members },
+    ...(parser ? { parser } : {}),
   }
 }
 
@@ -157,13 +188,12 @@ function readFields(
 }
 
 function readQuery(route: RunnableRoute, request: Request, errors: FieldError[]): unknown {
+  if (route.anyQuery) return {}
   const { query } = targetOf(request.url)
   const given = query === '' ? {} : queryObject(query)
-  if (query.includes('%')) {
-    const problems = queryProblems(query)
-    errors.push(...problems)
-    if (problems.length > 0) return {}
-  }
+  const problems = queryProblems(query, given)
+  errors.push(...problems)
+  if (problems.length > 0) return {}
   if (route.query) return read(route.query, given, 'query', errors)
   for (const name of Object.keys(given)) {
     const shown = name.slice(0, 64)

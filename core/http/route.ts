@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { CredentialSource } from '../auth/api.ts'
 import type { JsonValue } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
 import type { JsonLimits } from '../domain/json-guard.ts'
@@ -7,7 +8,7 @@ export type Access = 'public' | 'user' | 'admin'
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** What one request is known to be before a handler sees it. */
-export interface RequestInfo {
+export interface RequestInfo extends CredentialSource {
   readonly requestId: string
   /** The client's address, after trusted proxies; IPv4-mapped IPv6 as IPv4. */
   readonly clientAddress: string
@@ -71,6 +72,8 @@ interface RouteBase<Params, Query, Body> {
   readonly tag: string
   readonly params?: z.ZodType<Params>
   readonly query?: z.ZodType<Query>
+  /** Parameters that the route does not declare are passed over. Default: they are refused. */
+  readonly anyQuery?: true
   /** Absent: the route takes no body. */
   readonly body?: z.ZodType<Body>
   /** Bytes; default 1 MiB. */

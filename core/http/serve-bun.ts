@@ -6,6 +6,7 @@ import type { McpEndpoint } from '../mcp/api.ts'
 import type { Admitted, Peer, RequestGuard } from './api.ts'
 import type { App } from './app.ts'
 import { targetOf } from './canonical.ts'
+import { preflightResponse, withCors } from './cors.ts'
 import { problemResponse, rpcErrorResponse } from './errors.ts'
 import { SECURITY_HEADERS, withHeaders } from './headers.ts'
 import type { Socket, SocketHandler } from './route.ts'
@@ -69,9 +70,9 @@ export function serveBun(options: ServeOptions): HttpServer {
       return refuse(options, request, error)
     }
     if (isMcp(admitted.path)) {
-      const response = mcp.fetch(request, admitted.path, admitted.info)
-      const { requestId } = admitted.info
-      return response instanceof Promise ? response.then(late => named(late, requestId)) : named(response, requestId)
+      const response =
+        preflightResponse(request, admitted.corsOrigin) ?? mcp.fetch(request, admitted.path, admitted.info)
+      return response instanceof Promise ? response.then(late => named(late, admitted)) : named(response, admitted)
     }
     return answer(app, request, admitted, peer)
   }
@@ -81,7 +82,6 @@ export function serveBun(options: ServeOptions): HttpServer {
       const running = start(options, fetch)
       server = running
       const port = running.port ?? options.port
-      guard.listening(port)
       const host = options.host.includes(':') ? `[${options.host}]` : options.host
       return { port, address: `http://${host}:${port}${options.basePath}` }
     },
@@ -102,11 +102,11 @@ async function settledWithin(work: Promise<void>, milliseconds: number): Promise
   clearTimeout(timer)
 }
 
-function named(response: Response, requestId: string): Response {
-  const name = { 'x-request-id': requestId }
+function named(response: Response, { info, corsOrigin }: Admitted): Response {
+  const name = { 'x-request-id': info.requestId }
   // Most are made with them.
   const known = response.headers.has('content-security-policy')
-  return withHeaders(response, known ? name : { ...SECURITY_HEADERS, ...name })
+  return withCors(withHeaders(response, known ? name : { ...SECURITY_HEADERS, ...name }), corsOrigin)
 }
 
 async function answer(app: App, request: Request, admitted: Admitted, peer: BunPeer): Promise<Response | undefined> {
@@ -123,7 +123,7 @@ function refuse({ app, basePath, log, nextId }: ServeOptions, request: Request, 
 }
 
 function isMcp(path: string): boolean {
-  return /^\/(?:mcp|sse|messages|\.well-known\/oauth-protected-resource)(?:\/|$)/.test(path)
+  return /^\/(?:mcp|sse|messages)(?:\/|$)/.test(path)
 }
 
 function start(options: ServeOptions, fetch: (request: Request, server: Server) => unknown): Server {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import type { FieldCode, FieldError } from '../contract/errors.ts'
+import { type FieldCode, type FieldError, MOST_ERRORS } from '../contract/errors.ts'
 import { pointerToken } from '../domain/json-pointer.ts'
-import { nearest } from '../domain/nearest.ts'
+import { nearest, SUGGESTIONS } from '../domain/nearest.ts'
 
 type Where = 'query' | 'params' | 'body'
 
@@ -26,8 +26,16 @@ export function closed(schema: z.ZodType): z.ZodType {
   return about === undefined ? schema.strict() : schema.strict().meta(about)
 }
 
-/** What is wrong with the spelling of a query: escapes that are none, bytes that are not UTF-8, and NUL. */
-export function queryProblems(query: string): FieldError[] {
+/** What is wrong with a query as such: escapes that are none, bytes that are not UTF-8, NUL, and a parameter that comes twice. */
+export function queryProblems(query: string, given: Readonly<Record<string, string | string[]>>): FieldError[] {
+  const misspelt = query.includes('%') ? misspeltParameters(query) : []
+  if (misspelt.length > 0) return misspelt
+  return Object.keys(given)
+    .filter(name => Array.isArray(given[name]))
+    .map(name => ({ pointer: pointerOf([name], 'query'), code: 'duplicate', detail: `${shown(name)} is given twice` }))
+}
+
+function misspeltParameters(query: string): FieldError[] {
   const detail = 'Encode it as UTF-8, each special byte as "%" and two hexadecimal digits; NUL is not taken'
   return query.split('&').flatMap(part => {
     if (isCleanlyEncoded(part)) return []
@@ -63,7 +71,9 @@ type Issue = z.core.$ZodIssue
 function fieldErrors(issue: Issue, input: unknown, where: Where, schema: z.ZodType): FieldError[] {
   if (issue.code === 'unrecognized_keys') {
     const known = schema instanceof z.ZodObject && issue.path.length === 0 ? Object.keys(schema.shape) : []
-    return issue.keys.map(key => unknownField(key, [...issue.path, key], where, known))
+    return issue.keys
+      .slice(0, MOST_ERRORS)
+      .map((key, index) => unknownField(key, [...issue.path, key], where, index < SUGGESTIONS ? known : []))
   }
   const pointer = pointerOf(issue.path, where)
   const code = codeOf(issue, valueAt(input, issue.path))

@@ -5,7 +5,7 @@ import type { Outcome } from './exchange.ts'
 
 export interface McpEndpoint {
   /**
-   * Answers `/mcp…`, `/sse…`, `/messages` and `/.well-known/oauth-protected-resource…`; never rejects. The guard has admitted the request.
+   * Answers `/mcp…`, `/sse…`, `/messages`; never rejects. The guard has admitted the request.
    * `path` is below the base path, percent-encoded.
    */
   fetch(request: Request, path: string, info: RequestInfo): Response | Promise<Response>
@@ -21,7 +21,7 @@ export interface McpEndpoint {
   /** Ends one session from outside; false when there is none. */
   endSession(id: string, reason: string): boolean
   /** What a client that may use these servers of the group sees, for the console and the CLI. */
-  groupView(group: GroupRecord, servers: readonly ServerRecord[]): GroupView
+  groupView(actor: UserActor, group: GroupRecord, servers: readonly ServerRecord[]): GroupView
   /** No new sessions; waits for calls in flight, at most `timeoutMs`; then ends all streams. */
   drain(timeoutMs: number): Promise<void>
   dispose(): void
@@ -38,6 +38,8 @@ export interface McpUsage {
   readonly listenStreamsPerUser: number
   readonly parkedCallsPerUser: number
   readonly keptResultBytesPerUser: number
+  readonly bytesInFlightPerUser: number
+  readonly eventReplayBytesPerUser: number
 }
 
 /** A tools/call that names its server. */
@@ -49,7 +51,7 @@ export interface DirectCall {
   readonly tool: string
   readonly arguments: JsonObject
   readonly requestId: string
-  /** Of the request; those go along that the server's `passthroughHeaders` names. */
+  /** Of the request; those go along that the server asks for (`passthroughHeaders`) and the actor lets it have. */
   readonly headers: Headers
   /** Hears of progress; without it none is asked for. */
   readonly progress?: (params: JsonObject) => void
@@ -72,7 +74,11 @@ export interface SessionInfo {
 }
 
 export interface GroupView {
-  readonly tools: readonly (JsonObject & {
+  /** Tools from `offset` on: `limit` of them, or fewer where they are more than 1 MiB. */
+  readonly tools: (
+    offset: number,
+    limit: number,
+  ) => readonly (JsonObject & {
     readonly name: string
     readonly server: string
     readonly original: string

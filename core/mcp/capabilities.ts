@@ -1,8 +1,7 @@
 import type { JsonObject } from '../contract/json.ts'
-import { cutBytes } from './cut-text.ts'
-import type { MemberState } from './merge.ts'
+import { cutBytes } from '../domain/cut-text.ts'
 import { isPlainObject } from './rpc.ts'
-import type { ResolvedScope } from './scope-types.ts'
+import type { MemberState, ResolvedScope } from './scope-types.ts'
 
 const MAX_INSTRUCTIONS = 8 * 1_024
 /** Extensions that need no method of their own, so that a hub that merges servers can pass them on. */
@@ -62,12 +61,17 @@ export function mergedServerInfo(scope: ResolvedScope, states: readonly MemberSt
 }
 
 /** One server: its own instructions. Several: each under its member's title, at most 8 KiB together. */
-export function mergedInstructions(scope: ResolvedScope, states: readonly MemberState[]): string | undefined {
+export function mergedInstructions(
+  scope: ResolvedScope,
+  states: readonly MemberState[],
+  leftOut: readonly string[] = [],
+): string | undefined {
   if (scope.kind === 'server') return states[0]?.catalog?.instructions
   const sections = states
     .filter(state => state.listed && state.catalog?.instructions)
     .map(state => `## ${state.member.alias}\n${state.catalog?.instructions}`)
   if (scope.group.description) sections.unshift(scope.group.description)
+  sections.unshift(...leftOut)
   if (sections.length === 0) return undefined
   return cutBytes(sections.join('\n\n'), MAX_INSTRUCTIONS)
 }

@@ -12,6 +12,11 @@ export class Chain<Item extends Chained<Item>> implements Iterable<Item> {
   #first: Item | undefined
   #last: Item | undefined
 
+  /** What was added before all others. */
+  get first(): Item | undefined {
+    return this.#first
+  }
+
   /** Puts at the end what is in no chain. */
   add(item: Item): void {
     const last = this.#last

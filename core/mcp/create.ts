@@ -1,14 +1,17 @@
 import type { Authenticator } from '../auth/api.ts'
 import type { Upstreams } from '../connections/api.ts'
+import { within } from '../connections/within.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { GroupResolver, McpMiddleware } from '../contract/points.ts'
-import type { ToolCallRecord } from '../contract/records.ts'
+import type { ServerRecord, ToolCallRecord, UserActor } from '../contract/records.ts'
+import type { BytesInFlight } from '../domain/byte-account.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Registry } from '../registry/api.ts'
 import type { McpEndpoint } from './api.ts'
 import { Audience } from './audience.ts'
 import { type CredentialHolder, CredentialWatch } from './credential-watch.ts'
 import { DirectExchange, directScope } from './direct-call.ts'
+import { DirectCalls } from './direct-calls.ts'
 import { endedByHub } from './ended-by-hub.ts'
 import { Front } from './endpoint.ts'
 import { groupView } from './group-view.ts'
@@ -18,21 +21,25 @@ import { Leases } from './leases.ts'
 import { ListChanges } from './list-changes.ts'
 import { listRoutes } from './list-routes.ts'
 import { Listeners } from './listeners.ts'
-import { ItemTexts } from './merge.ts'
 import { ModernAnswers } from './modern-answers.ts'
 import type { ModernExchange } from './modern-exchange.ts'
 import { ModernFaces } from './modern-face.ts'
 import { Outages } from './outages.ts'
 import { Pages, type Sealer } from './pages.ts'
 import { Parking } from './parking.ts'
+import { headersFor, NO_HEADERS } from './passed-headers.ts'
 import { PassedStates } from './passed-states.ts'
 import { Principals, ScopeTable, toResolvedScope } from './paths.ts'
 import { LegacyPosts } from './post.ts'
 import { Pulse } from './pulse.ts'
+import { Refusals } from './refusals.ts'
 import { Relay } from './relay.ts'
 import { ResultBudget } from './result-budget.ts'
-import { Router } from './router.ts'
+import { tellListsMayDiffer } from './revive.ts'
+import { accessLost, Router } from './router.ts'
 import type { Scope } from './scope.ts'
+import type { TokenSealer } from './session-id.ts'
+import { NO_SESSION_RECORDS, type SessionRecords } from './session-records.ts'
 import { SessionTable } from './sessions.ts'
 import { Subscriptions } from './subscriptions.ts'
 import { UpstreamLevels } from './upstream-levels.ts'
@@ -50,7 +57,10 @@ interface McpDeps {
   readonly upstreams: Upstreams
   readonly bus: EventBus
   readonly auth: Authenticator
-  readonly sealer: Sealer
+  readonly sealer: Sealer & TokenSealer
+  /** Where sessions are kept over restarts. Default: nowhere, they end with the process. */
+  readonly sessionRecords?: SessionRecords
+  readonly bytes: BytesInFlight
   /** The plugin that resolves names, as soon as one runs. */
   readonly resolver: () => GroupResolver | undefined
   readonly middlewares: () => readonly McpMiddleware[]
@@ -64,12 +74,14 @@ interface McpDeps {
   readonly now?: () => number
 }
 
+/** Longest wait for the records of open sessions when the hub stops, in milliseconds. */
+const RECORDS_LAST_MS = 2_000
+
 /** The MCP endpoint of the hub: streamable HTTP of both eras at `/mcp…`, and the pair of 2024-11-05 at `/sse…`. It runs until `dispose`. */
 export function createMcp(deps: McpDeps): McpEndpoint {
   const { upstreams, bus, auth, sealer, log } = deps
   // Date.now has whole milliseconds, in which most calls take none at all.
   const now = deps.now ?? (() => performance.timeOrigin + performance.now())
-  const texts = new ItemTexts()
   const outages = new Outages(upstreams, now)
   let drained = false
   let sweepAtMs = now() + SESSION_SWEEP_MS
@@ -82,19 +94,24 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     if (now() < sweepAtMs) return
     sweepAtMs = now() + SESSION_SWEEP_MS
     sessions.sweep()
+    void records.sweep()
     results.sweep()
   })
   const results = new ResultBudget(sealer, now)
+  const records = deps.sessionRecords ?? NO_SESSION_RECORDS
   const sessions = new SessionTable({
     sealer,
+    records,
     now,
     streamHost: pulse,
+    bytes: deps.bytes,
     opened: session => {
       levels.opened(session)
       const { key, actor, scope } = session
       const data = { sessionId: key, userId: actor.userId, scope: scope.path }
       bus.emit('session.opened', actor.userId, data)
     },
+    revived: tellListsMayDiffer,
     ended: (session, reason) => {
       subscriptions.drop(session)
       relay.dropped(session)
@@ -104,8 +121,10 @@ export function createMcp(deps: McpDeps): McpEndpoint {
       bus.emit('session.ended', actor.userId, { sessionId: key, userId: actor.userId, reason })
     },
   })
-  const scopeParts = { upstreams, outages, texts, now }
-  const scopes = new ScopeTable(deps.resolver, scopeParts, scope => inUse(scope))
+  const headersOf = (actor: UserActor, servers: readonly ServerRecord[]) =>
+    headersFor(deps.registry.settings, actor, servers)
+  const scopeParts = { upstreams, outages, now }
+  const scopes = new ScopeTable(deps.resolver, headersOf, scopeParts, scope => inUse(scope))
   const subscriptions = new Subscriptions(upstreams, sessions, now)
   const levels = new UpstreamLevels(upstreams, sessions)
   const faces = new ModernFaces(deps.version)
@@ -120,14 +139,20 @@ export function createMcp(deps: McpDeps): McpEndpoint {
   const audience = new Audience(sessions, listeners)
   const changes = new ListChanges(audience, now)
   const scopeEnded = (scope: Scope) => {
-    for (const session of [...sessions.of(scope)]) sessions.end(session, 'scope_removed')
+    for (const session of [...sessions.of(scope)]) void sessions.end(session, 'scope_removed')
     for (const listener of [...listeners.of(scope)]) listeners.end(listener)
     modern.endScope(scope)
   }
+  const scopeChanged = (scope: Scope) => {
+    sessions.endLost(scope, method => accessLost(scope, method))
+    modern.endLost(scope)
+  }
+  const directCalls = new DirectCalls(deps.registry.servers, bus)
   const inUse = (scope: Scope) => audience.hears(scope) || modern.serves(scope)
   const shared = { bus, upstreams, scopes, sessions, changes, subscriptions, levels, outages, log }
-  const relay: Relay = new Relay({ ...shared, inUse, scopeEnded })
+  const relay: Relay = new Relay({ ...shared, inUse, scopeChanged, scopeEnded })
   const credentials = new CredentialWatch(auth, () => credentialHolders(), bus, now)
+  const refusals = new Refusals(now)
   const router: Router = new Router(
     {
       upstreams,
@@ -135,6 +160,8 @@ export function createMcp(deps: McpDeps): McpEndpoint {
       recordCall: deps.recordCall,
       now,
       results,
+      refresh: scope => (scope.path === '' ? directCalls.refresh(scope) : scopes.settle(scope)),
+      refusals,
       sharedNotice: (serverId, sessionId, method, params) => relay.notice(serverId, sessionId, method, params),
       sawElicitation: (sessionId, serverId, id) => relay.sawElicitation(sessionId, serverId, id),
     },
@@ -181,28 +208,32 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     draining,
     load: userId => sessions.load(userId),
   })
-  const wires = new Wires(new LegacyWire(sessions, now), posts, modern)
+  const wires = new Wires(new LegacyWire(sessions, now), posts, modern, deps.bytes)
   const sse = new SseWire({ ...opening, scopes, intake, now })
-  const front = new Front({ auth, principals: new Principals(), scopes, sessions, wires, sse, log })
+  const front = new Front({ ...opening, auth, principals: new Principals(), scopes, wires, sse, refusals, log })
 
   function* credentialHolders(): IterableIterator<CredentialHolder> {
-    for (const session of sessions) yield { actor: session.actor, end: () => sessions.end(session, 'credential_ended') }
+    for (const session of sessions)
+      yield { actor: session.actor, end: () => void sessions.end(session, 'credential_ended') }
     for (const listener of listeners) yield { actor: listener.actor, end: () => listeners.end(listener) }
     const error = endedByHub('credential_ended')
     for (const call of modern.live) yield { actor: call.actor, end: () => call.abort(error.message, error) }
   }
 
   const endAll = (reason: string) => {
-    for (const session of [...sessions]) sessions.end(session, reason)
+    for (const session of [...sessions]) void sessions.end(session, reason)
     modern.endAll(reason)
   }
   return {
     fetch: (request, path, info) => front.fetch(request, path, info),
     callTool: call =>
       sessions.withoutSession(call.actor.userId, async () => {
-        const scope = scopes.unbound(call.actor, directScope(call.server))
+        const headers = await headersOf(call.actor, [call.server])
+        const resolve = (server: ServerRecord) => directScope(server, headers)
+        const scope = scopes.unbound(call.actor, resolve(call.server))
         await scope.ready()
-        return router.handle(new DirectExchange(call, scope), scope)
+        const exchange = new DirectExchange(call, scope)
+        return directCalls.during(call, scope, resolve, exchange, () => router.handle(exchange, scope))
       }),
     usage(userId) {
       const used = sessions.used(userId)
@@ -213,16 +244,18 @@ export function createMcp(deps: McpDeps): McpEndpoint {
         listenStreamsPerUser: listeners.countOf(userId),
         parkedCallsPerUser: parking.countOf(userId),
         leasesPerUser: leases.mostOf(userId),
+        bytesInFlightPerUser: deps.bytes.user(userId).used,
+        eventReplayBytesPerUser: sessions.replayBytes(userId),
         keptResultBytesPerUser: results.bytesOf(userId),
       }
     },
     sessions: () => sessions.infos(),
     endSession(key, reason) {
       const session = sessions.byKey(key)
-      if (session) sessions.end(session, reason)
+      if (session) void sessions.end(session, reason)
       return session !== undefined
     },
-    groupView: (group, servers) => groupView(toResolvedScope({ group, servers }), upstreams, texts),
+    groupView: (actor, group, servers) => groupView(actor, toResolvedScope({ group, servers }, NO_HEADERS), upstreams),
     async drain(timeoutMs) {
       drained = true
       modern.endParked('The hub is stopping')
@@ -231,6 +264,8 @@ export function createMcp(deps: McpDeps): McpEndpoint {
       while (busy() && now() < deadlineMs) await new Promise(resolve => setTimeout(resolve, DRAIN_LOOK_MS))
       endAll('hub_stopped')
       listeners.endAll()
+      // A database that hangs costs clients a new `initialize` after the restart, and does not hold the stop up.
+      await within(records.flush(), RECORDS_LAST_MS)
     },
     dispose() {
       endAll('hub_stopped')
@@ -238,6 +273,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
       modern.dispose()
       credentials.dispose()
       relay.dispose()
+      directCalls.dispose()
       subscriptions.dispose()
       pulse.dispose()
     },

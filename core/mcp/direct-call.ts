@@ -3,10 +3,10 @@ import type { JsonObject } from '../contract/json.ts'
 import type { GroupRecord, ServerRecord, UserActor } from '../contract/records.ts'
 import type { DirectCall } from './api.ts'
 import type { Exchange } from './exchange.ts'
-import { passedHeaders } from './passed-headers.ts'
+import { type HeadersFor, passedHeaders } from './passed-headers.ts'
 import { toResolvedScope } from './paths.ts'
 import type { Scope } from './scope.ts'
-import type { ResolvedScope, ScopeMember } from './scope-types.ts'
+import type { ExchangeTarget, ResolvedScope, ScopeMember } from './scope-types.ts'
 import { userBinding } from './user-binding.ts'
 
 /** A tools/call without a client session: there is nobody to ask, and no stream for log messages. */
@@ -16,8 +16,10 @@ export class DirectExchange implements Exchange {
   readonly params: JsonObject
   readonly actor: UserActor
   readonly session = undefined
+  readonly plainFailures = true
   readonly progress?: (params: JsonObject) => void
   readonly passthroughHeaders?: Readonly<Record<string, string>>
+  target?: ExchangeTarget
   readonly #signal: AbortSignal
   #cancel: ((reason?: string) => void) | undefined
 
@@ -55,7 +57,7 @@ export class DirectExchange implements Exchange {
 }
 
 /** One server under its own names, as at `/mcp/{server}`, but no group that a record could name. */
-export function directScope(server: ServerRecord): ResolvedScope {
+export function directScope(server: ServerRecord, headers: HeadersFor): ResolvedScope {
   const { id, ownerId, ownerName, createdAt, updatedAt } = server
   const group: GroupRecord = {
     id,
@@ -70,7 +72,7 @@ export function directScope(server: ServerRecord): ResolvedScope {
     createdAt,
     updatedAt,
   }
-  return toResolvedScope({ kind: 'server', group, servers: [server] })
+  return toResolvedScope({ kind: 'server', group, servers: [server] }, headers)
 }
 
 function exposedName(scope: Scope, original: string): string {

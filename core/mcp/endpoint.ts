@@ -6,19 +6,20 @@ import type { RequestInfo } from '../http/route.ts'
 import { namesModernVersion } from './era.ts'
 import { errorResponse, RefusedMessage } from './http-errors.ts'
 import { MESSAGES_PATH, type Principals, parseScopePath, ScopePaths, type ScopeTable } from './paths.ts'
+import type { Refusals } from './refusals.ts'
+import { type ReviveParts, revive } from './revive.ts'
 import type { Scope } from './scope.ts'
-import type { SessionTable } from './sessions.ts'
-import { METADATA_PATH, resourceMetadata } from './well-known.ts'
+import type { Session } from './session.ts'
 import type { SseWire } from './wire-sse.ts'
 import type { Wires } from './wires.ts'
 
-interface FrontParts {
+interface FrontParts extends ReviveParts {
   readonly auth: Authenticator
   readonly principals: Principals
   readonly scopes: ScopeTable
-  readonly sessions: SessionTable
   readonly wires: Wires
   readonly sse: SseWire
+  readonly refusals: Refusals
   readonly log: PluginLogger
 }
 
@@ -32,16 +33,21 @@ export class Front {
   }
 
   fetch(request: Request, path: string, info: RequestInfo): Response | Promise<Response> {
+    let caller: UserActor | undefined
+    const refused = (error: unknown) => {
+      const answered = caller ? this.#parts.refusals.answerTo(caller.userId, error) : error
+      return this.#refused(answered, request, info)
+    }
+    const enter = (actor: UserActor) => {
+      caller = actor
+      return this.#known(request, path, info, actor)
+    }
     try {
-      if (path.startsWith(METADATA_PATH)) return resourceMetadata(request.method, path, info.baseUrl)
-      const actor = this.#parts.auth.authenticate(request.headers, 'mcp', request.method)
-      const answer =
-        actor instanceof Promise
-          ? actor.then(known => this.#known(request, path, info, known))
-          : this.#known(request, path, info, actor)
-      return answer instanceof Promise ? answer.catch(error => this.#refused(error, request, path, info)) : answer
+      const actor = this.#parts.auth.authenticate(request.headers, 'mcp', request.method, info)
+      const answer = actor instanceof Promise ? actor.then(enter) : enter(actor)
+      return answer instanceof Promise ? answer.catch(refused) : answer
     } catch (error) {
-      return this.#refused(error, request, path, info)
+      return refused(error)
     }
   }
 
@@ -66,11 +72,18 @@ export class Front {
     const parsed = this.#paths.parse(path)
     if (!parsed) throw noScope(path)
     const scope = this.#parts.scopes.find(actor, principal, parsed)
-    const enter = (found: Scope) => {
-      const own = session && session.scope === found && !session.ended ? session : undefined
+    const handle = (found: Scope, own: Session | undefined) => {
       if (own) own.usedPath = path
       const namesSession = sessionId !== null
       return this.#parts.wires.handle({ request, info, actor, principal, scope: found, session: own, namesSession })
+    }
+    const enter = (found: Scope) => {
+      const own = session && session.scope === found && !session.ended ? session : undefined
+      // An id that no session of this process has may be one of the process before.
+      if (sessionId === null || named) return handle(found, own)
+      return revive(this.#parts, sessionId, { actor, principal, scope: found }).then(revived =>
+        handle(found, revived?.scope === found && !revived.ended ? revived : undefined),
+      )
     }
     return scope instanceof Promise ? scope.then(enter) : enter(scope)
   }
@@ -86,14 +99,14 @@ export class Front {
     return scope instanceof Promise ? scope.then(found => sse.open(known, found)) : sse.open(known, scope)
   }
 
-  #refused(thrown: unknown, request: Request, path: string, info: RequestInfo): Response {
+  #refused(thrown: unknown, request: Request, info: RequestInfo): Response {
     const error = thrown instanceof RefusedMessage ? thrown.error : thrown
-    const { requestId, baseUrl } = info
+    const { requestId } = info
     const { headers } = request
     if (!(error instanceof HubError))
       this.#parts.log.error('An MCP request failed inside the hub', { requestId, error: String(error) })
     const credential = headers.has('authorization')
-    return errorResponse(thrown, { requestId, baseUrl, path, credential, modern: namesModernVersion(headers) })
+    return errorResponse(thrown, { requestId, credential, modern: namesModernVersion(headers) })
   }
 }
 

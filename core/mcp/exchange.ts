@@ -3,7 +3,7 @@ import type { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
 import type { Scope } from './scope.ts'
-import type { ScopeMember } from './scope-types.ts'
+import type { ExchangeTarget, ScopeMember } from './scope-types.ts'
 
 /**
  * One MCP request while it crosses the hub. No protocol era appears in it: the wires translate at both ends.
@@ -26,6 +26,10 @@ export interface Exchange {
   /** A request to the caller, on the stream of this call. */
   readonly ask: (method: string, params: JsonObject | undefined, signal: AbortSignal) => Promise<AskReply>
   readonly passthroughHeaders?: Readonly<Record<string, string>>
+  /** A failed tool of an HTTP API stays a failure, for a caller that shows its status and code; else it becomes a result. */
+  readonly plainFailures?: true
+  /** What it was sent to, once it was: a caller that loses that gets no answer of it. */
+  target?: ExchangeTarget
   /** Set by whoever can end the work; called by the wire when the caller gives up. */
   cancel?: (reason?: string) => void
 }

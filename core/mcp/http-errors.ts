@@ -1,5 +1,4 @@
 import type { HubError } from '../contract/errors.ts'
-import { MESSAGES_PATH, SSE_ROOT } from './paths.ts'
 import { asHubError, errorMessage, type IdText, rpcError } from './rpc.ts'
 
 /** A refusal of one message whose id was read. */
@@ -19,10 +18,6 @@ export class RefusedMessage extends Error {
 /** What an error answer under `/mcp` must know of its request. */
 interface ErrorPlace {
   readonly requestId: string
-  /** How clients reach the hub, without a slash at the end. */
-  readonly baseUrl: string
-  /** Below the base path. */
-  readonly path: string
   /** Whether a credential came at all. */
   readonly credential: boolean
   /** Whether the request belongs to the era without GET and DELETE. */
@@ -36,7 +31,7 @@ export function errorResponse(thrown: unknown, place: ErrorPlace): Response {
   const headers = new Headers({ 'content-type': 'application/json', 'cache-control': 'no-store' })
   switch (error.status) {
     case 401:
-      headers.set('www-authenticate', challenge(place))
+      headers.set('www-authenticate', challenge(place.credential))
       break
     case 405:
       if (place.modern) headers.set('allow', 'POST')
@@ -53,11 +48,10 @@ export function errorResponse(thrown: unknown, place: ErrorPlace): Response {
   return new Response(text, { status: refused?.status ?? error.status, headers })
 }
 
-/** RFC 6750 and RFC 9728. The same for paths that exist and paths that do not. */
-function challenge({ baseUrl, path, credential }: ErrorPlace): string {
-  const parts = ['realm="patchbay"']
-  if (credential) parts.push('error="invalid_token"')
-  const resource = path === MESSAGES_PATH ? SSE_ROOT : path.replaceAll('"', '%22')
-  parts.push(`resource_metadata="${baseUrl}/.well-known/oauth-protected-resource${resource}"`)
-  return `Bearer ${parts.join(', ')}`
+/**
+ * RFC 6750. The same for paths that exist and paths that do not. It names no resource metadata (RFC 9728), since that would
+ * send clients into an OAuth sign-in that the hub does not offer.
+ */
+function challenge(credential: boolean): string {
+  return `Bearer realm="patchbay"${credential ? ', error="invalid_token"' : ''}`
 }

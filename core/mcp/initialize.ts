@@ -1,7 +1,9 @@
+import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { Audience } from './audience.ts'
 import { mergeCapabilities, mergedInstructions, mergedServerInfo } from './capabilities.ts'
+import { leftOutWarnings } from './group-view.ts'
 import { initializeResponse, objectParam } from './post.ts'
 import { type IdText, invalid, resultMessage } from './rpc.ts'
 import type { Scope } from './scope.ts'
@@ -50,17 +52,29 @@ export function meet(
   if (typeof asked !== 'string') throw invalid('initialize needs "protocolVersion", a text')
   const protocolVersion = LEGACY_VERSIONS.find(known => known === asked) ?? LATEST_LEGACY
   const { states } = scope.catalog
-  const instructions = mergedInstructions(scope.resolved, states)
+  const instructions = mergedInstructions(scope.resolved, states, leftOutWarnings(scope.catalog.leftOut))
   const result = {
     protocolVersion,
     capabilities: mergeCapabilities(scope.resolved, states),
     serverInfo: mergedServerInfo(scope.resolved, states, parts.version),
     ...(instructions === undefined ? {} : { instructions }),
   }
-  const introduction = {
-    protocolVersion,
-    clientInfo: objectParam(params, 'clientInfo'),
-    capabilities: objectParam(params, 'capabilities'),
-  }
+  const clientInfo = objectParam(params, 'clientInfo')
+  const capabilities = objectParam(params, 'capabilities')
+  const bytes = storedBytes(clientInfo, capabilities)
+  const introduction = { protocolVersion, clientInfo, capabilities, bytes }
   return { introduction, resultText: JSON.stringify(result) }
+}
+
+/** An object takes more in memory than its text does. */
+const MEMORY_PER_BYTE = 4
+
+/** What a session's introduction counts for. Throws params_invalid for more than a client has any use for. */
+function storedBytes(clientInfo: JsonObject, capabilities: JsonObject): number {
+  const bytes = Buffer.byteLength(JSON.stringify([clientInfo, capabilities]))
+  if (bytes > LIMITS.sessionDataBytes)
+    throw invalid(
+      `"clientInfo" and "capabilities" take ${bytes} bytes together; at most ${LIMITS.sessionDataBytes} are kept`,
+    )
+  return MEMORY_PER_BYTE * bytes
 }

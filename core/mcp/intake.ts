@@ -25,20 +25,22 @@ export class Intake {
     this.#parts = parts
   }
 
-  /** Throws request_invalid for an id in flight, quota_calls. */
-  admit(session: Session, message: RequestMessage): void {
+  /** `weight`: bytes that it holds until it is answered. Throws request_invalid for an id in flight, quota_calls, quota_bytes. */
+  admit(session: Session, message: RequestMessage, weight: number): void {
     if (session.calls.has(message.id))
       throw new HubError('request_invalid', `A request with the id ${message.id.slice(0, 64)} is in flight already`)
     checkCallQuota(session.load)
+    if (!session.load.bytes.fits(weight)) throw session.load.bytes.refusal(weight)
   }
 
   /** Sends a request on its way; what comes of it goes to `reply`. */
-  start(scoped: ScopedRequest, session: Session, message: RequestMessage, reply: CallReply): void {
+  start(scoped: ScopedRequest, session: Session, message: RequestMessage, weight: number, reply: CallReply): void {
     const { requestId } = scoped.info
     const headers = passedHeaders(scoped.request.headers, session.scope)
-    const call = new LegacyCall(session, requestId, message.id, message.method, message.params, reply, headers)
+    const call = new LegacyCall(session, requestId, message, weight, reply, headers)
     session.calls.set(message.id, call)
     session.load.calls += 1
+    session.asks.streamOpened()
     let outcome: Outcome | Promise<Outcome>
     try {
       outcome = this.#parts.router.handle(call, session.scope)
@@ -62,7 +64,7 @@ export class Intake {
   /** Notifications and answers: nothing is said in return. */
   take(session: Session, message: Exclude<Message, { kind: 'request' }>): void {
     if (message.kind !== 'notification') {
-      session.answered(message)
+      session.asks.answered(message)
       return
     }
     const { method, params } = message

@@ -1,18 +1,28 @@
 import { randomUUID } from 'node:crypto'
 import { LIMITS } from '../config/limits.ts'
 import type { JsonObject } from '../contract/json.ts'
+import type { ExchangeTarget } from './scope-types.ts'
 
 /** A text that is read piece by piece, or one block that is read as a whole. */
 export type Part = { readonly text: string } | { readonly block: JsonObject }
 
 /** Whose call it was: nobody else reads on. */
 export interface Reader {
+  /** Whether it may still use what a result came of. */
+  permits(method: string, target: ExchangeTarget): boolean
   /** Of caller and path. */
   readonly key: string
   readonly actor: { readonly userId: string }
 }
 
+/** What a result is of. */
+export interface Source {
+  readonly method: string
+  readonly target: ExchangeTarget
+}
+
 interface Kept {
+  readonly source: Source | undefined
   readonly reader: string
   readonly userId: string
   readonly parts: readonly Part[]
@@ -36,7 +46,7 @@ export class KeptResults {
   }
 
   /** The id under which the parts are found. What is larger than all room is not kept. */
-  keep({ key, actor }: Reader, parts: readonly Part[], id: string = randomUUID()): string {
+  keep({ key, actor }: Reader, parts: readonly Part[], id: string = randomUUID(), source?: Source): string {
     // A text takes up to two bytes a character in memory.
     const size = (part: Part) => ('text' in part ? part.text.length : JSON.stringify(part.block).length)
     const bytes = parts.reduce((sum, part) => sum + 2 * size(part), ENTRY_BYTES)
@@ -55,14 +65,16 @@ export class KeptResults {
     own.bytes += bytes
     this.#bytes += bytes
     const untilMs = this.#now() + LIMITS.keptResultMs
-    this.#kept.set(id, { reader: key, userId: actor.userId, parts, bytes, untilMs })
+    this.#kept.set(id, { source, reader: key, userId: actor.userId, parts, bytes, untilMs })
     return id
   }
 
-  /** Undefined for what is too old, had to make room, or was another caller's. */
-  find({ key }: Reader, id: string, index: number): Part | undefined {
+  /** Undefined for what is too old, had to make room, was another caller's, or came of what the reader may not use any more. */
+  find(reader: Reader, id: string, index: number): Part | undefined {
     const kept = this.#kept.get(id)
-    return kept && kept.reader === key && kept.untilMs > this.#now() ? kept.parts[index] : undefined
+    if (!kept || kept.reader !== reader.key || kept.untilMs <= this.#now()) return undefined
+    const { source } = kept
+    return source && !reader.permits(source.method, source.target) ? undefined : kept.parts[index]
   }
 
   /** What is kept for a user, as it counts against its limit. */

@@ -1,10 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { LIMITS } from '../config/limits.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import { MODERN_VERSION } from '../domain/era.ts'
-import { parseExact } from '../domain/exact-json.ts'
 import type { Envelope } from './envelope.ts'
-import { type IdText, isPlainObject, needsWalk, type RequestMessage } from './rpc.ts'
+import { type IdText, isPlainObject, parseArguments, type RequestMessage } from './rpc.ts'
 
 /** Tools of one caller at one path whose calls are known; one called after that makes room by going first. */
 const MOST_TOOLS = 8
@@ -15,8 +13,6 @@ const LONGEST_PAUSE = 1_024
 /** Stands for what differs. Nobody else knows it, so that where it comes out of a text is where it was put. */
 const MARK = randomBytes(9).toString('base64url')
 const METHOD = 'tools/call'
-/** Of JSON, around the arguments: the message and its parameters. */
-const LEVELS_ABOVE = 2
 
 /** The text of a call but for its id and its arguments, which stand between the three parts. */
 interface Pattern {
@@ -52,7 +48,7 @@ export class KnownCalls {
     if (name === null || !pattern || headers.get('mcp-method') !== METHOD) return undefined
     if (headers.get('mcp-protocol-version') !== MODERN_VERSION) return undefined
     const holes = holesOf(body, pattern)
-    const args = holes && parseArguments(holes.args)
+    const args = holes && argumentsOf(holes.args)
     if (!holes || args === undefined) return undefined
     this.#nextPause = 0
     return { id: holes.id, envelope: { ...pattern.envelope, params: { name, arguments: args } } }
@@ -151,11 +147,10 @@ function isShortNumber(text: string): boolean {
   return text.length > 0 && text.length <= 15 && (text === '0' || text.charCodeAt(0) !== 0x30) && isDigit(text, 0)
 }
 
-/** Undefined for what needs a closer look than the parser's own. */
-function parseArguments(text: string): JsonValue | undefined {
-  if (needsWalk(text, LIMITS.jsonDepth - LEVELS_ABOVE)) return undefined
+/** Undefined for what is refused: the whole message says better why. */
+function argumentsOf(text: string): JsonValue | undefined {
   try {
-    return parseExact(text)
+    return parseArguments(text)
   } catch {
     return undefined
   }

@@ -2,14 +2,26 @@ import type { AskReply, SessionBinding } from '../connections/api.ts'
 import type { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
+import { HELD_BYTES } from '../http/held-body.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 import { logLevelOf } from './log-levels.ts'
 import { progressToken } from './progress-token.ts'
-import { errorMessage, type IdText, isPlainObject, notificationMessage, resultMessage, rpcError } from './rpc.ts'
+import {
+  errorMessage,
+  type IdText,
+  isPlainObject,
+  notificationMessage,
+  type RequestMessage,
+  resultMessage,
+  rpcError,
+} from './rpc.ts'
+import type { ExchangeTarget } from './scope-types.ts'
 import type { Session } from './session.ts'
 
 /** Where what comes of a call is written. */
 export interface CallReply {
+  /** Nobody reads its stream now; the client may come back for it. */
+  readonly broken: boolean
   answer(text: string): void
   /** There is no answer: the call was cancelled. */
   withoutAnswer(): void
@@ -28,9 +40,11 @@ export class LegacyCall implements Exchange {
   readonly ask: (method: string, params: JsonObject | undefined, signal: AbortSignal) => Promise<AskReply>
   readonly progress?: (params: JsonObject) => void
   readonly passthroughHeaders?: Readonly<Record<string, string>>
+  target?: ExchangeTarget
   readonly #session: Session
   readonly #id: IdText
   readonly #reply: CallReply
+  readonly #weight: number
   #done = false
   #cancel: ((reason?: string) => void) | undefined
   #cancelled = false
@@ -38,15 +52,16 @@ export class LegacyCall implements Exchange {
   constructor(
     session: Session,
     requestId: string,
-    id: IdText,
-    method: string,
-    params: JsonObject | undefined,
+    { id, method, params }: RequestMessage,
+    weight: number,
     reply: CallReply,
     passthroughHeaders: Readonly<Record<string, string>> | undefined,
   ) {
     this.#session = session
     this.#id = id
     this.#reply = reply
+    this.#weight = weight
+    session.load.bytes.add(weight)
     this.requestId = requestId
     this.method = method
     this.actor = session.actor
@@ -57,7 +72,11 @@ export class LegacyCall implements Exchange {
     if (token !== undefined)
       this.progress = progress => this.#send('notifications/progress', { ...progress, progressToken: token })
     this.notify = (name, body) => this.#notify(name, body)
-    this.ask = (name, body, signal) => session.ask(reply, name, body, signal)
+    this.ask = (name, body, signal) => session.asks.onCall(reply, name, body, signal)
+  }
+
+  get stream(): CallReply {
+    return this.#reply
   }
 
   get cancel(): (reason?: string) => void {
@@ -85,11 +104,19 @@ export class LegacyCall implements Exchange {
     const session = this.#session
     if (session.calls.get(this.#id) === this) session.calls.delete(this.#id)
     session.load.calls -= 1
-    if (outcome.kind === 'result') this.#reply.answer(resultMessage(this.#id, outcome.resultText))
+    session.load.bytes.give(this.#weight)
+    if (outcome.kind === 'result') this.#answer(outcome.resultText)
     else if (outcome.kind === 'error') this.#reply.answer(errorMessage(this.#id, outcome.error))
     else if (outcome.kind === 'failed')
       this.#reply.answer(errorMessage(this.#id, rpcError(outcome.error, this.requestId)))
     else this.#reply.withoutAnswer()
+  }
+
+  #answer(resultText: string): void {
+    const { bytes } = this.#session.load
+    const large = resultText.length > HELD_BYTES && !bytes.fits(resultText.length)
+    if (!large) this.#reply.answer(resultMessage(this.#id, resultText))
+    else this.#reply.answer(errorMessage(this.#id, rpcError(bytes.refusal(resultText.length), this.requestId)))
   }
 
   #notify(method: string, params: JsonObject | undefined): void {

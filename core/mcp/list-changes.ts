@@ -1,8 +1,8 @@
 import type { CatalogKind } from '../connections/api.ts'
 import type { Audience } from './audience.ts'
-import { CATALOG_KINDS } from './merge.ts'
 import { Notice } from './notice.ts'
 import type { Scope } from './scope.ts'
+import { CATALOG_KINDS } from './scope-types.ts'
 
 /** What changes within this time is told once. */
 const WINDOW_MS = 250

@@ -1,7 +1,6 @@
 import type { CatalogKind } from '../connections/api.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { Outcome } from './exchange.ts'
-import { LegacyTools } from './legacy-tools.ts'
 import type { Pages } from './pages.ts'
 import type { MethodHandler } from './router.ts'
 import { invalid } from './rpc.ts'
@@ -12,7 +11,6 @@ export function listRoutes(
   pages: Pages,
   settled: (scope: Scope) => Promise<void> | undefined,
 ): Readonly<Record<string, MethodHandler>> {
-  const legacyTools = new LegacyTools()
   const list = (kind: CatalogKind): MethodHandler => {
     return ({ scope, exchange }, params) => {
       const waiting = settled(scope)
@@ -25,8 +23,7 @@ export function listRoutes(
     const cursor = params?.cursor
     if (cursor !== undefined && typeof cursor !== 'string') throw invalid('"cursor" must be a text')
     const { lists } = scope.catalog
-    const items = kind === 'tools' && !modern ? legacyTools.list(lists.tools) : lists[kind]
-    return { kind: 'result', resultText: pages.page(kind, items, scope.key, cursor) }
+    return { kind: 'result', resultText: pages.page(kind, lists[kind], scope.key, cursor, modern) }
   }
   return {
     'tools/list': list('tools'),

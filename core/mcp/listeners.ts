@@ -120,7 +120,7 @@ export class Listeners {
     info.keepOpen()
     const load = this.#parts.load(actor.userId)
     const host = this.#parts.streamHost
-    const connection: SseConnection = new SseConnection(host.now, () => {
+    const connection: SseConnection = new SseConnection(host.now, load.bytes, () => {
       load.streams -= 1
       host.closed(connection)
       this.#forget(listener)

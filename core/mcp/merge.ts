@@ -1,13 +1,14 @@
-import type { CatalogKind, ServerCatalog } from '../connections/api.ts'
+import type { CatalogKind } from '../connections/api.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { MemberTool } from '../contract/records.ts'
-import { type ArgumentRules, joinRules, overrideOf, pinsWithVariables, shapeSchema } from '../domain/tool-shape.ts'
+import { type CatalogItem, catalogItem } from '../domain/catalog-item.ts'
+import { type ArgumentRules, joinRules, overrideOf, pinsWithVariables } from '../domain/tool-shape.ts'
+import { ListItem } from './list-item.ts'
 import { exposeNames, type Nameable, type NamingMode } from './naming.ts'
 import { READ_RESULT, READ_RESULT_ITEM } from './read-result.ts'
-import type { ResolvedScope, ScopeMember } from './scope-types.ts'
-import { UriTable, uiUris, withUiUri } from './uris.ts'
-
-export const CATALOG_KINDS = ['tools', 'prompts', 'resources', 'resourceTemplates'] as const
+import { cutStates } from './scope-cut.ts'
+import type { MemberState, ResolvedScope, ScopeMember } from './scope-types.ts'
+import { UriTable } from './uris.ts'
 
 /** Where an exposed name leads. */
 export interface Target {
@@ -21,25 +22,7 @@ export interface Target {
   /** Its definition changed, and its owner has not approved it yet. */
   readonly blocked?: true
   /** As the upstream wrote it; there for what is listed by name. */
-  readonly item?: JsonObject
-}
-
-export interface ListItem {
-  /** What a cursor remembers: unique within its list. */
-  readonly key: string
-  readonly serverId: string
-  readonly original: string
-  /** The item as JSON text, names and URIs exposed. */
-  readonly text: string
-}
-
-export interface MemberState {
-  readonly member: ScopeMember
-  readonly catalog: ServerCatalog | undefined
-  /** False for a member that is left out of lists now; its names stay reserved and reachable. */
-  readonly listed: boolean
-  /** Original names of the tools that wait for an approval; mostly none. */
-  readonly blocked?: ReadonlySet<string> | undefined
+  readonly item?: CatalogItem
 }
 
 /** What one scope offers at one moment. */
@@ -50,35 +33,13 @@ export interface MergedCatalog {
   readonly lists: Readonly<Record<CatalogKind, readonly ListItem[]>>
   readonly states: readonly MemberState[]
   readonly byServer: ReadonlyMap<string, MemberState>
+  /** How many items of each kind are beyond what one address offers. */
+  readonly leftOut: Readonly<Record<CatalogKind, number>>
 }
 
-/** Forms of one item whose texts are remembered: who edits a group over and over must not fill the hub with them. */
-const SHAPES = 16
-
-/** Remembers the text of items that did not change, since one server's list appears in many scopes and outlives many edits. */
-export class ItemTexts {
-  readonly #texts = new WeakMap<JsonObject, Map<string, string>>()
-
-  /** The item with some members changed, and without the one named `without`. */
-  text(item: JsonObject, changes: JsonObject, without = ''): string {
-    const key = without + JSON.stringify(changes)
-    const known = this.#texts.get(item)
-    const found = known?.get(key)
-    if (found !== undefined) return found
-    const changed = { ...item, ...changes }
-    if (without !== '') delete changed[without]
-    const text = JSON.stringify(changed)
-    if (!known) this.#texts.set(item, new Map([[key, text]]))
-    else {
-      known.set(key, text)
-      const [oldest] = known.keys()
-      if (known.size > SHAPES && oldest !== undefined) known.delete(oldest)
-    }
-    return text
-  }
-}
-
-export function mergeCatalogs(scope: ResolvedScope, states: readonly MemberState[], texts: ItemTexts): MergedCatalog {
+/** Of each kind at most 5,000 items, those of the group's owner first: what is beyond is neither listed nor called here. */
+export function mergeCatalogs(scope: ResolvedScope, all: readonly MemberState[]): MergedCatalog {
+  const { states, leftOut } = cutStates(all, scope.group.ownerId)
   const mode: NamingMode =
     scope.group.naming === 'prefixed' ? 'prefixed' : scope.members.length === 1 ? 'plain' : 'auto'
   const uris = uriTable(states)
@@ -87,14 +48,13 @@ export function mergeCatalogs(scope: ResolvedScope, states: readonly MemberState
   const bounded = resultLimitBytes !== undefined
   const shaped = states.flatMap(state => toolCandidates(state, ownerId))
   const tools = named(shaped, exposeNames('tools', mode, shaped, bounded ? HUB_TOOLS : []), {
-    texts,
     uris,
     shownUri,
     without: bounded ? 'outputSchema' : '',
   })
-  if (bounded) tools.items.push(readResultItem(texts))
+  if (bounded) tools.items.push(readResultItem())
   const offered = states.flatMap(promptCandidates)
-  const prompts = named(offered, exposeNames('prompts', mode, offered), { texts, uris, shownUri, without: '' })
+  const prompts = named(offered, exposeNames('prompts', mode, offered), { uris, shownUri, without: '' })
   return {
     tools: tools.targets,
     prompts: prompts.targets,
@@ -102,11 +62,12 @@ export function mergeCatalogs(scope: ResolvedScope, states: readonly MemberState
     lists: {
       tools: tools.items,
       prompts: prompts.items,
-      resources: states.flatMap(state => resourceItems(state, texts, shownUri)),
-      resourceTemplates: states.flatMap(state => templateItems(state, texts, uris)),
+      resources: states.flatMap(state => resourceItems(state, shownUri)),
+      resourceTemplates: states.flatMap(state => templateItems(state, uris)),
     },
-    states,
-    byServer: new Map(states.map(state => [state.member.server.id, state])),
+    states: all,
+    leftOut,
+    byServer: new Map(all.map(state => [state.member.server.id, state])),
   }
 }
 
@@ -117,23 +78,24 @@ interface Named {
 
 const HUB_TOOLS: readonly string[] = [READ_RESULT]
 
-function readResultItem(texts: ItemTexts): ListItem {
-  return { key: READ_RESULT, serverId: '', original: READ_RESULT, text: texts.text(READ_RESULT_ITEM, {}) }
+function readResultItem(): ListItem {
+  return new ListItem(READ_RESULT, '', catalogItem('tools', READ_RESULT_ITEM), {})
 }
 
 interface Candidate extends Nameable {
   readonly state: MemberState
-  readonly item: JsonObject
+  readonly item: CatalogItem
+  /** Members that are listed in place of the upstream's. */
   readonly changes: JsonObject
-  readonly rules?: ArgumentRules
-  readonly variablesIn?: readonly string[]
-  readonly blocked?: true
+  readonly target: Target
 }
+
+/** Shared, since most of thousands of items change nothing. */
+const NO_CHANGES: JsonObject = Object.freeze({})
 
 type ShownUri = ReturnType<UriTable['publicUris']>
 
 interface Showing {
-  readonly texts: ItemTexts
   readonly uris: UriTable
   readonly shownUri: ShownUri
   /** A member that items are listed without; empty: none. */
@@ -143,56 +105,47 @@ interface Showing {
 function named(
   candidates: readonly Candidate[],
   names: readonly string[],
-  { texts, uris, shownUri, without }: Showing,
+  { uris, shownUri, without }: Showing,
 ): Named {
   const targets = new Map<string, Target>()
   const items: ListItem[] = []
   candidates.forEach((candidate, index) => {
     const name = names[index] ?? candidate.wanted
-    const { state, original, changes, rules, variablesIn, blocked } = candidate
+    const { state, item, changes, target } = candidate
     const serverId = state.member.server.id
-    targets.set(name, {
-      member: state.member,
-      original,
-      item: candidate.item,
-      ...(rules ? { rules } : {}),
-      ...(variablesIn ? { variablesIn } : {}),
-      ...(blocked ? { blocked } : {}),
-    })
+    const { rules } = target
+    targets.set(name, target)
     // What nobody has read yet must not reach a model either.
-    if (!state.listed || blocked) return
-    const item = uris.mayMap(serverId) ? withUiUri(candidate.item, uri => shownUri(serverId, uri)) : candidate.item
-    items.push({ key: name, serverId, original, text: texts.text(item, { ...changes, name }, without) })
+    if (!state.listed || target.blocked) return
+    const mapped = item.uiUris && uris.mayMap(serverId) ? item.uiUris.map(uri => [uri, shownUri(serverId, uri)]) : []
+    const moved = mapped.some(([uri, shown]) => uri !== shown)
+    items.push(
+      new ListItem(
+        name,
+        serverId,
+        item,
+        name === item.key ? changes : { ...changes, name },
+        without === '' && !moved && !rules
+          ? undefined
+          : { without, ...(rules ? { rules } : {}), ...(moved ? { uiUris: Object.fromEntries(mapped) } : {}) },
+      ),
+    )
   })
   return { targets, items }
-}
-
-/** The items of a list by their name, the first of each: an upstream that lists one twice gets one. */
-function byText(
-  items: readonly JsonObject[] | undefined,
-  key: 'name' | 'uri' | 'uriTemplate',
-): Map<string, JsonObject> {
-  const found = new Map<string, JsonObject>()
-  for (const item of items ?? []) {
-    const text = item[key]
-    if (typeof text === 'string' && !found.has(text)) found.set(text, item)
-  }
-  return found
 }
 
 /** `ownerId`: of the group, who may be another one than the server's. */
 function toolCandidates(state: MemberState, ownerId: string): Candidate[] {
   const { member, catalog } = state
-  const items = byText(catalog?.tools, 'name')
-  const chosen = chosenTools(member, [...items.keys()], ownerId === member.server.ownerId)
+  const items = catalog?.tools ?? []
+  const chosen = chosenTools(member, items, ownerId === member.server.ownerId)
   const candidates: Candidate[] = []
-  for (const [original, item] of items) {
+  for (const item of items) {
+    const original = item.key
     const override = overrideOf(member.server.tools, original)
     const choice = chosen?.get(original)
     if (override?.enabled === false || (chosen && !choice)) continue
     const description = choice?.description ?? override?.description
-    const rules = joinRules(override?.arguments, choice?.arguments)
-    const variablesIn = pinsWithVariables(rules, override?.arguments, ownerId === member.server.ownerId)
     candidates.push({
       state,
       item,
@@ -200,28 +153,48 @@ function toolCandidates(state: MemberState, ownerId: string): Candidate[] {
       alias: member.alias,
       original,
       wanted: choice?.as ?? override?.name ?? original,
-      changes: {
-        ...(description === undefined ? {} : { description }),
-        ...(rules ? { inputSchema: shapeSchema(item.inputSchema, rules) } : {}),
-      },
-      ...(rules ? { rules } : {}),
-      ...(variablesIn.length > 0 ? { variablesIn } : {}),
-      ...(state.blocked?.has(original) ? { blocked: true } : {}),
+      changes: description === undefined ? NO_CHANGES : { description },
+      target: toolTarget(state, item, override?.arguments, choice?.arguments, ownerId === member.server.ownerId),
     })
   }
   return candidates
+}
+
+/** `own`: the group is of the server's owner. */
+function toolTarget(
+  { member, blocked }: MemberState,
+  item: CatalogItem,
+  ofServer: ArgumentRules | undefined,
+  ofMember: ArgumentRules | undefined,
+  own: boolean,
+): Target {
+  const original = item.key
+  const waits = blocked?.has(original)
+  // Nearly all, in lists of thousands: conditional members would take half the time of a merge.
+  if (!ofServer && !ofMember && !waits) return { member, original, item }
+  const rules = joinRules(ofServer, ofMember)
+  const variablesIn = pinsWithVariables(rules, ofServer, own)
+  return {
+    member,
+    original,
+    item,
+    ...(rules ? { rules } : {}),
+    ...(variablesIn.length > 0 ? { variablesIn } : {}),
+    ...(waits ? { blocked: true } : {}),
+  }
 }
 
 /**
  * What a member chooses, by the tools' original names; undefined: everything. An entry is an original name or what the
  * server's owner made of it, which is all that others can see: to them it means that first.
  */
-function chosenTools(
+export function chosenTools(
   { tools, server }: ScopeMember,
-  originals: readonly string[],
+  items: readonly Pick<CatalogItem, 'key'>[],
   own: boolean,
 ): ReadonlyMap<string, MemberTool> | undefined {
   if (tools === 'all') return undefined
+  const originals = items.map(({ key }) => key)
   const known = new Set(originals)
   const byShown = new Map(originals.map(original => [overrideOf(server.tools, original)?.name ?? original, original]))
   const original = (name: string) =>
@@ -237,7 +210,8 @@ function chosenTools(
 function promptCandidates(state: MemberState): Candidate[] {
   const { member, catalog } = state
   const candidates: Candidate[] = []
-  for (const [original, item] of byText(catalog?.prompts, 'name')) {
+  for (const item of catalog?.prompts ?? []) {
+    const original = item.key
     if (member.prompts !== 'all' && !member.prompts.includes(original)) continue
     candidates.push({
       state,
@@ -246,23 +220,23 @@ function promptCandidates(state: MemberState): Candidate[] {
       alias: member.alias,
       original,
       wanted: original,
-      changes: {},
+      changes: NO_CHANGES,
+      target: { member, original, item },
     })
   }
   return candidates
 }
 
-function chosenUris(state: MemberState, key: 'uri' | 'uriTemplate'): Map<string, JsonObject> {
-  const { member, catalog } = state
-  const found = byText(key === 'uri' ? catalog?.resources : catalog?.resourceTemplates, key)
-  if (member.resources === 'all') return found
-  for (const uri of found.keys()) if (!member.resources.includes(uri)) found.delete(uri)
-  return found
+function chosenUris({ member, catalog }: MemberState, kind: 'resources' | 'resourceTemplates'): readonly CatalogItem[] {
+  const items = catalog?.[kind] ?? []
+  if (member.resources === 'all') return items
+  const chosen = new Set(member.resources)
+  return items.filter(({ key }) => chosen.has(key))
 }
 
 /** The pages that tools name count as listed, so that each is read from its tool's own server. */
 function pageUris({ member, catalog }: MemberState): string[] {
-  return member.resources === 'all' ? (catalog?.tools ?? []).flatMap(uiUris) : []
+  return member.resources === 'all' ? (catalog?.tools ?? []).flatMap(({ uiUris }) => uiUris ?? []) : []
 }
 
 function uriTable(states: readonly MemberState[]): UriTable {
@@ -270,28 +244,28 @@ function uriTable(states: readonly MemberState[]): UriTable {
     states.map(state => ({
       serverId: state.member.server.id,
       alias: state.member.alias,
-      uris: [...new Set([...chosenUris(state, 'uri').keys(), ...pageUris(state)])],
-      templates: [...chosenUris(state, 'uriTemplate').keys()],
+      uris: [...new Set([...chosenUris(state, 'resources').map(({ key }) => key), ...pageUris(state)])],
+      templates: chosenUris(state, 'resourceTemplates').map(({ key }) => key),
       readsUnlisted:
         state.member.resources === 'all' && (!state.catalog || state.catalog.capabilities.resources !== undefined),
     })),
   )
 }
 
-function resourceItems(state: MemberState, texts: ItemTexts, shownUri: ShownUri): ListItem[] {
+function resourceItems(state: MemberState, shownUri: ShownUri): ListItem[] {
   if (!state.listed) return []
   const serverId = state.member.server.id
-  return [...chosenUris(state, 'uri')].map(([original, item]) => {
-    const uri = shownUri(serverId, original)
-    return { key: uri, serverId, original, text: texts.text(item, { uri }) }
+  return chosenUris(state, 'resources').map(item => {
+    const uri = shownUri(serverId, item.key)
+    return new ListItem(uri, serverId, item, uri === item.key ? NO_CHANGES : { uri })
   })
 }
 
-function templateItems(state: MemberState, texts: ItemTexts, uris: UriTable): ListItem[] {
+function templateItems(state: MemberState, uris: UriTable): ListItem[] {
   if (!state.listed) return []
   const serverId = state.member.server.id
-  return [...chosenUris(state, 'uriTemplate')].map(([original, item]) => {
-    const uriTemplate = uris.publicTemplate(serverId, original)
-    return { key: uriTemplate, serverId, original, text: texts.text(item, { uriTemplate }) }
+  return chosenUris(state, 'resourceTemplates').map(item => {
+    const uriTemplate = uris.publicTemplate(serverId, item.key)
+    return new ListItem(uriTemplate, serverId, item, uriTemplate === item.key ? NO_CHANGES : { uriTemplate })
   })
 }

@@ -61,7 +61,9 @@ export class ModernAnswers {
     const keepable = !answersAsked && scope.era(serverId) === 'modern'
     const shaped = this.#faces.of(scope).shape(method, text, keepable)
     if (shaped !== undefined) {
-      post.answer(resultMessage(post.id, shaped), 200)
+      const refusal = post.refusal(shaped.length)
+      if (refusal) this.#refuse(exchange, post, refusal)
+      else post.answer(resultMessage(post.id, shaped), 200)
       return
     }
     const error = new HubError('upstream_protocol', 'The server answered with a result of a kind that it may not send')

@@ -2,6 +2,7 @@ import type { AskReply, SessionBinding, UpstreamRequest } from '../connections/a
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
+import type { ByteAccount } from '../domain/byte-account.ts'
 import type { Chained } from './chain.ts'
 import type { Envelope } from './envelope.ts'
 import type { Exchange, Outcome } from './exchange.ts'
@@ -12,7 +13,7 @@ import type { Answering, ModernReply } from './modern-reply.ts'
 import type { Parkable } from './parking.ts'
 import { notificationMessage } from './rpc.ts'
 import type { Scope } from './scope.ts'
-import type { ScopeMember } from './scope-types.ts'
+import type { ExchangeTarget, ScopeMember } from './scope-types.ts'
 import type { ScopedRequest } from './scoped-request.ts'
 import type { UpstreamLevels } from './upstream-levels.ts'
 
@@ -29,6 +30,12 @@ export interface ModernExchangeParts {
   ask(exchange: ModernExchange, post: ModernReply, asks: ReadonlyMap<string, InputRequest>): boolean
   /** It is over; `post` is the one that waits for the outcome, undefined when none does. */
   ended(exchange: ModernExchange, post: ModernReply | undefined, outcome: Outcome): void
+}
+
+/** What a request counts for until it is over, parked or not. */
+export interface HeldBytes {
+  readonly account: ByteAccount
+  readonly bytes: number
 }
 
 /** What a retry brings for an upstream that asked by its answer. */
@@ -55,6 +62,7 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
   readonly ask: (method: string, params: JsonObject | undefined, signal: AbortSignal) => Promise<AskReply>
   readonly progress?: (params: JsonObject) => void
   readonly passthroughHeaders?: Readonly<Record<string, string>>
+  target?: ExchangeTarget
   /** Of the client as its last POST had it. */
   capabilities: JsonObject
   serverId = ''
@@ -65,6 +73,7 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
   chainAfter: ModernExchange | undefined
   readonly #parts: ModernExchangeParts
   readonly #input: PassedInput | undefined
+  readonly #held: HeldBytes
   /** The POST that waits for the answer: the first of the request, or one of its retries. */
   #post: ModernReply | undefined
   #outcome: Outcome | undefined
@@ -83,8 +92,11 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
     post: ModernReply,
     passthroughHeaders: Readonly<Record<string, string>> | undefined,
     input: PassedInput | undefined,
+    held: HeldBytes,
   ) {
     this.#input = input
+    this.#held = held
+    held.account.add(held.bytes)
     this.#parts = parts
     this.#post = post
     this.requestId = info.requestId
@@ -134,6 +146,7 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
   finish(outcome: Outcome): void {
     if (this.#outcome) return
     this.#outcome = outcome
+    this.#held.account.give(this.#held.bytes)
     clearTimeout(this.#round)
     this.#lease?.release()
     for (const { answer } of this.#asks?.values() ?? []) answer(withdrawn())

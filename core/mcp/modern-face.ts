@@ -3,6 +3,7 @@ import type { JsonObject, JsonValue } from '../contract/json.ts'
 import { type CacheHint, cacheHint } from '../domain/cache-hint.ts'
 import { MODERN_VERSION, SERVER_INFO_KEY } from '../domain/era.ts'
 import { mergeCapabilities, mergedInstructions, mergedServerInfo } from './capabilities.ts'
+import { leftOutWarnings } from './group-view.ts'
 import type { MergedCatalog } from './merge.ts'
 import { isPlainObject, parseExact } from './rpc.ts'
 import type { Scope } from './scope.ts'
@@ -48,7 +49,7 @@ export class ModernFace {
     // Experimental features are made for one era, and every upstream so far is of the other one.
     delete this.capabilities.experimental
     this.#serverInfo = mergedServerInfo(resolved, catalog.states, version)
-    this.#instructions = mergedInstructions(resolved, catalog.states)
+    this.#instructions = mergedInstructions(resolved, catalog.states, leftOutWarnings(catalog.leftOut))
     const meta = `"_meta":${JSON.stringify({ [SERVER_INFO_KEY]: this.#serverInfo })}`
     this.#head = `{"resultType":"complete",${meta}`
     this.#forAll = isForAll(resolved)

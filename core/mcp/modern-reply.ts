@@ -1,4 +1,6 @@
-import { jsonResponse, type ReplyHost, type SilentReply } from './post-reply.ts'
+import type { HubError } from '../contract/errors.ts'
+import { HELD_BYTES } from '../http/held-body.ts'
+import { heldJsonResponse, type ReplyHost, type SilentReply } from './post-reply.ts'
 import type { ProgressToken } from './progress-token.ts'
 import type { IdText } from './rpc.ts'
 import type { ScopedRequest } from './scoped-request.ts'
@@ -81,11 +83,17 @@ export class ModernReply implements SilentReply {
     if (this.#done) return
     this.#finish()
     if (!this.#connection) {
-      this.#resolve(jsonResponse(text, status))
+      this.#resolve(heldJsonResponse(text, this.#load.bytes, status))
       return
     }
     this.#connection.message(text)
     this.#connection.close()
+  }
+
+  /** Why an answer of this length cannot wait for its client; undefined: it can. */
+  refusal(characters: number): HubError | undefined {
+    const { bytes } = this.#load
+    return characters <= HELD_BYTES || bytes.fits(characters) ? undefined : bytes.refusal(characters)
   }
 
   /** Nothing more will be said. */
@@ -101,7 +109,7 @@ export class ModernReply implements SilentReply {
     this.#scoped.info.keepOpen()
     this.#host.begun(this)
     this.#load.streams += 1
-    const connection: SseConnection = new SseConnection(this.#host.now, () => {
+    const connection: SseConnection = new SseConnection(this.#host.now, this.#load.bytes, () => {
       this.#load.streams -= 1
       this.#host.closed(connection)
       this.#left()

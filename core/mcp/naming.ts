@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
+import { readableName } from '../contract/readable-name.ts'
 
 /** Longest exposed name; several clients and model interfaces refuse longer ones. */
 const MAX_NAME = 64
 const HASH_CHARACTERS = 6
-const ILLEGAL = /[^A-Za-z0-9_-]/gu
-const NON_ASCII = /[^\0-\x7f]/
+const LEGAL = /^[A-Za-z0-9_-]{1,64}$/
 
 export type NamedKind = 'tools' | 'prompts' | 'alias'
 
@@ -23,20 +23,26 @@ export interface Nameable {
 export type NamingMode = 'plain' | 'auto' | 'prefixed'
 
 function digest(serverId: string, kind: NamedKind, name: string, round: number): string {
-  const hash = createHash('sha256').update(JSON.stringify([serverId, kind, name]))
-  if (round > 0) hash.update(String(round))
-  return hash.digest('hex').slice(0, HASH_CHARACTERS)
+  // In one call: objects of createHash cost more than the hashing of thousands of names.
+  const text = JSON.stringify([serverId, kind, name]) + (round > 0 ? String(round) : '')
+  return hash('sha256', text, 'hex').slice(0, HASH_CHARACTERS)
 }
 
-function withHash(name: string, hash: string): string {
-  return `${name.slice(0, MAX_NAME - HASH_CHARACTERS - 1)}_${hash}`
+function withHash(name: string, suffix: string): string {
+  return `${name.slice(0, MAX_NAME - HASH_CHARACTERS - 1)}_${suffix}`
 }
 
-/** `[A-Za-z0-9_-]`, at most 64 characters; a name that was cut or lost a non-ASCII character ends with a hash. */
+/**
+ * `[A-Za-z0-9_-]`, at most 64 characters, letters of other scripts in Latin spelling. A name that was cut, or of which
+ * nothing was left, ends with a hash.
+ */
 export function legalName(name: string, serverId: string, kind: NamedKind): string {
-  const legal = name.replace(ILLEGAL, '_')
-  if (legal !== '' && legal.length <= MAX_NAME && !NON_ASCII.test(name)) return legal
-  return withHash(legal, digest(serverId, kind, name, 0))
+  return LEGAL.test(name) ? name : fitName(readableName(name), name, serverId, kind)
+}
+
+function fitName(readable: string, name: string, serverId: string, kind: NamedKind): string {
+  if (readable !== '' && readable.length <= MAX_NAME) return readable
+  return withHash(readable, digest(serverId, kind, name, 0))
 }
 
 /**
@@ -50,11 +56,13 @@ export function exposeNames(
   items: readonly Nameable[],
   reserved: readonly string[] = [],
 ): string[] {
-  const names = items.map(item => legalName(item.wanted, item.serverId, kind))
+  const readable = items.map(item => readableName(item.wanted))
+  const names = items.map(({ wanted, serverId }, index) => fitName(readable[index] ?? '', wanted, serverId, kind))
   if (mode !== 'plain') {
-    const shared = mode === 'prefixed' ? undefined : repeated([...reserved, ...names])
+    // Compared before they are cut: a cut name ends with a hash of its server, by which two equal ones would differ.
+    const shared = mode === 'prefixed' ? undefined : repeated([...reserved, ...readable])
     items.forEach((item, index) => {
-      if (shared && !shared.has(names[index] ?? '')) return
+      if (shared && !shared.has(readable[index] ?? '')) return
       names[index] = legalName(`${item.alias}_${item.wanted}`, item.serverId, kind)
     })
   }
@@ -88,34 +96,4 @@ export function aliases(
     return { serverId: member.serverId, alias: '', original: wanted, wanted }
   })
   return exposeNames('alias', 'plain', items)
-}
-
-/** Names of `known` that a reader may have meant by `name`, at most three, best first. */
-export function nearNames(name: string, known: Iterable<string>): string[] {
-  const wanted = name.toLowerCase()
-  const allowed = Math.max(2, Math.min(4, Math.floor(wanted.length / 4)))
-  const found: { name: string; distance: number }[] = []
-  for (const candidate of known) {
-    const lower = candidate.toLowerCase()
-    const contained = wanted.length >= 3 && (lower.includes(wanted) || (lower.length >= 3 && wanted.includes(lower)))
-    const distance = contained ? 1 : editDistance(wanted, lower, allowed)
-    if (distance <= allowed) found.push({ name: candidate, distance })
-  }
-  found.sort((a, b) => a.distance - b.distance || (a.name < b.name ? -1 : 1))
-  return found.slice(0, 3).map(entry => entry.name)
-}
-
-function editDistance(a: string, b: string, allowed: number): number {
-  // A caller's text must not decide how long this takes: exposed names end at 64 characters, so what is longer is far.
-  if (Math.abs(a.length - b.length) > allowed) return MAX_NAME
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const change = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
-      next.push(Math.min(change, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1))
-    }
-    row = next
-  }
-  return row[b.length] ?? MAX_NAME
 }

@@ -1,11 +1,15 @@
 import { createHash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import { LIMITS } from '../config/limits.ts'
 import type { CatalogKind } from '../connections/api.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonValue } from '../contract/json.ts'
-import type { ListItem } from './merge.ts'
+import { legacyTool } from './legacy-tools.ts'
+import type { ListItem } from './list-item.ts'
 
 const MAX_PAGE_BYTES = 1_024 * 1_024
+/** Characters of the first pages that are kept. */
+const KEPT_CHARACTERS = 16 * 1_024 * 1_024
 const CURSOR_PURPOSE = 'mcp-cursor'
 
 /** Sealed tokens: what a client holds it can neither read nor make. */
@@ -15,10 +19,10 @@ export interface Sealer {
   openToken(purpose: string, token: string): JsonValue | undefined
 }
 
-/** Lists cut into pages, as the JSON text of their results. First pages are kept for as long as their list is. */
+/** Lists cut into pages, as the JSON text of their results. The first pages that were asked for last are kept. */
 export class Pages {
   readonly #sealer: Sealer
-  readonly #first = new WeakMap<readonly ListItem[], string>()
+  readonly #first = { modern: firstPages(), legacy: firstPages() }
 
   constructor(sealer: Sealer) {
     this.#sealer = sealer
@@ -28,32 +32,56 @@ export class Pages {
    * A cursor names scope, kind and the last item of its page, and goes on behind that item's place in the list even when
    * the item, or the whole member, is gone. Throws cursor_invalid.
    */
-  page(kind: CatalogKind, items: readonly ListItem[], scopeKey: string, cursor: string | undefined): string {
-    if (cursor !== undefined)
-      return this.#cut(kind, items, scopeKey, placeAfter(items, openCursor(kind, scopeKey, cursor, this.#sealer)))
-    const known = this.#first.get(items)
+  page(
+    kind: CatalogKind,
+    items: readonly ListItem[],
+    scopeKey: string,
+    cursor: string | undefined,
+    modern: boolean,
+  ): string {
+    const readable = kind === 'tools' && !modern ? legacyTool : asIs
+    const cut = (start: number): string => this.#cut(kind, items, scopeKey, start, readable)
+    if (cursor !== undefined) return cut(placeAfter(items, openCursor(kind, scopeKey, cursor, this.#sealer)))
+    const first = modern ? this.#first.modern : this.#first.legacy
+    const known = first.get(items)
     if (known !== undefined) return known
-    const text = this.#cut(kind, items, scopeKey, 0)
-    this.#first.set(items, text)
+    const text = cut(0)
+    first.set(items, text)
     return text
   }
 
-  #cut(kind: CatalogKind, items: readonly ListItem[], scopeKey: string, start: number): string {
+  #cut(
+    kind: CatalogKind,
+    items: readonly ListItem[],
+    scopeKey: string,
+    start: number,
+    readable: (text: string) => string,
+  ): string {
     let end = start
     let bytes = 0
-    while (end < items.length && end - start < LIMITS.pageItems) {
-      const size = Buffer.byteLength(items[end]?.text ?? '')
+    const texts: string[] = []
+    for (const item of items.slice(start, start + LIMITS.pageItems)) {
+      const text = readable(item.text)
+      const size = Buffer.byteLength(text)
       if (end > start && bytes + size > MAX_PAGE_BYTES) break
       bytes += size
+      texts.push(text)
       end++
     }
-    const texts = items.slice(start, end).map(item => item.text)
     const last = items[end - 1]
     if (end >= items.length || !last) return `{"${kind}":[${texts.join(',')}]}`
     const place = JSON.stringify([scopeKey, kind, ...placeOf(items, end, last)])
     const next = this.#sealer.sealToken(CURSOR_PURPOSE, place)
     return `{"${kind}":[${texts.join(',')}],"nextCursor":${JSON.stringify(next)}}`
   }
+}
+
+function firstPages(): LRUCache<readonly ListItem[], string> {
+  return new LRUCache({ maxSize: KEPT_CHARACTERS, sizeCalculation: text => text.length + 1 })
+}
+
+function asIs(text: string): string {
+  return text
 }
 
 /**

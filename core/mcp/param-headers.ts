@@ -1,4 +1,6 @@
-import type { JsonObject, JsonValue } from '../contract/json.ts'
+import type { JsonValue } from '../contract/json.ts'
+import { type CatalogItem, itemJson } from '../domain/catalog-item.ts'
+import { asDouble } from '../domain/exact-json.ts'
 import { MARK, markedValue, type ParamMark, paramMarks } from '../domain/param-marks.ts'
 import { decodeHeader, mismatch } from './envelope.ts'
 import { isPlainObject } from './rpc.ts'
@@ -7,10 +9,10 @@ const NONE: readonly ParamMark[] = Object.freeze([])
 
 /** The arguments that clients must repeat as `Mcp-Param-*`, by tool; read once per tool. */
 export class ParamHeaders {
-  readonly #known = new WeakMap<JsonObject, readonly ParamMark[]>()
+  readonly #known = new WeakMap<CatalogItem, readonly ParamMark[]>()
 
   /** Throws header_mismatch where a header is missing or unlike the argument. Headers that no mark names are ignored. */
-  check(tool: JsonObject, args: JsonValue | undefined, headers: Headers): void {
+  check(tool: CatalogItem, args: JsonValue | undefined, headers: Headers): void {
     for (const mark of this.#paramsOf(tool)) {
       const header = `Mcp-Param-${mark.name}`
       const said = headers.get(header)
@@ -24,10 +26,11 @@ export class ParamHeaders {
     }
   }
 
-  #paramsOf(tool: JsonObject): readonly ParamMark[] {
+  #paramsOf(tool: CatalogItem): readonly ParamMark[] {
+    if (!tool.marked) return NONE
     const known = this.#known.get(tool)
     if (known) return known
-    const params = readMarks(tool.inputSchema)
+    const params = readMarks(itemJson(tool).inputSchema)
     this.#known.set(tool, params)
     return params
   }
@@ -50,6 +53,10 @@ function readMarks(schema: JsonValue | undefined): readonly ParamMark[] {
 /** Numbers are compared as numbers: `42.0` says 42. */
 function says(text: string, value: JsonValue): boolean {
   if (typeof value === 'string') return text === value
-  if (typeof value === 'number') return text.trim() !== '' && Number(text) === value
-  return text === JSON.stringify(value)
+  if (text === JSON.stringify(value)) return true
+  const number = asDouble(value)
+  // Beyond these, different numbers have the same double.
+  return (
+    number !== undefined && Math.abs(number) <= Number.MAX_SAFE_INTEGER && text.trim() !== '' && Number(text) === number
+  )
 }

@@ -1,17 +1,15 @@
 import { HubError } from '../contract/errors.ts'
 import type { GroupResolver, ResolvedGroup } from '../contract/points.ts'
-import type { Credential, UserActor } from '../contract/records.ts'
+import type { Credential, ServerRecord, UserActor } from '../contract/records.ts'
 import { bothNames } from '../domain/tool-shape.ts'
 import { aliases } from './naming.ts'
+import type { HeadersFor } from './passed-headers.ts'
 import { Scope, type ScopeParts } from './scope.ts'
 import type { ResolvedScope } from './scope-types.ts'
 
 /** Scopes without a session that are remembered. */
 const MAX_IDLE_SCOPES = 2_000
 const MAX_PATHS = 2_000
-/** Credentials for the hub, what MCP itself sets, and what belongs to one connection; whatever a configuration says. */
-const NEVER_PASSED =
-  /^(authorization|x-auth-token|cookie|host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|content-length|proxy-.*|mcp-.*)$/
 
 /** Where the older pair takes messages: the session is named in the query. */
 export const MESSAGES_PATH = '/messages'
@@ -59,15 +57,18 @@ function foldSegment(segment: string): string {
   return encodeURIComponent(segment.toLowerCase())
 }
 
-/** Who the caller is, as far as sessions and scopes are concerned: the user, and what the credential opens of it. */
+/**
+ * Who the caller is, as far as sessions and scopes are concerned: the user, what the credential opens of it, and whether an
+ * administrator's rights hold at its address, since scopes and sessions are kept as they were opened.
+ */
 export class Principals {
-  readonly #keys = new WeakMap<Credential, string>()
+  readonly #keys = new WeakMap<UserActor, string>()
 
   key(actor: UserActor): string {
-    const known = this.#keys.get(actor.credential)
+    const known = this.#keys.get(actor)
     if (known !== undefined) return known
-    const key = `${actor.userId}|${opening(actor.credential)}`
-    this.#keys.set(actor.credential, key)
+    const key = `${actor.userId}|${opening(actor.credential)}${actor.restricted ? '|restricted' : ''}`
+    this.#keys.set(actor, key)
     return key
   }
 }
@@ -91,8 +92,8 @@ function opens(credential: Credential, resolved: ResolvedGroup): boolean {
   })
 }
 
-/** The members of a group with the aliases that hold in it. */
-export function toResolvedScope({ kind, group, servers }: ResolvedGroup): ResolvedScope {
+/** The members of a group with the aliases that hold in it. `headers`: which of the caller's reach each server. */
+export function toResolvedScope({ kind, group, servers }: ResolvedGroup, headers: HeadersFor): ResolvedScope {
   const choices = servers.map(server => {
     const choice = group.members.find(member => member.serverId === server.id)
     return {
@@ -107,11 +108,10 @@ export function toResolvedScope({ kind, group, servers }: ResolvedGroup): Resolv
   })
   const names = aliases(choices)
   const members = choices.map(({ server, tools, prompts, resources }, index) => {
-    return { server, alias: names[index] ?? server.name, tools, prompts, resources }
+    return { server, alias: names[index] ?? server.name, tools, prompts, resources, passedHeaders: headers(server) }
   })
-  const headers = new Set(servers.flatMap(server => server.passthroughHeaders.map(name => name.toLowerCase())))
-  for (const name of headers) if (NEVER_PASSED.test(name)) headers.delete(name)
-  return { kind: kind ?? 'group', group, members, passthroughHeaders: [...headers] }
+  const passthroughHeaders = [...new Set(members.flatMap(member => member.passedHeaders))]
+  return { kind: kind ?? 'group', group, members, passthroughHeaders }
 }
 
 /** Paths that were taken apart before: most requests come for few of them. */
@@ -130,6 +130,9 @@ export class ScopePaths {
   }
 }
 
+/** Looks up which headers of a caller reach which of these servers. */
+type HeadersOf = (actor: UserActor, servers: readonly ServerRecord[]) => Promise<HeadersFor>
+
 /** The scopes in use, one per caller and path. */
 export class ScopeTable {
   readonly #scopes = new Map<string, Scope>()
@@ -139,10 +142,17 @@ export class ScopeTable {
   readonly #resolver: () => GroupResolver | undefined
   readonly #parts: ScopeParts
   readonly #inUse: (scope: Scope) => boolean
+  readonly #headersFor: HeadersOf
   #generation = 0
 
-  constructor(resolver: () => GroupResolver | undefined, parts: ScopeParts, inUse: (scope: Scope) => boolean) {
+  constructor(
+    resolver: () => GroupResolver | undefined,
+    headersFor: HeadersOf,
+    parts: ScopeParts,
+    inUse: (scope: Scope) => boolean,
+  ) {
     this.#resolver = resolver
+    this.#headersFor = headersFor
     this.#parts = parts
     this.#inUse = inUse
   }
@@ -173,6 +183,11 @@ export class ScopeTable {
     return scope
   }
 
+  /** As `refresh`, once for all that ask at the same time. */
+  settle(scope: Scope): Promise<Scope> {
+    return this.#once(scope.key, () => this.refresh(scope))
+  }
+
   /** Asks the registry again. Throws group_not_found when the path stands for nothing now; the scope is gone then. */
   async refresh(scope: Scope): Promise<Scope> {
     const generation = this.#generation
@@ -182,7 +197,7 @@ export class ScopeTable {
       scope.gone = true
       this.#scopes.delete(scope.key)
       this.#last.clear()
-      throw notFound(path?.name ?? '')
+      throw notFound(path)
     }
     scope.replace(resolved)
     scope.stale = generation !== this.#generation
@@ -197,7 +212,7 @@ export class ScopeTable {
   async #open(key: string, actor: UserActor, path: ScopePath): Promise<Scope> {
     const generation = this.#generation
     const resolved = await this.#resolve(actor, path)
-    if (!resolved) throw notFound(path.name)
+    if (!resolved) throw notFound(path)
     const scope = new Scope(key, path.normal, actor, resolved, this.#parts)
     scope.stale = generation !== this.#generation
     this.#scopes.set(key, scope)
@@ -212,7 +227,8 @@ export class ScopeTable {
         retryAfterSeconds: 5,
       })
     const found = await resolver.resolve(actor, path.owner, path.name)
-    return found && opens(actor.credential, found) ? toResolvedScope(found) : undefined
+    if (!found || !opens(actor.credential, found)) return undefined
+    return toResolvedScope(found, await this.#headersFor(actor, found.servers))
   }
 
   #once(key: string, work: () => Promise<Scope>): Promise<Scope> {
@@ -233,11 +249,12 @@ export class ScopeTable {
   }
 }
 
-function notFound(name: string): HubError {
+function notFound(path: ScopePath | undefined): HubError {
+  const name = path?.owner === undefined ? (path?.name ?? '') : `@${path.owner}/${path.name}`
   return new HubError(
     'group_not_found',
     name === ''
       ? 'Cannot open /mcp: this credential does not open all servers of its owner'
-      : `Cannot open /mcp: there is no group or server "${name.slice(0, 64)}" that you may use`,
+      : `Cannot open /mcp: there is no group or server "${name.slice(0, 130)}" that you may use`,
   )
 }

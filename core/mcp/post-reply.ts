@@ -1,4 +1,6 @@
+import type { ByteAccount } from '../domain/byte-account.ts'
 import { SECURITY_HEADERS } from '../http/headers.ts'
+import { HELD_BYTES, heldBody } from '../http/held-body.ts'
 import type { Chained } from './chain.ts'
 import type { Session } from './session.ts'
 import type { SessionStream } from './session-streams.ts'
@@ -14,6 +16,12 @@ const OK = { headers: JSON_HEADERS }
 /** A JSON answer. */
 export function jsonResponse(text: string, status = 200): Response {
   return new Response(text, status === 200 ? OK : { status, headers: JSON_HEADERS })
+}
+
+/** The same for a text of any length: what is large counts for the account until the client has taken it. */
+export function heldJsonResponse(text: string, account: ByteAccount, status = 200): Response {
+  if (text.length <= HELD_BYTES) return jsonResponse(text, status)
+  return new Response(heldBody(Buffer.from(text), account), { status, headers: JSON_HEADERS })
 }
 
 /** An answer that has not begun. */
@@ -46,6 +54,8 @@ export class PostReply implements SilentReply {
   #resolve!: (response: Response) => void
   #left: number
   #texts: string[] | undefined
+  /** Characters of them, which count for the account. */
+  #collected = 0
   #stream: SessionStream | undefined
   #done = false
 
@@ -63,6 +73,10 @@ export class PostReply implements SilentReply {
     host.waiting(this)
   }
 
+  get broken(): boolean {
+    return this.#stream !== undefined && !this.#stream.connection
+  }
+
   /** The answer to one of the requests. */
   answer(text: string): void {
     if (this.#done) return
@@ -70,11 +84,13 @@ export class PostReply implements SilentReply {
     if (this.#stream) this.#session.streams.send(this.#stream, text)
     else if (!this.#batch) {
       this.#finish()
-      this.#resolve(jsonResponse(text))
+      this.#resolve(heldJsonResponse(text, this.#session.load.bytes))
       return
     } else {
       this.#texts ??= []
       this.#texts.push(text)
+      this.#collected += text.length
+      this.#session.load.bytes.add(text.length)
     }
     if (this.#left === 0) this.#complete()
   }
@@ -101,8 +117,8 @@ export class PostReply implements SilentReply {
     this.#keepOpen()
     this.#host.begun(this)
     const connection = streams.connect(stream)
-    for (const text of this.#texts ?? []) streams.send(stream, text)
-    this.#texts = undefined
+    const texts = this.#takeTexts()
+    for (const text of texts) streams.send(stream, text)
     this.#resolve(connection.response)
     return stream
   }
@@ -118,12 +134,20 @@ export class PostReply implements SilentReply {
     if (!this.#stream && !this.#texts) this.startStream()
     this.#finish()
     if (this.#stream) this.#session.streams.finish(this.#stream)
-    else this.#resolve(jsonResponse(`[${(this.#texts ?? []).join(',')}]`))
+    else this.#resolve(heldJsonResponse(`[${this.#takeTexts().join(',')}]`, this.#session.load.bytes))
+  }
+
+  #takeTexts(): readonly string[] {
+    const texts = this.#texts ?? []
+    this.#texts = undefined
+    this.#session.load.bytes.give(this.#collected)
+    this.#collected = 0
+    return texts
   }
 
   #finish(): void {
     this.#done = true
     if (!this.#stream) this.#host.begun(this)
-    this.#session.closeAsks(this)
+    this.#session.asks.closeCall(this)
   }
 }

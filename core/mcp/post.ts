@@ -33,20 +33,20 @@ export class LegacyPosts {
     this.#parts = parts
   }
 
-  /** One body: a message, or an array of them. Throws RefusedMessage, HubError. */
-  receive(scoped: ScopedRequest, value: JsonValue): Response | Promise<Response> {
-    if (Array.isArray(value)) return this.#batch(scoped, value)
+  /** One body: a message, or an array of them; `weight`: what it counts for. Throws RefusedMessage, HubError. */
+  receive(scoped: ScopedRequest, value: JsonValue, weight: number): Response | Promise<Response> {
+    if (Array.isArray(value)) return this.#batch(scoped, value, weight)
     const message = readMessage(value)
     if (message.kind === 'bad') throw new RefusedMessage(message.id, new HubError('request_invalid', message.message))
     const id = message.kind === 'notification' ? undefined : message.id
     try {
-      return this.#single(scoped, message)
+      return this.#single(scoped, message, weight)
     } catch (error) {
       throw new RefusedMessage(id, asHubError(error))
     }
   }
 
-  #single(scoped: ScopedRequest, message: Message): Response | Promise<Response> {
+  #single(scoped: ScopedRequest, message: Message, weight: number): Response | Promise<Response> {
     const initialize = message.kind === 'request' && message.method === 'initialize'
     checkVersion(scoped.request.headers, scoped.session?.protocolVersion)
     if (initialize) {
@@ -58,13 +58,13 @@ export class LegacyPosts {
       this.#parts.intake.take(session, message)
       return new Response(null, { status: 202 })
     }
-    this.#parts.intake.admit(session, message)
+    this.#parts.intake.admit(session, message, weight)
     const reply = new PostReply(this.#parts.replies, session, 1, false, () => scoped.info.keepOpen())
-    this.#parts.intake.start(scoped, session, message, reply)
+    this.#parts.intake.start(scoped, session, message, weight, reply)
     return reply.response
   }
 
-  #batch(scoped: ScopedRequest, values: readonly JsonValue[]): Response | Promise<Response> {
+  #batch(scoped: ScopedRequest, values: readonly JsonValue[], weight: number): Response | Promise<Response> {
     checkVersion(scoped.request.headers, scoped.session?.protocolVersion)
     const messages = values.map(readMessage)
     if (messages.some(message => message.kind === 'request' && message.method === 'initialize'))
@@ -85,7 +85,7 @@ export class LegacyPosts {
         const error = new HubError('request_invalid', message.message)
         if (reply) reply.answer(errorMessage(message.id, rpcError(error, scoped.info.requestId)))
       } else if (message.kind !== 'request') this.#parts.intake.take(session, message)
-      else if (reply) this.#startInBatch(scoped, session, message, reply)
+      else if (reply) this.#startInBatch(scoped, session, message, Math.ceil(weight / values.length), reply)
     }
     return reply ? reply.response : new Response(null, { status: 202 })
   }
@@ -97,14 +97,20 @@ export class LegacyPosts {
     return session
   }
 
-  #startInBatch(scoped: ScopedRequest, session: Session, message: RequestMessage, reply: PostReply): void {
+  #startInBatch(
+    scoped: ScopedRequest,
+    session: Session,
+    message: RequestMessage,
+    weight: number,
+    reply: PostReply,
+  ): void {
     try {
-      this.#parts.intake.admit(session, message)
+      this.#parts.intake.admit(session, message, weight)
     } catch (error) {
       reply.answer(errorMessage(message.id, rpcError(asHubError(error), scoped.info.requestId)))
       return
     }
-    this.#parts.intake.start(scoped, session, message, reply)
+    this.#parts.intake.start(scoped, session, message, weight, reply)
   }
 }
 

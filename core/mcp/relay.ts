@@ -1,6 +1,7 @@
 import type { Upstreams } from '../connections/api.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
+import { HEADER_CONSENTS } from '../domain/header-consents.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { EventCatalog } from '../events/catalog.ts'
 import { type ChangedKind, changedKind, type ListChanges } from './list-changes.ts'
@@ -18,6 +19,14 @@ import type { UpstreamLevels } from './upstream-levels.ts'
 /** Changes of the registry within this time are looked at once. */
 const REVIEW_MS = 200
 const REREAD_WAIT_MS = 2_000
+/** Notifications of MCP that mean nothing without the request or task they belong to, or that only clients send. */
+const OF_CALLS: ReadonlySet<string> = new Set([
+  'notifications/progress',
+  'notifications/cancelled',
+  'notifications/initialized',
+  'notifications/roots/list_changed',
+  'notifications/tasks/status',
+])
 
 interface RelayParts {
   readonly bus: EventBus
@@ -31,6 +40,8 @@ interface RelayParts {
   readonly log: PluginLogger
   /** Somebody would notice that it changed. */
   inUse(scope: Scope): boolean
+  /** It stands for something else now: calls in flight may have lost what they were sent to. */
+  scopeChanged(scope: Scope): void
   /** A path stands for nothing any more. */
   scopeEnded(scope: Scope): void
 }
@@ -74,9 +85,12 @@ export class Relay {
       bus.on('group.removed', ({ data }) => this.#groupChanged(data.groupId)),
       bus.on('user.updated', () => this.#registryChanged(() => true)),
       bus.on('user.removed', () => this.#registryChanged(() => true)),
+      bus.on('settings.updated', ({ data }) => {
+        if (data.keys.includes(HEADER_CONSENTS)) this.#registryChanged(({ actor }) => actor.userId === data.userId)
+      }),
       bus.on('plugin.changed', () => this.#registryChanged(() => true)),
       bus.on('upstream.notification', ({ data }) => {
-        if (!this.notice(data.serverId, data.sessionId, data.method, data.params)) this.#logMessage(data)
+        if (!this.notice(data.serverId, data.sessionId, data.method, data.params)) this.#toSession(data)
       }),
       bus.on('upstream.connected', ({ data }) => {
         parts.levels.connected(data.serverId, data.sessionId)
@@ -137,12 +151,16 @@ export class Relay {
     this.#parts.changes.dispose()
   }
 
-  /** One that belongs to no call reaches the session whose own connection it came by, and nobody else. */
-  #logMessage({ sessionId, method, params }: EventCatalog['upstream.notification']): void {
-    if (method !== 'notifications/message' || sessionId === undefined) return
+  /**
+   * One that belongs to no call reaches the session whose own connection it came by, and no other: log messages of the level
+   * that it wants, and whatever is not MCP's own.
+   */
+  #toSession({ serverId, sessionId, method, params }: EventCatalog['upstream.notification']): void {
+    if (sessionId === undefined || OF_CALLS.has(method)) return
     const session = this.#parts.sessions.byKey(sessionId)
-    if (session && logLevelOf(params?.level) >= (session.logLevel ?? logLevelOf('info')))
-      session.notify(new Notice(method, params))
+    if (!session?.scope.has(serverId)) return
+    const unwanted = method === 'notifications/message' && logLevelOf(params?.level) < wantedLevel(session)
+    if (!unwanted) session.notify(new Notice(method, params))
   }
 
   #catalogChanged(serverId: string, kinds: readonly ChangedKind[]): void {
@@ -215,7 +233,7 @@ export class Relay {
   }
 
   async #reviewNow(scope: Scope): Promise<void> {
-    const { scopes, scopeEnded, changes, subscriptions, levels } = this.#parts
+    const { scopes, scopeChanged, scopeEnded, changes, subscriptions, levels } = this.#parts
     if (scope.stale) await scopes.refresh(scope).catch((error: unknown) => this.#afterFailedRefresh(scope, error))
     if (scope.gone) {
       changes.forget(scope)
@@ -223,6 +241,7 @@ export class Relay {
       return
     }
     if (scope.stale) return
+    scopeChanged(scope)
     subscriptions.review(scope)
     levels.review(scope)
     changes.announce(scope, new Set(scope.differences().map(changedKind)))
@@ -239,11 +258,15 @@ export class Relay {
     const own = sessionId === undefined ? undefined : sessions.byKey(sessionId)
     if (sent.length === 0 && own) sent.push(own)
     const notice = new Notice('notifications/elicitation/complete', params)
-    for (const session of sent) session.notify(notice)
+    for (const session of sent) if (session.scope.has(serverId)) session.notify(notice)
     return true
   }
 }
 
 function ownsAll(scope: Scope, ownerId: string | null): boolean {
   return scope.resolved.kind === 'all' && scope.actor.userId === ownerId
+}
+
+function wantedLevel(session: Session): number {
+  return session.logLevel ?? logLevelOf('info')
 }

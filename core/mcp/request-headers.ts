@@ -1,4 +1,3 @@
-import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
 import { LEGACY_VERSIONS } from './session.ts'
 
@@ -71,51 +70,4 @@ export function checkVersion(headers: Headers, sessionVersion: string | undefine
       'request_invalid',
       `The header MCP-Protocol-Version says "${shown}", but this session was opened with ${sessionVersion}`,
     )
-}
-
-/** The body's text. Throws body_too_large at 4 MiB, announced or not, and json_encoding for what is not UTF-8. */
-export function readBody(request: Request): Promise<string> {
-  const announced = request.headers.get('content-length')
-  if (announced === null) return readChunked(request)
-  const length = Number(announced)
-  if (length > LIMITS.mcpBodyBytes) throw tooLarge()
-  return request.text().then(text => {
-    // Broken bytes arrive as U+FFFD, which is three bytes long, while whoever means that character sent three.
-    if (text.includes('\uFFFD') && Buffer.byteLength(text) !== length) throw notUtf8()
-    return text
-  }, throwUnread)
-}
-
-async function readChunked(request: Request): Promise<string> {
-  if (!request.body) return ''
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  try {
-    for await (const chunk of request.body) {
-      bytes += chunk.byteLength
-      if (bytes > LIMITS.mcpBodyBytes) throw tooLarge()
-      chunks.push(chunk)
-    }
-  } catch (error) {
-    throwUnread(error)
-  }
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
-  } catch (cause) {
-    throw new HubError('json_encoding', notUtf8().message, { cause })
-  }
-}
-
-/** A client that went away before it had sent everything is no failure of the hub. */
-function throwUnread(cause: unknown): never {
-  if (cause instanceof HubError) throw cause
-  throw new HubError('request_invalid', 'Cannot read the request: its body ended early', { cause })
-}
-
-function notUtf8(): HubError {
-  return new HubError('json_encoding', 'Cannot read the request: its body is not UTF-8')
-}
-
-function tooLarge(): HubError {
-  return new HubError('body_too_large', `Cannot read the request: its body is larger than ${LIMITS.mcpBodyBytes} bytes`)
 }

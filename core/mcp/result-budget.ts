@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { JsonObject } from '../contract/json.ts'
-import { isHighSurrogate, pieceEnd } from './cut-text.ts'
+import { isHighSurrogate, pieceEnd } from '../domain/cut-text.ts'
 import { KeptResults, type Reader } from './kept-results.ts'
 import type { Sealer } from './pages.ts'
 import { cutPrompt, cutResource, cutTool, noteOf, ResultCut } from './result-cut.ts'
 import { isPlainObject, parseExact } from './rpc.ts'
+import type { ExchangeTarget } from './scope-types.ts'
 
 const PURPOSE = 'mcp-result'
 
@@ -29,7 +30,7 @@ export class ResultBudget {
   }
 
   /** The JSON text of a method's result within so many bytes, the words about the cut not counted. */
-  fit(method: string, resultText: string, maxBytes: number, reader: Reader): string {
+  fit(method: string, resultText: string, maxBytes: number, reader: Reader, target?: ExchangeTarget): string {
     const cutResult = CUTS[method]
     if (!cutResult || (resultText.length <= maxBytes && Buffer.byteLength(resultText) <= maxBytes)) return resultText
     const result = parseExact(resultText)
@@ -40,7 +41,7 @@ export class ResultBudget {
     const cut = new ResultCut(maxBytes, index => this.#seal(id, index, 0))
     const shown = cutResult(result, cut)
     if (shown === undefined || shown === result) return resultText
-    if (cut.parts.length > 0) this.#kept.keep(reader, cut.parts, id)
+    if (cut.parts.length > 0) this.#kept.keep(reader, cut.parts, id, target && { method, target })
     return JSON.stringify(shown)
   }
 

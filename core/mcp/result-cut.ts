@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '../contract/json.ts'
-import { pieceEnd } from './cut-text.ts'
+import { pieceEnd } from '../domain/cut-text.ts'
 import type { Part } from './kept-results.ts'
 import { READ_RESULT } from './read-result.ts'
 import { isPlainObject } from './rpc.ts'

@@ -3,19 +3,22 @@ import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { McpMiddleware } from '../contract/points.ts'
 import type { ToolCallRecord } from '../contract/records.ts'
+import { meantHint, suggestNames } from '../domain/nearest.ts'
 import { connectionKey } from '../domain/session-scope.ts'
 import { shapeArguments } from '../domain/tool-shape.ts'
 import { memberHas } from './capabilities.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 import type { Target } from './merge.ts'
 import { matchingMiddlewares, runMiddlewares } from './middleware-chain.ts'
-import { nearNames } from './naming.ts'
 import { READ_RESULT } from './read-result.ts'
+import type { Refusals } from './refusals.ts'
 import { completionTarget, exposeErrorUri, exposeUris, type OwnUri, resourceTarget } from './resource-targets.ts'
 import type { ResultBudget } from './result-budget.ts'
-import { invalid, isPlainObject } from './rpc.ts'
+import { asHubError, invalid, isPlainObject } from './rpc.ts'
 import type { Scope } from './scope.ts'
 import type { ScopeMember } from './scope-types.ts'
+import { seenFailure } from './seen-failure.ts'
+import { failureForModel } from './tool-failure.ts'
 
 /** What one request needs besides its own contents. */
 export interface Routed {
@@ -32,6 +35,9 @@ interface RouterParts {
   readonly recordCall: (record: ToolCallRecord) => void
   readonly now: () => number
   readonly results: ResultBudget
+  /** Asks again what a scope stands for; it is gone afterwards when that is nothing. Rejects when that cannot be asked. */
+  readonly refresh: (scope: Scope) => Promise<unknown>
+  readonly refusals: Refusals
   /**
    * A notification that came on the stream of a call; true when it was no matter of that call alone. `connection`: the key
    * of the one it came by, undefined for the shared one.
@@ -45,6 +51,8 @@ interface RouterParts {
   /** An upstream answered with URL elicitations, whose completion it will tell later. */
   readonly sawElicitation: (sessionId: string, serverId: string, elicitationId: string) => void
 }
+
+type SentTo = Pick<Target, 'member' | 'variablesIn'> & { readonly original?: string }
 
 const URL_ELICITATION_REQUIRED = -32042
 /** What these mean depends on the lists of members. The lists themselves wait for those, however well known an item is. */
@@ -79,6 +87,14 @@ export class Router {
 
   /** What comes of a request. Throws HubError for what the hub itself refuses; upstream errors are outcomes. */
   handle(exchange: Exchange, scope: Scope): Outcome | Promise<Outcome> {
+    try {
+      return this.#handle(exchange, scope)
+    } catch (error) {
+      throw this.#parts.refusals.answerTo(exchange.actor.userId, error)
+    }
+  }
+
+  #handle(exchange: Exchange, scope: Scope): Outcome | Promise<Outcome> {
     const handler = this.#methods.get(exchange.method)
     if (!handler) throw new HubError('method_not_found', `The hub has no method "${exchange.method.slice(0, 64)}"`)
     const routed = { exchange, scope }
@@ -86,23 +102,57 @@ export class Router {
     if (all.length > 0) {
       const matching = matchingMiddlewares(all, exchange.method)
       if (matching.length > 0)
-        return runMiddlewares(matching, exchange, async params => whenRead(handler, routed, params))
+        return runMiddlewares(matching, exchange, async params => this.#whenRead(handler, routed, params))
     }
-    return whenRead(handler, routed, exchange.params)
+    return this.#whenRead(handler, routed, exchange.params)
+  }
+
+  /** What the first lists of a member may hold is not refused while they are being read. */
+  #whenRead(handler: MethodHandler, routed: Routed, params: JsonObject | undefined): Outcome | Promise<Outcome> {
+    const { exchange, scope } = routed
+    const waits = BY_LISTS.has(exchange.method) && !isListed(scope, exchange.method, params)
+    const reading = waits ? scope.ready() : undefined
+    if (reading === undefined) return handler(routed, params)
+    return reading
+      .then(() => handler(routed, params))
+      .catch(error => {
+        throw this.#parts.refusals.answerTo(exchange.actor.userId, error)
+      })
   }
 
   /** Sends a request to one member; `finish` turns its reply into the outcome. */
   forward(
     routed: Routed,
-    target: Pick<Target, 'member' | 'variablesIn'>,
+    target: SentTo,
     params: JsonObject | undefined,
     finish: (reply: UpstreamReply) => Outcome,
   ): Promise<Outcome> {
     const { exchange, scope } = routed
+    const { resolved } = scope
+    exchange.target = target
+    const deliver = (reply: UpstreamReply) =>
+      scope.stale || scope.resolved !== resolved ? this.#judged(routed, target, reply, finish) : finish(reply)
     const entered = exchange.enter?.(scope, target.member)
     if (entered instanceof Promise)
-      return entered.then(session => this.#send(routed, target, session, params).then(finish))
-    return this.#send(routed, target, entered ?? exchange.session, params).then(finish)
+      return entered.then(session => this.#send(routed, target, session, params).then(deliver))
+    return this.#send(routed, target, entered ?? exchange.session, params).then(deliver)
+  }
+
+  /** What the caller may use has changed since the request was sent: the reply is delivered only if it still may have it. */
+  async #judged(
+    routed: Routed,
+    target: SentTo,
+    reply: UpstreamReply,
+    finish: (reply: UpstreamReply) => Outcome,
+  ): Promise<Outcome> {
+    const { exchange, scope } = routed
+    try {
+      while (scope.stale && !scope.gone) await this.#parts.refresh(scope)
+    } catch (error) {
+      // Fails closed, with the store's own error where it was that.
+      if (!scope.gone) return finish(toFailed(error))
+    }
+    return scope.permits(exchange.method, target) ? finish(reply) : finish(toFailed(accessLost(scope, exchange.method)))
   }
 
   /** A reply as an outcome: results and upstream errors unchanged, but for the URIs that have another form in this scope. */
@@ -116,7 +166,7 @@ export class Router {
         this.#noteElicitations(exchange, member, reply.error)
         return { kind: 'error', error: exposeErrorUri(scope, member, reply.error, own) }
       case 'failed':
-        return { kind: 'failed', error: failureOf(reply) }
+        return { kind: 'failed', error: seenFailure(reply, exchange.actor, member.server, this.#parts.upstreams) }
       case 'cancelled':
         return { kind: 'cancelled' }
     }
@@ -124,7 +174,7 @@ export class Router {
 
   #send(
     { exchange, scope }: Routed,
-    { member, variablesIn }: Pick<Target, 'member' | 'variablesIn'>,
+    { member, variablesIn }: SentTo,
     session: SessionBinding | undefined,
     params: JsonObject | undefined,
   ): Promise<UpstreamReply> {
@@ -157,8 +207,9 @@ export class Router {
     // Before any other: whoever reads on must not be sent elsewhere, under an old name of a tool neither.
     if (name === READ_RESULT && scope.resolved.group.resultLimitBytes !== undefined) return this.#readOn(scope, params)
     const target = scope.tool(name)
-    if (!target) throw unknownName('tool', name, scope.catalog.tools.keys())
-    if (params?.arguments !== undefined && !isPlainObject(params.arguments))
+    if (!target) throw this.#unknownName(routed, 'tool', name)
+    const sentArguments = params?.arguments
+    if (sentArguments !== undefined && sentArguments !== null && !isPlainObject(sentArguments))
       throw invalid(`tools/call of "${name}" needs "arguments" to be an object`)
     const startedMs = this.#parts.now()
     if (target.blocked) throw approvalRequired(name)
@@ -182,8 +233,14 @@ export class Router {
         durationMs: endedMs - startedMs,
         status: callStatus(reply),
       })
-      return this.#fitted(routed, outcome)
+      return this.#fitted(routed, target, failureForModel(exchange, server, outcome))
     })
+  }
+
+  #unknownName({ exchange, scope }: Routed, kind: 'tool' | 'prompt', name: string): HubError {
+    const known = kind === 'tool' ? scope.catalog.tools : scope.catalog.prompts
+    const near = this.#parts.refusals.exhausted(exchange.actor.userId) ? [] : suggestNames(name, known.keys())
+    return new HubError(`${kind}_not_found`, `There is no ${kind} "${name.slice(0, 64)}" here`, meantHint(near))
   }
 
   #readOn(scope: Scope, params: JsonObject | undefined): Outcome {
@@ -196,8 +253,8 @@ export class Router {
     const name = params?.name
     if (typeof name !== 'string') throw invalid('prompts/get needs "name", the name of a prompt')
     const target = routed.scope.prompt(name)
-    if (!target) throw unknownName('prompt', name, routed.scope.catalog.prompts.keys())
-    return this.#forwardPlain(routed, target, { ...params, name: target.original })
+    if (!target) throw this.#unknownName(routed, 'prompt', name)
+    return this.#forwardPlain(routed, target, { ...withoutNullArguments(params ?? {}), name: target.original })
   }
 
   #readResource(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
@@ -218,15 +275,15 @@ export class Router {
 
   #forwardPlain(routed: Routed, target: Target, params: JsonObject, own?: OwnUri): Promise<Outcome> {
     return this.forward(routed, target, params, reply =>
-      this.#fitted(routed, this.outcome(routed, target.member, reply, own)),
+      this.#fitted(routed, target, this.outcome(routed, target.member, reply, own)),
     )
   }
 
   /** A result within the limit of its group. */
-  #fitted({ exchange, scope }: Routed, outcome: Outcome): Outcome {
+  #fitted({ exchange, scope }: Routed, target: Target, outcome: Outcome): Outcome {
     const { resultLimitBytes } = scope.resolved.group
     if (resultLimitBytes === undefined || outcome.kind !== 'result') return outcome
-    const resultText = this.#parts.results.fit(exchange.method, outcome.resultText, resultLimitBytes, scope)
+    const resultText = this.#parts.results.fit(exchange.method, outcome.resultText, resultLimitBytes, scope, target)
     return { kind: 'result', resultText }
   }
 
@@ -240,32 +297,27 @@ export class Router {
   }
 }
 
-/** What the first lists of a member may hold is not refused while they are being read. */
-function whenRead(handler: MethodHandler, routed: Routed, params: JsonObject | undefined): Outcome | Promise<Outcome> {
-  const { exchange, scope } = routed
-  const reading = BY_LISTS.has(exchange.method) && !isListed(scope, exchange.method, params) ? scope.ready() : undefined
-  return reading === undefined ? handler(routed, params) : reading.then(() => handler(routed, params))
-}
-
 function isListed({ catalog }: Scope, method: string, params: JsonObject | undefined): boolean {
   const name = params?.name
   if (typeof name !== 'string') return false
   return (method === 'tools/call' && catalog.tools.has(name)) || (method === 'prompts/get' && catalog.prompts.has(name))
 }
 
-function unknownName(kind: 'tool' | 'prompt', name: string, known: Iterable<string>): HubError {
-  const near = nearNames(name, known)
-  const hint = near.length > 0 ? { hint: `Did you mean ${near.map(text => `"${text}"`).join(' or ')}?` } : {}
-  return new HubError(`${kind}_not_found`, `There is no ${kind} "${name.slice(0, 64)}" here`, hint)
-}
-
 /** Task augmentation is left off: the hub does not offer tasks, and without that offer it has no meaning. */
-function toolParams(params: JsonObject, { original, rules }: Target): JsonObject {
+function toolParams(given: JsonObject, { original, rules }: Target): JsonObject {
+  const params = withoutNullArguments(given)
   if (params.task === undefined && !rules) return params.name === original ? params : { ...params, name: original }
   const { task: _, ...rest } = params
   if (!rules) return { ...rest, name: original }
-  const given = isPlainObject(params.arguments) ? params.arguments : undefined
-  return { ...rest, name: original, arguments: shapeArguments(given, rules) }
+  const callers = isPlainObject(params.arguments) ? params.arguments : undefined
+  return { ...rest, name: original, arguments: shapeArguments(callers, rules) }
+}
+
+/** Some clients write null for no arguments, which no schema of MCP allows and many servers refuse. */
+function withoutNullArguments(params: JsonObject): JsonObject {
+  if (params.arguments !== null) return params
+  const { arguments: _, ...rest } = params
+  return rest
 }
 
 function approvalRequired(name: string): HubError {
@@ -277,15 +329,30 @@ function wantedHeaders(
   headers: Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> {
   const wanted: Record<string, string> = {}
-  for (const name of member.server.passthroughHeaders) {
-    const value = headers[name.toLowerCase()]
-    if (value !== undefined) wanted[name.toLowerCase()] = value
+  for (const name of member.passedHeaders) {
+    const value = headers[name]
+    if (value !== undefined) wanted[name] = value
   }
   return wanted
 }
 
-function failureOf({ code, message, retryAfterSeconds }: Failed): HubError {
-  return new HubError(code, message, retryAfterSeconds === undefined ? {} : { retryAfterSeconds })
+/** What a call in flight is answered whose caller may not use its server or item any more: as if it were missing. */
+export function accessLost(scope: Scope, method: string): HubError {
+  if (scope.gone && scope.path !== '')
+    return new HubError('group_not_found', 'The group was removed before the server had answered')
+  const code = scope.path === '' ? 'server_not_found' : (LOST[method] ?? 'server_not_found')
+  return new HubError(code, 'You may no longer use what this request was sent to')
+}
+
+const LOST: Readonly<Record<string, 'tool_not_found' | 'prompt_not_found' | 'resource_not_found'>> = {
+  'tools/call': 'tool_not_found',
+  'prompts/get': 'prompt_not_found',
+  'resources/read': 'resource_not_found',
+}
+
+function toFailed(thrown: unknown): Failed {
+  const { code, message } = asHubError(thrown)
+  return { kind: 'failed', code, message }
 }
 
 function callStatus(reply: UpstreamReply): string {

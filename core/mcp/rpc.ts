@@ -2,7 +2,8 @@ import { LIMITS } from '../config/limits.ts'
 import type { RpcError } from '../connections/api.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
-import { isPlainObject, isRawNumber, parseExact } from '../domain/exact-json.ts'
+import { isPlainObject, isRawNumber, parseAsWritten } from '../domain/exact-json.ts'
+import { duplicateKey, mustHoldMore, scanShape } from '../domain/json-guard.ts'
 
 export { isPlainObject, parseExact } from '../domain/exact-json.ts'
 export { rpcError } from '../domain/rpc-error.ts'
@@ -26,61 +27,83 @@ interface BadMessage {
   readonly message: string
 }
 
-function checkTree(value: unknown, levelsLeft: number): void {
-  if (typeof value !== 'object' || value === null) return
-  if (levelsLeft === 0)
+/** Levels of JSON around the arguments of a request: the message and its parameters. */
+const LEVELS_ABOVE_ARGUMENTS = 2
+
+/** Where a value stands: in a message or an array of them, in its parameters, elsewhere in it, or in arguments. */
+type Place = 'message' | 'params' | 'rest' | 'data'
+
+/** How many object members a value holds. Arguments are data, which may have any key; elsewhere `__proto__` is refused. */
+function countMembers(value: unknown, place: Place): number {
+  if (typeof value !== 'object' || value === null || isRawNumber(value)) return 0
+  let count = 0
+  if (Array.isArray(value)) {
+    for (const item of value) count += countMembers(item, place)
+    return count
+  }
+  for (const key in value) {
+    if (key === '__proto__' && place !== 'data')
+      throw new HubError(
+        'key_forbidden',
+        'Cannot read the request: the JSON key "__proto__" is accepted within "arguments" alone',
+      )
+    count += 1 + countMembers((value as Record<string, unknown>)[key], placeBelow(place, key))
+  }
+  return count
+}
+
+function placeBelow(place: Place, key: string): Place {
+  if (place === 'message') return key === 'params' ? 'params' : 'rest'
+  if (place === 'params') return key === 'arguments' ? 'data' : 'rest'
+  return place
+}
+
+/** A request body as JSON. Throws HubError: json_empty, json_invalid, json_too_deep, json_too_large, json_duplicate_key, key_forbidden. */
+export function parseBody(text: string): JsonValue {
+  return parseJudged(text, LIMITS.jsonDepth, 'message')
+}
+
+/** The arguments of a request, which may hold any key. Throws what {@link parseBody} throws. */
+export function parseArguments(text: string): JsonValue {
+  return parseJudged(text, LIMITS.jsonDepth - LEVELS_ABOVE_ARGUMENTS, 'data')
+}
+
+/** Shape first: a parser that recurses would meet the nesting before the judge, and one value costs up to a microsecond. */
+function parseJudged(text: string, levels: number, place: Place): JsonValue {
+  const shape = scanShape(text)
+  if (shape.depth > levels)
     throw new HubError(
       'json_too_deep',
       `Cannot read the request: its JSON is nested more than ${LIMITS.jsonDepth} levels deep`,
     )
-  if (Array.isArray(value)) {
-    for (const item of value) checkTree(item, levelsLeft - 1)
-    return
-  }
-  for (const key in value) {
-    if (key === '__proto__')
-      throw new HubError('key_forbidden', 'Cannot read the request: the JSON key "__proto__" is never accepted')
-    checkTree((value as Record<string, unknown>)[key], levelsLeft - 1)
-  }
-}
-
-/** A request body as JSON. Throws HubError: json_empty, json_invalid, json_too_deep, key_forbidden. */
-export function parseBody(text: string): JsonValue {
+  const most = LIMITS.mcpJsonMembers
+  if (mustHoldMore(shape, most))
+    throw new HubError('json_too_large', `Cannot read the request: its JSON has more than ${most} members`)
   let value: JsonValue
   try {
-    value = parseExact(text)
+    value = parseAsWritten(text)
   } catch (cause) {
     if (text.trim() === '') throw new HubError('json_empty', 'Cannot read the request: its body is empty')
     const reason = cause instanceof Error ? cause.message : String(cause)
     throw new HubError('json_invalid', `Cannot read the request: its body is not JSON (${reason})`, { cause })
   }
-  if (needsWalk(text, LIMITS.jsonDepth)) checkTree(value, LIMITS.jsonDepth)
+  // Parsing keeps the last of two equal keys, so that fewer members than colons means a duplicate.
+  if (countMembers(value, place) !== shape.colons) throw duplicateKey(text)
   return value
 }
 
-/** False for a text that can hold neither the forbidden key, which can only be written out or escaped, nor more levels. */
-export function needsWalk(text: string, levels: number): boolean {
-  return mayBeTooDeep(text, levels) || text.includes('__proto__') || text.includes('\\u')
-}
-
-/** False for a text with too few brackets; most have a dozen, and are told by that for less than a walk costs. */
-function mayBeTooDeep(text: string, levels: number): boolean {
-  if (text.length <= 2 * levels) return false
-  let left = levels
-  for (const bracket of ['{', '[']) {
-    for (let at = text.indexOf(bracket); at >= 0; at = text.indexOf(bracket, at + 1)) {
-      left -= 1
-      if (left < 0) return true
-    }
-  }
-  return false
-}
-
-/** The id as text, or undefined when it is neither a string nor a number. */
+/**
+ * The id as text, or undefined when it is neither a string nor an integer, as the JSON Schema of MCP wants it: `1.0` is the
+ * integer 1 there.
+ */
 export function idText(id: unknown): IdText | undefined {
-  if (typeof id === 'number') return String(id)
+  if (typeof id === 'number') return Number.isInteger(id) ? String(id) : undefined
   if (typeof id === 'string') return JSON.stringify(id)
-  return isRawNumber(id) ? JSON.stringify(id) : undefined
+  if (!isRawNumber(id)) return undefined
+  const text = JSON.stringify(id)
+  const [whole, , exponent] = /^-?\d+(\.0+)?([eE]\+?\d{1,2})?$/.exec(text) ?? []
+  if (whole !== undefined && Number.isSafeInteger(Number(text))) return String(Number(text))
+  return whole !== undefined && exponent === undefined ? text : undefined
 }
 
 function bad(id: IdText | undefined, message: string): BadMessage {
@@ -92,7 +115,8 @@ export function readMessage(value: JsonValue): Message | BadMessage {
   if (!isPlainObject(value)) return bad(undefined, 'A JSON-RPC message must be an object')
   const id = idText(value.id)
   if (value.jsonrpc !== '2.0') return bad(id, 'The member "jsonrpc" must be "2.0"')
-  if (value.id !== undefined && id === undefined) return bad(undefined, 'The member "id" must be a string or a number')
+  if (value.id !== undefined && id === undefined)
+    return bad(undefined, 'The member "id" must be a string or an integer')
   const method = value.method
   if (method === undefined) return readResponse(value, id)
   if (typeof method !== 'string' || method === '') return bad(id, 'The member "method" must be a text')

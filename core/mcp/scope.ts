@@ -4,17 +4,16 @@ import type { UserActor } from '../contract/records.ts'
 import type { Era } from '../domain/era.ts'
 import { pinsWithVariables } from '../domain/tool-shape.ts'
 import { KnownCalls } from './known-calls.ts'
-import {
-  CATALOG_KINDS,
-  type ItemTexts,
-  type ListItem,
-  type MemberState,
-  type MergedCatalog,
-  mergeCatalogs,
-  type Target,
-} from './merge.ts'
+import type { ListItem } from './list-item.ts'
+import { chosenTools, type MergedCatalog, mergeCatalogs, type Target } from './merge.ts'
 import type { Outages } from './outages.ts'
-import { blockedTools, type ResolvedScope } from './scope-types.ts'
+import {
+  blockedTools,
+  CATALOG_KINDS,
+  type ExchangeTarget,
+  type MemberState,
+  type ResolvedScope,
+} from './scope-types.ts'
 
 /** How long a name that was exposed before a change still leads to its item. */
 const OLD_NAME_MS = 10 * 60_000
@@ -26,7 +25,6 @@ const CATALOG_WAIT_MS = 2_000
 export interface ScopeParts {
   readonly upstreams: Upstreams
   readonly outages: Outages
-  readonly texts: ItemTexts
   readonly now: () => number
 }
 
@@ -96,9 +94,24 @@ export class Scope {
     return this.#serverIds.has(serverId)
   }
 
+  /** Whether what a request was sent to is still a part of this: its member, and the item that it names. */
+  permits(method: string, { member: { server }, original }: ExchangeTarget): boolean {
+    if (this.gone) return false
+    const { members, group } = this.#resolved
+    const member = members.find(({ server: { id } }) => id === server.id)
+    if (!member || original === undefined) return member !== undefined
+    if (method === 'tools/call') {
+      const chosen = chosenTools(member, [{ key: original }], group.ownerId === member.server.ownerId)
+      const { [original]: override } = member.server.tools
+      return override?.enabled !== false && (chosen === undefined || chosen.has(original))
+    }
+    if (method === 'prompts/get') return member.prompts === 'all' || member.prompts.includes(original)
+    return method !== 'resources/read' || this.catalog.uris.allows(server.id, original)
+  }
+
   get catalog(): MergedCatalog {
     if (this.#catalog && !this.#dirty) return this.#catalog
-    const { upstreams, outages, texts } = this.#parts
+    const { upstreams, outages } = this.#parts
     const states = this.#resolved.members.map(member => ({
       member,
       catalog: upstreams.catalog(member.server.id),
@@ -106,7 +119,7 @@ export class Scope {
       blocked: blockedTools(upstreams, member.server),
     }))
     const before = this.#catalog
-    this.#catalog = mergeCatalogs(this.#resolved, states, texts)
+    this.#catalog = mergeCatalogs(this.#resolved, states)
     this.#dirty = false
     if (before?.states.some(isUnseen) || states.some(isUnseen)) this.#unseenAtMs = this.#parts.now()
     this.#announced ??= this.#catalog.lists
@@ -222,6 +235,10 @@ function idsOf({ members }: ResolvedScope): Set<string> {
   return new Set(members.map(member => member.server.id))
 }
 
+function sameItem(one: ListItem, other: ListItem | undefined): boolean {
+  return other !== undefined && one.same(other)
+}
+
 function sameItems(a: readonly ListItem[], b: readonly ListItem[]): boolean {
-  return a.length === b.length && a.every((item, index) => item.text === b[index]?.text)
+  return a.length === b.length && a.every((item, index) => sameItem(item, b[index]))
 }

@@ -1,10 +1,11 @@
 import { LIMITS } from '../config/limits.ts'
+import type { ByteAccount } from '../domain/byte-account.ts'
 import { SseConnection } from './sse-connection.ts'
+import type { ReplayEvent, UserReplay } from './user-replay.ts'
 
-interface RingEvent {
+interface RingEvent extends ReplayEvent {
   readonly stream: SessionStream
   readonly sequence: number
-  readonly text: string
   readonly atMs: number
 }
 
@@ -36,6 +37,12 @@ export interface StreamHost {
   closed(connection: SseConnection): void
 }
 
+/** What all sessions of one user share. */
+export interface StreamAccount {
+  readonly bytes: ByteAccount
+  readonly replay: UserReplay
+}
+
 /**
  * The server-sent streams of one session and the ring of their last events. An event id names session, stream and place;
  * ids of other sessions are not known here, so they replay nothing.
@@ -44,6 +51,7 @@ export class SessionStreams {
   /** The stream for what belongs to no call: the latest GET's that is open. Without a connection it collects. */
   standalone: SessionStream
   readonly #host: StreamHost
+  readonly #account: StreamAccount
   readonly #tag: string
   readonly #greet: Greeting | undefined
   readonly #streams = new Map<number, SessionStream>()
@@ -52,8 +60,9 @@ export class SessionStreams {
   #lastNumber = 0
 
   /** `tag` is what event ids begin with; `greet` writes what each connection begins with. */
-  constructor(host: StreamHost, tag: string, greet?: Greeting) {
+  constructor(host: StreamHost, account: StreamAccount, tag: string, greet?: Greeting) {
     this.#host = host
+    this.#account = account
     this.#tag = tag
     this.#greet = greet
     this.standalone = this.create(true)
@@ -84,7 +93,7 @@ export class SessionStreams {
     const before = stream.connection
     stream.connection = undefined
     before?.close()
-    const connection: SseConnection = new SseConnection(this.#host.now, () => {
+    const connection: SseConnection = new SseConnection(this.#host.now, this.#account.bytes, () => {
       this.#host.closed(connection)
       if (stream.connection !== connection) return
       stream.connection = undefined
@@ -97,9 +106,7 @@ export class SessionStreams {
   }
 
   send(stream: SessionStream, text: string): void {
-    stream.last += 1
-    this.#remember({ stream, sequence: stream.last, text, atMs: this.#host.now() })
-    if (stream.connection?.event(this.#id(stream, stream.last), text)) stream.delivered = stream.last
+    this.#send(stream, Buffer.from(text))
   }
 
   finish(stream: SessionStream): void {
@@ -129,7 +136,7 @@ export class SessionStreams {
     const missed = this.#ring.filter(event => event.stream === stream && event.sequence > after)
     if (stream.finished && missed.length === 0) return 'nothing'
     const connection = this.connect(stream, after)
-    for (const event of missed) connection.event(this.#id(stream, event.sequence), event.text)
+    for (const event of missed) connection.event(this.#id(stream, event.sequence), event.data)
     stream.delivered = stream.last
     if (stream.finished) connection.close()
     else if (stream.standalone) this.#goOnWith(stream)
@@ -149,8 +156,7 @@ export class SessionStreams {
     const streams = [...this.#streams.values()]
     for (const stream of streams) stream.finished = true
     for (const { connection } of streams) connection?.close()
-    this.#ring = []
-    this.#ringBytes = 0
+    while (this.#ring.length > 0) this.#dropFirst()
   }
 
   /** Nothing will be sent on it any more. */
@@ -177,13 +183,30 @@ export class SessionStreams {
     if (missed.length === 0) return
     // They are the other stream's now: whoever resumes the one before must not be sent them a second time.
     this.#ring = this.#ring.filter(event => !isMissed(event))
-    for (const { text } of missed) this.#ringBytes -= text.length
-    for (const { text } of missed) this.send(stream, text)
+    for (const event of missed) this.#forgotten(event)
+    for (const { data } of missed) this.#send(stream, data)
   }
 
-  #remember(event: RingEvent): void {
+  #send(stream: SessionStream, data: Uint8Array): void {
+    stream.last += 1
+    this.#remember(stream, data)
+    if (stream.connection?.event(this.#id(stream, stream.last), data)) stream.delivered = stream.last
+  }
+
+  #remember(stream: SessionStream, data: Uint8Array): void {
+    const event: RingEvent = {
+      stream,
+      sequence: stream.last,
+      data,
+      atMs: this.#host.now(),
+      drop: () => this.#dropFirst(),
+      chainBefore: undefined,
+      chainAfter: undefined,
+    }
+    // What has no room among all of the user's is sent, but cannot be sent again.
+    if (!this.#account.replay.add(event)) return
     this.#ring.push(event)
-    this.#ringBytes += event.text.length
+    this.#ringBytes += data.byteLength
     while (
       this.#ring.length > LIMITS.eventReplayEvents ||
       (this.#ringBytes > LIMITS.eventReplayBytes && this.#ring.length > 1)
@@ -193,7 +216,12 @@ export class SessionStreams {
 
   #dropFirst(): void {
     const dropped = this.#ring.shift()
-    if (dropped) this.#ringBytes -= dropped.text.length
+    if (dropped) this.#forgotten(dropped)
+  }
+
+  #forgotten(event: RingEvent): void {
+    this.#ringBytes -= event.data.byteLength
+    this.#account.replay.delete(event)
   }
 
   #id(stream: SessionStream, sequence: number): string {

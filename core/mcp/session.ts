@@ -1,16 +1,20 @@
 import { LIMITS } from '../config/limits.ts'
-import type { AskReply, SessionBinding } from '../connections/api.ts'
+import type { SessionBinding } from '../connections/api.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord, UserActor } from '../contract/records.ts'
+import type { ByteAccount } from '../domain/byte-account.ts'
 import { needsOwnConnection } from '../domain/session-scope.ts'
 import type { Hearer } from './audience.ts'
 import { LOG_LEVELS } from './log-levels.ts'
 import type { Notice } from './notice.ts'
-import { type IdText, isPlainObject, type Message, notificationMessage, requestMessage } from './rpc.ts'
+import type { IdText } from './rpc.ts'
 import type { Scope } from './scope.ts'
+import type { ExchangeTarget } from './scope-types.ts'
+import { type AskStream, SessionAsks } from './session-asks.ts'
 import type { SessionStreams } from './session-streams.ts'
 import { userBinding } from './user-binding.ts'
+import type { UserReplay } from './user-replay.ts'
 
 export const LEGACY_VERSIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'] as const
 export const LATEST_LEGACY = '2025-11-25'
@@ -35,10 +39,13 @@ export interface UserLoad {
   sessions: number
   calls: number
   streams: number
+  /** Bytes in flight. */
+  readonly bytes: ByteAccount
+  readonly replay: UserReplay
 }
 
 /** Throws quota_streams when this user may open no further stream. */
-export function admitStream(load: UserLoad): void {
+export function admitStream(load: Pick<UserLoad, 'streams'>): void {
   if (load.streams < LIMITS.streamsPerUser) return
   throw new HubError('quota_streams', `Cannot open a stream: ${LIMITS.streamsPerUser} of yours are open`, {
     retryAfterSeconds: 5,
@@ -46,25 +53,13 @@ export function admitStream(load: UserLoad): void {
 }
 
 /** A call of this session that has not been answered. */
-interface OpenCall {
+export interface OpenCall {
+  readonly method: string
+  readonly target?: ExchangeTarget
+  /** Where what precedes its answer is written. */
+  readonly stream: AskStream & { readonly broken: boolean }
   /** `answer`: what the client is told; absent: nothing. */
   abort(reason: string, answer?: HubError): void
-}
-
-/** The stream of the call that caused a request to the client. */
-interface AskStream {
-  send(text: string): void
-}
-
-interface OpenAsk {
-  readonly reply: AskStream
-  answer(reply: AskReply): void
-}
-
-const ASK_CAPABILITY: Readonly<Record<string, string>> = {
-  'sampling/createMessage': 'sampling',
-  'elicitation/create': 'elicitation',
-  'roots/list': 'roots',
 }
 
 /** What a client says of itself in `initialize`. */
@@ -72,6 +67,8 @@ export interface Introduction {
   readonly protocolVersion: string
   readonly clientInfo: JsonObject
   readonly capabilities: JsonObject
+  /** Bytes that count for what is stored of it. */
+  readonly bytes?: number
 }
 
 interface SessionInit extends Introduction {
@@ -101,10 +98,10 @@ export class Session implements Hearer {
   /** Whoever used it last: the credential that keeps it alive. */
   actor: UserActor
   lastUsedMs: number
+  /** The last use that is kept over restarts. */
+  recordedMs: number
   /** The path of its last request as it was written. */
   usedPath: string | undefined
-  /** `notifications/initialized` has come: the hub may send more than log messages. */
-  initialized = false
   ended = false
   /** The client has said who it is. */
   introduced: boolean
@@ -116,10 +113,17 @@ export class Session implements Hearer {
   readonly elicitations = new Set<string>()
   /** Keys of its resource subscriptions. */
   readonly subscriptions = new Set<string>()
-  readonly #asks = new Map<number, OpenAsk>()
+  /** Requests to the client. */
+  readonly asks = new SessionAsks({
+    capabilities: () => this.binding.capabilities,
+    anyStream: () => this.#anyStream(),
+    streamWaitMs: LIMITS.askStreamWaitMs,
+    answerMs: LIMITS.askAnswerMs,
+  })
+  #initialized = false
   #clientInfo: JsonObject
+  #storedBytes: number
   #binding: SessionBinding
-  #lastAskId = 0
 
   constructor(init: SessionInit) {
     this.id = init.id
@@ -133,12 +137,18 @@ export class Session implements Hearer {
     this.streams = init.streams
     this.openedMs = init.openedMs
     this.lastUsedMs = init.openedMs
+    this.recordedMs = init.openedMs
     this.#clientInfo = init.clientInfo
+    const { bytes = 0 } = init
+    this.load.bytes.take(bytes)
+    this.#storedBytes = bytes
     this.#binding = this.#bind(init)
   }
 
-  /** For a session that was there before its client said who it is. */
-  introduce({ protocolVersion, clientInfo, capabilities }: Introduction): void {
+  /** For a session that was there before its client said who it is. Throws quota_bytes. */
+  introduce({ protocolVersion, clientInfo, capabilities, bytes = 0 }: Introduction): void {
+    this.load.bytes.take(bytes)
+    this.#storedBytes += bytes
     this.#clientInfo = clientInfo
     this.#binding = this.#bind({ capabilities, protocolVersion })
     this.introduced = true
@@ -150,6 +160,16 @@ export class Session implements Hearer {
 
   get clientInfo(): JsonObject {
     return this.#clientInfo
+  }
+
+  /** `notifications/initialized` has come: the hub may send more than log messages. */
+  get initialized(): boolean {
+    return this.#initialized
+  }
+
+  set initialized(value: boolean) {
+    this.#initialized = value
+    this.asks.streamOpened()
   }
 
   /** What upstream connections of this session alone may know of it. */
@@ -172,54 +192,15 @@ export class Session implements Hearer {
     this.streams.send(this.streams.standalone, notice.text)
   }
 
-  /**
-   * A request to the client on the stream of the call that caused it. Answers −32601 at once when the client did not say
-   * that it can. `signal` withdraws it: the client is told, and the promise resolves with an error.
-   */
-  ask(reply: AskStream, method: string, params: JsonObject | undefined, signal: AbortSignal): Promise<AskReply> {
-    const capability = ASK_CAPABILITY[method]
-    if (capability === undefined || !isPlainObject(this.binding.capabilities[capability]))
-      return Promise.resolve({ error: { code: -32601, message: `The client does not offer ${method}` } })
-    if (signal.aborted || this.ended) return Promise.resolve(withdrawn())
-    this.#lastAskId += 1
-    const id = this.#lastAskId
-    const { promise, resolve } = Promise.withResolvers<AskReply>()
-    const withdraw = () => {
-      if (!this.#asks.has(id)) return
-      reply.send(notificationMessage('notifications/cancelled', { requestId: id }))
-      this.#settle(id, withdrawn())
-    }
-    signal.addEventListener('abort', withdraw, { once: true })
-    this.#asks.set(id, {
-      reply,
-      answer: answer => {
-        signal.removeEventListener('abort', withdraw)
-        resolve(answer)
-      },
-    })
-    reply.send(requestMessage(id, method, params))
-    return promise
-  }
-
-  /** The client's answer to a request of the hub; one to an id that is not open is ignored. */
-  answered(message: Extract<Message, { kind: 'result' | 'error' }>): void {
-    const id = Number(message.id)
-    this.#settle(id, message.kind === 'result' ? { result: message.result } : { error: message.error })
-  }
-
-  /** The call behind this stream is over: what was asked on it gets no answer any more. */
-  closeAsks(reply: AskStream): void {
-    if (this.#asks.size === 0) return
-    for (const [id, ask] of this.#asks) if (ask.reply === reply) this.#settle(id, withdrawn())
-  }
-
   /** Cancels the calls, gives up what was asked and closes the streams. `answer`: what the calls are answered. */
   end(answer?: HubError): void {
     this.ended = true
     for (const call of [...this.calls.values()]) call.abort('The session has ended', answer)
     this.calls.clear()
-    for (const id of [...this.#asks.keys()]) this.#settle(id, withdrawn())
+    this.asks.end()
     this.streams.end()
+    this.load.bytes.give(this.#storedBytes)
+    this.#storedBytes = 0
   }
 
   #bind({ capabilities, protocolVersion }: Pick<SessionBinding, 'capabilities' | 'protocolVersion'>): SessionBinding {
@@ -233,17 +214,16 @@ export class Session implements Hearer {
       get logLevel() {
         return level()
       },
+      ask: (method, params, signal) => this.asks.onSession(method, params, signal),
     }
   }
 
-  #settle(id: number, answer: AskReply): void {
-    const ask = this.#asks.get(id)
-    if (!ask) return
-    this.#asks.delete(id)
-    ask.answer(answer)
+  /** The stream of the newest call that is read, else the GET stream where one is open. */
+  #anyStream(): AskStream | undefined {
+    const { streams } = this
+    const newest = [...this.calls.values()].findLast(({ stream }) => !stream.broken)
+    if (newest) return newest.stream
+    if (!this.initialized || !streams.standalone.connection) return undefined
+    return { send: text => streams.send(streams.standalone, text) }
   }
-}
-
-function withdrawn(): AskReply {
-  return { error: { code: -32603, message: 'The request was withdrawn before the client answered' } }
 }

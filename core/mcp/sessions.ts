@@ -2,12 +2,15 @@ import { createHash, randomBytes } from 'node:crypto'
 import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
 import type { UserActor } from '../contract/records.ts'
+import type { BytesInFlight } from '../domain/byte-account.ts'
 import type { SessionInfo } from './api.ts'
 import { endedByHub } from './ended-by-hub.ts'
-import type { Sealer } from './pages.ts'
 import type { Scope } from './scope.ts'
 import { type Introduction, primesStreams, Session, type UserLoad } from './session.ts'
+import { boundTo, openSessionId, sealSessionId, type TokenSealer } from './session-id.ts'
+import type { SessionRecords } from './session-records.ts'
 import { type Greeting, SessionStreams, type StreamHost } from './session-streams.ts'
+import { UserReplay } from './user-replay.ts'
 
 interface SessionRequest extends Introduction {
   readonly principal: string
@@ -17,12 +20,20 @@ interface SessionRequest extends Introduction {
   readonly endpointOf?: (sessionId: string) => string
 }
 
+/** Who names an id, and where. */
+type SessionClaim = Pick<SessionRequest, 'principal' | 'actor' | 'scope'>
+
 interface SessionTableParts {
-  readonly sealer: Sealer
+  readonly sealer: TokenSealer
+  /** What is known of the sessions of earlier processes. */
+  readonly records: SessionRecords
   readonly now: () => number
   readonly streamHost: StreamHost
+  readonly bytes: BytesInFlight
   /** A session was opened, or ended with everything that belonged to it alone. */
   opened(session: Session): void
+  /** A session of an earlier process goes on; `opened` has been called for it. */
+  revived(session: Session): void
   ended(session: Session, reason: string): void
 }
 
@@ -32,6 +43,7 @@ export class SessionTable {
   readonly #byKey = new Map<string, Session>()
   readonly #byScope = new Map<Scope, Set<Session>>()
   readonly #loads = new Map<string, UserLoad>()
+  readonly #reviving = new Map<string, Promise<Session | undefined>>()
   readonly #parts: SessionTableParts
 
   constructor(parts: SessionTableParts) {
@@ -73,29 +85,78 @@ export class SessionTable {
   }
 
   /** What a user has now; nothing is begun for one who has nothing. */
-  used(userId: string): Readonly<UserLoad> {
+  used(userId: string): Readonly<OpenCounts> {
     return this.#loads.get(userId) ?? NOTHING
+  }
+
+  /** Bytes of a user's replay events. */
+  replayBytes(userId: string): number {
+    return this.#loads.get(userId)?.replay.bytes ?? 0
   }
 
   load(userId: string): UserLoad {
     const known = this.#loads.get(userId)
     if (known) return known
-    const load = { sessions: 0, calls: 0, streams: 0 }
+    const bytes = this.#parts.bytes.user(userId)
+    const load = { sessions: 0, calls: 0, streams: 0, bytes, replay: new UserReplay(bytes) }
     this.#loads.set(userId, load)
     return load
   }
 
-  /** Opens a session. When too many are open, the longest idle one makes room; throws quota_sessions when none is idle. */
+  /** Opens a session. When too many are open, the longest idle one makes room; throws quota_sessions when none is idle, quota_bytes. */
   open(request: SessionRequest): Session {
-    const { sealer, now, streamHost } = this.#parts
-    const { principal, actor, scope, protocolVersion, endpointOf } = request
+    const { principal, scope, endpointOf } = request
+    const wire = endpointOf ? 'sse' : 'streamable-http'
+    const bound = boundTo(principal, scope.path)
+    this.#admit(request)
+    const session = this.#add(request, sealSessionId(this.#parts.sealer, { ...request, bound, wire }))
+    if (wire === 'streamable-http') this.#parts.records.used(session.key, session.lastUsedMs)
+    return session
+  }
+
+  /**
+   * Goes on with a session of an earlier process, under the same id, where that is this principal's and of this scope, and was
+   * neither ended nor idle for too long; undefined for any other id. It counts like one that is opened, and throws as `open`
+   * does; throws storage errors as well.
+   */
+  revive(id: string, claim: SessionClaim): Promise<Session | undefined> {
+    const { sealer } = this.#parts
+    const sealed = openSessionId(sealer, id)
+    if (sealed?.wire !== 'streamable-http' || !sealed.bound.equals(boundTo(claim.principal, claim.scope.path)))
+      return Promise.resolve(undefined)
+    // Behind the check: whoever joins, or comes a moment later, must be the same principal at the same path.
+    const running = this.#reviving.get(id)
+    if (running) return running
+    const open = this.#byId.get(id)
+    if (open) return Promise.resolve(open)
+    const reviving = this.#revive(id, { ...claim, ...sealed }).finally(() => this.#reviving.delete(id))
+    this.#reviving.set(id, reviving)
+    return reviving
+  }
+
+  async #revive(id: string, request: SessionRequest): Promise<Session | undefined> {
+    const { records, now } = this.#parts
+    const usedMs = await records.usedAt(hash(id, KEY_BYTES))
+    if (usedMs === undefined || now() - usedMs >= LIMITS.sessionIdleMs || request.scope.gone) return undefined
+    this.#admit(request)
+    const session = this.#add(request, id)
+    session.initialized = true
+    this.#parts.revived(session)
+    return session
+  }
+
+  /** Throws quota_sessions. */
+  #admit({ actor }: SessionRequest): void {
     const load = this.load(actor.userId)
     if (load.sessions >= LIMITS.sessionsPerUser) this.#makeRoom(LIMITS.sessionsPerUser, actor.userId)
     if (this.#byId.size >= LIMITS.sessions) this.#makeRoom(LIMITS.sessions, undefined)
-    const record = randomBytes(16).toString('base64url')
-    const bound = hash(`${principal}|${scope.path}`, 16)
-    const id = sealer.sealToken('mcp-session', `${bound}.${protocolVersion}.${record}`)
-    const key = hash(id, 12)
+  }
+
+  #add(request: SessionRequest, id: string): Session {
+    const { now, streamHost } = this.#parts
+    const { actor, scope, protocolVersion, endpointOf } = request
+    const load = this.load(actor.userId)
+    const key = hash(id, KEY_BYTES)
     const session = new Session({
       ...request,
       id,
@@ -103,7 +164,9 @@ export class SessionTable {
       load,
       streams: new SessionStreams(
         this.#countStreams(streamHost, load),
-        hash(`events ${id}`, 6),
+        load,
+        // Not made of the id: the same session in another process counts its events anew.
+        randomBytes(EVENT_TAG_BYTES).toString('base64url'),
         endpointOf ? nameEndpoint(endpointOf(id)) : primesStreams(protocolVersion) ? prime : undefined,
       ),
       wire: endpointOf ? 'sse' : 'streamable-http',
@@ -119,9 +182,14 @@ export class SessionTable {
     return session
   }
 
-  /** Ends a session and all that belonged to it alone. Without effect on one that has ended. */
-  end(session: Session, reason: string): void {
+  /**
+   * Ends a session and all that belonged to it alone. Without effect on one that has ended. Resolves when no later process
+   * would take its id; one that ends with the hub itself may go on in the next process.
+   */
+  async end(session: Session, reason: string): Promise<void> {
     if (!this.#byId.delete(session.id)) return
+    const { records, now } = this.#parts
+    const wasIdle = session.idle
     this.#byKey.delete(session.key)
     const others = this.#byScope.get(session.scope)
     others?.delete(session)
@@ -131,15 +199,37 @@ export class SessionTable {
     session.end(reason === 'deleted' ? undefined : endedByHub(reason))
     this.#parts.ended(session, reason)
     this.#forgetLoad(session.actor.userId)
+    if (session.wire === 'sse') return
+    if (reason === 'hub_stopped') records.used(session.key, wasIdle ? session.lastUsedMs : now())
+    else await records.ended(session.key)
+  }
+
+  /** What a place stands for has changed: ends calls that were sent to what their callers may not use any more. */
+  endLost(scope: Scope, errorFor: (method: string) => HubError): void {
+    for (const session of this.of(scope))
+      for (const call of [...session.calls.values()]) {
+        const { method, target } = call
+        if (!target || scope.permits(method, target)) continue
+        const error = errorFor(method)
+        call.abort(error.message, error)
+      }
   }
 
   /** Ends what was idle for too long, and forgets old events of the rest. */
   sweep(): void {
+    const { records } = this.#parts
     const now = this.#parts.now()
     for (const session of this.#byId.values()) {
       session.streams.trim()
       if (!session.idle) session.lastUsedMs = now
-      else if (now - session.lastUsedMs >= idleLimitMs(session)) this.end(session, 'idle')
+      else if (now - session.lastUsedMs >= idleLimitMs(session)) {
+        void this.end(session, 'idle')
+        continue
+      }
+      if (session.wire === 'streamable-http' && session.lastUsedMs > session.recordedMs) {
+        session.recordedMs = session.lastUsedMs
+        records.used(session.key, session.lastUsedMs)
+      }
     }
   }
 
@@ -170,7 +260,7 @@ export class SessionTable {
         `Cannot open a session: ${userId === undefined ? 'the hub' : 'you'} already ${userId === undefined ? 'has' : 'have'} ${limit}, all in use`,
         { hint: 'End a session that is no longer needed, or try again later.', retryAfterSeconds: 30 },
       )
-    this.end(longest, 'displaced')
+    void this.end(longest, 'displaced')
   }
 
   #countStreams(host: StreamHost, load: UserLoad): StreamHost {
@@ -194,7 +284,7 @@ export class SessionTable {
 }
 
 /** Throws quota_calls while the user has as many calls in flight as one may have. */
-export function checkCallQuota(load: UserLoad): void {
+export function checkCallQuota(load: OpenCounts): void {
   if (load.calls >= LIMITS.callsPerUser)
     throw new HubError('quota_calls', `Cannot take the call: ${LIMITS.callsPerUser} of yours are in flight`, {
       retryAfterSeconds: 1,
@@ -202,7 +292,7 @@ export function checkCallQuota(load: UserLoad): void {
 }
 
 /** From 2025-11-25 on: an empty event whose id makes even a stream that breaks at once one that can be resumed. */
-const prime: Greeting = (connection, id) => connection.event(id, '')
+const prime: Greeting = (connection, id) => connection.priming(id)
 
 function nameEndpoint(path: string): Greeting {
   return (connection, id) => connection.named('endpoint', id, path)
@@ -213,7 +303,13 @@ function idleLimitMs({ wire }: Session): number {
   return wire === 'sse' ? LIMITS.sseReconnectMs : LIMITS.sessionIdleMs
 }
 
-const NOTHING: Readonly<UserLoad> = Object.freeze({ sessions: 0, calls: 0, streams: 0 })
+/** Of what is shown of an id, and of what the events of a session are told apart by. */
+const KEY_BYTES = 12
+const EVENT_TAG_BYTES = 6
+
+type OpenCounts = Pick<UserLoad, 'sessions' | 'calls' | 'streams'>
+
+const NOTHING: Readonly<OpenCounts> = Object.freeze({ sessions: 0, calls: 0, streams: 0 })
 const NONE: ReadonlySet<Session> = new Set()
 
 function hash(text: string, bytes: number): string {

@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from '../contract/json.ts'
+import { withUiUri } from '../domain/ui-uris.ts'
 import { isPlainObject } from './rpc.ts'
 import { Steps, UriTemplate } from './uri-template.ts'
 
@@ -6,7 +7,7 @@ const HUB_SCHEME = 'patchbay://'
 /** Steps for one URI, some milliseconds; beyond, a URI counts as contested, which its prefixed form is not. */
 const STEPS = 200_000
 /** For all URIs of one result, or of all lists of a scope, together. */
-const MANY_STEPS = 4_000_000
+const MANY_STEPS = 1_000_000
 
 /** The resources of one member as its scope shows them. */
 interface MemberUris {
@@ -42,6 +43,10 @@ export class UriTable {
   readonly #withUris: number
   readonly #open: readonly Entry[]
   readonly #withHubUris: boolean
+  /** Of each URI, and of each template's shape, who lists it; `MANY`: more than one. */
+  readonly #listedBy = new Map<string, string>()
+  readonly #shapedBy = new Map<string, string>()
+  readonly #withTemplates: readonly Entry[]
 
   constructor(members: readonly MemberUris[]) {
     this.#entries = members.map(member => ({
@@ -50,6 +55,11 @@ export class UriTable {
       matchers: member.templates.map(template => new UriTemplate(template)),
       skeletons: new Set(member.templates.map(skeleton)),
     }))
+    for (const { serverId, listed, skeletons } of this.#entries) {
+      for (const uri of listed) this.#listedBy.set(uri, this.#listedBy.has(uri) ? MANY : serverId)
+      for (const shape of skeletons) this.#shapedBy.set(shape, this.#shapedBy.has(shape) ? MANY : serverId)
+    }
+    this.#withTemplates = this.#entries.filter(({ matchers }) => matchers.length > 0)
     this.#byAlias = new Map(this.#entries.map(entry => [entry.alias, entry]))
     this.#byServer = new Map(this.#entries.map(entry => [entry.serverId, entry]))
     this.#withUris = this.#entries.filter(hasUris).length
@@ -72,7 +82,9 @@ export class UriTable {
   }
 
   publicUri(serverId: string, uri: string, steps = new Steps(STEPS)): string {
-    const contested = this.#entries.some(entry => entry.serverId !== serverId && claims(entry, uri, steps) !== false)
+    const contested =
+      isOther(this.#listedBy.get(uri), serverId) ||
+      this.#withTemplates.some(entry => entry.serverId !== serverId && claims(entry, uri, steps) !== false)
     return contested || this.#leadsAstray(serverId, uri, steps) ? this.#prefixed(serverId, uri) : uri
   }
 
@@ -95,7 +107,7 @@ export class UriTable {
   /** Templates that differ in the names of their variables alone are the same template. */
   publicTemplate(serverId: string, template: string): string {
     const shape = skeleton(template)
-    const contested = this.#entries.some(entry => entry.serverId !== serverId && entry.skeletons.has(shape))
+    const contested = isOther(this.#shapedBy.get(shape), serverId)
     return contested || this.#looksOwn(template) ? this.#prefixed(serverId, template) : template
   }
 
@@ -141,6 +153,12 @@ export class UriTable {
     const entry = this.#byServer.get(serverId)
     return entry ? `${HUB_SCHEME}${entry.alias}/${original}` : original
   }
+}
+
+const MANY = ''
+
+function isOther(listedBy: string | undefined, serverId: string): boolean {
+  return listedBy !== undefined && listedBy !== serverId
 }
 
 /** For questions about many URIs that are answered at once. */
@@ -205,34 +223,4 @@ function mapContent(content: JsonValue, map: (uri: string) => string): JsonValue
 
 function withUri(value: JsonValue, map: (uri: string) => string): JsonValue {
   return isPlainObject(value) && typeof value.uri === 'string' ? { ...value, uri: map(value.uri) } : value
-}
-
-/** How MCP Apps named the same before `_meta.ui.resourceUri`; servers still write both. */
-const EARLIER_UI_KEY = 'ui/resourceUri'
-
-/** `_meta.ui.resourceUri` names the resource that draws a tool or its result. */
-export function withUiUri(item: JsonObject, map: (uri: string) => string): JsonObject {
-  const meta = item._meta
-  if (!isPlainObject(meta)) return item
-  const { ui, [EARLIER_UI_KEY]: earlier } = meta
-  const named = isPlainObject(ui) && typeof ui.resourceUri === 'string'
-  if (!named && typeof earlier !== 'string') return item
-  return {
-    ...item,
-    _meta: {
-      ...meta,
-      ...(named ? { ui: { ...ui, resourceUri: map(String(ui.resourceUri)) } } : {}),
-      ...(typeof earlier === 'string' ? { [EARLIER_UI_KEY]: map(earlier) } : {}),
-    },
-  }
-}
-
-/** The resources that an item is drawn by. */
-export function uiUris(item: JsonObject): string[] {
-  const found: string[] = []
-  withUiUri(item, uri => {
-    found.push(uri)
-    return uri
-  })
-  return found
 }

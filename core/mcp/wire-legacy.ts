@@ -18,7 +18,7 @@ export class LegacyWire {
   }
 
   /** Throws HubError for whatever is refused before a message can be answered. */
-  handle(scoped: ScopedRequest): Response {
+  handle(scoped: ScopedRequest): Response | Promise<Response> {
     switch (scoped.request.method) {
       case 'GET':
         return this.#get(scoped)
@@ -43,11 +43,13 @@ export class LegacyWire {
     if (!resumed && session.streams.openStandalones >= MAX_STREAMS)
       throw new HubError('stream_exists', `Cannot open a stream: this session has ${MAX_STREAMS} already`)
     info.keepOpen()
-    return resumed ?? session.streams.openStandalone()
+    const response = resumed ?? session.streams.openStandalone()
+    session.asks.streamOpened()
+    return response
   }
 
-  #delete(scoped: ScopedRequest): Response {
-    this.#sessions.end(this.#session(scoped), 'deleted')
+  async #delete(scoped: ScopedRequest): Promise<Response> {
+    await this.#sessions.end(this.#session(scoped), 'deleted')
     return new Response(null, { status: 204 })
   }
 

@@ -13,7 +13,7 @@ import type { Listeners } from './listeners.ts'
 import { LOG_LEVELS } from './log-levels.ts'
 import type { ModernAnswers } from './modern-answers.ts'
 import { modernRefusal } from './modern-errors.ts'
-import { ModernExchange, type ModernExchangeParts, type PassedInput } from './modern-exchange.ts'
+import { type HeldBytes, ModernExchange, type ModernExchangeParts, type PassedInput } from './modern-exchange.ts'
 import type { ModernFaces } from './modern-face.ts'
 import { ModernReply, type ModernReplyHost } from './modern-reply.ts'
 import { ParamHeaders } from './param-headers.ts'
@@ -21,7 +21,7 @@ import type { Parking } from './parking.ts'
 import { passedHeaders } from './passed-headers.ts'
 import type { PassedStates } from './passed-states.ts'
 import { jsonResponse } from './post-reply.ts'
-import type { Router } from './router.ts'
+import { accessLost, type Router } from './router.ts'
 import { asHubError, type IdText, invalid, type RequestMessage, readMessage, resultMessage } from './rpc.ts'
 import type { Scope } from './scope.ts'
 import type { ScopedRequest } from './scoped-request.ts'
@@ -96,15 +96,15 @@ export class ModernWire {
   }
 
   /** A call that says nothing new of its client; undefined for any other body. Throws RefusedMessage. */
-  receiveKnown(scoped: ScopedRequest, body: string): Promise<Response> | undefined {
+  receiveKnown(scoped: ScopedRequest, body: string, weight: number): Promise<Response> | undefined {
     const known = scoped.scope.knownCalls.open(body, scoped.request.headers)
     if (!known) return undefined
     const { id, envelope } = known
-    return this.#answered(id, () => this.#call(scoped, id, 'tools/call', envelope))
+    return this.#answered(id, () => this.#call(scoped, id, 'tools/call', envelope, weight))
   }
 
   /** One message, parsed from `body`. Throws RefusedMessage for what is refused before anything is asked of an upstream. */
-  receive(scoped: ScopedRequest, value: JsonValue, body: string): Response | Promise<Response> {
+  receive(scoped: ScopedRequest, value: JsonValue, body: string, weight: number): Response | Promise<Response> {
     const message = readMessage(value)
     if (message.kind === 'bad') throw new RefusedMessage(message.id, new HubError('request_invalid', message.message))
     if (message.kind === 'notification') return new Response(null, { status: 202 })
@@ -112,7 +112,7 @@ export class ModernWire {
       const error = new HubError('request_invalid', 'A client of this protocol version sends no responses')
       throw new RefusedMessage(message.id, error)
     }
-    return this.#answered(message.id, () => this.#request(scoped, message, body))
+    return this.#answered(message.id, () => this.#request(scoped, message, body, weight))
   }
 
   /** Whether some call was made at this place. */
@@ -125,6 +125,16 @@ export class ModernWire {
   endScope(scope: Scope): void {
     const error = new HubError('group_not_found', 'The group was removed before the server had answered')
     for (const exchange of this.#live) if (exchange.scope === scope) exchange.abort(error.message, error)
+  }
+
+  /** What a place stands for has changed: ends calls that were sent to what their callers may not use any more. */
+  endLost(scope: Scope): void {
+    for (const exchange of this.#live) {
+      const { method, target } = exchange
+      if (exchange.scope !== scope || !target || scope.permits(method, target)) continue
+      const error = accessLost(scope, method)
+      exchange.abort(error.message, error)
+    }
   }
 
   /** No client can come back for them any more. */
@@ -152,7 +162,7 @@ export class ModernWire {
     }
   }
 
-  #request(scoped: ScopedRequest, message: RequestMessage, body: string): Response | Promise<Response> {
+  #request(scoped: ScopedRequest, message: RequestMessage, body: string, weight: number): Response | Promise<Response> {
     const { faces, listeners } = this.#parts
     const { method, id, params } = message
     const { scope, request } = scoped
@@ -169,7 +179,7 @@ export class ModernWire {
       return listeners.open(scoped, id, params)
     }
     scope.knownCalls.learn(body, message, envelope, request.headers)
-    return this.#call(scoped, id, method, envelope)
+    return this.#call(scoped, id, method, envelope, weight)
   }
 
   #refuseDraining(): void {
@@ -182,7 +192,7 @@ export class ModernWire {
     if (tool) this.#paramHeaders.check(tool, params?.arguments, request.headers)
   }
 
-  #call(scoped: ScopedRequest, id: IdText, method: string, envelope: Envelope): Promise<Response> {
+  #call(scoped: ScopedRequest, id: IdText, method: string, envelope: Envelope, weight: number): Promise<Response> {
     this.#refuseDraining()
     if (method === 'tools/call') this.#checkParamHeaders(scoped, envelope.params)
     const { load, parking, passed, replies } = this.#parts
@@ -192,6 +202,7 @@ export class ModernWire {
       throw new HubError('quota_calls', `Cannot take the call: ${LIMITS.callsPerUser} of yours are in flight`, {
         retryAfterSeconds: 1,
       })
+    if (!userLoad.bytes.fits(weight)) throw userLoad.bytes.refusal(weight)
     const logLevel = rankOf(envelope.logLevel)
     const { requestState, progressToken, params } = envelope
     const responses = inputResponses(envelope.inputResponses)
@@ -210,7 +221,7 @@ export class ModernWire {
       parked.resume(post, responses ?? {}, envelope.capabilities)
     } else {
       const input = responses || state ? { inputResponses: responses, state } : undefined
-      this.#start(scoped, method, envelope, post, input)
+      this.#start(scoped, method, envelope, post, input, { account: userLoad.bytes, bytes: weight })
     }
     return post.response
   }
@@ -221,6 +232,7 @@ export class ModernWire {
     envelope: Envelope,
     post: ModernReply,
     input: PassedInput | undefined,
+    held: HeldBytes,
   ): void {
     const exchange = new ModernExchange(
       this.#exchangeParts,
@@ -230,6 +242,7 @@ export class ModernWire {
       post,
       passedHeaders(scoped.request.headers, scoped.scope),
       input,
+      held,
     )
     this.#live.add(exchange)
     this.#watch(exchange, post)

@@ -9,7 +9,8 @@ import { type InitializeParts, meet, refuseWhileDraining } from './initialize.ts
 import type { Intake } from './intake.ts'
 import type { CallReply } from './legacy-call.ts'
 import { MESSAGES_PATH, parseScopePath, type ScopeTable, SSE_ROOT } from './paths.ts'
-import { checkBodyType, checkGetAccept, checkVersion, readBody } from './request-headers.ts'
+import { bodyWeight, readBody } from './request-body.ts'
+import { checkBodyType, checkGetAccept, checkVersion } from './request-headers.ts'
 import {
   asHubError,
   errorMessage,
@@ -75,6 +76,7 @@ export class SseWire {
       protocolVersion: FIRST_VERSION,
       clientInfo: {},
       capabilities: {},
+      bytes: 0,
       endpointOf: id => `${base}${MESSAGES_PATH}?sessionId=${id}`,
     })
     return session.streams.openStandalone()
@@ -86,12 +88,14 @@ export class SseWire {
     if (request.method !== 'POST') throw methodNotAllowed(MESSAGES_PATH, request.method, ['POST'])
     const session = await this.#session(request, principal, actor)
     checkBodyType(request.headers)
-    const value = parseBody(await readBody(request))
+    const text = await readBody(request, session.load.bytes)
+    const value = parseBody(text)
     checkVersion(request.headers, session.introduced ? session.protocolVersion : undefined)
     session.actor = actor
     session.lastUsedMs = this.#parts.now()
-    if (Array.isArray(value)) this.#batch(known, session, value)
-    else this.#single(known, session, value)
+    const weight = bodyWeight(text)
+    if (Array.isArray(value)) this.#batch(known, session, value, weight)
+    else this.#single(known, session, value, weight)
     return new Response(null, { status: 202 })
   }
 
@@ -115,16 +119,17 @@ export class SseWire {
       if (!(resumed instanceof Response)) continue
       session.actor = actor
       session.lastUsedMs = this.#parts.now()
+      session.asks.streamOpened()
       return resumed
     }
     return undefined
   }
 
-  #single(known: KnownRequest, session: Session, value: JsonValue): void {
+  #single(known: KnownRequest, session: Session, value: JsonValue, weight: number): void {
     const message = readMessage(value)
     if (message.kind === 'bad') throw new RefusedMessage(message.id, new HubError('request_invalid', message.message))
     try {
-      this.#take(known, session, message)
+      this.#take(known, session, message, weight)
     } catch (thrown) {
       const error = asHubError(thrown)
       // What is no matter of HTTP is an answer like any other.
@@ -133,7 +138,7 @@ export class SseWire {
     }
   }
 
-  #batch(known: KnownRequest, session: Session, values: readonly JsonValue[]): void {
+  #batch(known: KnownRequest, session: Session, values: readonly JsonValue[], weight: number): void {
     if (!takesArrays(session.protocolVersion))
       throw new HubError('request_invalid', `Arrays are not part of the protocol version ${session.protocolVersion}`)
     if (values.length === 0 || values.length > LIMITS.batchMessages)
@@ -148,22 +153,22 @@ export class SseWire {
       if (message.kind === 'bad') refuse(known, session, message.id, new HubError('request_invalid', message.message))
       else
         try {
-          this.#take(known, session, message)
+          this.#take(known, session, message, Math.ceil(weight / messages.length))
         } catch (error) {
           if (message.kind === 'request') refuse(known, session, message.id, asHubError(error))
         }
     }
   }
 
-  #take(known: KnownRequest, session: Session, message: Message): void {
+  #take(known: KnownRequest, session: Session, message: Message, weight: number): void {
     const { intake } = this.#parts
     if (message.kind === 'request' && message.method === 'initialize') return this.#initialize(session, message)
-    if (!session.introduced)
-      throw new HubError('request_invalid', 'This session is not initialized; send initialize first')
+    const isPing = message.kind === 'request' && message.method === 'ping'
+    if (!session.introduced && !isPing) introduceReturned(session, known.request.headers)
     if (message.kind !== 'request') return intake.take(session, message)
-    intake.admit(session, message)
+    intake.admit(session, message, weight)
     const scoped = { ...known, scope: session.scope, session, namesSession: true }
-    intake.start(scoped, session, message, new StreamReply(session))
+    intake.start(scoped, session, message, weight, new StreamReply(session))
   }
 
   #initialize(session: Session, { id, params }: RequestMessage): void {
@@ -172,6 +177,16 @@ export class SseWire {
     session.introduce(introduction)
     new StreamReply(session).answer(resultMessage(id, resultText))
   }
+}
+
+/**
+ * For a client whose stream broke and could not be resumed: it goes on with the new one, without `initialize`, since to it the
+ * session is still the same. Its capabilities are not known, so that it is asked nothing. `headers` have been checked.
+ */
+function introduceReturned(session: Session, headers: Headers): void {
+  const protocolVersion = headers.get('mcp-protocol-version') ?? FIRST_VERSION
+  session.introduce({ protocolVersion, clientInfo: {}, capabilities: {} })
+  session.initialized = true
 }
 
 function refuse({ info }: KnownRequest, session: Session, id: IdText | undefined, error: HubError): void {
@@ -186,13 +201,17 @@ class StreamReply implements CallReply {
     this.#session = session
   }
 
+  get broken(): boolean {
+    return !this.#session.streams.standalone.connection
+  }
+
   answer(text: string): void {
     this.send(text)
-    this.#session.closeAsks(this)
+    this.#session.asks.closeCall(this)
   }
 
   withoutAnswer(): void {
-    this.#session.closeAsks(this)
+    this.#session.asks.closeCall(this)
   }
 
   send(text: string): void {

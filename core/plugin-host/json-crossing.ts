@@ -1,4 +1,4 @@
-import { parseExact } from '../domain/exact-json.ts'
+import { parseAsWritten } from '../domain/exact-json.ts'
 
 interface Carried {
   readonly $json: string
@@ -14,5 +14,5 @@ export function carryJson(value: unknown): unknown {
 
 /** What {@link carryJson} made; anything else is itself. */
 export function takeJson(value: unknown): unknown {
-  return typeof value === 'object' && value !== null && '$json' in value ? parseExact(String(value.$json)) : value
+  return typeof value === 'object' && value !== null && '$json' in value ? parseAsWritten(String(value.$json)) : value
 }

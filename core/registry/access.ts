@@ -1,8 +1,9 @@
+import { sql } from 'kysely'
 import { HubError } from '../contract/errors.ts'
 import type { Actor, Visibility } from '../contract/records.ts'
 import { formatRef, nameKey, parseRef, quoteName } from '../domain/names.ts'
-import { canEdit, canSee, isAdmin } from '../domain/ownership.ts'
-import type { ListQuery, Right } from './api.ts'
+import { canEdit, canSee, isAdmin, isPublic, type Owned } from '../domain/ownership.ts'
+import type { ListQuery, Right, WriteOptions } from './api.ts'
 import { type OwnerColumns, ownerName } from './rows.ts'
 
 /** What servers and groups have alike. */
@@ -58,7 +59,7 @@ function findRow<Row extends OwnedRow>(
   if (owner !== undefined) return candidates.find(row => isOwner(row, owner))
   const own = actor.kind === 'user' ? candidates.find(row => row.owner_id === actor.userId) : undefined
   if (own) return own
-  const open = candidates.filter(row => row.visibility === 'public')
+  const open = candidates.filter(row => isPublic(owned(row)))
   const rest = open.length > 0 ? open : isAdmin(actor) ? candidates : []
   if (rest.length > 1) throw ambiguous(kind, ref, rest)
   return rest[0]
@@ -81,8 +82,8 @@ function ambiguous(kind: Kind, ref: string, rows: readonly OwnedRow[]): HubError
   })
 }
 
-export function owned(row: Pick<OwnedRow, 'owner_id' | 'visibility'>): { ownerId: string; visibility: Visibility } {
-  return { ownerId: row.owner_id, visibility: row.visibility }
+export function owned(row: Pick<OwnedRow, 'owner_id' | 'visibility' | 'owner_disabled'>): Owned {
+  return { ownerId: row.owner_id, visibility: row.visibility, ownerDisabled: row.owner_disabled === 1 }
 }
 
 /** The part of a list that the query wants. `text` is what `q` is looked for in. Throws `admin_only`, `validation_failed`. */
@@ -106,9 +107,29 @@ export function filterRows<Row extends OwnedRow>(
   return kept.sort(compareRows(query.sort ?? 'name'))
 }
 
+interface Scopable<Query> {
+  where(column: never, operator: '=', value: never): Query
+  where(factory: never): Query
+}
+
+/** The query of a list without most rows that its scope leaves out, so that they are not even read; `filterRows` decides. */
+export function inScopeOf<Query>(
+  query: Query & Scopable<Query>,
+  table: 'server' | 'server_group',
+  actor: Actor,
+  { scope = 'mine' }: ListQuery,
+): Query {
+  const isPublic = sql<boolean>`${sql.ref(`${table}.visibility`)} = 'public'`
+  if (scope === 'public') return query.where(isPublic as never)
+  if (scope === 'all' || actor.kind === 'system') return query
+  const mine = sql<boolean>`${sql.ref(`${table}.owner_id`)} = ${actor.userId}`
+  return query.where((scope === 'mine' ? mine : sql<boolean>`(${mine} or ${isPublic})`) as never)
+}
+
 function inScope(row: OwnedRow, actor: Actor, scope: NonNullable<ListQuery['scope']>): boolean {
+  if (scope === 'public') return isPublic(owned(row))
   if (scope === 'all' || actor.kind === 'system') return true
-  return row.owner_id === actor.userId || (scope === 'visible' && row.visibility === 'public')
+  return row.owner_id === actor.userId || (scope === 'visible' && isPublic(owned(row)))
 }
 
 const SORT_COLUMNS = { name: 'name_key', createdAt: 'created_at', updatedAt: 'updated_at' } as const
@@ -138,8 +159,13 @@ export function byText(left: string, right: string): number {
   return left < right ? -1 : left > right ? 1 : 0
 }
 
-/** Throws `version_conflict` when the writer saw another revision. */
-export function checkRevision(kind: string, revision: number, ifRevision: number | undefined): void {
+/** Throws `version_conflict` when the writer saw another revision, or expects that there is no record. */
+export function checkRevision(kind: string, revision: number, { ifRevision, ifMissing }: WriteOptions): void {
+  if (ifMissing) {
+    throw new HubError('version_conflict', `The ${kind} exists already: its revision is ${revision}`, {
+      hint: 'Leave out If-None-Match to change it.',
+    })
+  }
   if (ifRevision === undefined || ifRevision === revision) return
   throw new HubError(
     'version_conflict',

@@ -11,6 +11,7 @@ import type {
   ServerSettings,
   Visibility,
 } from '../contract/records.ts'
+import type { RightsCap } from '../domain/owner-rights.ts'
 import type { UserGrants } from '../domain/spawn-policy.ts'
 
 /**
@@ -36,8 +37,8 @@ export interface Page<T> {
 }
 
 export interface ListQuery {
-  /** `mine` (default): owned by the actor. `visible`: also public ones of others. `all`: every one; administrators only. */
-  readonly scope?: 'mine' | 'visible' | 'all'
+  /** `mine` (default): owned by the actor. `visible`: also public ones of others. `all`: every one; administrators only. `public`: public ones of everybody. */
+  readonly scope?: 'mine' | 'visible' | 'all' | 'public'
   /** Substring of name or description, letter case ignored, taken literally. */
   readonly q?: string
   /** A user's name. */
@@ -49,6 +50,8 @@ export interface ListQuery {
 export interface WriteOptions {
   /** The revision that the writer saw; another one now is `version_conflict`. Absent: the write is taken. */
   readonly ifRevision?: number
+  /** The writer wants to make what does not exist yet (`If-None-Match: *`): `version_conflict` where it does. */
+  readonly ifMissing?: true
 }
 
 export interface ServerRegistry {
@@ -62,13 +65,18 @@ export interface ServerRegistry {
   resolve(actor: Actor, ref: Ref, right: Right): Promise<ServerRecord>
   /** By id with the same rights; undefined when missing or not visible. */
   byId(actor: Actor, id: string): Promise<ServerRecord | undefined>
-  /** `body` is the flat body of the API (or the nested one); all wrong fields are reported at once. */
-  create(actor: Actor, body: JsonObject): Promise<ServerRecord>
+  /**
+   * `body` is the flat body of the API (or the nested one); all wrong fields are reported at once. `unseen`: somebody else
+   * wrote it, and the actor may not have read it: where its owner has more rights than everybody, it waits for a review.
+   */
+  create(actor: Actor, body: JsonObject, options?: { readonly unseen?: boolean }): Promise<ServerRecord>
   replace(actor: Actor, ref: Ref, body: JsonObject, options?: WriteOptions): Promise<ServerRecord>
   /** RFC 7396 merge patch of the flat body. */
   patch(actor: Actor, ref: Ref, patch: JsonObject, options?: WriteOptions): Promise<ServerRecord>
   remove(actor: Actor, ref: Ref, options?: WriteOptions): Promise<void>
   setEnabled(actor: Actor, ref: Ref, enabled: boolean): Promise<ServerRecord>
+  /** The inline OpenAPI document of a server that the actor may edit, as UTF-8. Undefined when it has none. */
+  document(actor: Actor, ref: Ref): Promise<Uint8Array | undefined>
   /** The flat body as the API shows it to someone who may edit: secrets masked. */
   publicBody(record: ServerRecord): JsonObject
   /** The configuration to connect with: secrets opened, `${variables}` filled in. Throws variable_unknown. Never shown. */
@@ -87,8 +95,14 @@ export interface EffectiveServer {
   /** Never reused; the uid of sandboxed processes is made of it. */
   readonly ownerNumber: number
   readonly ownerGrants: UserGrants
+  /** Why the role and the grants above may be less than the owner’s own. */
+  readonly rightsCap?: RightsCap
+  /** What must not come out of anything about the server: its opened secrets, and those of their parts that others repeat. */
+  readonly secrets: readonly string[]
   /** SHA-256 of all that would need a new connection when it changes. */
   readonly configHash: string
+  /** Reads the inline OpenAPI document whose stand-in is in `settings`, as UTF-8. Absent: there is none. */
+  readonly document?: () => Promise<Uint8Array>
 }
 
 /** A member of a group with its server. */
@@ -214,6 +228,8 @@ export interface KeyRegistry {
 }
 
 export interface SettingRegistry {
+  /** What is stored for a user, in bytes: servers, documents, groups, settings and keys; and of it what lists read. */
+  storedBytes(userId: string): Promise<{ readonly total: number; readonly config: number }>
   /** A system setting made by the API, or undefined. */
   system(key: string): Promise<JsonValue | undefined>
   allSystem(): Promise<Readonly<Record<string, JsonValue>>>

@@ -1,11 +1,15 @@
 import type { Insertable } from 'kysely'
+import { LIMITS } from '../config/limits.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { Actor } from '../contract/records.ts'
 import { nameKey } from '../domain/names.ts'
 import { isAdmin } from '../domain/ownership.ts'
+import { Redactor } from '../secrets/redact.ts'
 import type { AuditTable } from '../store/tables.ts'
 import { read, write } from '../store/transact.ts'
 import type { AuditEntry, AuditRegistry, Page } from './api.ts'
+import { trimAudit } from './audit-retention.ts'
+import { AuditShares, type SkippedRows } from './audit-shares.ts'
 import { type RegistryDeps, timestamp } from './context.ts'
 import { auditItem } from './rows.ts'
 
@@ -14,28 +18,70 @@ const FLUSH_MS = 500
 const QUEUE = 10_000
 const BATCH = 500
 
+const FIRST_TRIM_MS = 60_000
+const TRIM_MS = 60 * 60_000
+const TARGET_CHARACTERS = 512
+
+type Whose = Pick<Insertable<AuditTable>, 'user_id' | 'user_name' | 'owner_id'>
+
 export class Audit implements AuditRegistry {
   readonly #deps: RegistryDeps
+  /** Without secrets: what somebody keeps secret must not change a record that another one reads. */
+  readonly #byKey = new Redactor()
   #queue: Insertable<AuditTable>[] = []
+  readonly #shares = new AuditShares<Whose>()
+  #trimming: NodeJS.Timeout | undefined
   #dropped = 0
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> = Promise.resolve()
 
   constructor(deps: RegistryDeps) {
     this.#deps = deps
+    this.#trimLater(FIRST_TRIM_MS)
   }
 
   record(actor: Actor, entry: AuditEntry): void {
-    this.#queue.push({
-      at: timestamp(this.#deps),
+    const whose = {
       user_id: actor.kind === 'user' ? actor.userId : null,
       user_name: actor.kind === 'user' ? actor.name : actor.purpose,
-      action: entry.action,
       owner_id: entry.ownerId,
-      target: this.#deps.redactor.text(entry.target),
-      request_id: entry.requestId ?? null,
-      detail: JSON.stringify(this.#deps.redactor.record(entry.detail ?? {})),
+    }
+    const share = whose.user_id ?? `${whose.user_name}/${whose.owner_id}`
+    if (!this.#shares.take(share, whose, this.#nowMs(), skipped => this.#summarise(skipped))) return
+    this.#add({
+      ...{ ...whose, at: timestamp(this.#deps), action: entry.action, request_id: entry.requestId ?? null },
+      target: cutTarget(entry.target),
+      detail: detailText(this.#byKey.record(entry.detail ?? {})),
     })
+  }
+
+  /** Removes rows that are too old, or too many of one user, and writes what was counted. Runs by itself every hour. */
+  async trim(): Promise<number> {
+    for (const skipped of this.#shares.end(this.#nowMs())) this.#summarise(skipped)
+    await this.flush()
+    return trimAudit(this.#deps.store, this.#nowMs())
+  }
+
+  #summarise({ first, skipped, sinceMs }: SkippedRows<Whose>): void {
+    const since = new Date(sinceMs).toISOString()
+    const columns = { at: timestamp(this.#deps), action: 'audit.skipped', target: first.user_name, request_id: null }
+    this.#add({ ...first, ...columns, detail: JSON.stringify({ skipped, since }) })
+  }
+
+  #trimLater(delayMs: number): void {
+    this.#trimming = setTimeout(() => {
+      this.#trimLater(TRIM_MS)
+      // What cannot be removed now is removed an hour later.
+      this.trim().catch(() => undefined)
+    }, delayMs).unref()
+  }
+
+  #nowMs(): number {
+    return (this.#deps.now?.() ?? new Date()).getTime()
+  }
+
+  #add(row: Insertable<AuditTable>): void {
+    this.#queue.push(row)
     if (this.#queue.length > QUEUE) {
       this.#queue.shift()
       this.#dropped += 1
@@ -84,6 +130,11 @@ export class Audit implements AuditRegistry {
   async close(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
+    clearTimeout(this.#trimming)
+    for (const skipped of this.#shares.end(this.#nowMs(), true)) this.#summarise(skipped)
+    // The summaries have started it anew.
+    clearTimeout(this.#timer)
+    this.#timer = undefined
     await this.flush()
   }
 
@@ -97,4 +148,18 @@ export class Audit implements AuditRegistry {
       this.#queue = this.#queue.filter(record => !written.has(record))
     }
   }
+}
+
+function cutTarget(target: string): string {
+  return target.length <= TARGET_CHARACTERS ? target : `${target.slice(0, TARGET_CHARACTERS)}…`
+}
+
+/** Details that are too long give way to their size and the names of their members. */
+function detailText(detail: object): string {
+  const text = JSON.stringify(detail)
+  if (text.length <= LIMITS.auditDetailBytes) return text
+  const members = Object.keys(detail)
+    .slice(0, 20)
+    .map(name => name.slice(0, 40))
+  return JSON.stringify({ cut: text.length, members })
 }

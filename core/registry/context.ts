@@ -1,7 +1,6 @@
 import type { JsonObject } from '../contract/json.ts'
 import type { SandboxLevel, SpawnPolicyInput } from '../domain/spawn-policy.ts'
 import type { EventBus } from '../events/bus.ts'
-import type { Redactor } from '../secrets/redact.ts'
 import type { Sealer } from '../secrets/seal.ts'
 import type { Store } from '../store/open.ts'
 
@@ -21,7 +20,6 @@ export interface RegistryDeps {
   readonly store: Store
   readonly bus: EventBus
   readonly sealer: Sealer
-  readonly redactor: Redactor
   /** What may be run and what this machine can enforce; asked at each save. */
   readonly stdio: () => { readonly policy: SpawnPolicyInput['policy']; readonly level: SandboxLevel }
   /** Whether a path inside the sandbox leads out of the work folder that the server has by now. */

@@ -3,7 +3,6 @@ import { Audit } from './audit.ts'
 import type { RegistryDeps } from './context.ts'
 import { Groups } from './groups.ts'
 import { Keys } from './keys.ts'
-import { LiveSecrets } from './live-secrets.ts'
 import { createMirror } from './mirror.ts'
 import { Servers } from './servers.ts'
 import { Settings } from './settings.ts'
@@ -18,20 +17,18 @@ export interface OpenRegistry {
 
 /** Builds the registry on an open store. Nothing is read or written until it is asked. */
 export function createRegistry(deps: RegistryDeps): OpenRegistry {
-  const live = new LiveSecrets(deps.redactor)
-  const forgetServer = (id: string) => live.delete(id)
   const keys = new Keys(deps)
   const audit = new Audit(deps)
   return {
     registry: {
-      servers: new Servers(deps, live),
+      servers: new Servers(deps),
       groups: new Groups(deps),
-      users: new Users(deps, forgetServer),
+      users: new Users(deps),
       keys,
-      settings: new Settings(deps, live),
+      settings: new Settings(deps),
       audit,
     },
-    mirror: createMirror({ ...deps, forgetServer }),
+    mirror: createMirror(deps),
     async close() {
       await Promise.all([keys.close(), audit.close()])
     },

@@ -27,6 +27,22 @@ export function refuseTooManyMembers(count: number): void {
   throw new HubError('quota_members', `A group has at most ${LIMITS.membersPerGroup} members, not ${count}`)
 }
 
+/** What the members of one group select, in characters of JSON: it is read whenever the group is. */
+const SELECTION_CHARACTERS = 1024 * 1024
+
+/** Throws `quota_members` where members, added one by one, select more than one body could. */
+export function refuseLargeSelections(members: readonly NewMember[]): void {
+  const characters = members.reduce(
+    (sum, { tools, prompts, resources }) => sum + tools.length + prompts.length + resources.length,
+    0,
+  )
+  if (characters <= SELECTION_CHARACTERS) return
+  throw new HubError(
+    'quota_members',
+    `The members of a group select tools, prompts and resources in at most ${SELECTION_CHARACTERS} characters of JSON, not ${characters}`,
+  )
+}
+
 export function refuseSharedAlias(members: readonly { readonly alias?: string }[]): void {
   const alias = sharedAlias(members)
   if (alias !== undefined) {

@@ -13,6 +13,7 @@ export interface MemberRow extends GroupMemberTable {
   readonly server_visibility: 'private' | 'public'
   readonly owner_name: string | null
   readonly owner_number: number
+  readonly owner_disabled: number
 }
 
 export function selectGroups(db: Reader) {
@@ -35,13 +36,16 @@ export function selectMembers(db: Reader) {
       'server.visibility as server_visibility',
       'user.name as owner_name',
       'user.number as owner_number',
+      'user.disabled as owner_disabled',
     ])
     .orderBy('group_member.group_id')
     .orderBy('group_member.position')
 }
 
-function serverOf(member: MemberRow): Owned {
-  return { ownerId: member.server_owner_id, visibility: member.server_visibility }
+/** A member's server, as far as rights are concerned. */
+export function serverOf(member: MemberRow): Owned {
+  const ownerDisabled = member.owner_disabled === 1
+  return { ownerId: member.server_owner_id, visibility: member.server_visibility, ownerDisabled }
 }
 
 /** The group as this actor may know it: members whose servers it may not see leave no trace. */
@@ -56,6 +60,7 @@ export function groupRecord(row: GroupRow, members: readonly MemberRow[], actor:
     naming: row.naming,
     members: members.filter(member => canSee(actor, serverOf(member))).map(groupMember),
     ...(row.result_limit_bytes === null ? {} : { resultLimitBytes: row.result_limit_bytes }),
+    ...(row.owner_disabled === 1 ? { ownerDisabled: true } : {}),
     origin: row.origin,
     revision: row.revision,
     createdAt: row.created_at,

@@ -14,7 +14,7 @@ import type { WrittenGroup } from './api.ts'
 import { type RegistryDeps, timestamp } from './context.ts'
 import { FILE_OWNERS, groupOwnerInFile } from './file-groups.ts'
 import { tellGroup } from './group-events.ts'
-import { findMembers } from './group-members.ts'
+import { findMembers, refuseLargeSelections } from './group-members.ts'
 import {
   asNewMember,
   type GroupRow,
@@ -28,6 +28,7 @@ import {
 import { chooseOwner, type Owner } from './owners.ts'
 import { ownerName } from './rows.ts'
 import { selectServers } from './server-rows.ts'
+import { withinStoredBytes } from './stored-bytes.ts'
 import { asWritten } from './usable-members.ts'
 
 /** What a write makes of a group; `members` absent: they stay. */
@@ -50,16 +51,19 @@ export class GroupWriter {
     const at = timestamp(this.#deps)
     return this.#write(parsed.name, async (trx, after) => {
       const owner = await chooseOwner(trx, actor, parsed.owner, undefined)
-      await checkQuota(trx, owner)
+      await checkGroupQuota(trx, owner)
       const members = await findMembers(trx, owner, parsed.members)
-      await trx
-        .insertInto('server_group')
-        .values({
-          ...groupColumns(parsed),
-          ...{ id, owner_id: owner.id, origin: 'store', revision: 1, created_at: at, updated_at: at },
-        })
-        .execute()
-      await writeMembers(trx, id, members)
+      refuseLargeSelections(members)
+      await withinStoredBytes(trx, owner, async () => {
+        await trx
+          .insertInto('server_group')
+          .values({
+            ...groupColumns(parsed),
+            ...{ id, owner_id: owner.id, origin: 'store', revision: 1, created_at: at, updated_at: at },
+          })
+          .execute()
+        await writeMembers(trx, id, members)
+      })
       const { row, members: rows } = await written(trx, id)
       after(() => tellGroup(this.#deps, 'group.created', row))
       return asWritten(trx, actor, groupRecord(row, rows, actor))
@@ -69,23 +73,28 @@ export class GroupWriter {
   /** Undefined when the row is not as it was known any more. */
   async save(actor: Actor, known: KnownGroup, change: GroupChange): Promise<WrittenGroup | undefined> {
     const { row } = known
+    if (change.members) refuseLargeSelections(change.members)
     if (!differs(known, change)) {
       return read(this.#deps.store, db => asWritten(db, actor, groupRecord(row, known.members, actor)))
     }
     if (row.origin === 'file') await this.#writeFile(known, change)
     return this.#write(change.body.name, async (trx, after) => {
-      if (change.owner.id !== row.owner_id) await checkQuota(trx, change.owner)
-      const { numUpdatedRows } = await trx
-        .updateTable('server_group')
-        .set({
-          ...groupColumns(change.body),
-          ...{ owner_id: change.owner.id, revision: row.revision + 1, updated_at: timestamp(this.#deps) },
-        })
-        .where('id', '=', row.id)
-        .where('revision', '=', row.revision)
-        .executeTakeFirst()
-      if (Number(numUpdatedRows) === 0) return undefined
-      if (change.members) await writeMembers(trx, row.id, change.members)
+      if (change.owner.id !== row.owner_id) await checkGroupQuota(trx, change.owner)
+      const saved = await withinStoredBytes(trx, change.owner, async () => {
+        const { numUpdatedRows } = await trx
+          .updateTable('server_group')
+          .set({
+            ...groupColumns(change.body),
+            ...{ owner_id: change.owner.id, revision: row.revision + 1, updated_at: timestamp(this.#deps) },
+          })
+          .where('id', '=', row.id)
+          .where('revision', '=', row.revision)
+          .executeTakeFirst()
+        if (Number(numUpdatedRows) === 0) return false
+        if (change.members) await writeMembers(trx, row.id, change.members)
+        return true
+      })
+      if (!saved) return undefined
       const { row: now, members } = await written(trx, row.id)
       const seen = row.visibility === 'public' || now.visibility === 'public' ? 'public' : 'owner'
       after(() => {
@@ -184,9 +193,9 @@ async function fileBody(db: Reader, row: GroupRow, change: GroupChange): Promise
     members.flatMap((member, position) => {
       const server = byId.get(member.server_id)
       if (!server) return []
-      const { owner_name, owner_number } = server
+      const { owner_name, owner_number, owner_disabled } = server
       const seen = { server_name: server.name, server_owner_id: server.owner_id, server_visibility: server.visibility }
-      return [{ ...member, ...seen, owner_name, owner_number, group_id: row.id, position }]
+      return [{ ...member, ...seen, owner_name, owner_number, owner_disabled, group_id: row.id, position }]
     }),
     { kind: 'system', purpose: 'settings file' },
   )
@@ -200,7 +209,8 @@ async function fileBody(db: Reader, row: GroupRow, change: GroupChange): Promise
   })
 }
 
-async function checkQuota(db: Reader, owner: Owner): Promise<void> {
+/** Throws `quota_groups` when the owner has as many groups as anybody may. */
+export async function checkGroupQuota(db: Reader, owner: Owner): Promise<void> {
   const { count } = await db
     .selectFrom('server_group')
     .select(({ fn }) => fn.countAll().as('count'))

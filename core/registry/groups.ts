@@ -4,9 +4,9 @@ import type { Actor, GroupRecord } from '../contract/records.ts'
 import { groupBodyOf, type ParsedGroupBody, parseGroupBody, parseMemberBody } from '../domain/group-body.ts'
 import { mergePatch } from '../domain/merge-patch.ts'
 import { nameKey, quoteName } from '../domain/names.ts'
-import { canSee } from '../domain/ownership.ts'
+import { canSee, canUse } from '../domain/ownership.ts'
 import { type Reader, read } from '../store/transact.ts'
-import { checkRevision, chooseRow, filterRows, notFound, owned, refKey } from './access.ts'
+import { checkRevision, chooseRow, filterRows, inScopeOf, notFound, owned, refKey } from './access.ts'
 import type { GroupRegistry, ListQuery, Ref, Right, UsableMember, WriteOptions, WrittenGroup } from './api.ts'
 import type { RegistryDeps } from './context.ts'
 import { findMembers, lookUpMembers, refuseSharedAlias, refuseTooManyMembers } from './group-members.ts'
@@ -20,6 +20,7 @@ import {
   type NewMember,
   selectGroups,
   selectMembers,
+  serverOf,
 } from './group-rows.ts'
 import { type GroupChange, GroupWriter } from './group-writer.ts'
 import { chooseOwner, fileOwner, rowOwner } from './owners.ts'
@@ -39,8 +40,16 @@ export class Groups implements GroupRegistry {
 
   async list(actor: Actor, query: ListQuery): Promise<readonly GroupRecord[]> {
     const { rows, members } = await read(this.#deps.store, async db => ({
-      rows: await selectGroups(db).execute(),
-      members: Map.groupBy(await selectMembers(db).execute(), member => member.group_id),
+      rows: await inScopeOf(selectGroups(db), 'server_group', actor, query).execute(),
+      members: Map.groupBy(
+        await inScopeOf(
+          selectMembers(db).innerJoin('server_group', 'server_group.id', 'group_member.group_id'),
+          'server_group',
+          actor,
+          query,
+        ).execute(),
+        member => member.group_id,
+      ),
     }))
     const kept = filterRows(rows, actor, query, row => `${row.name}\n${row.description ?? ''}`)
     return kept.map(row => groupRecord(row, members.get(row.id) ?? [], actor))
@@ -83,7 +92,11 @@ export class Groups implements GroupRegistry {
 
   async patch(actor: Actor, ref: Ref, patch: JsonObject, options: WriteOptions = {}): Promise<WrittenGroup> {
     return this.#update(actor, ref, options, async (db, { row, members }) => {
-      const { members: seen = [], ...base } = groupBodyOf(groupRecord(row, members, actor))
+      // Who takes the group over gets what its owner could use: a member that became private since may be the heir’s own.
+      const taken = Object.hasOwn(patch, 'owner')
+        ? members.filter(member => canUse(row.owner_id, serverOf(member)))
+        : members
+      const { members: seen = [], ...base } = groupBodyOf(groupRecord(row, taken, actor))
       const parsed = parseGroupBody({ ...mergePatch({ ...base, members: seen }, withMembers(patch)) })
       const owner = await chooseOwner(db, actor, parsed.owner, rowOwner(row))
       // Members that the patch does not speak of stay, those whose servers its sender cannot see among them.
@@ -95,7 +108,7 @@ export class Groups implements GroupRegistry {
 
   async remove(actor: Actor, ref: Ref, options: WriteOptions = {}): Promise<void> {
     const { row } = await this.#known(actor, ref, 'edit')
-    checkRevision('group', row.revision, options.ifRevision)
+    checkRevision('group', row.revision, options)
     await this.#writer.remove(row, ref)
   }
 
@@ -147,7 +160,7 @@ export class Groups implements GroupRegistry {
   ): Promise<WrittenGroup> {
     for (let attempt = 1; attempt <= TRIES; attempt += 1) {
       const known = await this.#known(actor, ref, 'edit')
-      checkRevision('group', known.row.revision, options.ifRevision)
+      checkRevision('group', known.row.revision, options)
       const change = await read(this.#deps.store, db => make(db, known))
       const record = await this.#writer.save(actor, known, change)
       if (record) return record

@@ -10,9 +10,11 @@ import type { AccessKeyTable } from '../store/tables.ts'
 import { type Reader, read, write } from '../store/transact.ts'
 import type { KeyRecord, KeyRegistry, NewKey } from './api.ts'
 import { type RegistryDeps, timestamp } from './context.ts'
+import { boundedExpiry, refuseWiderKey } from './key-bounds.ts'
 import { publicScopes, readScopes } from './key-scopes.ts'
-import { fileOwner } from './owners.ts'
+import { fileOwner, ownerOf, userById } from './owners.ts'
 import { keyRecord } from './rows.ts'
+import { withinStoredBytes } from './stored-bytes.ts'
 
 const LABEL_CHARACTERS = 100
 /** A use is noted at most this often per key. */
@@ -44,11 +46,12 @@ export class Keys implements KeyRegistry {
   ): Promise<NewKey> {
     const errors: FieldError[] = []
     checkLabel(input.label, errors)
-    const expiresAt = this.#expiry(input.expiresAt, errors)
+    const expiresAt = boundedExpiry(actor, this.#expiry(input.expiresAt, errors), errors)
     return write(this.#deps.store, async (trx, after) => {
       const ownerId = await keyOwner(trx, actor, undefined)
       const scopes = await readScopes(trx, actor, input.scopes, errors)
       if (errors.length > 0) throw validationError(errors, 'The access key cannot be made')
+      refuseWiderKey(actor, { scopes, expiresAt })
       await checkQuota(trx, ownerId)
       const secret = newSecret()
       const row: AccessKeyTable = {
@@ -56,7 +59,9 @@ export class Keys implements KeyRegistry {
         ...secretColumns(secret),
         ...{ expires_at: expiresAt, last_used_at: null, created_at: timestamp(this.#deps) },
       }
-      await trx.insertInto('access_key').values(row).execute()
+      const owner = await userById(trx, ownerId)
+      const insert = () => trx.insertInto('access_key').values(row).execute()
+      await (owner ? withinStoredBytes(trx, ownerOf(owner), insert) : insert())
       after(() => this.#deps.bus.emit('key.created', ownerId, { keyId: row.id }))
       return newKey(trx, row, secret)
     })
@@ -65,6 +70,7 @@ export class Keys implements KeyRegistry {
   async rotate(actor: Actor, id: string): Promise<NewKey> {
     return write(this.#deps.store, async (trx, after) => {
       const row = await visibleKey(trx, actor, id)
+      refuseWiderKey(actor, { scopes: keyRecord(row).scopes, expiresAt: row.expires_at })
       const secret = newSecret()
       const rotated = { ...row, ...secretColumns(secret), last_used_at: null }
       await trx.updateTable('access_key').set(rotated).where('id', '=', id).execute()

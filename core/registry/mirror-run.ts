@@ -4,14 +4,9 @@ import type { AfterCommit, Writer } from '../store/transact.ts'
 import type { RegistryDeps } from './context.ts'
 import { type Owner, ownerOf, userByName } from './owners.ts'
 
-export interface MirrorDeps extends RegistryDeps {
-  /** Hears of each server that goes. */
-  readonly forgetServer: (id: string) => void
-}
-
 /** One run of the mirror: where it writes, and what it has to tell. */
 export interface MirrorRun {
-  readonly deps: MirrorDeps
+  readonly deps: RegistryDeps
   readonly trx: Writer
   readonly after: AfterCommit
   /** What was made, changed or removed: `servers/ada~time`. */

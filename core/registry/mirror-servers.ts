@@ -4,10 +4,21 @@ import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord, ServerSettings } from '../contract/records.ts'
 import { valueAt } from '../domain/json-pointer.ts'
 import { checkName, formatRef, isNameProblem, nameKey, quoteName } from '../domain/names.ts'
+import { cappedRights } from '../domain/owner-rights.ts'
 import { flattenServerBody, type ParsedServerBody, readServerBody } from '../domain/server-body.ts'
+import { WORK_FOLDER } from '../domain/spawn-policy.ts'
 import type { FileState } from './api.ts'
 import { timestamp } from './context.ts'
+import { fullyFilled, keepDocument, type NewDocument, takeDocument, writeDocument } from './documents.ts'
 import { touchGroups } from './group-events.ts'
+import {
+  HELD_TO_NOTHING,
+  type HeldRights,
+  heldAfterMove,
+  heldColumns,
+  heldRights,
+  settingsInWaiting,
+} from './held-rights.ts'
 import { entryOwner, type MirrorRun } from './mirror-run.ts'
 import { fileOwner, type Owner, ownerOf } from './owners.ts'
 import { type FileOrigin, fileOrigin, type ServerRow, serverColumns, serverRecord } from './rows.ts'
@@ -35,8 +46,11 @@ export async function mirrorServers(run: MirrorRun, entries: FileState['servers'
     seen.add(place)
     const row = known.get(place)
     const id = row?.id ?? randomUUID()
-    const read = readEntry(run, entry, { ownerId: owner.id, id }, owner, name, problem)
-    await save(run, entry, owner, id, row, read)
+    const held = row ? heldRights(row) : heldAfterRenaming(rows, entries, plainOwner, owner, key)
+    const written = held.cap === undefined ? entry : inOwnFolder(entry)
+    const read = readEntry(run, written, { ownerId: owner.id, id }, cappedRights(owner, held.cap), name, problem)
+    const settings = held.awaitsReview ? settingsInWaiting(read.settings) : read.settings
+    await save(run, entry, owner, id, row, { ...read, settings, held })
   }
   await removeVanished(
     run,
@@ -58,8 +72,38 @@ function entryName(written: string): { name: string; key: string; problem?: Fiel
   return { name, key: nameKey(name), problem: { pointer: '#/name', ...checked } }
 }
 
+/** A new entry that was another owner's until now passes to its owner as by any other way. */
+function heldAfterRenaming(
+  rows: readonly ServerRow[],
+  entries: FileState['servers'],
+  plainOwner: Owner,
+  owner: Owner,
+  key: string,
+): HeldRights {
+  const isNamed = (row: ServerRow): boolean =>
+    entries.some(
+      entry =>
+        nameKey(entry.name) === key &&
+        (entry.owner === undefined ? row.owner_id === plainOwner.id : nameKey(entry.owner) === row.owner_key),
+    )
+  const moved = rows.filter(row => row.origin === 'file' && row.name_key === key && !isNamed(row))
+  const held = moved.map(row => heldAfterMove(row, owner)).filter(({ awaitsReview }) => awaitsReview)
+  return held.find(({ cap }) => cap === 'none') ?? held[0] ?? HELD_TO_NOTHING
+}
+
+/**
+ * Entries of administrators begin in the folder of the file, which is added where they name none. One that has only the
+ * rights of an ordinary user begins in its own folder, as it did while its owner was one.
+ */
+function inOwnFolder<Entry extends FileState['servers'][number]>(entry: Entry): Entry {
+  const { cwd, ...body } = entry.body
+  const isElsewhere = typeof cwd === 'string' && cwd.startsWith('/') && !`${cwd}/`.startsWith(`${WORK_FOLDER}/`)
+  return isElsewhere ? { ...entry, body } : entry
+}
+
 interface ReadEntry {
   readonly settings: ServerSettings
+  readonly document?: NewDocument
   readonly problem?: Problem
 }
 
@@ -75,7 +119,8 @@ function readEntry(
   const errors: FieldError[] = nameProblem ? [nameProblem] : []
   const flat = flattenServerBody({ ...entry.body, name }, errors)
   const opened = openFileSecrets(sealer, place, restoreMasks(sealer, flat, undefined, errors).flat, errors)
-  const parsed = readServerBody(opened, errors, { unknownFields: 'ignore' })
+  const read = readServerBody(keepDocument(opened, undefined, errors), errors, { unknownFields: 'ignore' })
+  const parsed = read && takeDocument(read)
   const first = errors[0]
   if (!parsed || first) {
     report(run, entry, errors)
@@ -85,14 +130,23 @@ function readEntry(
   }
   if (parsed.ignored.length > 0) report(run, entry, parsed.ignored)
   const secrets = parsed.settings.secrets.filter(pointer => typeof valueAt(opened, pointer) === 'string')
+  const { document } = parsed
   const problem = refusedBy(run, owner, parsed)
-  return { settings: { ...parsed.settings, secrets }, ...(problem ? { problem } : {}) }
+  return {
+    settings: { ...parsed.settings, secrets },
+    ...(document ? { document } : {}),
+    ...(problem ? { problem } : {}),
+  }
 }
 
 /** The file gives nobody a right: what its owner may not have is listed, and does not run. */
-function refusedBy(run: MirrorRun, owner: Owner, parsed: ParsedServerBody): Problem | undefined {
+function refusedBy(
+  run: MirrorRun,
+  owner: Owner,
+  parsed: ParsedServerBody & { readonly document?: NewDocument },
+): Problem | undefined {
   try {
-    checkServerRights(run.deps, owner, parsed.settings.transport, parsed.filled)
+    checkServerRights(run.deps, owner, parsed.settings.transport, fullyFilled(parsed))
     return undefined
   } catch (error) {
     if (!(error instanceof HubError)) throw error
@@ -120,7 +174,7 @@ async function save(
   owner: Owner,
   id: string,
   row: ServerRow | undefined,
-  { settings, problem }: ReadEntry,
+  { settings, document, problem, held }: ReadEntry & { readonly held: HeldRights },
 ): Promise<void> {
   const { trx, deps } = run
   const before = row && serverRecord(row)
@@ -131,6 +185,7 @@ async function save(
   const columns = {
     ...serverColumns(sealed, file),
     name_key: nameKey(sealed.name),
+    ...heldColumns(held),
     origin: 'file' as const,
     problem: problemText,
   }
@@ -140,6 +195,7 @@ async function save(
       .insertInto('server')
       .values({ ...columns, id, owner_id: owner.id, revision: 1, created_at: at, updated_at: at })
       .execute()
+    await writeDocument(trx, id, sealed, document)
     run.applied.push(`servers/${ref}`)
     run.after(() => deps.bus.emit('server.created', owner.id, { serverId: id, name: sealed.name }, audience(sealed)))
     return
@@ -153,6 +209,7 @@ async function save(
     .set({ ...columns, revision, updated_at: at })
     .where('id', '=', id)
     .execute()
+  if (changed.includes('openapi')) await writeDocument(trx, id, sealed, document)
   run.applied.push(`servers/${ref}`)
   const told = { serverId: id, name: sealed.name, revision, changed }
   const seen = before.visibility === 'public' ? 'public' : audience(sealed)
@@ -169,7 +226,6 @@ async function removeVanished(run: MirrorRun, rows: readonly ServerRow[]): Promi
     const record = serverRecord(row)
     run.applied.push(`servers/${formatRef(record.ownerName, record.name)}`)
     run.after(() => {
-      deps.forgetServer(row.id)
       deps.bus.emit('server.removed', row.owner_id, { serverId: row.id, name: row.name }, audience(record))
     })
   }

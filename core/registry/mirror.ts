@@ -1,12 +1,13 @@
 import { write } from '../store/transact.ts'
 import type { FileMirror, FileState } from './api.ts'
+import type { RegistryDeps } from './context.ts'
 import { mirrorGroups } from './mirror-groups.ts'
-import type { MirrorDeps, MirrorRun } from './mirror-run.ts'
+import type { MirrorRun } from './mirror-run.ts'
 import { mirrorServers } from './mirror-servers.ts'
 import { mirrorUsers, removeVanishedUsers } from './mirror-users.ts'
 
 /** Applies one state at a time, so that the last one given is the one that stays. */
-export function createMirror(deps: MirrorDeps): FileMirror {
+export function createMirror(deps: RegistryDeps): FileMirror {
   let turn: Promise<unknown> = Promise.resolve()
   return {
     apply(state) {
@@ -17,7 +18,7 @@ export function createMirror(deps: MirrorDeps): FileMirror {
   }
 }
 
-function applyState(deps: MirrorDeps, state: FileState): ReturnType<FileMirror['apply']> {
+function applyState(deps: RegistryDeps, state: FileState): ReturnType<FileMirror['apply']> {
   return write(deps.store, async (trx, after) => {
     const run: MirrorRun = { deps, trx, after, applied: [], problems: [] }
     const vanished = await mirrorUsers(run, state.users)

@@ -1,3 +1,4 @@
+import type { Selectable } from 'kysely'
 import type { JsonObject } from '../contract/json.ts'
 import type { KeyScope, Role, ServerRecord, ServerSettings } from '../contract/records.ts'
 import type { AccessKeyTable, ServerTable, UserTable } from '../store/tables.ts'
@@ -10,6 +11,7 @@ export interface OwnerColumns {
   readonly owner_number: number
   readonly owner_role: Role
   readonly owner_network: UserTable['network_grant']
+  readonly owner_disabled: number
 }
 
 /** The columns of the user table that say it. */
@@ -19,9 +21,10 @@ export const OWNER_COLUMNS = [
   'user.number as owner_number',
   'user.role as owner_role',
   'user.network_grant as owner_network',
+  'user.disabled as owner_disabled',
 ] as const
 
-export type ServerRow = ServerTable & OwnerColumns
+export type ServerRow = Selectable<ServerTable> & OwnerColumns
 
 /** What the hub remembers of an entry of the settings file. */
 export interface FileOrigin {
@@ -54,6 +57,9 @@ export function serverRecord(row: ServerRow): ServerRecord {
     revision: row.revision,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
+    ...(row.owner_disabled === 1 ? { ownerDisabled: true } : {}),
+    ...(row.rights_cap === null ? {} : { rightsCap: row.rights_cap }),
+    ...(row.awaits_review === 1 ? { awaitsReview: true } : {}),
     ...(row.problem === null ? {} : { problem: JSON.parse(row.problem) as NonNullable<ServerRecord['problem']> }),
   }
 }

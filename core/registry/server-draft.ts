@@ -1,6 +1,7 @@
 import { type FieldError, HubError, validationError } from '../contract/errors.ts'
-import { isJsonObject, type JsonObject } from '../contract/json.ts'
+import type { JsonObject } from '../contract/json.ts'
 import type { Actor, ServerSettings } from '../contract/records.ts'
+import { factsIn } from '../domain/document-facts.ts'
 import { valueAt } from '../domain/json-pointer.ts'
 import {
   canonical,
@@ -9,10 +10,12 @@ import {
   readServerBody,
   serverInvalid,
 } from '../domain/server-body.ts'
+import { storedDocument } from '../domain/server-openapi.ts'
 import { secretPointers } from '../domain/server-secrets.ts'
 import { addressesOf } from '../domain/server-transport.ts'
 import { fillVariables } from '../domain/variables.ts'
 import type { RegistryDeps } from './context.ts'
+import { keepDocument, type NewDocument, takeDocument } from './documents.ts'
 import type { Owner } from './owners.ts'
 import { openSettings, restoreMasks, type SecretPlace, withoutMasks } from './server-secrets.ts'
 
@@ -20,6 +23,8 @@ import { openSettings, restoreMasks, type SecretPlace, withoutMasks } from './se
 export type Stored = SecretPlace & { readonly settings: ServerSettings }
 
 export interface Draft extends ParsedServerBody {
+  /** The inline document that the body brought; `settings` and `filled` hold its stand-in. */
+  readonly document?: NewDocument
   /** Pointers of secrets that the body kept by their masks. */
   readonly kept: readonly string[]
 }
@@ -37,8 +42,9 @@ export function judgeBodyAlone(body: JsonObject): void {
 export function draftServer(deps: Pick<RegistryDeps, 'sealer'>, body: JsonObject, stored: Stored | undefined): Draft {
   const errors: FieldError[] = []
   const restored = restoreMasks(deps.sealer, flattenServerBody(body, errors), stored, errors)
-  const parsed = readServerBody(restored.flat, errors)
-  if (!parsed) throw serverInvalid(errors, body)
+  const read = readServerBody(keepDocument(restored.flat, stored?.settings, errors), errors)
+  if (!read || errors.length > 0) throw serverInvalid(errors, body)
+  const parsed = takeDocument(read, factsIn(body))
   const secrets = presentSecrets(restored.flat, [...new Set([...parsed.settings.secrets, ...restored.kept])])
   return { ...parsed, settings: keepInferred({ ...parsed.settings, secrets }, stored), kept: restored.kept }
 }
@@ -119,5 +125,5 @@ function destination({ settings, filled }: Pick<ParsedServerBody, 'settings' | '
   const origins = addressesOf(settings.transport, filled).map(({ url }) => url.origin)
   if (settings.transport !== 'openapi') return canonical(['http', ...origins])
   // An inline document says where calls and credentials go; any other one may lead elsewhere.
-  return canonical(['openapi', ...origins, isJsonObject(filled.openapi) ? (filled.openapi.schema ?? null) : null])
+  return canonical(['openapi', ...origins, storedDocument(filled)?.sha256 ?? null])
 }

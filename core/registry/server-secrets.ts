@@ -4,9 +4,10 @@ import type { JsonObject } from '../contract/json.ts'
 import type { ServerSettings } from '../contract/records.ts'
 import { mapStrings, valueAt } from '../domain/json-pointer.ts'
 import { canonical, serverBodyOf } from '../domain/server-body.ts'
-import { mapOwnTexts } from '../domain/server-openapi.ts'
+import { mapOwnTexts, withInlineDocument } from '../domain/server-openapi.ts'
 import { looksMasked, maskSecret, SECRET_FIELDS, secretPointers } from '../domain/server-secrets.ts'
 import { isSealed, type Sealer } from '../secrets/seal.ts'
+import type { NewDocument } from './documents.ts'
 
 const PURPOSE = 'server'
 
@@ -19,7 +20,7 @@ export interface SecretPlace {
 type Held = Pick<ServerSettings, 'config' | 'variables' | 'secrets'>
 
 /** Settings with every secret replaced by what `replace` makes of it. */
-function mapSecrets<S extends Held>(settings: S, replace: (value: string, pointer: string) => string): S {
+export function mapSecrets<S extends Held>(settings: S, replace: (value: string, pointer: string) => string): S {
   if (settings.secrets.length === 0) return settings
   const secret = new Set(settings.secrets)
   const held: JsonObject = { ...settings.config, variables: { ...settings.variables } }
@@ -154,16 +155,19 @@ export function fileBody(
   sealer: Sealer,
   place: SecretPlace,
   sealed: ServerSettings,
-  kept: readonly string[],
+  { kept, document }: { readonly kept: readonly string[]; readonly document?: NewDocument },
 ): JsonObject {
-  const { secrets, ...body } = serverBodyOf(
+  const masked = new Set(kept)
+  const { secrets, ...shown } = serverBodyOf(
     mapSecrets(sealed, (text, pointer) =>
-      kept.includes(pointer) ? maskSecret(opensTo(sealer, place, pointer, text) ?? '') : text,
+      masked.has(pointer) ? maskSecret(opensTo(sealer, place, pointer, text) ?? '') : text,
     ),
   )
+  // Without a new one, the stand-in says to the file that its own document stays.
+  const body = document ? withInlineDocument(shown, document.value) : shown
   // A list that says no more than the names do would be noise in the file.
-  const byName = secretPointers(body)
-  const listed = sealed.secrets.length !== byName.length || sealed.secrets.some(pointer => !byName.includes(pointer))
+  const byName = new Set(secretPointers(body))
+  const listed = sealed.secrets.length !== byName.size || sealed.secrets.some(pointer => !byName.has(pointer))
   return listed ? { ...body, secrets: secrets ?? [] } : body
 }
 

@@ -1,42 +1,58 @@
 import { randomUUID } from 'node:crypto'
 import { HubError } from '../contract/errors.ts'
-import type { JsonObject } from '../contract/json.ts'
+import { isJsonObject, type JsonObject } from '../contract/json.ts'
 import type { Actor, ServerRecord, ServerSettings } from '../contract/records.ts'
+import { withFactsOf } from '../domain/document-facts.ts'
+import { guardJson } from '../domain/json-guard.ts'
 import { mergePatch } from '../domain/merge-patch.ts'
 import { nameKey, quoteName } from '../domain/names.ts'
+import { cappedRights } from '../domain/owner-rights.ts'
 import { canSee } from '../domain/ownership.ts'
-import { flattenServerBody, serverInvalid } from '../domain/server-body.ts'
+import { flattenServerBody, SERVER_JSON, serverInvalid } from '../domain/server-body.ts'
+import { storedDocument } from '../domain/server-openapi.ts'
 import { fillVariables } from '../domain/variables.ts'
 import { isUniqueViolation } from '../store/errors.ts'
 import { type AfterCommit, type Reader, read, type Writer, write } from '../store/transact.ts'
-import { checkRevision, chooseRow, filterRows, notFound, owned, refKey } from './access.ts'
+import { checkRevision, chooseRow, filterRows, inScopeOf, notFound, owned, refKey } from './access.ts'
 import type { EffectiveServer, ListQuery, Ref, Right, ServerRegistry, WriteOptions } from './api.ts'
+import { confinement, outsideAdministration, refusePlainStart, rightsOwner } from './confined.ts'
 import { type RegistryDeps, timestamp } from './context.ts'
+import { fullyFilled, readDocument, writeDocument } from './documents.ts'
 import { fileGroupsWith } from './file-groups.ts'
 import { touchGroups } from './group-events.ts'
-import type { LiveSecrets } from './live-secrets.ts'
+import {
+  checkHeldRights,
+  effectiveOwner,
+  HELD_TO_NOTHING,
+  heldAfterSave,
+  heldColumns,
+  heldFromNobody,
+  heldRights,
+  reviewRequired,
+  settingsInWaiting,
+} from './held-rights.ts'
 import { chooseOwner, type Owner, rowOwner } from './owners.ts'
 import { fileOrigin, ownerName, type ServerRow, serverColumns, serverRecord } from './rows.ts'
+import { secretValues } from './secret-values.ts'
 import { type Draft, draftServer, judgeBodyAlone, patchedSecrets, refuseMovedSecrets } from './server-draft.ts'
 import { checkServerQuota } from './server-quota.ts'
 import { checkServerRights } from './server-rights.ts'
 import { groupsWith, selectServers, serverRowById, serverRowsByKey } from './server-rows.ts'
 import { changedFields, configHash, fileBody, maskedBody, openSettings, sealSettings } from './server-secrets.ts'
+import { checkServerBytes, serverBytes } from './stored-bytes.ts'
 
 /** How often an update is made again when others change the same server in between. */
 const TRIES = 8
 
 export class Servers implements ServerRegistry {
   readonly #deps: RegistryDeps
-  readonly #live: LiveSecrets
 
-  constructor(deps: RegistryDeps, live: LiveSecrets) {
+  constructor(deps: RegistryDeps) {
     this.#deps = deps
-    this.#live = live
   }
 
   async list(actor: Actor, query: ListQuery): Promise<readonly ServerRecord[]> {
-    const rows = await read(this.#deps.store, db => selectServers(db).execute())
+    const rows = await read(this.#deps.store, db => inScopeOf(selectServers(db), 'server', actor, query).execute())
     const records = new Map(rows.map(row => [row.id, serverRecord(row)]))
     const text = (row: ServerRow) => `${row.name}\n${records.get(row.id)?.description ?? ''}`
     return filterRows(rows, actor, query, text).flatMap(row => records.get(row.id) ?? [])
@@ -51,23 +67,31 @@ export class Servers implements ServerRegistry {
     return row && canSee(actor, owned(row)) ? serverRecord(row) : undefined
   }
 
-  async create(actor: Actor, body: JsonObject): Promise<ServerRecord> {
+  async create(actor: Actor, body: JsonObject, { unseen = false } = {}): Promise<ServerRecord> {
     const draft = draftServer(this.#deps, body, undefined)
     const owner = await read(this.#deps.store, db => chooseOwner(db, actor, draft.owner, undefined))
-    checkServerRights(this.#deps, owner, draft.settings.transport, draft.filled)
+    const held = unseen ? heldFromNobody(owner) : HELD_TO_NOTHING
+    const seen = held.awaitsReview ? settingsInWaiting(draft.settings) : draft.settings
+    const wanted = { ...seen, ...confinement(actor, undefined, []) }
+    const rights = rightsOwner(owner, wanted)
+    checkServerRights(this.#deps, rights, draft.settings.transport, fullyFilled(draft))
     const id = randomUUID()
-    const settings = sealSettings(this.#deps.sealer, { ownerId: owner.id, id }, draft.settings, undefined)
+    const settings = sealSettings(this.#deps.sealer, { ownerId: owner.id, id }, wanted, undefined)
     const at = timestamp(this.#deps)
     return this.#write(settings.name, owner, async (trx, after) => {
-      await checkServerQuota(trx, owner, settings, undefined)
+      await checkServerQuota(trx, rights, settings, undefined)
+      const columns = serverColumns(settings, undefined)
+      await checkServerBytes(trx, owner, serverBytes(columns))
       await trx
         .insertInto('server')
         .values({
-          ...serverColumns(settings, undefined),
+          ...columns,
+          ...heldColumns(held),
           ...{ id, owner_id: owner.id, name_key: nameKey(settings.name), origin: 'store', problem: null },
           ...{ revision: 1, created_at: at, updated_at: at },
         })
         .execute()
+      await writeDocument(trx, id, settings, draft.document)
       const record = serverRecord(await this.#written(trx, id))
       after(() => this.#tell('server.created', record, record.visibility === 'public'))
       return record
@@ -98,7 +122,7 @@ export class Servers implements ServerRegistry {
 
   async remove(actor: Actor, ref: Ref, options: WriteOptions = {}): Promise<void> {
     const row = await this.#row(actor, ref, 'edit')
-    checkRevision('server', row.revision, options.ifRevision)
+    checkRevision('server', row.revision, options)
     if (row.origin === 'file') await this.#fileWriter(row).writeServer(fileOrigin(row)?.owner, row.name, null)
     await write(this.#deps.store, async (trx, after) => {
       const groups = await groupsWith(trx, [row.id])
@@ -117,23 +141,46 @@ export class Servers implements ServerRegistry {
     const row = await read(this.#deps.store, db => serverRowById(db, id))
     if (!row) throw new HubError('server_not_found', 'The server does not exist any more')
     const record = serverRecord(row)
+    // The wall behind every start, whoever asks for it: a call, a look at its health, a program that ended.
+    if (record.ownerDisabled) throw ownerDisabled(record)
     if (record.problem) throw new HubError(record.problem.code, record.problem.message)
     const settings = openSettings(this.#deps.sealer, record, record)
     const config = fillVariables(settings.config, settings.variables)
-    this.#live.set(id, [settings, { ...settings, config }])
-    return effectiveServer({ ...settings, config }, rowOwner(row), record)
+    const secrets = secretValues([settings, { ...settings, config }])
+    const opened = { ...settings, config }
+    return {
+      ...effectiveServer(opened, effectiveOwner(row), record, sha256 => this.#readDocument(id, sha256)),
+      secrets,
+    }
   }
 
   async draft(actor: Actor, body: JsonObject, edited?: Ref): Promise<EffectiveServer> {
     const row = edited === undefined ? undefined : await this.#editable(actor, edited)
     const stored = row && { ownerId: row.owner_id, id: row.id, settings: serverRecord(row) }
     const draft = draftServer(this.#deps, body, stored)
-    const owner = await read(this.#deps.store, db => chooseOwner(db, actor, draft.owner, row && rowOwner(row)))
+    const chosen = await read(this.#deps.store, db => chooseOwner(db, actor, draft.owner, row && rowOwner(row)))
+    const owner = row ? cappedRights(chosen, heldRights(row).cap) : chosen
     if (stored) refuseMovedSecrets(this.#deps, actor, owner, draft, stored)
-    checkServerRights(this.#deps, owner, draft.settings.transport, draft.filled)
-    const settings = { ...draft.settings, config: draft.filled }
-    this.#live.addDraft([draft.settings, settings])
-    return effectiveServer(settings, owner, draft.settings)
+    const settings = { ...draft.settings, ...confinement(actor, undefined, []), config: draft.filled }
+    checkServerRights(this.#deps, rightsOwner(owner, settings), settings.transport, fullyFilled(draft))
+    const secrets = secretValues([draft.settings, settings])
+    const { cap } = row ? heldRights(row) : HELD_TO_NOTHING
+    const { document } = draft
+    const asStored = { ...settings, config: draft.settings.config }
+    const effective = effectiveServer(settings, owner, asStored, async sha256 =>
+      document ? document.content : this.#readDocument(row?.id ?? '', sha256),
+    )
+    return { ...effective, secrets, ...(cap === undefined ? {} : { rightsCap: cap }) }
+  }
+
+  async document(actor: Actor, ref: Ref): Promise<Uint8Array | undefined> {
+    const row = await this.#row(actor, ref, 'edit')
+    const document = storedDocument(serverRecord(row).config)
+    return document && this.#readDocument(row.id, document.sha256)
+  }
+
+  #readDocument(id: string, sha256: string): Promise<Uint8Array> {
+    return read(this.#deps.store, db => readDocument(db, id, sha256))
   }
 
   /** Makes the body of what is stored now, judges it, and saves it if nobody else saved meanwhile; else all of it again. */
@@ -145,7 +192,7 @@ export class Servers implements ServerRegistry {
   ): Promise<ServerRecord> {
     for (let attempt = 1; attempt <= TRIES; attempt += 1) {
       const row = await this.#row(actor, ref, 'edit')
-      checkRevision('server', row.revision, options.ifRevision)
+      checkRevision('server', row.revision, options)
       const record = await this.#save(actor, row, bodyFor(serverRecord(row)))
       if (record) return record
     }
@@ -161,22 +208,40 @@ export class Servers implements ServerRegistry {
     const owner = await read(store, db => chooseOwner(db, actor, draft.owner, rowOwner(row)))
     refuseMovedSecrets(this.#deps, actor, owner, draft, stored)
     const place = { ownerId: owner.id, id: row.id }
-    const settings = sealSettings(sealer, place, draft.settings, owner.id === row.owner_id ? before : undefined)
-    const changed = [...changedFields(before, settings), ...(owner.id === row.owner_id ? [] : ['owner'])]
+    const moved = owner.id !== row.owner_id
+    const held = heldAfterSave(actor, row, owner, draft)
+    const wanted = moved && held.awaitsReview ? settingsInWaiting(draft.settings) : draft.settings
+    if (held.awaitsReview && wanted.enabled) throw reviewRequired(before.name)
+    const sealed = sealSettings(sealer, place, wanted, moved ? undefined : before)
+    const changed = [...changedFields(before, sealed), ...(moved ? ['owner'] : [])]
+    const settings = { ...sealed, ...confinement(actor, before, changed) }
+    const rights = rightsOwner(owner, settings)
     // Switching off is always allowed: it is what is left when a rule has become stricter.
     const unchanged = changed.every(field => field === 'enabled')
-    if (!unchanged || settings.enabled)
-      checkServerRights(this.#deps, owner, settings.transport, draft.filled, { id: row.id, unchanged })
-    if (changed.length === 0 && !before.problem) return before
-    if (row.origin === 'file') await this.#writeFile(row, owner, draft, fileBody(sealer, place, settings, draft.kept))
+    if (unchanged && settings.enabled) refusePlainStart(actor, cappedRights(owner, held.cap), settings)
+    // What waits for a review is judged with that, by the rules that hold for its owner then.
+    if (!(moved && held.awaitsReview) && (!unchanged || settings.enabled))
+      checkHeldRights(this.#deps, rights, held, settings, fullyFilled(draft), { id: row.id, unchanged })
+    if (settings.confined && row.origin === 'file') {
+      throw outsideAdministration(
+        `"${before.name}" stands in the settings file, which is not changed from this address`,
+      )
+    }
+    const same = changed.length === 0 && !before.problem && JSON.stringify(held) === JSON.stringify(heldRights(row))
+    if (same) return before
+    if (row.origin === 'file') await this.#writeFile(row, owner, draft, fileBody(sealer, place, settings, draft))
     if (settings.name !== before.name) await this.#renameInFileGroups(row, owner, settings.name)
 
     return this.#write(settings.name, owner, async (trx, after) => {
-      await checkServerQuota(trx, owner, settings, before)
+      await checkServerQuota(trx, rights, settings, before)
+      const columns = serverColumns(settings, fileOrigin(row))
+      const freed = owner.id === row.owner_id ? serverBytes(row) : undefined
+      await checkServerBytes(trx, owner, serverBytes(columns), freed)
       const { numUpdatedRows } = await trx
         .updateTable('server')
         .set({
-          ...serverColumns(settings, fileOrigin(row)),
+          ...columns,
+          ...heldColumns(held),
           ...{ owner_id: owner.id, name_key: nameKey(settings.name), problem: null },
           ...{ revision: row.revision + 1, updated_at: timestamp(this.#deps) },
         })
@@ -184,6 +249,7 @@ export class Servers implements ServerRegistry {
         .where('revision', '=', row.revision)
         .executeTakeFirst()
       if (Number(numUpdatedRows) === 0) return undefined
+      if (draft.document || storedDocument(before.config)) await writeDocument(trx, row.id, settings, draft.document)
       const record = serverRecord(await this.#written(trx, row.id))
       const seen = record.visibility === 'public' || before.visibility === 'public'
       after(() => {
@@ -257,7 +323,6 @@ export class Servers implements ServerRegistry {
   }
 
   #removed(row: ServerRow): void {
-    this.#live.delete(row.id)
     this.#tell('server.removed', serverRecord(row), row.visibility === 'public')
   }
 
@@ -276,9 +341,19 @@ export class Servers implements ServerRegistry {
 }
 
 /** `stored`: the same settings as they are saved, secrets sealed where they are. */
-function effectiveServer(settings: ServerSettings, owner: Owner, stored: ServerSettings): EffectiveServer {
+function effectiveServer(
+  settings: ServerSettings,
+  realOwner: Owner,
+  stored: ServerSettings,
+  readDocument: (sha256: string) => Promise<Uint8Array>,
+): Omit<EffectiveServer, 'secrets'> {
+  const document = storedDocument(settings.config)
+  const owner = rightsOwner(realOwner, settings)
   const { id: ownerId, role: ownerRole, number: ownerNumber, grants: ownerGrants } = owner
-  return { settings, ownerId, ownerRole, ownerNumber, ownerGrants, configHash: configHash(stored, owner) }
+  return {
+    ...{ settings, ownerId, ownerRole, ownerNumber, ownerGrants, configHash: configHash(stored, owner) },
+    ...(document ? { document: () => readDocument(document.sha256) } : {}),
+  }
 }
 
 /** The whole body that a patch makes of the body as its sender saw it. */
@@ -294,9 +369,24 @@ function patched(seen: JsonObject, record: ServerRecord, patch: JsonObject): Jso
   const timeout = typeof patch.timeout === 'number' ? patch.timeout : 0
   if (!Object.hasOwn(patch, 'maxTimeout') && timeout > record.maxTimeoutMs) delete left.maxTimeout
   if (patch.disabled !== undefined && !Object.hasOwn(patch, 'enabled')) delete left.enabled
-  const body = mergePatch(left, patch)
+  const body = withWholeDocument(mergePatch(left, patch), patch)
+  // Many small patches must not make what one body could not.
+  guardJson(body, SERVER_JSON)
   if (Object.hasOwn(patch, 'secrets') && patch.secrets !== null) return body
   return { ...body, secrets: patchedSecrets(base, body, record.secrets) }
+}
+
+function ownerDisabled({ name, ownerName: owner }: ServerRecord): HubError {
+  return new HubError('owner_disabled', `The server ${quoteName(name)} is ${owner}’s, whose account is disabled`)
+}
+
+/** A document replaces the one before as a whole: the patch does not reach into it, and its nulls are its own. */
+function withWholeDocument(body: JsonObject, patch: JsonObject): JsonObject {
+  const { openapi } = patch
+  if (!isJsonObject(openapi) || !isJsonObject(body.openapi)) return body
+  if (typeof openapi.schema === 'string') return withFactsOf(body, patch)
+  if (!isJsonObject(openapi.schema)) return body
+  return { ...body, openapi: { ...body.openapi, schema: openapi.schema } }
 }
 
 function nameTaken(name: string, owner: Owner): HubError {

@@ -2,25 +2,22 @@ import { HubError } from '../contract/errors.ts'
 import type { JsonValue } from '../contract/json.ts'
 import type { Actor } from '../contract/records.ts'
 import { isAdmin } from '../domain/ownership.ts'
-import { secretParts } from '../secrets/parts.ts'
 import type { Sealer } from '../secrets/seal.ts'
 import type { SettingTable } from '../store/tables.ts'
 import { read, type Writer, write } from '../store/transact.ts'
 import type { SettingRegistry } from './api.ts'
 import { type RegistryDeps, timestamp } from './context.ts'
-import type { LiveSecrets } from './live-secrets.ts'
-import { userById } from './owners.ts'
+import { ownerOf, userById } from './owners.ts'
+import { storedBytes, withinStoredBytes } from './stored-bytes.ts'
 
 const PURPOSE = 'setting'
 const SYSTEM = 'system'
 
 export class Settings implements SettingRegistry {
   readonly #deps: RegistryDeps
-  readonly #live: LiveSecrets
 
-  constructor(deps: RegistryDeps, live: LiveSecrets) {
+  constructor(deps: RegistryDeps) {
     this.#deps = deps
-    this.#live = live
   }
 
   async system(key: string): Promise<JsonValue | undefined> {
@@ -37,6 +34,11 @@ export class Settings implements SettingRegistry {
     await this.#set(SYSTEM, values, null)
   }
 
+  async storedBytes(userId: string): Promise<{ readonly total: number; readonly config: number }> {
+    const { config, documents, others } = await read(this.#deps.store, db => storedBytes(db, userId))
+    return { total: config + documents + others, config }
+  }
+
   user(userId: string): Promise<Readonly<Record<string, JsonValue>>> {
     return this.#plain(userId)
   }
@@ -49,23 +51,18 @@ export class Settings implements SettingRegistry {
   async setUserSecret(actor: Actor, userId: string, key: string, value: string | null): Promise<void> {
     refuseForeign(actor, userId)
     await write(this.#deps.store, async (trx, after) => {
-      if (!(await userById(trx, userId))) throw noSuchUser()
+      const owner = await userById(trx, userId)
+      if (!owner) throw noSuchUser()
       const sealed = value === null ? null : this.#deps.sealer.seal(PURPOSE, place(userId, key), value)
-      await this.#put(trx, userId, key, sealed, 1)
-      after(() => {
-        if (value === null) this.#live.delete(liveId(userId, key))
-        else this.#live.hold(liveId(userId, key), new Set(secretParts(value)))
-        this.#tell(userId, [key])
-      })
+      await withinStoredBytes(trx, ownerOf(owner), () => this.#put(trx, userId, key, sealed, 1))
+      after(() => this.#tell(userId, [key]))
     })
   }
 
   async openUserSecret(userId: string, key: string): Promise<string | undefined> {
     const row = await this.#row(userId, key)
     if (row?.secret !== 1) return undefined
-    const value = this.#deps.sealer.open(PURPOSE, place(userId, key), row.value)
-    this.#live.hold(liveId(userId, key), new Set(secretParts(value)))
-    return value
+    return this.#deps.sealer.open(PURPOSE, place(userId, key), row.value)
   }
 
   async userSecretInfo(
@@ -89,11 +86,15 @@ export class Settings implements SettingRegistry {
     const keys = Object.keys(values)
     if (keys.length === 0) return
     await write(this.#deps.store, async (trx, after) => {
-      if (userId !== null && !(await userById(trx, userId))) throw noSuchUser()
-      for (const key of keys) {
-        const value = values[key] ?? null
-        await this.#put(trx, scope, key, value === null ? null : JSON.stringify(value), 0)
+      const owner = userId === null ? undefined : await userById(trx, userId)
+      if (userId !== null && !owner) throw noSuchUser()
+      const put = async () => {
+        for (const key of keys) {
+          const value = values[key] ?? null
+          await this.#put(trx, scope, key, value === null ? null : JSON.stringify(value), 0)
+        }
       }
+      await (owner ? withinStoredBytes(trx, ownerOf(owner), put) : put())
       after(() => this.#tell(userId, keys))
     })
   }
@@ -149,10 +150,6 @@ function opened(sealer: Sealer, row: Pick<SettingTable, 'scope' | 'key'>, sealed
     // A key that went out of the ring, or a row that was moved.
     return undefined
   }
-}
-
-function liveId(userId: string, key: string): string {
-  return `setting:${userId}/${key}`
 }
 
 function place(userId: string, key: string): { owner: string; record: string; field: string } {

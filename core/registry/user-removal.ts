@@ -6,15 +6,15 @@ import { type RegistryDeps, timestamp } from './context.ts'
 import { groupOwnerInFile } from './file-groups.ts'
 import { tellGroup, touchGroups } from './group-events.ts'
 import { type GroupRow, selectGroups } from './group-rows.ts'
-import { fileOwner } from './owners.ts'
+import { checkGroupQuota } from './group-writer.ts'
+import { heldAfterMove, heldColumns, settingsInWaiting } from './held-rights.ts'
+import { fileOwner, ownerOf } from './owners.ts'
 import { fileOrigin, type ServerRow, serverColumns, serverRecord, userRecord } from './rows.ts'
+import { checkServerQuota } from './server-quota.ts'
 import { groupsWith, selectServers } from './server-rows.ts'
 import { openSettings, sealSettings } from './server-secrets.ts'
+import { checkInheritedBytes } from './stored-bytes.ts'
 import { lastAdmin, otherAdmins, setInternal } from './user-rows.ts'
-
-export interface RemovalDeps extends RegistryDeps {
-  readonly forgetServer: (id: string) => void
-}
 
 interface Belongings {
   readonly servers: readonly ServerRow[]
@@ -26,7 +26,7 @@ interface Belongings {
  * they forbid it. Entries of the settings file are taken out of it first.
  */
 export async function removeUser(
-  deps: RemovalDeps,
+  deps: RegistryDeps,
   row: UserTable,
   options: { readonly transferTo?: string; readonly cascade?: boolean },
 ): Promise<void> {
@@ -80,7 +80,7 @@ async function belongings(db: Reader, userId: string): Promise<Belongings> {
   }
 }
 
-async function takeOutOfFile(deps: RemovalDeps, { servers, groups }: Belongings): Promise<void> {
+async function takeOutOfFile(deps: RegistryDeps, { servers, groups }: Belongings): Promise<void> {
   const inFile = { servers: servers.filter(isFromFile), groups: groups.filter(isFromFile) }
   if (inFile.servers.length + inFile.groups.length === 0) return
   const writer = deps.fileWriter
@@ -98,33 +98,68 @@ function isFromFile(row: { readonly origin: 'file' | 'store' }): boolean {
 }
 
 async function handOver(
-  deps: RemovalDeps,
+  deps: RegistryDeps,
   trx: Writer,
   after: AfterCommit,
   { servers, groups }: Belongings,
   heir: UserTable,
 ): Promise<void> {
   await refuseTwins(trx, { servers, groups }, heir)
+  await forgetUnusableMembers(trx, groups)
+  const giverId = servers[0]?.owner_id ?? groups[0]?.owner_id
+  if (giverId !== undefined) await checkInheritedBytes(trx, giverId, heir)
   const at = timestamp(deps)
+  const owner = ownerOf(heir)
   for (const row of servers) {
     const record = serverRecord(row)
     const place = { ownerId: heir.id, id: row.id }
     // Sealed anew: a secret opens for its owner's record alone.
-    const settings = sealSettings(deps.sealer, place, openSettings(deps.sealer, record, record), undefined)
+    const opened = openSettings(deps.sealer, record, record)
+    const held = heldAfterMove(row, owner)
+    const settings = sealSettings(deps.sealer, place, held.awaitsReview ? settingsInWaiting(opened) : opened, undefined)
+    await checkServerQuota(trx, owner, settings, undefined)
     const revision = row.revision + 1
     await trx
       .updateTable('server')
-      .set({ ...serverColumns(settings, undefined), owner_id: heir.id, origin: 'store', revision, updated_at: at })
+      .set({
+        ...serverColumns(settings, undefined),
+        ...heldColumns(held),
+        ...{ owner_id: heir.id, origin: 'store', revision, updated_at: at },
+      })
       .where('id', '=', row.id)
       .execute()
     const told = { serverId: row.id, name: row.name, revision, changed: ['owner'] }
     after(() => deps.bus.emit('server.updated', heir.id, told, row.visibility === 'public' ? 'public' : 'owner'))
   }
   for (const row of groups) {
+    await checkGroupQuota(trx, owner)
     await trx.updateTable('server_group').set({ owner_id: heir.id, origin: 'store' }).where('id', '=', row.id).execute()
   }
   const moved = groups.map(row => ({ ...row, owner_id: heir.id }))
   await touchGroups(deps, trx, after, moved)
+}
+
+/**
+ * Members that the leaving user could not use any more (a public server that became private) leave its groups: they could
+ * be servers of the heir, who did not choose them.
+ */
+async function forgetUnusableMembers(trx: Writer, groups: readonly GroupRow[]): Promise<void> {
+  const [first] = groups
+  if (!first) return
+  const foreign = trx
+    .selectFrom('server')
+    .select('id')
+    .where('owner_id', '!=', first.owner_id)
+    .where('visibility', '!=', 'public')
+  await trx
+    .deleteFrom('group_member')
+    .where(
+      'group_id',
+      'in',
+      groups.map(({ id }) => id),
+    )
+    .where('server_id', 'in', foreign)
+    .execute()
 }
 
 async function refuseTwins(db: Reader, { servers, groups }: Belongings, heir: UserTable): Promise<void> {
@@ -141,7 +176,7 @@ async function refuseTwins(db: Reader, { servers, groups }: Belongings, heir: Us
 }
 
 async function removeAll(
-  deps: RemovalDeps,
+  deps: RegistryDeps,
   trx: Writer,
   after: AfterCommit,
   { servers, groups }: Belongings,
@@ -158,7 +193,6 @@ async function removeAll(
   after(() => {
     for (const group of groups) tellGroup(deps, 'group.removed', group)
     for (const { id, name, owner_id, visibility } of servers) {
-      deps.forgetServer(id)
       deps.bus.emit('server.removed', owner_id, { serverId: id, name }, visibility === 'public' ? 'public' : 'owner')
     }
   })

@@ -54,6 +54,16 @@ export async function usersBySetup(db: Reader): Promise<UserTable | undefined> {
   return db.selectFrom('user').selectAll().where('name', 'is', null).orderBy('number').executeTakeFirst()
 }
 
+/**
+ * To be called before an ordinary user becomes an administrator: what the user's servers may do stays as it was, until each
+ * of them is confirmed.
+ */
+export async function capServersOf(trx: Writer, { id, network_grant }: UserTable): Promise<void> {
+  const held = trx.updateTable('server').set({ rights_cap: network_grant }).where('owner_id', '=', id)
+  await held.where('rights_cap', 'is', null).execute()
+  if (network_grant === 'none') await held.where('rights_cap', '=', 'proxy').execute()
+}
+
 /** How many others could still administer the hub. */
 export async function otherAdmins(db: Reader, userId: string): Promise<number> {
   const { count } = await db

@@ -11,16 +11,13 @@ import { type RegistryDeps, timestamp } from './context.ts'
 import { userById } from './owners.ts'
 import { userRecord } from './rows.ts'
 import { removeUser } from './user-removal.ts'
-import { insertUser, lastAdmin, otherAdmins, usersBySetup } from './user-rows.ts'
+import { capServersOf, insertUser, lastAdmin, otherAdmins, usersBySetup } from './user-rows.ts'
 
 export class Users implements UserRegistry {
   readonly #deps: RegistryDeps
-  readonly #forgetServer: (id: string) => void
 
-  /** `forgetServer` hears of each server that goes with its owner. */
-  constructor(deps: RegistryDeps, forgetServer: (id: string) => void) {
+  constructor(deps: RegistryDeps) {
     this.#deps = deps
-    this.#forgetServer = forgetServer
   }
 
   async list(actor: Actor, query: ListQuery): Promise<readonly UserRecord[]> {
@@ -90,7 +87,7 @@ export class Users implements UserRegistry {
     return this.#write(change.name ?? name, async (trx, after) => {
       const row = await visibleUser(trx, actor, name)
       if (!isAdmin(actor)) throw new HubError('field_forbidden', 'Only administrators change users')
-      checkRevision('user', row.revision, options.ifRevision)
+      checkRevision('user', row.revision, options)
       await refuseFileFields(trx, row, change, renamed?.key)
       const disabled = change.disabled ?? row.disabled === 1
       const role = change.role ?? row.role
@@ -107,6 +104,7 @@ export class Users implements UserRegistry {
         disabled: disabled ? 1 : 0,
         token_epoch: row.token_epoch + (narrower || change.passwordHash !== undefined ? 1 : 0),
       }
+      if (row.role !== 'admin' && role === 'admin') await capServersOf(trx, row)
       return this.#save(trx, after, row, next)
     })
   }
@@ -114,7 +112,7 @@ export class Users implements UserRegistry {
   async remove(actor: Actor, name: string, options: { transferTo?: string; cascade?: boolean }): Promise<void> {
     refuseOthers(actor)
     const row = await read(this.#deps.store, db => visibleUser(db, actor, name))
-    await removeUser({ ...this.#deps, forgetServer: this.#forgetServer }, row, options)
+    await removeUser(this.#deps, row, options)
   }
 
   async setPassword(userId: string, passwordHash: string): Promise<UserRecord> {
@@ -151,6 +149,7 @@ export class Users implements UserRegistry {
     change: { name: string; key: string; passwordHash: string; role: Role; disabled: number },
   ): Promise<UserTable> {
     const { name, key, passwordHash, role, disabled } = change
+    if (row.role !== 'admin' && role === 'admin') await capServersOf(trx, row)
     const filled = { ...row, name, name_key: key, password_hash: passwordHash, role, disabled }
     const saved = { ...filled, revision: row.revision + 1, updated_at: timestamp(this.#deps) }
     await trx.updateTable('user').set(saved).where('id', '=', row.id).execute()

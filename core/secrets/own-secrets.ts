@@ -1,13 +1,12 @@
 import type { HubConfig } from '../config/schema.ts'
-import { VARIABLES } from '../config/variables.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import { openMasterKeys } from './master-keys.ts'
-import { keyTexts, secretParts } from './parts.ts'
+import { keyTexts } from './parts.ts'
 import type { Redactor } from './redact.ts'
 import { createSealer, type Sealer } from './seal.ts'
 
 /**
- * Opens the keys of the hub, hides them from its log, and says there which stored secrets wait for a new key and which are lost.
+ * Opens the keys of the hub, hides those that it made itself from its log, and says there which stored secrets wait for a new key and which are lost.
  * `stored` has how many values each key sealed. Throws StartError as {@link openMasterKeys} does.
  */
 export async function openSealer(
@@ -18,7 +17,9 @@ export async function openSealer(
 ): Promise<Sealer> {
   const accept = config.acceptLostSecrets ?? false
   const keys = await openMasterKeys(config.dataDir, config, new Set(stored.keys()), accept)
-  for (const form of keys.flatMap(({ key }) => keyTexts(key))) redactor.add(form)
+  // Those of the environment are somebody's choice, and what is redacted could be tried out by who writes to the log.
+  const made = keys.filter(({ from }) => from !== 'MASTER_KEY' && from !== 'MASTER_KEY_OLD')
+  redactor.add(...made.flatMap(({ key }) => keyTexts(key)))
   const [first, old] = keys
   const waiting = old && stored.get(old.kid)
   if (waiting) {
@@ -30,10 +31,4 @@ export async function openSealer(
     log.error('Stored secrets are lost with their key, and must be entered anew', { key: kid, values })
   }
   return createSealer(keys.map(({ key }) => key))
-}
-
-/** Everything secret that environment and settings file hold. */
-export function secretSettings(config: HubConfig): string[] {
-  const values = VARIABLES.filter(variable => variable.secret).map(({ key }) => config[key])
-  return values.flatMap(value => (typeof value === 'string' ? secretParts(value) : []))
 }

@@ -5,7 +5,7 @@ const LONG_SEGMENT = 16
 
 /**
  * A secret and those of its parts that others may repeat alone: what stands behind a scheme (`Bearer abc`), user name and
- * password of Basic, and of a URL its password, the values of its query and the long segments of its path.
+ * password of Basic, of a URL its password, the values of its query and the long segments of its path, and long lines.
  */
 export function secretParts(secret: string): string[] {
   // Headers travel without the spaces around them.
@@ -18,7 +18,15 @@ export function secretParts(secret: string): string[] {
     if (pair.includes(':') && !pair.includes('\ufffd')) parts.add(pair).add(password)
   }
   for (const part of urlParts(secret)) parts.add(part)
+  for (const part of longLines(secret)) parts.add(part)
   return [...parts]
+}
+
+/** A key of several lines comes out line by line where it is written to standard error. Its first and last are no secret. */
+function longLines(text: string): string[] {
+  if (!/[\r\n]/.test(text)) return []
+  const lines = text.split(/[\r\n]+/).map(line => line.trim())
+  return lines.filter(line => line.length >= LONG_SEGMENT && !/^-----.*-----$/.test(line))
 }
 
 function urlParts(text: string): string[] {

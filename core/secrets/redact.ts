@@ -1,71 +1,61 @@
 import { Buffer } from 'node:buffer'
+import { ByteSearch, mergeSpans } from './byte-search.ts'
+import { decodeEscapes, type Escaping, JSON_ESCAPES, mapOffsets, PERCENT } from './decoded-bytes.ts'
+import { SHORTEST_SECRET, secretForms } from './secret-forms.ts'
 
 const REDACTED = '[redacted]'
-
-/** Shorter secrets are not looked for: they would blot out ordinary words. */
-const SHORTEST_SECRET = 6
-/** Variants are found by their first characters; no variant is shorter. */
-const PREFIX = 6
-/** Slots of the table by which most places of a text are passed over; a power of two. */
-const SLOTS = 65_536
+/** How often a text is decoded in a row: a JSON text inside JSON inside an address. */
+const DECODINGS = 3
+const ESCAPINGS = [PERCENT, JSON_ESCAPES]
 const DEEPEST = 16
-/** Keys whose meaning is remembered; records have few different ones. */
-const KNOWN_KEYS = 1_000
 
 const SECRET_KEY =
   /^(?:.*[_.-])?(?:authorization|cookie|set_cookie|password|passwd|pwd|secret|token|api_?key|apikey|private_?key|credentials?)$/
 
+/** Members of records that say who, what and where. Never rewritten: whoever may not see them does not get the record. */
+const IDENTIFYING = new Set([
+  ...['server', 'serverId', 'owner', 'ownerId', 'user', 'userId', 'actor', 'target', 'address', 'tool', 'group'],
+  ...['requestId', 'sessionId', 'plugin', 'hash', 'code', 'level', 'status', 'method'],
+])
+
 /**
- * Takes live secrets out of texts and records before anything leaves the hub: as they are, inside base64 (standard and URL
- * alphabet, at any offset), in hexadecimal, percent-encoded in the usual ways and as JSON writes them. Costs one pass over the
- * text, however many there are.
+ * Takes the secrets of one scope out of texts and records: of one server, or the keys that the hub itself made. Secrets of
+ * several owners never share a redactor, since what it rewrites tells everybody who can write and read it what they are.
+ *
+ * A secret is found as it is, inside base64 (standard and URL alphabet, at any offset), in hexadecimal, and each of these
+ * percent-encoded or escaped as JSON, in whatever way and up to three times. Costs a few passes over the text, however many
+ * secrets there are. Where a text was cut short with `…`, the beginning of a secret before that mark counts as well.
  */
 export class Redactor {
-  /** How often each secret was added. */
-  readonly #live = new Map<string, number>()
-  /** Variants by their first characters, longest first. */
-  readonly #variants = new Map<string, string[]>()
-  readonly #uses = new Map<string, number>()
-  /** How many variants begin with characters of each hash. */
-  readonly #begins = new Uint32Array(SLOTS)
-  /** Whether these keys name secrets. */
-  readonly #keys = new Map<string, boolean>()
+  readonly #secrets: Set<string>
+  #search: ByteSearch | undefined
 
-  /** Secrets under 6 characters are ignored. Each `add` wants its own `remove`. */
-  add(secret: string): void {
-    if (secret.length < SHORTEST_SECRET) return
-    const count = this.#live.get(secret) ?? 0
-    this.#live.set(secret, count + 1)
-    if (count === 0) for (const variant of variantsOf(secret)) this.#addVariant(variant)
+  /** Secrets under 8 characters are ignored. */
+  constructor(secrets: Iterable<string> = []) {
+    this.#secrets = new Set([...secrets].filter(({ length }) => length >= SHORTEST_SECRET))
   }
 
-  remove(secret: string): void {
-    const count = this.#live.get(secret)
-    if (count === undefined) return
-    if (count > 1) this.#live.set(secret, count - 1)
-    else {
-      this.#live.delete(secret)
-      for (const variant of variantsOf(secret)) this.#removeVariant(variant)
-    }
+  /** Those that are looked for. */
+  get secrets(): readonly string[] {
+    return [...this.#secrets]
   }
 
-  /** The text with each live secret replaced by `[redacted]`. */
+  add(...secrets: readonly string[]): void {
+    for (const secret of secrets) if (secret.length >= SHORTEST_SECRET) this.#secrets.add(secret)
+    this.#search = undefined
+  }
+
+  /** The text with each secret replaced by `[redacted]`. */
   text(text: string): string {
-    if (this.#live.size === 0 || text.length < PREFIX) return text
-    let kept = 0
-    let result = ''
-    for (let at = 0; at <= text.length - PREFIX; at += 1) {
-      if (this.#begins[slotAt(text, at)] === 0) continue
-      const found = this.#variants.get(text.slice(at, at + PREFIX))?.find(variant => text.startsWith(variant, at))
-      if (found === undefined) continue
-      result += text.slice(kept, at) + REDACTED
-      kept = at + found.length
-      at = kept - 1
-    }
-    return kept === 0 ? text : result + text.slice(kept)
+    if (this.#secrets.size === 0 || text.length < SHORTEST_SECRET) return text
+    // Made when it is first needed: most servers start and stop without a text that is looked at.
+    this.#search ??= new ByteSearch([...this.#secrets].flatMap(secretForms))
+    const bytes = Buffer.from(text)
+    const spans = searchDecoded(this.#search, bytes, DECODINGS)
+    return spans.length === 0 ? text : replaceSpans(text, bytes.length === text.length ? spans : inUnits(text, spans))
   }
 
-  /** A copy of a value that may be logged: its texts redacted, and every text whose key names a secret. */
+  /** A copy of a value that may be logged: its texts redacted but for those that identify, and by key what names a secret. */
   record<T>(value: T): T {
     return this.#copy(value, 0, new Set()) as T
   }
@@ -83,49 +73,17 @@ export class Redactor {
       const prototype = Object.getPrototypeOf(value) as unknown
       if (prototype !== Object.prototype && prototype !== null) return this.text(String(value))
       return Object.fromEntries(
-        Object.entries(value).map(([key, item]) => [
-          this.text(key),
-          typeof item === 'string' && this.#namesSecret(key) ? REDACTED : this.#copy(item, depth + 1, above),
-        ]),
+        Object.entries(value).map(([key, item]) => [key, this.#member(key, item, depth, above)]),
       )
     } finally {
       above.delete(value)
     }
   }
 
-  #namesSecret(key: string): boolean {
-    const known = this.#keys.get(key)
-    if (known !== undefined) return known
-    if (this.#keys.size >= KNOWN_KEYS) this.#keys.clear()
-    const names = isSecretKey(key)
-    this.#keys.set(key, names)
-    return names
-  }
-
-  #addVariant(variant: string): void {
-    const uses = this.#uses.get(variant) ?? 0
-    this.#uses.set(variant, uses + 1)
-    if (uses > 0) return
-    const prefix = variant.slice(0, PREFIX)
-    const list = this.#variants.get(prefix) ?? []
-    list.push(variant)
-    list.sort((left, right) => right.length - left.length)
-    this.#variants.set(prefix, list)
-    this.#begins[slotAt(variant, 0)]! += 1
-  }
-
-  #removeVariant(variant: string): void {
-    const uses = this.#uses.get(variant) ?? 0
-    if (uses > 1) {
-      this.#uses.set(variant, uses - 1)
-      return
-    }
-    this.#uses.delete(variant)
-    const prefix = variant.slice(0, PREFIX)
-    const left = (this.#variants.get(prefix) ?? []).filter(candidate => candidate !== variant)
-    if (left.length === 0) this.#variants.delete(prefix)
-    else this.#variants.set(prefix, left)
-    this.#begins[slotAt(variant, 0)]! -= 1
+  #member(key: string, item: unknown, depth: number, above: Set<object>): unknown {
+    if (typeof item !== 'string') return this.#copy(item, depth + 1, above)
+    if (isSecretKey(key)) return REDACTED
+    return IDENTIFYING.has(key) ? item : this.text(item)
   }
 }
 
@@ -139,6 +97,52 @@ export function isSecretKey(key: string): boolean {
   )
 }
 
+/** What is found in the bytes as they are, and in what decoding makes of them, as spans of the bytes. */
+function searchDecoded(search: ByteSearch, bytes: Uint8Array, decodings: number): readonly number[] {
+  const found: (readonly number[])[] = [search.find(bytes), search.findCut(bytes)]
+  if (decodings > 0) {
+    for (const escaping of ESCAPINGS) found.push(searchEscaped(search, bytes, escaping, decodings))
+  }
+  return mergeSpans(found)
+}
+
+function searchEscaped(
+  search: ByteSearch,
+  bytes: Uint8Array,
+  escaping: Escaping,
+  decodings: number,
+): readonly number[] {
+  const decoded = decodeEscapes(bytes, escaping)
+  if (!decoded) return []
+  const spans = searchDecoded(search, decoded, decodings - 1)
+  return spans.length === 0 ? [] : mapOffsets(bytes, escaping, spans)
+}
+
+/** Spans of UTF-8 bytes as spans of UTF-16 code units. */
+function inUnits(text: string, spans: readonly number[]): number[] {
+  const units: number[] = []
+  let bytes = 0
+  for (let unit = 0; unit <= text.length && units.length < spans.length; unit += 1) {
+    while (units.length < spans.length && (spans[units.length] ?? 0) <= bytes) units.push(unit)
+    const code = text.charCodeAt(unit)
+    const isPair = code >= 0xd800 && code <= 0xdbff && (text.charCodeAt(unit + 1) & 0xfc00) === 0xdc00
+    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : isPair ? 4 : 3
+    if (isPair) unit += 1
+  }
+  return units
+}
+
+function replaceSpans(text: string, spans: readonly number[]): string {
+  const kept: string[] = []
+  let from = 0
+  for (let at = 0; at < spans.length; at += 2) {
+    kept.push(text.slice(from, spans[at]))
+    from = spans[at + 1] ?? text.length
+  }
+  kept.push(text.slice(from))
+  return kept.join(REDACTED)
+}
+
 function errorFields(error: Error): Record<string, unknown> {
   return {
     name: error.name,
@@ -147,51 +151,4 @@ function errorFields(error: Error): Record<string, unknown> {
     ...(error.stack === undefined ? {} : { stack: error.stack }),
     ...(error.cause === undefined ? {} : { cause: error.cause }),
   }
-}
-
-function slotAt(text: string, at: number): number {
-  const low = text.charCodeAt(at) ^ (text.charCodeAt(at + 1) << 4)
-  const high = (text.charCodeAt(at + 2) << 7) ^ (text.charCodeAt(at + 3) << 10)
-  return (low ^ high) & (SLOTS - 1)
-}
-
-function variantsOf(secret: string): Set<string> {
-  const escaped = JSON.stringify(secret).slice(1, -1)
-  const variants = new Set([secret, escaped, JSON.stringify(escaped).slice(1, -1), asciiOnly(escaped)])
-  for (const text of percentForms(secret))
-    variants.add(text).add(text.replace(/%[0-9A-F]{2}/g, hex => hex.toLowerCase()))
-  for (const text of [...base64Forms(secret, 'utf8'), ...latin1Forms(secret)])
-    variants.add(text).add(text.replaceAll('+', '-').replaceAll('/', '_'))
-  const hex = Buffer.from(secret).toString('hex')
-  return variants.add(hex).add(hex.toUpperCase())
-}
-
-/** As writers of JSON have it that keep to ASCII. */
-function asciiOnly(escaped: string): string {
-  return escaped.replace(/[\u007f-\uffff]/g, unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
-}
-
-/** As a component of an address, by RFC 3986 to the letter, in a form, and as an address leaves it where it may. */
-function percentForms(secret: string): string[] {
-  // Half a surrogate pair has no UTF-8 form, and these functions refuse it.
-  const whole = secret.toWellFormed()
-  const component = encodeURIComponent(whole)
-  const strict = component.replace(/[!'()*]/g, mark => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)
-  const form = new URLSearchParams([['', whole]]).toString().slice(1)
-  return [component, component.replaceAll('%20', '+'), strict, form, encodeURI(whole)]
-}
-
-/** As `btoa` and older HTTP clients have it, where that is something else. */
-function latin1Forms(secret: string): string[] {
-  return /[\u0080-\u00ff]/.test(secret) && !/[\u0100-\uffff]/.test(secret) ? base64Forms(secret, 'latin1') : []
-}
-
-/** The characters of base64 that depend on the secret alone, for each of the three offsets at which it may begin. */
-function base64Forms(secret: string, encoding: 'utf8' | 'latin1'): string[] {
-  const bytes = Buffer.from(secret, encoding)
-  return [0, 1, 2].flatMap(offset => {
-    const text = Buffer.concat([Buffer.alloc(offset), bytes]).toString('base64')
-    const form = text.slice(Math.ceil((offset * 8) / 6), Math.floor(((offset + bytes.length) * 8) / 6))
-    return form.length < PREFIX ? [] : [form]
-  })
 }

@@ -2,6 +2,7 @@
 declare module 'better-sqlite3' {
   export interface Statement {
     readonly reader: boolean
+    readonly readonly: boolean
     all(parameters?: readonly unknown[]): unknown[]
     run(parameters?: readonly unknown[]): { changes: number | bigint; lastInsertRowid: number | bigint }
     iterate(parameters?: readonly unknown[]): IterableIterator<unknown>

@@ -5,6 +5,10 @@ import { firstTables } from './migrations/0001-first-tables.ts'
 import { userGrants } from './migrations/0002-user-grants.ts'
 import { toolDefinitions } from './migrations/0003-tool-definitions.ts'
 import { serverEra } from './migrations/0004-server-era.ts'
+import { ownerRights } from './migrations/0005-owner-rights.ts'
+import { serverDocuments } from './migrations/0006-server-documents.ts'
+import { catalogParts } from './migrations/0007-catalog-parts.ts'
+import { clientSessions } from './migrations/0008-client-sessions.ts'
 import type { Tables } from './tables.ts'
 
 /** Every migration by its name, in order. One that was released is never changed. */
@@ -14,6 +18,10 @@ function migrations(dialect: 'sqlite' | 'postgres'): Record<string, Migration> {
     '0002-user-grants': userGrants,
     '0003-tool-definitions': toolDefinitions,
     '0004-server-era': serverEra,
+    '0005-owner-rights': ownerRights,
+    '0006-server-documents': serverDocuments(dialect),
+    '0007-catalog-parts': catalogParts,
+    '0008-client-sessions': clientSessions,
   }
 }
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { Kysely, PostgresDialect, type SqliteDatabase, sql } from 'kysely'
 import pg from 'pg'
+import { watchPlace } from '../config/watch-place.ts'
 import { StoreOpenError, storageCode, withStorageErrors } from './errors.ts'
 import { migrateToLatest } from './migrate.ts'
 import { PatientSqliteDialect } from './patient-sqlite.ts'
@@ -36,7 +37,10 @@ export interface StoreOptions {
   readonly usedBefore?: boolean
 }
 
-const SQLITE_FILE = 'patchbay.db'
+/** The database's file in the data folder. */
+export const SQLITE_FILE = 'patchbay.db'
+/** SQLite's own name for it, which it uses in other journal modes alone. */
+const MOVED = 'SQLITE_READONLY_DBMOVED'
 /** For opening alone: SQLite's busy wait stops the whole thread. Later, the dialect waits without that. */
 const OPEN_BUSY_MS = 250
 const POSTGRES_CONNECT_MS = 5_000
@@ -126,14 +130,16 @@ async function openSqlite({ dataDir, usedBefore = false }: StoreOptions, watch: 
     await chmod(path, 0o600)
     database = new Database(path, { timeout: OPEN_BUSY_MS })
     // Looked at before anything is set: setting the journal mode already writes.
-    const verdict = database.pragma('quick_check(1)', { simple: true })
-    if (verdict !== 'ok') throw new StoreOpenError('store_corrupt', corrupt(path, String(verdict)))
+    for (const table of checkedTables(database)) {
+      const verdict = database.pragma(`quick_check('${table.replaceAll("'", "''")}')`, { simple: true })
+      if (verdict !== 'ok') throw new StoreOpenError('store_corrupt', corrupt(path, String(verdict)))
+    }
     database.pragma('journal_mode = WAL')
     database.pragma('foreign_keys = ON')
     database.pragma('busy_timeout = 0')
     // FULL: an acknowledged write survives a power cut too. Writes are few; history has a file of its own.
     database.pragma('synchronous = FULL')
-    const dialect = new PatientSqliteDialect({ database: adapted(database) })
+    const dialect = new PatientSqliteDialect({ database: adapted(database, watchPlace(path)) })
     return new Kysely<Tables>({ dialect, log: watch.note })
   } catch (error) {
     database?.close()
@@ -141,21 +147,42 @@ async function openSqlite({ dataDir, usedBefore = false }: StoreOptions, watch: 
   }
 }
 
+/** Looked at when they are read: they may hold gigabytes, and a start that looks at each of their pages grows with them. */
+const UNCHECKED = new Set(['server_document', 'server_catalog'])
+
+function checkedTables(database: Database): readonly string[] {
+  const rows = database.prepare("select name from sqlite_schema where type = 'table'").all() as { name: string }[]
+  const tables = rows.map(({ name }) => name).filter(name => !UNCHECKED.has(name))
+  // Without a name the whole file is checked; so is one that has no table yet.
+  return ['sqlite_schema', ...tables]
+}
+
 /**
  * Transactions begin with the write lock, since the one that asks for it later is refused at once when another process has it.
  * SQLite ends a transaction by itself when the disk is full. The driver's own rollback would then fail, and its error would
  * stand in the place of the one that says why.
  */
-function adapted(database: Database): SqliteDatabase {
+function adapted(database: Database, inPlace: () => boolean = () => true): SqliteDatabase {
   return {
     close: () => void database.close(),
     prepare(text) {
-      if (text === 'begin') return database.prepare('begin immediate')
+      if (text === 'begin') {
+        refuseMoved(inPlace)
+        return database.prepare('begin immediate')
+      }
       const ended = text === 'rollback' && !database.inTransaction
       // Any statement that returns nothing and changes nothing.
-      return database.prepare(ended ? 'select 1 where 0' : text)
+      const statement = database.prepare(ended ? 'select 1 where 0' : text)
+      if (!statement.readonly && !database.inTransaction) refuseMoved(inPlace)
+      return statement
     },
   }
+}
+
+/** What would be written to a file that nobody finds any more is lost. */
+function refuseMoved(inPlace: () => boolean): void {
+  if (inPlace()) return
+  throw Object.assign(new Error('The database file was moved, removed or replaced while the hub ran'), { code: MOVED })
 }
 
 async function isEmptyFile(path: string): Promise<boolean> {
@@ -200,5 +227,5 @@ function openFailed(error: unknown, what: string): StoreOpenError {
 }
 
 function corrupt(path: string, why: string): string {
-  return `${path} is damaged or not a database of Patchbay (${why.replace(/\s+/g, ' ')}). It was left as it is: restore a backup, or move it away to begin anew`
+  return `${path} is damaged or not a database of Patchbay (${why.replace(/\s+/g, ' ')}). It was left as it is: restore a backup, or move the whole data folder away to begin anew`
 }

@@ -4,14 +4,17 @@ import type { Generated } from 'kysely'
 export interface Tables {
   user: UserTable
   server: ServerTable
+  server_document: ServerDocumentTable
   server_group: GroupTable
   group_member: GroupMemberTable
   setting: SettingTable
   access_key: AccessKeyTable
   revoked_token: RevokedTokenTable
   server_catalog: ServerCatalogTable
+  server_catalog_part: ServerCatalogPartTable
   server_era: ServerEraTable
   tool_definition: ToolDefinitionTable
+  client_session: ClientSessionTable
   audit: AuditTable
 }
 
@@ -42,16 +45,33 @@ export interface ServerTable {
   name: string
   name_key: string
   transport: string
-  /** JSON of the ServerSettings but for name, transport, visibility and enabled; secrets inside are sealed texts. */
+  /**
+   * JSON of the ServerSettings but for name, transport, visibility and enabled; secrets inside are sealed texts. An inline
+   * OpenAPI document is in `server_document`.
+   */
   config: string
   visibility: 'private' | 'public'
   enabled: number
   origin: 'file' | 'store'
   /** JSON {code, message, pointer?} of an entry that cannot be used. */
   problem: string | null
+  /** The most that the server may do where its owner may do more; null: what its owner may. */
+  rights_cap: 'none' | 'proxy' | null
+  /** 1 until its owner has confirmed the configuration that came with the server; it stays switched off so long. */
+  awaits_review: Generated<number>
   revision: number
   created_at: string
   updated_at: string
+}
+
+/** The inline OpenAPI document of a server. Read when the server starts or somebody asks for the document, never for lists. */
+export interface ServerDocumentTable {
+  server_id: string
+  /** Of `content`, in hex. */
+  sha256: string
+  bytes: number
+  /** The document's text in UTF-8. */
+  content: Uint8Array
 }
 
 export interface GroupTable {
@@ -104,8 +124,9 @@ export interface AccessKeyTable {
   created_at: string
 }
 
-/** Session tokens that were signed out before they ended. Rows go when the token would have expired. */
+/** Sign-ins that were signed out. Rows go when no token of them could be valid any more. */
 export interface RevokedTokenTable {
+  /** The id of the first token of the sign-in. */
   token_id: string
   expires_at: string
 }
@@ -115,8 +136,18 @@ export interface ServerCatalogTable {
   server_id: string
   /** Hash of the configuration that the lists were read with. */
   config_hash: string
+  /** JSON of everything but the lists, and the `list_id` of each list. */
   catalog: string
   read_at: string
+}
+
+/** Items of one list: one a line, `fingerprint hash json`. */
+export interface ServerCatalogPartTable {
+  server_id: string
+  list_id: string
+  /** From 0 on, without a gap. */
+  part: number
+  items: string
 }
 
 /** What each tool said of itself, so that a change is noticed over restarts too. */
@@ -140,6 +171,14 @@ export interface ServerEraTable {
   /** SHA-256 of the headers that went along, those of plugins included. */
   credential_hash: string
   probed_at: string
+}
+
+/** Open sessions of MCP clients. A session that ends loses its row, so that no later process takes its id. */
+export interface ClientSessionTable {
+  /** Hash of the session's id. */
+  key: string
+  /** Up to 30 s behind the last use. */
+  used_at: string
 }
 
 export interface AuditTable {

@@ -1,6 +1,5 @@
 import { write } from 'node:fs'
-import { mkdir, open } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { LogFile, type LogFileLimits } from './log-file.ts'
 
 /** Lines wait for each other this long, in milliseconds, so that a busy hub writes in batches. */
 const BATCH_MS = 200
@@ -17,6 +16,8 @@ const STANDARD_OUTPUT = 1
 export interface LogWriterOptions {
   /** Absolute path; absent: standard output. */
   readonly file?: string
+  /** When the file is put aside for a new one, and how many are kept. Absent: it grows without end. */
+  readonly limits?: LogFileLimits
   /** The line that stands in the place of `count` lost ones. */
   readonly lost: (count: number) => string
 }
@@ -27,8 +28,8 @@ export interface LogWriterOptions {
  * log itself as soon as it takes lines again.
  */
 export class LogWriter {
-  readonly #fd: number
-  readonly #close: () => Promise<void>
+  /** Absent: standard output. */
+  readonly #file: LogFile | undefined
   readonly #lost: LogWriterOptions['lost']
   #waiting: string[] = []
   #waitingCharacters = 0
@@ -39,18 +40,19 @@ export class LogWriter {
   #timer: ReturnType<typeof setTimeout> | undefined
   #drained: (() => void)[] = []
 
-  private constructor(fd: number, close: () => Promise<void>, lost: LogWriterOptions['lost']) {
-    this.#fd = fd
-    this.#close = close
+  private constructor(file: LogFile | undefined, lost: LogWriterOptions['lost']) {
+    this.#file = file
     this.#lost = lost
   }
 
   /** Throws the error of the file system when the file cannot be opened. */
-  static async open({ file, lost }: LogWriterOptions): Promise<LogWriter> {
-    if (file === undefined) return new LogWriter(STANDARD_OUTPUT, async () => {}, lost)
-    await mkdir(dirname(file), { recursive: true })
-    const handle = await open(file, 'a', 0o600)
-    return new LogWriter(handle.fd, () => handle.close(), lost)
+  static async open({ file, limits, lost }: LogWriterOptions): Promise<LogWriter> {
+    return new LogWriter(file === undefined ? undefined : await LogFile.open(file, limits), lost)
+  }
+
+  /** As `LogFile.reopen`, before the next write; without a file it does nothing. */
+  reopen(): Promise<string | undefined> {
+    return this.#file?.reopen() ?? Promise.resolve(undefined)
   }
 
   /** Whether the last write was refused, or lines were lost since the last one that was not. */
@@ -84,10 +86,12 @@ export class LogWriter {
       for (const drained of this.#drained.splice(0)) drained()
       return
     }
-    this.#batch = Buffer.from(this.#waiting.join(''))
+    const batch = Buffer.from(this.#waiting.join(''))
+    this.#batch = batch
     this.#waiting = []
     this.#waitingCharacters = 0
-    this.#next(this.#batch)
+    if (this.#file?.isFull(batch.length)) void this.#file.rotate().then(() => this.#next(batch))
+    else this.#next(batch)
   }
 
   /** Resolves when all is written, or after a second. Lines that come later are still taken. */
@@ -105,11 +109,12 @@ export class LogWriter {
     await this.flush()
     clearTimeout(this.#timer)
     // Closing would wait for a write that hangs; the process is about to end anyway.
-    if (!this.#batch) await this.#close()
+    if (!this.#batch) await this.#file?.close()
   }
 
   #next(batch: Uint8Array): void {
-    write(this.#fd, batch, 0, batch.length, null, (error, written) => {
+    this.#file?.follow()
+    write(this.#file?.fd ?? STANDARD_OUTPUT, batch, 0, batch.length, null, (error, written) => {
       if (error || written === 0) {
         // A full disk may show only as nothing written.
         const busy = error?.code === 'EAGAIN' || error?.code === 'EBUSY'
@@ -118,6 +123,7 @@ export class LogWriter {
         return
       }
       this.#refused = false
+      this.#file?.wrote(written)
       if (written < batch.length) {
         this.#batch = batch.subarray(written)
         this.#next(this.#batch)

@@ -3,6 +3,8 @@ import type { PluginLogger } from '../contract/plugin.ts'
 import type { LogLevel, LogRecord, ToolCallRecord } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Redactor } from '../secrets/redact.ts'
+import type { ServerRedactors } from '../secrets/server-redactors.ts'
+import type { LogFileLimits } from './log-file.ts'
 import { LogWriter } from './log-writer.ts'
 
 /** Longest text of one field and of one line, in characters, before it is cut with a mark. */
@@ -14,8 +16,12 @@ export interface LogOptions {
   readonly format: 'json' | 'pretty'
   /** Absolute path; absent: standard output. */
   readonly file?: string
-  /** Takes secrets out of every record, before it is cut, written or told. */
+  /** When the file is put aside for a new one, and how many are kept. Absent: it grows without end. */
+  readonly fileLimits?: LogFileLimits
+  /** Takes the keys of the hub out of every record, before it is cut, written or told. */
   readonly redactor: Pick<Redactor, 'text' | 'record'>
+  /** Takes the secrets of a server out of the records whose `serverId` says that they are about it. */
+  readonly servers: Pick<ServerRedactors, 'of'>
   readonly bus: EventBus
 }
 
@@ -28,18 +34,20 @@ export class HubLog {
   readonly #writer: LogWriter
   readonly #bus: EventBus
   readonly #redactor: LogOptions['redactor']
+  readonly #servers: LogOptions['servers']
 
   private constructor(
     logger: pino.Logger,
     put: (line: string) => void,
     writer: LogWriter,
-    { bus, redactor }: LogOptions,
+    { bus, redactor, servers }: LogOptions,
   ) {
     this.#pino = logger
     this.#put = put
     this.#writer = writer
     this.#bus = bus
     this.#redactor = redactor
+    this.#servers = servers
   }
 
   /** Throws the error of the file system when the file cannot be opened. */
@@ -47,6 +55,7 @@ export class HubLog {
     const render = options.format === 'pretty' ? pretty : (line: string) => line
     const writer = await LogWriter.open({
       ...(options.file ? { file: options.file } : {}),
+      ...(options.fileLimits ? { limits: options.fileLimits } : {}),
       lost: count => render(lostLine(count)),
     })
     const put = (line: string): void => writer.write(escapeControls(render(cutLine(line))))
@@ -78,16 +87,15 @@ export class HubLog {
   /** The one record that a finished tools/call leaves. */
   call(record: ToolCallRecord): void {
     if (!this.#pino.isLevelEnabled('info')) return
-    // Written with every call, so without a look at what cannot hold a secret.
-    const told = (text: string): string => cut(this.#redactor.text(text))
+    // Nothing of it is redacted: names say which call it was.
     const fields = {
-      server: told(record.server),
-      tool: told(record.tool),
+      server: cut(record.server),
+      tool: cut(record.tool),
       duration: Math.round(record.durationMs),
       status: record.status,
       requestId: record.requestId,
       userId: record.userId,
-      group: told(record.group),
+      group: cut(record.group),
     }
     const timestamp = new Date().toISOString()
     // As pino would, for a third of its time: with every call it was a tenth of what the main thread does.
@@ -100,6 +108,12 @@ export class HubLog {
     return this.#writer.failing
   }
 
+  /** Opens the log file anew, after it was moved away; one that cannot be opened is told in the old one. Never rejects. */
+  async reopen(): Promise<void> {
+    const failure = await this.#writer.reopen()
+    if (failure !== undefined) this.with().warn('The log file cannot be opened anew', { error: failure })
+  }
+
   /** Writes what waits, within a second, and closes the file. */
   end(): Promise<void> {
     return this.#writer.end()
@@ -109,8 +123,11 @@ export class HubLog {
     if (!this.#pino.isLevelEnabled(method)) return
     const { ownerId, ...given } = fields
     // Before anything is cut: half a secret would not be known as one.
-    const written = cutFields(this.#redactor.record(withStacks(given)))
-    const text = cut(this.#redactor.text(message))
+    const { serverId } = given
+    const server = typeof serverId === 'string' ? this.#servers.of(serverId) : undefined
+    const stacks = withStacks(given)
+    const written = cutFields(this.#redactor.record(server ? server.record(stacks) : stacks))
+    const text = cut(this.#redactor.text(server ? server.text(message) : message))
     this.#pino[method](written, text)
     if (level === 'ERROR') this.#writer.hurry()
     this.#tell(level, text, written, typeof ownerId === 'string' ? ownerId : null)

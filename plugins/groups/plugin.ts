@@ -25,8 +25,12 @@ export default definePlugin({
 })
 
 /** Others than the owner reach what is public, administrators too: a path names what somebody published. */
-function reachable(actor: Actor, record: { readonly ownerId: string; readonly visibility: string }): boolean {
-  return record.visibility === 'public' || (actor.kind === 'user' && record.ownerId === actor.userId)
+function reachable(
+  actor: Actor,
+  record: Pick<ServerRecord | GroupRecord, 'ownerId' | 'visibility' | 'ownerDisabled'>,
+): boolean {
+  const isPublic = record.visibility === 'public' && record.ownerDisabled !== true
+  return isPublic || (actor.kind === 'user' && record.ownerId === actor.userId)
 }
 
 /** Whether the actor's access key, if it is one, is made for this group, so that a server of the same name is found behind it. */

@@ -1,14 +1,17 @@
 import type { JsonObject, JsonValue } from 'patchbay/contract'
 import { callAddress, checkSegment } from './address.ts'
+import { findFaults } from './argument-check.ts'
 import { type Body, writeBody } from './bodies.ts'
 import type { Parameter } from './parameters.ts'
 import type { Proof } from './security.ts'
 import { checkedHeader, encode, headerText, pairs, pathText } from './styles.ts'
-import { isObject, misplaced, scalarText } from './values.ts'
+import { isObject, misplaced, scalarText, wrongArguments } from './values.ts'
 
 /** All that a call of one tool needs; nothing of the document is held by it. */
 export interface CallPlan {
   readonly tool: string
+  /** The input schema that the tool shows. */
+  readonly schema: JsonObject
   /** Upper case. */
   readonly method: string
   readonly base: URL
@@ -28,9 +31,11 @@ export interface Placed {
   readonly content: string | Uint8Array | undefined
 }
 
-/** Places the arguments. Throws `params_invalid` for what has no place; nothing is sent then. */
+/** Places the arguments. Throws `params_invalid` for what the schema does not allow or has no place; nothing is sent then. */
 export function placeArguments(plan: CallPlan, given: JsonObject): Placed {
   const values = named(plan, given)
+  const faults = findFaults(plan.schema, Object.fromEntries(values))
+  if (faults.length > 0) throw wrongArguments(plan.tool, faults)
   const headers: Record<string, string> = { accept: plan.accept }
   const query: string[] = []
   const cookies: string[] = []
@@ -38,7 +43,7 @@ export function placeArguments(plan: CallPlan, given: JsonObject): Placed {
   for (const parameter of plan.parameters) {
     const { argument, name, required } = parameter
     const value = values.get(argument)
-    if (value === undefined || value === null) {
+    if (value === undefined) {
       if (required) throw misplaced(argument, 'is missing')
       continue
     }
@@ -93,7 +98,8 @@ function named({ parameters, body, tool }: CallPlan, given: JsonObject): Readonl
       const takes = known === '' ? 'it takes none' : `it takes ${known.slice(0, 500)}`
       throw misplaced(name, `has no place in the tool ${JSON.stringify(tool)}: ${takes}`)
     }
-    values.set(argument, value)
+    // A parameter that is null is one that is not given.
+    if (value !== null || argument === 'body') values.set(argument, value)
   }
   return values
 }

@@ -118,6 +118,7 @@ function build(
   })
   const plan: CallPlan = {
     tool: name,
+    schema: tool.inputSchema,
     method: operation.method.toUpperCase(),
     base: addressOf(operation, shared),
     path: planPath(operation.path),

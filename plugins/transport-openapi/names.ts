@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
+import { readableName } from 'patchbay/contract'
 
 const MAX_NAME = 64
 const HASH_CHARACTERS = 6
-const ILLEGAL = /[^A-Za-z0-9_-]/g
-const NON_ASCII = /[^\0-\x7f]/
 
 interface Nameable {
   readonly id: string | undefined
@@ -13,7 +12,7 @@ interface Nameable {
 
 /**
  * The names of the tools, in the order of the operations: the operationId, else method and path, as 1 to 64 characters
- * `[A-Za-z0-9_-]`. Which name an operation has depends on the others only where two would have the same: then the one that
+ * `[A-Za-z0-9_-]`, letters of other scripts in Latin spelling. Which name an operation has depends on the others only where two would have the same: then the one that
  * wrote it so keeps it, and the rest end with a hash of their method and path.
  */
 export function toolNames(operations: readonly Nameable[]): string[] {
@@ -29,10 +28,14 @@ export function toolNames(operations: readonly Nameable[]): string[] {
 
 function plainName(operation: Nameable): { readonly name: string; readonly exact: boolean } {
   const { id, method, path } = operation
-  const source = id?.trim() ? id.trim() : `${method}_${path.replace(/[^A-Za-z0-9_-]+/g, '_').replace(/^_+|_+$/g, '')}`
-  const legal = source.replace(ILLEGAL, '_')
-  const lossless = legal.length <= MAX_NAME && !NON_ASCII.test(id ?? path)
-  return { name: lossless ? legal : withHash(legal, operation), exact: legal === id }
+  const legal = readableName(id?.trim() ? id.trim() : `${method}_${pathWords(path)}`)
+  const fits = legal !== '' && legal.length <= MAX_NAME
+  return { name: fits ? legal : withHash(legal, operation), exact: legal === id }
+}
+
+/** The characters of a path that may be in a name, one `_` between them. */
+function pathWords(path: string): string {
+  return path.replace(/[^A-Za-z0-9_\u0080-\u{10ffff}-]+/gu, '_').replace(/^_+|_+$/g, '')
 }
 
 function withHash(name: string, { method, path }: Nameable): string {
@@ -48,7 +51,8 @@ function count(names: readonly string[]): ReadonlyMap<string, number> {
 
 /** Names of arguments that models and their interfaces take: `[A-Za-z0-9_.-]`, 1 to 64 characters, none twice. */
 export function argumentName(name: string, taken: ReadonlySet<string>): string {
-  const legal = name.replace(/[^A-Za-z0-9_.-]+/g, '_').slice(0, MAX_NAME) || '_'
+  const words = name.replace(/[^A-Za-z0-9_.\u0080-\u{10ffff}-]+/gu, '_')
+  const legal = readableName(words, '.').slice(0, MAX_NAME) || '_'
   let free = legal
   for (let round = 2; taken.has(free); round += 1) free = `${legal.slice(0, MAX_NAME - 4)}_${round}`
   return free

@@ -1,10 +1,8 @@
-import { isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract'
+import { isJsonObject, type JsonObject, type JsonValue, type OpenApiPlace, openApiPlace } from 'patchbay/contract'
 
 const MAX_HOPS = 32
 /** Values that are looked at for what they refer to, over all references; beyond, a broken one shows when it is used. */
 const MAX_VISITS = 20_000_000
-/** Members whose values are data. */
-const DATA: ReadonlySet<string> = new Set(['example', 'examples', 'default', 'enum', 'const', 'value'])
 
 /** Why one operation cannot be offered; the others go on. */
 export class CannotBuild extends Error {
@@ -96,18 +94,21 @@ function decode(token: string): string {
   }
 }
 
-/** Every reference inside a value, those in data left out. `goOn` is asked for each part. */
+/** Every reference inside a value, which holds keywords at its top; those in data left out. `goOn` is asked for each part. */
 function refsIn(root: JsonValue, goOn: () => boolean = () => true): string[] {
   const found: string[] = []
-  const waiting: JsonValue[] = [root]
-  for (let value = waiting.pop(); value !== undefined && goOn(); value = waiting.pop()) {
+  const waiting: { readonly value: JsonValue; readonly place: OpenApiPlace }[] = [{ value: root, place: 'keywords' }]
+  for (let next = waiting.pop(); next !== undefined && goOn(); next = waiting.pop()) {
+    const { value, place } = next
     if (Array.isArray(value)) {
-      for (const item of value) if (typeof item === 'object') waiting.push(item)
+      for (const item of value) if (typeof item === 'object') waiting.push({ value: item, place: openApiPlace(place) })
     } else if (isJsonObject(value)) {
       if (typeof value.$ref === 'string') found.push(value.$ref)
       for (const name in value) {
         const member = value[name]
-        if (typeof member === 'object' && !DATA.has(name) && !name.startsWith('x-')) waiting.push(member)
+        if (typeof member !== 'object') continue
+        const below = openApiPlace(place, name)
+        if (below !== 'data') waiting.push({ value: member, place: below })
       }
     }
   }

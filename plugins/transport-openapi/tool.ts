@@ -23,7 +23,7 @@ export interface ToolParts {
 }
 
 /** The definition of one tool. Throws CannotBuild when its schemas cannot be written. */
-export function toolDefinition(parts: ToolParts): JsonObject {
+export function toolDefinition(parts: ToolParts): JsonObject & { readonly inputSchema: JsonObject } {
   const { name, operation } = parts
   const outputSchema = outputOf(parts)
   return {

@@ -6,11 +6,31 @@ export function misplaced(argument: string, why: string): HubError {
   return new HubError('params_invalid', `The argument ${shown} ${why}; nothing was sent`)
 }
 
+/** Arguments that the schema of the tool does not allow; nothing was sent. */
+export function wrongArguments(
+  tool: string,
+  faults: readonly { readonly at: string; readonly why: string }[],
+): HubError {
+  const told = faults.map(({ at, why }) => `${JSON.stringify(at.slice(0, 200))} ${why}`).join('; ')
+  return new HubError(
+    'params_invalid',
+    `Wrong arguments for the tool ${JSON.stringify(tool)}, nothing was sent: ${told}`,
+  )
+}
+
 /** The text of a number that is kept as its source, so that digits beyond 2⁵³ go on as they were written. */
 function exactNumber(value: JsonValue): string | undefined {
   // The TypeScript library does not describe this member of JSON yet.
   const { isRawJSON } = JSON as unknown as { isRawJSON(value: unknown): boolean }
   return isRawJSON(value) ? JSON.stringify(value) : undefined
+}
+
+/** The nearest double of a number, kept as its source or not; infinite beyond their range, undefined for what is no number. */
+export function numberOf(value: JsonValue | undefined): number | undefined {
+  if (typeof value === 'number') return value
+  if (typeof value !== 'object' || value === null) return undefined
+  const exact = exactNumber(value)
+  return exact === undefined ? undefined : Number(exact)
 }
 
 export function isObject(value: JsonValue | undefined): value is JsonObject {

@@ -48,6 +48,8 @@ export interface Best {
   readonly ratio: number
   /** Milliseconds. */
   readonly p50Added: number
+  /** Milliseconds; how fast the machine is just now. */
+  readonly directP50: number
 }
 
 /**
@@ -60,6 +62,7 @@ export function best(rounds: readonly Round[]): Best {
   return {
     ratio: most(round => round.hub.callsPerSecond) / most(round => round.direct.callsPerSecond),
     p50Added: least(round => round.hub.p50) - least(round => round.direct.p50),
+    directP50: least(round => round.direct.p50),
   }
 }
 

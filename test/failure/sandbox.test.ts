@@ -107,8 +107,8 @@ if (level !== 'full') {
       expect(statSync(folder).mode & 0o777).toBe(0o700)
       expect(self).toMatchObject({ cwd: '/home/server', noNewPrivileges: '1', pids: 2 })
       expect([self.capabilities, self.bounding]).toEqual(['0000000000000000', '0000000000000000'])
-      const { PWD: _, BUN_JSC_jitMemoryReservationSize: code, ...env } = self.env
-      expect(code).toBe('67108864')
+      const { PWD: _, BUN_JSC_jitMemoryReservationSize: code, DENO_V8_FLAGS: deno, ...env } = self.env
+      expect([code, deno]).toEqual(['67108864', '--jitless'])
       expect(env).toEqual({
         ...{ HOME: '/home/server', LANG: 'C.UTF-8', MINE: 'yes' },
         PATH: '/usr/local/bin:/usr/bin:/bin:/opt/patchbay',

@@ -134,3 +134,13 @@ test('what a server starts in sessions of their own ends with each of its proces
     for (const pid of grandchildren()) process.kill(pid, 'SIGKILL')
   }
 }, 30_000)
+
+test('a server that writes many other lines before each of its answers stays, whatever it answers', async () => {
+  await admin.ok('POST', '/api/servers', { name: 'chatty', ...stdioFixture('chatty') })
+  await online(admin, ['chatty'])
+  const { pid } = await statusOf(admin, 'chatty')
+  const client = await admin.mcp('/mcp/chatty')
+  for (let call = 0; call < 3; call += 1) expect(await callText(client, 'talk')).toBe('said')
+  expect(await statusOf(admin, 'chatty')).toMatchObject({ state: 'online', pid })
+  await admin.ok('DELETE', '/api/servers/chatty')
+}, 20_000)

@@ -206,6 +206,7 @@ describe('what is connected to', () => {
           user,
           async () => addresses,
           undefined,
+          0,
         ).catch((error: unknown) => error)
         if (good) expect((outcome as { address: string }[]).map(target => target.address)).toEqual(addresses)
         else expect((outcome as HubError).code).toBe('url_address_blocked')

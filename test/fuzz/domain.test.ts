@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { HubError } from '../../core/contract/errors.ts'
+import { type FieldError, HubError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/contract/json.ts'
 import { formatDuration, parseDuration } from '../../core/domain/duration.ts'
-import { asDouble, isRawNumber, parseExact } from '../../core/domain/exact-json.ts'
+import { asDouble, isRawNumber, parseAsWritten, parseExact } from '../../core/domain/exact-json.ts'
 import { parseJsonObject } from '../../core/domain/json-guard.ts'
 import { mapStrings, pointerToken, valueAt } from '../../core/domain/json-pointer.ts'
 import { mergePatch } from '../../core/domain/merge-patch.ts'
 import { checkName, formatRef, isNameProblem, nameKey, parseRef, quoteName } from '../../core/domain/names.ts'
 import { parseSize } from '../../core/domain/size.ts'
 import { parseTimestamp } from '../../core/domain/timestamp.ts'
-import { expandVariables, fillText, fillVariables } from '../../core/domain/variables.ts'
+import { expandVariables, fillVariables, textFiller } from '../../core/domain/variables.ts'
 import { check, hostileText, jsonValue } from '../support/fuzz.ts'
 
 const whole = fc.oneof(fc.nat(), fc.maxSafeNat())
@@ -185,6 +185,12 @@ describe('JSON', () => {
         })
       }),
     )
+    await check(
+      fc.property(fc.array(digits, { maxLength: 6 }), numbers => {
+        const text = `{"a":[${numbers.join(',')}]}`
+        expect(JSON.stringify(parseAsWritten(text))).toBe(text)
+      }),
+    )
     const syntax = ['{', '}', '[', ']', ',', ':', '"a"', '1e999', '12345678901234567890', 'null', ' ', '"']
     await check(
       fc.property(hostileText(...syntax), text => {
@@ -198,6 +204,7 @@ describe('JSON', () => {
           }
         }
         expect(outcome(parseExact)).toEqual(outcome(JSON.parse))
+        expect(outcome(parseAsWritten)).toEqual(outcome(JSON.parse))
       }),
     )
   })
@@ -282,8 +289,8 @@ describe('variables', () => {
         const { values, errors } = expandVariables(given)
         expect(Object.keys(values)).toEqual(Object.keys(given))
         for (const error of errors) expect(['variable_unknown', 'variable_cycle', 'length']).toContain(error.code)
-        const problems: string[] = []
-        const filled = fillText(text, values, '#/env/A', problem => problems.push(problem.code))
+        const problems: FieldError[] = []
+        const filled = textFiller(values, problems)(text, '#/env/A')
         expect(filled.length).toBeLessThanOrEqual(256 * 1024)
         const unknown = [...text.matchAll(/\$?\$\{([^{}]*)\}/g)].filter(
           ([whole, inner = '']) => !whole.startsWith('$$') && !Object.hasOwn(given, inner),

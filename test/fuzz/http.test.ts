@@ -323,6 +323,7 @@ describe('what comes in', () => {
       ':80',
       ':',
       '.',
+      ':3000',
       'http://',
       'https://',
       'app.example',
@@ -353,9 +354,9 @@ describe('what comes in', () => {
         const host = outcome(() => list.requireHost(text))
         if (host === 'taken') expect(text.toLowerCase()).toMatch(/^(hub\.example|127\.0\.0\.1|\[[0:]*:1\])(:\d{1,5})?$/)
         else expect(['host_not_allowed', 'header_duplicate']).toContain(host)
-        const origin = outcome(() => list.requireOrigin(text))
+        const origin = outcome(() => list.requireOrigin(text, ['http://hub.example:3000']))
         if (origin === 'taken')
-          expect(['hub.example', '127.0.0.1', '[::1]', 'app.example']).toContain(new URL(text).hostname)
+          expect(['http://hub.example:3000', 'https://app.example:8443']).toContain(new URL(text).origin)
         else expect(['origin_not_allowed', 'header_duplicate']).toContain(origin)
       }),
     )

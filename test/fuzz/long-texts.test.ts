@@ -13,16 +13,17 @@ import { parseExact } from '../../core/domain/exact-json.ts'
 import { parseJsonObject } from '../../core/domain/json-guard.ts'
 import { valueAt } from '../../core/domain/json-pointer.ts'
 import { checkName, nameKey } from '../../core/domain/names.ts'
+import { suggestNames } from '../../core/domain/nearest.ts'
 import { checkUrl } from '../../core/domain/server-address.ts'
 import { parseSize } from '../../core/domain/size.ts'
 import { parseTimestamp } from '../../core/domain/timestamp.ts'
-import { expandVariables, fillText } from '../../core/domain/variables.ts'
+import { expandVariables, textFiller } from '../../core/domain/variables.ts'
 import { requireCanonical } from '../../core/http/canonical.ts'
 import { createHostList } from '../../core/http/hosts.ts'
 import { ChunkedReader } from '../../core/http/outbound-body.ts'
 import { parseHead } from '../../core/http/outbound-head.ts'
 import { decodeHeader } from '../../core/mcp/envelope.ts'
-import { exposeNames, nearNames } from '../../core/mcp/naming.ts'
+import { exposeNames } from '../../core/mcp/naming.ts'
 import { parseBody, readMessage } from '../../core/mcp/rpc.ts'
 import { Steps, UriTemplate } from '../../core/mcp/uri-template.ts'
 import { Redactor } from '../../core/secrets/redact.ts'
@@ -139,16 +140,16 @@ const PARSERS: Readonly<Record<string, (text: string) => unknown>> = {
   requireCanonical,
   checkName: text => checkName('server', text),
   valueAt: text => valueAt({ a: [1] }, text),
-  variables: text => fillText(text, expandVariables({ a: text.slice(0, 1_000), b: text }).values, '#', () => {}),
+  variables: text => textFiller(expandVariables({ a: text.slice(0, 1_000), b: text }).values, [])(text, '#'),
   checkUrl: text => checkUrl(text, '#', () => {}),
   settings: text => readSettingsText(Buffer.from(text), '/srv/x.json', base),
   setAt: text => setAt(text, ['b'], { c: 1 }),
   messages: text => refuseDeep(text) ?? readMessages(text),
   body: text => readMessage(parseBody(text)),
   host: text => hosts.requireHost(text),
-  origin: text => hosts.requireOrigin(text),
+  origin: text => hosts.requireOrigin(text, ['http://hub.example']),
   decodeHeader: text => decodeHeader(text, 'x'),
-  nearNames: text => nearNames(text, known),
+  suggestNames: text => suggestNames(text, known),
   exposeNames: text =>
     exposeNames(
       'tools',

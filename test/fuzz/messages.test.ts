@@ -147,14 +147,16 @@ describe('messages of a client', () => {
           expect(JSON.parse(answer)).toEqual({ jsonrpc: '2.0', id: value.id, result: {} })
         } catch (error) {
           expect(error).toBeInstanceOf(HubError)
-          expect(['json_empty', 'json_invalid', 'json_too_deep', 'key_forbidden']).toContain((error as HubError).code)
+          expect(['json_empty', 'json_invalid', 'json_too_deep', 'json_duplicate_key', 'key_forbidden']).toContain(
+            (error as HubError).code,
+          )
         }
       }),
     )
   })
 
   test('ids of any size and form: two are the same text only when they are the same', async () => {
-    const id = fc.oneof(hostileText('1', '"', '\\'), fc.integer(), fc.double({ noNaN: true, noDefaultInfinity: true }))
+    const id = fc.oneof(hostileText('1', '"', '\\'), fc.integer(), fc.maxSafeInteger())
     await check(
       fc.property(id, id, (one, other) => {
         expect(idText(one) === idText(other)).toBe(one === other)

@@ -1,12 +1,16 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { cutBytes, pieceEnd } from '../../core/mcp/cut-text.ts'
-import { aliases, exposeNames, nearNames } from '../../core/mcp/naming.ts'
+import { cutBytes, pieceEnd } from '../../core/domain/cut-text.ts'
+import { suggestNames } from '../../core/domain/nearest.ts'
+import { aliases, exposeNames } from '../../core/mcp/naming.ts'
 import { Steps, UriTemplate } from '../../core/mcp/uri-template.ts'
 import { mapResultUris, UriTable } from '../../core/mcp/uris.ts'
 import { check, hostileText, jsonValue } from '../support/fuzz.ts'
 
-const toolName = hostileText('a', 'b', '_', 'get', ' ', '.', 'é', 'x'.repeat(70), 'a_b', '__proto__')
+const toolName = hostileText(
+  ...['a', 'b', '_', 'get', ' ', '.', 'é', 'e\u0301', 'x'.repeat(70), 'a_b', '__proto__'],
+  ...['天气', '城市', 'ь', '😀', '\ue000', '\ud83d'],
+)
 
 describe('exposed names', () => {
   const items = fc
@@ -49,7 +53,7 @@ describe('exposed names', () => {
   test('near names are three at most, of those that are known', async () => {
     await check(
       fc.property(toolName, fc.array(toolName, { maxLength: 8 }), (name, known) => {
-        const near = nearNames(name, known)
+        const near = suggestNames(name, known)
         expect(near.length).toBeLessThanOrEqual(3)
         for (const one of near) expect(known).toContain(one)
       }),

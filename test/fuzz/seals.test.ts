@@ -131,17 +131,17 @@ describe('cursors', () => {
         let cursor: string | undefined
         do {
           const page: { tools: string[]; nextCursor?: string } = JSON.parse(
-            pages.page('tools', items, 'ann/all', cursor),
+            pages.page('tools', items, 'ann/all', cursor, true),
           )
           seen.push(...page.tools)
           cursor = page.nextCursor
           if (cursor === undefined) break
           const known = cursor
           for (const wrong of [spoiled(known, at, how), text]) {
-            if (wrong !== known) expect(() => pages.page('tools', items, 'ann/all', wrong)).toThrow(HubError)
+            if (wrong !== known) expect(() => pages.page('tools', items, 'ann/all', wrong, true)).toThrow(HubError)
           }
-          expect(() => pages.page('prompts', items, 'ann/all', known)).toThrow(HubError)
-          expect(() => pages.page('tools', items, 'bob/all', known)).toThrow(HubError)
+          expect(() => pages.page('prompts', items, 'ann/all', known, true)).toThrow(HubError)
+          expect(() => pages.page('tools', items, 'bob/all', known, true)).toThrow(HubError)
         } while (seen.length <= items.length)
         expect(seen).toEqual(items.map(item => item.key))
       }),
@@ -154,7 +154,7 @@ describe('redaction', () => {
   test('no secret is left in a text in any of its forms, and nothing else is lost', async () => {
     const secret = hostileText('s3cret', '"', '\\', ' ', '+', '/', 'é')
       .map(text => text.toWellFormed())
-      .filter(text => text.length >= 6)
+      .filter(text => text.length >= 8)
     const form = fc.constantFrom<((text: string) => string)[]>(
       text => text,
       text => JSON.stringify(text).slice(1, -1),
@@ -164,15 +164,12 @@ describe('redaction', () => {
     )
     await check(
       fc.property(secret, form, fc.string(), fc.string(), (hidden, write, before, behind) => {
-        const redactor = new Redactor()
-        redactor.add(hidden)
+        const redactor = new Redactor([hidden])
         const text = `${before}${write(hidden)}${behind}`
         const out = redactor.text(text)
         expect(out).toContain('[redacted]')
         expect(out.replaceAll('[redacted]', '')).not.toContain(hidden)
         expect(redactor.text(before.slice(0, 5))).toBe(before.slice(0, 5))
-        redactor.remove(hidden)
-        expect(redactor.text(text)).toBe(text)
       }),
     )
   })

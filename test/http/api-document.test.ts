@@ -153,7 +153,8 @@ describe('every schema', () => {
       const filled = path.replace('{ref}', path.includes('/groups/') ? 'g' : 'echo').replace('{name}', 'admin')
       const answer = await admin.request('GET', `${filled}${path.endsWith('client-config') ? '?client=cursor' : ''}`)
       const schema = operation.responses[answer.status]?.content?.['application/json']?.schema
-      expect([name, answer.status]).toEqual([name, 200])
+      // The server is described by no document.
+      expect([name, answer.status]).toEqual([name, path.endsWith('/document') ? 204 : 200])
       if (!schema) continue
       judged += 1
       const validate = ajv.compile(schema)

@@ -133,7 +133,7 @@ table('changes of a server', 'alice', [
   wrong(['GET', '/api/servers/own/logs?stream=stdout'], 'stdout', undefined, 'enum ?stream'),
   wrong(['POST', '/api/servers/own/tools/t/call'], 'arguments "x"', { arguments: 'x' }, 'type #/arguments'),
   answered(['POST', '/api/servers/own/tools/t/call'], 'a call of what is off', {}, 503, 'server_offline'),
-  wrong(['PATCH', '/api/servers/own/tools/__proto__'], 'a key', { enabled: false }, 'format #/tools/__proto__'),
+  answered(['PATCH', '/api/servers/own/tools/__proto__'], 'a key', { enabled: false }, 400, 'key_forbidden'),
   wrong(['PATCH', '/api/servers/own/tools/none'], 'enabled "no"', { enabled: 'no' }, 'type #/enabled'),
   wrong(['POST', '/api/servers/batch'], 'no entries', { servers: [] }, 'length #/servers'),
   wrong(['POST', '/api/servers/batch'], '201 entries', { servers: Array(201).fill({}) }, 'length #/servers'),

@@ -65,10 +65,10 @@ table('lists', 'alice', [
   ...['/api/servers', '/api/groups', '/api/keys'].flatMap(path => [
     wrong(['GET', `${path}?limit=0`], `${path} limit 0`, undefined, 'range ?limit'),
     wrong(['GET', `${path}?limit=-1`], `${path} limit -1`, undefined, 'range ?limit'),
-    wrong(['GET', `${path}?limit=1e9`], `${path} limit 1e9`, undefined, 'range ?limit'),
+    wrong(['GET', `${path}?limit=1e9`], `${path} limit 1e9`, undefined, 'type ?limit'),
     wrong(['GET', `${path}?limit=abc`], `${path} limit abc`, undefined, 'type ?limit'),
     wrong(['GET', `${path}?limit=`], `${path} limit empty`, undefined, 'type ?limit'),
-    wrong(['GET', `${path}?limit=1&limit=2`], `${path} limit twice`, undefined, 'type ?limit'),
+    wrong(['GET', `${path}?limit=1&limit=2`], `${path} limit twice`, undefined, 'duplicate ?limit'),
     wrong(['GET', `${path}?limit=1.5`], `${path} limit 1.5`, undefined, 'type ?limit'),
     wrong(['GET', `${path}?__proto__=1`], `${path} __proto__`, undefined, 'unknown_field ?__proto__'),
   ]),

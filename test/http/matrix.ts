@@ -86,6 +86,7 @@ const SERVERS: readonly Row[] = [
   { method: 'PUT', path: '/api/servers/{ref}', thing: 'server', body: sameServer, ...edited(200) },
   { method: 'PATCH', path: '/api/servers/{ref}', thing: 'server', body: () => ({ description: 'x' }), ...edited(200) },
   { method: 'DELETE', path: '/api/servers/{ref}', thing: 'server', consumes: true, ...edited(204) },
+  { method: 'GET', path: '/api/servers/{ref}/document', thing: 'server', ...edited(204) },
   { method: 'POST', path: '/api/servers/{ref}/stop', thing: 'server', ...edited(202) },
   { method: 'POST', path: '/api/servers/{ref}/start', query: 'wait=5s', thing: 'server', ...edited(202) },
   { method: 'POST', path: '/api/servers/{ref}/restart', query: 'wait=5s', thing: 'server', ...edited(202) },

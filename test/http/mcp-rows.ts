@@ -111,7 +111,7 @@ export function mcpTable(about: string, scene: () => McpTown, rows: readonly Mcp
           expect(error.data).toMatchObject({ requestId: expect.any(String), hint: expect.any(String) })
         }
         if (row.status === 401)
-          expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer .*resource_metadata="http/)
+          expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer realm="patchbay"(, error="invalid_token")?$/)
         if (row.status === 405) expect(answer.headers.get('allow')).toBeTruthy()
         if (row.status === 415) expect(answer.headers.get('accept')).toBe('application/json')
         expect({ kept: keptState(hub), sessions: await sessions(town) }).toEqual(before)

@@ -68,7 +68,7 @@ test('GET /api/limits lists every limit with value and unit, and what the caller
     expect([name, value]).toEqual([name, LIMITS[name as keyof typeof LIMITS]])
     expect([name, ['bytes', 'ms', 'count'].includes(unit)]).toEqual([name, true])
     // Rates are over before anybody could ask.
-    const counted = name.endsWith('PerUser') && !/^request/.test(name)
+    const counted = name.endsWith('PerUser') && !/(?:PerSecond|Burst)PerUser$/.test(name)
     expect([name, typeof own]).toEqual([name, counted ? 'number' : 'undefined'])
   }
 })
@@ -130,6 +130,18 @@ describe('what a user may own', () => {
     expect([start.status, start.json.code]).toEqual([409, 'quota_servers'])
     await admin.ok('POST', '/api/servers/batch', { servers: [...servers, { ...lazy, name: 'more' }] })
   })
+
+  test('more bytes of configuration than a user may have stored are 409 quota_stored_bytes', async () => {
+    const heidi = await hub.user('heidi')
+    const variables = Object.fromEntries(Array.from({ length: 130 }, (_, at) => [`v${at}`, 'x'.repeat(8_000)]))
+    const body = (name: string) => ({ name, url: UPSTREAM, enabled: false, variables })
+    for (const name of ['a', 'b', 'c', 'd']) await heidi.ok('POST', '/api/servers', body(name))
+    expect(await used(heidi, 'serverConfigBytesPerUser')).toBeGreaterThan(4_000_000)
+    await refused(await heidi.request('POST', '/api/servers', body('e')), '/api/servers', 409, 'quota_stored_bytes')
+    await heidi.ok('PATCH', '/api/servers/d', { visibility: 'public' })
+    for (const name of ['a', 'b', 'c', 'd']) await heidi.ok('DELETE', `/api/servers/${name}`)
+    expect(await used(heidi, 'storedBytesPerUser')).toBe(0)
+  }, 30_000)
 
   test('one group too many is 409 quota_groups', async () => {
     for (let count = 0; count < LIMITS.groupsPerUser; count += 1)

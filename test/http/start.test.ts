@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { chmod, mkdir, readdir, readFile, rename, rmdir, stat, unlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, rename, rm, rmdir, stat, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { HubDidNotStart, PASSWORD, startHub } from '../support/hub.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
@@ -69,6 +69,20 @@ describe('the environment ends the start with 2 and one line that names the vari
   })
 })
 
+test('a data folder in which a hub has run, without its database, ends the start with 78 and stays as it is', async () => {
+  const folder = await makeTemp('start')
+  const first = await startHub({ folder, settings: { mcpServers: {} } })
+  await first.setup()
+  await first.kill9()
+  const data = join(folder, 'data')
+  for (const name of ['patchbay.db', 'patchbay.db-wal', 'patchbay.db-shm']) await rm(join(data, name), { force: true })
+  const { exit, line } = await refusal({ folder })
+  expect([exit, line.startsWith('error: store_missing: ')]).toEqual([78, true])
+  expect(line).toContain(join(data, 'master.key'))
+  expect(await readdir(data)).not.toContain('patchbay.db')
+  await removeTemp(folder)
+}, 30_000)
+
 describe('the settings file ends the start with 78, and stays as it is', () => {
   test.each([
     ['broken', '{ "mcpServers": ', 'settings_json'],
@@ -89,6 +103,18 @@ describe('the settings file ends the start with 78, and stays as it is', () => {
     expect(exit).toBe(78)
     expect(line).toStartWith(`error: ${code}: `)
     expect(await readFile(path, 'utf8')).toBe(settings)
+    await removeTemp(folder)
+  })
+
+  test.each([
+    ['a named pipe', 'mkfifo'],
+    ['a folder', 'mkdir'],
+    ['of more than 16 MiB', 'truncate --size=17M'],
+  ])('%s, at once', async (_what, make) => {
+    const folder = await makeTemp('start')
+    expect(Bun.spawnSync([...make.split(' '), join(folder, 'mcp_settings.json')]).success).toBe(true)
+    const { exit, line } = await refusal({ folder })
+    expect([exit, line.startsWith('error: settings_json: ')]).toEqual([78, true])
     await removeTemp(folder)
   })
 
@@ -220,7 +246,7 @@ describe('the data folder', () => {
     const data = join(temp, 'damaged')
     await mkdir(data)
     const first = await startHub({ env: { DATA_DIR: data } })
-    await first.stop()
+    await first.kill9()
     const database = (await readdir(data)).find(name => name.endsWith('.db')) ?? ''
     for (const name of await readdir(data)) if (/-(?:wal|shm)$/.test(name)) await writeFile(join(data, name), '')
     await writeFile(

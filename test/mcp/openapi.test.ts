@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { JsonObject } from 'patchbay/contract'
 import { type Api, document, startApi } from '../plugins/transport-openapi/harness.ts'
 import { type Client, type Hub, LOOPBACK, startHub } from '../support/hub.ts'
-import { callText, failureOf, online, statusOf, toolNames } from '../support/servers.ts'
+import { RawClient } from '../support/raw-mcp.ts'
+import { callText, online, statusOf, toolNames } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 
 const CANARY = 'canary-4f1d9a'
@@ -72,7 +74,9 @@ describe('an OpenAPI document as a server', () => {
     })
     expect(JSON.stringify(made)).not.toContain(CANARY)
     expect(made.openapi.auth.key.value).toStartWith('••••')
-    expect(made.openapi.schema).toEqual(PETS)
+    expect(made.openapi.schema).toBeUndefined()
+    expect(made.openapi.document).toMatchObject({ bytes: JSON.stringify(PETS).length })
+    expect(await ann.ok('GET', '/api/servers/pets/document')).toEqual(PETS)
     await ann.ok('POST', '/api/groups', { name: 'zoo', members: ['pets'] })
     await online(ann, ['pets'])
     const client = await ann.mcp('/mcp/zoo')
@@ -90,16 +94,75 @@ describe('an OpenAPI document as a server', () => {
     expect(JSON.parse(await callText(client, 'getPet', { id: '1' })).key).toBe(true)
   }, 20_000)
 
-  test('errors of the API are results, arguments without a place are −32602 and nothing is sent', async () => {
+  test('errors of the API are results, and so are wrong arguments, of which nothing is sent', async () => {
     const client = await ann.mcp('/mcp/zoo')
     const missing = await client.callTool({ name: 'getPet', arguments: { id: 'none' } })
     expect(missing).toMatchObject({ isError: true, content: [{ text: 'HTTP 404\n\n{"error":"no such pet"}' }] })
     const before = api.seen.length
-    for (const args of [{ id: '../../admin?x=#' }, { id: '' }, {}, { id: 'a', more: 1 }]) {
-      const failure = await failureOf(client.callTool({ name: 'getPet', arguments: args }))
-      expect([failure.code, failure.data?.code]).toEqual([-32602, 'params_invalid'])
+    const wrong: [JsonObject, string][] = [
+      [{ id: '../../admin?x=#' }, '"id" would lead to another path'],
+      [{ id: '' }, '"id" is empty'],
+      [{}, '"id" is missing'],
+      [{ id: 5 }, '"id" must be a string and is a number, 5'],
+      [{ id: 'a', more: 1 }, '"more" has no place'],
+    ]
+    for (const [args, told] of wrong) {
+      const result = await client.callTool({ name: 'getPet', arguments: args })
+      expect(result.isError).toBe(true)
+      const text = JSON.parse(JSON.stringify(result.content))[0].text
+      expect(text).toStartWith('params_invalid: ')
+      expect(text).toContain(told)
     }
     expect(api.seen.length).toBe(before)
+  }, 20_000)
+
+  test('numbers reach the API as they were written, in path, query and body', async () => {
+    const schema = document({
+      '/n/{id}': {
+        post: {
+          operationId: 'numbers',
+          parameters: [
+            { name: 'id', in: 'path', required: true, schema: { type: 'integer' } },
+            { name: 'q', in: 'query', schema: { type: 'array', items: { type: 'number' } } },
+          ],
+          requestBody: { content: { 'application/json': { schema: { type: 'object' } } } },
+          responses: {},
+        },
+      },
+    })
+    await ann.ok('POST', '/api/servers', { name: 'numbers', openapi: { schema, baseUrl: api.url } })
+    await online(ann, ['numbers'])
+    const raw = await new RawClient(hub, '/mcp/@ann/numbers', await ann.mcpKey()).open()
+    const n = '{"a":1.0,"b":12345678901234567890,"c":1e400,"d":-0,"e":1.50,"f":1E3,"g":0.0000001}'
+    const args = `{"id":12345678901234567890,"q":[1.0,1e400],"body":${n}}`
+    const call = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"numbers","arguments":${args}}}`
+    const answer = await raw.post(call)
+    expect(await answer.text()).not.toContain('isError')
+    expect(api.last().target).toBe('/n/12345678901234567890?q=1.0&q=1e400')
+    expect(api.last().body.toString()).toBe(n)
+  }, 20_000)
+
+  test('over REST wrong arguments are a problem with their code, not a result', async () => {
+    const answer = await ann.request('POST', '/api/servers/pets/tools/getPet/call', { arguments: { id: 5 } })
+    expect(answer.json.code).toBeOneOf(['params_invalid', 'request_invalid'])
+    expect(answer.json.result).toBeUndefined()
+    expect(answer.json.detail).toContain('"id" must be a string')
+  })
+
+  test('an API that does not answer in time or is not there is a result that says so', async () => {
+    await ann.ok('PATCH', '/api/servers/pets', { timeout: 200 })
+    const client = await ann.mcp('/mcp/zoo')
+    const late = await client.callTool({ name: 'slow' })
+    expect(late).toMatchObject({ isError: true, content: [{ text: expect.stringContaining('upstream_timeout') }] })
+    await ann.ok('PATCH', '/api/servers/pets', { timeout: null })
+    const gone = await startApi()
+    await ann.ok('POST', '/api/servers', { name: 'gone', openapi: { schema: PETS, baseUrl: gone.url } })
+    await online(ann, ['gone'])
+    const direct = await ann.mcp('/mcp/@ann/gone')
+    await gone[Symbol.asyncDispose]()
+    const refused = await direct.callTool({ name: 'getPet', arguments: { id: 'x' } })
+    expect(refused).toMatchObject({ isError: true, content: [{ text: expect.stringMatching(/connection_lost: /) }] })
+    await ann.ok('DELETE', '/api/servers/gone')
   }, 20_000)
 
   test('what was left out is told to the owner, with what each tool costs', async () => {
@@ -151,8 +214,9 @@ describe('an OpenAPI document as a server', () => {
   test('somebody else who changes the document must enter the secrets anew', async () => {
     const admin = await hub.setup()
     const { openapi } = await admin.ok('GET', '/api/servers/ann~pets')
+    const { document: _, ...rest } = openapi
     const elsewhere = { ...PETS, info: { title: 'Other', version: '2' } }
-    const answer = await admin.request('PATCH', '/api/servers/ann~pets', { openapi: { ...openapi, schema: elsewhere } })
+    const answer = await admin.request('PATCH', '/api/servers/ann~pets', { openapi: { ...rest, schema: elsewhere } })
     expect([answer.status, answer.json.errors[0].code]).toEqual([400, 'secret_required'])
     expect((await admin.request('PATCH', '/api/servers/ann~pets', { openapi, description: 'mine' })).status).toBe(200)
   })

@@ -85,11 +85,15 @@ describe('numbers', () => {
     expect((await admin.request('GET', '/api/servers/varied/tools')).text).toContain(`"maximum":${U64}`)
   })
 
-  test('of ids come back as they were written', async () => {
+  test('of ids come back as they were written; what is no integer is refused', async () => {
     const client = await new RawClient(hub, '/mcp/varied', key).open()
-    for (const id of ['9007199254740993', '1e400', '123456789.123456789', '-5', '"\\u00e9"', '0']) {
+    for (const id of ['9007199254740993', '-5', '"\\u00e9"', '0']) {
       const answer = await (await client.post(`{"jsonrpc":"2.0","id":${id},"method":"ping"}`)).text()
       expect(answer).toContain(`"id":${id === '"\\u00e9"' ? '"é"' : id},"result":{}`)
+    }
+    for (const id of ['1e400', '123456789.123456789', '1.5']) {
+      const answer = await client.post(`{"jsonrpc":"2.0","id":${id},"method":"ping"}`)
+      expect(((await answer.json()) as { error: { code: number } }).error.code).toBe(-32600)
     }
   })
 })

@@ -46,7 +46,8 @@ for (const isolate of [true, false]) {
       const answer = await call('varied', 'raw', { a: 1 })
       expect(answer.json.result.structuredContent).toEqual({ a: 1, by: 'admin' })
       const refused = await call('varied', 'raw', { forbidden: true })
-      expect([refused.status, refused.json.code]).toEqual([400, 'request_invalid'])
+      expect([refused.status, refused.json.code]).toEqual([400, 'params_invalid'])
+      expect(refused.json.status).toBe(400)
       const client = await new RawClient(hub, '/mcp/varied', await admin.mcpKey()).open()
       const text = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"raw","arguments":{"n":${NUMBER}}}}`
       expect(await (await client.post(text)).text()).toContain(`"structuredContent":{"n":${NUMBER},"by":"admin"}`)

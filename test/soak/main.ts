@@ -1,5 +1,5 @@
 /**
- * A million calls with faults mixed in, and then the properties of test/fuzz with more runs.
+ * A million calls with faults mixed in, then the properties of test/fuzz with more runs, and growing bodies for every route.
  *
  *   bun run soak                       1,000,000 calls after as many to warm up, and ten times the runs of the suite
  *   bun run soak --calls 100000        fewer calls; 0 leaves them out
@@ -7,6 +7,7 @@
  *   bun run soak --seed 7              the faults of an earlier run, and its properties
  *   bun run soak --quiet               without faults, to tell what calls leave behind from what faults do
  *   bun run soak --fuzz-runs 0         without the properties
+ *   bun run soak --work-rounds 0       without the growing bodies, each of which is sent ten times by default
  */
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -21,6 +22,7 @@ const { values } = parseArgs({
     minutes: { type: 'string' },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 0x7fff_ffff)) },
     'fuzz-runs': { type: 'string', default: '10000' },
+    'work-rounds': { type: 'string', default: '10' },
     quiet: { type: 'boolean', default: false },
   },
 })
@@ -32,6 +34,7 @@ const number = (name: string, text: string): number => {
 const seed = number('seed', values.seed)
 const calls = number('calls', values.calls)
 const fuzzRuns = number('fuzz-runs', values['fuzz-runs'])
+const workRounds = number('work-rounds', values['work-rounds'])
 const limitMs = values.minutes === undefined ? undefined : number('minutes', values.minutes) * 60_000
 
 function tell(result: SoakResult): readonly string[] {
@@ -65,10 +68,23 @@ if (calls > 0) {
 }
 for (const problem of problems) console.log(`FAILED: ${problem}`)
 let failed = problems.length > 0
+async function passes(env: Readonly<Record<string, string>>, path: string): Promise<boolean> {
+  const command = [process.execPath, 'test', '--timeout', '600000', path]
+  const child = Bun.spawn(command, {
+    cwd: join(ROOT),
+    env: { ...process.env, ...env },
+    stdout: 'inherit',
+    stderr: 'inherit',
+  })
+  return (await child.exited) === 0
+}
+
 if (fuzzRuns > 0) {
-  const env = { ...process.env, PATCHBAY_FUZZ_SEED: String(seed), PATCHBAY_FUZZ_RUNS: String(fuzzRuns) }
-  const command = [process.execPath, 'test', '--timeout', '600000', './test/fuzz/']
-  failed =
-    (await Bun.spawn(command, { cwd: join(ROOT), env, stdout: 'inherit', stderr: 'inherit' }).exited) !== 0 || failed
+  const env = { PATCHBAY_FUZZ_SEED: String(seed), PATCHBAY_FUZZ_RUNS: String(fuzzRuns) }
+  failed = !(await passes(env, './test/fuzz/')) || failed
+}
+if (workRounds > 0) {
+  const env = { PATCHBAY_WORK_ROUNDS: String(workRounds) }
+  failed = !(await passes(env, './test/load/work-fuzz.test.ts')) || failed
 }
 process.exit(failed ? 1 : 0)

@@ -11,6 +11,7 @@ const DEBIAN_PACKAGES = [
   { command: 'openssl', name: 'openssl' },
   { command: 'bwrap', name: 'bubblewrap' },
   { command: 'strace', name: 'strace' },
+  { command: '/usr/bin/python3', name: 'python3-minimal' },
 ]
 
 const root = join(import.meta.dirname, '../..')
@@ -21,6 +22,7 @@ function run(command: string, args: readonly string[]): boolean {
 }
 
 function onPath(command: string): boolean {
+  if (command.startsWith('/')) return existsSync(command)
   const folders = (process.env.PATH ?? '').split(delimiter)
   return folders.some(folder => folder !== '' && existsSync(join(folder, command)))
 }

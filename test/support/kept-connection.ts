@@ -40,11 +40,15 @@ export class KeptConnection {
     return connection
   }
 
-  /** The whole answer, a stream to its end. One request at a time; the body must be shorter than the socket's buffer. */
-  post(body: string): Promise<WholeAnswer> {
+  /**
+   * The whole answer, a stream to its end. One request at a time; the body must be shorter than the socket's buffer. `more`:
+   * headers of this request alone.
+   */
+  post(body: string, more: Readonly<Record<string, string>> = {}): Promise<WholeAnswer> {
     if (this.#waiting) throw new Error('The last request of this connection is not answered yet')
     this.#waiting = Promise.withResolvers()
-    const text = `${this.#head}${Buffer.byteLength(body)}\r\n\r\n${body}`
+    const lines = Object.entries(more).map(([name, value]) => `${name}: ${value}\r\n`)
+    const text = `${this.#head}${Buffer.byteLength(body)}\r\n${lines.join('')}\r\n${body}`
     const written = this.#socket.write(text)
     if (written !== Buffer.byteLength(text)) this.lost(`only ${written} bytes of the request were written`)
     return this.#waiting.promise

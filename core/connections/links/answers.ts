@@ -2,14 +2,15 @@ import { type ErrorCode, HubError, toWireError, type WireError } from '../../con
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import { SequenceMap } from '../../contract/sequence-map.ts'
 import type { AnswerLink, TransportDefinition, TransportIo } from '../../contract/transport.ts'
-import { isPlainObject, parseExact } from '../../domain/exact-json.ts'
-import type { HealthReport, LinkLimits, Liveness as LivenessLimits, OpenMessage } from '../protocol.ts'
+import { isPlainObject, parseAsWritten } from '../../domain/exact-json.ts'
+import type { HealthReport, LinkLimits, ListKind, Liveness as LivenessLimits, OpenMessage } from '../protocol.ts'
 import { CallTable } from './call-table.ts'
 import type { Expiring } from './deadlines.ts'
 import { LEGACY_VERSION } from './handshake.ts'
-import { ALL_KINDS, ListWatch } from './list-watch.ts'
+import type { LinkContext } from './link-context.ts'
+import { LinkLists } from './link-lists.ts'
+import { ALL_KINDS } from './list-watch.ts'
 import { Liveness, report } from './liveness.ts'
-import type { LinkContext } from './mcp-link.ts'
 import { type UpstreamLink, wrongKind } from './upstream-link.ts'
 
 const CAPABILITIES: JsonObject = { tools: {} }
@@ -33,7 +34,7 @@ export class AnswersLink implements UpstreamLink, Expiring {
   readonly #aborts = new SequenceMap<AbortController>()
   readonly #liveness: Liveness
   readonly #startDeadlineMs: number
-  #lists: ListWatch | undefined
+  #lists: LinkLists | undefined
   #warnings: readonly string[] = []
   #link: AnswerLink | undefined
   #state: 'opening' | 'open' | 'closing' | 'gone' = 'opening'
@@ -125,7 +126,11 @@ export class AnswersLink implements UpstreamLink, Expiring {
   }
 
   refresh(): void {
-    this.#lists?.stale(ALL_KINDS, false)
+    this.#lists?.watch.stale(ALL_KINDS, false)
+  }
+
+  listTaken(kind: ListKind, full: string | undefined): void {
+    this.#lists?.taken(kind, full)
   }
 
   lost(reason: WireError): void {
@@ -156,7 +161,7 @@ export class AnswersLink implements UpstreamLink, Expiring {
       this.#aborts.delete(id)
       this.#liveness.timedOut()
     })
-    const lists = this.#lists?.sweep(nowMs) ?? Number.POSITIVE_INFINITY
+    const lists = this.#lists?.watch.sweep(nowMs) ?? Number.POSITIVE_INFINITY
     const liveness = this.#state === 'open' ? this.#liveness.sweep(nowMs, this.#calls.size) : Number.POSITIVE_INFINITY
     return Math.min(calls, lists, liveness)
   }
@@ -196,7 +201,11 @@ export class AnswersLink implements UpstreamLink, Expiring {
     this.#liveness.begin(sinceMs)
     if (!catalog) return
     let known = true
-    this.#lists = new ListWatch({
+    this.#lists = new LinkLists({
+      context: this.#context,
+      options: this.#options,
+      open: () => this.#state === 'open',
+      warnings: () => this.#warnings,
       ask: async () => {
         if (!known) await link.refresh?.(this.#within(this.#calls.timeoutMs))
         known = false
@@ -205,12 +214,6 @@ export class AnswersLink implements UpstreamLink, Expiring {
         return { tools: [...tools] }
       },
       capabilities: CAPABILITIES,
-      arm: atMs => this.#context.deadlines.arm(atMs),
-      read: (json, noticed, more) => {
-        if (this.#state !== 'open') return
-        const warnings = [...json.warnings, ...this.#warnings]
-        this.#context.control({ type: 'catalog', conn, json: { ...json, warnings }, noticed, more })
-      },
     })
     this.refresh()
   }
@@ -220,7 +223,7 @@ export class AnswersLink implements UpstreamLink, Expiring {
     headers: Readonly<Record<string, string>>,
     signal: AbortSignal,
   ): Promise<{ readonly text: string; readonly isError: boolean }> {
-    const request = parseExact(text)
+    const request = parseAsWritten(text)
     const { method, params } = isJsonObject(request) ? request : {}
     if (method === 'ping') return { text: '{}', isError: false }
     if (method !== 'tools/call' || !this.#link) {
@@ -255,6 +258,7 @@ export class AnswersLink implements UpstreamLink, Expiring {
     const opening = this.#state === 'opening'
     this.#state = 'gone'
     this.#context.deadlines.delete(this)
+    this.#lists?.end()
     const begun = this.#calls.takeAll()
     for (const [, abort] of this.#aborts.entries()) abort.abort(new HubError('connection_lost', reason.message))
     this.#aborts.clear()

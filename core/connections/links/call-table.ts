@@ -67,14 +67,14 @@ export class CallTable {
   }
 
   takeAll(): readonly number[] {
-    const ids = this.#calls.entries().map(([id]) => id)
+    const ids = this.ids()
     this.#calls.clear()
     return ids
   }
 
-  /** The call that began last. */
-  latest(): number | undefined {
-    return this.#calls.entries().at(-1)?.[0]
+  /** The ids of all calls that wait. */
+  ids(): readonly number[] {
+    return this.#calls.entries().map(([id]) => id)
   }
 
   /** Progress restarts the first clock, never the second. */

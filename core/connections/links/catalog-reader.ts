@@ -1,12 +1,12 @@
 import { LIMITS } from '../../config/limits.ts'
-import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import { type CacheHint, cacheHint, narrower } from '../../domain/cache-hint.ts'
-import type { CatalogTexts, ListKind } from '../protocol.ts'
-import { readItem } from './list-items.ts'
+import type { ListEntry, ListKind, ListsOutcome } from '../protocol.ts'
+import type { ListPaces } from './list-paces.ts'
+import { listPage, RawResult } from './list-page.ts'
+import { type KnownItems, ListParts } from './list-parts.ts'
+import { ListScreen } from './list-screen.ts'
 import { isRpcError } from './own-requests.ts'
-
-/** Bytes of all items of one kind; without it, 5,000 items of the largest size would be more than a gigabyte. */
-const KIND_BYTES = 16 * 1024 * 1024
 
 const METHODS = {
   tools: { method: 'tools/list', member: 'tools', capability: 'tools' },
@@ -15,140 +15,174 @@ const METHODS = {
   resourceTemplates: { method: 'resources/templates/list', member: 'resourceTemplates', capability: 'resources' },
 } as const satisfies Record<ListKind, { method: string; member: string; capability: string }>
 
-/** So many items that are left out are named. */
-const TOLD = 20
+/** So long is the thread kept from the calls of others. */
+const SLICE_MS = 5
+/** Between the slices of a large page, so that a reading takes no more than half of a core. */
+const REST_MS = 5
 
 /** What an era wants of the lists besides their items. */
 export interface ListWish {
   /** Why an item must be left out; undefined: it is fit for use. */
   readonly objection: (kind: ListKind, item: JsonObject) => string | undefined
-  /** Keep what the answers say about caching. */
+  /** Keep what the answers say about caching; this era also has the empty cursor. */
   readonly caching: boolean
 }
 
-export type Ask = (method: string, params: JsonObject | undefined) => Promise<JsonValue>
+export type Ask = (method: string, params: JsonObject | undefined) => Promise<JsonValue | RawResult>
 
-/**
- * Reads the lists that the upstream's capabilities promise, every page of each. What is beyond a limit is left out and
- * named in `warnings`. A kind that fails is null, so that the lists known before stay.
- */
-export async function readCatalog(
-  ask: Ask,
-  capabilities: JsonObject,
-  kinds: readonly ListKind[],
-  wish?: ListWish,
-): Promise<CatalogTexts> {
-  const warnings: string[] = []
-  const caching: Partial<Record<ListKind, CacheHint>> = {}
-  const read = async (kind: ListKind): Promise<string | null> => {
-    if (!kinds.includes(kind)) return null
-    if (capabilities[METHODS[kind].capability] === undefined) return '[]'
-    try {
-      const { text, hint } = await readList(ask, kind, warnings, wish)
-      if (wish?.caching) caching[kind] = hint
-      return text
-    } catch (error) {
-      // Many servers with resources have no templates and say so only here.
-      if (isRpcError(error, -32601)) return '[]'
-      warnings.push(`${METHODS[kind].method}: ${error instanceof Error ? error.message : String(error)}`)
-      return null
-    }
-  }
-  const [tools, prompts, resources, resourceTemplates] = await Promise.all([
-    read('tools'),
-    read('prompts'),
-    read('resources'),
-    read('resourceTemplates'),
-  ])
-  const lists = { tools, prompts, resources, resourceTemplates, warnings }
-  return wish?.caching ? { ...lists, caching } : lists
+export interface ReaderOptions {
+  readonly ask: Ask
+  readonly capabilities: JsonObject
+  readonly wish?: ListWish
+  /** Hands items to whoever keeps them and resolves when they were taken; with the reason when no more of the list is. */
+  readonly take: (kind: ListKind, entries: readonly ListEntry[]) => Promise<string | undefined>
+  /** What the last whole reading of each list handed over. */
+  readonly known: KnownItems
+  readonly paces: ListPaces
+  /** Whose account the reading is. */
+  readonly owner: string
 }
 
-async function readList(
-  ask: Ask,
-  kind: ListKind,
-  warnings: string[],
-  wish: ListWish | undefined,
-): Promise<{ readonly text: string; readonly hint: CacheHint }> {
-  const { method, member } = METHODS[kind]
-  let hint: CacheHint = { ttlMs: Number.MAX_SAFE_INTEGER, cacheScope: 'public' }
-  const texts: string[] = []
-  let bytes = 0
-  let tooLarge = 0
-  let odd = 0
-  let unfit = 0
-  let mended = 0
-  let firstMended: string | undefined
-  const listed = new Set<string>()
-  let again = 0
-  let cursor: string | undefined
-  for (let page = 1; ; page += 1) {
-    const result = await ask(method, cursor === undefined ? undefined : { cursor })
-    const items = isJsonObject(result) ? result[member] : undefined
-    if (!Array.isArray(items)) throw new Error(`the answer has no list "${member}"`)
-    hint = narrower(hint, cacheHint(result))
-    for (const raw of items) {
-      const naming = kind === 'resourceTemplates' ? 'uriTemplate' : kind === 'resources' ? 'uri' : 'name'
-      if (!isJsonObject(raw) || typeof raw[naming] !== 'string') {
-        odd += 1
-        continue
+/**
+ * Reads the lists that the upstream's capabilities promise, every page of each, and hands the items over in parts. What is
+ * beyond a limit is left out and named in `warnings`. Never rejects: a kind that fails is not among `read`, so that the list
+ * known before stays.
+ */
+export async function readCatalog(options: ReaderOptions, kinds: readonly ListKind[]): Promise<ListsOutcome> {
+  const warnings: string[] = []
+  const caching: Partial<Record<ListKind, CacheHint>> = {}
+  const read: ListKind[] = []
+  const again: ListKind[] = []
+  const cost = { bytes: 0, items: 0 }
+  const one = async (kind: ListKind): Promise<void> => {
+    const { method, capability } = METHODS[kind]
+    options.known.begin(kind)
+    if (options.capabilities[capability] !== undefined) {
+      try {
+        const hint = await new ListReader(options, kind, warnings, cost).read()
+        if (options.wish?.caching) caching[kind] = hint
+      } catch (error) {
+        // Many servers with resources have no templates and say so only here.
+        if (!isRpcError(error, -32601)) {
+          warnings.push(`${method}: ${error instanceof Error ? error.message : String(error)}`)
+          if (error instanceof TooMuchAtOnce) again.push(kind)
+          return
+        }
       }
-      if (listed.has(raw[naming])) {
-        again += 1
-        continue
-      }
-      const found = readItem(kind, raw)
-      if ('objection' in found) {
-        unfit += 1
-        if (unfit <= TOLD) warnings.push(`${method}: ${found.objection}`)
-        continue
-      }
-      listed.add(raw[naming])
-      const { item } = found
-      if (found.mended.length > 0) {
-        mended += 1
-        firstMended ??= `"${raw[naming].slice(0, 128)}" in ${found.mended.join(', ')}`
-      }
-      const objection = wish?.objection(kind, item)
-      if (objection !== undefined) {
-        warnings.push(`${method}: ${objection}`)
-        continue
-      }
-      const text = JSON.stringify(item)
-      if (Buffer.byteLength(text) > LIMITS.catalogItemBytes) {
-        tooLarge += 1
-        continue
-      }
-      if (texts.length >= LIMITS.catalogItems || bytes + text.length > KIND_BYTES) {
-        warnings.push(`${method}: more than ${LIMITS.catalogItems} items or ${KIND_BYTES} bytes; the rest is left out`)
-        return finish()
-      }
-      texts.push(text)
-      bytes += text.length
     }
-    const next = isJsonObject(result) ? result.nextCursor : undefined
-    if (typeof next !== 'string' || next === '') return finish()
-    if (next === cursor) {
-      warnings.push(`${method}: the server names the same next page again and again; what was read so far counts`)
-      return finish()
-    }
-    if (page >= LIMITS.catalogPages) {
-      warnings.push(`${method}: more than ${LIMITS.catalogPages} pages; the rest is left out`)
-      return finish()
-    }
-    cursor = next
+    options.known.commit(kind)
+    read.push(kind)
+  }
+  await Promise.all(kinds.map(one))
+  return { read, again, warnings, ...cost, ...(options.wish?.caching ? { caching } : {}) }
+}
+
+/** The owner's servers answer with so much at a time that this answer was dropped; it is asked for again. */
+class TooMuchAtOnce extends Error {}
+
+/** One reading of one list. */
+class ListReader {
+  readonly #options: ReaderOptions
+  readonly #kind: ListKind
+  readonly #warnings: string[]
+  readonly #cost: { bytes: number; items: number }
+  readonly #screen: ListScreen
+  readonly #parts: ListParts
+  #hint: CacheHint = { ttlMs: Number.MAX_SAFE_INTEGER, cacheScope: 'public' }
+  #sliceEndMs = 0
+  #counted = 0
+
+  constructor(options: ReaderOptions, kind: ListKind, warnings: string[], cost: { bytes: number; items: number }) {
+    this.#options = options
+    this.#kind = kind
+    this.#warnings = warnings
+    this.#cost = cost
+    this.#screen = new ListScreen(kind, METHODS[kind].method, warnings, options.wish?.objection)
+    this.#parts = new ListParts(kind, options.known, options.take)
   }
 
-  function finish(): { text: string; hint: CacheHint } {
-    if (tooLarge > 0) warnings.push(`${method}: ${tooLarge} items over ${LIMITS.catalogItemBytes} bytes are left out`)
-    if (unfit > TOLD) warnings.push(`${method}: ${unfit - TOLD} further items are left out in the same way`)
-    if (mended > 0) {
-      warnings.push(
-        `${method}: ${mended} items that MCP does not know in this form are mended, the first ${firstMended}`,
-      )
+  async read(): Promise<CacheHint> {
+    const { method } = METHODS[this.#kind]
+    let cursor: string | undefined
+    for (let page = 1; ; page += 1) {
+      const before = this.#screen.kept
+      const next = await this.#page(cursor)
+      if (next === false) break
+      if (next === undefined || (next === '' && !this.#options.wish?.caching)) break
+      if (cursor === '' && this.#screen.kept === before) break
+      if (next === cursor) {
+        this.#warnings.push(
+          `${method}: the server names the same next page again and again; what was read so far counts`,
+        )
+        break
+      }
+      if (page >= LIMITS.catalogPages) {
+        this.#warnings.push(`${method}: more than ${LIMITS.catalogPages} pages; the rest is left out`)
+        break
+      }
+      cursor = next
     }
-    if (again > 0) warnings.push(`${method}: ${again} items are listed more than once; the first of each counts`)
-    if (odd > 0) warnings.push(`${method}: ${odd} items without a name or address are left out`)
-    return { text: `[${texts.join(',')}]`, hint }
+    const full = await this.#parts.end()
+    if (full !== undefined) this.#warnings.push(`${method}: ${full}`)
+    this.#screen.conclude()
+    return this.#hint
+  }
+
+  /** The next cursor, undefined after the last page; false when no more is wanted. */
+  async #page(cursor: string | undefined): Promise<string | undefined | false> {
+    const { ask, owner, paces } = this.#options
+    const { method, member } = METHODS[this.#kind]
+    let result: JsonValue | RawResult
+    try {
+      result = await ask(method, cursor === undefined ? undefined : { cursor })
+    } catch (error) {
+      if (cursor !== '') throw error
+      this.#warnings.push(`${method}: the page behind an empty cursor cannot be read, so the list may be incomplete`)
+      return false
+    }
+    const characters = result instanceof RawResult ? result.text.length : 0
+    if (!paces.hold(owner, characters))
+      throw new TooMuchAtOnce('upstream_flood: the servers of this user send too much at a time; it is read again')
+    let next: JsonValue | undefined
+    let wanted: boolean
+    try {
+      const { rest, items } = listPage(result, member)
+      result = null
+      next = rest.nextCursor
+      this.#hint = narrower(this.#hint, cacheHint(rest))
+      wanted = await this.#items(items, cursor === '', characters > 0)
+    } finally {
+      paces.release(owner, characters)
+    }
+    await this.#pace(characters)
+    if (!wanted) return false
+    return typeof next === 'string' ? next : undefined
+  }
+
+  async #pace(characters: number): Promise<void> {
+    const { paces, owner } = this.#options
+    const items = this.#screen.kept - this.#counted
+    this.#counted = this.#screen.kept
+    this.#cost.items += items
+    this.#cost.bytes += characters
+    const waitMs = paces.spend(owner, characters, items)
+    if (waitMs >= 1) await new Promise(resolve => setTimeout(resolve, waitMs))
+  }
+
+  /** False when no more is wanted. `repeats`: items that were listed before are no fault. `large`: it can wait. */
+  async #items(items: Iterable<JsonValue | RawResult>, repeats: boolean, large: boolean): Promise<boolean> {
+    this.#sliceEndMs = performance.now() + SLICE_MS
+    for (const raw of items) {
+      if (performance.now() > this.#sliceEndMs) {
+        await new Promise(resolve => (large ? setTimeout(resolve, REST_MS) : setImmediate(resolve)))
+        this.#sliceEndMs = performance.now() + SLICE_MS
+      }
+      const verdict = this.#screen.judge(raw, repeats)
+      if (verdict === 'end') return false
+      if (verdict === undefined) continue
+      await this.#parts.add(verdict)
+      if (this.#parts.full) return false
+    }
+    return true
   }
 }

@@ -1,9 +1,10 @@
 import { HubError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import { cacheHint } from '../../domain/cache-hint.ts'
+import { cutShort } from '../../domain/cut-short.ts'
 import { MODERN_VERSION, SERVER_INFO_KEY } from '../../domain/era.ts'
 import { envelope, passedCapabilities } from '../modern-envelope.ts'
-import type { Handshake } from './mcp-link.ts'
+import type { Handshake } from './link-context.ts'
 
 /** The params of a request that the hub makes for itself; `capabilities` are those of the clients that it asks for. */
 export function ownParams(params: JsonObject | undefined, hubVersion: string, capabilities: JsonObject): JsonObject {
@@ -17,7 +18,7 @@ export function readDiscovery(result: JsonValue): Handshake {
     throw new HubError('upstream_protocol', 'The server answered server/discover with no list of its versions')
   }
   if (!supportedVersions.includes(MODERN_VERSION)) {
-    const said = JSON.stringify(supportedVersions).slice(0, 200)
+    const said = cutShort(JSON.stringify(supportedVersions), 200)
     throw new HubError('upstream_protocol', `The server speaks ${said} and not ${MODERN_VERSION}`, {
       data: { supported: supportedVersions },
     })

@@ -1,6 +1,7 @@
 import { HubError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
-import type { Handshake } from './mcp-link.ts'
+import { cutShort } from '../../domain/cut-short.ts'
+import type { Handshake } from './link-context.ts'
 
 /** The last version of the era with a handshake, which is what the hub asks for. */
 export const LEGACY_VERSION = '2025-11-25'
@@ -15,7 +16,7 @@ export function readHandshake(result: JsonValue): Handshake {
   if (!isJsonObject(result)) throw new HubError('upstream_protocol', 'The server answered initialize with no object')
   const { protocolVersion, serverInfo, capabilities, instructions } = result
   if (typeof protocolVersion !== 'string' || !LEGACY_VERSIONS.includes(protocolVersion)) {
-    const said = JSON.stringify(protocolVersion ?? null).slice(0, 60)
+    const said = cutShort(JSON.stringify(protocolVersion ?? null), 60)
     throw new HubError(
       'upstream_protocol',
       `The server answered initialize with protocol version ${said}; the hub speaks ${LEGACY_VERSIONS.join(', ')}`,

@@ -1,5 +1,6 @@
 import { LIMITS } from '../../config/limits.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+import { cutShort } from '../../domain/cut-short.ts'
 import { isRawNumber, parseExact } from '../../domain/exact-json.ts'
 import { isDeeperThan } from '../../domain/json-depth.ts'
 import { members } from './members.ts'
@@ -111,10 +112,14 @@ function classify(value: JsonValue, text: string): Incoming {
   }
   if (typeof method === 'string') {
     const params = isJsonObject(value.params) ? value.params : undefined
-    if (id === undefined) return { kind: 'notification', method, params }
+    if (id === undefined) {
+      const most = LIMITS.upstreamNoticeBytes
+      if (text.length > most) return { kind: 'bad', detail: `a notification of more than ${most} characters` }
+      return { kind: 'notification', method, params }
+    }
     if (typeof id === 'string' || typeof id === 'number' || isRawNumber(id))
       return { kind: 'request', id, method, params }
-    return { kind: 'bad', detail: `a request "${method.slice(0, 80)}" whose id is neither text nor number` }
+    return { kind: 'bad', detail: `a request "${cutShort(method, 80)}" whose id is neither text nor number` }
   }
   if (id === undefined) return { kind: 'bad', detail: 'a message with neither method nor id' }
   const spoiled = typeof id === 'number' ? { id } : {}
@@ -128,7 +133,7 @@ function classify(value: JsonValue, text: string): Incoming {
   if (isJsonObject(value.error) && Number.isSafeInteger(value.error.code) && typeof value.error.message === 'string') {
     return { kind: 'error', id, text: memberText(text, 'error') }
   }
-  const said = JSON.stringify(value.error).slice(0, 200)
+  const said = cutShort(JSON.stringify(value.error), 200)
   return {
     kind: 'bad',
     detail: `an error without a whole number as "code" and a text as "message": ${said}`,

@@ -5,7 +5,8 @@ import type { OpenMessage } from '../protocol.ts'
 import type { TakenCall } from './call-table.ts'
 import { initializeParams, readHandshake } from './handshake.ts'
 import type { Incoming } from './incoming.ts'
-import { type Handshake, type LinkContext, McpLink } from './mcp-link.ts'
+import type { Handshake, LinkContext } from './link-context.ts'
+import { McpLink } from './mcp-link.ts'
 import { UpstreamAsks } from './upstream-asks.ts'
 import { UpstreamNotices } from './upstream-notices.ts'
 
@@ -31,7 +32,7 @@ export class LegacyLink extends McpLink {
       calls: this.calls,
       withdrawn: id => this.#asks.withdraw(id),
       budget: this.budget,
-      lists: () => this.lists,
+      lists: () => this.lists?.watch,
       frame: text => context.frame(text),
       control: message => context.control(message),
     })
@@ -70,6 +71,10 @@ export class LegacyLink extends McpLink {
 
   protected request(method: string, params: JsonObject | undefined, timeoutMs: number): Promise<JsonValue> {
     return this.own.request(method, params, timeoutMs)
+  }
+
+  protected requestList(method: string, params: JsonObject | undefined, timeoutMs: number) {
+    return this.own.list(method, params, timeoutMs)
   }
 
   protected sendOwn(text: string, id: number): void {

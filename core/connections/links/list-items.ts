@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
+import { cutShort } from '../../domain/cut-short.ts'
 import { asDouble, isPlainObject } from '../../domain/exact-json.ts'
 import type { ListKind } from '../protocol.ts'
 
@@ -139,7 +140,7 @@ export function readItem(kind: ListKind, item: JsonObject): ReadItem {
   if (kind === 'tools') {
     if (found.item.inputSchema !== undefined) return found
     return {
-      objection: `the tool "${String(item.name).slice(0, 128)}" is left out: its "inputSchema" describes no object`,
+      objection: `the tool "${cutShort(String(item.name), 128)}" is left out: its "inputSchema" describes no object`,
     }
   }
   const address = kind === 'resources' ? item.uri : item.uriTemplate

@@ -1,19 +1,25 @@
 import { type ErrorCode, HubError, toWireError, type WireError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import type { MessageLink, TransportDefinition, TransportIo } from '../../contract/transport.ts'
-import type { FromWorker, LinkLimits, ListKind, OpenedMessage, OpenMessage } from '../protocol.ts'
+import type { LinkLimits, ListKind, OpenMessage } from '../protocol.ts'
 import { CallTable, type TakenCall } from './call-table.ts'
 import type { ListWish } from './catalog-reader.ts'
-import type { Deadlines, Expiring } from './deadlines.ts'
+import type { Expiring } from './deadlines.ts'
 import { Faults } from './faults.ts'
+import { boundedError, withinLimits } from './handshake-limits.ts'
 import { type Incoming, readMessages, readPlainResult, refuseDeep } from './incoming.ts'
+import type { Handshake, LinkContext } from './link-context.ts'
 import { LinkHealth } from './link-health.ts'
-import { ALL_KINDS, ListWatch } from './list-watch.ts'
+import { LinkLists } from './link-lists.ts'
+import { findLargeResult, type RawResult } from './list-page.ts'
+import { ALL_KINDS } from './list-watch.ts'
 import type { Liveness } from './liveness.ts'
 import { NoticeBudgets } from './notice-budget.ts'
 import { OwnRequests } from './own-requests.ts'
 import { type UpstreamLink, wrongKind } from './upstream-link.ts'
 
+const MOST_LOGGED = 8 * 1024
+const OF_ANOTHER = 'an answer to another request than the one whose stream carried it'
 const NEVER_USED = 'an answer under an id that the hub never used'
 /** Failures of one exchange that make one doubt whether the upstream is there at all. */
 const UNREACHABLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
@@ -26,17 +32,6 @@ const UNREACHABLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
  * ping in this time would cut them off.
  */
 const ENDING_MS = 500
-
-export interface LinkContext {
-  readonly version: string
-  readonly deadlines: Deadlines
-  frame(text: string): void
-  control(message: FromWorker): void
-  /** The link is over; nothing more comes from it. */
-  gone(): void
-}
-
-export type Handshake = Omit<OpenedMessage, 'type' | 'conn'>
 
 /**
  * The upstream side of MCP over any transport that moves JSON-RPC texts, as far as both eras share it: ids, clocks,
@@ -51,7 +46,7 @@ export abstract class McpLink implements UpstreamLink, Expiring {
   protected readonly faults: Faults
   protected readonly liveness: Liveness
   protected link: MessageLink | undefined
-  protected lists: ListWatch | undefined
+  protected lists: LinkLists | undefined
   /** The method of the first request, for messages to people. */
   protected abstract readonly greeting: string
   /** What the era wants of the lists besides their items. */
@@ -121,7 +116,7 @@ export abstract class McpLink implements UpstreamLink, Expiring {
       }
       this.link = link
       const leftMs = Math.max(1, this.#startDeadlineMs - performance.now())
-      const handshake = await this.greet(link, leftMs)
+      const handshake = withinLimits(await this.greet(link, leftMs))
       const stillMs = Math.max(1, this.#startDeadlineMs - performance.now())
       if (this.#state === 'opening') await this.#health.first(io.fetch, sinceMs, stillMs)
       if (this.#state === 'opening') this.#opened(link, handshake, sinceMs)
@@ -152,7 +147,11 @@ export abstract class McpLink implements UpstreamLink, Expiring {
   }
 
   refresh(kinds: readonly ListKind[] = ALL_KINDS): void {
-    this.lists?.stale(kinds, false)
+    this.lists?.watch.stale(kinds, false)
+  }
+
+  listTaken(kind: ListKind, full: string | undefined): void {
+    this.lists?.taken(kind, full)
   }
 
   /** What carried the messages is gone. */
@@ -178,9 +177,18 @@ export abstract class McpLink implements UpstreamLink, Expiring {
     if (this.#state === 'gone') return false
     this.liveness.heard(performance.now())
     const deep = refuseDeep(text)
-    if (deep) return this.bad(deep.detail, deep.id)
+    if (deep) return this.bad(deep.detail, isElsewhere(deep.id, related) ? undefined : deep.id)
+    const large = findLargeResult(text)
+    if (large && isElsewhere(large.id, related)) return this.bad(OF_ANOTHER)
+    if (large && this.own.settleUnread(large.id, large.text)) {
+      this.faults.good()
+      return true
+    }
     const plain = readPlainResult(text)
-    if (plain) return this.#result(plain.id, plain.text, plain.value)
+    if (plain) {
+      if (isElsewhere(plain.id, related)) return this.bad(OF_ANOTHER)
+      return this.#result(plain.id, plain.text, plain.value)
+    }
     let useful = false
     for (const message of readMessages(text)) useful = this.#receiveOne(message, related) || useful
     return useful
@@ -204,7 +212,7 @@ export abstract class McpLink implements UpstreamLink, Expiring {
     // Not out of the budget, of which a flood leaves nothing.
     if (dropped !== undefined)
       this.context.control({ type: 'log', conn: this.options.conn, level: 'warn', message: dropped })
-    const lists = this.lists?.sweep(nowMs) ?? Number.POSITIVE_INFINITY
+    const lists = this.lists?.watch.sweep(nowMs) ?? Number.POSITIVE_INFINITY
     const liveness = this.#state === 'open' ? this.liveness.sweep(nowMs, this.calls.size) : Number.POSITIVE_INFINITY
     return Math.min(calls, own, lists, liveness)
   }
@@ -214,6 +222,13 @@ export abstract class McpLink implements UpstreamLink, Expiring {
 
   /** A request of the hub itself. */
   protected abstract request(method: string, params: JsonObject | undefined, timeoutMs: number): Promise<JsonValue>
+
+  /** A question for a list, whose answer may stay a text. */
+  protected abstract requestList(
+    method: string,
+    params: JsonObject | undefined,
+    timeoutMs: number,
+  ): Promise<JsonValue | RawResult>
 
   protected abstract sendOwn(text: string, id: number, method: string): void
 
@@ -254,12 +269,15 @@ export abstract class McpLink implements UpstreamLink, Expiring {
 
   /** `how` 1: it was not sent; 2: it was refused for what is known better by now, and goes out once more. */
   protected fail(id: number, code: ErrorCode, message: string, how: 0 | 1 | 2 = 0): void {
-    this.context.frame(`f${this.options.conn} ${id} ${how} ${code} ${message.replace(/[\r\n]+/g, ' ')}`)
+    this.context.frame(
+      `f${this.options.conn} ${id} ${how} ${code} ${message.slice(0, MOST_LOGGED).replace(/[\r\n]+/g, ' ')}`,
+    )
   }
 
   protected log(level: 'debug' | 'info' | 'warn' | 'error', message: string): void {
     if (this.budget.spend(performance.now())) {
-      this.context.control({ type: 'log', conn: this.options.conn, level, message })
+      const { conn } = this.options
+      this.context.control({ type: 'log', conn, level, message: message.slice(0, MOST_LOGGED) })
     }
   }
 
@@ -271,6 +289,7 @@ export abstract class McpLink implements UpstreamLink, Expiring {
     this.#abort.abort()
     const begun = this.calls.takeAll()
     this.own.failAll('connection_lost', reason.message)
+    this.lists?.end()
     const { conn } = this.options
     this.context.control(opening ? { type: 'failed', conn, error: reason } : { type: 'closed', conn, reason, begun })
     this.context.gone()
@@ -290,15 +309,13 @@ export abstract class McpLink implements UpstreamLink, Expiring {
     this.liveness.begin(sinceMs)
     if (!this.options.catalog) return
     const { wish } = this
-    this.lists = new ListWatch({
-      ask: (method, params) => this.request(method, params, this.calls.timeoutMs),
+    this.lists = new LinkLists({
+      context: this.context,
+      options: this.options,
+      ask: (method, params) => this.requestList(method, params, this.calls.timeoutMs),
       capabilities: handshake.capabilities,
+      open: () => this.#state === 'open',
       ...(wish ? { wish } : {}),
-      arm: atMs => this.context.deadlines.arm(atMs),
-      read: (json, noticed, more) => {
-        if (this.#state !== 'open') return
-        this.context.control({ type: 'catalog', conn: this.options.conn, json, noticed, more })
-      },
     })
     this.refresh()
   }
@@ -306,8 +323,10 @@ export abstract class McpLink implements UpstreamLink, Expiring {
   #receiveOne(message: Incoming, related: number | undefined): boolean {
     switch (message.kind) {
       case 'result':
+        if (isElsewhere(message.id, related)) return this.bad(OF_ANOTHER)
         return this.#result(message.id, message.text, message.value)
       case 'error':
+        if (isElsewhere(message.id, related)) return this.bad(OF_ANOTHER)
         return this.#error(message.id, message.text)
       case 'request':
         this.asked(message, related)
@@ -317,14 +336,14 @@ export abstract class McpLink implements UpstreamLink, Expiring {
         this.noticed(message.method, message.params, related)
         return false
       case 'bad':
-        return this.bad(message.detail, message.id)
+        return this.bad(message.detail, isElsewhere(message.id, related) ? undefined : message.id)
     }
   }
 
   #result(id: JsonValue, text: string, value: JsonValue): boolean {
     if (typeof id !== 'number') return this.bad(NEVER_USED)
     const call = this.calls.take(id)
-    if (!call) return this.own.settle(id, text, value) || this.#unasked(id)
+    if (!call) return this.#isOwn(this.own.settle(id, text, value)) || this.#unasked(id)
     if (!isJsonObject(value)) return this.#spoilt(id, 'a result that is no object')
     this.faults.good()
     this.answered(id, call, text, value)
@@ -341,10 +360,16 @@ export abstract class McpLink implements UpstreamLink, Expiring {
   #error(id: JsonValue, text: string): boolean {
     if (typeof id !== 'number') return this.bad(NEVER_USED)
     const call = this.calls.take(id)
-    if (!call) return this.own.refuse(id, JSON.parse(text) as JsonObject) || this.#unasked(id)
+    if (!call) return this.#isOwn(this.own.refuse(id, JSON.parse(text) as JsonObject)) || this.#unasked(id)
     this.faults.good()
-    this.refused(id, call, text)
+    this.refused(id, call, boundedError(text))
     return true
+  }
+
+  /** An answer to the hub's own request is a good message like any other. */
+  #isOwn(settled: boolean): boolean {
+    if (settled) this.faults.good()
+    return settled
   }
 
   #unasked(id: number): boolean {
@@ -368,4 +393,9 @@ export abstract class McpLink implements UpstreamLink, Expiring {
     const { last } = this.faults
     return { code: 'upstream_init_timeout', message: last === undefined ? waited : `${waited}; it sent ${last}` }
   }
+}
+
+/** Where each request has a stream of its own, another one's answer there was not sent for it. */
+function isElsewhere(id: JsonValue | undefined, related: number | undefined): boolean {
+  return related !== undefined && id !== undefined && id !== related
 }

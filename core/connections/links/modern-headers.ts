@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
+import { cutShort } from '../../domain/cut-short.ts'
 import { MARK, markedText, markedValue, type ParamMark, paramMarks } from '../../domain/param-marks.ts'
 
 type Headers = Readonly<Record<string, string>>
@@ -30,7 +31,7 @@ export class ModernHeaders {
       return undefined
     } catch (error) {
       this.#marks.delete(name)
-      return `the tool "${name.slice(0, 128)}" is left out: ${error instanceof Error ? error.message : String(error)}`
+      return `the tool "${cutShort(name, 128)}" is left out: ${error instanceof Error ? error.message : String(error)}`
     }
   }
 

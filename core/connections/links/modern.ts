@@ -1,14 +1,17 @@
 import { HubError, type WireError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import type { MessageLink } from '../../contract/transport.ts'
+import { cutShort } from '../../domain/cut-short.ts'
 import { MODERN_VERSION, SUBSCRIPTION_KEY } from '../../domain/era.ts'
 import type { OpenMessage } from '../protocol.ts'
 import type { TakenCall } from './call-table.ts'
 import { type ListWish, readCatalog } from './catalog-reader.ts'
 import { ownParams, readDiscovery } from './discovery.ts'
+import type { Handshake, LinkContext } from './link-context.ts'
+import { KnownItems } from './list-parts.ts'
 import { ALL_KINDS } from './list-watch.ts'
 import { Listen } from './listen.ts'
-import { type Handshake, type LinkContext, McpLink } from './mcp-link.ts'
+import { McpLink } from './mcp-link.ts'
 import { ModernHeaders } from './modern-headers.ts'
 import { legacyResult } from './modern-results.ts'
 import { UpstreamNotices } from './upstream-notices.ts'
@@ -65,7 +68,7 @@ export class ModernLink extends McpLink {
       calls: this.calls,
       withdrawn: () => undefined,
       budget: this.budget,
-      lists: () => this.lists,
+      lists: () => this.lists?.watch,
       frame: text => context.frame(text),
       control: message => context.control(message),
     })
@@ -105,10 +108,17 @@ export class ModernLink extends McpLink {
   }
 
   protected request(method: string, params: JsonObject | undefined, timeoutMs: number): Promise<JsonValue> {
+    return this.own.request(method, this.#ownParams(params), timeoutMs)
+  }
+
+  protected requestList(method: string, params: JsonObject | undefined, timeoutMs: number) {
+    return this.own.list(method, this.#ownParams(params), timeoutMs)
+  }
+
+  #ownParams(params: JsonObject | undefined): JsonObject {
     const { catalog, capabilities } = this.options
     // What a server lists may depend on what its client can be asked; the hub itself can answer nothing.
-    const declared = catalog ? capabilities : {}
-    return this.own.request(method, ownParams(params, this.context.version, declared), timeoutMs)
+    return ownParams(params, this.context.version, catalog ? capabilities : {})
   }
 
   protected sendOwn(text: string, id: number, method: string): void {
@@ -141,7 +151,7 @@ export class ModernLink extends McpLink {
     if (resultType === 'input_required') {
       this.context.frame(`r${conn} ${id} 2 ${text}`)
     } else if (resultType !== 'complete') {
-      const said = JSON.stringify(resultType).slice(0, 80)
+      const said = cutShort(JSON.stringify(resultType), 80)
       this.fail(
         id,
         'upstream_protocol',
@@ -175,7 +185,7 @@ export class ModernLink extends McpLink {
   }
 
   protected asked({ method }: { readonly method: string }): void {
-    this.bad(`a request "${method.slice(0, 80)}", which a server of ${MODERN_VERSION} must not send`)
+    this.bad(`a request "${cutShort(method, 80)}", which a server of ${MODERN_VERSION} must not send`)
   }
 
   protected noticed(method: string, params: JsonObject | undefined, related: number | undefined): void {
@@ -226,7 +236,7 @@ export class ModernLink extends McpLink {
   }
 
   #resumed(uris: Iterable<string>): void {
-    this.lists?.stale(ALL_KINDS, false)
+    this.lists?.watch.stale(ALL_KINDS, false)
     for (const uri of uris) this.#notices.received('notifications/resources/updated', { uri }, undefined)
   }
 
@@ -241,11 +251,20 @@ export class ModernLink extends McpLink {
   }
 
   async #rereadTools(): Promise<void> {
-    const ask = (method: string, params: JsonObject | undefined): Promise<JsonValue> =>
-      this.request(method, params, this.calls.timeoutMs)
-    const json = await readCatalog(ask, { tools: {} }, ['tools'], this.wish)
-    if (!this.open || !this.lists) return
-    this.context.control({ type: 'catalog', conn: this.options.conn, json, noticed: [], more: false })
+    if (this.lists) return this.lists.watch.again(['tools'])
+    // Nobody keeps the lists of this connection: what is wanted of them are the marks.
+    await readCatalog(
+      {
+        ask: (method, params) => this.requestList(method, params, this.calls.timeoutMs),
+        capabilities: { tools: {} },
+        wish: this.wish,
+        take: async () => undefined,
+        known: new KnownItems(),
+        paces: this.context.paces,
+        owner: this.options.owner,
+      },
+      ['tools'],
+    )
   }
 
   /** Something is answered as a server of the other era would: is it still what it was? */

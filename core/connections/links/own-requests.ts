@@ -1,14 +1,16 @@
 import { type ErrorCode, HubError } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import { parseExact } from '../../domain/exact-json.ts'
+import { RawResult } from './list-page.ts'
 
 /** What is asked of an upstream first. */
 const FIRST: ReadonlySet<string> = new Set(['initialize', 'server/discover'])
+const LISTS: ReadonlySet<string> = new Set(['tools/list', 'prompts/list', 'resources/list', 'resources/templates/list'])
 
 interface Waiting {
   readonly method: string
   readonly deadlineMs: number
-  resolve(result: JsonValue): void
+  resolve(result: JsonValue | RawResult): void
   reject(error: HubError): void
 }
 
@@ -32,10 +34,20 @@ export class OwnRequests {
   }
 
   /** Resolves with the result; rejects with the upstream's error (`data.rpcCode`) or the hub's. */
-  request(method: string, params: JsonObject | undefined, timeoutMs: number): Promise<JsonValue> {
+  async request(method: string, params: JsonObject | undefined, timeoutMs: number): Promise<JsonValue> {
+    const result = await this.#request(method, params, timeoutMs)
+    return result instanceof RawResult ? parseExact(result.text) : result
+  }
+
+  /** The same for a list, whose answer stays a text where it is large. */
+  list(method: string, params: JsonObject | undefined, timeoutMs: number): Promise<JsonValue | RawResult> {
+    return this.#request(method, params, timeoutMs)
+  }
+
+  #request(method: string, params: JsonObject | undefined, timeoutMs: number): Promise<JsonValue | RawResult> {
     this.#lastId += 2
     const id = this.#lastId
-    const { promise, resolve, reject } = Promise.withResolvers<JsonValue>()
+    const { promise, resolve, reject } = Promise.withResolvers<JsonValue | RawResult>()
     const deadlineMs = performance.now() + timeoutMs
     this.#waiting.set(id, { method, deadlineMs, resolve, reject })
     this.#arm(deadlineMs)
@@ -48,6 +60,14 @@ export class OwnRequests {
     const waiting = this.#take(id)
     waiting?.resolve(FIRST.has(waiting.method) ? result : parseExact(text))
     return waiting !== undefined
+  }
+
+  /** Settles the question for a list of this id by a text that was not parsed; false for every other question. */
+  settleUnread(id: number, text: string): boolean {
+    const method = this.#waiting.get(id)?.method
+    if (method === undefined || !LISTS.has(method)) return false
+    this.#take(id)?.resolve(new RawResult(text))
+    return true
   }
 
   refuse(id: number, error: JsonObject): boolean {

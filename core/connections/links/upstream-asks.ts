@@ -1,13 +1,16 @@
+import { LIMITS } from '../../config/limits.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import { askRefusal } from '../../domain/client-capabilities.ts'
 import type { CallTable } from './call-table.ts'
 
-const AT_ONCE = 32
+/** How many requests of one connection may wait for an answer. */
+const AT_ONCE = 64
 
 interface Ask {
   /** The upstream's own id, with its JSON type. */
   readonly id: JsonValue
-  readonly callId: number
+  /** The calls whose clocks stand still while it waits. */
+  readonly callIds: readonly number[]
 }
 
 export interface UpstreamAsksOptions {
@@ -20,7 +23,7 @@ export interface UpstreamAsksOptions {
   readonly frame: (text: string) => void
 }
 
-/** The requests of an upstream: answered here, refused, or passed on for the call that caused them. */
+/** The requests of an upstream: answered here, refused, or passed on to the client of the call or of the connection. */
 export class UpstreamAsks {
   readonly #options: UpstreamAsksOptions
   readonly #asks = new Map<number, Ask>()
@@ -30,7 +33,10 @@ export class UpstreamAsks {
     this.#options = options
   }
 
-  /** `related` is the call on whose stream it came; without one it belongs to the call that began last. */
+  /**
+   * `related` is the call on whose stream it came. Without one it belongs to the client that has the connection alone: any of
+   * the calls in flight may be what it is about, so that the clocks of all of them stand still.
+   */
   request(
     {
       id,
@@ -44,20 +50,27 @@ export class UpstreamAsks {
       send(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{}}`)
       return
     }
-    const callId = related !== undefined && calls.has(related) ? related : calls.latest()
-    const refusal = askRefusal(method, params, callId === undefined ? {} : capabilities())
-    if (refusal || callId === undefined) {
-      this.#refuse(id, refusal?.code ?? -32601, refusal?.message ?? `No call caused this ${method}`)
+    const refusal = askRefusal(method, params, capabilities())
+    if (refusal) {
+      this.#refuse(id, refusal.code, refusal.message)
       return
     }
     if (this.#asks.size >= AT_ONCE) {
       this.#refuse(id, -32603, `More than ${AT_ONCE} requests wait for the client`)
       return
     }
+    const text = JSON.stringify({ method, params })
+    if (text.length > LIMITS.mcpBodyBytes) {
+      this.#refuse(id, -32600, `A request of more than ${LIMITS.mcpBodyBytes} characters is not passed on`)
+      return
+    }
+    const callId = related !== undefined && calls.has(related) ? related : 0
+    const callIds = callId === 0 ? calls.ids() : [callId]
     this.#lastKey += 1
-    this.#asks.set(this.#lastKey, { id, callId })
-    calls.stopClock(callId, performance.now())
-    frame(`q${conn} ${callId} ${this.#lastKey} ${JSON.stringify({ method, params })}`)
+    this.#asks.set(this.#lastKey, { id, callIds })
+    const now = performance.now()
+    for (const each of callIds) calls.stopClock(each, now)
+    frame(`q${conn} ${callId} ${this.#lastKey} ${text}`)
   }
 
   /** The client's answer; `json` is `{"result":…}` or `{"error":…}`. */
@@ -81,8 +94,12 @@ export class UpstreamAsks {
     const ask = this.#asks.get(key)
     if (!ask) return undefined
     this.#asks.delete(key)
-    const deadlineMs = this.#options.calls.startClock(ask.callId, performance.now())
-    if (deadlineMs !== undefined) this.#options.arm(deadlineMs)
+    const { calls, arm } = this.#options
+    const now = performance.now()
+    for (const each of ask.callIds) {
+      const deadlineMs = calls.startClock(each, now)
+      if (deadlineMs !== undefined) arm(deadlineMs)
+    }
     return ask
   }
 

@@ -21,6 +21,8 @@ export interface UpstreamLink {
   setLimits(limits: LinkLimits): void
   /** Reads the lists again; without `kinds` all of them. */
   refresh(kinds?: readonly ListKind[]): void
+  /** Main has taken the last part of a list; `full`: and takes no more of it. */
+  listTaken(kind: ListKind, full: string | undefined): void
   /** What carried the messages is gone. */
   lost(reason: WireError): void
   /** Ends in good order. */

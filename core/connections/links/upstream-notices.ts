@@ -36,7 +36,9 @@ export class UpstreamNotices {
       const token = params?.progressToken
       if (typeof token !== 'number' || !calls.has(token)) return
       calls.progressed(token, now)
-      if (calls.spendNotice(token) || budget.spend(now)) frame(`n${conn} ${token} ${JSON.stringify(params)}`)
+      const text = JSON.stringify(params)
+      if (!budget.fits(text, now)) return
+      if (calls.spendNotice(token) || budget.spend(now)) frame(`n${conn} ${token} ${text}`)
       return
     }
     const kinds = kindsOf(method)
@@ -49,6 +51,7 @@ export class UpstreamNotices {
     const callId = related !== undefined && calls.has(related) ? related : 0
     const isLog = method === 'notifications/message'
     if (!calls.spendNotice(callId) && !(isLog ? budget.spendLog(now) : budget.spend(now))) return
-    frame(`m${conn} ${callId} ${JSON.stringify({ method, params })}`)
+    const text = JSON.stringify({ method, params })
+    if (budget.fits(text, now)) frame(`m${conn} ${callId} ${text}`)
   }
 }

@@ -1,5 +1,6 @@
 import type { LiveCredentials } from '../../auth/live-credentials.ts'
 import type { Upstreams } from '../../connections/api.ts'
+import type { EventBus } from '../../events/bus.ts'
 import type { McpEndpoint } from '../../mcp/api.ts'
 import type { Registry } from '../../registry/api.ts'
 import type { Route } from '../route.ts'
@@ -20,6 +21,7 @@ import { type ConfigView, systemSettingsRoutes } from './system-settings.ts'
 export interface ResourceRoutesDeps {
   readonly registry: Registry
   readonly upstreams: Upstreams
+  readonly bus: Pick<EventBus, 'on'>
   readonly mcp: Pick<McpEndpoint, 'callTool' | 'groupView' | 'sessions' | 'usage' | 'endSession'>
   readonly credentials: Pick<LiveCredentials, 'during'>
   readonly plugins: PluginsView

@@ -76,12 +76,13 @@ function logoutRoute(deps: AuthRoutesDeps): Route {
     method: 'POST',
     path: '/api/auth/logout',
     access: 'user',
-    summary: 'End this session token',
+    summary: 'Sign out: this session token and all that were refreshed from the same sign-in end',
     tag,
     beforePasswordChange: true,
-    responses: { 204: { description: 'It is ended' } },
+    responses: { 204: { description: 'They are ended' } },
     async handle({ actor, info }) {
-      await deps.auth.revocations.revoke({ userId: actor.userId, ...requireSession(actor) })
+      const { familyId } = requireSession(actor)
+      await deps.auth.revocations.revoke({ userId: actor.userId, familyId })
       note(deps, actor, 'auth.logout', { id: actor.userId, name: actor.name }, info)
       return { status: 204 }
     },
@@ -93,12 +94,12 @@ function refreshRoute({ registry, auth }: AuthRoutesDeps): Route {
     method: 'POST',
     path: '/api/auth/refresh',
     access: 'user',
-    summary: 'A new session token of full life; the old one lives to its own end',
+    summary: 'A new session token of the same sign-in, of full life but no longer than 30 days after it',
     tag,
     responses: { 200: { description: 'The new one', schema: session, example: exampleSession } },
     async handle({ actor }) {
-      requireSession(actor)
-      return { body: (await openSession(auth.tokens, await ownRecord(registry, actor))).body }
+      const family = requireSession(actor)
+      return { body: (await openSession(auth.tokens, await ownRecord(registry, actor), family)).body }
     },
   })
 }
@@ -114,7 +115,9 @@ function meRoute({ registry }: AuthRoutesDeps): Route {
     beforePasswordChange: true,
     responses: { 200: { description: 'You', schema: me, example: { ...exampleUser, credential: 'session' } } },
     async handle({ actor }) {
-      return { body: { ...userView(await ownRecord(registry, actor)), credential: actor.credential.kind } }
+      // The role of this request: an administrator outside ADMIN_ADDRESSES is an ordinary user.
+      const { role } = actor
+      return { body: { ...userView(await ownRecord(registry, actor)), role, credential: actor.credential.kind } }
     },
   })
 }

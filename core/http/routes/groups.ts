@@ -181,8 +181,10 @@ function clientSide(deps: GroupRoutesDeps): Route[] {
       async handle({ actor, params, query }) {
         const record = await deps.registry.groups.resolve(actor, params.ref, 'see')
         const usable = await deps.registry.groups.usableMembers(actor, record)
-        const { tools, counts, tokens, warnings } = deps.mcp.groupView(record, serversOf(usable))
-        return { body: { ...page(tools, query), counts, tokens, warnings } }
+        const { tools, counts, tokens, warnings } = deps.mcp.groupView(actor, record, serversOf(usable))
+        const { limit, offset } = query
+        const items = tools(offset, limit)
+        return { body: { items, total: counts.tools, limit, offset, counts, tokens, warnings } }
       },
     }),
     route({
@@ -218,7 +220,7 @@ function groupView(deps: GroupRoutesDeps, actor: UserActor, info: RequestInfo, r
   const { usable } = record
   const whole = seesWhole(actor, record.ownerId)
   const shown = whole ? record : { ...record, members: usable.map(({ member }) => member) }
-  const live = deps.mcp.groupView(record, serversOf(usable))
+  const live = deps.mcp.groupView(actor, record, serversOf(usable))
   return {
     ...deps.registry.groups.publicBody(shown),
     ...recordFields(record),
@@ -231,6 +233,8 @@ function groupView(deps: GroupRoutesDeps, actor: UserActor, info: RequestInfo, r
 }
 
 async function readView(deps: GroupRoutesDeps, actor: UserActor, info: RequestInfo, record: GroupRecord) {
+  // A list of groups merges the lists of each: everything else has its turn in between.
+  await new Promise(resolve => setImmediate(resolve))
   return groupView(deps, actor, info, { ...record, usable: await deps.registry.groups.usableMembers(actor, record) })
 }
 

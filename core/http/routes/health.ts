@@ -11,8 +11,10 @@ export interface HealthChecks {
   readonly plugins: 'ok' | 'failed'
   /** `short` while no further server that runs a command can be started: the last ones are kept for the hub itself. */
   readonly descriptors: 'ok' | 'short'
-  /** What this machine can enforce on child processes. */
-  readonly sandbox: 'full' | 'uid' | 'none'
+  /** What this machine can enforce on child processes; `lost` where what makes the sandbox has gone since the start. */
+  readonly sandbox: 'full' | 'uid' | 'none' | 'lost'
+  /** For people: what does not hold though the level does; absent where there is nothing to say. */
+  readonly sandboxNotes?: readonly string[]
 }
 
 export interface HealthDeps {
@@ -41,7 +43,8 @@ const health = z.object({
     sinks: z.enum(['ok', 'failed', 'none']),
     plugins: z.enum(['ok', 'failed']),
     descriptors: z.enum(['ok', 'short']),
-    sandbox: z.enum(['full', 'uid', 'none']),
+    sandbox: z.enum(['full', 'uid', 'none', 'lost']),
+    sandboxNotes: z.array(z.string()).optional(),
   }),
 })
 
@@ -61,6 +64,8 @@ export function healthRoutes(deps: HealthDeps): Route[] {
       method: 'GET',
       path: '/health',
       access: 'public',
+      // Load balancers add parameters to defeat caches.
+      anyQuery: true,
       summary: 'Whether the hub can do its work; an offline server alone does not matter',
       tag: 'health',
       responses: {
@@ -90,7 +95,7 @@ function healthReply(deps: HealthDeps, checks: HealthChecks): Reply {
 }
 
 /**
- * A failed plugin or sink, a disk that takes no writes, or a want of descriptors degrades the hub, which still serves; only
+ * A failed plugin or sink, a disk that takes no writes, a want of descriptors, or a lost sandbox degrades the hub, which still serves; only
  * stopping and a lost store take it out of service.
  */
 export function healthStatus(
@@ -99,7 +104,8 @@ export function healthStatus(
 ): { readonly status: 'ok' | 'degraded' | 'draining'; readonly httpStatus: 200 | 503 } {
   if (draining) return { status: 'draining', httpStatus: 503 }
   if (checks.store === 'lost') return { status: 'degraded', httpStatus: 503 }
-  const { store, sinks, plugins, descriptors } = checks
-  const failed = store !== 'ok' || sinks === 'failed' || plugins === 'failed' || descriptors === 'short'
+  const { store, sinks, plugins, descriptors, sandbox } = checks
+  const parts = sinks === 'failed' || plugins === 'failed' || descriptors === 'short' || sandbox === 'lost'
+  const failed = store !== 'ok' || parts
   return { status: failed ? 'degraded' : 'ok', httpStatus: 200 }
 }

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { LIMITS } from '../../config/limits.ts'
 import type { Upstreams } from '../../connections/api.ts'
 import type { UserActor } from '../../contract/records.ts'
+import { readHeaderConsents } from '../../domain/header-consents.ts'
 import type { McpEndpoint } from '../../mcp/api.ts'
 import type { Registry } from '../../registry/api.ts'
 import { type Route, route } from '../route.ts'
@@ -10,7 +11,7 @@ import { HOSTED_KEY_PREFIX } from './settings.ts'
 export interface LimitRoutesDeps {
   readonly registry: Pick<Registry, 'servers' | 'groups' | 'keys' | 'settings'>
   readonly mcp: Pick<McpEndpoint, 'usage'>
-  readonly upstreams: Pick<Upstreams, 'processesOf'>
+  readonly upstreams: Pick<Upstreams, 'processesOf' | 'isolatedThreadsOf' | 'catalogBytesOf'>
   /** Streams that a user reads at `/api/stream`. */
   readonly liveStreams: (userId: string) => number
 }
@@ -59,25 +60,32 @@ export function limitItems(used: Usage) {
 }
 
 function unitOf(name: string): 'bytes' | 'ms' | 'count' {
-  if (name.endsWith('Bytes')) return 'bytes'
+  if (/Bytes(?:PerUser)?$/.test(name)) return 'bytes'
   return name.endsWith('Ms') ? 'ms' : 'count'
 }
 
 async function usage({ registry, mcp, upstreams, liveStreams }: LimitRoutesDeps, actor: UserActor): Promise<Usage> {
-  const [servers, groups, keys, hosted] = await Promise.all([
+  const [servers, groups, keys, hosted, settings, stored] = await Promise.all([
     registry.servers.list(actor, { scope: 'mine' }),
     registry.groups.list(actor, { scope: 'mine' }),
     registry.keys.list(actor),
     registry.settings.userSecretInfo(actor.userId, HOSTED_KEY_PREFIX),
+    registry.settings.user(actor.userId),
+    registry.settings.storedBytes(actor.userId),
   ])
   const switchedOn = servers.filter(server => server.transport === 'stdio' && server.enabled).length
   return {
     serversPerUser: servers.length,
+    storedBytesPerUser: stored.total,
+    serverConfigBytesPerUser: stored.config,
+    catalogBytesPerUser: upstreams.catalogBytesOf(actor.userId),
     groupsPerUser: groups.length,
     keysPerUser: keys.length,
     hostedKeysPerUser: Object.keys(hosted).length,
+    passthroughServersPerUser: readHeaderConsents(settings).size,
     // Held against both, when a server is switched on and when a process starts: the larger one meets it first.
     liveStdioPerUser: Math.max(switchedOn, upstreams.processesOf(actor.userId)),
+    isolatedThreadsPerUser: upstreams.isolatedThreadsOf(actor.userId),
     liveStreamsPerUser: liveStreams(actor.userId),
     ...mcp.usage(actor.userId),
   }

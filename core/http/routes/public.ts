@@ -1,14 +1,10 @@
 import { z } from 'zod'
-import type { SystemActor } from '../../contract/records.ts'
-import type { ServerRegistry } from '../../registry/api.ts'
 import { type Route, route } from '../route.ts'
+import { PublicPages, type PublicPagesDeps } from './public-pages.ts'
 import { exampleList, listOf, pageQuery } from './schemas.ts'
 import { exampleViewedServer, viewedServer as viewedServerSchema } from './server-schemas.ts'
-import { type LiveView, page, viewedServer } from './views.ts'
 
-export interface PublicRoutesDeps {
-  readonly registry: { readonly servers: Pick<ServerRegistry, 'list'> }
-  readonly upstreams: LiveView
+export interface PublicRoutesDeps extends PublicPagesDeps {
   readonly version: string
   /** What this hub can do, such as `{assistant: false}`. */
   readonly features: Readonly<Record<string, boolean>>
@@ -16,9 +12,6 @@ export interface PublicRoutesDeps {
 
 /** The version of the programs that this one follows on from; fixed by the specification. */
 const BASELINE = '1.0.25'
-
-/** Nobody is signed in: the hub itself reads the list, and what is not public is left out below. */
-const READER: SystemActor = { kind: 'system', purpose: 'public server list' }
 
 const info = z.object({
   name: z.string(),
@@ -28,7 +21,8 @@ const info = z.object({
 })
 
 /** What anybody may know without signing in. */
-export function publicRoutes({ registry, upstreams, version, features }: PublicRoutesDeps): Route[] {
+export function publicRoutes({ version, features, ...deps }: PublicRoutesDeps): Route[] {
+  const pages = new PublicPages(deps)
   return [
     route({
       method: 'GET',
@@ -59,16 +53,8 @@ export function publicRoutes({ registry, upstreams, version, features }: PublicR
           example: exampleList(exampleViewedServer),
         },
       },
-      async handle({ query }) {
-        const records = await registry.servers.list(READER, { scope: 'all' })
-        const open = records.filter(record => record.visibility === 'public')
-        const { items, ...cut } = page(open, query)
-        return {
-          // Who asks makes no difference to the answer, so that a shared cache may keep it.
-          headers: { 'cache-control': 'public, max-age=60' },
-          body: { items: items.map(record => viewedServer(upstreams, record)), ...cut },
-        }
-      },
+      // Who asks makes no difference to the answer, so that a shared cache may keep it, and the hub does.
+      handle: ({ query, request }) => pages.answer(query, request.headers),
     }),
   ]
 }

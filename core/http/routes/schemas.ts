@@ -17,7 +17,7 @@ export const refServerParams = z.object({ ref, server: ref })
 
 /** A whole number in a query: decimal digits, and nothing that only JavaScript takes for a number. */
 function wholeNumber(min: number, max: number) {
-  const digits = z.string().transform(text => (/^-?\d+(?:\.\d+)?(?:e\d+)?$/i.test(text) ? Number(text) : Number.NaN))
+  const digits = z.string().transform(text => (/^-?\d{1,16}$/.test(text) ? Number(text) : Number.NaN))
   return digits.pipe(z.int().min(min).max(max))
 }
 

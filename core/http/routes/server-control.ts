@@ -76,8 +76,14 @@ async function apply(
   record: ServerRecord,
   verb: Verb,
 ): Promise<ServerRecord> {
+  // Switching off is kept for later; the rest would begin what may not run.
+  if (verb !== 'stop' && record.ownerDisabled) {
+    throw new HubError('owner_disabled', `Cannot ${verb} "${record.name}": the account of its owner is disabled`)
+  }
   if (verb === 'refresh') {
     if (!record.enabled) throw switchedOff(record)
+    // A probe starts the command once more.
+    if (actor.restricted) await registry.servers.setEnabled(actor, qualified(record), true)
     upstreams.refresh(record.id, { probe: true })
     return record
   }

@@ -2,12 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import type { LiveCredentials } from '../../auth/live-credentials.ts'
 import type { Upstreams } from '../../connections/api.ts'
-import { HubError } from '../../contract/errors.ts'
+import { HubError, validationError } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import type { UserActor } from '../../contract/records.ts'
 import { formatRef, nameKey } from '../../domain/names.ts'
+import { SERVER_JSON } from '../../domain/server-body.ts'
 import { maskedSecrets } from '../../domain/server-secrets.ts'
 import type { Registry } from '../../registry/api.ts'
+import { nextTurn } from '../next-turn.ts'
 import { type RequestInfo, type Route, route } from '../route.ts'
 import { type ProblemPart, problemPart } from './problem-part.ts'
 import { anyObject, flag, judgedByRegistry, problemPart as problemSchema } from './schemas.ts'
@@ -19,6 +21,8 @@ import { noteChange, qualified } from './views.ts'
 export interface ImportEntry {
   readonly name: string
   readonly body: JsonObject
+  /** Whose it was where it comes from. */
+  readonly from?: string | undefined
   /** Why the entry cannot be read; `pointer` is into the document. */
   readonly problem?: { readonly message: string; readonly pointer?: string } | undefined
 }
@@ -27,8 +31,8 @@ export interface ServerImportDeps {
   readonly registry: Pick<Registry, 'servers' | 'audit'>
   readonly upstreams: Pick<Upstreams, 'trial'>
   readonly credentials: Pick<LiveCredentials, 'during'>
-  /** Reads the shapes of known clients, a command line or a URL. Throws `validation_failed` when it knows none of it. */
-  importDocument(text: string): { readonly entries: readonly ImportEntry[] }
+  /** Reads the shapes of known clients, a command line or a URL; `sender` is a user's id. Throws `validation_failed` when it knows none of it. */
+  importDocument(document: JsonValue, sender: string): Promise<{ readonly entries: readonly ImportEntry[] }>
 }
 
 const tag = 'servers'
@@ -77,7 +81,9 @@ function trialRoute(deps: ServerImportDeps): Route {
       const unnamed = { ...body, name: `trial-${randomUUID().slice(0, 8)}` }
       const draft = await deps.registry.servers.draft(actor, unnamed, editedRef(body))
       const { transport, transportInferred = false, config, timeoutMs } = draft.settings
-      const wanted = { ownerId: draft.ownerId, transport, transportInferred, config, timeoutMs }
+      const { ownerId, ownerRole, rightsCap, secrets } = draft
+      const cap = rightsCap === undefined ? {} : { rightsCap }
+      const wanted = { ownerId, ownerRole, ...cap, transport, transportInferred, config, timeoutMs, secrets }
       info.keepOpen()
       const report = await deps.credentials.during(actor, signal, until => deps.upstreams.trial(wanted, until))
       const tools = report.tools.map(tool => ({ ...tool, tokens: tokensOf(tool) }))
@@ -126,6 +132,12 @@ const importFields = z.object({
   }),
 })
 
+/** The document is judged by itself, whether it is a text in the body or an object in it. */
+const IMPORT_JSON = {
+  ...SERVER_JSON,
+  foreign: { ...SERVER_JSON.foreign, endings: [...SERVER_JSON.foreign.endings, '/document'] },
+}
+
 function importRoute(deps: ServerImportDeps): Route {
   const answer = z.object({ dryRun: z.boolean(), entries: z.array(verdictSchema) })
   return route({
@@ -138,22 +150,25 @@ function importRoute(deps: ServerImportDeps): Route {
     query: z.strictObject({ dryRun: flag }),
     body: judgedByRegistry(importFields, { document: 'npx -y @modelcontextprotocol/server-memory' }),
     ...largeBody,
+    json: IMPORT_JSON,
     responses: { 200: { description: 'Each entry with its verdict', schema: answer, example: exampleImport } },
     async handle({ actor, query, body, info }) {
-      const { entries } = deps.importDocument(documentText(body))
+      const { entries } = await deps.importDocument(documentOf(body), actor.userId)
       const dryRun = query.dryRun === 'true'
       const verdicts = []
-      for (const entry of entries) verdicts.push(await takeOver(deps, actor, info, entry, dryRun))
+      for (const entry of entries) {
+        verdicts.push(await takeOver(deps, actor, info, entry, dryRun))
+        await nextTurn()
+      }
       return { body: { dryRun, entries: firstOfEachName(verdicts) } }
     },
   })
 }
 
 /** `{document}` alone is the envelope; any other object is the document itself. */
-export function documentText(body: JsonObject): string {
+export function documentOf(body: JsonObject): JsonValue {
   const document: JsonValue | undefined = Object.keys(body).length === 1 ? body.document : undefined
-  if (typeof document === 'string') return document
-  return JSON.stringify(document !== null && typeof document === 'object' ? document : body)
+  return typeof document === 'string' || (document !== null && typeof document === 'object') ? document : body
 }
 
 export interface Verdict {
@@ -173,7 +188,10 @@ async function takeOver(
   dryRun: boolean,
 ): Promise<Verdict> {
   const { name, body, problem } = entry
-  if (problem) return invalid(name, new HubError('validation_failed', problem.message), problem.pointer)
+  if (problem) {
+    const unread = { pointer: problem.pointer ?? '#', code: 'import_invalid', detail: problem.message } as const
+    return invalid(name, validationError([unread]), problem.pointer)
+  }
   const existing = await existingRef(deps, actor, entry)
   if (existing !== undefined) return { name, verdict: 'exists', ref: existing }
   try {
@@ -181,13 +199,18 @@ async function takeOver(
       await deps.registry.servers.draft(actor, { ...body, name })
       return { name, verdict: 'new', body: maskedSecrets({ ...body, name }) }
     }
-    const record = await deps.registry.servers.create(actor, { ...body, name })
+    const record = await deps.registry.servers.create(actor, { ...body, name }, { unseen: isOthers(actor, entry) })
     noteChange(deps.registry.audit, actor, info, 'server.create', record, { by: 'import' })
     return { name: record.name, verdict: 'created', ref: qualified(record) }
   } catch (error) {
     if (error instanceof HubError && error.code === 'server_name_taken') return { name, verdict: 'exists' }
     return invalid(name, error)
   }
+}
+
+/** Whoever imports the entry of somebody else has not written what it runs. */
+function isOthers(actor: UserActor, { from }: ImportEntry): boolean {
+  return from !== undefined && nameKey(from) !== nameKey(actor.name)
 }
 
 function invalid(name: string, error: unknown, pointer?: string): Verdict {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { LIMITS } from '../../config/limits.ts'
 import type { JsonLimits } from '../../domain/json-guard.ts'
+import { SERVER_JSON } from '../../domain/server-body.ts'
 import { anyJson, anyObject, judgedByRegistry, timestamp, visibility } from './schemas.ts'
 
 const milliseconds = (description: string) =>
@@ -12,11 +13,7 @@ const milliseconds = (description: string) =>
 /** For bodies that may hold an inline OpenAPI document, whose limits are those of documents. */
 export const largeBody: { readonly bodyLimit: number; readonly json: JsonLimits } = {
   bodyLimit: LIMITS.serverBodyBytes,
-  json: {
-    depth: LIMITS.jsonDepth,
-    members: LIMITS.jsonMembers,
-    foreign: { endings: ['/openapi/schema'], depth: LIMITS.openapiDepth, members: LIMITS.openapiNodes },
-  },
+  json: SERVER_JSON,
 }
 
 export const transport = z.enum(['stdio', 'sse', 'streamable-http', 'openapi'])
@@ -60,6 +57,9 @@ const serverFields = z.object({
   visibility: visibility.optional(),
   variables: z.record(z.string(), z.string()).optional(),
   owner: z.string().optional().meta({ description: 'Administrators only; default is the caller' }),
+  reviewed: z.string().optional().meta({
+    description: 'The `review.hash` that was read: the server gets the rights of its owner by it',
+  }),
   enabled: z.boolean().optional(),
   session: z.enum(['shared', 'per-session', 'per-user']).optional(),
   start: z.enum(['eager', 'lazy']).optional(),
@@ -133,7 +133,19 @@ const fullServer = z.looseObject({
   revision: z.number().int(),
   createdAt: timestamp,
   updatedAt: timestamp,
+  review: z
+    .object({ required: z.boolean(), network: z.enum(['none', 'proxy']), hash: z.string() })
+    .optional()
+    .meta({
+      description:
+        'The server has only the rights of an ordinary user with this network grant, since such an account configured it. ' +
+        '`required`: it stays switched off until `reviewed` repeats the hash',
+    }),
   problem: z.object({ code: z.string(), message: z.string(), pointer: z.string().optional() }).optional(),
+  confined: z
+    .literal(true)
+    .optional()
+    .meta({ description: 'It runs with the rights of an ordinary user: configured from outside ADMIN_ADDRESSES' }),
   status: serverStatus,
 })
 
@@ -143,6 +155,9 @@ export const viewedServer = z.strictObject({
   owner: z.string(),
   description: z.string().optional(),
   transport,
+  passthroughHeaders: z.array(z.string()).optional().meta({
+    description: 'Headers of callers that it asks for; each caller decides by its own settings',
+  }),
   tools: z.array(z.object({ name: z.string(), description: z.string().optional() })),
   status: z.strictObject({ state: connectionState, since: timestamp, counts }),
 })

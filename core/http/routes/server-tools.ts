@@ -2,11 +2,13 @@ import { z } from 'zod'
 import type { Upstreams } from '../../connections/api.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { ServerRecord, UserActor } from '../../contract/records.ts'
+import { type CatalogItem, itemJson } from '../../domain/catalog-item.ts'
+import { pieceOf } from '../../domain/piece.ts'
 import type { Registry } from '../../registry/api.ts'
 import { type Route, route } from '../route.ts'
 import { anyJson, anyObject, exampleList, listOf, pageQuery, refParams, refToolParams } from './schemas.ts'
 import { findTool, openTools, ownedTool, serverTools, tokensOf, viewedTool } from './tool-views.ts'
-import { etag, type LiveView, noteChange, page, qualified, seesWhole, writeOptions } from './views.ts'
+import { etag, type LiveView, noteChange, qualified, seesWhole, writeOptions } from './views.ts'
 
 export interface ServerToolsDeps {
   readonly registry: Pick<Registry, 'servers' | 'audit'>
@@ -93,7 +95,7 @@ function listRoute(deps: ServerToolsDeps, kind: Kind, item: z.ZodType, example: 
       const catalog = deps.upstreams.catalog(record.id)
       return {
         body: {
-          ...page(offered(deps, actor, record, kind), query),
+          ...offered(deps, actor, record, kind, query),
           live: deps.upstreams.status(record.id).state === 'online',
           readAt: catalog?.readAt ?? null,
           warnings: seesWhole(actor, record.ownerId) ? (catalog?.warnings ?? []) : [],
@@ -103,20 +105,34 @@ function listRoute(deps: ServerToolsDeps, kind: Kind, item: z.ZodType, example: 
   })
 }
 
-/** The items of one kind as this actor may know them. */
-function offered(deps: ServerToolsDeps, actor: UserActor, record: ServerRecord, kind: Kind): readonly JsonObject[] {
-  const catalog = deps.upstreams.catalog(record.id)
+/** A page of the items of one kind as this actor may know them. */
+function offered(
+  deps: ServerToolsDeps,
+  actor: UserActor,
+  record: ServerRecord,
+  kind: Kind,
+  { limit, offset }: { readonly limit: number; readonly offset: number },
+): { readonly items: readonly JsonObject[]; readonly total: number; readonly limit: number; readonly offset: number } {
+  const whole = seesWhole(actor, record.ownerId)
   if (kind === 'tools') {
-    if (seesWhole(actor, record.ownerId)) return serverTools(record, deps.upstreams).map(ownedTool)
-    return openTools(record, deps.upstreams).map(viewedTool)
+    const tools = (whole ? serverTools : openTools)(record, deps.upstreams)
+    const items = pieceOf(tools, offset, limit, tool => tool.characters).map(whole ? ownedTool : viewedTool)
+    return { items, total: tools.length, limit, offset }
   }
-  const items =
-    kind === 'prompts' ? catalog?.prompts : [...(catalog?.resources ?? []), ...(catalog?.resourceTemplates ?? [])]
+  const catalog = deps.upstreams.catalog(record.id)
+  const all =
+    kind === 'prompts'
+      ? (catalog?.prompts ?? [])
+      : [...(catalog?.resources ?? []), ...(catalog?.resourceTemplates ?? [])]
   const chosen = record[kind] ?? 'all'
-  const offers = (item: JsonObject) =>
-    chosen === 'all' || chosen.includes(String(item.uri ?? item.uriTemplate ?? item.name))
-  const shown = seesWhole(actor, record.ownerId) ? (items ?? []) : (items ?? []).filter(offers)
-  return shown.map(item => ({ ...item, tokens: tokensOf(item), ...(offers(item) ? {} : { enabled: false }) }))
+  const known = new Set(chosen === 'all' ? [] : chosen)
+  const offers = ({ key }: CatalogItem) => chosen === 'all' || known.has(key)
+  const shown = whole ? all : all.filter(offers)
+  const items = pieceOf(shown, offset, limit, ({ text }) => text.length).map(item => {
+    const json = itemJson(item)
+    return { ...json, tokens: tokensOf(json), ...(offers(item) ? {} : { enabled: false }) }
+  })
+  return { items, total: shown.length, limit, offset }
 }
 
 function changeTool(deps: ServerToolsDeps): Route {

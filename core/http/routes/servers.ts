@@ -3,6 +3,7 @@ import { LIMITS } from '../../config/limits.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { UserActor } from '../../contract/records.ts'
 import type { Registry } from '../../registry/api.ts'
+import { nextTurn } from '../next-turn.ts'
 import { type RequestInfo, type Route, route } from '../route.ts'
 import { type ProblemPart, problemPart } from './problem-part.ts'
 import {
@@ -45,7 +46,7 @@ const one = { description: 'The server', schema: server, example: exampleServer 
 
 /** List, create and edit servers. */
 export function serverRoutes(deps: ServerRoutesDeps): Route[] {
-  return [listServers(deps), createServer(deps), createBatch(deps), ...oneServer(deps)]
+  return [listServers(deps), createServer(deps), createBatch(deps), ...oneServer(deps), documentRoute(deps)]
 }
 
 function listServers({ registry, upstreams }: ServerRoutesDeps): Route {
@@ -172,6 +173,7 @@ async function createEach(
       const name = typeof body.name === 'string' ? { name: body.name.slice(0, 64) } : {}
       results.push({ index, status: problem.status, ...name, error: problem })
     }
+    await nextTurn()
   }
   return results
 }
@@ -240,6 +242,32 @@ function oneServer(deps: ServerRoutesDeps): Route[] {
       },
     }),
   ]
+}
+
+function documentRoute({ registry }: ServerRoutesDeps): Route {
+  return route({
+    method: 'GET',
+    path: '/api/servers/{ref}/document',
+    access: 'user',
+    summary: 'The inline OpenAPI document of a server',
+    tag,
+    params: refParams,
+    responses: {
+      200: {
+        description: 'The document as it was saved; `application/yaml` where it was given as a text in YAML',
+        schema: z.looseObject({}),
+        example: { openapi: '3.1.0', info: { title: 'Pets', version: '1' }, paths: {} },
+      },
+      204: { description: 'The server has no inline document' },
+    },
+    async handle({ actor, params }) {
+      const content = await registry.servers.document(actor, params.ref)
+      if (!content) return { status: 204 }
+      // Not parsed for it: a JSON document begins with a brace.
+      const type = content[0] === 0x7b ? 'application/json' : 'application/yaml'
+      return new Response(content.slice(), { headers: { 'content-type': type } })
+    },
+  })
 }
 
 function locationOf(info: RequestInfo, ref: string): string {

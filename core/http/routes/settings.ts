@@ -3,13 +3,15 @@ import { LIMITS } from '../../config/limits.ts'
 import { type FieldCode, validationError } from '../../contract/errors.ts'
 import type { JsonValue } from '../../contract/json.ts'
 import type { UserActor } from '../../contract/records.ts'
+import { HEADER_CONSENTS } from '../../domain/header-consents.ts'
 import { looksMasked } from '../../domain/server-secrets.ts'
 import type { Registry, SettingRegistry } from '../../registry/api.ts'
 import { type Route, route } from '../route.ts'
+import { changedConsents, shownConsents } from './header-consents.ts'
 import { timestamp } from './schemas.ts'
 
 export interface SettingsRoutesDeps {
-  readonly registry: Pick<Registry, 'settings' | 'audit'>
+  readonly registry: Pick<Registry, 'settings' | 'servers' | 'audit'>
 }
 
 /** Hosted-platform keys lie among a user's secrets under this prefix. */
@@ -38,12 +40,14 @@ const settings = z.object({
   language,
   theme,
   hostedKeys: z.record(z.string(), z.object({ set: z.literal(true), last4: z.string(), setAt: timestamp })),
+  passthroughHeaders: z.record(z.string(), z.array(z.string())),
 })
 
 const example = {
   language: 'en',
   theme: 'system',
   hostedKeys: { modelscope: { set: true, last4: '1f3c', setAt: '2026-11-21T09:30:00.000Z' } },
+  passthroughHeaders: { 'ada~tickets': ['x-tenant'] },
 }
 
 const patch = z.strictObject({
@@ -53,6 +57,13 @@ const patch = z.strictObject({
     .record(platform, hostedKey.nullable())
     .optional()
     .meta({ description: 'Write-only: a secret per platform; null removes it' }),
+  passthroughHeaders: z
+    .record(z.string(), z.array(z.string().max(256)).nullable())
+    .optional()
+    .meta({
+      description:
+        'By server of another owner (`owner~name`), the headers of your requests that it may have, of those that it asks for; null takes them back',
+    }),
 })
 
 /** The caller's own settings. */
@@ -67,7 +78,7 @@ export function settingsRoutes({ registry }: SettingsRoutesDeps): Route[] {
       summary: 'Your own settings',
       responses,
       async handle({ actor }) {
-        return { body: await userSettings(registry.settings, actor.userId) }
+        return { body: await userSettings(registry, actor) }
       },
     }),
     route({
@@ -78,7 +89,7 @@ export function settingsRoutes({ registry }: SettingsRoutesDeps): Route[] {
       body: patch,
       responses,
       async handle({ actor, body, info }) {
-        await changeUserSettings(registry.settings, actor, body)
+        await changeUserSettings(registry, actor, body)
         registry.audit.record(actor, {
           action: 'settings.update',
           target: actor.name,
@@ -86,7 +97,7 @@ export function settingsRoutes({ registry }: SettingsRoutesDeps): Route[] {
           requestId: info.requestId,
           detail: { keys: changedKeys(body) },
         })
-        return { body: await userSettings(registry.settings, actor.userId) }
+        return { body: await userSettings(registry, actor) }
       },
     }),
   ]
@@ -94,15 +105,18 @@ export function settingsRoutes({ registry }: SettingsRoutesDeps): Route[] {
 
 type Patch = z.output<typeof patch>
 
-async function userSettings(registry: SettingRegistry, userId: string): Promise<object> {
-  const stored = await registry.user(userId)
-  const secrets = await registry.userSecretInfo(userId, HOSTED_KEY_PREFIX)
+type SettingsRegistry = SettingsRoutesDeps['registry']
+
+async function userSettings(registry: SettingsRegistry, actor: UserActor): Promise<object> {
+  const stored = await registry.settings.user(actor.userId)
+  const secrets = await registry.settings.userSecretInfo(actor.userId, HOSTED_KEY_PREFIX)
   return {
     language: language.safeParse(stored.language).data ?? 'en',
     theme: theme.safeParse(stored.theme).data ?? 'system',
     hostedKeys: Object.fromEntries(
       Object.entries(secrets).map(([key, { last4, setAt }]) => [platformOf(key), { set: true, last4, setAt }]),
     ),
+    passthroughHeaders: await shownConsents(registry, actor),
   }
 }
 
@@ -110,14 +124,16 @@ function platformOf(key: string): string {
   return key.startsWith(HOSTED_KEY_PREFIX) ? key.slice(HOSTED_KEY_PREFIX.length) : key
 }
 
-async function changeUserSettings(registry: SettingRegistry, actor: UserActor, body: Patch): Promise<void> {
-  const { hostedKeys, ...plain } = body
-  if (hostedKeys) await refuseTooMany(registry, actor.userId, hostedKeys)
+async function changeUserSettings(registry: SettingsRegistry, actor: UserActor, body: Patch): Promise<void> {
+  const { hostedKeys, passthroughHeaders, ...plain } = body
+  const { settings: stored } = registry
+  if (hostedKeys) await refuseTooMany(stored, actor.userId, hostedKeys)
   const values: Record<string, JsonValue> = {}
   for (const [key, value] of Object.entries(plain)) if (value !== undefined) values[key] = value
-  if (Object.keys(values).length > 0) await registry.setUser(actor, actor.userId, values)
+  if (passthroughHeaders) values[HEADER_CONSENTS] = await changedConsents(registry, actor, passthroughHeaders)
+  if (Object.keys(values).length > 0) await stored.setUser(actor, actor.userId, values)
   for (const [name, secret] of Object.entries(hostedKeys ?? {})) {
-    await registry.setUserSecret(actor, actor.userId, `${HOSTED_KEY_PREFIX}${name}`, secret)
+    await stored.setUserSecret(actor, actor.userId, `${HOSTED_KEY_PREFIX}${name}`, secret)
   }
 }
 

@@ -58,7 +58,10 @@ export function streamRoutes({ feed, authenticator }: StreamRoutesDeps): Route[]
         return liveEventStream(feed, actor, topics, lastSeen, signal)
       },
       upgrade({ actor, query: { topics, since }, info }) {
-        if (info.upgrade?.(liveSocket({ feed, authenticator, actor, topics, since }))) return
+        // Read now: the address of a connection is not known any more once it is a WebSocket.
+        const { addressKey, mayAdminister } = info
+        const source = { addressKey, mayAdminister }
+        if (info.upgrade?.(liveSocket({ feed, authenticator, actor, source, topics, since }))) return
         throw new HubError('upgrade_required', 'This connection cannot become a WebSocket')
       },
     }),

@@ -2,41 +2,85 @@ import type { Upstreams } from '../../connections/api.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { ServerRecord, ToolOverride } from '../../contract/records.ts'
+import { type CatalogItem, itemJson } from '../../domain/catalog-item.ts'
 import { quoteName } from '../../domain/names.ts'
-import { nearest } from '../../domain/nearest.ts'
-import { definitionHash } from '../../domain/tool-definition.ts'
+import { meantHint, suggestNames } from '../../domain/nearest.ts'
 import { type ArgumentRules, overrideOf, shapeSchema } from '../../domain/tool-shape.ts'
 
-/** One tool of a server: what the upstream wrote, and what its owner made of it. */
-export interface ServerTool {
+/** One tool of a server: what the upstream wrote, and what its owner made of it. Its definition is parsed when it is asked for. */
+export class ServerTool {
   readonly original: string
   /** After the owner's override; the name that others know. */
   readonly name: string
   readonly enabled: boolean
   readonly overridden: boolean
-  readonly definition: JsonObject
-  /** The definition as others see it. */
-  readonly exposed: JsonObject
   /** What is done with its arguments. */
   readonly rules: ArgumentRules | undefined
   /** It says something else of itself than was approved, or seen first. */
   readonly changed: boolean
   /** Changed, and its owner wants to be asked: it cannot be called. */
   readonly waiting: boolean
+  readonly #item: CatalogItem
+  readonly #override: ToolOverride | undefined
+
+  constructor(
+    item: CatalogItem,
+    override: ToolOverride | undefined,
+    { changed, waiting }: { readonly changed: boolean; readonly waiting: boolean },
+  ) {
+    this.original = item.key
+    this.name = override?.name ?? item.key
+    this.enabled = override?.enabled ?? true
+    this.overridden = override !== undefined
+    this.rules = override?.arguments
+    this.changed = changed
+    this.waiting = waiting
+    this.#item = item
+    this.#override = override
+  }
+
+  /** Of what the upstream wrote. */
+  get hash(): string {
+    return this.#item.hash
+  }
+
+  /** About what its definition is long. */
+  get characters(): number {
+    return this.#item.text.length
+  }
+
+  /** For lists of many servers: what its owner wrote, or the first 1,024 characters of the upstream's description. */
+  get summary(): string | undefined {
+    return this.#override?.description ?? this.#item.summary
+  }
+
+  get definition(): JsonObject {
+    return itemJson(this.#item)
+  }
+
+  /** The definition as others see it. */
+  get exposed(): JsonObject {
+    const { definition, rules, name } = this
+    const description = this.#override?.description ?? definition.description
+    return {
+      ...definition,
+      name,
+      ...(description === undefined ? {} : { description }),
+      ...(rules ? { inputSchema: shapeSchema(definition.inputSchema, rules) } : {}),
+    }
+  }
 }
 
-/** The tools in the order of the upstream; one without a name cannot be called and is left out. */
+/** The tools in the order of the upstream. */
 export function serverTools(
   { id, tools: overrides, definitionPolicy }: Pick<ServerRecord, 'id' | 'tools' | 'definitionPolicy'>,
   live: Pick<Upstreams, 'catalog' | 'definitions'>,
 ): readonly ServerTool[] {
   const definitions = live.definitions(id)
-  return (live.catalog(id)?.tools ?? []).flatMap(definition => {
-    const original = definition.name
-    if (typeof original !== 'string') return []
-    const tool = serverTool(original, definition, overrideOf(overrides, original))
-    const changed = definitions.get(original)?.changed ?? false
-    return [{ ...tool, changed, waiting: changed && definitionPolicy === 'pin' }]
+  return (live.catalog(id)?.tools ?? []).map(item => {
+    const changed = definitions.get(item.key)?.changed ?? false
+    const override = overrideOf(overrides, item.key)
+    return new ServerTool(item, override, { changed, waiting: changed && definitionPolicy === 'pin' })
   })
 }
 
@@ -45,42 +89,24 @@ export function openTools(...from: Parameters<typeof serverTools>): readonly Ser
   return serverTools(...from).filter(tool => tool.enabled && !tool.waiting)
 }
 
-function serverTool(original: string, definition: JsonObject, override: ToolOverride | undefined) {
-  const name = override?.name ?? original
-  const description = override?.description ?? definition.description
-  const rules = override?.arguments
-  return {
-    original,
-    name,
-    enabled: override?.enabled ?? true,
-    overridden: override !== undefined,
-    definition,
-    rules,
-    exposed: {
-      ...definition,
-      name,
-      ...(description === undefined ? {} : { description }),
-      ...(rules ? { inputSchema: shapeSchema(definition.inputSchema, rules) } : {}),
-    },
-  }
-}
-
 /** The whole list entry for somebody who may edit the server. */
 export function ownedTool(tool: ServerTool): JsonObject {
+  const { exposed } = tool
   return {
-    ...tool.exposed,
+    ...exposed,
     original: tool.original,
     enabled: tool.enabled,
     overridden: tool.overridden,
-    tokens: tokensOf(tool.exposed),
-    hash: definitionHash(tool.definition),
+    tokens: tokensOf(exposed),
+    hash: tool.hash,
     ...(tool.changed ? { changed: true, waiting: tool.waiting } : {}),
   }
 }
 
 /** For somebody who only sees the server: no trace of what was renamed. */
 export function viewedTool(tool: ServerTool): JsonObject {
-  return { ...tool.exposed, tokens: tokensOf(tool.exposed) }
+  const { exposed } = tool
+  return { ...exposed, tokens: tokensOf(exposed) }
 }
 
 /** About as many tokens as a model needs to read it: characters of the JSON text divided by four, rounded up. */
@@ -104,11 +130,10 @@ export function findTool(server: string, tools: readonly ServerTool[], name: str
 
 export function toolNotFound(server: string, name: string, tools: readonly ServerTool[]): HubError {
   const known = tools.filter(tool => tool.enabled).map(tool => tool.name)
-  const near = nearest(name, known)
   return new HubError(
     'tool_not_found',
     `Server ${quoteName(server)} has no tool ${quoteName(name)}`,
-    near === undefined ? {} : { hint: `Did you mean ${quoteName(near)}?` },
+    meantHint(suggestNames(name, known)),
   )
 }
 

@@ -8,6 +8,7 @@ import type { Registry, UserChange, UserRecord } from '../../registry/api.ts'
 import { type RequestInfo, type Route, route } from '../route.ts'
 import { newUserProblems } from './new-user.ts'
 import { exampleList, flag, listOf, pageFields, sortKey } from './schemas.ts'
+import { requireSession } from './session.ts'
 import { exampleUser, user, userGrants, userView } from './user-schemas.ts'
 import { page, recordReply, writeOptions } from './views.ts'
 
@@ -76,6 +77,7 @@ function createRoute(deps: UserRoutesDeps): Route {
       .meta({ examples: [{ username: 'bob', password: 'a long sentence of his', role: 'user' }] }),
     responses: { 201: { description: 'The user', schema: user, example: exampleUser } },
     async handle({ actor, body, info }) {
+      requireSession(actor)
       const name = body.username ?? body.name ?? ''
       const pointer = body.username === undefined ? '#/name' : '#/username'
       const problems = newUserProblems(name, body.password, pointer)
@@ -149,6 +151,7 @@ function changeRoute(deps: UserRoutesDeps): Route {
       .meta({ examples: [{ role: 'admin' }] }),
     responses: { 200: { description: 'The user', schema: user, example: exampleUser } },
     async handle({ actor, params, body, info, request }) {
+      requireSession(actor)
       const before = await registry.users.byName(actor, params.name)
       const change = await changeOf(deps, actor, before, body)
       const changed = await registry.users.update(actor, params.name, change, writeOptions(request.headers))
@@ -218,6 +221,7 @@ function removeRoute(deps: UserRoutesDeps): Route {
     }),
     responses: { 204: { description: 'Gone' } },
     async handle({ actor, params, query, info }) {
+      requireSession(actor)
       const { transferTo } = query
       const cascade = query.cascade === 'true'
       if (cascade && transferTo !== undefined) {

@@ -5,8 +5,9 @@ import type { GroupRecord, ServerRecord, ServerStatus, UserActor } from '../../c
 import { formatRef } from '../../domain/names.ts'
 import { canEdit } from '../../domain/ownership.ts'
 import type { AuditRegistry, ListQuery, ServerRegistry, WriteOptions } from '../../registry/api.ts'
+import { reviewHash } from '../../registry/held-rights.ts'
 import type { Reply, RequestInfo } from '../route.ts'
-import { openTools } from './tool-views.ts'
+import { openTools, type ServerTool } from './tool-views.ts'
 
 /** The live side of a server, as answers need it. */
 export type LiveView = Pick<Upstreams, 'status' | 'catalog' | 'definitions'>
@@ -49,10 +50,22 @@ function wholeServer(deps: ServerViewDeps, record: ServerRecord): object {
   return {
     ...deps.registry.servers.publicBody(record),
     ...recordFields(record),
+    ...reviewOf(record),
     ...(record.problem === undefined ? {} : { problem: record.problem }),
+    ...(record.confined ? { confined: true } : {}),
     status: deps.upstreams.status(record.id, record),
   }
 }
+
+/** What a server is held to that was configured by an account with fewer rights than its owner has. */
+function reviewOf(record: ServerRecord): object {
+  const { rightsCap, awaitsReview = false } = record
+  if (rightsCap === undefined) return {}
+  return { review: { required: awaitsReview, network: rightsCap, hash: reviewHash(record) } }
+}
+
+/** A server's own list of tools has the others. */
+const SUMMARISED_TOOLS = 100
 
 /** What anybody may know of a public server: tools that cannot be called are left out, and not counted. */
 export function viewedServer(live: LiveView, record: ServerRecord): object {
@@ -64,7 +77,8 @@ export function viewedServer(live: LiveView, record: ServerRecord): object {
     owner: record.ownerName,
     ...(record.description === undefined ? {} : { description: record.description }),
     transport: record.transport,
-    tools: tools.map(tool => toolSummary(tool.exposed)),
+    ...(record.passthroughHeaders.length === 0 ? {} : { passthroughHeaders: record.passthroughHeaders }),
+    tools: tools.slice(0, SUMMARISED_TOOLS).map(toolSummary),
     status: {
       state: status.state,
       since: status.since,
@@ -73,8 +87,8 @@ export function viewedServer(live: LiveView, record: ServerRecord): object {
   }
 }
 
-function toolSummary({ name, description }: JsonObject): object {
-  return { name, ...(typeof description === 'string' ? { description } : {}) }
+function toolSummary({ name, summary }: ServerTool): object {
+  return { name, ...(summary === undefined ? {} : { description: summary }) }
 }
 
 /** An answer with one record: its revision is the entity tag, when the actor sees one. */
@@ -91,17 +105,21 @@ export function etag(revision: number): string {
   return `"${revision}"`
 }
 
-/** The revision that `If-Match` names. Absent or `*`: any. Throws `version_conflict` for what is no revision. */
+/**
+ * The revision that `If-Match` names; absent or `*`: any. `If-None-Match: *` wants that there is none. Throws
+ * `version_conflict` for what is no revision.
+ */
 export function writeOptions(headers: Headers): WriteOptions {
+  const ifMissing = headers.get('if-none-match')?.trim() === '*' ? ({ ifMissing: true } as const) : {}
   const value = headers.get('if-match')
-  if (value === null || value.trim() === '*') return {}
+  if (value === null || value.trim() === '*') return ifMissing
   const revision = /^\s*"(0|[1-9]\d{0,14})"\s*$/.exec(value)?.[1]
   if (revision === undefined) {
     throw new HubError('version_conflict', `If-Match is ${value.slice(0, 64)}, which is no revision of this record`, {
       hint: 'Send the ETag of your last read as it came, such as "3" with its quotes, or leave the header out.',
     })
   }
-  return { ifRevision: Number(revision) }
+  return { ifRevision: Number(revision), ...ifMissing }
 }
 
 /** One page of a list that is whole in memory. */

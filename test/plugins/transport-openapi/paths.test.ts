@@ -46,6 +46,7 @@ test('no value whatever leaves its segment of the path', () => {
       const plan = {
         ...{
           tool: 'op',
+          schema: {},
           method: 'GET',
           base,
           path: planPath('/users/{id}/posts'),

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import type { JsonObject } from 'patchbay/contract'
-import { document, inline, openLink } from './harness.ts'
+import { document, failure, inline, openLink } from './harness.ts'
 
 const BASE = 'http://127.0.0.1:9/'
 
@@ -44,9 +44,17 @@ describe('names', () => {
     )
     expect(names.slice(0, 3)).toEqual(['listPets', 'get_pets_petId_owner', 'pets_list_all'])
     expect(names[3]).toMatch(/^x{57}_[0-9a-f]{6}$/)
-    expect(names[4]).toMatch(/^gr__e_[0-9a-f]{6}$/)
-    expect(names.slice(5)).toEqual(['get_', 'get_e'])
+    expect(names.slice(4)).toEqual(['grosse', 'get_', 'get_e'])
     for (const name of names) expect(name).toMatch(/^[A-Za-z0-9_-]{1,64}$/)
+  })
+
+  test('are in Latin letters where the document has others, with a hash only where two become one', async () => {
+    const { names } = await toolsOf(
+      document({ '/a': get('天气查询'), '/用户/{编号}': get(), '/c': get('café'), '/d': get('cafè') }),
+    )
+    expect(names.slice(0, 2)).toEqual(['TianQiChaXun', 'get_YongHu_BianHao'])
+    for (const name of names.slice(2)) expect(name).toMatch(/^cafe_[0-9a-f]{6}$/)
+    expect(new Set(names).size).toBe(4)
   })
 
   test('do not change when other operations come or go, unless two want the same', async () => {
@@ -159,6 +167,30 @@ describe('definitions', () => {
       'GET /f',
     ])
     expect(warnings[2]).toContain('"#/components/parameters/gone"')
+  })
+
+  test('a "$ref" in examples, defaults and listed values is data, and one in a member of such a name is a reference', async () => {
+    const data = { $ref: 'https://elsewhere.example/x.json' }
+    const gone = { $ref: '#/components/schemas/gone' }
+    const body = (schema: JsonObject, more: JsonObject = {}): JsonObject => ({
+      requestBody: { content: { 'application/json': { schema, ...more } } },
+      responses: {},
+    })
+    const { open, names, warnings } = await toolsOf(
+      document({
+        '/a': { post: { operationId: 'a', ...body({ type: 'object', default: data, example: gone, 'x-note': data }) } },
+        '/b': { post: { operationId: 'b', ...body({ enum: [data, gone] }, { examples: { one: { value: data } } }) } },
+        '/c': { post: { operationId: 'c', ...body({ const: data, examples: [gone] }, { example: data }) } },
+        '/d': { post: { operationId: 'd', ...body({ properties: { example: gone } }) } },
+        '/e': { post: { operationId: 'e', ...body({ properties: { enum: { properties: { 'x-y': gone } } } }) } },
+      }),
+    )
+    expect(names).toEqual(['a', 'b', 'c'])
+    expect(open.tools[0]).toMatchObject({ inputSchema: { properties: { body: { default: data } } } })
+    expect(open.tools[1]).toMatchObject({ inputSchema: { properties: { body: { enum: [data, gone] } } } })
+    expect(warnings.map(text => text.slice(0, 23))).toEqual(['POST /d is left out: it', 'POST /e is left out: it'])
+    const outside = document({ '/f': { post: { operationId: 'f', ...body({ properties: { default: data } }) } } })
+    expect((await failure(openLink(inline(outside, 'http://127.0.0.1:1')))).code).toBe('openapi_external_ref')
   })
 
   test('outputs are described where every success is an object in JSON of at most 8 KiB', async () => {

@@ -1,10 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import { createAuthenticator } from '../../../core/auth/authenticator.ts'
+import { createFailedCredentials } from '../../../core/auth/failed-credentials.ts'
 import { createTokens } from '../../../core/auth/tokens.ts'
 import { HubError } from '../../../core/contract/errors.ts'
 import { EventBus } from '../../../core/events/bus.ts'
 import { People } from './people.ts'
 
+/** An address that is no matter to the test. */
+const HERE = { addressKey: '192.0.2.1', mayAdminister: true }
 const secret = 'a secret of more than thirty-two bytes'
 
 function setUp() {
@@ -21,6 +24,7 @@ function setUp() {
     revocations: { isRevoked: async id => revoked.has(id) },
     registry: people.registry(),
     bus,
+    failedCredentials: createFailedCredentials(() => clock.ms),
     now,
   })
   return { clock, bus, people, revoked, tokens, authenticator }
@@ -42,9 +46,9 @@ describe('authenticate()', () => {
   test('authenticate() answers at once for a credential that was verified before, without reading a row', async () => {
     const { people, tokens, authenticator } = setUp()
     const { token } = await tokens.issue(people.add('ada', 'admin'))
-    const first = await authenticator.authenticate(bearer(token), 'api', 'GET')
+    const first = await authenticator.authenticate(bearer(token), 'api', 'GET', HERE)
     const reads = people.reads
-    const again = authenticator.authenticate(bearer(token), 'mcp', 'POST')
+    const again = authenticator.authenticate(bearer(token), 'mcp', 'POST', HERE)
     expect(again).toBe(first)
     expect(first).toMatchObject({ kind: 'user', name: 'ada', role: 'admin' })
     expect(people.reads).toBe(reads)
@@ -53,17 +57,17 @@ describe('authenticate()', () => {
   test('authenticate() looks again after 30 s', async () => {
     const { people, tokens, authenticator, clock } = setUp()
     const { token } = await tokens.issue(people.add('ada'))
-    await authenticator.authenticate(bearer(token), 'api', 'GET')
+    await authenticator.authenticate(bearer(token), 'api', 'GET', HERE)
     clock.ms += 29_999
-    expect(authenticator.authenticate(bearer(token), 'api', 'GET')).not.toBeInstanceOf(Promise)
+    expect(authenticator.authenticate(bearer(token), 'api', 'GET', HERE)).not.toBeInstanceOf(Promise)
     clock.ms += 1
-    expect(authenticator.authenticate(bearer(token), 'api', 'GET')).toBeInstanceOf(Promise)
+    expect(authenticator.authenticate(bearer(token), 'api', 'GET', HERE)).toBeInstanceOf(Promise)
   })
 
   test('authenticate() asks the store once for many that come together', async () => {
     const { people, tokens, authenticator } = setUp()
     const { token } = await tokens.issue(people.add('ada'))
-    await Promise.all(Array.from({ length: 50 }, () => authenticator.authenticate(bearer(token), 'api', 'GET')))
+    await Promise.all(Array.from({ length: 50 }, () => authenticator.authenticate(bearer(token), 'api', 'GET', HERE)))
     expect(people.reads).toBe(1)
   })
 
@@ -74,18 +78,18 @@ describe('authenticate()', () => {
     const { people, tokens, authenticator } = setUp()
     const row = people.add('ada')
     const { token } = await tokens.issue(row)
-    await authenticator.authenticate(bearer(token), 'api', 'GET')
+    await authenticator.authenticate(bearer(token), 'api', 'GET', HERE)
     people.change(row, change)
-    expect(await codeOf(() => authenticator.authenticate(bearer(token), 'api', 'GET'))).toBe(code)
+    expect(await codeOf(() => authenticator.authenticate(bearer(token), 'api', 'GET', HERE))).toBe(code)
   })
 
   test('authenticate() sees a demotion at the next request, by the row and not by the token', async () => {
     const { people, tokens, authenticator } = setUp()
     const row = people.add('ada', 'admin')
     const { token } = await tokens.issue(row)
-    await authenticator.authenticate(bearer(token), 'api', 'GET')
+    await authenticator.authenticate(bearer(token), 'api', 'GET', HERE)
     people.change(row, { role: 'user' })
-    expect((await authenticator.authenticate(bearer(token), 'api', 'GET')).role).toBe('user')
+    expect((await authenticator.authenticate(bearer(token), 'api', 'GET', HERE)).role).toBe('user')
   })
 
   test('authenticate() keeps nothing of a verification that a change of rights overtook', async () => {
@@ -96,16 +100,16 @@ describe('authenticate()', () => {
       people.duringRead = async () => {}
       people.change(row, { disabled: true })
     }
-    expect(await codeOf(() => authenticator.authenticate(bearer(token), 'api', 'GET'))).toBe('token_revoked')
+    expect(await codeOf(() => authenticator.authenticate(bearer(token), 'api', 'GET', HERE))).toBe('token_revoked')
   })
 
   test('authenticate() refuses a token that was signed out, at once', async () => {
     const { people, tokens, authenticator, bus, revoked } = setUp()
-    const { token, tokenId } = await tokens.issue(people.add('ada'))
-    await authenticator.authenticate(bearer(token), 'api', 'GET')
-    revoked.add(tokenId)
-    bus.emit('token.revoked', 'u1', { tokenId, userId: 'u1' }, 'internal')
-    expect(await codeOf(() => authenticator.authenticate(bearer(token), 'api', 'GET'))).toBe('token_revoked')
+    const { token, familyId } = await tokens.issue(people.add('ada'))
+    await authenticator.authenticate(bearer(token), 'api', 'GET', HERE)
+    revoked.add(familyId)
+    bus.emit('token.revoked', 'u1', { familyId, userId: 'u1' }, 'internal')
+    expect(await codeOf(() => authenticator.authenticate(bearer(token), 'api', 'GET', HERE))).toBe('token_revoked')
   })
 
   test.each([
@@ -120,26 +124,26 @@ describe('authenticate()', () => {
   ])('authenticate() refuses %s', async (_what, headers, code) => {
     const { authenticator } = setUp()
     const given = new Headers(headers as Record<string, string>)
-    expect(await codeOf(() => authenticator.authenticate(given, 'api', 'GET'))).toBe(code)
+    expect(await codeOf(() => authenticator.authenticate(given, 'api', 'GET', HERE))).toBe(code)
   })
 
   test('authenticate() refuses Basic even with a valid token behind it', async () => {
     const { people, tokens, authenticator } = setUp()
     const { token } = await tokens.issue(people.add('ada'))
     const basic = new Headers({ authorization: `Basic ${token}` })
-    expect(await codeOf(() => authenticator.authenticate(basic, 'api', 'GET'))).toBe('unauthenticated')
+    expect(await codeOf(() => authenticator.authenticate(basic, 'api', 'GET', HERE))).toBe('unauthenticated')
   })
 
   test('authenticate() takes x-auth-token on the API alone, and either scheme case', async () => {
     const { people, tokens, authenticator } = setUp()
     const { token } = await tokens.issue(people.add('ada'))
     const plain = new Headers({ 'x-auth-token': token })
-    expect(await codeOf(() => authenticator.authenticate(plain, 'api', 'GET'))).toBe('taken')
-    expect(await codeOf(() => authenticator.authenticate(plain, 'mcp', 'GET'))).toBe('unauthenticated')
+    expect(await codeOf(() => authenticator.authenticate(plain, 'api', 'GET', HERE))).toBe('taken')
+    expect(await codeOf(() => authenticator.authenticate(plain, 'mcp', 'GET', HERE))).toBe('unauthenticated')
     const both = bearer(token, { 'x-auth-token': token })
-    expect(await codeOf(() => authenticator.authenticate(both, 'api', 'GET'))).toBe('taken')
+    expect(await codeOf(() => authenticator.authenticate(both, 'api', 'GET', HERE))).toBe('taken')
     const shouted = new Headers({ authorization: `BEARER ${token}` })
-    expect(await codeOf(() => authenticator.authenticate(shouted, 'api', 'GET'))).toBe('taken')
+    expect(await codeOf(() => authenticator.authenticate(shouted, 'api', 'GET', HERE))).toBe('taken')
   })
 
   test('authenticate() opens the API to keys with its scopes only, api:read for reading', async () => {
@@ -148,7 +152,7 @@ describe('authenticate()', () => {
     const codes = async (scopes: Parameters<People['addKey']>[1]) => {
       const { secret: key } = people.addKey(id, scopes)
       const call = (audience: 'api' | 'mcp', method: string) =>
-        codeOf(() => authenticator.authenticate(bearer(key), audience, method))
+        codeOf(() => authenticator.authenticate(bearer(key), audience, method, HERE))
       return [await call('mcp', 'POST'), await call('api', 'GET'), await call('api', 'POST')]
     }
     expect(await codes(['mcp'])).toEqual(['taken', 'insufficient_scope', 'insufficient_scope'])
@@ -161,11 +165,11 @@ describe('authenticate()', () => {
     const { id } = people.add('ada')
     const { key, secret: removed } = people.addKey(id, ['api'])
     const { secret: ending } = people.addKey(id, ['api'], new Date(clock.ms + 1_000).toISOString())
-    for (const each of [removed, ending]) await authenticator.authenticate(bearer(each), 'api', 'GET')
+    for (const each of [removed, ending]) await authenticator.authenticate(bearer(each), 'api', 'GET', HERE)
     people.removeKey(key.id)
     clock.ms += 1_000
-    expect(await codeOf(() => authenticator.authenticate(bearer(removed), 'api', 'GET'))).toBe('token_revoked')
-    expect(await codeOf(() => authenticator.authenticate(bearer(ending), 'api', 'GET'))).toBe('token_expired')
+    expect(await codeOf(() => authenticator.authenticate(bearer(removed), 'api', 'GET', HERE))).toBe('token_revoked')
+    expect(await codeOf(() => authenticator.authenticate(bearer(ending), 'api', 'GET', HERE))).toBe('token_expired')
   })
 
   test('authenticate() lets somebody who must change the password do only that', async () => {
@@ -173,8 +177,40 @@ describe('authenticate()', () => {
     const row = people.add('ada')
     people.change(row, { mustChangePassword: true })
     const { token } = await tokens.issue(row)
-    expect(await codeOf(() => authenticator.authenticate(bearer(token), 'api', 'GET'))).toBe('password_change_required')
-    expect(await codeOf(() => authenticator.authenticate(bearer(token), 'api', 'GET', true))).toBe('taken')
+    expect(await codeOf(() => authenticator.authenticate(bearer(token), 'api', 'GET', HERE))).toBe(
+      'password_change_required',
+    )
+    expect(await codeOf(() => authenticator.authenticate(bearer(token), 'api', 'GET', HERE, true))).toBe('taken')
+  })
+})
+
+describe('an administrator outside ADMIN_ADDRESSES', () => {
+  const OUTSIDE = { addressKey: '192.0.2.2', mayAdminister: false }
+
+  test('authenticate() makes it an ordinary user there, by the kept verification too, and only there', async () => {
+    const { people, tokens, authenticator } = setUp()
+    const { token } = await tokens.issue(people.add('ada', 'admin'))
+    const outside = await authenticator.authenticate(bearer(token), 'api', 'GET', OUTSIDE)
+    expect([outside.role, outside.restricted]).toEqual(['user', true])
+    expect(authenticator.authenticate(bearer(token), 'mcp', 'GET', OUTSIDE)).toBe(outside)
+    const inside = await authenticator.authenticate(bearer(token), 'api', 'GET', HERE)
+    expect([inside.role, inside.restricted]).toEqual(['admin', undefined])
+    expect(authenticator.stillValid(outside)).toBe(true)
+  })
+
+  test('stillValid() ends it with its token', async () => {
+    const { people, tokens, authenticator, bus, revoked } = setUp()
+    const { token, familyId } = await tokens.issue(people.add('ada', 'admin'))
+    const actor = await authenticator.authenticateToken(token, 'api', 'GET', OUTSIDE)
+    revoked.add(familyId)
+    bus.emit('token.revoked', 'u1', { familyId, userId: 'u1' }, 'internal')
+    expect(await authenticator.stillValid(actor)).toBe(false)
+  })
+
+  test('an ordinary user is the same everywhere', async () => {
+    const { people, tokens, authenticator } = setUp()
+    const { token } = await tokens.issue(people.add('bob'))
+    expect((await authenticator.authenticate(bearer(token), 'api', 'GET', OUTSIDE)).restricted).toBeUndefined()
   })
 })
 
@@ -183,7 +219,7 @@ describe('stillValid()', () => {
     const { people, tokens, authenticator, clock } = setUp()
     const row = people.add('ada', 'admin')
     const { token } = await tokens.issue(row)
-    const actor = await authenticator.authenticate(bearer(token), 'api', 'GET')
+    const actor = await authenticator.authenticate(bearer(token), 'api', 'GET', HERE)
     expect(authenticator.stillValid(actor)).toBe(true)
     people.change(people.add('bob'), { disabled: true })
     expect(await authenticator.stillValid(actor)).toBe(true)

@@ -37,7 +37,10 @@ async function codeOf(token: string, verifier = tokens): Promise<string> {
 describe('verify()', () => {
   test('verify() takes what issue() made, and knows user, epoch and end', async () => {
     const { token, tokenId, expiresAt } = await tokens.issue(ada)
-    expect(await tokens.verify(token)).toEqual({ userId: 'u1', tokenId, epoch: 3, expiresAtMs: NOW + 12 * 3600_000 })
+    expect(await tokens.verify(token)).toEqual({
+      ...{ userId: 'u1', tokenId, familyId: tokenId, signedInAtMs: NOW },
+      ...{ epoch: 3, expiresAtMs: NOW + 12 * 3600_000 },
+    })
     expect(expiresAt).toBe('2026-11-21T21:30:00.000Z')
   })
 
@@ -107,6 +110,13 @@ describe('verify()', () => {
     expect(await codeOf(await signed({ ...claims, iat: seconds + 120 }))).not.toBe('taken')
   })
 
+  test('verify() refuses a token that lives for over 12 h, however fresh it is', async () => {
+    const life = 12 * 3600
+    expect(await codeOf(await signed({ ...claims, iat: seconds, exp: seconds + life }))).toBe('taken')
+    expect(await codeOf(await signed({ ...claims, iat: seconds, exp: seconds + life + 1 }))).toBe('token_invalid')
+    expect(await codeOf(await signed({ ...claims, iat: seconds, exp: seconds + 1e9 }))).toBe('token_invalid')
+  })
+
   test('verify() refuses a token of another hub that has the same secret [CVE-2026-44428]', async () => {
     const other = createTokens({ secret, instanceId: 'two', now: () => NOW })
     expect(await codeOf((await tokens.issue(ada)).token, other)).toBe('token_invalid')
@@ -116,4 +126,34 @@ describe('verify()', () => {
 test('createTokens() refuses a secret under 32 bytes', () => {
   expect(() => createTokens({ secret: 'short', instanceId: 'one' })).toThrow(RangeError)
   expect(() => createTokens({ secret: 'é'.repeat(16), instanceId: 'one' })).not.toThrow()
+})
+
+describe('a family of tokens', () => {
+  const DAY_MS = 24 * 3600_000
+
+  test('issue() keeps the sign-in over refreshes, and gives no token past 30 days after it', async () => {
+    const clock = { ms: NOW }
+    const at = createTokens({ secret, instanceId: 'one', now: () => clock.ms })
+    const first = await at.issue(ada)
+    clock.ms += 29.8 * DAY_MS
+    const last = await at.issue(ada, first)
+    expect(last.familyId).toBe(first.familyId)
+    expect(last.tokenId).not.toBe(first.tokenId)
+    expect(last.expiresAt).toBe(new Date(NOW + 30 * DAY_MS).toISOString())
+    expect(await at.verify(last.token)).toMatchObject({ familyId: first.tokenId, signedInAtMs: NOW })
+    clock.ms = NOW + 30 * DAY_MS
+    expect(await at.issue(ada, first).catch(error => error)).toMatchObject({ code: 'token_expired' })
+  })
+
+  test('verify() takes a token of an earlier version as a sign-in of its own', async () => {
+    const { familyId, signedInAtMs, tokenId } = await tokens.verify(await signed(claims))
+    expect([familyId, signedInAtMs]).toEqual([tokenId, claims.iat * 1000])
+  })
+
+  test.each([{ sid: '' }, { sid: 7, auth_time: 1 }, { sid: 'a' }, { sid: 'a', auth_time: '1' }])(
+    'verify() refuses a token with the family %j',
+    async family => {
+      expect(await codeOf(await signed({ ...claims, ...family }))).toBe('token_invalid')
+    },
+  )
 })

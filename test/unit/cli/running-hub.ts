@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { runCommand } from '../../../core/cli/run.ts'
 import { Redactor } from '../../../core/secrets/redact.ts'
+import { ServerRedactors } from '../../../core/secrets/server-redactors.ts'
 
 export const MAIN = join(import.meta.dir, '..', '..', '..', 'core', 'main.ts')
 
@@ -34,6 +35,7 @@ export async function patchbay(
       stderr += text
     },
     redactor: new Redactor(),
+    servers: new ServerRedactors(),
     env: { PATH: process.env.PATH, ...env },
     cwd,
   })

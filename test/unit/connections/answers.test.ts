@@ -39,7 +39,7 @@ test('a transport that answers is online with its tools and warnings', async () 
     counts: { tools: 1 },
   })
   expect(connections.catalog('a')).toMatchObject({
-    tools: [{ name: 'read-0' }],
+    tools: [{ key: 'read-0' }],
     warnings: ['something was left out'],
     capabilities: { tools: {} },
   })
@@ -85,11 +85,11 @@ test('a cancelled call and one that takes too long are aborted, and the connecti
 test('refresh() reads the list again; when that fails the known one stays', async () => {
   const { connections } = await start()
   connections.refresh('a')
-  await until('the second list', () => connections.catalog('a')?.tools[0]?.name === 'read-1')
+  await until('the second list', () => connections.catalog('a')?.tools[0]?.key === 'read-1')
   const { connections: failing } = await start({ refreshFails: true })
   failing.refresh('a')
   await until('the failure', () => failing.catalog('a')?.warnings.some(warning => warning.includes('gone')) === true)
-  expect(failing.catalog('a')?.tools[0]?.name).toBe('read-0')
+  expect(failing.catalog('a')?.tools[0]?.key).toBe('read-0')
 })
 
 test('a transport that cannot open is offline with its reason', async () => {
@@ -126,7 +126,7 @@ test('health endpoints are asked: a sick server is not online, one that falls si
   const { connections: sick } = await start({ sick: true }, { healthCheck })
   expect(sick.status('a')).toMatchObject({ state: 'offline', reason: { code: 'upstream_http_error', message: 'sick' } })
   const { connections, call, events } = await start({}, { healthCheck })
-  expect(connections.catalog('a')?.tools[0]?.description).toBe('/ping /tools')
+  expect(connections.catalog('a')?.tools[0]?.summary).toBe('/ping /tools')
   await call('a', 'sicken')
   await until('the loss', () =>
     events.some(({ name, data }) => name === 'connection.state' && JSON.stringify(data).includes('2 pings in a row')),

@@ -25,7 +25,7 @@ test('a stdio server comes online with handshake, catalogue and process', async 
     serverInfo: { name: 'fixture' },
   })
   expect(status.counts).toEqual({ tools: 5, prompts: 0, resources: 1 })
-  expect(connections.catalog('a')?.tools.map(tool => tool.name)).toEqual(['echo', 'slow', 'never', 'die', 'report'])
+  expect(connections.catalog('a')?.tools.map(tool => tool.key)).toEqual(['echo', 'slow', 'never', 'die', 'report'])
   expect(connections.catalog('a')?.instructions).toBe('be kind')
   expect(connections.processes()).toMatchObject([{ pid: status.pid, serverId: 'a', sandbox: 'off' }])
   expect(events.map(event => event.name)).toContain('upstream.connected')
@@ -88,7 +88,7 @@ test('cancel() tells the upstream and drops the late answer', async () => {
 })
 
 test('a call that runs out of time fails with upstream_timeout, is cancelled upstream, and the session goes on', async () => {
-  const { call } = await online([fixture('a', 'plain', { timeoutMs: 300 })])
+  const { call } = await online([fixture('a', 'plain', { timeoutMs: 300, secrets: [] })])
   const began = performance.now()
   expect(await call('a', 'never')).toMatchObject({ kind: 'failed', code: 'upstream_timeout' })
   const tookMs = performance.now() - began
@@ -163,7 +163,7 @@ test('a per-session connection is told the capabilities, and its requests reach 
 })
 
 test('waiting for the client stops the clock of the call', async () => {
-  const { connections } = await online([fixture('a', 'plain', { session: 'per-session', timeoutMs: 300 })])
+  const { connections } = await online([fixture('a', 'plain', { session: 'per-session', timeoutMs: 300, secrets: [] })])
   const reply = await connections.request('a', {
     method: 'tools/call',
     params: { name: 'ask', arguments: { method: 'roots/list' } },
@@ -221,14 +221,21 @@ test('trial() names the steps and leaves nothing behind', async () => {
   const { connections } = await online([])
   const { config } = serverRecord('x')
   const good = await connections.trial(
-    { ownerId: 'u', transport: 'stdio', config, timeoutMs: 5_000 },
+    { ownerId: 'u', ownerRole: 'admin', transport: 'stdio', config, timeoutMs: 5_000, secrets: [] },
     AbortSignal.timeout(5_000),
   )
   expect(good.ok).toBe(true)
   expect(good.steps.map(step => step.name)).toEqual(['check', 'start the process', 'initialize', 'tools/list'])
   expect(good.tools).toHaveLength(5)
   const bad = await connections.trial(
-    { ownerId: 'u', transport: 'stdio', config: { command: 'no-such-program' }, timeoutMs: 5_000 },
+    {
+      ownerId: 'u',
+      ownerRole: 'admin',
+      transport: 'stdio',
+      config: { command: 'no-such-program' },
+      timeoutMs: 5_000,
+      secrets: [],
+    },
     AbortSignal.timeout(5_000),
   )
   expect(bad).toMatchObject({ ok: false, error: { code: 'command_not_found' } })

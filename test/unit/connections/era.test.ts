@@ -263,7 +263,14 @@ describe('a program', () => {
 test('trial() finds out the era, and says by which request the server was met', async () => {
   const server = modernServer()
   const rig = await rigOf([])
-  const trial = { ownerId: 'user-1', transport: 'streamable-http', config: { url: server.url }, timeoutMs: 5_000 }
+  const trial = {
+    ownerId: 'user-1',
+    ownerRole: 'admin' as const,
+    transport: 'streamable-http',
+    config: { url: server.url },
+    timeoutMs: 5_000,
+    secrets: [],
+  }
   const report = await rig.connections.trial(trial, AbortSignal.timeout(10_000))
   expect(report.ok).toBe(true)
   expect(report.steps.map(({ name }) => name)).toEqual([

@@ -109,7 +109,7 @@ describe('a server that is pinged', () => {
 })
 
 describe('a server whose paths are asked', () => {
-  const headers = { Authorization: 'Bearer s3cret' }
+  const headers = { Authorization: 'Bearer s3cret-of-health' }
   const endpoints = { ping: '/health', tools: '/tools?all=1' }
 
   for (const [kind, transport] of [
@@ -119,10 +119,19 @@ describe('a server whose paths are asked', () => {
     test(`over ${transport}: with its credential, besides the ping; 500 makes it fail, and 2xx well again`, async () => {
       const server = legacy()
       const config = { url: `${server.url}${kind}`, headers }
-      const rig = await start(serverRecord('a', { transport, config, healthCheck: check({ endpoints }) }))
+      const rig = await start(
+        serverRecord('a', {
+          transport,
+          config,
+          secrets: ['/headers/Authorization'],
+          healthCheck: check({ endpoints }),
+        }),
+      )
       await until('checks', () => server.asked.length >= 6 && server.of('ping').length >= 2)
       expect(new Set(server.asked.map(({ path }) => path))).toEqual(new Set(['/health', '/tools']))
-      expect(new Set(server.asked.map(one => one.headers.get('authorization')))).toEqual(new Set(['Bearer s3cret']))
+      expect(new Set(server.asked.map(one => one.headers.get('authorization')))).toEqual(
+        new Set(['Bearer s3cret-of-health']),
+      )
       server.health = 500
       await until('it is offline', () => rig.connections.status('a').state === 'offline')
       expect(rig.connections.status('a').reason).toMatchObject({ code: 'upstream_http_error' })

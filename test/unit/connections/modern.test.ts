@@ -174,7 +174,7 @@ describe('marked arguments', () => {
     const { rig, server } = await start(one => {
       one.tools = [marked('Region'), { ...marked('Bad name'), name: 'bad' }]
     })
-    expect(rig.connections.catalog('m')?.tools.map(({ name }) => name)).toEqual(['echo'])
+    expect(rig.connections.catalog('m')?.tools.map(({ key }) => key)).toEqual(['echo'])
     expect(rig.connections.catalog('m')?.warnings.join()).toContain('"bad" is left out')
     expect(rig.logs.some(({ level, message }) => level === 'warn' && message.includes('"bad"'))).toBe(true)
     await rig.connections.request('m', toolCall({}, { arguments: { region: 'Zürich' } })).reply

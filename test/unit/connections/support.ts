@@ -14,6 +14,8 @@ import type { ServerRecord } from '../../../core/contract/records.ts'
 import { EventBus } from '../../../core/events/bus.ts'
 import type { HubEvent } from '../../../core/events/catalog.ts'
 import type { AuditEntry, EffectiveServer } from '../../../core/registry/api.ts'
+import { secretValues } from '../../../core/registry/secret-values.ts'
+import { ServerRedactors } from '../../../core/secrets/server-redactors.ts'
 import type { Tables } from '../../../core/store/tables.ts'
 import { stdioTransport } from '../../../plugins/transport-stdio/plugin.ts'
 
@@ -87,6 +89,9 @@ export async function startRig(
   await sql`CREATE TABLE IF NOT EXISTS server_catalog (server_id TEXT PRIMARY KEY, config_hash TEXT, catalog TEXT, read_at TEXT)`.execute(
     db,
   )
+  await sql`CREATE TABLE IF NOT EXISTS server_catalog_part (server_id TEXT, list_id TEXT, part INTEGER, items TEXT, PRIMARY KEY (server_id, list_id, part))`.execute(
+    db,
+  )
   const bus = new EventBus(error => {
     throw error
   })
@@ -118,6 +123,7 @@ export async function startRig(
             ownerRole: role.value,
             ownerNumber: 1,
             ownerGrants: { network: 'none' },
+            secrets: secretValues([settings]),
             configHash: JSON.stringify([settings.config, settings.transport]),
           }
         },
@@ -143,11 +149,11 @@ export async function startRig(
     store: { db },
     bus,
     config: { workers: 2, stdioPolicy: 'sandboxed', outboundAllow: [], registries: [], dataDir, ...config },
-    sandbox: new Sandbox({ level: 'none', detail: 'not looked at' }, dataDir),
+    sandbox: new Sandbox({ level: 'none', detail: 'not looked at', notes: [] }, dataDir),
     transports: () => new Map([['stdio', stdioTransport]]),
     headerProviders: () => new Map(),
     log,
-    redact: text => text.replaceAll('s3cret', '***'),
+    redactors: new ServerRedactors(),
     instanceId: 'test',
     baseEnv: { PATH: process.env.PATH ?? '', HOME: dataDir, LANG: 'C.UTF-8' },
     ...rest,

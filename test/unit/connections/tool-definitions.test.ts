@@ -3,6 +3,7 @@ import { LIMITS } from '../../../core/config/limits.ts'
 import { ToolDefinitions } from '../../../core/connections/tool-definitions.ts'
 import { HubError } from '../../../core/contract/errors.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
+import { catalogItem } from '../../../core/domain/catalog-item.ts'
 import { definitionHash } from '../../../core/domain/tool-definition.ts'
 import { openWorld, type World } from '../registry/world.ts'
 
@@ -20,7 +21,7 @@ const opened = async () => {
   await definitions.load()
   return definitions
 }
-const tool = (name: string, description = 'first'): JsonObject => ({ name, description, inputSchema: {} })
+const tool = (name: string, description = 'first') => catalogItem('tools', { name, description, inputSchema: {} })
 
 const refusal = (work: () => void) => {
   try {

@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'bun:test'
+import type { ListEntry } from '../../../core/connections/protocol.ts'
 import { StderrTail } from '../../../core/connections/stderr-tail.ts'
 import { withoutSecrets } from '../../../core/connections/upstream-texts.ts'
+import type { JsonObject } from '../../../core/contract/json.ts'
+import { type CatalogItem, catalogItem, itemJson } from '../../../core/domain/catalog-item.ts'
+import { parseExact } from '../../../core/domain/exact-json.ts'
 import { Redactor } from '../../../core/secrets/redact.ts'
 
 const SECRET = 'canary-0123456789-1f3c'
@@ -9,44 +13,53 @@ redactor.add(SECRET)
 const redact = (text: string) => redactor.text(text)
 
 describe('withoutSecrets()', () => {
-  const lists = { prompts: null, resources: '[]', resourceTemplates: '[]', warnings: [] }
-  const catalog = (tools: string) => ({
-    type: 'catalog',
-    conn: 1,
-    noticed: [],
-    more: false,
-    json: { ...lists, tools },
-  })
+  const part = (entries: readonly ListEntry[]): readonly ListEntry[] => {
+    const said = withoutSecrets({ type: 'list', conn: 1, kind: 'tools', entries }, redact)
+    return said.type === 'list' ? said.entries : []
+  }
+  const redacted = (tool: JsonObject): JsonObject => {
+    const [item] = part([catalogItem('tools', tool)])
+    return itemJson(item as CatalogItem)
+  }
 
-  test('takes secrets out of descriptions and defaults, and leaves what things are called', () => {
+  test('takes secrets out of descriptions, and leaves what things are called and what a schema compares', () => {
     const tool = {
       name: SECRET,
       description: `Uses ${SECRET}`,
       inputSchema: {
         type: 'object',
-        properties: { name: { type: 'string', description: `not ${SECRET}`, default: SECRET, enum: [SECRET] } },
+        properties: {
+          name: { type: 'string', description: `not ${SECRET}`, default: SECRET, enum: [SECRET] },
+          default: { type: 'string', description: SECRET, default: { plain: 1 } },
+        },
       },
       big: 12,
     }
-    const said = withoutSecrets(catalog(JSON.stringify([tool])) as never, redact)
-    const [read] = JSON.parse((said as unknown as ReturnType<typeof catalog>).json.tools)
-    expect(read).toEqual({
+    expect(redacted(tool)).toEqual({
       name: SECRET,
       description: 'Uses [redacted]',
       inputSchema: {
         type: 'object',
-        properties: { name: { type: 'string', description: 'not [redacted]', default: '[redacted]', enum: [SECRET] } },
+        properties: {
+          name: { type: 'string', description: 'not [redacted]', enum: [SECRET] },
+          default: { type: 'string', description: '[redacted]', default: { plain: 1 } },
+        },
       },
       big: 12,
     })
   })
 
   test('leaves the very text of a list in which there is none, and numbers as they are written in one that has', () => {
-    const plain = '[{"name":"a" , "n":1.0}]'
-    expect(withoutSecrets(catalog(plain) as never, redact)).toEqual(catalog(plain) as never)
-    const large = `[{"name":"a","description":"${SECRET}","n":12345678901234567890123}]`
-    const said = withoutSecrets(catalog(large) as never, redact)
-    expect((said as unknown as ReturnType<typeof catalog>).json.tools).toContain('12345678901234567890123')
+    const plain = catalogItem('tools', { name: 'a', n: 1 }, '{"name":"a" , "n":1.0}')
+    expect(part([plain, 7])).toEqual([plain, 7])
+    const text = `{"name":"a","description":"${SECRET}","n":12345678901234567890123}`
+    const large = catalogItem('tools', parseExact(text) as JsonObject, text)
+    const [said] = part([large])
+    expect((said as CatalogItem).text).toContain('12345678901234567890123')
+    // A pin goes by what the server wrote, whatever is secret at the time.
+    expect((said as CatalogItem).hash).toBe(large.hash)
+    // A list that says something else now is told as changed.
+    expect((said as CatalogItem).fingerprint).not.toBe(large.fingerprint)
   })
 
   test('reasons, remarks and what a server says of itself', () => {
@@ -66,8 +79,9 @@ describe('withoutSecrets()', () => {
 
 describe('StderrTail', () => {
   const kept = (chunks: readonly string[]): string => {
-    const tail = new StderrTail(redact)
-    for (const chunk of chunks) tail.push(Buffer.from(chunk))
+    const tail = new StderrTail()
+    const writer = tail.writer(redact)
+    for (const chunk of chunks) writer.push(Buffer.from(chunk))
     return tail
       .lines()
       .map(({ line }) => line)

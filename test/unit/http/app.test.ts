@@ -267,7 +267,7 @@ describe('fields', () => {
   test.each([
     ['?limit=abc', '?limit type'],
     ['?limit=1e9', '?limit range'],
-    ['?limit=1&limit=2', '?limit type'],
+    ['?limit=1&limit=2', '?limit duplicate'],
     ['?__proto__=1', '?__proto__ unknown_field'],
   ])('the query %s is %s', async (query, error) => {
     expect(await errorsOf(query, { text: 'a' })).toEqual([400, 'validation_failed', [error]])

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
 import { z } from 'zod'
+import { ERROR_CODES, type ErrorCode, HubError } from '../../../core/contract/errors.ts'
 import { readJsonBody } from '../../../core/http/body.ts'
 import { problemResponse } from '../../../core/http/errors.ts'
 import { route } from '../../../core/http/route.ts'
@@ -163,6 +164,15 @@ test('readJsonBody() gives up on a body that stalls', async () => {
   const error = await readJsonBody(request, { silenceMs: 30 }).catch((caught: unknown) => caught)
   expect(error).toMatchObject({ code: 'request_timeout', status: 408 })
   expect(cancelled).toBe(true)
+})
+
+test('problemResponse() has a status of a refusal for every code, as its header and as its body', async () => {
+  const scene = { requestId: 'r1', method: 'POST', path: '/api/x', log: { error: () => {} } }
+  for (const code of Object.keys(ERROR_CODES) as ErrorCode[]) {
+    const response = problemResponse(new HubError(code, 'No'), scene)
+    expect(response.status).toBeGreaterThanOrEqual(400)
+    expect(await response.json()).toMatchObject({ code, status: response.status })
+  }
 })
 
 test('problemResponse() tells nothing of a fault of the hub but the request’s id, and logs it', async () => {

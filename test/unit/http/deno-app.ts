@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { HubError } from '../../../core/contract/errors.ts'
+import { BytesInFlight } from '../../../core/domain/byte-account.ts'
 import { createApp } from '../../../core/http/app.ts'
 import { createGuard } from '../../../core/http/guard.ts'
 import { route } from '../../../core/http/route.ts'
@@ -31,10 +32,10 @@ const app = createApp({
   ],
   authenticator: { authenticate: refuse, authenticateToken: refuse, stillValid: () => false },
   rateLimiter: { count() {} },
-  requireAdminAddress() {},
   log: { info() {}, error: (message, fields) => console.error(message, fields) },
   nextId: () => 'refused',
   requestLogs: false,
+  bytes: new BytesInFlight({ perUser: 1e6, perAddress: 1e6, total: 1e6 }),
 })
 
 const send = async (path: string, body: string, headers: Record<string, string> = {}) => {

@@ -7,7 +7,7 @@ const well: HealthParts = {
   log: () => ({ toFile: true, failing: false }),
   anyPluginFailed: () => false,
   descriptorShortage: () => undefined,
-  sandbox: 'full',
+  sandbox: () => ({ present: 'full', notes: [] }),
 }
 const fine = { store: 'ok', sinks: 'ok', plugins: 'ok', descriptors: 'ok', sandbox: 'full' } as const
 
@@ -23,6 +23,7 @@ const ills: readonly (readonly [string, Partial<HealthParts>, object, number])[]
   ['a store that takes no writes', { pingStore: () => Promise.resolve('unwritable') }, { store: 'unwritable' }, 200],
   ['a log that cannot be written', { log: () => ({ toFile: false, failing: true }) }, { sinks: 'failed' }, 200],
   ['a plugin that failed', { anyPluginFailed: () => true }, { plugins: 'failed' }, 200],
+  ['a sandbox that is gone', { sandbox: () => ({ present: 'lost', notes: [] }) }, { sandbox: 'lost' }, 200],
   ['no descriptors left', { descriptorShortage: () => 'EMFILE' }, { descriptors: 'short' }, 200],
 ]
 test.each(ills)('createHealthChecks() names %s, which degrades the hub', async (_what, parts, said, httpStatus) => {
@@ -40,4 +41,9 @@ test('createHealthChecks() finds a store well again as soon as it answers', asyn
   expect((await checks()).store).toBe('lost')
   away = false
   expect((await checks()).store).toBe('ok')
+})
+
+test('createHealthChecks() shows what the sandbox does not hold here', async () => {
+  const checks = createHealthChecks({ ...well, sandbox: () => ({ present: 'full', notes: ['a gap'] }) })
+  expect(await checks()).toEqual({ ...fine, sandboxNotes: ['a gap'] })
 })

@@ -148,9 +148,28 @@ describe('createGuardedFetch() addresses', () => {
     expect(await (await fetch(url, post)).text()).toBe('')
     expect(server.requests[0]).toContain(`host: rebind.example:${server.port}\r\n`)
     expect((await failure(fetch(url, post))).code).toBe('url_address_blocked')
-    expect((await failure(fetch(url, post))).code).toBe('upstream_dns_error')
+    expect((await failure(fetch(url, post))).code).toBe('url_address_blocked')
     expect(asked).toEqual(['rebind.example', 'rebind.example', 'rebind.example'])
     expect(server.connections()).toBe(1)
+  })
+
+  test('tells an ordinary user no difference between a name that does not exist and one of an internal network', async () => {
+    const lookup = async (name: string): Promise<readonly string[]> => {
+      if (name === 'internal.example') return ['10.0.0.1']
+      if (name === 'empty.example') return []
+      throw new Error('ENOTFOUND')
+    }
+    const fetch = createGuardedFetch({ rights: { networks: [], admin: false }, instanceId: 'i', lookup })
+    const outcomes = await Promise.all(
+      ['internal', 'empty', 'unknown'].map(async name => {
+        const startMs = performance.now()
+        const { code, message, data, status } = await failure(fetch(`http://${name}.example/`, post))
+        expect(performance.now() - startMs).toBeGreaterThanOrEqual(149)
+        return { code, message: message.replace(name, 'x'), data, status }
+      }),
+    )
+    expect(outcomes).toEqual([outcomes[0]!, outcomes[0]!, outcomes[0]!])
+    expect((await failure(admin({ lookup })('http://unknown.example/', post))).code).toBe('upstream_dns_error')
   })
 
   test('tries the next address when the first refuses', async () => {

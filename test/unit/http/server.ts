@@ -4,13 +4,14 @@ import type { JsonValue } from '../../../core/contract/json.ts'
 import type { PluginLogger } from '../../../core/contract/plugin.ts'
 import type { Actor, Role, UserActor } from '../../../core/contract/records.ts'
 import { EventBus } from '../../../core/events/bus.ts'
+import { BodyParser } from '../../../core/http/body-parser.ts'
 import { createHttp, type Http, type HttpDeps } from '../../../core/http/create.ts'
 import type { Route } from '../../../core/http/route.ts'
 import type { Registry, UserRecord } from '../../../core/registry/api.ts'
 import { createRegistry } from '../../../core/registry/create.ts'
-import { Redactor } from '../../../core/secrets/redact.ts'
 import { createSealer } from '../../../core/secrets/seal.ts'
 import { openStore } from '../../../core/store/open.ts'
+import { bytesInFlight } from '../../support/bytes.ts'
 import { notingFetch } from '../../support/seen-codes.ts'
 import { makeTemp, removeTemp } from '../../support/temp.ts'
 
@@ -56,7 +57,6 @@ export async function startHttp(
   const room = createRegistry({
     store,
     bus,
-    redactor: new Redactor(),
     sealer: createSealer([randomBytes(32)]),
     outboundAllow: [],
     stdio: () => ({ policy: 'sandboxed', level: 'none' }),
@@ -65,7 +65,9 @@ export async function startHttp(
   const auth = createAuth({ secret: randomBytes(32), instanceId: 'instance-1', registry, db: store.db, bus })
   const logged: TestHttp['logged'] = []
   const note: PluginLogger['info'] = (message, fields) => void logged.push({ message, fields })
+  const bodyParser = new BodyParser()
   const http = createHttp({
+    bodyParser,
     findPluginRoute: () => undefined,
     config: {
       host: '127.0.0.1',
@@ -82,14 +84,16 @@ export async function startHttp(
     auth,
     bus,
     log: { debug: note, info: note, warn: note, error: note },
+    bytes: bytesInFlight(),
     mcp: {
       fetch: (_request, path, info) => Response.json({ path, requestId: info.requestId }),
       usage: () => ({
         ...{ sessionsPerUser: 0, callsPerUser: 0, streamsPerUser: 0 },
         ...{ listenStreamsPerUser: 0, parkedCallsPerUser: 0, leasesPerUser: 0, keptResultBytesPerUser: 0 },
+        ...{ bytesInFlightPerUser: 0, eventReplayBytesPerUser: 0 },
       }),
     },
-    upstreams: { processesOf: () => 0 },
+    upstreams: { processesOf: () => 0, isolatedThreadsOf: () => 0, catalogBytesOf: () => 0 },
     routes: options.routes ?? [],
     setupToken: options.setupToken,
     version: '1.1.0',

@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test'
 import { Audience, type Hearer } from '../../../core/mcp/audience.ts'
 import { ListChanges } from '../../../core/mcp/list-changes.ts'
-import { ItemTexts } from '../../../core/mcp/merge.ts'
 import type { Notice } from '../../../core/mcp/notice.ts'
 import { Outages } from '../../../core/mcp/outages.ts'
 import { Scope } from '../../../core/mcp/scope.ts'
@@ -12,7 +11,14 @@ test('what has been told is no difference any more, and what changed in another 
   const time = serverRecord('time')
   const upstreams = new FakeUpstreams()
   const server = upstreams.add(time.id, catalog({ tools: [tool('run')] }))
-  const member = { server: time, alias: 'time', tools: 'all', prompts: 'all', resources: 'all' } as const
+  const member = {
+    server: time,
+    alias: 'time',
+    tools: 'all',
+    prompts: 'all',
+    resources: 'all',
+    passedHeaders: [],
+  } as const
   const resolved = {
     kind: 'server',
     group: groupRecord('time', []),
@@ -21,7 +27,7 @@ test('what has been told is no difference any more, and what changed in another 
   } as const
   let aheadMs = 0
   const now = () => performance.now() + aheadMs
-  const parts = { upstreams, outages: new Outages(upstreams, now), texts: new ItemTexts(), now }
+  const parts = { upstreams, outages: new Outages(upstreams, now), now }
   const scope = new Scope('key', '/mcp/time', new World().person('alice'), resolved, parts)
   expect(scope.differences()).toEqual([])
 

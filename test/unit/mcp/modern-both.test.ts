@@ -81,7 +81,11 @@ test('a question where none may be asked is a fault of the server', async () => 
   await using one = hub()
   const known = one.upstreams.servers.get(server.id)
   if (!known?.catalog) throw new Error('no catalogue')
-  known.catalog = { ...known.catalog, capabilities: { tools: {}, completions: {} }, prompts: [{ name: 'ask' }] }
+  known.catalog = {
+    ...known.catalog,
+    capabilities: { tools: {}, completions: {} },
+    prompts: catalog({ prompts: [{ name: 'ask' }] }).prompts,
+  }
   one.bus.emit('catalog.changed', 'u-alice', { serverId: server.id, name: 'new', kinds: ['prompts'] })
   const params = { ref: { type: 'ref/prompt', name: 'ask' }, argument: { name: 'a', value: '' } }
   const answer = await new RawModern(one, '/mcp/g').call('completion/complete', params, sent)

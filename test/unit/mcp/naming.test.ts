@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { aliases, exposeNames, legalName, type Nameable, nearNames } from '../../../core/mcp/naming.ts'
+import { suggestNames } from '../../../core/domain/nearest.ts'
+import { aliases, exposeNames, legalName, type Nameable } from '../../../core/mcp/naming.ts'
 
 const LEGAL = /^[A-Za-z0-9_-]{1,64}$/
 
@@ -73,8 +74,39 @@ test('legalName() ends with a hash where something was lost, and only there', ()
   expect(legalName('get.user info', 's', 'tools')).toBe('get_user_info')
   expect(legalName('x'.repeat(64), 's', 'tools')).toBe('x'.repeat(64))
   expect(legalName('x'.repeat(65), 's', 'tools')).toMatch(/^x{57}_[0-9a-f]{6}$/)
-  expect(legalName('café', 's', 'tools')).toMatch(/^caf__[0-9a-f]{6}$/)
-  expect(legalName('café', 's', 'tools')).not.toBe(legalName('cafè', 's', 'tools'))
+  expect(legalName('\ue000', 's', 'tools')).toMatch(/^_[0-9a-f]{6}$/)
+})
+
+test.each([
+  ['天气查询', 'TianQiChaXun'],
+  ['Пользователь', 'Polzovatel'],
+  ['café', 'cafe'],
+  ['cafe\u0301', 'cafe'],
+  ['get用户/列表', 'getYongHu_LieBiao'],
+  ['사용자', 'SaYongJa'],
+  ['größe', 'grosse'],
+])('legalName() writes %s in Latin letters, without a hash', (name, latin) => {
+  expect(legalName(name, 's', 'tools')).toBe(latin)
+})
+
+test('exposeNames() prefixes names of other scripts and names too long where two members share them', () => {
+  const item = (server: string, original: string): Nameable => ({
+    serverId: server,
+    alias: server,
+    original,
+    wanted: original,
+  })
+  const long = 'x'.repeat(80)
+  const list = [item('a', '天气'), item('b', '天气'), item('b', '城市'), item('a', long), item('b', long)]
+  const names = exposeNames('tools', 'auto', list)
+  expect(names.slice(0, 3)).toEqual(['a_TianQi', 'b_TianQi', 'ChengShi'])
+  expect(names[3]).toMatch(/^a_x{55}_[0-9a-f]{6}$/)
+  expect(names[4]).toMatch(/^b_x{55}_[0-9a-f]{6}$/)
+  // One server with two names of one spelling: only then the hash tells them apart.
+  const [first, second] = exposeNames('tools', 'auto', [item('a', 'café'), item('a', 'cafè')])
+  expect(first).toMatch(/^a_cafe_[0-9a-f]{6}$/)
+  expect(second).toMatch(/^a_cafe_[0-9a-f]{6}$/)
+  expect(first).not.toBe(second)
 })
 
 test('aliases() differ for servers of one name', () => {
@@ -87,9 +119,9 @@ test('aliases() differ for servers of one name', () => {
   expect(list[2]).toBe('mine')
 })
 
-test('nearNames() finds slips and parts, best first, and nothing for what is far', () => {
+test('suggestNames() finds slips and parts, best first, and nothing for what is far', () => {
   const known = ['search_files', 'read_file', 'write_file', 'now']
-  expect(nearNames('raed_file', known)).toEqual(['read_file'])
-  expect(nearNames('file', known)).toEqual(['read_file', 'search_files', 'write_file'])
-  expect(nearNames('delete_everything', known)).toEqual([])
+  expect(suggestNames('raed_file', known)).toEqual(['read_file'])
+  expect(suggestNames('file', known)).toEqual(['read_file', 'search_files', 'write_file'])
+  expect(suggestNames('delete_everything', known)).toEqual([])
 })

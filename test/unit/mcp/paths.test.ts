@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { ResolvedGroup } from '../../../core/contract/points.ts'
 import type { UserActor } from '../../../core/contract/records.ts'
-import { ItemTexts } from '../../../core/mcp/merge.ts'
 import { Outages } from '../../../core/mcp/outages.ts'
 import { Principals, parseScopePath, ScopeTable } from '../../../core/mcp/paths.ts'
 import { FakeUpstreams, groupRecord, World } from './support.ts'
@@ -17,9 +16,10 @@ function tableOf(inUse = false) {
     return { group: groupRecord('g', []), servers: [] }
   }
   const upstreams = new FakeUpstreams()
-  const parts = { upstreams, outages: new Outages(upstreams, Date.now), texts: new ItemTexts(), now: Date.now }
+  const parts = { upstreams, outages: new Outages(upstreams, Date.now), now: Date.now }
   const table = new ScopeTable(
     () => ({ resolve }) as never,
+    async () => () => [],
     parts,
     () => inUse,
   )

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import type { JsonObject } from '../../../core/contract/json.ts'
-import { cutBytes, pieceEnd } from '../../../core/mcp/cut-text.ts'
+import { cutBytes, pieceEnd } from '../../../core/domain/cut-text.ts'
 import { ResultBudget } from '../../../core/mcp/result-budget.ts'
 import { createSealer } from '../../../core/secrets/seal.ts'
 import { RawClient } from '../../support/raw-mcp.ts'
 import { RawModern } from './modern-support.ts'
 import { catalog, groupRecord, member, serverRecord, startHub, tool } from './support.ts'
 
-const reader = (key: string) => ({ key, actor: { userId: key.split('|')[0] ?? '' } })
+const reader = (key: string) => ({ key, actor: { userId: key.split('|')[0] ?? '' }, permits: () => true })
 
 function budget() {
   const clock = { now: 1_000 }

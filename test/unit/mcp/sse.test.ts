@@ -191,13 +191,9 @@ describe('the pair of 2024-11-05 refuses', () => {
     const client = await new SseClient(hub, '/sse/work').open()
     const get = await fetch(`${hub.url}/sse/work`)
     const post = await client.post({ jsonrpc: '2.0', id: 1, method: 'ping' }, { authorization: '' })
-    const challenge = (path: string) =>
-      `Bearer realm="patchbay", resource_metadata="${hub.url}/.well-known/oauth-protected-resource${path}"`
     expect(get.status).toBe(401)
-    expect(get.headers.get('www-authenticate')).toBe(challenge('/sse/work'))
+    expect(get.headers.get('www-authenticate')).toBe('Bearer realm="patchbay"')
     expect(post.status).toBe(401)
-    const metadata = await fetch(`${hub.url}/.well-known/oauth-protected-resource/sse/work`)
-    expect((await metadata.json()) as object).toMatchObject({ resource: `${hub.url}/sse/work` })
   })
 
   test('another person’s session, one of the other wire, and one that is no more, all alike', async () => {
@@ -252,13 +248,14 @@ describe('the pair of 2024-11-05 refuses', () => {
     expect([again.status, ((await again.json()) as Answer).id]).toEqual([400, 'again'])
   })
 
-  test('everything but initialize before initialize', async () => {
+  test('an initialize without a version, and one behind other requests', async () => {
     await using hub = hubWith()
     const client = await new SseClient(hub, '/sse/work').stream()
-    expect((await client.send('tools/list')).status).toBe(400)
     expect((await client.send('initialize', {}, 'odd')).status).toBe(202)
     expect(await client.message()).toMatchObject({ id: 'odd', error: { code: -32602 } })
-    expect(hub.upstreams.seen).toEqual([])
+    expect((await client.send('tools/list', undefined, 'list')).status).toBe(202)
+    expect(await client.message()).toMatchObject({ id: 'list', result: {} })
+    expect((await client.send('initialize', {}, 'late')).status).toBe(400)
   })
 
   test('a request whose id is in flight', async () => {
@@ -289,4 +286,36 @@ test('a stream of the older pair ends with its credential and with its group', a
   hub.world.revoked.add('alice')
   hub.bus.emit('user.updated', null, { userId: 'u-alice', name: 'alice' })
   expect(await second.message()).toBeUndefined()
+})
+
+describe('a stream of the pair without initialize, as a client opens whose stream broke', () => {
+  test('goes on as 2024-11-05, or as the version that its header names', async () => {
+    await using hub = hubWith()
+    for (const [version, header] of [
+      ['2024-11-05', undefined],
+      ['2025-06-18', '2025-06-18'],
+    ] as const) {
+      const client = await new SseClient(hub, '/sse/work').stream()
+      if (header) client.headers['mcp-protocol-version'] = header
+      await client.send('tools/call', run, 'call')
+      expect(await client.message()).toMatchObject({ id: 'call', result: {} })
+      const sessions = hub.mcp.sessions().filter(({ protocolVersion }) => protocolVersion === version)
+      expect(sessions).toHaveLength(1)
+      const unlike = await client.post(
+        { jsonrpc: '2.0', id: 1, method: 'ping' },
+        { 'mcp-protocol-version': '2025-11-25' },
+      )
+      expect(unlike.status).toBe(400)
+    }
+  })
+
+  test('may ping before it initializes', async () => {
+    await using hub = hubWith()
+    const client = await new SseClient(hub, '/sse/work').stream()
+    await client.send('ping', undefined, 'ping')
+    expect(await client.message()).toMatchObject({ id: 'ping', result: {} })
+    const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'raw', version: '1' } }
+    await client.send('initialize', params, 'first')
+    expect(await client.message()).toMatchObject({ id: 'first', result: { protocolVersion: '2025-06-18' } })
+  })
 })

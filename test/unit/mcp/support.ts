@@ -1,5 +1,6 @@
 import type { Authenticator } from '../../../core/auth/api.ts'
 import type {
+  CatalogKind,
   ServerCatalog,
   ToolDefinition,
   UpstreamCall,
@@ -20,6 +21,7 @@ import type {
   ToolCallRecord,
   UserActor,
 } from '../../../core/contract/records.ts'
+import { catalogItem } from '../../../core/domain/catalog-item.ts'
 import type { Era } from '../../../core/domain/era.ts'
 import { EventBus } from '../../../core/events/bus.ts'
 import type { RequestInfo } from '../../../core/http/route.ts'
@@ -28,6 +30,7 @@ import { createMcp } from '../../../core/mcp/create.ts'
 import type { Registry } from '../../../core/registry/api.ts'
 import { createSealer } from '../../../core/secrets/seal.ts'
 import groups from '../../../plugins/groups/plugin.ts'
+import { bytesInFlight } from '../../support/bytes.ts'
 
 export const ISO = '2026-01-01T00:00:00.000Z'
 
@@ -93,13 +96,13 @@ export function groupRecord(
   }
 }
 
-export function catalog(more: Partial<ServerCatalog> = {}): ServerCatalog {
+type Lists = Partial<Record<CatalogKind, readonly JsonObject[]>>
+
+/** A catalogue whose items are given as the upstream writes them. */
+export function catalog(more: Omit<Partial<ServerCatalog>, CatalogKind> & Lists = {}): ServerCatalog {
   const has = (list: readonly JsonObject[] | undefined) => list !== undefined && list.length > 0
+  const items = (kind: CatalogKind) => (more[kind] ?? []).map(item => catalogItem(kind, item))
   return {
-    tools: [],
-    prompts: [],
-    resources: [],
-    resourceTemplates: [],
     capabilities: {
       ...(has(more.tools) ? { tools: {} } : {}),
       ...(has(more.prompts) ? { prompts: {} } : {}),
@@ -110,6 +113,10 @@ export function catalog(more: Partial<ServerCatalog> = {}): ServerCatalog {
     readAt: ISO,
     warnings: [],
     ...more,
+    tools: items('tools'),
+    prompts: items('prompts'),
+    resources: items('resources'),
+    resourceTemplates: items('resourceTemplates'),
   }
 }
 
@@ -156,7 +163,15 @@ export class FakeUpstreams implements Upstreams {
     return server
   }
 
+  isolatedThreadsOf(): number {
+    return 0
+  }
+
   processesOf(): number {
+    return 0
+  }
+
+  catalogBytesOf(): number {
     return 0
   }
 
@@ -243,7 +258,13 @@ export class World {
       userId: `u-${name}`,
       name,
       role: 'user',
-      credential: credential ?? { kind: 'session', tokenId: `t-${token}`, expiresAtMs: Date.now() + 86_400_000 },
+      credential: credential ?? {
+        kind: 'session',
+        tokenId: `t-${token}`,
+        familyId: `t-${token}`,
+        signedInAtMs: 0,
+        expiresAtMs: Date.now() + 86_400_000,
+      },
     }
     this.actors.set(token, actor)
     return actor
@@ -318,6 +339,8 @@ class Info implements RequestInfo {
   readonly baseUrl: string
   readonly clientAddress = '127.0.0.1'
   readonly untrustedForwarding = false
+  readonly addressKey = '127.0.0.1'
+  readonly mayAdminister = true
   readonly #keepOpen: () => void
 
   constructor(requestId: string, baseUrl: string, keepOpen: () => void) {
@@ -360,6 +383,7 @@ export function startHub(setUp: (world: World, upstreams: FakeUpstreams) => void
     bus,
     auth: world.auth,
     sealer: createSealer([new Uint8Array(32).fill(7)]),
+    bytes: bytesInFlight(),
     resolver: () => resolver,
     middlewares: () => middlewares,
     recordCall: record => calls.push(record),

@@ -69,6 +69,28 @@ describe('PluginHost', () => {
     expect(host.contributions('bridge').size).toBe(0)
   })
 
+  test('stops plugins side by side, in 5 s all of them, whatever hangs', async () => {
+    const aborted: string[] = []
+    const hanging = (name: string) =>
+      definePlugin<unknown>({
+        name,
+        contract: 1,
+        setup(context) {
+          context.signal.addEventListener('abort', () => aborted.push(name))
+          return () => new Promise<void>(() => {})
+        },
+      })
+    const order: string[] = []
+    const { host } = newHost({ bundled: [contributing('first', order), hanging('a'), hanging('b')] })
+    await host.start()
+    const sinceMs = performance.now()
+    await host.stop()
+    expect(performance.now() - sinceMs).toBeLessThan(8_000)
+    expect(order).toEqual(['start first', 'stop first'])
+    // What hangs in its own stop has its signal all the same.
+    expect(aborted.toSorted()).toEqual(['a', 'b'])
+  }, 20_000)
+
   test('leaves nothing running once it has stopped', async () => {
     const program = Bun.spawn([process.execPath, join(fixtures, 'start-and-stop.ts')], {
       stdin: 'ignore',

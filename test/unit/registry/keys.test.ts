@@ -117,9 +117,8 @@ describe('settings', () => {
 })
 
 describe('audit', () => {
-  test('is written in batches, redacted, and shown to those it concerns', async () => {
+  test('is written in batches, redacted by key alone, and shown to those it concerns', async () => {
     const { audit } = world.registry
-    world.redactor.add('canary-secret')
     audit.record(world.ada, { action: 'server.create', target: 'bob~canary-secret', ownerId: world.bob.userId })
     audit.record(world.cleo, {
       action: 'login',
@@ -134,7 +133,7 @@ describe('audit', () => {
     const all = await audit.list(world.ada, page)
     expect(all.total).toBe(3)
     expect(all.items.map(({ user }) => user)).toEqual(['start', 'cleo', 'ada'])
-    expect(JSON.stringify(all)).not.toContain('canary')
+    expect(all.items[2]).toMatchObject({ target: 'bob~canary-secret' })
     expect(all.items[1]).toMatchObject({ requestId: 'r1', detail: { token: '[redacted]' } })
     expect((await audit.list(world.bob, page)).items.map(({ action }) => action)).toEqual(['server.create'])
     expect((await audit.list(world.ada, { ...page, user: 'Cleo' })).total).toBe(1)

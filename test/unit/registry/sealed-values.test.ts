@@ -31,7 +31,7 @@ test('resealStored() seals servers and settings with the first key, and keeps wh
   expect(await countStored(world.store.db)).toEqual(new Map([[kidOf(next), 3]]))
 
   const after = createRegistry({
-    ...{ store: world.store, redactor: world.redactor, sealer: createSealer([next]), outboundAllow: [] },
+    ...{ store: world.store, sealer: createSealer([next]), outboundAllow: [] },
     bus: new EventBus(error => {
       throw error
     }),

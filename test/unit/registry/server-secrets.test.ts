@@ -113,13 +113,17 @@ describe('moving', () => {
 })
 
 describe('effective', () => {
-  test('fills variables in and tells the redactor of the secrets', async () => {
+  test('fills variables in and names the secrets in both forms', async () => {
     const url = `https://mcp.example/?k=${'$'}{API_KEY}`
     const made = await servers().create(world.bob, { name: 'v', url, variables: { API_KEY: KEY } })
-    expect((await servers().effective(made.id)).settings.config).toEqual({ url: `https://mcp.example/?k=${KEY}` })
-    expect(world.redactor.text(`GET ?k=${KEY}`)).toBe('GET ?k=[redacted]')
-    await servers().remove(world.bob, 'v')
-    expect(world.redactor.text(`GET ?k=${KEY}`)).toBe(`GET ?k=${KEY}`)
+    const effective = await servers().effective(made.id)
+    expect(effective.settings.config).toEqual({ url: `https://mcp.example/?k=${KEY}` })
+    expect(effective.secrets).toContain(KEY)
+    await servers().create(world.cleo, { name: 'w', url, variables: { API_KEY: 'another-key-of-cleo' } })
+    expect((await servers().effective(made.id)).secrets).toEqual(effective.secrets)
+    const draft = await servers().draft(world.bob, { name: 'd', url, variables: { API_KEY: 'only-of-the-draft' } })
+    expect(draft.secrets).toContain('only-of-the-draft')
+    expect(draft.secrets).not.toContain(KEY)
   })
 
   test('has another hash only when a new connection is needed', async () => {
@@ -131,13 +135,4 @@ describe('effective', () => {
     await servers().patch(world.bob, 's', { headers: { Authorization: 'Bearer another' } })
     expect(await hash()).not.toBe(before)
   })
-})
-
-test('a user’s secret setting is known to the redactor from when it is set or opened until it is removed', async () => {
-  const { settings } = world.registry
-  await settings.setUserSecret(world.bob, world.bob.userId, 'hostedKeys.x', KEY)
-  expect(world.redactor.text(`key ${KEY}`)).toBe('key [redacted]')
-  expect(await settings.openUserSecret(world.bob.userId, 'hostedKeys.x')).toBe(KEY)
-  await settings.setUserSecret(world.bob, world.bob.userId, 'hostedKeys.x', null)
-  expect(world.redactor.text(`key ${KEY}`)).toBe(`key ${KEY}`)
 })

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { reviewHash } from '../../../core/registry/held-rights.ts'
 import { actor, openBareWorld, openWorld, refusal, setUp, type World, wrongFields } from './world.ts'
 
 const remote = (name: string, more: object = {}) => ({ name, url: 'https://mcp.example/mcp', ...more })
@@ -109,9 +110,16 @@ describe('users', () => {
 
     world.events.length = 0
     await users().remove(world.ada, 'bob', { transferTo: 'ada' })
-    expect(await servers.resolve(world.ada, 's', 'edit')).toMatchObject({ id: made.id, ownerName: 'ada' })
+    const moved = await servers.resolve(world.ada, 's', 'edit')
+    expect(moved).toMatchObject({
+      id: made.id,
+      ownerName: 'ada',
+      enabled: false,
+      awaitsReview: true,
+      rightsCap: 'none',
+    })
     const { settings, ownerRole } = await servers.effective(made.id)
-    expect([settings.config.headers, ownerRole]).toEqual([{ Authorization: 'Bearer 0123456789' }, 'admin'])
+    expect([settings.config.headers, ownerRole]).toEqual([{ Authorization: 'Bearer 0123456789' }, 'user'])
     expect((await groups.resolve(world.ada, 'g', 'edit')).members.length).toBe(1)
     expect(world.events.map(({ name }) => name)).toEqual([
       'server.updated',
@@ -120,6 +128,8 @@ describe('users', () => {
       'user.removed',
     ])
     expect(await users().byId(world.bob.userId)).toBeUndefined()
+    await servers.patch(world.ada, 's', { reviewed: reviewHash(moved), enabled: true })
+    expect((await servers.effective(made.id)).ownerRole).toBe('admin')
   })
 
   test('cascade takes servers out of the groups of others', async () => {

@@ -10,14 +10,12 @@ import type { HubEvent } from '../../../core/events/catalog.ts'
 import type { Registry } from '../../../core/registry/api.ts'
 import type { RegistryDeps } from '../../../core/registry/context.ts'
 import { createRegistry, type OpenRegistry } from '../../../core/registry/create.ts'
-import { Redactor } from '../../../core/secrets/redact.ts'
 import { createSealer } from '../../../core/secrets/seal.ts'
 import { openStore, type Store } from '../../../core/store/open.ts'
 
 /** A registry on a real database in a folder of its own: the administrator ada, and the users bob and cleo. */
 export interface World extends OpenRegistry {
   readonly store: Store
-  readonly redactor: Redactor
   readonly events: HubEvent[]
   readonly dataDir: string
   readonly ada: UserActor
@@ -48,14 +46,13 @@ export async function openBareWorld(changes: Partial<RegistryDeps> = {}): Promis
     throw error
   })
   bus.on('*', event => events.push(event))
-  const redactor = new Redactor()
   const opened = createRegistry({
-    ...{ store, bus, redactor, sealer: createSealer([randomBytes(32)]), outboundAllow: [] },
+    ...{ store, bus, sealer: createSealer([randomBytes(32)]), outboundAllow: [] },
     stdio: () => ({ policy: 'sandboxed', level: 'none' }),
     ...changes,
   })
   return {
-    ...{ ...opened, store, redactor, events, dataDir },
+    ...{ ...opened, store, events, dataDir },
     async end() {
       await opened.close()
       await store.close()

@@ -10,6 +10,7 @@ import { HubError } from '../../../core/contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../../core/contract/json.ts'
 import type { McpMiddleware } from '../../../core/contract/points.ts'
 import type { GroupRecord, Role, ServerRecord, ServerStatus, UserActor } from '../../../core/contract/records.ts'
+import { catalogItem } from '../../../core/domain/catalog-item.ts'
 import { EventBus } from '../../../core/events/bus.ts'
 import type { Method, Reply, RequestInfo, Route } from '../../../core/http/route.ts'
 import { type ResourceRoutesDeps, resourceRoutes } from '../../../core/http/routes/all.ts'
@@ -17,6 +18,7 @@ import type { McpEndpoint } from '../../../core/mcp/api.ts'
 import { createMcp } from '../../../core/mcp/create.ts'
 import type { AuditEntry, EffectiveServer, Registry } from '../../../core/registry/api.ts'
 import { createSealer } from '../../../core/secrets/seal.ts'
+import { bytesInFlight } from '../../support/bytes.ts'
 
 export function actor(name: string, role: Role = 'user'): UserActor {
   return { kind: 'user', userId: `u-${name}`, name, role, credential: { kind: 'local' } }
@@ -79,7 +81,7 @@ export function groupRecord(change: Partial<GroupRecord> = {}): GroupRecord {
 
 export function catalog(...tools: JsonObject[]): ServerCatalog {
   return {
-    tools,
+    tools: tools.filter(({ name }) => name !== undefined).map(tool => catalogItem('tools', tool)),
     prompts: [],
     resources: [],
     resourceTemplates: [],
@@ -127,11 +129,14 @@ export class World {
     const upstreams = this.#upstreams()
     this.deps = {
       registry: this.#registry(),
+      bus: new EventBus(error => {
+        throw error
+      }),
       upstreams,
       mcp: {
         callTool: call => this.#mcp(upstreams).callTool(call),
         groupView: () => ({
-          tools: [],
+          tools: () => [],
           counts: { tools: 7, prompts: 0, resources: 0 },
           tokens: 90,
           warnings: [],
@@ -145,13 +150,15 @@ export class World {
           parkedCallsPerUser: 0,
           leasesPerUser: 0,
           keptResultBytesPerUser: 0,
+          bytesInFlightPerUser: 0,
+          eventReplayBytesPerUser: 0,
         }),
         endSession: () => false,
       },
       credentials: { during: (_actor, signal, work) => work(signal) },
       plugins: { list: () => [], configure: () => Promise.reject(new Error('not asked for')) },
       config: { values: {} as ResourceRoutesDeps['config']['values'], sources: {} },
-      importDocument: () => ({ entries: [] }),
+      importDocument: async () => ({ entries: [] }),
       version: '1.1.0',
       startedAtMs: performance.now(),
       draining: () => false,
@@ -172,6 +179,7 @@ export class World {
       }),
       auth: {} as Authenticator,
       sealer: createSealer([new Uint8Array(32).fill(7)]),
+      bytes: bytesInFlight(),
       resolver: () => undefined,
       middlewares: () => this.middlewares,
       recordCall: record => this.records.push(record),
@@ -194,7 +202,7 @@ export class World {
     const servers = {
       list: async (_who: unknown, query: JsonObject) => {
         this.deeds.push(`list ${JSON.stringify(query)}`)
-        return this.servers
+        return query.scope === 'public' ? this.servers.filter(each => each.visibility === 'public') : this.servers
       },
       resolve: async (who: UserActor, ref: string, right: 'see' | 'edit') => this.#server(who, ref, right),
       create: async (who: UserActor, body: JsonObject) => {
@@ -213,6 +221,7 @@ export class World {
           ownerRole: 'user',
           ownerNumber: 1,
           ownerGrants: { network: 'none' },
+          secrets: [],
           configHash: '',
         }
       },
@@ -299,6 +308,8 @@ export const info: RequestInfo = {
   requestId: 'r-1',
   clientAddress: '127.0.0.1',
   untrustedForwarding: false,
+  addressKey: '127.0.0.1',
+  mayAdminister: true,
   baseUrl: 'http://hub.test/base',
   keepOpen: () => {},
 }

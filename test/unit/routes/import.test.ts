@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { documentText, firstOfEachName, type ImportEntry } from '../../../core/http/routes/server-import.ts'
+import { documentOf, firstOfEachName, type ImportEntry } from '../../../core/http/routes/server-import.ts'
 import { ask, of, serverRecord, World } from './doubles.ts'
 
 const entries: ImportEntry[] = [
@@ -13,8 +13,8 @@ const entries: ImportEntry[] = [
 function world() {
   const texts: string[] = []
   const made = new World({
-    importDocument: text => {
-      texts.push(text)
+    importDocument: async document => {
+      texts.push(String(document))
       return { entries }
     },
   })
@@ -58,11 +58,11 @@ describe('import', () => {
   })
 })
 
-test('documentText() takes a text, an object in the envelope, or the whole body', () => {
-  expect(documentText({ document: 'npx -y x' })).toBe('npx -y x')
-  expect(documentText({ document: { mcpServers: {} } })).toBe('{"mcpServers":{}}')
-  expect(documentText({ mcpServers: {} })).toBe('{"mcpServers":{}}')
-  expect(documentText({ document: 'x', mcpServers: {} })).toBe('{"document":"x","mcpServers":{}}')
+test('documentOf() takes a text, an object in the envelope, or the whole body', () => {
+  expect(documentOf({ document: 'npx -y x' })).toBe('npx -y x')
+  expect(documentOf({ document: { mcpServers: {} } })).toEqual({ mcpServers: {} })
+  expect(documentOf({ mcpServers: {} })).toEqual({ mcpServers: {} })
+  expect(documentOf({ document: 'x', mcpServers: {} })).toEqual({ document: 'x', mcpServers: {} })
 })
 
 test('firstOfEachName() lets a later entry of a name exist already, letter case and width aside', () => {

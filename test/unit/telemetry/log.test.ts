@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { LogRecord } from '../../../core/contract/records.ts'
 import { EventBus } from '../../../core/events/bus.ts'
 import { Redactor } from '../../../core/secrets/redact.ts'
+import { ServerRedactors } from '../../../core/secrets/server-redactors.ts'
 import { HubLog } from '../../../core/telemetry/log.ts'
 
 async function logged(write: (log: HubLog) => void, format: 'json' | 'pretty' = 'json') {
@@ -15,7 +16,9 @@ async function logged(write: (log: HubLog) => void, format: 'json' | 'pretty' = 
   bus.on('log.record', event => records.push({ ownerId: event.ownerId, record: event.data }))
   const redactor = new Redactor()
   redactor.add('s3cret-1')
-  const log = await HubLog.open({ level: 'info', format, file, redactor, bus })
+  const servers = new ServerRedactors()
+  servers.hold('server-1', ['secret of server 1'])
+  const log = await HubLog.open({ level: 'info', format, file, redactor, servers, bus })
   write(log)
   await log.end()
   const text = await readFile(file, 'utf8')

@@ -1,6 +1,8 @@
 import { expect, test } from 'bun:test'
+import { ListPaces } from '../../../../core/connections/links/list-paces.ts'
+import { KnownItems } from '../../../../core/connections/links/list-parts.ts'
 import { ListWatch } from '../../../../core/connections/links/list-watch.ts'
-import type { CatalogTexts, ListKind } from '../../../../core/connections/protocol.ts'
+import type { ListKind } from '../../../../core/connections/protocol.ts'
 
 interface Reading {
   readonly kinds: readonly string[]
@@ -14,14 +16,21 @@ function watching() {
   const read: Reading[] = []
   const asked: string[] = []
   const watch = new ListWatch({
-    ask: async method => {
-      asked.push(method)
-      await gate.promise
-      return { [method === 'resources/templates/list' ? 'resourceTemplates' : (method.split('/')[0] ?? '')]: [] }
+    reader: {
+      ask: async method => {
+        asked.push(method)
+        await gate.promise
+        return { [method === 'resources/templates/list' ? 'resourceTemplates' : (method.split('/')[0] ?? '')]: [] }
+      },
+      capabilities: { tools: {}, prompts: {}, resources: {} },
+      take: async () => undefined,
+      known: new KnownItems(),
+      paces: new ListPaces(),
+      owner: 'ada',
     },
-    capabilities: { tools: {}, prompts: {}, resources: {} },
     arm: () => {},
-    read: (texts, noticed, more) => read.push({ kinds: kindsIn(texts), noticed, more }),
+    read: (lists, noticed, more) =>
+      read.push({ kinds: ORDER.filter(kind => lists.read.includes(kind)), noticed, more }),
   })
   const answer = async (): Promise<void> => {
     const count = read.length
@@ -38,11 +47,7 @@ function watching() {
   return { watch, read, asked, answer, later }
 }
 
-function kindsIn({ tools, prompts, resources, resourceTemplates }: CatalogTexts): string[] {
-  return Object.entries({ tools, prompts, resources, resourceTemplates }).flatMap(([kind, text]) =>
-    text === null ? [] : [kind],
-  )
-}
+const ORDER: readonly ListKind[] = ['tools', 'prompts', 'resources', 'resourceTemplates']
 
 test('what the upstream calls changed while it is being read is told by the reading after that', async () => {
   const { watch, read, answer, later } = watching()

@@ -1,0 +1,45 @@
+import { LIMITS } from '../config/limits.ts'
+import { HubError } from '../contract/errors.ts'
+import { TokenBuckets } from './rate-limit.ts'
+
+export interface FailedCredentials {
+  /**
+   * Runs the check of a credential that may be wrong, and counts it against its address unless it turns out good. The count
+   * is taken before `check` starts, so that parallel guesses do not slip through together. Throws `rate_limited` without
+   * running it when the address has nothing left.
+   */
+  counted<T>(addressKey: string, check: () => Promise<T>): Promise<T>
+}
+
+/** Wrong credentials per address: 10 a second, burst 100; the 10,000 addresses seen last are remembered. */
+export function createFailedCredentials(now: () => number = () => performance.now()): FailedCredentials {
+  const addresses = new TokenBuckets({
+    perSecond: LIMITS.failedCredentialsPerSecondPerAddress,
+    burst: LIMITS.failedCredentialBurstPerAddress,
+    maxKeys: LIMITS.failedCredentialAddresses,
+    now,
+  })
+  return {
+    async counted(addressKey, check) {
+      const waitSeconds = addresses.take(addressKey)
+      if (waitSeconds > 0) throw tooMany(waitSeconds)
+      let result: Awaited<ReturnType<typeof check>>
+      try {
+        result = await check()
+      } catch (error) {
+        // The store could not be asked: nothing is known about the credential.
+        if (!(error instanceof HubError) || error.status >= 500) addresses.giveBack(addressKey)
+        throw error
+      }
+      addresses.giveBack(addressKey)
+      return result
+    },
+  }
+}
+
+function tooMany(seconds: number): HubError {
+  return new HubError('rate_limited', 'Too many wrong credentials came from this address', {
+    retryAfterSeconds: Math.max(1, Math.ceil(seconds)),
+    hint: 'Wait, and send a credential that is valid; one that was accepted before goes on working.',
+  })
+}

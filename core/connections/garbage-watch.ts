@@ -1,0 +1,57 @@
+/** Shorter texts are left to the collector's own judgement. */
+const LARGE_BYTES = 64 * 1024
+/** Resident memory of the process above which a collection is made at once, for which the thread stops some 40 ms. */
+const PRESSING_BYTES = 448 * 1024 * 1024
+/** A collection may take one part in so many of the thread's time. */
+const TIME_SHARE = 4
+
+export interface GarbageWatchOptions {
+  /** Bytes of large messages after which memory is collected. */
+  readonly periodBytes: number
+  /** Default: in the background, or at once while more than 448 MiB are resident. */
+  readonly collect?: () => void
+}
+
+/**
+ * Collects memory after so many bytes of large messages. Left alone, the runtime's collector lets a thread that passes
+ * messages of 9 MiB grow by some 500 MiB before it looks: it judges by objects, and these are few.
+ */
+export class GarbageWatch {
+  readonly #periodBytes: number
+  readonly #collect: () => void
+  #passedBytes = 0
+  #notBeforeMs = 0
+  #due = false
+
+  constructor({ periodBytes, collect = collectGarbage }: GarbageWatchOptions) {
+    this.#periodBytes = periodBytes
+    this.#collect = collect
+  }
+
+  /** A message was received, made or sent. */
+  message(bytes: number): void {
+    if (bytes >= LARGE_BYTES) this.passed(bytes)
+  }
+
+  /** So many bytes were held for a time, in parts of any size. */
+  passed(bytes: number): void {
+    this.#passedBytes += bytes
+    if (this.#passedBytes < this.#periodBytes || this.#due || performance.now() < this.#notBeforeMs) return
+    this.#due = true
+    // What is at work now still holds what it has just made.
+    setImmediate(() => this.#run())
+  }
+
+  #run(): void {
+    const startedAtMs = performance.now()
+    this.#collect()
+    this.#due = false
+    this.#passedBytes = 0
+    const endedAtMs = performance.now()
+    this.#notBeforeMs = endedAtMs + TIME_SHARE * (endedAtMs - startedAtMs)
+  }
+}
+
+function collectGarbage(): void {
+  Bun.gc(process.memoryUsage.rss() > PRESSING_BYTES)
+}

@@ -1,0 +1,47 @@
+import { withHeaders } from './headers.ts'
+
+/** Methods that some route takes. */
+const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE'
+/** Response headers that a script of another origin may read, besides those that the Fetch standard always shows. */
+const EXPOSED =
+  'mcp-session-id, mcp-protocol-version, www-authenticate, x-request-id, retry-after, etag, location, content-disposition'
+/** How long a browser may keep the answer to a preflight request, in seconds. */
+const MAX_AGE_SECONDS = 600
+/** A list of header names, as a browser sends it; longer ones are not echoed. */
+const HEADER_LIST = /^[\w!#$%&'*+.^`|~-]+(?: *, *[\w!#$%&'*+.^`|~-]+)*$/
+const MAX_HEADER_LIST = 2_048
+
+/**
+ * The answer to a preflight request of an origin on ALLOWED_ORIGINS; undefined when the request is none. It needs no
+ * credential, as browsers send none, and tells only what every route could take.
+ */
+export function preflightResponse(request: Request, corsOrigin: string | undefined): Response | undefined {
+  const { headers } = request
+  if (corsOrigin === undefined || request.method !== 'OPTIONS' || !headers.has('access-control-request-method'))
+    return undefined
+  const wanted = headers.get('access-control-request-headers') ?? ''
+  const echoed = wanted.length <= MAX_HEADER_LIST && HEADER_LIST.test(wanted)
+  return new Response(null, {
+    status: 204,
+    headers: {
+      'access-control-allow-origin': corsOrigin,
+      'access-control-allow-methods': METHODS,
+      ...(echoed ? { 'access-control-allow-headers': wanted } : {}),
+      'access-control-max-age': String(MAX_AGE_SECONDS),
+      vary: 'origin, access-control-request-headers',
+    },
+  })
+}
+
+/** Lets a script of an origin on ALLOWED_ORIGINS read the response; others are left as they are. No cookies, so no credentials mode. */
+export function withCors(response: Response, corsOrigin: string | undefined): Response {
+  if (corsOrigin === undefined || response.headers.has('access-control-allow-origin')) return response
+  const vary = response.headers.get('vary')
+  const shared = withHeaders(response, {
+    'access-control-allow-origin': corsOrigin,
+    'access-control-expose-headers': EXPOSED,
+    vary: 'origin',
+  })
+  if (vary !== null && !/\borigin\b|\*/i.test(vary)) shared.headers.set('vary', `${vary}, origin`)
+  return shared
+}

@@ -1,0 +1,117 @@
+import { Buffer } from 'node:buffer'
+import { LIMITS } from '../config/limits.ts'
+import { HubError } from '../contract/errors.ts'
+import type { ServerSettings } from '../contract/records.ts'
+import { storedDocument } from '../domain/server-openapi.ts'
+import { sumBytes } from '../store/byte-length.ts'
+import type { ServerTable, UserTable } from '../store/tables.ts'
+import type { Reader } from '../store/transact.ts'
+import type { Owner } from './owners.ts'
+
+/** What one server takes of its owner's account, in bytes. */
+export interface ServerBytes {
+  /** Configuration without the document: what every list reads. */
+  readonly config: number
+  readonly document: number
+}
+
+const NO_BYTES: ServerBytes = { config: 0, document: 0 }
+
+/** Of a server's row or of the columns that are to become one. */
+export function serverBytes({ config }: Pick<ServerTable, 'config'>): ServerBytes {
+  const stored = JSON.parse(config) as ServerSettings
+  return { config: Buffer.byteLength(config), document: storedDocument(stored.config)?.bytes ?? 0 }
+}
+
+/**
+ * Whether the owner's account takes `added`, with `freed` given back at the same time. Asked before anything is written. What
+ * does not grow is never refused. Administrators have no account: the machine is theirs. Throws `quota_stored_bytes`.
+ */
+export async function checkServerBytes(
+  db: Reader,
+  owner: Pick<Owner, 'id' | 'name' | 'role'>,
+  added: ServerBytes,
+  freed: ServerBytes = NO_BYTES,
+): Promise<void> {
+  const configGrowth = added.config - freed.config
+  const growth = configGrowth + added.document - freed.document
+  if (owner.role === 'admin' || (growth <= 0 && configGrowth <= 0)) return
+  const used = await storedBytes(db, owner.id)
+  const total = used.config + used.documents + used.others + growth
+  if (growth > 0 && total > LIMITS.storedBytesPerUser) throw tooMuch(owner.name, total)
+  const config = used.config + configGrowth
+  if (configGrowth <= 0 || config <= LIMITS.serverConfigBytesPerUser) return
+  const most = LIMITS.serverConfigBytesPerUser
+  const message = `The servers of one user may have ${most} bytes of configuration besides OpenAPI documents, and with this change those of ${owner.name} would have ${config}`
+  throw new HubError('quota_stored_bytes', message)
+}
+
+/**
+ * Runs a write of groups, settings or keys and then looks at their owner's account: one that is over its limit and grew is
+ * refused, which undoes the transaction. Throws `quota_stored_bytes`.
+ */
+export async function withinStoredBytes<T>(
+  db: Reader,
+  owner: Pick<Owner, 'id' | 'name' | 'role'>,
+  work: () => Promise<T>,
+): Promise<T> {
+  if (owner.role === 'admin') return work()
+  const before = sum(await storedBytes(db, owner.id))
+  const result = await work()
+  const after = sum(await storedBytes(db, owner.id))
+  if (after > before && after > LIMITS.storedBytesPerUser) throw tooMuch(owner.name, after)
+  return result
+}
+
+/** Whether the heir's account takes the servers and groups of somebody whose account goes. Throws `quota_stored_bytes`. */
+export async function checkInheritedBytes(db: Reader, giverId: string, heir: UserTable): Promise<void> {
+  if (heir.role === 'admin') return
+  const { config, documents } = await storedBytes(db, giverId)
+  const name = heir.name ?? `#${heir.number}`
+  await checkServerBytes(db, { id: heir.id, name, role: heir.role }, { config, document: documents })
+}
+
+interface Account {
+  readonly config: number
+  readonly documents: number
+  /** Groups with their members, settings, labels and scopes of keys. */
+  readonly others: number
+}
+
+function sum({ config, documents, others }: Account): number {
+  return config + documents + others
+}
+
+/** What is stored for a user, in bytes. The database knows the lengths without reading the values. */
+export async function storedBytes(db: Reader, userId: string): Promise<Account> {
+  const ofServers = db.selectFrom('server').where('owner_id', '=', userId)
+  const servers = ofServers.select(sumBytes('server.config').as('sum'))
+  const documents = ofServers
+    .innerJoin('server_document', 'server_document.server_id', 'server.id')
+    .select(({ fn }) => fn.sum<number | null>('server_document.bytes').as('sum'))
+  const ofGroups = db.selectFrom('server_group').where('owner_id', '=', userId)
+  const groups = ofGroups.select(sumBytes('server_group.description').as('sum'))
+  const members = ofGroups
+    .innerJoin('group_member', 'group_member.group_id', 'server_group.id')
+    .select(sumBytes('group_member.tools', 'group_member.prompts', 'group_member.resources').as('sum'))
+  const settings = db
+    .selectFrom('setting')
+    .where('scope', '=', userId)
+    .select(sumBytes('setting.key', 'setting.value').as('sum'))
+  const keys = db
+    .selectFrom('access_key')
+    .where('owner_id', '=', userId)
+    .select(sumBytes('access_key.label', 'access_key.scopes').as('sum'))
+  const bytes = async (query: { executeTakeFirst(): Promise<{ sum: unknown } | undefined> }): Promise<number> =>
+    Number((await query.executeTakeFirst())?.sum ?? 0)
+  return {
+    config: await bytes(servers),
+    documents: await bytes(documents),
+    others: (await bytes(groups)) + (await bytes(members)) + (await bytes(settings)) + (await bytes(keys)),
+  }
+}
+
+function tooMuch(name: string, bytes: number): HubError {
+  const message = `A user may have ${LIMITS.storedBytesPerUser} bytes of configuration stored, and with this change ${name} would have ${bytes}`
+  return new HubError('quota_stored_bytes', message)
+}

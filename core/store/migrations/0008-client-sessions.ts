@@ -1,0 +1,14 @@
+import type { Kysely } from 'kysely'
+import type { Migration } from 'kysely/migration'
+
+/** Which sessions of MCP clients are open, so that a hub that starts again goes on with them and with no others. */
+export const clientSessions: Migration = {
+  async up(db: Kysely<never>) {
+    await db.schema
+      .createTable('client_session')
+      .addColumn('key', 'text', column => column.primaryKey())
+      .addColumn('used_at', 'text', column => column.notNull())
+      .execute()
+    await db.schema.createIndex('client_session_used').on('client_session').column('used_at').execute()
+  },
+}

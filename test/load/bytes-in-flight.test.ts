@@ -1,0 +1,231 @@
+// What one user keeps in flight: bodies, answers, replay events, sessions, threads. The hub stays small meanwhile.
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { LIMITS } from '../../core/config/limits.ts'
+import { calmHealth, type HealthFigures, healthDuring, slowerThanAllowed } from '../support/health-watch.ts'
+import { type HeavyUpstream, heavyUpstream } from '../support/heavy-upstream.ts'
+import { type Client, type Hub, LOOPBACK, startHub } from '../support/hub.ts'
+import { RawClient } from '../support/raw-mcp.ts'
+import { firstLine, StubbornClient } from '../support/stubborn-client.ts'
+import { until } from '../support/wait.ts'
+
+const MIB = 2 ** 20
+const RESIDENT_MIB = 600
+
+let hub: Hub
+let upstream: HeavyUpstream
+let mallory: Client
+let calm: HealthFigures
+let stubborn: StubbornClient
+const opened: RawClient[] = []
+
+beforeAll(async () => {
+  hub = await startHub({ env: LOOPBACK })
+  upstream = await heavyUpstream()
+  mallory = await hub.user('mallory')
+  await mallory.ok('POST', '/api/servers', { name: 'heavy', url: upstream.url })
+  await until(async () => (await mallory.ok('GET', '/api/servers/heavy')).status.state === 'online')
+  stubborn = new StubbornClient(hub)
+  calm = await calmHealth(hub, 1_000)
+}, 60_000)
+
+afterEach(async () => {
+  stubborn.close()
+  upstream.release()
+  await Promise.all(opened.splice(0).map(client => client.delete()))
+  await until(async () => (await used('bytesInFlightPerUser')) === 0, {
+    what: 'all bytes given back',
+    timeoutMs: 10_000,
+  })
+}, 20_000)
+
+afterAll(async () => {
+  await hub?.stop()
+  upstream?.stop()
+})
+
+async function used(name: string): Promise<number> {
+  const { items } = await mallory.ok('GET', '/api/limits')
+  return items.find((item: { name: string }) => item.name === name)?.used
+}
+
+/** Does the work, and judges what the hub held meanwhile. */
+async function attack(work: () => Promise<unknown>): Promise<void> {
+  const { residentMiB } = await healthDuring(hub, work)
+  expect(residentMiB).toBeLessThan(RESIDENT_MIB)
+}
+
+async function session(): Promise<RawClient> {
+  const client = await new RawClient(hub, '/mcp/heavy', await mallory.mcpKey()).open()
+  opened.push(client)
+  return client
+}
+
+function sessions(count: number): Promise<RawClient[]> {
+  return Promise.all(Array.from({ length: count }, session))
+}
+
+function toolCall(name: string, args: object, id = 1): string {
+  return JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args } })
+}
+
+test('replay events of 40 sessions, 9 MiB each', async () => {
+  const clients = await sessions(40)
+  await attack(async () => {
+    for (const client of clients) {
+      const response = await client.post(toolCall('notes', { size: 10, answer: 9 * MIB, count: 1 }))
+      await response.text()
+    }
+    expect(await used('eventReplayBytesPerUser')).toBeLessThanOrEqual(LIMITS.eventReplayBytesPerUser)
+  })
+}, 60_000)
+
+test('answers of 9 MiB that nobody reads, on 60 connections', async () => {
+  const client = await session()
+  await attack(async () => {
+    for (let index = 0; index < 60; index += 1) {
+      await stubborn.post('/mcp/heavy', client.headers, toolCall('bytes', { size: 9 * MIB }, index))
+    }
+    const full = LIMITS.bytesInFlightPerUser - 9 * MIB
+    await until(async () => (await used('bytesInFlightPerUser')) > full, { timeoutMs: 20_000, what: 'a full account' })
+    expect(await used('bytesInFlightPerUser')).toBeLessThanOrEqual(LIMITS.bytesInFlightPerUser)
+    const refused = await (await client.send('tools/call', { name: 'bytes', arguments: { size: 9 * MIB } })).text()
+    expect(refused).toContain('"code":"quota_bytes"')
+  })
+}, 60_000)
+
+test('bodies of 16 MiB that never end, on 60 connections', async () => {
+  const part = Buffer.alloc(MIB, ' ')
+  await attack(async () => {
+    const answers: Promise<string>[] = []
+    for (let index = 0; index < 60; index += 1) {
+      const head = ['POST /api/servers HTTP/1.1', `Authorization: Bearer ${mallory.token}`]
+      const lines = ['Content-Type: application/json', 'Content-Length: 17000000']
+      const socket = await stubborn.send([...head, ...lines], ...Array.from({ length: 16 }, () => part))
+      answers.push(firstLine(socket, 3_000))
+    }
+    const texts = await Promise.all(answers)
+    expect(texts.filter(text => text.startsWith('HTTP/1.1 429')).length).toBeGreaterThan(50)
+    expect(await used('bytesInFlightPerUser')).toBeLessThanOrEqual(LIMITS.bytesInFlightPerUser)
+  })
+}, 60_000)
+
+test('bodies of messages that never end, on 200 connections', async () => {
+  const [client] = await sessions(1)
+  const part = Buffer.alloc(MIB, ' ')
+  await attack(async () => {
+    const answers: Promise<string>[] = []
+    for (let index = 0; index < 200; index += 1) {
+      const lines = Object.entries(client?.headers ?? {}).map(([name, value]) => `${name}: ${value}`)
+      const length = index % 2 === 0 ? 'Content-Length: 4000000' : 'Content-Length: 3999999'
+      const socket = await stubborn.send(['POST /mcp/heavy HTTP/1.1', ...lines, length], part, part, part)
+      answers.push(firstLine(socket, 3_000))
+    }
+    const texts = await Promise.all(answers)
+    expect(texts.filter(text => text.includes('quota_bytes')).length).toBeGreaterThan(50)
+  })
+  stubborn.close()
+}, 60_000)
+
+test('arguments of 3 MiB in 200 calls that are not answered', async () => {
+  const [client] = await sessions(1)
+  const text = 'a'.repeat(3 * MIB)
+  await attack(async () => {
+    const codes: unknown[] = []
+    const calls = Array.from({ length: 200 }, async () => {
+      const response = await client?.send('tools/call', { name: 'wait', arguments: { text } })
+      codes.push(response?.status)
+      await response?.text()
+    })
+    await until(() => codes.filter(status => status === 429).length > 150, { timeoutMs: 10_000 })
+    expect(await used('bytesInFlightPerUser')).toBeLessThanOrEqual(LIMITS.bytesInFlightPerUser)
+    const ended = Promise.allSettled(calls)
+    let over = false
+    void ended.then(() => {
+      over = true
+    })
+    // Some of those that were taken reach the upstream only after others were answered.
+    const released = () => {
+      upstream.release()
+      return over
+    }
+    await until(released, { timeoutMs: 20_000, what: 'an answer to every call' })
+  })
+}, 60_000)
+
+test('what 60 clients say of themselves, 3 MiB each, then the most that is taken 500 times', async () => {
+  const introduce = async (bytes: number): Promise<Response> => {
+    const client = new RawClient(hub, '/mcp/heavy', await mallory.mcpKey())
+    const clientInfo = { name: 'raw', version: '1', title: 't'.repeat(bytes) }
+    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo }
+    const response = await client.post({ jsonrpc: '2.0', id: 1, method: 'initialize', params })
+    const id = response.headers.get('mcp-session-id')
+    if (id !== null) client.headers['mcp-session-id'] = id
+    if (id !== null) opened.push(client)
+    return response
+  }
+  await attack(async () => {
+    for (let index = 0; index < 60; index += 1) {
+      const response = await introduce(3 * MIB)
+      expect(await response.json()).toMatchObject({ error: { data: { code: 'params_invalid' } } })
+    }
+    let last = 200
+    for (let index = 0; index < 500; index += 1) {
+      const response = await introduce(LIMITS.sessionDataBytes - 200)
+      last = response.status
+      await response.text()
+    }
+    expect([200, 429]).toContain(last)
+    expect(await used('bytesInFlightPerUser')).toBeLessThanOrEqual(LIMITS.bytesInFlightPerUser)
+  })
+}, 60_000)
+
+test('40 streams that nobody reads while large notes and answers come', async () => {
+  const clients = await sessions(40)
+  await attack(async () => {
+    for (const client of clients) {
+      const body = toolCall('notes', { size: MIB - 200, answer: 5 * MIB, count: 4 })
+      await stubborn.post('/mcp/heavy', { ...client.headers }, body)
+    }
+    await until(async () => (await used('callsPerUser')) === 0, { timeoutMs: 30_000 })
+    expect(await used('bytesInFlightPerUser')).toBeLessThanOrEqual(LIMITS.bytesInFlightPerUser)
+  })
+  stubborn.close()
+}, 60_000)
+
+test('10 servers with a thread of their own, used by 30 sessions', async () => {
+  for (let index = 0; index < 10; index += 1) {
+    const config = { name: `own${index}`, url: upstream.url, isolate: true, session: 'per-session' }
+    await mallory.ok('POST', '/api/servers', config)
+  }
+  const states = async (): Promise<string[]> => {
+    const { items } = await mallory.ok('GET', '/api/servers?scope=mine')
+    const own = items.filter(({ name }: { name: string }) => name.startsWith('own'))
+    return own.map(({ status }: { status: { state: string; reason?: { code: string } } }) =>
+      status.state === 'online' ? 'online' : status.reason?.code,
+    )
+  }
+  const most = LIMITS.isolatedThreadsPerUser
+  const settled = async () => {
+    const found = (await states()).sort()
+    return found.filter(each => each === 'online').length === most && found.includes('quota_threads')
+  }
+  await until(settled, { what: 'as many online servers as may be', timeoutMs: 15_000 })
+  const online = (await states()).indexOf('online')
+  await attack(async () => {
+    for (let index = 0; index < 30; index += 1) {
+      const client = await new RawClient(hub, `/mcp/own${online}`, await mallory.mcpKey()).open('2025-11-25', {
+        roots: {},
+      })
+      opened.push(client)
+      const { result } = await client.call('tools/call', { name: 'bytes', arguments: { size: 1 } })
+      expect(result?.content).toEqual([{ type: 'text', text: 'x' }])
+    }
+  })
+  for (let index = 0; index < 10; index += 1) await mallory.ok('DELETE', `/api/servers/own${index}`)
+}, 60_000)
+
+test('after it all the hub is as quick as before and holds little', async () => {
+  const after = await calmHealth(hub, 1_000)
+  expect(slowerThanAllowed(after, calm)).toEqual([])
+  expect(after.residentMiB).toBeLessThan(RESIDENT_MIB)
+}, 20_000)

@@ -1,0 +1,24 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { calmHealth, slowerThanAllowed } from '../support/health-watch.ts'
+import { type Hub, startHub } from '../support/hub.ts'
+
+/** The bound for a hub that one user loads with all quotas; a calm one must be well below it. */
+const RESIDENT_MIB = 200
+
+let hub: Hub
+
+beforeAll(async () => {
+  hub = await startHub()
+})
+
+afterAll(async () => {
+  await hub?.stop()
+})
+
+test('a hub with nothing to do answers /health at once and holds little memory', async () => {
+  const first = await calmHealth(hub)
+  console.log(`calm: ${JSON.stringify(first)}`)
+  expect(first.answers).toBeGreaterThan(50)
+  expect(slowerThanAllowed(await calmHealth(hub, 1_000), first)).toEqual([])
+  expect(first.residentMiB).toBeLessThan(RESIDENT_MIB)
+})

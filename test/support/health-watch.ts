@@ -1,0 +1,88 @@
+import type { Hub } from './hub.ts'
+import { processStat } from './processes.ts'
+
+const P99_MS = 50
+const WORST_MS = 150
+/** A machine that is busy with other work is slow by itself: then the bounds grow with its calm run. */
+const TIMES_CALM = 5
+/** Of fewer answers the p99 would be the worst of them, which has a bound of its own. */
+const LEAST_ANSWERS = 100
+const MEMORY_INTERVAL_MS = 20
+const MIB = 2 ** 20
+
+export type HealthWatchMessage = { readonly url: string } | 'stop'
+
+/** How quickly `/health` answered, and how much memory the hub held. */
+export interface HealthFigures {
+  readonly answers: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly worstMs: number
+  /** The most that was resident at any time. */
+  readonly residentMiB: number
+}
+
+/** Requests `/health` every 20 ms from another thread while `work` runs. A request that fails counts as 60 s. */
+export async function healthDuring(hub: Hub, work: () => Promise<unknown>): Promise<HealthFigures> {
+  const worker = new Worker(new URL('./health-watch-worker.ts', import.meta.url).href)
+  const latencies = new Promise<number[]>((resolve, reject) => {
+    worker.onmessage = ({ data }: MessageEvent<number[]>) => resolve(data)
+    worker.onerror = event => reject(new Error(event.message))
+  })
+  let resident = residentMiB(hub)
+  const sampling = setInterval(() => {
+    resident = Math.max(resident, residentMiB(hub))
+  }, MEMORY_INTERVAL_MS)
+  worker.postMessage({ url: hub.url } satisfies HealthWatchMessage)
+  try {
+    await work()
+  } finally {
+    worker.postMessage('stop' satisfies HealthWatchMessage)
+    clearInterval(sampling)
+  }
+  const seen = await latencies
+  worker.terminate()
+  return figuresOf(seen, Math.max(resident, residentMiB(hub)))
+}
+
+/** The figures of a hub with nothing to do, over `durationMs`, 2,000 by default. */
+export function calmHealth(hub: Hub, durationMs = 2_000): Promise<HealthFigures> {
+  return healthDuring(hub, () => Bun.sleep(durationMs))
+}
+
+/**
+ * What of the figures is over the bounds, as texts; empty when all is well. The p99 may be 50 ms and the worst 150 ms, or five
+ * times the calm run's, whichever is more. With fewer than 100 answers the worst alone is judged.
+ */
+export function slowerThanAllowed(during: HealthFigures, calm: HealthFigures): string[] {
+  const p99 = Math.max(P99_MS, TIMES_CALM * calm.p99Ms)
+  const worst = Math.max(WORST_MS, TIMES_CALM * calm.worstMs)
+  return [
+    ...(during.answers >= LEAST_ANSWERS && during.p99Ms > p99
+      ? [`p99 ${during.p99Ms.toFixed(0)} ms, allowed ${p99.toFixed(0)}`]
+      : []),
+    ...(during.worstMs > worst ? [`worst ${during.worstMs.toFixed(0)} ms, allowed ${worst.toFixed(0)}`] : []),
+  ]
+}
+
+/**
+ * The same, and where something is over the bounds, a calm run is made again: other work that slows this machine down now was
+ * perhaps not there when the first one was made.
+ */
+export async function slowerThanCalm(hub: Hub, during: HealthFigures, calm: HealthFigures): Promise<string[]> {
+  if (slowerThanAllowed(during, calm).length === 0) return []
+  const now = await calmHealth(hub)
+  const slower = { ...now, p99Ms: Math.max(now.p99Ms, calm.p99Ms), worstMs: Math.max(now.worstMs, calm.worstMs) }
+  return slowerThanAllowed(during, slower)
+}
+
+/** Resident memory of the hub's process now. */
+export function residentMiB(hub: Hub): number {
+  return (processStat(hub.pid)?.residentBytes ?? 0) / MIB
+}
+
+function figuresOf(latencies: readonly number[], resident: number): HealthFigures {
+  const sorted = latencies.toSorted((left, right) => left - right)
+  const at = (part: number): number => sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? 0
+  return { answers: sorted.length, p50Ms: at(0.5), p99Ms: at(0.99), worstMs: sorted.at(-1) ?? 0, residentMiB: resident }
+}

@@ -1,0 +1,30 @@
+import { expect, test } from 'bun:test'
+import { LIMITS } from '../../../core/config/limits.ts'
+import { HubError } from '../../../core/contract/errors.ts'
+import { BodyParser, MAIN_THREAD_BYTES } from '../../../core/http/body-parser.ts'
+
+const body = (value: object): Uint8Array =>
+  new TextEncoder().encode(JSON.stringify({ ...value, padding: 'x'.repeat(2 * MAIN_THREAD_BYTES) }))
+
+test('senders take turns at the thread, and one has a limited number of bodies waiting', async () => {
+  const parser = new BodyParser()
+  try {
+    const order: string[] = []
+    const send = async (sender: string, value: object): Promise<void> => {
+      const parsed = await parser.parse(body(value), {}, sender)
+      order.push(`${sender}${parsed.n}`)
+    }
+    // The first one is with the thread, the others wait.
+    const many = Array.from({ length: LIMITS.waitingBodies + 1 }, (_, n) => send('a', { n }))
+    const refused = await send('a', { n: 99 }).catch((error: unknown) => error)
+    expect(refused).toBeInstanceOf(HubError)
+    expect((refused as HubError).code).toBe('overloaded')
+    await Promise.all([...many, send('b', { n: 0 }), send('b', { n: 1 }), send('c', { n: 0 })])
+    expect(order.slice(0, 7)).toEqual(['a0', 'a1', 'b0', 'c0', 'a2', 'b1', 'a3'])
+    expect(order).toHaveLength(LIMITS.waitingBodies + 4)
+    // What was refused does not count any more.
+    await send('a', { n: 100 })
+  } finally {
+    parser.dispose()
+  }
+})

@@ -1,0 +1,145 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { sql } from 'kysely'
+import { LIMITS } from '../../../core/config/limits.ts'
+import type { JsonObject } from '../../../core/contract/json.ts'
+import { migrateToLatest } from '../../../core/store/migrate.ts'
+import { openWorld, refusal, type World } from './world.ts'
+
+const MiB = 1024 * 1024
+
+let world: World
+beforeEach(async () => {
+  world = await openWorld()
+})
+afterEach(() => world.end())
+
+function documentOf(bytes: number, url = 'https://pets.example/v1'): JsonObject {
+  const document = { openapi: '3.1.0', info: { title: 'é', version: '1' }, servers: [{ url }], paths: {} }
+  return { ...document, 'x-padding': 'x'.repeat(bytes) }
+}
+
+async function stored(name: string) {
+  const query = world.store.db.selectFrom('server').leftJoin('server_document', 'server_id', 'server.id')
+  const columns = query.select(['config', 'sha256', 'bytes', 'content', 'revision'])
+  return columns.where('name', '=', name).executeTakeFirstOrThrow()
+}
+
+async function textOf(name: string): Promise<string | undefined> {
+  const content = await world.registry.servers.document(world.bob, name)
+  return content && new TextDecoder().decode(content)
+}
+
+describe('an inline document', () => {
+  const document = documentOf(10)
+
+  beforeEach(async () => {
+    await world.registry.servers.create(world.bob, { name: 'pets', openapi: { schema: document } })
+  })
+
+  test('lies apart from the configuration, whose stand-in tells hash, size and origins', async () => {
+    const { config, sha256, bytes, content } = await stored('pets')
+    const text = JSON.stringify(document)
+    expect(config).not.toContain('x-padding')
+    expect([bytes, new TextDecoder().decode(content ?? undefined)]).toEqual([Buffer.byteLength(text), text])
+    expect(sha256).toBe(new Bun.CryptoHasher('sha256').update(text).digest('hex'))
+    const record = await world.registry.servers.resolve(world.bob, 'pets', 'see')
+    expect(record.config).toEqual({ openapi: { document: { sha256, bytes, servers: ['https://pets.example'] } } })
+    const effective = await world.registry.servers.effective(record.id)
+    expect(new TextDecoder().decode(await effective.document?.())).toBe(text)
+  })
+
+  test('stays when the stand-in is sent back, or the patch is about something else, and goes for a url', async () => {
+    const { servers } = world.registry
+    const before = await stored('pets')
+    await servers.patch(world.bob, 'pets', { isolate: true })
+    const body = servers.publicBody(await servers.resolve(world.bob, 'pets', 'see'))
+    await servers.replace(world.bob, 'pets', { ...body, description: 'changed' })
+    expect(await stored('pets')).toMatchObject({ sha256: before.sha256, revision: 3 })
+    expect(await textOf('pets')).toBe(JSON.stringify(document))
+    await servers.patch(world.bob, 'pets', { openapi: { url: 'https://pets.example/openapi.json' } })
+    expect(await stored('pets')).toMatchObject({ sha256: null, revision: 4 })
+    expect(await textOf('pets')).toBeUndefined()
+  })
+
+  test('is replaced as a whole by a patch, its nulls included', async () => {
+    const next = { ...documentOf(0), 'x-null': null }
+    await world.registry.servers.patch(world.bob, 'pets', { openapi: { schema: next } })
+    expect(JSON.parse((await textOf('pets')) ?? '')).toEqual(next)
+  })
+
+  test('is not taken from another server by its hash, and is no secret', async () => {
+    const { servers } = world.registry
+    const { openapi } = servers.publicBody(await servers.resolve(world.bob, 'pets', 'see'))
+    const taken = await refusal(servers.create(world.cleo, { name: 'taken', openapi: openapi ?? null }))
+    expect(taken.errors).toMatchObject([{ pointer: '#/openapi/document', code: 'required' }])
+    const listed = await refusal(servers.patch(world.bob, 'pets', { secrets: ['/openapi/document/sha256'] }))
+    expect(listed.errors).toMatchObject([{ pointer: '#/secrets/0', code: 'format' }])
+    expect((await refusal(servers.document(world.cleo, 'bob~pets'))).code).toBe('server_not_found')
+  })
+
+  test('goes with its server', async () => {
+    await world.registry.servers.remove(world.bob, 'pets')
+    expect(await world.store.db.selectFrom('server_document').select('server_id').execute()).toEqual([])
+  })
+
+  test('of an earlier database moves out of the configuration', async () => {
+    const { db, dialect } = world.store
+    const { config } = await stored('pets')
+    const earlier = JSON.parse(config) as JsonObject
+    const inline = JSON.stringify({ ...earlier, config: { openapi: { schema: document } } })
+    await db.schema.dropTable('server_document').execute()
+    await db.schema.dropTable('server_catalog_part').execute()
+    await db.schema.dropTable('client_session').execute()
+    await db.schema.dropIndex('audit_at').execute()
+    await sql`delete from kysely_migration where name >= '0006'`.execute(db)
+    await db.updateTable('server').set({ config: inline }).execute()
+    await migrateToLatest(db, dialect)
+    expect((await stored('pets')).config).toBe(config)
+    expect(await textOf('pets')).toBe(JSON.stringify(document))
+  })
+})
+
+describe('the account of stored bytes', () => {
+  const create = (name: string, bytes: number, who = world.bob) =>
+    world.registry.servers.create(who, { name, openapi: { schema: documentOf(bytes) } })
+
+  test('ends at 64 MiB by every route, for ordinary users alone', async () => {
+    const { servers, groups } = world.registry
+    for (const name of ['a', 'b', 'c', 'd']) await create(name, 15 * MiB)
+    await create('e', 3.5 * MiB)
+    const full = await refusal(create('f', 2 * MiB))
+    expect([full.code, full.message]).toEqual(['quota_stored_bytes', expect.stringContaining('67108864')])
+    const larger = servers.patch(world.bob, 'e', { openapi: { schema: documentOf(5 * MiB) } })
+    expect((await refusal(larger)).code).toBe('quota_stored_bytes')
+    // What does not grow is taken, also when the account is full.
+    await servers.patch(world.bob, 'e', { openapi: { schema: documentOf(3.5 * MiB - 5) }, enabled: false })
+    // By a transfer of one server, and of an account.
+    await create('given', 2 * MiB, world.ada)
+    expect((await refusal(servers.patch(world.ada, 'ada~given', { owner: 'bob' }))).code).toBe('quota_stored_bytes')
+    await create('inherited', 2 * MiB, world.cleo)
+    const removal = world.registry.users.remove(world.ada, 'cleo', { transferTo: 'bob' })
+    expect((await refusal(removal)).code).toBe('quota_stored_bytes')
+    expect(await servers.list(world.cleo, {})).toHaveLength(1)
+    // Groups count as well.
+    const tools = Array.from({ length: 450 }, (_, n) => ({ name: `tool-${n}`, description: 'x'.repeat(2_000) }))
+    const group = groups.create(world.bob, { name: 'g', members: [{ server: 'a', tools }] })
+    expect((await refusal(group)).code).toBe('quota_stored_bytes')
+    expect(await groups.list(world.bob, {})).toEqual([])
+    await servers.remove(world.bob, 'a')
+    await groups.create(world.bob, { name: 'g', members: [{ server: 'b', tools }] })
+    for (const name of ['a', 'b', 'c', 'd', 'e']) await create(name, 15 * MiB, world.ada)
+  }, 60_000)
+
+  test('has a part for what lists read', async () => {
+    const { servers } = world.registry
+    const variables = Object.fromEntries(Array.from({ length: 130 }, (_, n) => [`v${n}`, 'x'.repeat(8_000)]))
+    const add = (name: string) => servers.create(world.bob, { name, url: 'https://a.example/mcp', variables })
+    for (const name of ['a', 'b', 'c', 'd']) await add(name)
+    const error = await refusal(add('e'))
+    expect([error.code, error.message]).toEqual([
+      'quota_stored_bytes',
+      expect.stringContaining(String(LIMITS.serverConfigBytesPerUser)),
+    ])
+    await servers.patch(world.bob, 'a', { enabled: false })
+  })
+})
