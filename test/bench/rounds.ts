@@ -8,7 +8,7 @@ export interface Round {
 
 /**
  * Direct and through the hub by turns, so that both see the same weather on a shared machine. `against`: the direct way;
- * default the one that clients of this transport have.
+ * default the one that clients of this transport have. `enough` is asked after each round and ends them early.
  */
 export async function alternate(
   bench: Bench,
@@ -17,9 +17,10 @@ export async function alternate(
   rounds: number,
   seconds: number,
   against: Direct = transport,
+  enough: (rounds: readonly Round[]) => boolean = () => false,
 ): Promise<Round[]> {
   const results: Round[] = []
-  for (let round = 0; round < rounds; round += 1) {
+  while (results.length < rounds && (results.length === 0 || !enough(results))) {
     const direct = await bench.direct(against, sessions, seconds)
     const hub = await bench.through(transport, sessions, seconds)
     results.push({ direct, hub })
@@ -32,11 +33,15 @@ export interface WireRound {
   readonly modern: Measured
 }
 
-/** The same on both wires by turns. */
-export async function bothWires(rounds: number, run: (wire: Wire) => Promise<Measured>): Promise<WireRound[]> {
+/** The same on both wires by turns. `enough` is asked after each round and ends them early. */
+export async function bothWires(
+  rounds: number,
+  run: (wire: Wire) => Promise<Measured>,
+  enough: (rounds: readonly WireRound[]) => boolean = () => false,
+): Promise<WireRound[]> {
   const results: WireRound[] = []
-  for (let round = 0; round < rounds; round += 1) {
-    const first = round % 2 === 0 ? 'legacy' : 'modern'
+  while (results.length < rounds && (results.length === 0 || !enough(results))) {
+    const first = results.length % 2 === 0 ? 'legacy' : 'modern'
     const one = await run(first)
     const other = await run(first === 'legacy' ? 'modern' : 'legacy')
     results.push(first === 'legacy' ? { legacy: one, modern: other } : { legacy: other, modern: one })

@@ -80,21 +80,26 @@ test('a server that exits at once ends in crash_loop with its last words, and th
   })
 })
 
-test('twenty servers come online within 5 s although one hangs, one exits and one floods', async () => {
+test('twenty servers come online within 5 s, or twice a calm start, although one hangs, one exits and one floods', async () => {
   const good = Array.from({ length: 17 }, (_, n) => serverRecord(`good-${n}`))
+  const comeOnline = async ({ connections }: Rig): Promise<number> => {
+    const began = performance.now()
+    await connections.catalogsReady(
+      good.map(({ id }) => id),
+      20_000,
+    )
+    expect(good.filter(({ id }) => connections.status(id).state !== 'online')).toEqual([])
+    return performance.now() - began
+  }
+  const calm = await comeOnline(await start(good))
+  await rig?.dispose()
   const { connections, call } = await start([
     fixture('hangs', 'hang'),
     fixture('exits', 'exit'),
     fixture('floods', 'stdout-flood'),
     ...good,
   ])
-  const began = performance.now()
-  await connections.catalogsReady(
-    good.map(({ id }) => id),
-    5_000,
-  )
-  expect(good.filter(({ id }) => connections.status(id).state !== 'online')).toEqual([])
-  expect(performance.now() - began).toBeLessThan(5_000)
+  expect(await comeOnline(rig!)).toBeLessThan(Math.max(5_000, 2 * calm))
   expect(connections.status('hangs').state).toBe('connecting')
   await until('the flood has begun', () => connections.status('floods').state === 'online')
   const times: number[] = []
@@ -105,7 +110,7 @@ test('twenty servers come online within 5 s although one hangs, one exits and on
   }
   times.sort((a, b) => a - b)
   expect(times[190]!).toBeLessThan(50)
-}, 20_000)
+}, 60_000)
 
 test('a server that floods stdout still answers its own calls, and one that floods stderr too', async () => {
   const { connections, call } = await start([fixture('out', 'stdout-flood'), fixture('err', 'stderr-flood')])
