@@ -1,7 +1,10 @@
 /**
- * Runs the checks and the test families one after the other, with their output as it comes, and ends with one line
+ * Runs the checks and the test families, with the output of each when it ends, and ends with the slowest files and one line
  * `N passed, N failed`. Exit code 1 when anything failed, a family ran no test, or errors were left unhandled. A run of
  * everything ends with a look at the codes of errors: each one must have been the answer to some test.
+ *
+ * Families wait far more than they work, so that those of different lanes run side by side; what measures time or memory
+ * runs alone, after them.
  *
  *   bun run test               everything
  *   bun run test http mcp      these families
@@ -11,15 +14,15 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Count, countTests, countWhole } from './support/count.ts'
+import { type Count, countTests, countWhole, type FileTime, timesOfFiles } from './support/count.ts'
 
 interface Suite {
   readonly name: string
   readonly command: readonly string[]
   /** A program that passes or fails as a whole; else a run of `bun test` that counts. */
   readonly single: boolean
-  /** Begins with the family of this name and runs beside it: both wait far more than they work. */
-  readonly beside?: string
+  /** Suites of one lane run one after the other, lanes side by side. None: alone, after all lanes. */
+  readonly lane?: number
   /** Whoever asks for this family means this one too. */
   readonly partOf?: string
 }
@@ -36,23 +39,24 @@ const CHECKS: readonly Suite[] = [
   { name: 'dead-code', command: [bun, bin('knip')], single: true },
   { name: 'architecture', command: tests('./test/architecture.test.ts'), single: false },
 ]
+/** Of about the same length in each lane. */
 const FAMILIES: readonly Suite[] = [
-  family('unit'),
-  family('http', { beside: 'unit' }),
-  family('fuzz'),
-  family('plugins'),
-  family('mcp'),
-  family('compatibility', { beside: 'mcp' }),
-  family('conformance'),
+  family('failure', { lane: 1 }),
+  family('patience', { lane: 1, partOf: 'failure' }),
+  family('unit', { lane: 2 }),
+  family('mcp', { lane: 2 }),
+  family('http', { lane: 3 }),
+  family('compatibility', { lane: 3 }),
   // The rooms that keep things, on the other database.
   {
     name: 'postgres',
     command: [bun, 'test/support/with-postgres.ts', ...tests('./test/unit/registry/'), './test/postgres/'],
     single: false,
-    beside: 'conformance',
+    lane: 3,
   },
-  family('failure'),
-  family('patience', { beside: 'failure', partOf: 'failure' }),
+  family('conformance', { lane: 3 }),
+  family('plugins', { lane: 3 }),
+  family('fuzz', { lane: 3 }),
   family('load'),
   family('runtime'),
   { name: 'bench', command: tests('./test/bench/floors.test.ts'), single: false },
@@ -61,12 +65,12 @@ const FAMILIES: readonly Suite[] = [
 /** Families whose hubs, taken together, answer every code. */
 const ANSWERING = ['unit', 'http', 'mcp', 'failure', 'postgres']
 
-function family(name: string, more: Pick<Suite, 'beside' | 'partOf'> = {}): Suite {
+function family(name: string, more: Pick<Suite, 'lane' | 'partOf'> = {}): Suite {
   return { name, command: tests(`./test/${name}/`), single: false, ...more }
 }
 
 function tests(path: string): readonly string[] {
-  return [bun, 'test', '--timeout', '20000', path]
+  return [bun, 'test', '--timeout', '60000', path]
 }
 
 /** What the names on the command line stand for: none is everything, `check` all checks. `whole`: no test is picked out. */
@@ -83,8 +87,18 @@ function chosen(names: readonly string[], whole: boolean): readonly Suite[] {
   )
 }
 
-/** Output comes as it is written, or at the end. */
-async function run(suite: Suite, extra: readonly string[], atEnd = false): Promise<Count> {
+interface Result {
+  readonly suite: Suite
+  readonly count: Count
+  readonly seconds: number
+  /** Of processors, with all that the suite started. */
+  readonly cpuSeconds: number
+  readonly files: readonly FileTime[]
+}
+
+/** `live`: output comes as it is written, else at the end. */
+async function run(suite: Suite, extra: readonly string[], live: boolean): Promise<Result> {
+  const start = performance.now()
   const child = Bun.spawn([...suite.command, ...(suite.single ? [] : extra)], {
     cwd: ROOT,
     stdin: 'ignore',
@@ -95,17 +109,23 @@ async function run(suite: Suite, extra: readonly string[], atEnd = false): Promi
     killSignal: 'SIGKILL',
   })
   let text = ''
-  const follow = async (stream: ReadableStream<Uint8Array>, to: NodeJS.WriteStream): Promise<void> => {
+  const follow = async (stream: ReadableStream<Uint8Array>): Promise<void> => {
     const decoder = new TextDecoder()
     for await (const chunk of stream) {
-      if (!atEnd) to.write(chunk)
+      if (live) process.stdout.write(chunk)
       text += decoder.decode(chunk, { stream: true })
     }
   }
-  await Promise.all([follow(child.stdout, process.stdout), follow(child.stderr, process.stderr)])
+  await Promise.all([follow(child.stdout), follow(child.stderr)])
   const code = await child.exited
-  if (atEnd) process.stdout.write(text)
-  return suite.single ? countWhole(code) : countTests(text, code)
+  if (!live) console.log(`\n=== ${suite.name}: ${suite.command.slice(1).join(' ')}\n${text}`)
+  return {
+    suite,
+    count: suite.single ? countWhole(code) : countTests(text, code),
+    seconds: (performance.now() - start) / 1_000,
+    cpuSeconds: Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1_000_000,
+    files: timesOfFiles(text),
+  }
 }
 
 const folder = await mkdtemp(join(tmpdir(), 'patchbay-codes-'))
@@ -116,31 +136,31 @@ const firstOption = given.findIndex(argument => argument.startsWith('-'))
 const names = firstOption < 0 ? given : given.slice(0, firstOption)
 const extra = firstOption < 0 ? [] : given.slice(firstOption)
 
-const results: { readonly suite: Suite; readonly count: Count; readonly seconds: number }[] = []
+const results: Result[] = []
 const suites = chosen(names, extra.length === 0)
 const wholeRun = extra.length === 0 && ANSWERING.every(name => suites.some(suite => suite.name === name))
 const codes: Suite = { name: 'codes', command: [bun, 'test/support/seen-codes.ts', seenCodes], single: true }
-const waiting = new Map<Suite, Promise<void>>()
 
-async function finish(suite: Suite, atEnd = false): Promise<void> {
-  const start = performance.now()
-  const count = await run(suite, extra, atEnd)
-  results.push({ suite, count, seconds: (performance.now() - start) / 1_000 })
+async function inTurn(list: readonly Suite[]): Promise<void> {
+  for (const suite of list) results.push(await run(suite, extra, suites.length === 1))
 }
 
-for (const suite of [...suites, ...(wholeRun ? [codes] : [])]) {
-  for (const other of suites) if (other.beside === suite.name) waiting.set(other, finish(other, true))
-  console.log(`\n=== ${suite.name}: ${suite.command.slice(1).join(' ')}`)
-  await (waiting.get(suite) ?? finish(suite))
-}
+await inTurn(suites.filter(suite => CHECKS.includes(suite)))
+await Promise.all([1, 2, 3].map(lane => inTurn(suites.filter(suite => suite.lane === lane))))
+await inTurn(suites.filter(suite => suite.lane === undefined && !CHECKS.includes(suite)))
+if (wholeRun) await inTurn([codes])
 
 await rm(folder, { recursive: true })
+console.log('\n=== slowest files')
+const files = results.flatMap(result => result.files).toSorted((a, b) => b.seconds - a.seconds)
+for (const { file, seconds } of files.slice(0, 10)) console.log(`${seconds.toFixed(1).padStart(6)} s  ${file}`)
 console.log('\n=== summary')
-for (const { suite, count: counted, seconds } of results) {
+for (const { suite, count: counted, seconds, cpuSeconds } of results) {
   const told = counted.problem === undefined ? '' : `  (${counted.problem})`
   const mark = counted.failed > 0 ? 'FAILED' : 'ok'
+  const time = `${seconds.toFixed(1)} s, ${cpuSeconds.toFixed(1)} s of processors`
   console.log(
-    `${mark.padEnd(6)} ${suite.name.padEnd(12)} ${counted.passed} passed, ${counted.failed} failed in ${seconds.toFixed(1)} s${told}`,
+    `${mark.padEnd(6)} ${suite.name.padEnd(13)} ${counted.passed} passed, ${counted.failed} failed in ${time}${told}`,
   )
 }
 const passed = results.reduce((sum, result) => sum + result.count.passed, 0)

@@ -10,6 +10,7 @@ import type { Answer } from '../support/client.ts'
 import { connectionsTo } from '../support/connections-to.ts'
 import { type Client, type Hub, PASSWORD, ROOT, startHub } from '../support/hub.ts'
 import { type NameServer, startNameServer } from '../support/name-server.ts'
+import { atMost } from '../support/pace.ts'
 import { startProgram } from '../support/program.ts'
 import { online, statusOf } from '../support/servers.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
@@ -378,7 +379,7 @@ test('what is behind a forbidden address cannot be told from the answer or its t
     }
     const best = (values: number[] | undefined): number => Math.min(...(values ?? []))
     expect(texts.size).toBe(1)
-    expect(Math.abs(best(times.open) - best(times.shut))).toBeLessThan(100)
+    expect(Math.abs(best(times.open) - best(times.shut))).toBeLessThan(atMost(100))
   }
 })
 
@@ -410,6 +411,6 @@ test('names that nobody answers for keep nobody else’s waiting', async () => {
   await all('POST', () => '/api/servers', true)
   const { ms } = await timed(() => tried(other!, { url: at('quick.example') }))
   expect(names.asked).toContain('quick.example')
-  expect(ms).toBeLessThan(2_500)
+  expect(ms).toBeLessThan(atMost(2_500))
   await all('DELETE', name => `/api/servers/${name}`, false)
 }, 60_000)

@@ -10,6 +10,7 @@ import { SSEClientTransport as OldSse } from 'sdk-1-20/client/sse.js'
 import { StreamableHTTPClientTransport as OldHttp } from 'sdk-1-20/client/streamableHttp.js'
 import { answering } from '../support/answering.ts'
 import { type Client, type Hub, LOOPBACK, startHub, stdioFixture } from '../support/hub.ts'
+import { atMost } from '../support/pace.ts'
 import { type Answer, RawClient } from '../support/raw-mcp.ts'
 import { callText, online } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
@@ -132,7 +133,7 @@ describe('clients of a hub that starts again at the same address', () => {
         expect.stringMatching(kind.endsWith('sse') ? /timed out/i : /closed|reset|fetch|connect/i),
         1,
       ])
-    expect(performance.now() - killedMs).toBeLessThan(15_000)
+    expect(performance.now() - killedMs).toBeLessThan(atMost(15_000))
     for (const client of clients)
       await until(() => client.call('quick', {}).catch(() => undefined), {
         what: `${client.kind} to go on`,

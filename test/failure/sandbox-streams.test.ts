@@ -2,6 +2,7 @@ import { afterAll, expect, test } from 'bun:test'
 import { copyFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { startHub } from '../support/hub.ts'
+import { atMost } from '../support/pace.ts'
 import { JAVASCRIPT, PYTHON } from '../support/sandboxed-runtimes.ts'
 import { callText, online, statusOf } from '../support/servers.ts'
 import { timed, until } from '../support/wait.ts'
@@ -58,7 +59,7 @@ if (level !== 'full') {
           await until(async () => (await statusOf(bob, name)).pid !== before, { timeoutMs: 8_000, what: 'the notice' })
           expect(await called).toContain(how === 'close-input' ? 'closing' : message)
         })
-        expect(ms).toBeLessThan(5_000)
+        expect(ms).toBeLessThan(atMost(5_000))
       }, 20_000)
     }
   }

@@ -15,8 +15,7 @@ export function countWhole(exitCode: number): Count {
  * numbers do not explain are failures too.
  */
 export function countTests(output: string, exitCode: number): Count {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: colours are control characters
-  const plain = output.replaceAll(/\x1b\[[0-9;]*m/g, '')
+  const plain = withoutColours(output)
   const last = (pattern: RegExp): number => Number([...plain.matchAll(pattern)].at(-1)?.[1] ?? 0)
   const passed = last(/^ *(\d+) pass$/gm)
   const failed = last(/^ *(\d+) fail$/gm)
@@ -25,4 +24,28 @@ export function countTests(output: string, exitCode: number): Count {
   if (passed + failed === 0) return { passed: 0, failed: 1, problem: `ran no test (ended with ${exitCode})` }
   if (exitCode !== 0 && failed === 0) return { passed, failed: 1, problem: `ended with ${exitCode}` }
   return { passed, failed }
+}
+
+export interface FileTime {
+  readonly file: string
+  /** What its tests took, without what runs before and after all of them. */
+  readonly seconds: number
+}
+
+/** The files of a run of `bun test`, as they came. */
+export function timesOfFiles(output: string): readonly FileTime[] {
+  const times = new Map<string, number>()
+  let file: string | undefined
+  for (const line of withoutColours(output).split('\n')) {
+    file = /^(test\/\S+\.test\.ts):$/.exec(line)?.[1] ?? file
+    const ms = /^\((?:pass|fail)\) .* \[([\d.]+)ms\]$/.exec(line)?.[1]
+    if (file !== undefined && ms !== undefined) times.set(file, (times.get(file) ?? 0) + Number(ms))
+    if (/^\d+ tests? failed:$/.test(line)) break
+  }
+  return [...times].map(([name, ms]) => ({ file: name, seconds: ms / 1_000 }))
+}
+
+function withoutColours(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: colours are control characters
+  return text.replaceAll(/\x1b\[[0-9;]*m/g, '')
 }

@@ -1,3 +1,5 @@
+import { atMost } from './pace.ts'
+
 export interface UntilOptions {
   /** Default 5_000. */
   readonly timeoutMs?: number
@@ -16,7 +18,7 @@ export async function until<T>(
   options: UntilOptions = {},
 ): Promise<Exclude<Awaited<T>, undefined | null | false | 0 | ''>> {
   const { timeoutMs = 5_000, intervalMs = 20, what = 'the condition' } = options
-  const deadline = performance.now() + timeoutMs
+  const deadline = performance.now() + atMost(timeoutMs)
   let last: unknown
   for (;;) {
     try {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { atMost } from '../../support/pace.ts'
 import { until } from '../../unit/http/raw-server.ts'
 import { openLink } from './harness.ts'
 import { sdkServer } from './sdk-server.ts'
@@ -162,7 +163,7 @@ describe('streamable HTTP with a server built on the SDK', () => {
       const since = performance.now()
       await server[Symbol.asyncDispose]()
       await until(() => open.closed.length > 0, 'the link to end')
-      expect(performance.now() - since).toBeLessThan(1_000)
+      expect(performance.now() - since).toBeLessThan(atMost(1_000))
       expect(open.closed).toMatchObject([{ code: 'connection_lost' }])
       if (inFlight) expect(open.failures).toMatchObject([{ id: 2, notSent: false }])
       await open[Symbol.asyncDispose]()

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { atMost } from '../../support/pace.ts'
 
 export interface Temp {
   readonly path: string
@@ -16,7 +17,7 @@ export async function tempFolder(): Promise<Temp> {
 
 /** Waits until `condition` gives something; throws after 5 s. */
 export async function until<T>(condition: () => T | Promise<T>, what: string): Promise<NonNullable<T>> {
-  const deadlineMs = performance.now() + 5_000
+  const deadlineMs = performance.now() + atMost(5_000)
   for (;;) {
     const value = await condition()
     if (value !== undefined && value !== null && value !== false) return value as NonNullable<T>

@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startTimeOf } from '../../../core/connections/process-tree.ts'
+import { atMost } from '../../support/pace.ts'
 import { fixture, isAlive, type Rig, serverRecord, startRig, textOf, until } from './support.ts'
 
 let rig: Rig | undefined
@@ -35,7 +36,7 @@ test('dispose() leaves no process, no descriptor and no child that ignores TERM'
   const began = performance.now()
   await rig?.dispose()
   rig = undefined
-  expect(performance.now() - began).toBeLessThan(4_000)
+  expect(performance.now() - began).toBeLessThan(atMost(4_000))
   expect(pids.filter(isAlive)).toEqual([])
   await until('the descriptors are closed', () => descriptors() <= before)
 })

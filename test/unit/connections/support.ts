@@ -18,6 +18,7 @@ import { secretValues } from '../../../core/registry/secret-values.ts'
 import { ServerRedactors } from '../../../core/secrets/server-redactors.ts'
 import type { Tables } from '../../../core/store/tables.ts'
 import { stdioTransport } from '../../../plugins/transport-stdio/plugin.ts'
+import { atMost } from '../../support/pace.ts'
 
 export const FIXTURE = join(import.meta.dir, 'fixtures', 'server.ts')
 
@@ -210,7 +211,7 @@ export function textOf(reply: UpstreamReply): string {
 }
 
 export async function until(what: string, condition: () => boolean, timeoutMs = 5_000): Promise<void> {
-  const end = performance.now() + timeoutMs
+  const end = performance.now() + atMost(timeoutMs)
   while (!condition()) {
     if (performance.now() > end) throw new Error(`Not within ${timeoutMs} ms: ${what}`)
     await Bun.sleep(5)

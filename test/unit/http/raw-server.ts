@@ -1,5 +1,6 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
+import { atMost } from '../../support/pace.ts'
 
 /** A server of bytes: answers as the test says, whether that is HTTP or not. */
 export interface RawServer extends AsyncDisposable {
@@ -62,7 +63,7 @@ function wholeRequest(text: string): string | undefined {
 
 /** Waits until `condition` holds; fails after 5 s. */
 export async function until(condition: () => boolean, what = 'the condition'): Promise<void> {
-  const end = performance.now() + 5_000
+  const end = performance.now() + atMost(5_000)
   while (!condition()) {
     if (performance.now() > end) throw new Error(`Waited 5 s for ${what}`)
     await new Promise(resolve => setTimeout(resolve, 5))

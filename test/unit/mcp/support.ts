@@ -31,6 +31,7 @@ import type { Registry } from '../../../core/registry/api.ts'
 import { createSealer } from '../../../core/secrets/seal.ts'
 import groups from '../../../plugins/groups/plugin.ts'
 import { bytesInFlight } from '../../support/bytes.ts'
+import { atMost } from '../../support/pace.ts'
 
 export const ISO = '2026-01-01T00:00:00.000Z'
 
@@ -422,7 +423,7 @@ export function startHub(setUp: (world: World, upstreams: FakeUpstreams) => void
 
 /** Waits until something holds; fails after two seconds unless told otherwise. */
 export async function until(holds: () => boolean, timeoutMs = 2_000): Promise<void> {
-  const deadline = performance.now() + timeoutMs
+  const deadline = performance.now() + atMost(timeoutMs)
   while (!holds()) {
     if (performance.now() > deadline) throw new Error(`still not so after ${timeoutMs} ms: ${holds}`)
     await new Promise(resolve => setTimeout(resolve, 5))
