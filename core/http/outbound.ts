@@ -42,7 +42,8 @@ export interface GuardedFetchOptions {
  * Rejects with a HubError: `url_address_blocked`, `upstream_dns_error`, `upstream_tls_error`, `upstream_timeout`,
  * `connection_lost`, `upstream_protocol`, `overloaded`, `config_invalid`; with `data.sent` false when nothing of the
  * request was written. An abort rejects with the signal's reason. A request that was written is repeated only if it is
- * a GET or HEAD on a reused connection that closed without a byte.
+ * a GET or HEAD on a reused connection that closed without a byte. Any other request goes out on a used connection only
+ * where the server was seen to keep such open.
  */
 export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   const { rights, instanceId, lookup = createLookup(), ca, signal, turns } = options
