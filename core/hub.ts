@@ -35,6 +35,7 @@ import type { Registry } from './registry/api.ts'
 import { createRegistry, type OpenRegistry } from './registry/create.ts'
 import { followSettingsFile } from './registry/follow-file.ts'
 import { countStored } from './registry/sealed-values.ts'
+import { HubMarks } from './secrets/hub-marks.ts'
 import { type HubKeys, readHubKeys } from './secrets/key-file.ts'
 import { hasMasterKeyFile } from './secrets/master-keys.ts'
 import { openSealer } from './secrets/own-secrets.ts'
@@ -166,6 +167,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   await plugins.start()
   undo.defer(() => plugins.stop())
 
+  const marks = new HubMarks(keys.jwtSecret)
   const garbage = new GarbageWatch({ periodBytes: GARBAGE_PERIOD_BYTES })
   const { bytesInFlightPerUser: perUser, bytesInFlightPerAddress: perAddress, bytesInFlight: total } = LIMITS
   const bytes = new BytesInFlight({ perUser, perAddress, total }, passed => garbage.passed(passed))
@@ -180,7 +182,8 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     headerProviders: () => plugins.contributions('headerProvider'),
     log,
     redactors: servers,
-    instanceId: keys.instanceId,
+    instanceId: marks.make(),
+    isOwnMark: mark => marks.isOwn(mark),
     baseEnv: options.baseEnv,
   })
   undo.defer(() => connections.dispose())
@@ -201,6 +204,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     resolver: () => first(plugins.contributions('groupResolver')),
     middlewares: () => all(plugins.contributions('mcpMiddleware')),
     recordCall,
+    marks,
     log,
     version: manifest.version,
     draining: () => draining,
@@ -214,6 +218,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   const http: Http = createHttp({
     config,
     bodyParser,
+    marks,
     registry,
     auth,
     bus,

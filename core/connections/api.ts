@@ -182,6 +182,8 @@ export interface ServerCatalog {
   readonly readAt: string
   /** What a server of the modern era said about keeping its answers; absent for others. */
   readonly caching?: Caching
+  /** Marks of the hubs that the lists came through. */
+  readonly instances?: readonly string[]
   /** What was left out at a limit. */
   readonly warnings: readonly string[]
   /** The quota of the owner by which some of it was left out. */

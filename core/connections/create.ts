@@ -64,6 +64,7 @@ export interface ConnectionsOptions {
   /** Counts what comes from the workers; absent: nothing does. */
   readonly garbage?: Pick<GarbageWatch, 'message'>
   readonly instanceId: string
+  readonly isOwnMark?: (mark: string) => boolean
   /** What of the hub's own environment children get: PATH, HOME, LANG. */
   readonly baseEnv: BaseEnv
   /** Between 0 and 1; for tests. Default Math.random. */
@@ -163,6 +164,7 @@ class LocalConnections implements Connections {
         log,
         effective: serverId => registry.servers.effective(serverId),
         redactors: options.redactors,
+        isOwnMark: options.isOwnMark ?? (() => false),
         random: options.random ?? Math.random,
       },
     })

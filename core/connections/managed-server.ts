@@ -1,11 +1,11 @@
-import { toWireError, type WireError } from '../contract/errors.ts'
+import type { WireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord, ServerStatus } from '../contract/records.ts'
 import { type Era, eraOf } from '../domain/era.ts'
 import { canUse } from '../domain/ownership.ts'
 import { userConnection } from '../domain/session-scope.ts'
-import type { EffectiveServer } from '../registry/api.ts'
 import type { ServerCatalog } from './api.ts'
+import { Arrival } from './arrival.ts'
 import type { PendingCall } from './call.ts'
 import type { StoredHead } from './catalog-store.ts'
 import type { Connection } from './connection.ts'
@@ -15,7 +15,7 @@ import { limitsOf } from './launcher.ts'
 import { LEGACY_VERSION } from './links/handshake.ts'
 import { Observed, OWNER_DISABLED, STOPPED } from './observed.ts'
 import type { ListsRead } from './protocol.ts'
-import { isFinal } from './recovery.ts'
+import { isFinal, LOOP_MET } from './recovery.ts'
 import type { ServerContext, SharedContext } from './server-context.ts'
 import { ServerHealth } from './server-health.ts'
 import { ServerLanes } from './server-lanes.ts'
@@ -34,6 +34,7 @@ function mayRun({ problem, ownerDisabled }: ServerRecord): boolean {
 export class ManagedServer {
   readonly #context: ServerContext
   readonly #observed: Observed
+  readonly #arrival: Arrival
   readonly #health: ServerHealth
   readonly #shared: SharedConnection
   readonly #lanes: ServerLanes
@@ -53,6 +54,7 @@ export class ManagedServer {
     this.#wanted = record.enabled && mayRun(record)
     const common = { context, record: () => this.#record }
     this.#observed = new Observed(common.record, context)
+    this.#arrival = new Arrival(this.#observed)
     this.#health = new ServerHealth(common.record, context)
     this.#lists = new ServerLists(context, common.record)
     this.#shared = new SharedConnection({
@@ -63,6 +65,7 @@ export class ManagedServer {
       opening: () => this.#lists.begin({ awaited: false }),
       opened: (connection, again) => this.#wentOnline(connection, again),
       unusable: () => {
+        this.#arrival.end()
         this.#lanes.base.connection = undefined
       },
       ended: () => this.#lists.abandon(),
@@ -104,8 +107,7 @@ export class ManagedServer {
 
   /** What the server speaks, as far as is known. */
   get era(): Era {
-    const said = this.#shared.opened ?? this.#lists.catalog
-    return said ? eraOf(said.protocolVersion) : 'legacy'
+    return eraOf(this.#version)
   }
 
   get state(): ServerStatus['state'] {
@@ -177,8 +179,7 @@ export class ManagedServer {
     // Connecting before the calls come back, so that those that may be repeated wait for the new connection.
     this.#observed.become('connecting', reason)
     this.#lanes.closeSessions(reason)
-    this.#lanes.base.connection = undefined
-    this.#lists.abandon()
+    this.#disconnected()
     this.#shared.restart(reason)
   }
 
@@ -215,7 +216,7 @@ export class ManagedServer {
       return
     }
     const { turn } = this.#shared
-    const effective = await this.#judge()
+    const effective = await this.#shared.judge(reason => this.#lieDown(reason))
     if (turn !== this.#shared.turn || !effective) return
     const other = effective.configHash !== this.#shared.effective?.configHash
     if (this.#shared.connection) {
@@ -280,19 +281,6 @@ export class ManagedServer {
     this.#lists.dispose()
   }
 
-  /** The configuration as it would be used now; lies down and returns undefined when it may not be used at all. Throws else. */
-  async #judge(): Promise<EffectiveServer | undefined> {
-    const { turn } = this.#shared
-    try {
-      return await this.#shared.judge()
-    } catch (error) {
-      const reason = toWireError(error)
-      if (!isFinal(reason.code)) throw error
-      if (turn === this.#shared.turn) this.#lieDown(reason)
-      return undefined
-    }
-  }
-
   /** The version that the server speaks with the hub, as far as is known. */
   get #version(): string {
     return (this.#shared.opened ?? this.#lists.catalog)?.protocolVersion ?? LEGACY_VERSION
@@ -321,18 +309,25 @@ export class ManagedServer {
   #read(read: ListsRead, configHash: string): void {
     const { opened, otherTransport, openedAtMs } = this.#shared
     if (!opened) return
+    if (read.lists.instances?.some(this.#context.isOwnMark)) return this.#loopMet()
     this.#lists.read(read, opened, configHash, otherTransport)
+    this.#arrival.read(read.lists)
     this.#observed.changed()
     const unused = this.#lanes.usedAtMs < openedAtMs && this.#lanes.base.connection?.inFlight === 0
     if (this.#lookingOnly && unused) this.#sleep()
   }
 
   #wentOnline(connection: Connection, again: boolean): void {
-    const { id, ownerId } = this.#record
-    this.#observed.attempts = 0
-    this.#observed.become('online')
+    const { id: serverId, ownerId } = this.#record
+    this.#arrival.begin(() => this.#context.bus.emit('upstream.connected', ownerId, { serverId, again }, 'internal'))
     this.#lanes.opened(connection)
-    this.#context.bus.emit('upstream.connected', ownerId, { serverId: id, again }, 'internal')
+  }
+
+  /** Its lists hold this hub's own, which would grow with each reading. Those known before stay, and none of these is taken. */
+  #loopMet(): void {
+    this.#lanes.closeSessions(LOOP_MET)
+    this.#disconnected()
+    this.#shared.fail(LOOP_MET)
   }
 
   #sleep(): void {
@@ -346,8 +341,13 @@ export class ManagedServer {
     this.#observed.become('offline', reason)
     this.#lanes.failWaiting()
     if (reason.code !== 'idle') this.#lanes.closeSessions(reason)
+    this.#disconnected()
+    this.#shared.close(reason)
+  }
+
+  #disconnected(): void {
+    this.#arrival.end()
     this.#lanes.base.connection = undefined
     this.#lists.abandon()
-    this.#shared.close(reason)
   }
 }

@@ -186,6 +186,10 @@ export interface ListsOutcome {
   /** Those that could not be read for a reason that passes. */
   readonly again: readonly ListKind[]
   readonly warnings: readonly string[]
+  /** Marks of the hubs that they came through. */
+  readonly instances?: readonly string[]
+  /** Why the first of those that could not be read was not. */
+  readonly failed?: WireError
   /** What a server of the modern era said about keeping the lists that were read. */
   readonly caching?: Readonly<Partial<Record<ListKind, CacheHint>>>
   /** Of answers large enough to count, in characters. */

@@ -27,6 +27,13 @@ const FINAL: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'quarantined',
 ])
 
+/** Seen in what came back, where an address of the hub's own is refused before: what lies between may change at any time. */
+export const LOOP_MET: WireError = {
+  code: 'loop_detected',
+  message: 'The lists of the server hold those of this hub itself',
+  data: { met: true },
+}
+
 export function isFinal(code: ErrorCode | undefined): boolean {
   return code !== undefined && FINAL.has(code)
 }
@@ -111,6 +118,8 @@ export class Recovery {
   }
 
   #delay({ code, data }: WireError): number | undefined {
+    // What leads back here by way of others may be mended there.
+    if (code === 'loop_detected' && data?.met === true) return REFUSED_RETRY_MS
     if (isFinal(code)) return undefined
     if (code === 'sandbox_lost') return SANDBOX_RETRY_MS
     if (code === 'authorization_required' || code.startsWith('openapi_')) return REFUSED_RETRY_MS

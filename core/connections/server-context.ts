@@ -24,6 +24,8 @@ export interface SharedContext {
   readonly effective: (serverId: string) => Promise<EffectiveServer>
   readonly redactors: Pick<ServerRedactors, 'of' | 'forget'>
   readonly random: () => number
+  /** Whether a mark in a list is this hub's own. */
+  readonly isOwnMark: (mark: string) => boolean
 }
 
 /** What one server's works with. */

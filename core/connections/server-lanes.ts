@@ -174,8 +174,10 @@ export class ServerLanes {
   #wait(lane: Lane, call: PendingCall, key: string | undefined): void {
     const { observed, record, wanted, wake } = this.#options
     const { state, reason, nextAttemptAtMs } = observed.now
+    // As soon as it answers, before its lists are read.
+    const reachable = this.base.connection !== undefined
     const waitMs = (): number | undefined => {
-      if (state === 'online' && key !== undefined) return FIRST_START_WAIT_MS
+      if (reachable && key !== undefined) return FIRST_START_WAIT_MS
       if (state !== 'offline') return record().start === 'lazy' ? FIRST_START_WAIT_MS : RECONNECT_WAIT_MS
       if (reason?.code === 'idle' && wanted()) return FIRST_START_WAIT_MS
       const inMs = nextAttemptAtMs === undefined ? Number.POSITIVE_INFINITY : nextAttemptAtMs - Date.now()
@@ -188,6 +190,6 @@ export class ServerLanes {
     }
     lane.wait(call, limitMs, () => observed.offlineError())
     if (state === 'offline' && reason?.code === 'idle') wake()
-    else if (state === 'online' && key !== undefined) this.#sessions.open(key)
+    else if (reachable && key !== undefined) this.#sessions.open(key)
   }
 }

@@ -187,6 +187,7 @@ export class ServerLists {
       protocolVersion: opened.protocolVersion,
       ...(transport === undefined ? {} : { transport }),
       readAt: new Date().toISOString(),
+      ...(read.instances ? { instances: read.instances } : {}),
       ...(opened.caching ? { caching: { ...before?.caching, ...read.caching, discover: opened.caching } } : {}),
       warnings: [...(opened.warnings ?? []), ...read.warnings],
     }

@@ -10,7 +10,7 @@ import type { LaunchPlan } from './launcher.ts'
 import type { Observed } from './observed.ts'
 import { openProbe } from './probe-connection.ts'
 import type { OpenedMessage } from './protocol.ts'
-import { Recovery, type Verdict } from './recovery.ts'
+import { isFinal, Recovery, type Verdict } from './recovery.ts'
 import type { ServerContext } from './server-context.ts'
 import { ServerEra } from './server-era.ts'
 import { TransportChoice } from './transport-choice.ts'
@@ -115,11 +115,22 @@ export class SharedConnection {
     return this.#transport.apply(await this.#options.context.effective(this.#options.record().id))
   }
 
-  /** The same, after everything that may forbid its use was asked. Throws HubError. */
-  async judge(): Promise<EffectiveServer> {
-    const effective = await this.configured()
-    await this.#options.context.launcher.prepare(this.#options.record().id, effective)
-    return effective
+  /**
+   * The same, after everything that may forbid its use was asked. Where it may not be used at all it is undefined, and
+   * `forbidden` hears why. Throws HubError.
+   */
+  async judge(forbidden: (reason: WireError) => void): Promise<EffectiveServer | undefined> {
+    const turn = this.#turn
+    try {
+      const effective = await this.configured()
+      await this.#options.context.launcher.prepare(this.#options.record().id, effective)
+      return effective
+    } catch (error) {
+      const reason = toWireError(error)
+      if (!isFinal(reason.code)) throw error
+      if (turn === this.#turn) forbidden(reason)
+      return undefined
+    }
   }
 
   /** What the server speaks is found out anew by the next one. */
@@ -149,6 +160,12 @@ export class SharedConnection {
     if (connection) closing.push(connection.close(reason))
     // Without the values: each would hold that of the closing before, and so on back to the first.
     this.#closing = Promise.all(closing).then(() => undefined)
+  }
+
+  /** Ends it for a reason that the server itself has given; another attempt follows as after a failed one. */
+  fail(reason: WireError): void {
+    this.close(reason)
+    this.#follow(this.#recovery.failed(reason))
   }
 
   /** Ends it, and begins anew with nothing taken for known but the era. */

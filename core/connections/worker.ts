@@ -1,6 +1,6 @@
 import { HubError, toWireError } from '../contract/errors.ts'
 import { isJsonObject } from '../contract/json.ts'
-import type { GuardedFetch, TransportDefinition } from '../contract/transport.ts'
+import type { TransportDefinition } from '../contract/transport.ts'
 import { withInlineDocument } from '../domain/server-openapi.ts'
 import { BodyTurns } from '../http/body-turns.ts'
 import { createLookup } from '../http/outbound-lookup.ts'
@@ -14,7 +14,7 @@ import { LegacyLink } from './links/legacy.ts'
 import type { LinkContext } from './links/link-context.ts'
 import { ListPaces } from './links/list-paces.ts'
 import { ModernLink } from './links/modern.ts'
-import type { UpstreamLink } from './links/upstream-link.ts'
+import type { LinkIo, UpstreamLink } from './links/upstream-link.ts'
 import { processesBelow } from './process-tree.ts'
 import { eachFrame, type FromWorker, type OpenMessage, readNumber, type ToWorker } from './protocol.ts'
 import { withoutSecrets } from './upstream-texts.ts'
@@ -144,8 +144,8 @@ class ConnectionWorker {
         return
       }
       const transport = await this.#transport(options.module)
-      const fetch = await this.#fetch(options, link.signal)
-      await link.start(transport, { fetch, ...(pipe ? { child: pipe } : {}) }, () => pipe?.useful())
+      const client = await this.#client(options, link.signal)
+      await link.start(transport, { ...client, ...(pipe ? { child: pipe } : {}) }, () => pipe?.useful())
     } catch (error) {
       link.lost(toWireError(error))
     }
@@ -175,18 +175,23 @@ class ConnectionWorker {
   }
 
   /** The guarded client is loaded when the first link without a child needs it: it is most of a worker's memory. */
-  async #fetch({ rights, child, owner }: OpenMessage, signal: AbortSignal): Promise<GuardedFetch> {
+  async #client({ rights, child, owner }: OpenMessage, signal: AbortSignal): Promise<LinkIo> {
     const turns = this.#turns.get(owner) ?? new BodyTurns()
     this.#turns.set(owner, turns)
-    const make = async (): Promise<GuardedFetch> => {
+    const make = async (): Promise<LinkIo> => {
       const { createGuardedFetch } = await import('../http/outbound.ts')
-      return createGuardedFetch({ rights, instanceId: this.#instanceId, lookup: this.#lookup, signal, turns })
+      const fetch = createGuardedFetch({ rights, instanceId: this.#instanceId, lookup: this.#lookup, signal, turns })
+      return { fetch, reach: fetch.reach }
     }
     if (!child) return await make()
-    let made: Promise<GuardedFetch> | undefined
-    return async (url, request) => {
+    let made: Promise<LinkIo> | undefined
+    const ready = (): Promise<LinkIo> => {
       made ??= make()
-      return await (await made)(url, request)
+      return made
+    }
+    return {
+      fetch: async (url, request) => await (await ready()).fetch(url, request),
+      reach: async (url, caller) => await (await ready()).reach(url, caller),
     }
   }
 

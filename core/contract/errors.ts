@@ -123,7 +123,7 @@ export const ERROR_CODES = {
   authorization_required: { status: 503, title: 'The server wants a credential' },
   quarantined: { status: 503, title: 'Stopped after it took its worker down' },
   variable_unknown: { status: 503, title: 'A variable of the configuration is not defined' },
-  loop_detected: { status: 503, title: 'The server is this hub itself' },
+  loop_detected: { status: 508, title: 'The server leads back to this hub' },
   openapi_unsupported: { status: 503, title: 'Not an OpenAPI document that can be read' },
   openapi_external_ref: { status: 503, title: 'The OpenAPI document refers to another file' },
   openapi_bomb: { status: 503, title: 'The OpenAPI document grows beyond all limits' },

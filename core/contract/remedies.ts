@@ -115,7 +115,7 @@ export const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   authorization_required: 'Give the server its credential, in "headers" or "env".',
   quarantined: 'Give it "isolate": true, then restart it.',
   variable_unknown: 'Add the variable to "variables" of the server.',
-  loop_detected: 'Enter another address: this one is the hub’s own.',
+  loop_detected: 'Enter another address, or take this hub out of what the server offers: it leads back here.',
   openapi_unsupported: 'Give an OpenAPI document of version 2.0, 3.0 or 3.1.',
   openapi_external_ref: 'Bundle the document into one file, so that every $ref begins with "#/".',
   openapi_bomb: 'Use a smaller document.',

@@ -97,6 +97,9 @@ function dateOf(text = ''): number {
   return /^[A-Z][a-z]+, /.test(text) ? Date.parse(text) : Number.NaN
 }
 
+/** What a hub says with HTTP 508: others use that status for limits of their own. */
+export const LOOP_HEADER = 'x-patchbay-loop'
+
 /** A refusal by HTTP status, without anything of the body. `rpcCode` is the code of a JSON-RPC error in it. */
 export function statusReason(response: GuardedResponse, rpcCode?: number): WireError {
   const { status } = response
@@ -110,6 +113,12 @@ export function statusReason(response: GuardedResponse, rpcCode?: number): WireE
     const message = `The server refused the credential with HTTP ${status}; check the headers of the server`
     return { code: 'authorization_required', message, data }
   }
+  if (status === 508 && response.headers[LOOP_HEADER] !== undefined)
+    return {
+      code: 'loop_detected',
+      message: 'The address of the server leads back to this hub',
+      data: { ...data, met: true },
+    }
   if (status >= 300 && status < 400) {
     const message = `The server redirects with HTTP ${status}, which is not followed; set its final address as url`
     return { code: 'redirect_blocked', message, data }

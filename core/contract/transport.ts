@@ -89,6 +89,8 @@ export interface AnswerIo {
   readonly signal: AbortSignal
   /** The guarded fetch: address rules, time and size limits of the server's owner hold. */
   readonly fetch: GuardedFetch
+  /** Connects to the address of this URL under the same rules and closes: nothing is sent. Rejects when that fails. */
+  readonly reach: (url: string, signal: AbortSignal) => Promise<void>
   /** Paths of the upstream by which its health is told (`healthCheck.endpoints`). */
   readonly healthEndpoints: readonly string[]
   log(level: 'debug' | 'info' | 'warn' | 'error', message: string): void

@@ -7,6 +7,7 @@ import type { BytesInFlight } from '../domain/byte-account.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { McpEndpoint } from '../mcp/api.ts'
 import type { Registry } from '../registry/api.ts'
+import type { HubMarks } from '../secrets/hub-marks.ts'
 import type { Peer, RequestGuard } from './api.ts'
 import { createApp } from './app.ts'
 import type { BodyParser } from './body-parser.ts'
@@ -52,6 +53,7 @@ export interface HttpDeps {
   readonly setupToken: string | undefined
   readonly version: string
   readonly bodyParser: BodyParser
+  readonly marks?: HubMarks
   /** Times of the live stream, where they differ from its own. */
   readonly live?: Pick<LiveFeedOptions, 'pingMs' | 'stuckMs'>
 }
@@ -101,6 +103,7 @@ export function createHttp(deps: HttpDeps): Http {
     nextId,
     requestLogs: config.requestLogs,
     bodyParser: deps.bodyParser,
+    ...(deps.marks ? { marks: deps.marks } : {}),
   })
   const { host, port, basePath } = config
   const server = serveBun({ host, port, basePath, guard, app, mcp: deps.mcp, log, nextId })

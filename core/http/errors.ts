@@ -1,6 +1,7 @@
 import { ERROR_CODES, HubError } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import { remedyOf } from '../contract/remedies.ts'
+import { LOOP_HEADER } from '../contract/remote.ts'
 import { rpcError } from '../domain/rpc-error.ts'
 import { SECURITY_HEADERS } from './headers.ts'
 
@@ -73,6 +74,7 @@ function errorHeaders(error: HubError): Record<string, string> {
     headers['www-authenticate'] = `Bearer realm="patchbay"${withoutCredential ? '' : ', error="invalid_token"'}`
   }
   if (status === 405 && Array.isArray(data?.allow)) headers.allow = data.allow.join(', ')
+  if (status === 508) headers[LOOP_HEADER] = '1'
   if (status === 415) headers.accept = 'application/json'
   if (status === 426) headers.upgrade = 'websocket'
   if ((status === 429 || status === 503) && retryAfter !== undefined) headers['retry-after'] = String(retryAfter)

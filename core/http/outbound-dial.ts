@@ -79,6 +79,30 @@ export interface Dial {
   cancel(error: HubError): void
 }
 
+/** Connects once, and closes. Rejects with a HubError, or with the reason of a signal that aborts meanwhile. */
+export async function reachOrigin(
+  origin: string,
+  targets: () => Promise<readonly ConnectTarget[]>,
+  signals: readonly AbortSignal[],
+): Promise<void> {
+  const signal = AbortSignal.any([...signals])
+  signal.throwIfAborted()
+  const attempt = dial(origin, { heads: new Map(), idle: () => undefined, lost: () => undefined }, targets)
+  const abort = () => attempt.cancel(toHubError(signal.reason, origin))
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    const connection = await attempt.connection
+    connection.drop()
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
+}
+
+function toHubError(reason: unknown, origin: string): HubError {
+  if (reason instanceof HubError) return reason
+  return notSent('upstream_timeout', `Cannot connect to ${origin}: nobody answered in time`, reason)
+}
+
 /** Resolves the name and connects to the first of its addresses that answers, all within 10 s. */
 export function dial(origin: string, owner: ConnectionOwner, targets: () => Promise<readonly ConnectTarget[]>): Dial {
   const { promise, resolve: win, reject } = Promise.withResolvers<Http1Connection>()

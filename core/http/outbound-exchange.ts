@@ -81,6 +81,12 @@ export class Exchange implements GuardedResponse, LargeBody {
     return this.#state === 'ended' || this.#state === 'failed'
   }
 
+  /** Of a safe method (RFC 9110): a repetition cannot act twice. */
+  get repeatable(): boolean {
+    const { method } = this.request
+    return method === 'GET' || method === 'HEAD'
+  }
+
   /** The request is written: from now on the head is awaited. */
   sent(): void {
     if (this.over) return

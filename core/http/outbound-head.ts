@@ -1,5 +1,7 @@
 import { HubError } from '../contract/errors.ts'
 
+const CHAIN_HEADER = 'x-patchbay-instance'
+
 /** Longest head of an answer, in bytes; interim answers (1xx) before it included. */
 export const MAX_HEAD_BYTES = 64 * 1024
 const MAX_FIELDS = 200
@@ -48,21 +50,23 @@ export function renderHead(
 ): string {
   if (!TOKEN.test(method)) throw unusable(`The method "${method}" is no HTTP method`)
   let head = `${method} ${target.pathname}${target.search} HTTP/1.1\r\nhost: ${target.host}\r\n`
-  const seen = new Set(['x-patchbay-instance'])
+  const seen = new Set<string>()
+  let chain = instanceId
   for (const name in headers) {
     const value = headers[name] ?? ''
     const lower = name.toLowerCase()
-    if (lower === 'x-patchbay-instance') continue
     if (!TOKEN.test(name)) throw unusable(`The header name "${name.slice(0, 64)}" is not valid`)
     if (OWN_FIELDS.has(lower)) throw unusable(`The header "${name}" is set by the hub itself`)
     if (seen.has(lower)) throw unusable(`The header "${name}" comes twice, in different letter case`)
     if (NOT_IN_VALUE.test(value)) throw unusable(`The value of the header "${name}" holds a control character`)
     seen.add(lower)
-    head += `${name}: ${value.trim()}\r\n`
+    // The hubs that the call came through until here.
+    if (lower === CHAIN_HEADER) chain = `${value.trim()}, ${instanceId}`
+    else head += `${name}: ${value.trim()}\r\n`
   }
   if (!seen.has('user-agent')) head += 'user-agent: patchbay\r\n'
   if (!seen.has('accept-encoding')) head += 'accept-encoding: gzip, deflate, br\r\n'
-  return `${head}x-patchbay-instance: ${instanceId}\r\n`
+  return `${head}${CHAIN_HEADER}: ${chain}\r\n`
 }
 
 /**

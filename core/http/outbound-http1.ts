@@ -26,8 +26,11 @@ export interface ConnectionOwner {
   readonly heads: Map<string, ResponseHead>
   /** One exchange is over and the connection may carry another; the server keeps it for so long, if it said so. */
   idle(connection: Http1Connection, idleSeconds: number | undefined): void
-  /** Was open and is closed. `retry` is an exchange that may be repeated, as none of its answer came and it changes nothing. */
-  lost(connection: Http1Connection, retry: Exchange | undefined): void
+  /**
+   * Was open and is closed, `byServer` or by the hub. `retry` is an exchange that may be repeated, as none of its answer came and
+   * it changes nothing.
+   */
+  lost(connection: Http1Connection, retry: Exchange | undefined, byServer: boolean): void
 }
 
 /**
@@ -35,7 +38,8 @@ export interface ConnectionOwner {
  * acted. It reads no web streams and allocates little, which halves the cost of a call against node:http.
  */
 export class Http1Connection {
-  /** Until when its owner keeps it without use, by `performance.now()`. */
+  /** Since when it is without use, and until when its owner keeps it so, by `performance.now()`. */
+  idleSinceMs = 0
   idleUntilMs = 0
   readonly #owner: ConnectionOwner
   readonly #target: ConnectTarget
@@ -50,6 +54,7 @@ export class Http1Connection {
   #left = 0
   #chunks: ChunkedReader | undefined
   #served = 0
+  #dropping = false
   #peerEnded = false
 
   /** Starts to connect. `connected` is called once: without an error when a request can be written. */
@@ -66,6 +71,11 @@ export class Http1Connection {
       // Set here, since an environment variable could otherwise switch the check off.
       ...(tls ? { tls: { ...tls, rejectUnauthorized: true } } : {}),
     }).catch(error => this.refuse(connectFailure(target.origin, error)))
+  }
+
+  /** Exchanges that it has carried to their end. */
+  get served(): number {
+    return this.#served
   }
 
   /** Writes a request. False when the connection turned out to be closed: nothing was written then. */
@@ -95,6 +105,7 @@ export class Http1Connection {
   drop(): void {
     this.#exchange = undefined
     const socket = this.#socket
+    this.#dropping = true
     this.closed()
     socket?.terminate()
   }
@@ -169,8 +180,8 @@ export class Http1Connection {
     this.#pending = undefined
     this.#unsent = undefined
     const stale = silent && this.#served > 0
-    const retry = stale && exchange && isSafe(exchange.request.method) ? exchange : undefined
-    this.#owner.lost(this, retry)
+    const retry = stale && exchange?.repeatable ? exchange : undefined
+    this.#owner.lost(this, retry, !this.#dropping)
     if (!exchange || retry) return
     exchange.carrier = undefined
     if (endsBody) return exchange.end()
@@ -277,9 +288,4 @@ const TLS_HANDLERS: SocketHandler<Http1Connection> = {
   // Nothing is written before the certificate was judged.
   open: socket => socket.data.attached(socket),
   handshake: (socket, success, error) => socket.data.handshake(success, error),
-}
-
-/** Safe methods of RFC 9110: a repetition cannot act twice. */
-function isSafe(method: string): boolean {
-  return method === 'GET' || method === 'HEAD'
 }

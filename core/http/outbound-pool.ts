@@ -4,16 +4,12 @@ import type { Exchange } from './outbound-exchange.ts'
 import { notSent } from './outbound-failures.ts'
 import type { ResponseHead } from './outbound-head.ts'
 import type { ConnectionOwner, ConnectTarget, Http1Connection } from './outbound-http1.ts'
+import { ReuseTrust } from './outbound-reuse.ts'
 
 /** Most connections to one origin at a time. */
 const MAX_CONNECTIONS = 512
 /** Fewer would make a busy server reconnect all the time: at 256 calls in flight, 64 cost 37 µs a call in place of 16. */
 const MAX_IDLE = 256
-/**
- * How long a connection is kept for reuse when the server does not say: shorter than Node's 5 s, the shortest of the
- * common servers, since a POST written while the server closes is lost.
- */
-const IDLE_MS = 4_000
 const MAX_IDLE_MS = 60_000
 /** Taken off what the server promised, for the way there. */
 const IDLE_MARGIN_MS = 1_000
@@ -28,6 +24,7 @@ export class OriginPool implements ConnectionOwner {
   readonly #open = new Set<Http1Connection>()
   readonly #idle: Http1Connection[] = []
   readonly #dials = new Set<Dial>()
+  readonly #trust = new ReuseTrust()
   #sweeper: ReturnType<typeof setTimeout> | undefined
   #closed = false
 
@@ -44,9 +41,13 @@ export class OriginPool implements ConnectionOwner {
 
   /** Sends the exchange's request on an idle connection or a new one. */
   send(exchange: Exchange): void {
-    // The one used last is the least likely to be closed by now.
-    for (let connection = this.#idle.pop(); connection; connection = this.#idle.pop()) {
-      if (connection.start(exchange)) return
+    const now = performance.now()
+    if (exchange.repeatable || this.#trust.reuses(this.#idle[0], now)) {
+      // The one used last is the least likely to be closed by now.
+      for (let connection = this.#idle.pop(); connection; connection = this.#idle.pop()) {
+        if (connection.idleUntilMs <= now) connection.drop()
+        else if (connection.start(exchange)) return
+      }
     }
     this.#dial(exchange)
   }
@@ -60,17 +61,23 @@ export class OriginPool implements ConnectionOwner {
   }
 
   idle(connection: Http1Connection, idleSeconds: number | undefined): void {
-    const idleMs = idleSeconds === undefined ? IDLE_MS : idleSeconds * 1_000 - IDLE_MARGIN_MS
+    const now = performance.now()
+    const saidMs = idleSeconds === undefined ? undefined : idleSeconds * 1_000 - IDLE_MARGIN_MS
+    const idleMs = this.#trust.idleMs(saidMs, now)
     if (this.#closed || idleMs <= 0 || this.#idle.length >= MAX_IDLE) return connection.drop()
-    connection.idleUntilMs = performance.now() + Math.min(idleMs, MAX_IDLE_MS)
+    connection.idleSinceMs = now
+    connection.idleUntilMs = now + Math.min(idleMs, MAX_IDLE_MS)
     this.#idle.push(connection)
     if (this.#sweeper === undefined) this.#sweepLater()
   }
 
-  lost(connection: Http1Connection, retry: Exchange | undefined): void {
+  lost(connection: Http1Connection, retry: Exchange | undefined, byServer: boolean): void {
     this.#open.delete(connection)
     const index = this.#idle.indexOf(connection)
-    if (index >= 0) this.#idle.splice(index, 1)
+    if (index >= 0) {
+      this.#idle.splice(index, 1)
+      if (byServer) this.#trust.closedIdle(connection, performance.now())
+    }
     if (retry) this.#dial(retry)
   }
 
@@ -87,6 +94,8 @@ export class OriginPool implements ConnectionOwner {
   #dial(exchange: Exchange): void {
     if (exchange.over) return
     if (this.#closed) return exchange.fail(this.#closedError())
+    // Those that rest are in nobody's way.
+    if (this.#open.size + this.#dials.size >= MAX_CONNECTIONS) this.#idle[0]?.drop()
     if (this.#open.size + this.#dials.size >= MAX_CONNECTIONS) {
       return exchange.fail(notSent('overloaded', `${MAX_CONNECTIONS} connections to ${this.#origin} are open already`))
     }

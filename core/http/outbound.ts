@@ -3,7 +3,7 @@ import type { GuardedFetch, GuardedRequest } from '../contract/transport.ts'
 import type { AddressRights } from '../domain/address.ts'
 import type { BodyTurns } from './body-turns.ts'
 import { DEFAULT_BODY_BYTES, LARGEST_BODY_BYTES } from './outbound-body.ts'
-import { resolveTargets } from './outbound-dial.ts'
+import { reachOrigin, resolveTargets } from './outbound-dial.ts'
 import { Exchange } from './outbound-exchange.ts'
 import { renderHead } from './outbound-head.ts'
 import { createLookup, type Lookup } from './outbound-lookup.ts'
@@ -17,7 +17,7 @@ const KEPT_POOLS = 32
 export interface GuardedFetchOptions {
   /** Whose connections these are. A change of rights needs a new guarded fetch, so that no open connection outlives it. */
   readonly rights: AddressRights
-  /** Sent as `x-patchbay-instance`, so that a hub can recognise a request of its own. */
+  /** Sent at the end of `x-patchbay-instance`, so that a hub recognises what comes back to it. */
   readonly instanceId: string
   /** How names become addresses. Default: one of its own. */
   readonly lookup?: Lookup
@@ -42,9 +42,10 @@ export interface GuardedFetchOptions {
  * Rejects with a HubError: `url_address_blocked`, `upstream_dns_error`, `upstream_tls_error`, `upstream_timeout`,
  * `connection_lost`, `upstream_protocol`, `overloaded`, `config_invalid`; with `data.sent` false when nothing of the
  * request was written. An abort rejects with the signal's reason. A request that was written is repeated only if it is
- * a GET or HEAD on a reused connection that closed without a byte.
+ * a GET or HEAD on a reused connection that closed without a byte. Any other request goes out on a used connection only
+ * where the server was seen to keep such open.
  */
-export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
+export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch & Reach {
   const { rights, instanceId, lookup = createLookup(), ca, signal, turns } = options
   const pools = new Map<string, OriginPool>()
   const rendered = new WeakMap<GuardedRequest['headers'], RenderedHead>()
@@ -76,7 +77,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
     },
     { once: true },
   )
-  return (url, request) => {
+  const fetch: GuardedFetch = (url, request) => {
     try {
       if (signal?.aborted) throw closedError()
       const head = headFor(url, request)
@@ -105,6 +106,19 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
       return Promise.reject(error)
     }
   }
+  const reach = async (url: string, caller: AbortSignal): Promise<void> => {
+    const parsed = parseUrl(url)
+    await reachOrigin(parsed.origin, () => resolveTargets(parsed, rights, lookup, ca), [
+      caller,
+      ...(signal ? [signal] : []),
+    ])
+  }
+  return Object.assign(fetch, { reach })
+}
+
+export interface Reach {
+  /** Connects and closes, over TLS where the address says so; nothing is sent. Rejects as a request would. */
+  readonly reach: (url: string, signal: AbortSignal) => Promise<void>
 }
 
 interface RenderedHead {

@@ -5,6 +5,7 @@ import { LIMITS } from '../config/limits.ts'
 import { type FieldError, HubError, validationError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
+import { CHAIN_HEADER, type HubMarks } from '../secrets/hub-marks.ts'
 import { type JsonBodyOptions, readJsonBody } from './body.ts'
 import { targetOf } from './canonical.ts'
 import { wholeBody } from './compress.ts'
@@ -17,6 +18,8 @@ export interface PipelineDeps {
   readonly rateLimiter: RateLimiter
   /** Why nothing may be changed now: `draining`, `storage_unavailable`. Default: nothing is in the way. */
   readonly writeObstacle?: () => HubError | undefined
+  /** By which it tells what has come back to it; absent: nothing does. */
+  readonly marks?: HubMarks
   /** Large bodies are parsed in the main thread where it is left out. */
   readonly bodyParser?: JsonBodyOptions['parser']
 }
@@ -129,6 +132,7 @@ export function createPipeline(deps: PipelineDeps) {
       if (route.upgrade && isUpgrade(request)) return upgraded(route, request, info)
       const actor = await actorFor(route, request, info)
       held.identify(actor)
+      deps.marks?.judge(request.headers.get(CHAIN_HEADER))
       if (route.access === 'admin' && actor) requireAdmin(actor)
       count(route.path, actor, info)
       const obstacle = changes(route, request) ? deps.writeObstacle?.() : undefined

@@ -7,6 +7,7 @@ import type { ServerRecord, ToolCallRecord, UserActor } from '../contract/record
 import type { BytesInFlight } from '../domain/byte-account.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Registry } from '../registry/api.ts'
+import type { HubMarks } from '../secrets/hub-marks.ts'
 import type { McpEndpoint } from './api.ts'
 import { Audience } from './audience.ts'
 import { type CredentialHolder, CredentialWatch } from './credential-watch.ts'
@@ -58,6 +59,7 @@ interface McpDeps {
   readonly bus: EventBus
   readonly auth: Authenticator
   readonly sealer: Sealer & TokenSealer
+  readonly marks: HubMarks
   /** Where sessions are kept over restarts. Default: nowhere, they end with the process. */
   readonly sessionRecords?: SessionRecords
   readonly bytes: BytesInFlight
@@ -166,7 +168,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
       sawElicitation: (sessionId, serverId, id) => relay.sawElicitation(sessionId, serverId, id),
     },
     {
-      ...listRoutes(new Pages(sealer), scope => relay.settled(scope)),
+      ...listRoutes(new Pages(sealer, deps.marks.make()), scope => relay.settled(scope)),
       ...subscriptions.routes(() => router),
       'logging/setLevel': levels.route,
     },
@@ -210,7 +212,17 @@ export function createMcp(deps: McpDeps): McpEndpoint {
   })
   const wires = new Wires(new LegacyWire(sessions, now), posts, modern, deps.bytes)
   const sse = new SseWire({ ...opening, scopes, intake, now })
-  const front = new Front({ ...opening, auth, principals: new Principals(), scopes, wires, sse, refusals, log })
+  const front = new Front({
+    ...opening,
+    auth,
+    marks: deps.marks,
+    principals: new Principals(),
+    scopes,
+    wires,
+    sse,
+    refusals,
+    log,
+  })
 
   function* credentialHolders(): IterableIterator<CredentialHolder> {
     for (const session of sessions)

@@ -3,6 +3,7 @@ import { HubError } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { UserActor } from '../contract/records.ts'
 import type { RequestInfo } from '../http/route.ts'
+import { CHAIN_HEADER, type HubMarks } from '../secrets/hub-marks.ts'
 import { namesModernVersion } from './era.ts'
 import { errorResponse, RefusedMessage } from './http-errors.ts'
 import { MESSAGES_PATH, type Principals, parseScopePath, ScopePaths, type ScopeTable } from './paths.ts'
@@ -15,6 +16,7 @@ import type { Wires } from './wires.ts'
 
 interface FrontParts extends ReviveParts {
   readonly auth: Authenticator
+  readonly marks: HubMarks
   readonly principals: Principals
   readonly scopes: ScopeTable
   readonly wires: Wires
@@ -40,6 +42,7 @@ export class Front {
     }
     const enter = (actor: UserActor) => {
       caller = actor
+      this.#parts.marks.judge(request.headers.get(CHAIN_HEADER))
       return this.#known(request, path, info, actor)
     }
     try {

@@ -1,4 +1,5 @@
 import type { HubError } from '../contract/errors.ts'
+import { LOOP_HEADER } from '../contract/remote.ts'
 import { asHubError, errorMessage, type IdText, rpcError } from './rpc.ts'
 
 /** A refusal of one message whose id was read. */
@@ -36,6 +37,9 @@ export function errorResponse(thrown: unknown, place: ErrorPlace): Response {
     case 405:
       if (place.modern) headers.set('allow', 'POST')
       else if (Array.isArray(error.data?.allow)) headers.set('allow', error.data.allow.join(', '))
+      break
+    case 508:
+      headers.set(LOOP_HEADER, '1')
       break
     case 415:
       headers.set('accept', 'application/json')

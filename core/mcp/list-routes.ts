@@ -22,8 +22,9 @@ export function listRoutes(
   const page = (kind: CatalogKind, scope: Scope, params: JsonObject | undefined, modern: boolean): Outcome => {
     const cursor = params?.cursor
     if (cursor !== undefined && typeof cursor !== 'string') throw invalid('"cursor" must be a text')
-    const { lists } = scope.catalog
-    return { kind: 'result', resultText: pages.page(kind, lists[kind], scope.key, cursor, modern) }
+    const { lists, states } = scope.catalog
+    const marks = states.flatMap(({ catalog }) => catalog?.instances ?? [])
+    return { kind: 'result', resultText: pages.page(kind, lists[kind], scope.key, cursor, modern, marks) }
   }
   return {
     'tools/list': list('tools'),

@@ -4,6 +4,7 @@ import { LIMITS } from '../config/limits.ts'
 import type { CatalogKind } from '../connections/api.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonValue } from '../contract/json.ts'
+import { LIST_MARKS, MOST_MARKS } from '../secrets/hub-marks.ts'
 import { legacyTool } from './legacy-tools.ts'
 import type { ListItem } from './list-item.ts'
 
@@ -22,10 +23,13 @@ export interface Sealer {
 /** Lists cut into pages, as the JSON text of their results. The first pages that were asked for last are kept. */
 export class Pages {
   readonly #sealer: Sealer
+  readonly #ownMark: string
   readonly #first = { modern: firstPages(), legacy: firstPages() }
 
-  constructor(sealer: Sealer) {
+  /** `ownMark`: by which this hub recognises its own lists. */
+  constructor(sealer: Sealer, ownMark: string) {
     this.#sealer = sealer
+    this.#ownMark = ownMark
   }
 
   /**
@@ -38,9 +42,12 @@ export class Pages {
     scopeKey: string,
     cursor: string | undefined,
     modern: boolean,
+    marks: Iterable<string> = [],
   ): string {
     const readable = kind === 'tools' && !modern ? legacyTool : asIs
-    const cut = (start: number): string => this.#cut(kind, items, scopeKey, start, readable)
+    const all = [...new Set([this.#ownMark, ...marks])].slice(0, MOST_MARKS)
+    const meta = `"_meta":${JSON.stringify({ [LIST_MARKS]: all })}`
+    const cut = (start: number): string => this.#cut(kind, items, scopeKey, start, readable, meta)
     if (cursor !== undefined) return cut(placeAfter(items, openCursor(kind, scopeKey, cursor, this.#sealer)))
     const first = modern ? this.#first.modern : this.#first.legacy
     const known = first.get(items)
@@ -56,6 +63,7 @@ export class Pages {
     scopeKey: string,
     start: number,
     readable: (text: string) => string,
+    meta: string,
   ): string {
     let end = start
     let bytes = 0
@@ -69,10 +77,10 @@ export class Pages {
       end++
     }
     const last = items[end - 1]
-    if (end >= items.length || !last) return `{"${kind}":[${texts.join(',')}]}`
+    if (end >= items.length || !last) return `{"${kind}":[${texts.join(',')}],${meta}}`
     const place = JSON.stringify([scopeKey, kind, ...placeOf(items, end, last)])
     const next = this.#sealer.sealToken(CURSOR_PURPOSE, place)
-    return `{"${kind}":[${texts.join(',')}],"nextCursor":${JSON.stringify(next)}}`
+    return `{"${kind}":[${texts.join(',')}],"nextCursor":${JSON.stringify(next)},${meta}}`
   }
 }
 

@@ -1,6 +1,7 @@
 import type { ServerRecord, UserActor } from '../contract/records.ts'
 import { readHeaderConsents } from '../domain/header-consents.ts'
 import type { Registry } from '../registry/api.ts'
+import { CHAIN_HEADER, chainOf } from '../secrets/hub-marks.ts'
 import type { Scope } from './scope.ts'
 
 /** Credentials for the hub, what MCP itself sets, and what belongs to one connection; whatever a configuration says. */
@@ -35,11 +36,15 @@ export async function headersFor(
   }
 }
 
-/** The headers of a request that some member of the scope gets, by lower-case name; undefined when none gets any. */
+/**
+ * The headers of a request that some member of the scope gets, by lower-case name; undefined when none gets any. The hubs that
+ * it came through go to every member.
+ */
 export function passedHeaders(headers: Headers, scope: Scope): Readonly<Record<string, string>> | undefined {
   const names = scope.resolved.passthroughHeaders
-  if (names.length === 0) return undefined
-  const passed: Record<string, string> = {}
+  const chain = headers.get(CHAIN_HEADER)
+  if (names.length === 0 && chain === null) return undefined
+  const passed: Record<string, string> = chain === null ? {} : { [CHAIN_HEADER]: chainOf(chain).join(', ') }
   for (const name of names) {
     const value = headers.get(name)
     if (value !== null) passed[name] = value

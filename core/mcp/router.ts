@@ -6,6 +6,7 @@ import type { ToolCallRecord } from '../contract/records.ts'
 import { meantHint, suggestNames } from '../domain/nearest.ts'
 import { connectionKey } from '../domain/session-scope.ts'
 import { shapeArguments } from '../domain/tool-shape.ts'
+import { CHAIN_HEADER } from '../secrets/hub-marks.ts'
 import { memberHas } from './capabilities.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 import type { Target } from './merge.ts'
@@ -193,8 +194,7 @@ export class Router {
     if (session) request.session = session
     const modern = exchange.modern?.()
     if (modern) request.modern = modern
-    if (exchange.passthroughHeaders && scope.resolved.passthroughHeaders.length > 0)
-      request.passthroughHeaders = wantedHeaders(member, exchange.passthroughHeaders)
+    if (exchange.passthroughHeaders) request.passthroughHeaders = wantedHeaders(member, exchange.passthroughHeaders)
     const call = this.#parts.upstreams.request(serverId, request)
     exchange.cancel = reason => call.cancel(reason)
     return call.reply
@@ -328,7 +328,8 @@ function wantedHeaders(
   member: ScopeMember,
   headers: Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> {
-  const wanted: Record<string, string> = {}
+  const chain = headers[CHAIN_HEADER]
+  const wanted: Record<string, string> = chain === undefined ? {} : { [CHAIN_HEADER]: chain }
   for (const name of member.passedHeaders) {
     const value = headers[name]
     if (value !== undefined) wanted[name] = value

@@ -15,7 +15,9 @@ export class RequestHeaders {
   #modern = false
 
   constructor(configured: Headers) {
-    this.#configured = usableHeaders(configured)
+    // Of which hubs a call came through only the call itself can tell.
+    const { 'x-patchbay-instance': _, ...rest } = usableHeaders(configured)
+    this.#configured = rest
   }
 
   /** Adds a header of the MCP session to every later request. */

@@ -22,14 +22,12 @@ export class OpenapiLink implements AnswerLink {
   readonly #io: AnswerIo
   readonly #tokens: Tokens
   #catalog: Catalog
-  readonly alive?: (signal: AbortSignal) => Promise<void>
 
   private constructor(config: OpenapiConfig, io: AnswerIo, catalog: Catalog) {
     this.#config = config
     this.#io = io
     this.#tokens = new Tokens(io)
     this.#catalog = catalog
-    if (io.healthEndpoints.length > 0) this.alive = signal => this.#alive(signal)
   }
 
   static async open(config: OpenapiConfig, io: AnswerIo): Promise<OpenapiLink> {
@@ -107,8 +105,10 @@ export class OpenapiLink implements AnswerLink {
     return { proofs: sendable, kept }
   }
 
-  async #alive(signal: AbortSignal): Promise<void> {
+  /** By the endpoints; where none is named nothing is known that could be asked without acting, and a connection must do. */
+  async alive(signal: AbortSignal): Promise<void> {
     const { base } = this.#catalog
+    if (this.#io.healthEndpoints.length === 0) return await this.#io.reach(base.href, signal)
     for (const path of this.#io.healthEndpoints) {
       const url = URL.parse(`${base.href.replace(/\/+$/, '')}/${path.replace(/^\/+/, '')}`)
       if (url?.origin !== base.origin) {

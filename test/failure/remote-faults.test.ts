@@ -32,6 +32,7 @@ beforeAll(async () => {
   const mcpServers: Record<string, object> = { faulty: await start({}), echo: stdioFixture('echo') }
   for (const [name, { init }] of Object.entries(AT_START))
     mcpServers[name] = await start({ INIT: JSON.stringify(init) })
+  mcpServers.closing = { ...(await start({ UNSAID: '1' })), timeout: 20_000 }
   mcpServers.gone = { url: 'http://127.0.0.1:9/mcp' }
   mcpServers.nowhere = { url: 'http://nowhere.invalid/mcp' }
   mcpServers.dripping = await start({ INIT: JSON.stringify({ drip: 'head' }) })
@@ -91,6 +92,23 @@ test('an answer that is cut off fails the call with connection_lost, and a tools
   await until(async () => (await statusOf(admin, 'faulty')).state === 'online')
   expect(await timesSent()).toBe(sent + 1)
 })
+
+test.each(['faulty', 'closing'])(
+  'no call is lost and none repeated by a server that closes each connection: %s',
+  async name => {
+    await online(admin, [name])
+    const client = await admin.mcp(`/mcp/${name}`)
+    const count = async () => JSON.parse(await callText(client, 'seen'))['tools/call seen']
+    const before = await count()
+    let left = 500
+    const caller = async (): Promise<void> => {
+      for (; left > 0; await callText(client, 'seen')) left -= 1
+    }
+    await Promise.all(Array.from({ length: 25 }, caller))
+    expect(await count()).toBe(before + 501)
+  },
+  60_000,
+)
 
 test('a redirect that ends nowhere is followed three times, and the call says so', async () => {
   const client = await admin.mcp('/mcp/faulty')

@@ -117,7 +117,7 @@ describe('session tokens', () => {
 
 describe('cursors', () => {
   test('pages give every item once in order; a foreign, changed or made-up cursor is refused', async () => {
-    const pages = new Pages(sealer)
+    const pages = new Pages(sealer, 'mark')
     await check(
       fc.property(fc.array(fc.nat(3), { maxLength: 12 }), fc.nat(), fc.nat(), hostileText(), (sizes, at, how, text) => {
         const items = sizes.flatMap((size, server) =>

@@ -193,6 +193,25 @@ describe('an OpenAPI document as a server', () => {
     expect(failed).toMatchObject({ ok: false, error: { code: 'openapi_unsupported' } })
   }, 20_000)
 
+  test('an API whose address refuses connections is offline with the reason, and online once it is there', async () => {
+    const gone = await startApi()
+    const { url } = gone
+    await gone[Symbol.asyncDispose]()
+    await ann.ok('POST', '/api/servers', { name: 'absent', openapi: { schema: PETS, baseUrl: url } })
+    const status = await until(async () => {
+      const now = await statusOf(ann, 'absent')
+      return now.state === 'offline' ? now : undefined
+    })
+    expect(status.reason?.code).toBe('connection_lost')
+    expect(status.reason?.message).toContain('refused')
+    await using back = await startApi(undefined, Number(new URL(url).port))
+    await online(ann, ['absent'])
+    expect((await ann.ok('GET', '/api/servers/absent')).status.health).toMatchObject({ state: 'healthy' })
+    // Looked at by a connection alone.
+    expect(back.seen).toEqual([])
+    await ann.ok('DELETE', '/api/servers/absent')
+  }, 20_000)
+
   test('health endpoints decide whether the server is online', async () => {
     const openapi = { schema: PETS, baseUrl: `${api.url}/` }
     const check = (ping: string) => ({ interval: 200, endpoints: { ping } })

@@ -120,7 +120,7 @@ export const OCCASIONS: Readonly<Record<ErrorCode, string>> = {
   authorization_required: 'state: it answered 401 or 403',
   quarantined: 'state: it took its worker thread down twice',
   variable_unknown: 'state: a variable that has no entry in `variables`',
-  loop_detected: 'state, or field: a server whose address leads back to this hub',
+  loop_detected: 'state, request or field: an address that leads back to this hub, also by way of others',
   openapi_unsupported: 'state, or field: another version, or no OpenAPI document',
   openapi_external_ref: 'state, or field: a `$ref` to a file or a host',
   openapi_bomb: 'state, or field: too deep, or too many values',

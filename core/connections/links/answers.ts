@@ -1,7 +1,7 @@
 import { type ErrorCode, HubError, toWireError, type WireError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import { SequenceMap } from '../../contract/sequence-map.ts'
-import type { AnswerLink, TransportDefinition, TransportIo } from '../../contract/transport.ts'
+import type { AnswerLink, TransportDefinition } from '../../contract/transport.ts'
 import { isPlainObject, parseAsWritten } from '../../domain/exact-json.ts'
 import type { HealthReport, LinkLimits, ListKind, Liveness as LivenessLimits, OpenMessage } from '../protocol.ts'
 import { CallTable } from './call-table.ts'
@@ -11,7 +11,7 @@ import type { LinkContext } from './link-context.ts'
 import { LinkLists } from './link-lists.ts'
 import { ALL_KINDS } from './list-watch.ts'
 import { Liveness, report } from './liveness.ts'
-import { type UpstreamLink, wrongKind } from './upstream-link.ts'
+import { type LinkIo, type UpstreamLink, wrongKind } from './upstream-link.ts'
 
 const CAPABILITIES: JsonObject = { tools: {} }
 const NO_HEADERS: Readonly<Record<string, string>> = Object.freeze({})
@@ -37,6 +37,8 @@ export class AnswersLink implements UpstreamLink, Expiring {
   #lists: LinkLists | undefined
   #warnings: readonly string[] = []
   #link: AnswerLink | undefined
+  /** The transport can be asked whether its upstream lives. */
+  #asked = false
   #state: 'opening' | 'open' | 'closing' | 'gone' = 'opening'
 
   constructor(options: OpenMessage, context: LinkContext) {
@@ -62,7 +64,7 @@ export class AnswersLink implements UpstreamLink, Expiring {
     return this.#calls.size > 0 || this.#state === 'opening'
   }
 
-  async start(transport: TransportDefinition, { fetch }: Pick<TransportIo, 'fetch'>): Promise<void> {
+  async start(transport: TransportDefinition, { fetch, reach }: LinkIo): Promise<void> {
     if (transport.kind !== 'answers') return this.#end(wrongKind('answers', transport.kind))
     const { config, conn, healthEndpoints } = this.#options
     const sinceMs = performance.now()
@@ -70,11 +72,14 @@ export class AnswersLink implements UpstreamLink, Expiring {
       const link = await transport.open(config, {
         signal: this.#abort.signal,
         fetch,
+        reach,
         healthEndpoints,
         log: (level, message) => this.#context.control({ type: 'log', conn, level, message }),
       })
+      this.#asked = link.alive !== undefined
+      this.#liveness.setLimits(this.#regular(this.#options.liveness))
       // What answers no question of its health would be called lost as soon as it was open.
-      if (healthEndpoints.length > 0) await this.#firstLook(link, sinceMs)
+      if (this.#options.catalog) await this.#firstLook(link, sinceMs)
       if (this.#state !== 'opening') {
         await link.close()
         return
@@ -166,10 +171,10 @@ export class AnswersLink implements UpstreamLink, Expiring {
     return Math.min(calls, lists, liveness)
   }
 
-  /** Without endpoints there is nothing that could be asked. */
+  /** Endpoints are asked at every interval, since what is heard of the server says nothing of them. */
   #regular(limits: LivenessLimits): LivenessLimits {
-    const asked = this.#options.healthEndpoints.length > 0
-    return asked ? { ...limits, always: true } : { ...limits, intervalMs: 0 }
+    if (this.#options.healthEndpoints.length > 0) return { ...limits, always: true }
+    return this.#asked ? limits : { ...limits, intervalMs: 0 }
   }
 
   async #firstLook(link: AnswerLink, sinceMs: number): Promise<void> {
@@ -182,8 +187,8 @@ export class AnswersLink implements UpstreamLink, Expiring {
   }
 
   #checked(found: HealthReport): void {
-    const { conn, catalog, healthEndpoints } = this.#options
-    if (catalog && healthEndpoints.length > 0) this.#context.control({ type: 'health', conn, report: found })
+    const { conn, catalog } = this.#options
+    if (catalog && this.#asked) this.#context.control({ type: 'health', conn, report: found })
   }
 
   #opened(link: AnswerLink, sinceMs: number): void {

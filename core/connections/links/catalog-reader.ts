@@ -1,6 +1,8 @@
 import { LIMITS } from '../../config/limits.ts'
+import { toWireError, type WireError } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import { type CacheHint, cacheHint, narrower } from '../../domain/cache-hint.ts'
+import { MOST_MARKS, marksOf } from '../../secrets/hub-marks.ts'
 import type { ListEntry, ListKind, ListsOutcome } from '../protocol.ts'
 import type { ListPaces } from './list-paces.ts'
 import { listPage, RawResult } from './list-page.ts'
@@ -53,7 +55,8 @@ export async function readCatalog(options: ReaderOptions, kinds: readonly ListKi
   const caching: Partial<Record<ListKind, CacheHint>> = {}
   const read: ListKind[] = []
   const again: ListKind[] = []
-  const cost = { bytes: 0, items: 0 }
+  const cost = { bytes: 0, items: 0, instances: new Set<string>() }
+  let failed: WireError | undefined
   const one = async (kind: ListKind): Promise<void> => {
     const { method, capability } = METHODS[kind]
     options.known.begin(kind)
@@ -64,8 +67,10 @@ export async function readCatalog(options: ReaderOptions, kinds: readonly ListKi
       } catch (error) {
         // Many servers with resources have no templates and say so only here.
         if (!isRpcError(error, -32601)) {
-          warnings.push(`${method}: ${error instanceof Error ? error.message : String(error)}`)
+          const { code, message } = toWireError(error)
+          warnings.push(`${method}: ${message}`)
           if (error instanceof TooMuchAtOnce) again.push(kind)
+          else failed ??= { code, message: `${method}: ${message}` }
           return
         }
       }
@@ -74,25 +79,43 @@ export async function readCatalog(options: ReaderOptions, kinds: readonly ListKi
     read.push(kind)
   }
   await Promise.all(kinds.map(one))
-  return { read, again, warnings, ...cost, ...(options.wish?.caching ? { caching } : {}) }
+  const { bytes, items, instances } = cost
+  const came = instances.size > 0 ? { instances: [...instances].slice(0, MOST_MARKS) } : {}
+  return {
+    read,
+    again,
+    warnings,
+    bytes,
+    items,
+    ...came,
+    ...(failed ? { failed } : {}),
+    ...(options.wish?.caching ? { caching } : {}),
+  }
 }
 
 /** The owner's servers answer with so much at a time that this answer was dropped; it is asked for again. */
 class TooMuchAtOnce extends Error {}
+
+/** What a reading of all lists has come to, and the hubs that they came through. */
+interface Cost {
+  bytes: number
+  items: number
+  readonly instances: Set<string>
+}
 
 /** One reading of one list. */
 class ListReader {
   readonly #options: ReaderOptions
   readonly #kind: ListKind
   readonly #warnings: string[]
-  readonly #cost: { bytes: number; items: number }
+  readonly #cost: Cost
   readonly #screen: ListScreen
   readonly #parts: ListParts
   #hint: CacheHint = { ttlMs: Number.MAX_SAFE_INTEGER, cacheScope: 'public' }
   #sliceEndMs = 0
   #counted = 0
 
-  constructor(options: ReaderOptions, kind: ListKind, warnings: string[], cost: { bytes: number; items: number }) {
+  constructor(options: ReaderOptions, kind: ListKind, warnings: string[], cost: Cost) {
     this.#options = options
     this.#kind = kind
     this.#warnings = warnings
@@ -149,6 +172,7 @@ class ListReader {
       const { rest, items } = listPage(result, member)
       result = null
       next = rest.nextCursor
+      for (const mark of marksOf(rest._meta)) this.#cost.instances.add(mark)
       this.#hint = narrower(this.#hint, cacheHint(rest))
       wanted = await this.#items(items, cursor === '', characters > 0)
     } finally {

@@ -6,6 +6,8 @@ import { HeldStreams } from './held-streams.ts'
 const GATHER_MS = 20
 const FIRST_WAIT_MS = 1_000
 const LONGEST_WAIT_MS = 60_000
+/** The first reading of the lists waits no longer for the stream that tells of their changes. */
+const FIRST_STREAM_MS = 1_000
 /** A stream that lived so long was sound: the next one is opened at once. */
 const SOUND_MS = 5_000
 
@@ -19,6 +21,8 @@ export interface ListenOptions {
   readonly subscribed: (callId: number, uri: string, honoured: boolean) => void
   /** Listening goes on after a gap in which anything may have changed; `uris` are subscribed to. */
   readonly resumed: (uris: Iterable<string>) => void
+  /** The first stream stands, or is not waited for any more. */
+  readonly settled: () => void
   readonly log: (level: 'debug' | 'warn', message: string) => void
 }
 
@@ -42,6 +46,7 @@ export class Listen {
   #openAtMs = Number.POSITIVE_INFINITY
   #failures = 0
   #gap = false
+  #settleAtMs = Number.POSITIVE_INFINITY
   #refused = false
 
   constructor(options: ListenOptions) {
@@ -54,7 +59,14 @@ export class Listen {
       const capability = capabilities[kind]
       if (isJsonObject(capability) && capability.listChanged === true) this.#kinds[`${kind}ListChanged`] = true
     }
-    if (Object.keys(this.#kinds).length > 0) this.#openIn(0)
+    if (Object.keys(this.#kinds).length === 0) return
+    this.#settleAtMs = performance.now() + FIRST_STREAM_MS
+    this.#openIn(0)
+  }
+
+  /** The first stream is on its way: a change of what is read before it stands would be told to nobody. */
+  get settling(): boolean {
+    return this.#settleAtMs !== Number.POSITIVE_INFINITY
   }
 
   subscribe(uri: string, callId: number): void {
@@ -96,6 +108,7 @@ export class Listen {
       this.#waiting.delete(callId)
       this.#options.subscribed(callId, uri, uris.has(uri))
     }
+    this.#settle()
     if (!this.#gap) return
     this.#gap = false
     this.#options.resumed(uris)
@@ -104,13 +117,20 @@ export class Listen {
   /** Opens what is due, and drops what has been replaced; returns when to look again. */
   sweep(nowMs: number): number {
     this.#drop(this.#held.expire(nowMs))
+    if (nowMs >= this.#settleAtMs) this.#settle()
     if (nowMs >= this.#openAtMs) {
       // One at a time; what was wished meanwhile follows on its acknowledgement or end.
       if (this.#pending || this.#held.full) return Math.min(nowMs + GATHER_MS, this.#held.nextMs)
       this.#openAtMs = Number.POSITIVE_INFINITY
       this.#open()
     }
-    return Math.min(this.#openAtMs, this.#held.nextMs)
+    return Math.min(this.#openAtMs, this.#held.nextMs, this.#settleAtMs)
+  }
+
+  #settle(): void {
+    if (!this.settling) return
+    this.#settleAtMs = Number.POSITIVE_INFINITY
+    this.#options.settled()
   }
 
   #drop(ids: readonly number[]): void {
@@ -154,6 +174,7 @@ export class Listen {
   /** The upstream wants no listeners: its lists are read again by their age alone. */
   #giveUp(message: string): void {
     this.#refused = true
+    this.#settle()
     this.#options.log('warn', `Changes of this server are not heard: ${message}`)
     for (const [callId, uri] of this.#waiting) this.#options.subscribed(callId, uri, false)
     this.#waiting.clear()
@@ -161,6 +182,6 @@ export class Listen {
 
   #openIn(ms: number): void {
     this.#openAtMs = Math.min(this.#openAtMs, performance.now() + ms)
-    this.#options.arm(this.#openAtMs)
+    this.#options.arm(Math.min(this.#openAtMs, this.#settleAtMs))
   }
 }

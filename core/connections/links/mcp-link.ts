@@ -1,6 +1,6 @@
 import { type ErrorCode, HubError, toWireError, type WireError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
-import type { MessageLink, TransportDefinition, TransportIo } from '../../contract/transport.ts'
+import type { MessageLink, TransportDefinition } from '../../contract/transport.ts'
 import type { LinkLimits, ListKind, OpenMessage } from '../protocol.ts'
 import { CallTable, type TakenCall } from './call-table.ts'
 import type { ListWish } from './catalog-reader.ts'
@@ -16,7 +16,7 @@ import { ALL_KINDS } from './list-watch.ts'
 import type { Liveness } from './liveness.ts'
 import { NoticeBudgets } from './notice-budget.ts'
 import { OwnRequests } from './own-requests.ts'
-import { type UpstreamLink, wrongKind } from './upstream-link.ts'
+import { type LinkIo, type UpstreamLink, wrongKind } from './upstream-link.ts'
 
 const MOST_LOGGED = 8 * 1024
 const OF_ANOTHER = 'an answer to another request than the one whose stream carried it'
@@ -91,16 +91,13 @@ export abstract class McpLink implements UpstreamLink, Expiring {
   }
 
   /** Opens the transport and makes the upstream's acquaintance; the outcome goes out as `opened` or `failed`. */
-  async start(
-    transport: TransportDefinition,
-    io: Pick<TransportIo, 'fetch' | 'child'>,
-    useful: () => void,
-  ): Promise<void> {
+  async start(transport: TransportDefinition, { fetch, child }: LinkIo, useful: () => void): Promise<void> {
     if (transport.kind !== 'messages') return this.end(wrongKind('messages', transport.kind))
     const sinceMs = performance.now()
     try {
       const link = await transport.open(this.options.config, {
-        ...io,
+        fetch,
+        ...(child ? { child } : {}),
         signal: this.#abort.signal,
         asks: this.options.asks,
         message: (text, related) => {
@@ -118,7 +115,7 @@ export abstract class McpLink implements UpstreamLink, Expiring {
       const leftMs = Math.max(1, this.#startDeadlineMs - performance.now())
       const handshake = withinLimits(await this.greet(link, leftMs))
       const stillMs = Math.max(1, this.#startDeadlineMs - performance.now())
-      if (this.#state === 'opening') await this.#health.first(io.fetch, sinceMs, stillMs)
+      if (this.#state === 'opening') await this.#health.first(fetch, sinceMs, stillMs)
       if (this.#state === 'opening') this.#opened(link, handshake, sinceMs)
     } catch (error) {
       this.end(this.#startFailure(error))

@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/js
 import type { MessageLink } from '../../contract/transport.ts'
 import { cutShort } from '../../domain/cut-short.ts'
 import { MODERN_VERSION, SUBSCRIPTION_KEY } from '../../domain/era.ts'
-import type { OpenMessage } from '../protocol.ts'
+import type { ListKind, OpenMessage } from '../protocol.ts'
 import type { TakenCall } from './call-table.ts'
 import { type ListWish, readCatalog } from './catalog-reader.ts'
 import { ownParams, readDiscovery } from './discovery.ts'
@@ -61,6 +61,7 @@ export class ModernLink extends McpLink {
       arm: atMs => context.deadlines.arm(atMs),
       subscribed: (callId, uri, honoured) => this.#subscribed(callId, uri, honoured),
       resumed: uris => this.#resumed(uris),
+      settled: () => this.refresh(),
       log: (level, message) => this.log(level, message),
     })
     this.#notices = new UpstreamNotices({
@@ -92,6 +93,10 @@ export class ModernLink extends McpLink {
 
   /** Nor requests from it. */
   answer(): void {}
+
+  override refresh(kinds?: readonly ListKind[]): void {
+    if (!this.#listen.settling) super.refresh(kinds)
+  }
 
   override sweep(nowMs: number): number {
     const next = super.sweep(nowMs)

@@ -1,6 +1,9 @@
 import type { WireError } from '../../contract/errors.ts'
-import type { TransportDefinition, TransportIo } from '../../contract/transport.ts'
+import type { AnswerIo, TransportDefinition, TransportIo } from '../../contract/transport.ts'
 import type { LinkLimits, ListKind } from '../protocol.ts'
+
+/** What a link gets of the worker for its transport. */
+export type LinkIo = Pick<TransportIo, 'fetch' | 'child'> & Pick<AnswerIo, 'reach'>
 
 /** One connection to one upstream inside a worker, whatever the upstream speaks. What it has to say goes to its context. */
 export interface UpstreamLink {
@@ -9,7 +12,7 @@ export interface UpstreamLink {
   /** An answer is awaited, so that bytes of the upstream are wanted. */
   readonly expecting: boolean
   /** Opens the transport; the outcome goes out as `opened` or `failed`. `useful` is called with each answer that came. */
-  start(transport: TransportDefinition, io: Pick<TransportIo, 'fetch' | 'child'>, useful: () => void): Promise<void>
+  start(transport: TransportDefinition, io: LinkIo, useful: () => void): Promise<void>
   /** One request of a caller, as JSON-RPC text. */
   call(id: number, text: string): void
   callWith(id: number, text: string, headers: Readonly<Record<string, string>>): void

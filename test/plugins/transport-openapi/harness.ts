@@ -22,11 +22,11 @@ export interface Api extends AsyncDisposable {
   last(): Seen
 }
 
-export async function startApi(answer?: (seen: Seen) => Response | Promise<Response>): Promise<Api> {
+export async function startApi(answer?: (seen: Seen) => Response | Promise<Response>, port = 0): Promise<Api> {
   const seen: Seen[] = []
   const server = Bun.serve({
     hostname: '127.0.0.1',
-    port: 0,
+    port,
     idleTimeout: 0,
     async fetch(request) {
       const { origin } = new URL(request.url)
@@ -94,6 +94,7 @@ export async function openLink(
   const link = await transport.open(config, {
     signal: abort.signal,
     fetch,
+    reach: fetch.reach,
     healthEndpoints: options.healthEndpoints ?? [],
     log: () => {},
   })

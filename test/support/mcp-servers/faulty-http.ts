@@ -1,7 +1,8 @@
 /**
  * Streamable HTTP on raw sockets, which fails as a call's `arguments` say: `status` (with `retryAfter` seconds, or `location`
  * for a redirect), `drip` ("head" or "body": one byte each 50 ms, for ever), `cut` (the connection ends in the middle of the
- * body), `silent`. Else it answers how often each method came. INIT in the environment does the same to initialize.
+ * body), `silent`. Else it answers how often each method came. INIT in the environment does the same to initialize. Each
+ * connection ends after its answer; with UNSAID in the environment no header says so.
  * Prints `listening on URL`.
  */
 import { createServer, type Socket } from 'node:net'
@@ -15,10 +16,11 @@ interface Fault {
   readonly silent?: boolean
 }
 
+const CLOSES: Record<string, string> = process.env.UNSAID ? {} : { connection: 'close' }
 const seen = new Map<string, number>()
 
 function write(socket: Socket, status: number, headers: Record<string, string>, body: string): void {
-  const all = { 'content-length': String(Buffer.byteLength(body)), connection: 'close', ...headers }
+  const all = { 'content-length': String(Buffer.byteLength(body)), ...CLOSES, ...headers }
   const head = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
   socket.end(`HTTP/1.1 ${status} x\r\n${head.join('')}\r\n${body}`)
 }

@@ -285,7 +285,10 @@ test('a remote server that cannot be reached any more is looked after at once', 
     events.flatMap(event => (event.name === 'connection.state' ? [JSON.stringify(event.data)] : []))
   const lost = (): number => states().findIndex(state => state.includes('2 pings in a row'))
   await until('the loss is noticed', () => lost() >= 0, 1_000)
-  const online = (): boolean => states().slice(lost()).some(state => state.includes('"online"'))
+  const online = (): boolean =>
+    states()
+      .slice(lost())
+      .some(state => state.includes('"online"'))
   await until('it is online again', online)
   expect((await call('crash', 'fine')).kind).toBe('result')
 })

@@ -62,9 +62,9 @@ function wholeRequest(text: string): string | undefined {
 }
 
 /** Waits until `condition` holds; fails after 5 s. */
-export async function until(condition: () => boolean, what = 'the condition'): Promise<void> {
+export async function until(condition: () => boolean | Promise<boolean>, what = 'the condition'): Promise<void> {
   const end = performance.now() + atMost(5_000)
-  while (!condition()) {
+  while (!(await condition())) {
     if (performance.now() > end) throw new Error(`Waited 5 s for ${what}`)
     await new Promise(resolve => setTimeout(resolve, 5))
   }

@@ -28,6 +28,7 @@ import type { RequestInfo } from '../../../core/http/route.ts'
 import type { McpEndpoint } from '../../../core/mcp/api.ts'
 import { createMcp } from '../../../core/mcp/create.ts'
 import type { Registry } from '../../../core/registry/api.ts'
+import { HubMarks } from '../../../core/secrets/hub-marks.ts'
 import { createSealer } from '../../../core/secrets/seal.ts'
 import groups from '../../../plugins/groups/plugin.ts'
 import { bytesInFlight } from '../../support/bytes.ts'
@@ -379,6 +380,7 @@ export function startHub(setUp: (world: World, upstreams: FakeUpstreams) => void
     groups: { usableMembers: async (actor: UserActor, group: GroupRecord) => world.usable(actor, group) },
   } as unknown as Registry
   const mcp = createMcp({
+    marks: new HubMarks('key'),
     registry,
     upstreams,
     bus,

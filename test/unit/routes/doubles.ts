@@ -17,6 +17,7 @@ import { type ResourceRoutesDeps, resourceRoutes } from '../../../core/http/rout
 import type { McpEndpoint } from '../../../core/mcp/api.ts'
 import { createMcp } from '../../../core/mcp/create.ts'
 import type { AuditEntry, EffectiveServer, Registry } from '../../../core/registry/api.ts'
+import { HubMarks } from '../../../core/secrets/hub-marks.ts'
 import { createSealer } from '../../../core/secrets/seal.ts'
 import { bytesInFlight } from '../../support/bytes.ts'
 
@@ -172,6 +173,7 @@ export class World {
   #mcp(upstreams: Upstreams): McpEndpoint {
     const log = { debug() {}, info() {}, warn() {}, error() {} }
     return createMcp({
+      marks: new HubMarks('key'),
       registry: this.deps.registry,
       upstreams,
       bus: new EventBus(error => {

@@ -11,6 +11,7 @@ let asked: Asked[]
 let dropped: number[]
 let subscribed: [number, string, boolean][]
 let over: (() => void)[]
+let settled: number
 let listen: Listen
 
 beforeEach(() => {
@@ -18,6 +19,7 @@ beforeEach(() => {
   dropped = []
   subscribed = []
   over = []
+  settled = 0
   listen = new Listen({
     request: ({ resourceSubscriptions = [] }: JsonObject) => {
       const id = asked.length + 1
@@ -30,6 +32,9 @@ beforeEach(() => {
     arm: () => {},
     subscribed: (...how) => subscribed.push(how),
     resumed: () => {},
+    settled: () => {
+      settled += 1
+    },
     log: () => {},
   })
 })
@@ -202,5 +207,24 @@ describe('Listen', () => {
     expect(dropped).toEqual([1])
     due()
     expect(asked.at(-1)?.uris.toSorted()).toEqual(['a:', 'b:'])
+  })
+
+  test.each([
+    ['stands', () => acknowledge()],
+    ['is late', () => listen.sweep(performance.now() + 1_100)],
+  ])('what waits for the first stream goes on when it %s, once', (_how, comes) => {
+    listen.begin({ tools: { listChanged: true } })
+    due()
+    expect([listen.settling, settled]).toEqual([true, 0])
+    comes()
+    expect([listen.settling, settled]).toEqual([false, 1])
+    acknowledge()
+    listen.sweep(performance.now() + 1_100)
+    expect(settled).toBe(1)
+  })
+
+  test('nothing waits for a stream that a server without notices does not have', () => {
+    listen.begin({ tools: {} })
+    expect(listen.settling).toBe(false)
   })
 })
