@@ -153,6 +153,7 @@ export const FIELD_CODES = {
   length: 'is too short or too long',
   format: 'has another form than wanted',
   unknown_field: 'is no field of this body',
+  key_forbidden: 'is a key that is never accepted',
   duplicate: 'is named twice',
   ambiguous: 'is given in two places with different values',
   name_invalid: 'has characters that a name cannot have',
