@@ -271,10 +271,17 @@ export interface WireError {
   readonly data?: Readonly<Record<string, unknown>>
 }
 
+/** A fault that is no HubError becomes `internal`: its own text, a library's or the system's, is for the log alone. */
 export function toWireError(error: unknown): WireError {
   if (error instanceof HubError)
     return { code: error.code, message: error.message, ...(error.data ? { data: error.data } : {}) }
-  return { code: 'internal', message: error instanceof Error ? error.message : String(error) }
+  return { code: 'internal', message: `The hub failed at this (${faultName(error)}); its log says more` }
+}
+
+/** What may be told of a fault: the system's code for it, such as ECONNRESET, else its kind. */
+export function faultName(error: unknown): string {
+  if (!(error instanceof Error)) return 'an unknown fault'
+  return 'code' in error && /^[A-Z][A-Z0-9_]{2,63}$/.test(String(error.code)) ? String(error.code) : error.name
 }
 
 export function fromWireError(wire: WireError): HubError {

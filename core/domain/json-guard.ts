@@ -1,8 +1,9 @@
-import { printParseErrorCode, visit } from 'jsonc-parser'
+import { visit } from 'jsonc-parser'
 import { type FieldError, HubError } from '../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import { cutShort } from './cut-short.ts'
 import { stringEnd } from './json-depth.ts'
+import { jsonFault, shownFault } from './json-fault.ts'
 import { pointerToken } from './json-pointer.ts'
 import { quoteName } from './names.ts'
 
@@ -204,30 +205,15 @@ function parseStrictly(text: string): JsonValue {
   try {
     return JSON.parse(text) as JsonValue
   } catch (cause) {
-    const at = firstError(text)
-    const where = `line ${at.line}, column ${at.column}`
-    throw new HubError('json_invalid', `The body is not JSON: ${where}: ${at.what}`, {
-      cause,
-      data: { line: at.line, column: at.column },
-    })
+    throw jsonInvalid('The body is not JSON', text, cause)
   }
 }
 
-function firstError(text: string): { line: number; column: number; what: string } {
-  let found: { line: number; column: number; what: string } | undefined
-  visit(
-    text,
-    {
-      onError: (code, _offset, _length, line, column) => {
-        const what = printParseErrorCode(code)
-          .replace(/(?<=[a-z])(?=[A-Z])/g, ' ')
-          .toLowerCase()
-        found ??= { line: line + 1, column: column + 1, what }
-      },
-    },
-    { disallowComments: true },
-  )
-  return found ?? { line: 1, column: 1, what: 'not JSON' }
+/** The error for a text that JSON.parse refuses, with line and column in the message and in `data`. */
+export function jsonInvalid(message: string, text: string, cause: unknown): HubError {
+  const fault = jsonFault(text)
+  const { line, column } = fault
+  return new HubError('json_invalid', `${message}: ${shownFault(fault)}`, { cause, data: { line, column } })
 }
 
 /** The error for a text with a key twice in one object; reads the text again to say where the second one stands. */

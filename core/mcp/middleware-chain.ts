@@ -119,7 +119,8 @@ async function guarded(middleware: McpMiddleware, message: McpMessage, next: Nex
 }
 
 function closedError(middleware: McpMiddleware, error: unknown): HubError {
-  if (error instanceof HubError) return error
+  // What a plugin says of its own fault is for the log, not for whoever called.
+  if (error instanceof HubError && error.code !== 'internal') return error
   return new HubError('internal', `A middleware for ${middleware.method} failed, so the request was refused`, {
     cause: error,
   })

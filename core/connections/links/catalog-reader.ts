@@ -1,4 +1,5 @@
 import { LIMITS } from '../../config/limits.ts'
+import { toWireError } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import { type CacheHint, cacheHint, narrower } from '../../domain/cache-hint.ts'
 import type { ListEntry, ListKind, ListsOutcome } from '../protocol.ts'
@@ -64,7 +65,7 @@ export async function readCatalog(options: ReaderOptions, kinds: readonly ListKi
       } catch (error) {
         // Many servers with resources have no templates and say so only here.
         if (!isRpcError(error, -32601)) {
-          warnings.push(`${method}: ${error instanceof Error ? error.message : String(error)}`)
+          warnings.push(`${method}: ${toWireError(error).message}`)
           if (error instanceof TooMuchAtOnce) again.push(kind)
           return
         }
