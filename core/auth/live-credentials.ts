@@ -1,14 +1,15 @@
-import { HubError } from '../contract/errors.ts'
+import type { HubError } from '../contract/errors.ts'
 import type { UserActor } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Authenticator } from './api.ts'
+import { endedCredential } from './ended-credential.ts'
 
 /** Credentials also end by themselves, which no event tells. */
 const CHECK_MS = 2_000
 
 interface Watched {
   readonly actor: UserActor
-  readonly ended: () => void
+  readonly ended: (why: HubError) => void
 }
 
 /** Tells work that lasts longer than a request when the credential ends that it was begun with: within 5 s, mostly at once. */
@@ -26,20 +27,20 @@ export class LiveCredentials {
     )
   }
 
-  /** Calls `ended` once when the actor's credential ends, unless the returned function is called before. */
-  watch(actor: UserActor, ended: () => void): () => void {
+  /** Calls `ended` once, with `token_expired` or `token_revoked`, when the actor's credential ends, unless the returned function is called before. */
+  watch(actor: UserActor, ended: Watched['ended']): () => void {
     const watched = { actor, ended }
     this.#watched.add(watched)
     this.#timer ??= setInterval(() => this.#check(), CHECK_MS)
     return () => this.#leave(watched)
   }
 
-  /** The work's outcome, unless the credential ends before it: then its signal aborts, and `token_revoked` is thrown. */
+  /** The work's outcome, unless the credential ends before it: then its signal aborts, and `token_expired` or `token_revoked` is thrown. */
   async during<T>(actor: UserActor, signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const ended = new AbortController()
     const over = Promise.withResolvers<never>()
-    const leave = this.watch(actor, () => {
-      over.reject(new HubError('token_revoked', 'The credential was withdrawn while the hub was at work for it'))
+    const leave = this.watch(actor, why => {
+      over.reject(why)
       ended.abort()
     })
     try {
@@ -65,7 +66,7 @@ export class LiveCredentials {
       // The store cannot be asked now: asked again at the next look.
       return
     }
-    if (this.#leave(watched)) watched.ended()
+    if (this.#leave(watched)) watched.ended(endedCredential(watched.actor, Date.now()))
   }
 
   #leave(watched: Watched): boolean {

@@ -40,8 +40,16 @@ function parse<O extends ParseArgsOptionsConfig>(argv: readonly string[], option
   try {
     return parseArgs({ args: [...argv], options, strict: true, allowPositionals: true })
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error))
+    throw new UsageError(wrongOption(error))
   }
+}
+
+/** The runtime names the option in quotes, with a code that says what is wrong with it. */
+function wrongOption(error: unknown): string {
+  const { code = '', message = '' } = error as { code?: string; message?: string }
+  const option = /'(-[^' <]*)/.exec(message)?.[1] ?? 'an option'
+  if (code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') return `there is no option "${option}"`
+  return `"${option}" lacks its value, or takes none`
 }
 
 /** The first argument of a command that has several verbs. Throws UsageError naming them. */

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import { jsonFault, shownFault } from '../domain/json-fault.ts'
 import { CommandError, OUTPUT, readArguments, UsageError } from './arguments.ts'
 import { HubClient } from './client.ts'
 import type { CommandIo } from './io.ts'
@@ -34,8 +35,8 @@ function readObject(text: string): JsonObject {
   let value: unknown
   try {
     value = JSON.parse(text)
-  } catch (error) {
-    throw new UsageError(`the arguments are no JSON: ${error instanceof Error ? error.message : String(error)}`)
+  } catch {
+    throw new UsageError(`the arguments are no JSON: ${shownFault(jsonFault(text))}`)
   }
   if (!isJsonObject(value)) throw new UsageError('the arguments are not a JSON object, such as \'{"text": "hello"}\'')
   return value

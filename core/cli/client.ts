@@ -2,6 +2,7 @@ import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { readClientEnvironment, readEnvironment } from '../config/env.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import { faultWords } from '../domain/fault-words.ts'
 import { CommandError, UsageError } from './arguments.ts'
 import type { CommandIo } from './io.ts'
 import { ADDRESS_FILE, CLI_TOKEN_FILE, dataDirOf, readLocalFile } from './local-files.ts'
@@ -114,7 +115,7 @@ export class HubClient {
       const request = send(url, { method, headers, timeout: SILENCE_MS }, response => {
         read(response).then(text => resolve({ status: response.statusCode ?? 0, text }), reject)
       })
-      request.on('timeout', () => request.destroy(new Error('no answer')))
+      request.on('timeout', () => request.destroy(new Silence()))
       request.on('error', error => reject(this.#unreachable(error)))
       request.end(payload)
     })
@@ -122,7 +123,8 @@ export class HubClient {
 
   #unreachable(error: Error): CommandError {
     const refused = 'code' in error && error.code === 'ECONNREFUSED'
-    const why = refused ? 'no hub listens there' : error.message
+    const silent = error instanceof Silence
+    const why = refused ? 'no hub listens there' : silent ? 'no answer' : faultWords(error)
     return new CommandError(
       `Cannot reach ${this.#hub.url}: ${why}\nStart it with "patchbay serve", or set PATCHBAY_URL (or DATA_DIR) to the hub that is meant.`,
       { cause: error },
@@ -144,6 +146,9 @@ export class HubClient {
     return plain(lines.join('\n'))
   }
 }
+
+/** The hub did not answer in time. */
+class Silence extends Error {}
 
 async function read(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []

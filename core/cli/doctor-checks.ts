@@ -3,13 +3,13 @@ import { access, chmod, mkdtemp, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { delimiter, dirname, join } from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
-import { codeOf } from '../config/atomic-write.ts'
 import { dataDirHolder, LOCK_FILE } from '../config/data-lock.ts'
 import { readEnvironment } from '../config/env.ts'
 import { findSettingsFile } from '../config/load.ts'
 import { openSettingsFile } from '../config/settings-file.ts'
 import { StartError } from '../config/start-error.ts'
 import { openSandbox } from '../connections/sandbox.ts'
+import { faultName } from '../contract/errors.ts'
 import { StoreOpenError } from '../store/errors.ts'
 import { findHub, HubClient } from './client.ts'
 import type { CommandIo } from './io.ts'
@@ -173,7 +173,7 @@ async function port(io: CommandIo): Promise<Finding> {
 function tryListening(host: string, number: number): Promise<string | undefined> {
   return new Promise(resolve => {
     const server = createServer()
-    server.once('error', error => resolve(codeOf(error) || error.message))
+    server.once('error', error => resolve(faultName(error)))
     server.listen({ host, port: number }, () => server.close(() => resolve(undefined)))
   })
 }

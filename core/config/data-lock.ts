@@ -1,6 +1,7 @@
 import { open, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
+import { faultWords } from '../domain/fault-words.ts'
 import { codeOf } from './atomic-write.ts'
 import { inDataDir, StartError } from './start-error.ts'
 import { watchPlace } from './watch-place.ts'
@@ -75,10 +76,9 @@ async function take(dataDir: string): Promise<Database | undefined> {
   } catch (error) {
     database?.close()
     if (codeOf(error).startsWith('SQLITE_BUSY')) return undefined
-    const reason = error instanceof Error ? error.message : String(error)
     throw new StartError(
       'data_dir_unwritable',
-      `Cannot lock ${path}: ${reason}; it holds nothing, and may be removed while no hub uses the folder`,
+      `Cannot lock ${path} (${faultWords(error)}); it holds nothing, and may be removed while no hub uses the folder`,
       { cause: error },
     )
   }

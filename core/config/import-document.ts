@@ -1,11 +1,11 @@
-import { HubError, validationError } from '../contract/errors.ts'
+import { type FieldCode, HubError, validationError } from '../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import { guardJson, mustHoldMore, scanShape } from '../domain/json-guard.ts'
 import { pointerToken } from '../domain/json-pointer.ts'
 import { nameKey } from '../domain/names.ts'
 import { SERVER_JSON } from '../domain/server-body.ts'
 import { JsoncError, readJsonc } from './jsonc.ts'
-import { readServerEntry } from './shape-server.ts'
+import { ALIASES, readServerEntry } from './shape-server.ts'
 import { splitKey } from './shapes.ts'
 import { shellWords } from './shell-words.ts'
 
@@ -15,8 +15,25 @@ export interface ImportedEntry {
   readonly body: JsonObject
   /** Whose it was where it comes from, as its "owner" says. */
   readonly from?: string
+  /** Where it stands in the document, which is JSON. */
+  readonly place?: EntryPlace
   /** Why the entry cannot be read; `pointer` is into the document. The body is then what could be. */
-  readonly problem?: { readonly message: string; readonly pointer?: string }
+  readonly problem?: { readonly message: string; readonly pointer?: string; readonly code?: FieldCode }
+}
+
+interface EntryPlace {
+  /** JSON Pointer of the entry, from `#` on. */
+  readonly pointer: string
+  /** What the document calls fields of the body, where it calls them otherwise. The name is the key of the entry then: ''. */
+  readonly written: Readonly<Record<string, string>>
+}
+
+/** The pointer into the document for one into the body of an entry. */
+export function placeInDocument({ place }: ImportedEntry, pointer: string): string {
+  if (!place) return pointer
+  const [, field = '', ...rest] = pointer.split('/')
+  const written = Object.hasOwn(place.written, field) ? place.written[field] : field
+  return [place.pointer, ...(written === '' ? [] : [written]), ...rest].join('/')
 }
 
 export interface ImportedDocument {
@@ -118,7 +135,8 @@ function parse(text: string): JsonValue {
     // Parsing keeps the last of two equal keys.
     if (large && named !== shape.colons) throw refused('An object of the document names a key twice')
   } catch (error) {
-    throw error instanceof HubError && error.code !== 'validation_failed' ? refused(error.message) : error
+    if (!(error instanceof HubError) || error.code === 'validation_failed') throw error
+    throw error.errors ? validationError(error.errors) : refused(error.message)
   }
   return value
 }
@@ -174,7 +192,17 @@ function fromEntry(key: string | undefined, entry: JsonValue, pointer: string): 
     return { name, body: { name, ...mine }, problem: { message: `The entry "${name}" is not an object`, pointer } }
   }
   const from = typeof entry.owner === 'string' ? { from: entry.owner } : {}
-  return { name, body: { name, ...mine, ...readServerEntry(name, entry).body }, ...from }
+  const place = { pointer, written: { ...writtenNames(entry), ...(key === undefined ? {} : { name: '' }) } }
+  return { name, body: { name, ...mine, ...readServerEntry(name, entry).body }, ...from, place }
+}
+
+function writtenNames(entry: JsonObject): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(ALIASES).flatMap(([field, aliases]) => {
+      const alias = Object.hasOwn(entry, field) ? undefined : aliases.find(name => Object.hasOwn(entry, name))
+      return alias === undefined ? [] : [[field, alias]]
+    }),
+  )
 }
 
 function nameOfEntry(entry: JsonObject): string {

@@ -1,5 +1,6 @@
 import { createScanner, type Node, type ParseError, parseTree } from 'jsonc-parser'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
+import { jsonPhrase } from '../domain/json-fault.ts'
 
 /** Deepest nesting that is read. Every walker below is recursive, and a parser that overflows its stack says nothing useful. */
 const MAX_DEPTH = 256
@@ -38,7 +39,7 @@ export function readJsonc(text: string): JsoncDocument {
   const errors: ParseError[] = []
   const root = parseTree(body, errors, { allowTrailingComma: true })
   const first = errors[0]
-  if (first) throw new JsoncError('syntax', phrase(first.error), positionAt(body, first.offset))
+  if (first) throw new JsoncError('syntax', jsonPhrase(first.error), positionAt(body, first.offset))
   if (!root) throw new JsoncError('syntax', 'the text is empty', { line: 1, column: 1 })
   return { text, root, value: toValue(root, body) }
 }
@@ -51,7 +52,7 @@ export function positionAt(text: string, offset: number): Position {
   return { line, column: offset - lineStart + 1 }
 }
 
-// The parser's own enumerations are ambient constants, which a single-file compiler cannot read.
+// The parser's own enumerations are ambient constants, as in domain/json-fault.ts.
 export const TOKEN = {
   openBrace: 1,
   closeBrace: 2,
@@ -92,25 +93,4 @@ function toValue(node: Node, text: string): JsonValue {
   }
   // fromEntries makes own members even of `__proto__`, where an assignment would change the prototype.
   return Object.fromEntries(members) as JsonObject
-}
-
-const PHRASES: Readonly<Record<number, string>> = {
-  2: 'a number is not complete',
-  3: 'a key in double quotes was expected',
-  4: 'a value was expected',
-  5: 'a colon was expected',
-  6: 'a comma was expected',
-  7: 'a closing brace "}" was expected',
-  8: 'a closing bracket "]" was expected',
-  9: 'nothing more was expected',
-  11: 'a comment is not closed',
-  12: 'a string is not closed',
-  13: 'a number is not complete',
-  14: 'a \\u escape is not valid',
-  15: 'an escape in a string is not valid',
-  16: 'a control character in a string is not escaped',
-}
-
-function phrase(error: number): string {
-  return PHRASES[error] ?? 'something that is no JSON'
 }

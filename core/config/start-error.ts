@@ -1,3 +1,4 @@
+import { faultWords } from '../domain/fault-words.ts'
 /** Why the hub cannot start or go on at all, with the exit code that each stands for. */
 export const START_CODES = {
   usage: 2,
@@ -47,7 +48,7 @@ export async function inDataDir<T>(path: string, work: () => Promise<T>): Promis
     if (!(error instanceof Error && 'syscall' in error && 'code' in error)) throw error
     throw new StartError(
       'data_dir_unwritable',
-      `Cannot use ${path} (${error.message}); see that the hub's user may read and write it and that the disk has room`,
+      `Cannot use ${path} (${faultWords(error)}); see that the hub's user may read and write it and that the disk has room`,
       { cause: error },
     )
   }

@@ -1,3 +1,4 @@
+import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { AskClient, AskReply } from './api.ts'
 import type { PendingCall } from './call.ts'
@@ -72,7 +73,7 @@ export class CallerAsks {
       },
       (error: unknown) => {
         if (!open.delete(key)) return
-        const message = error instanceof Error ? error.message : 'The client could not be asked'
+        const message = error instanceof HubError ? error.message : 'The client could not be asked'
         this.#answer(key, { error: { code: -32603, message } })
       },
     )

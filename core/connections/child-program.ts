@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { HubError } from '../contract/errors.ts'
+import { faultName, HubError } from '../contract/errors.ts'
 import type { Confinement } from './sandbox.ts'
 import { statsOf } from './stats-of.ts'
 
@@ -41,7 +41,7 @@ export function findProgram(spec: ChildSpec, path: string): string {
 /** What a failed start says about itself: `command_not_found`, or `spawn_failed` with the system's code. */
 export function spawnError(spec: ChildSpec, error: unknown): HubError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  const detail = code || (error instanceof Error ? error.message : String(error))
+  const detail = faultName(error)
   if (code === 'ENOENT') {
     return new HubError(
       'command_not_found',

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { HubError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import { isPlainObject, parseExact } from '../domain/exact-json.ts'
 import type { RpcError } from './api.ts'
@@ -90,7 +91,7 @@ export class InputRounds implements CallHome {
           // The first error decides; those that follow are of questions that it withdrew.
           else if (!controller.signal.aborted) stop(reply?.error)
         } catch (error) {
-          stop({ code: -32603, message: error instanceof Error ? error.message : 'The client could not be asked' })
+          stop({ code: -32603, message: error instanceof HubError ? error.message : 'The client could not be asked' })
         }
       }),
     )

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { accessSync, closeSync, constants, readFileSync } from 'node:fs'
 import { chmod, chown, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { faultName } from '../contract/errors.ts'
 import { type SandboxLevel, WORK_FOLDER } from '../domain/spawn-policy.ts'
 import { sacrificeFirst } from './child-priority.ts'
 import { handOverAll, type MakePair, makePairs } from './descriptors.ts'
@@ -161,7 +162,7 @@ async function lookInside(folder: string, runtime: Runtime, means: ProbeMeans): 
     })
     return connections > 0 ? { trouble: 'a sandboxed program reached a port of the hub on 127.0.0.1' } : look
   } catch (error) {
-    return { trouble: `the probe failed: ${error instanceof Error ? error.message : String(error)}` }
+    return { trouble: `the probe failed (${faultName(error)})` }
   } finally {
     listener.stop(true)
     holder.kill('SIGKILL')

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { HubError } from '../contract/errors.ts'
+import { faultName, HubError } from '../contract/errors.ts'
 import type { AddressRights } from '../domain/address.ts'
 import type { ChildNetwork, SandboxLevel } from '../domain/spawn-policy.ts'
 import { WORK_FOLDER } from '../domain/spawn-policy.ts'
@@ -181,7 +181,6 @@ export async function openSandbox(dataDir: string): Promise<Sandbox> {
     const cgroups = SandboxCgroups.open()
     return new Sandbox(await probeSandbox(dataDir, runtime, { makePair, cgroups }), dataDir, runtime, cgroups)
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
-    return none(`the sandbox could not be looked at: ${why}`)
+    return none(`the sandbox could not be looked at (${faultName(error)})`)
   }
 }

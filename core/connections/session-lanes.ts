@@ -1,4 +1,4 @@
-import { toWireError, type WireError } from '../contract/errors.ts'
+import type { WireError } from '../contract/errors.ts'
 import type { ServerRecord } from '../contract/records.ts'
 import { askableCapabilities } from '../domain/client-capabilities.ts'
 import type { Era } from '../domain/era.ts'
@@ -8,6 +8,7 @@ import type { PendingCall } from './call.ts'
 import type { Connection } from './connection.ts'
 import type { ConnectionEvents, Lost } from './connection-events.ts'
 import { Lane } from './lane.ts'
+import { noted } from './noted.ts'
 import type { LinkLimits } from './protocol.ts'
 import { isFinal } from './recovery.ts'
 import type { ServerContext } from './server-context.ts'
@@ -194,7 +195,7 @@ export class SessionLanes {
     } catch (error) {
       release?.()
       entry.opening = false
-      this.#failWaiting(entry, toWireError(error))
+      this.#failWaiting(entry, noted(context.log, error))
     }
   }
 

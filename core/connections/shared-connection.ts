@@ -1,4 +1,4 @@
-import { toWireError, type WireError } from '../contract/errors.ts'
+import type { WireError } from '../contract/errors.ts'
 import type { ServerRecord, TransportName } from '../contract/records.ts'
 import { listReaderCapabilities } from '../domain/client-capabilities.ts'
 import { eraOf } from '../domain/era.ts'
@@ -7,6 +7,7 @@ import type { ServerCatalog } from './api.ts'
 import type { Connection } from './connection.ts'
 import type { ConnectionEnd, ConnectionEvents } from './connection-events.ts'
 import type { LaunchPlan } from './launcher.ts'
+import { noted } from './noted.ts'
 import type { Observed } from './observed.ts'
 import { openProbe } from './probe-connection.ts'
 import type { OpenedMessage } from './protocol.ts'
@@ -256,7 +257,7 @@ export class SharedConnection {
       this.#attempting = false
     } catch (error) {
       release?.()
-      if (still()) this.#follow(this.#recovery.failed(toWireError(error)))
+      if (still()) this.#follow(this.#recovery.failed(noted(this.#options.context.log, error)))
     }
   }
 

@@ -77,7 +77,7 @@ async function tryOnce(
       })
       return value
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error)
+      const { message } = toWireError(error)
       steps.push({ name, ok: false, durationMs: Math.round(performance.now() - began), detail: redact(message) })
       throw error
     }

@@ -147,6 +147,8 @@ class ConnectionWorker {
       const client = await this.#client(options, link.signal)
       await link.start(transport, { ...client, ...(pipe ? { child: pipe } : {}) }, () => pipe?.useful())
     } catch (error) {
+      if (!(error instanceof HubError))
+        context.control({ type: 'log', conn, level: 'error', message: `The connection failed: ${String(error)}` })
       link.lost(toWireError(error))
     }
   }

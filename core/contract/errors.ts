@@ -96,6 +96,7 @@ export const ERROR_CODES = {
   storage_full: { status: 507, title: 'The disk is full' },
   connection_lost: { status: 502, title: 'The connection to the server was lost', retry: true },
   upstream_protocol: { status: 502, title: 'The server broke the protocol' },
+  result_too_large: { status: 502, title: 'The server’s answer is too large' },
   upstream_http_error: { status: 502, title: 'The server answered with an HTTP error' },
   upstream_dns_error: { status: 502, title: 'The server’s name cannot be resolved', retry: true },
   upstream_tls_error: { status: 502, title: 'No secure connection to the server' },
@@ -153,6 +154,7 @@ export const FIELD_CODES = {
   length: 'is too short or too long',
   format: 'has another form than wanted',
   unknown_field: 'is no field of this body',
+  key_forbidden: 'is a key that is never accepted',
   duplicate: 'is named twice',
   ambiguous: 'is given in two places with different values',
   name_invalid: 'has characters that a name cannot have',
@@ -269,10 +271,17 @@ export interface WireError {
   readonly data?: Readonly<Record<string, unknown>>
 }
 
+/** A fault that is no HubError becomes `internal`: its own text, a library's or the system's, is for the log alone. */
 export function toWireError(error: unknown): WireError {
   if (error instanceof HubError)
     return { code: error.code, message: error.message, ...(error.data ? { data: error.data } : {}) }
-  return { code: 'internal', message: error instanceof Error ? error.message : String(error) }
+  return { code: 'internal', message: `The hub failed at this (${faultName(error)}); its log says more` }
+}
+
+/** What may be told of a fault: the system's code for it, such as ECONNRESET, else its kind. */
+export function faultName(error: unknown): string {
+  if (!(error instanceof Error)) return 'an unknown fault'
+  return 'code' in error && /^[A-Z][A-Z0-9_]{2,63}$/.test(String(error.code)) ? String(error.code) : error.name
 }
 
 export function fromWireError(wire: WireError): HubError {

@@ -164,7 +164,7 @@ export function isPlainText(text: string): boolean {
 }
 
 /** For the end of a sentence: `null`, `an array`, `a number`. */
-function aKind(value: JsonValue): string {
+export function aKind(value: JsonValue): string {
   const word = kind(value)
   return word === 'null' ? word : `${/^[aeiou]/.test(word) ? 'an' : 'a'} ${word}`
 }

@@ -1,7 +1,9 @@
-import { printParseErrorCode, visit } from 'jsonc-parser'
-import { HubError } from '../contract/errors.ts'
+import { visit } from 'jsonc-parser'
+import { type FieldError, HubError } from '../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import { cutShort } from './cut-short.ts'
 import { stringEnd } from './json-depth.ts'
+import { jsonFault, shownFault } from './json-fault.ts'
 import { pointerToken } from './json-pointer.ts'
 import { quoteName } from './names.ts'
 
@@ -30,6 +32,8 @@ export const JSON_MEMBERS = 10_000
 export const JSON_PATH_CHARACTERS = 1_024
 const NEVER = '__proto__'
 const NOT_IN_OWN_OBJECTS = new Set(['constructor', 'prototype'])
+/** Of a pointer in a message. One into the hub's own objects is shorter; one into a foreign part may have any length. */
+const POINTER_CHARACTERS = 4 * JSON_PATH_CHARACTERS
 
 /**
  * Parses a JSON text that must be an object: RFC 8259 to the letter, no key twice in one object, no key that reaches a
@@ -79,7 +83,7 @@ export function guardJson(root: JsonValue, limits: JsonLimits = {}): number {
     named += names.length
     for (const name of names) {
       if (name === NEVER ? !scope.anyKey : !scope.foreign && NOT_IN_OWN_OBJECTS.has(name)) {
-        throw new HubError('key_forbidden', `The key "${name}" at #${pointer} is never accepted`)
+        throw keyForbidden(root, limits.foreign)
       }
       const child = (value as JsonObject)[name] ?? null
       if (scope.foreign) {
@@ -99,6 +103,41 @@ export function guardJson(root: JsonValue, limits: JsonLimits = {}): number {
 
   walk(root, '', 1, { ...scopeOf(limits), foreign: false, anyKey: false })
   return named
+}
+
+/** The refusal of a value that holds a forbidden key; looks for it again, so that nothing is noted on the way to others. */
+function keyForbidden(root: JsonValue, foreign: JsonLimits['foreign']): HubError {
+  const error = forbiddenKey(root, foreign)
+  const detail = error?.detail ?? 'A key is never accepted'
+  return new HubError('key_forbidden', detail, error ? { errors: [error] } : {})
+}
+
+/** The first forbidden key of a value, with its whole pointer. */
+export function forbiddenKey(root: JsonValue, foreign?: JsonLimits['foreign']): FieldError | undefined {
+  const steps: (string | number)[] = []
+  const isForeign = () => {
+    const last = `/${steps.at(-1)}`
+    // Lists have no part in the ends of pointers, as above.
+    const way = () => steps.flatMap(step => (typeof step === 'string' ? `/${pointerToken(step)}` : [])).join('')
+    return foreign?.endings.some(ending => ending.endsWith(last) && way().endsWith(ending)) ?? false
+  }
+  const search = (value: JsonValue, inForeign: boolean): boolean => {
+    if (typeof value !== 'object' || value === null) return false
+    if (inForeign && foreign?.anyKey) return false
+    const names = Array.isArray(value) ? value.keys() : Object.keys(value)
+    for (const name of names) {
+      steps.push(name)
+      if (name === NEVER || (!inForeign && NOT_IN_OWN_OBJECTS.has(String(name)))) return true
+      const below = (value as Record<string | number, JsonValue>)[name] ?? null
+      if (search(below, inForeign || (typeof below === 'object' && isForeign()))) return true
+      steps.pop()
+    }
+    return false
+  }
+  if (!search(root, false)) return undefined
+  const pointer = cutShort(`#${steps.map(step => `/${pointerToken(step)}`).join('')}`, POINTER_CHARACTERS)
+  const detail = `The key "${steps.at(-1)}" at ${pointer} is never accepted`
+  return { pointer, code: 'key_forbidden', detail }
 }
 
 interface Scope {
@@ -166,30 +205,15 @@ function parseStrictly(text: string): JsonValue {
   try {
     return JSON.parse(text) as JsonValue
   } catch (cause) {
-    const at = firstError(text)
-    const where = `line ${at.line}, column ${at.column}`
-    throw new HubError('json_invalid', `The body is not JSON: ${where}: ${at.what}`, {
-      cause,
-      data: { line: at.line, column: at.column },
-    })
+    throw jsonInvalid('The body is not JSON', text, cause)
   }
 }
 
-function firstError(text: string): { line: number; column: number; what: string } {
-  let found: { line: number; column: number; what: string } | undefined
-  visit(
-    text,
-    {
-      onError: (code, _offset, _length, line, column) => {
-        const what = printParseErrorCode(code)
-          .replace(/(?<=[a-z])(?=[A-Z])/g, ' ')
-          .toLowerCase()
-        found ??= { line: line + 1, column: column + 1, what }
-      },
-    },
-    { disallowComments: true },
-  )
-  return found ?? { line: 1, column: 1, what: 'not JSON' }
+/** The error for a text that JSON.parse refuses, with line and column in the message and in `data`. */
+export function jsonInvalid(message: string, text: string, cause: unknown): HubError {
+  const fault = jsonFault(text)
+  const { line, column } = fault
+  return new HubError('json_invalid', `${message}: ${shownFault(fault)}`, { cause, data: { line, column } })
 }
 
 /** The error for a text with a key twice in one object; reads the text again to say where the second one stands. */

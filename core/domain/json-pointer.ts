@@ -6,7 +6,7 @@ export function pointerToken(name: string | number): string {
 }
 
 /** The member names of a pointer such as `/env/API_KEY`; undefined for a text that is no pointer to a member. */
-function pointerPath(pointer: string): string[] | undefined {
+export function pointerPath(pointer: string): string[] | undefined {
   if (!pointer.startsWith('/') || /~(?![01])/.test(pointer)) return undefined
   return pointer
     .slice(1)

@@ -4,6 +4,7 @@ import { OPENAPI_LIMITS } from '../contract/openapi-document.ts'
 import type { ServerSettings, TransportName } from '../contract/records.ts'
 import { Fields } from './fields.ts'
 import { JSON_DEPTH, JSON_MEMBERS, type JsonLimits } from './json-guard.ts'
+import { pointerPath } from './json-pointer.ts'
 import { checkName, isNameProblem } from './names.ts'
 import { readCommon } from './server-common.ts'
 import { mapOwnTexts, pointsIntoDocument } from './server-openapi.ts'
@@ -93,7 +94,7 @@ export function flattenServerBody(body: JsonObject, errors: FieldError[]): JsonO
   const { config, ...outer } = body
   let flat: JsonObject = outer
   if (config !== undefined) {
-    if (isJsonObject(config)) flat = mergeOnce(outer, config, errors)
+    if (isJsonObject(config)) flat = mergeOnce(outer, withoutConfig(config, errors), errors)
     else errors.push({ pointer: '#/config', code: 'type', detail: '"config" must be an object' })
   }
   const { type, ...rest } = flat
@@ -120,7 +121,7 @@ export function serverInvalid(errors: readonly FieldError[], body: JsonObject): 
   const { config, ...outer } = body
   if (!isJsonObject(config)) return validationError(errors, 'The server cannot be saved')
   const led = errors.map(error => {
-    const field = error.pointer.split('/')[1]
+    const [field] = pointerPath(error.pointer.slice(1)) ?? []
     const inside =
       field !== undefined && field !== 'config' && Object.hasOwn(config, field) && !Object.hasOwn(outer, field)
     return inside ? { ...error, pointer: `#/config${error.pointer.slice(1)}` } : error
@@ -285,6 +286,13 @@ function readSecrets(fields: Fields, flat: JsonObject): readonly string[] | unde
     fields.errors.push({ pointer: `#/secrets/${index}`, code: 'format', detail })
   }
   return [...new Set(listed)]
+}
+
+/** The nested form is unfolded once. */
+function withoutConfig({ config, ...inner }: JsonObject, errors: FieldError[]): JsonObject {
+  if (config === undefined) return inner
+  errors.push({ pointer: '#/config/config', code: 'unknown_field', detail: '"config" is not a field within "config"' })
+  return inner
 }
 
 function mergeOnce(outer: JsonObject, inner: JsonObject, errors: FieldError[]): JsonObject {

@@ -1,5 +1,5 @@
 /** A thread that reads large bodies: what one of them costs would hold up everybody in the main thread. */
-import { importDocument } from '../config/import-document.ts'
+import { importDocument, placeInDocument } from '../config/import-document.ts'
 import { HubError, validationError } from '../contract/errors.ts'
 import type { JsonValue } from '../contract/json.ts'
 import { parseJsonObject } from '../domain/json-guard.ts'
@@ -45,7 +45,11 @@ function readImport(document: JsonValue): BodyAnswer {
   const read = importDocument(text).entries.map(entry => {
     const { value, problems, documents } = documentsAsText(entry.body, { texts: true })
     const [first] = problems
-    if (first) return { entry: { name: entry.name, body: {}, problem: { message: first.detail } }, documents: [] }
+    if (first) {
+      const { code, detail: message } = first
+      const problem = { code, message, pointer: placeInDocument(entry, first.pointer) }
+      return { entry: { name: entry.name, body: {}, problem }, documents: [] }
+    }
     return { entry: { ...entry, body: value }, documents }
   })
   return { imported: { entries: read.map(({ entry }) => entry) }, documents: read.map(({ documents }) => documents) }

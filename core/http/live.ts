@@ -107,7 +107,7 @@ export class LiveFeed {
       })
     }
     const reader: Reader = { actor, topics, sink, lost: 0, stuckSinceMs: 0, unwatch: () => {} }
-    reader.unwatch = this.#options.credentials.watch(actor, () => this.#end(reader, 'token_revoked'))
+    reader.unwatch = this.#options.credentials.watch(actor, ({ code }) => this.#end(reader, code))
     this.#readers.add(reader)
     this.#follow()
     sink.joined()

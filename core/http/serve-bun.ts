@@ -2,6 +2,7 @@ import { LIMITS } from '../config/limits.ts'
 import { StartError } from '../config/start-error.ts'
 import type { ErrorCode } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
+import { faultWords } from '../domain/fault-words.ts'
 import type { McpEndpoint } from '../mcp/api.ts'
 import type { Admitted, Peer, RequestGuard } from './api.ts'
 import type { App } from './app.ts'
@@ -194,8 +195,9 @@ function startError(error: unknown, host: string, port: number): StartError {
   if (code === 'EADDRINUSE') {
     return new StartError('port_in_use', `Port ${port} of ${host} is in use; set PORT to another one`, { cause: error })
   }
-  const why = error instanceof Error ? error.message : String(error)
-  return new StartError('bind_failed', `Cannot listen on ${host}, port ${port}: ${why}`, { cause: error })
+  return new StartError('bind_failed', `Cannot listen on ${host}, port ${port} (${faultWords(error)})`, {
+    cause: error,
+  })
 }
 
 class BunPeer implements Peer {

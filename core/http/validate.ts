@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { type FieldCode, type FieldError, MOST_ERRORS } from '../contract/errors.ts'
 import { pointerToken } from '../domain/json-pointer.ts'
 import { nearest, SUGGESTIONS } from '../domain/nearest.ts'
+import { wordsFor } from './issue-words.ts'
 
 type Where = 'query' | 'params' | 'body'
 
@@ -12,7 +13,7 @@ export type Checked = { readonly value: unknown } | { readonly errors: readonly 
  * says nothing about further keys takes none: see {@link closed}.
  */
 export function check(schema: z.ZodType, input: unknown, where: Where): Checked {
-  const result = schema.safeParse(input)
+  const result = schema.safeParse(input, { error: issue => wordsFor(issue) })
   if (result.success) return { value: result.data }
   return { errors: result.error.issues.flatMap(issue => fieldErrors(issue, input, where, schema)) }
 }

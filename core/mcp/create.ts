@@ -13,7 +13,6 @@ import { Audience } from './audience.ts'
 import { type CredentialHolder, CredentialWatch } from './credential-watch.ts'
 import { DirectExchange, directScope } from './direct-call.ts'
 import { DirectCalls } from './direct-calls.ts'
-import { endedByHub } from './ended-by-hub.ts'
 import { Front } from './endpoint.ts'
 import { groupView } from './group-view.ts'
 import { initialize } from './initialize.ts'
@@ -226,10 +225,9 @@ export function createMcp(deps: McpDeps): McpEndpoint {
 
   function* credentialHolders(): IterableIterator<CredentialHolder> {
     for (const session of sessions)
-      yield { actor: session.actor, end: () => void sessions.end(session, 'credential_ended') }
-    for (const listener of listeners) yield { actor: listener.actor, end: () => listeners.end(listener) }
-    const error = endedByHub('credential_ended')
-    for (const call of modern.live) yield { actor: call.actor, end: () => call.abort(error.message, error) }
+      yield { actor: session.actor, end: why => void sessions.end(session, 'credential_ended', why) }
+    for (const listener of listeners) yield { actor: listener.actor, end: why => listeners.end(listener, why.code) }
+    for (const call of modern.live) yield { actor: call.actor, end: why => call.abort(why.message, why) }
   }
 
   const endAll = (reason: string) => {

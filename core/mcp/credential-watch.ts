@@ -1,4 +1,6 @@
 import type { Authenticator } from '../auth/api.ts'
+import { endedCredential } from '../auth/ended-credential.ts'
+import type { HubError } from '../contract/errors.ts'
 import type { UserActor } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
 
@@ -8,8 +10,8 @@ const EVERY_MS = 4_000
 /** Something that lives by a credential: a session, a stream, a call. */
 export interface CredentialHolder {
   readonly actor: UserActor
-  /** The credential holds no longer. */
-  end(): void
+  /** The credential holds no longer, for this reason. */
+  end(why: HubError): void
 }
 
 /** Ends whatever lives by a credential that has ended: at once when an event says so, and by a regular look. */
@@ -58,7 +60,7 @@ export class CredentialWatch {
         valid = await this.#holds(holder.actor)
         verdicts.set(key, valid)
       }
-      if (!valid) holder.end()
+      if (!valid) holder.end(endedCredential(holder.actor, this.#now()))
     }
   }
 

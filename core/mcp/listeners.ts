@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { LIMITS } from '../config/limits.ts'
 import type { SessionBinding } from '../connections/api.ts'
-import { HubError } from '../contract/errors.ts'
+import { type ErrorCode, HubError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { ServerRecord, UserActor } from '../contract/records.ts'
 import { SUBSCRIPTION_KEY } from '../domain/era.ts'
@@ -83,11 +83,11 @@ export class Listener implements Hearer {
     return server.session === 'per-user' ? userBinding(this.actor.userId) : undefined
   }
 
-  /** The hub ends it: the request gets its result. */
-  end(face: { result(method: string, value: JsonObject): string }): void {
+  /** The hub ends it: the request gets its result, and the stream says why where that is no matter of the hub. */
+  end(face: { result(method: string, value: JsonObject): string }, code?: ErrorCode): void {
     const result = face.result('subscriptions/listen', { _meta: this.#tag })
     this.connection.message(resultMessage(this.id, result))
-    this.connection.close()
+    this.connection.close(code)
   }
 }
 
@@ -141,8 +141,8 @@ export class Listeners {
   }
 
   /** The hub ends this stream. */
-  end(listener: Listener): void {
-    listener.end(this.#parts.faces.of(listener.scope))
+  end(listener: Listener, code?: ErrorCode): void {
+    listener.end(this.#parts.faces.of(listener.scope), code)
   }
 
   endAll(): void {

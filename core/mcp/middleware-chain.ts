@@ -1,7 +1,9 @@
+import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { McpMessage, McpMiddleware } from '../contract/points.ts'
 import { parseExact } from '../domain/exact-json.ts'
+import { mustHoldMore, scanShape } from '../domain/json-guard.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 
 /** What is no result, on its way through middlewares, so that it comes out as it went in. */
@@ -37,17 +39,45 @@ export async function runMiddlewares(
     if (middleware) return guarded(middleware, message, next => run(index + 1, next))
     if (message.method !== exchange.method)
       throw new HubError('request_invalid', `A middleware may not turn ${exchange.method} into another method`)
-    const outcome = await dispatch(message.params)
+    const { params } = message
+    if (params !== exchange.params && params !== undefined) refuseLargeParams(params)
+    const outcome = await dispatch(params)
     if (outcome.kind !== 'result') throw new Passed(outcome)
     return parseExact(outcome.resultText)
   }
   try {
     const result = await run(0, { method: exchange.method, params: exchange.params, actor: exchange.actor })
-    return { kind: 'result', resultText: JSON.stringify(result ?? {}) }
+    return { kind: 'result', resultText: writtenResult(result) }
   } catch (error) {
     if (error instanceof Passed) return error.outcome
     throw error
   }
+}
+
+/** What a middleware made of a request is held to what a client may send. */
+function refuseLargeParams(params: JsonObject): void {
+  const text = JSON.stringify(params)
+  if (Buffer.byteLength(text) > LIMITS.mcpBodyBytes) {
+    const message = `A middleware made the request larger than ${LIMITS.mcpBodyBytes} bytes`
+    throw new HubError('body_too_large', message)
+  }
+  const shape = scanShape(text)
+  // The message around them is one level.
+  if (shape.depth >= LIMITS.jsonDepth) {
+    throw new HubError('json_too_deep', `A middleware nested the request more than ${LIMITS.jsonDepth} levels deep`)
+  }
+  if (mustHoldMore(shape, LIMITS.mcpJsonMembers)) {
+    const message = `A middleware gave the request more than ${LIMITS.mcpJsonMembers} members`
+    throw new HubError('json_too_large', message)
+  }
+}
+
+/** What middlewares made of a result is held to what a server may send. */
+function writtenResult(result: JsonValue): string {
+  const text = JSON.stringify(result ?? {})
+  if (Buffer.byteLength(text) <= LIMITS.upstreamLineBytes) return text
+  const message = `The result is longer than ${LIMITS.upstreamLineBytes} bytes after the middlewares`
+  throw new HubError('result_too_large', message)
 }
 
 type Next = (message: McpMessage) => Promise<JsonValue>
@@ -89,7 +119,8 @@ async function guarded(middleware: McpMiddleware, message: McpMessage, next: Nex
 }
 
 function closedError(middleware: McpMiddleware, error: unknown): HubError {
-  if (error instanceof HubError) return error
+  // What a plugin says of its own fault is for the log, not for whoever called.
+  if (error instanceof HubError && error.code !== 'internal') return error
   return new HubError('internal', `A middleware for ${middleware.method} failed, so the request was refused`, {
     cause: error,
   })

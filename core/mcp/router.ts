@@ -17,7 +17,7 @@ import { completionTarget, exposeErrorUri, exposeUris, type OwnUri, resourceTarg
 import type { ResultBudget } from './result-budget.ts'
 import { asHubError, invalid, isPlainObject } from './rpc.ts'
 import type { Scope } from './scope.ts'
-import type { ScopeMember } from './scope-types.ts'
+import type { ExchangeTarget, ScopeMember } from './scope-types.ts'
 import { seenFailure } from './seen-failure.ts'
 import { failureForModel } from './tool-failure.ts'
 
@@ -25,6 +25,8 @@ import { failureForModel } from './tool-failure.ts'
 export interface Routed {
   readonly exchange: Exchange
   readonly scope: Scope
+  /** The result is not cut to the limit of its group yet, since middlewares may change it. */
+  readonly fittedLater?: true
 }
 
 /** Methods that the router leaves to others: lists, and what lasts longer than one request. */
@@ -102,10 +104,21 @@ export class Router {
     const all = this.#parts.middlewares()
     if (all.length > 0) {
       const matching = matchingMiddlewares(all, exchange.method)
-      if (matching.length > 0)
-        return runMiddlewares(matching, exchange, async params => this.#whenRead(handler, routed, params))
+      if (matching.length > 0) return this.#throughMiddlewares(matching, handler, { ...routed, fittedLater: true })
     }
     return this.#whenRead(handler, routed, exchange.params)
+  }
+
+  /** Middlewares see results as their servers wrote them; what they make of them is cut to the limit of the group. */
+  async #throughMiddlewares(
+    matching: readonly McpMiddleware[],
+    handler: MethodHandler,
+    routed: Routed,
+  ): Promise<Outcome> {
+    const { exchange, scope } = routed
+    const outcome = await runMiddlewares(matching, exchange, async params => this.#whenRead(handler, routed, params))
+    const { target } = exchange
+    return target ? this.#fitted({ exchange, scope }, target, outcome) : outcome
   }
 
   /** What the first lists of a member may hold is not refused while they are being read. */
@@ -280,9 +293,9 @@ export class Router {
   }
 
   /** A result within the limit of its group. */
-  #fitted({ exchange, scope }: Routed, target: Target, outcome: Outcome): Outcome {
+  #fitted({ exchange, scope, fittedLater }: Routed, target: ExchangeTarget, outcome: Outcome): Outcome {
     const { resultLimitBytes } = scope.resolved.group
-    if (resultLimitBytes === undefined || outcome.kind !== 'result') return outcome
+    if (resultLimitBytes === undefined || fittedLater || outcome.kind !== 'result') return outcome
     const resultText = this.#parts.results.fit(exchange.method, outcome.resultText, resultLimitBytes, scope, target)
     return { kind: 'result', resultText }
   }

@@ -3,7 +3,7 @@ import type { RpcError } from '../connections/api.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import { isPlainObject, isRawNumber, parseAsWritten } from '../domain/exact-json.ts'
-import { duplicateKey, mustHoldMore, scanShape } from '../domain/json-guard.ts'
+import { duplicateKey, jsonInvalid, mustHoldMore, scanShape } from '../domain/json-guard.ts'
 
 export { isPlainObject, parseExact } from '../domain/exact-json.ts'
 export { rpcError } from '../domain/rpc-error.ts'
@@ -84,8 +84,7 @@ function parseJudged(text: string, levels: number, place: Place): JsonValue {
     value = parseAsWritten(text)
   } catch (cause) {
     if (text.trim() === '') throw new HubError('json_empty', 'Cannot read the request: its body is empty')
-    const reason = cause instanceof Error ? cause.message : String(cause)
-    throw new HubError('json_invalid', `Cannot read the request: its body is not JSON (${reason})`, { cause })
+    throw jsonInvalid('Cannot read the request: its body is not JSON', text, cause)
   }
   // Parsing keeps the last of two equal keys, so that fewer members than colons means a duplicate.
   if (countMembers(value, place) !== shape.colons) throw duplicateKey(text)

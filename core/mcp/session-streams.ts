@@ -1,4 +1,5 @@
 import { LIMITS } from '../config/limits.ts'
+import type { ErrorCode } from '../contract/errors.ts'
 import type { ByteAccount } from '../domain/byte-account.ts'
 import { SseConnection } from './sse-connection.ts'
 import type { ReplayEvent, UserReplay } from './user-replay.ts'
@@ -152,10 +153,11 @@ export class SessionStreams {
       if (this.#isOver(stream) && !stream.connection && !kept.has(stream)) this.#streams.delete(number)
   }
 
-  end(): void {
+  /** `code`: what those that belong to no call say at their end. */
+  end(code?: ErrorCode): void {
     const streams = [...this.#streams.values()]
     for (const stream of streams) stream.finished = true
-    for (const { connection } of streams) connection?.close()
+    for (const { connection, standalone } of streams) connection?.close(standalone ? code : undefined)
     while (this.#ring.length > 0) this.#dropFirst()
   }
 

@@ -1,6 +1,6 @@
 import { LIMITS } from '../config/limits.ts'
 import type { SessionBinding } from '../connections/api.ts'
-import { HubError } from '../contract/errors.ts'
+import { type ErrorCode, HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord, UserActor } from '../contract/records.ts'
 import type { ByteAccount } from '../domain/byte-account.ts'
@@ -192,13 +192,13 @@ export class Session implements Hearer {
     this.streams.send(this.streams.standalone, notice.text)
   }
 
-  /** Cancels the calls, gives up what was asked and closes the streams. `answer`: what the calls are answered. */
-  end(answer?: HubError): void {
+  /** Cancels the calls, gives up what was asked and closes the streams. `answer`: what the calls are answered; `code`: the last word of streams. */
+  end(answer?: HubError, code?: ErrorCode): void {
     this.ended = true
     for (const call of [...this.calls.values()]) call.abort('The session has ended', answer)
     this.calls.clear()
     this.asks.end()
-    this.streams.end()
+    this.streams.end(code)
     this.load.bytes.give(this.#storedBytes)
     this.#storedBytes = 0
   }

@@ -184,9 +184,9 @@ export class SessionTable {
 
   /**
    * Ends a session and all that belonged to it alone. Without effect on one that has ended. Resolves when no later process
-   * would take its id; one that ends with the hub itself may go on in the next process.
+   * would take its id; one that ends with the hub itself may go on in the next process. `why`: its credential holds no longer.
    */
-  async end(session: Session, reason: string): Promise<void> {
+  async end(session: Session, reason: string, why?: HubError): Promise<void> {
     if (!this.#byId.delete(session.id)) return
     const { records, now } = this.#parts
     const wasIdle = session.idle
@@ -196,7 +196,7 @@ export class SessionTable {
     if (others?.size === 0) this.#byScope.delete(session.scope)
     session.load.sessions -= 1
     // A client that ends it itself waits for nothing.
-    session.end(reason === 'deleted' ? undefined : endedByHub(reason))
+    session.end(reason === 'deleted' ? undefined : (why ?? endedByHub(reason)), why?.code)
     this.#parts.ended(session, reason)
     this.#forgetLoad(session.actor.userId)
     if (session.wire === 'sse') return

@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../contract/errors.ts'
 import type { ByteAccount } from '../domain/byte-account.ts'
 
 /** Bytes waiting for one slow reader before its stream is closed; each event counts as a 1,000th of it at least. */
@@ -94,8 +95,9 @@ export class SseConnection {
     return this.#write(Buffer.from(': ok\n\n'))
   }
 
-  /** Ends it; what was written before still goes out. */
-  close(): void {
+  /** Ends it; what was written before still goes out. `code`: why, as the last event, of a type that is no message. */
+  close(code?: ErrorCode): void {
+    if (code) this.#write(Buffer.from(`event: stream.end\ndata: ${JSON.stringify({ code })}\n\n`))
     if (this.#ended) return
     this.#end()
     if (this.#queue.length === 0) this.#finish()

@@ -1,6 +1,7 @@
-import { fromWireError, toWireError } from '../contract/errors.ts'
+import { fromWireError } from '../contract/errors.ts'
 import type { PluginContext, PluginDefinition, PluginLogger, RegistryView } from '../contract/plugin.ts'
 import type { ExtensionPoints } from '../contract/points.ts'
+import { carriedError } from './carried-error.ts'
 import { registerContractModule } from './contract-module.ts'
 import type { FromPlugin, ToPlugin } from './isolate-protocol.ts'
 import { carryJson, takeJson } from './json-crossing.ts'
@@ -103,7 +104,7 @@ class IsolatedRuntime {
           : await method.apply(contribution, args)
       post({ type: 'answer', id: message.id, value: message.point === 'mcpMiddleware' ? carryJson(value) : value })
     } catch (error) {
-      post({ type: 'answer', id: message.id, error: toWireError(error) })
+      post({ type: 'answer', id: message.id, error: carriedError(error) })
     } finally {
       this.#aborts.delete(message.id)
     }

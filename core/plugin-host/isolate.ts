@@ -1,6 +1,7 @@
-import { fromWireError, HubError, toWireError, type WireError } from '../contract/errors.ts'
+import { fromWireError, HubError, type WireError } from '../contract/errors.ts'
 import type { PluginLogger, RegistryView } from '../contract/plugin.ts'
 import { type ExtensionPoints, MAIN_ONLY_POINTS } from '../contract/points.ts'
+import { carriedError } from './carried-error.ts'
 import type { FromPlugin, ToPlugin } from './isolate-protocol.ts'
 import { carryJson, takeJson } from './json-crossing.ts'
 
@@ -239,7 +240,7 @@ class WorkerLink {
     try {
       this.#post({ type: 'answer', id: message.id, value: await this.#perform(message) })
     } catch (error) {
-      this.#post({ type: 'answer', id: message.id, error: toWireError(error) })
+      this.#post({ type: 'answer', id: message.id, error: carriedError(error) })
     }
   }
 
@@ -260,7 +261,7 @@ class WorkerLink {
       return carryJson(await call.callback(...args.map(takeJson)))
     } catch (error) {
       call.passed = error
-      const { code, message } = toWireError(error)
+      const { code, message } = carriedError(error)
       throw new HubError(code, message, { data: { passed: true } })
     } finally {
       if (this.#calls.has(Number(id))) call.limit = setTimeout(call.late, call.budgetMs)

@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { type FieldError, HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord, ServerSettings } from '../contract/records.ts'
+import { forbiddenKey } from '../domain/json-guard.ts'
 import { valueAt } from '../domain/json-pointer.ts'
 import { checkName, formatRef, isNameProblem, nameKey, quoteName } from '../domain/names.ts'
 import { cappedRights } from '../domain/owner-rights.ts'
-import { flattenServerBody, type ParsedServerBody, readServerBody } from '../domain/server-body.ts'
+import { flattenServerBody, type ParsedServerBody, readServerBody, SERVER_JSON } from '../domain/server-body.ts'
 import { WORK_FOLDER } from '../domain/spawn-policy.ts'
 import type { FileState } from './api.ts'
 import { timestamp } from './context.ts'
@@ -25,6 +26,9 @@ import { type FileOrigin, fileOrigin, type ServerRow, serverColumns, serverRecor
 import { checkServerRights } from './server-rights.ts'
 import { groupsWith, selectServers } from './server-rows.ts'
 import { changedFields, openFileSecrets, restoreMasks, type SecretPlace, sealSettings } from './server-secrets.ts'
+
+/** Documents in entries are judged by themselves. */
+const DOCUMENTS = { ...SERVER_JSON.foreign, anyKey: true } as const
 
 type Problem = NonNullable<ServerRecord['problem']>
 
@@ -116,7 +120,8 @@ function readEntry(
   nameProblem: FieldError | undefined,
 ): ReadEntry {
   const { sealer } = run.deps
-  const errors: FieldError[] = nameProblem ? [nameProblem] : []
+  const forbidden = forbiddenKey(entry.body, DOCUMENTS)
+  const errors: FieldError[] = [...(nameProblem ? [nameProblem] : []), ...(forbidden ? [forbidden] : [])]
   const flat = flattenServerBody({ ...entry.body, name }, errors)
   const opened = openFileSecrets(sealer, place, restoreMasks(sealer, flat, undefined, errors).flat, errors)
   const read = readServerBody(keepDocument(opened, undefined, errors), errors, { unknownFields: 'ignore' })

@@ -34,7 +34,7 @@ export async function migrateToLatest(db: Kysely<Tables>, dialect: 'sqlite' | 'p
   if (error instanceof Error && /previously executed migration/.test(error.message)) {
     throw new StoreOpenError(
       'store_unavailable',
-      `The database was written by a newer Patchbay: ${error.message}`,
+      'The database was written by a newer Patchbay: it holds a change of its tables that this one does not know',
       error,
     )
   }

@@ -5,6 +5,7 @@ import Database from 'better-sqlite3'
 import { Kysely, PostgresDialect, type SqliteDatabase, sql } from 'kysely'
 import pg from 'pg'
 import { watchPlace } from '../config/watch-place.ts'
+import { faultWords } from '../domain/fault-words.ts'
 import { StoreOpenError, storageCode, withStorageErrors } from './errors.ts'
 import { migrateToLatest } from './migrate.ts'
 import { PatientSqliteDialect } from './patient-sqlite.ts'
@@ -132,7 +133,7 @@ async function openSqlite({ dataDir, usedBefore = false }: StoreOptions, watch: 
     // Looked at before anything is set: setting the journal mode already writes.
     for (const table of checkedTables(database)) {
       const verdict = database.pragma(`quick_check('${table.replaceAll("'", "''")}')`, { simple: true })
-      if (verdict !== 'ok') throw new StoreOpenError('store_corrupt', corrupt(path, String(verdict)))
+      if (verdict !== 'ok') throw new StoreOpenError('store_corrupt', corrupt(path, 'a check of its pages fails'))
     }
     database.pragma('journal_mode = WAL')
     database.pragma('foreign_keys = ON')
@@ -216,7 +217,7 @@ async function closed(db: Kysely<Tables>): Promise<void> {
 
 function openFailed(error: unknown, what: string): StoreOpenError {
   const code = storageCode(error)
-  const message = error instanceof Error ? error.message : String(error)
+  const message = faultWords(error, code)
   if (code === 'SQLITE_NOTADB' || code?.startsWith('SQLITE_CORRUPT')) {
     return new StoreOpenError('store_corrupt', corrupt(what, message), error)
   }

@@ -146,7 +146,8 @@ function addressOf({ server }: Operation, { document, config, base }: Shared): U
   try {
     return baseAddress(server, document.url ?? base.href)
   } catch (error) {
-    throw new CannotBuild(error instanceof Error ? error.message : String(error))
+    if (!(error instanceof HubError)) throw error
+    throw new CannotBuild(error.message)
   }
 }
 

@@ -94,11 +94,12 @@ function parseYaml(text: string): JsonValue {
     return load(text, YAML) as JsonValue
   } catch (cause) {
     if (!(cause instanceof YAMLException)) throw cause
-    const why = cause.message.split('\n')[0]?.slice(0, 200) ?? ''
-    if (/exceeded max/.test(why)) {
-      throw new HubError('openapi_bomb', `The OpenAPI document grows beyond all limits: ${why}`)
+    const { mark, reason } = cause
+    const where = mark ? `: line ${mark.line + 1}, column ${mark.column + 1}` : ''
+    if (/exceeded max/.test(reason)) {
+      throw new HubError('openapi_bomb', `The OpenAPI document grows beyond all limits${where}`, { cause })
     }
-    throw new HubError('openapi_unsupported', `The OpenAPI document is neither JSON nor YAML: ${why}`)
+    throw new HubError('openapi_unsupported', `The OpenAPI document is neither JSON nor YAML${where}`, { cause })
   }
 }
 
@@ -125,8 +126,7 @@ function convert(root: JsonObject, url: string | undefined): OpenApiDocument {
   try {
     converted = upgradeFromTwoToThree(prepared)
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause)
-    throw new HubError('openapi_unsupported', `The Swagger 2.0 document cannot be converted: ${why}`, { cause })
+    throw new HubError('openapi_unsupported', 'The Swagger 2.0 document cannot be converted to OpenAPI 3', { cause })
   }
   const found: OpenApiVersion = judgeOpenApiDocument(converted as JsonValue)
   if (found === '2.0') throw new HubError('openapi_unsupported', 'The Swagger 2.0 document cannot be converted')

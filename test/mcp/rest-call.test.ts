@@ -9,6 +9,7 @@ import { until } from '../support/wait.ts'
 setDefaultTimeout(20_000)
 
 const ECHO_HTTP = join(import.meta.dir, '../support/mcp-servers/echo-http.ts')
+const MIB = 1024 * 1024
 const NUMBER = '9007199254740993'
 
 for (const isolate of [true, false]) {
@@ -51,6 +52,19 @@ for (const isolate of [true, false]) {
       const client = await new RawClient(hub, '/mcp/varied', await admin.mcpKey()).open()
       const text = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"raw","arguments":{"n":${NUMBER}}}}`
       expect(await (await client.post(text)).text()).toContain(`"structuredContent":{"n":${NUMBER},"by":"admin"}`)
+    })
+
+    test.each([
+      [{ send: 5 * MIB }, 413, 'body_too_large'],
+      [{ deep: 70 }, 400, 'json_too_deep'],
+      [{ answer: 11 * MIB }, 502, 'result_too_large'],
+    ])('holds what a middleware made of a call to the limits of others: %j', async (args, status, code) => {
+      const answer = await call('varied', 'raw', args)
+      expect([answer.status, answer.json.code]).toEqual([status, code])
+      const client = await admin.mcp('/mcp/varied')
+      const refused = await client.callTool({ name: 'raw', arguments: args }).catch(error => error)
+      expect(refused.data?.code ?? refused).toBe(code)
+      expect((await call('varied', 'raw', { a: 1 })).json.result.structuredContent).toEqual({ a: 1, by: 'admin' })
     })
 
     test('takes along the headers that the server asks for, and never the caller’s credential', async () => {

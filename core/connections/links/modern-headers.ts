@@ -1,3 +1,4 @@
+import { toWireError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import { cutShort } from '../../domain/cut-short.ts'
 import { MARK, markedText, markedValue, type ParamMark, paramMarks } from '../../domain/param-marks.ts'
@@ -31,7 +32,7 @@ export class ModernHeaders {
       return undefined
     } catch (error) {
       this.#marks.delete(name)
-      return `the tool "${cutShort(name, 128)}" is left out: ${error instanceof Error ? error.message : String(error)}`
+      return `the tool "${cutShort(name, 128)}" is left out: ${toWireError(error).message}`
     }
   }
 

@@ -11,8 +11,11 @@ export interface ProblemPart {
   readonly errors?: readonly FieldError[]
 }
 
-/** An error that is not the hub's own tells nothing of itself, as everywhere outside the log. */
-export function problemPart(error: unknown): ProblemPart {
+/**
+ * An error that is not the hub's own tells nothing of itself, as everywhere outside the log. Pointers into the entry become
+ * what `led` makes of them: pointers into the whole that holds it.
+ */
+export function problemPart(error: unknown, led = (pointer: string) => pointer): ProblemPart {
   const known = error instanceof HubError ? error : new HubError('internal', 'The entry could not be handled')
   const hint = remedyOf(known)
   return {
@@ -21,6 +24,6 @@ export function problemPart(error: unknown): ProblemPart {
     status: known.status,
     detail: known.message,
     ...(hint === undefined ? {} : { hint }),
-    ...(known.errors === undefined ? {} : { errors: known.errors }),
+    ...(known.errors && { errors: known.errors.map(each => ({ ...each, pointer: led(each.pointer) })) }),
   }
 }

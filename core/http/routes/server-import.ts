@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import type { LiveCredentials } from '../../auth/live-credentials.ts'
+import { type ImportedEntry, placeInDocument } from '../../config/import-document.ts'
 import type { Upstreams } from '../../connections/api.ts'
 import { HubError, validationError } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
@@ -17,22 +18,12 @@ import { largeBody, serverBody } from './server-schemas.ts'
 import { tokensOf } from './tool-views.ts'
 import { noteChange, qualified } from './views.ts'
 
-/** One server that a document of another program names, as the flat body of the API. */
-export interface ImportEntry {
-  readonly name: string
-  readonly body: JsonObject
-  /** Whose it was where it comes from. */
-  readonly from?: string | undefined
-  /** Why the entry cannot be read; `pointer` is into the document. */
-  readonly problem?: { readonly message: string; readonly pointer?: string } | undefined
-}
-
 export interface ServerImportDeps {
   readonly registry: Pick<Registry, 'servers' | 'audit'>
   readonly upstreams: Pick<Upstreams, 'trial'>
   readonly credentials: Pick<LiveCredentials, 'during'>
   /** Reads the shapes of known clients, a command line or a URL; `sender` is a user's id. Throws `validation_failed` when it knows none of it. */
-  importDocument(document: JsonValue, sender: string): Promise<{ readonly entries: readonly ImportEntry[] }>
+  importDocument(document: JsonValue, sender: string): Promise<{ readonly entries: readonly ImportedEntry[] }>
 }
 
 const tag = 'servers'
@@ -103,7 +94,7 @@ const verdictSchema = z.object({
   verdict: z.enum(['new', 'exists', 'invalid', 'created']),
   ref: z.string().optional().meta({ description: 'Of the server that was created or exists' }),
   body: anyObject.optional().meta({ description: 'What would be created, its secrets masked; with `dryRun` only' }),
-  pointer: z.string().optional().meta({ description: 'Where the document is wrong' }),
+  pointer: z.string().optional().meta({ description: 'Where the document is wrong, from its root on' }),
   error: problemSchema.optional(),
 })
 
@@ -184,13 +175,13 @@ async function takeOver(
   deps: ServerImportDeps,
   actor: UserActor,
   info: RequestInfo,
-  entry: ImportEntry,
+  entry: ImportedEntry,
   dryRun: boolean,
 ): Promise<Verdict> {
   const { name, body, problem } = entry
   if (problem) {
-    const unread = { pointer: problem.pointer ?? '#', code: 'import_invalid', detail: problem.message } as const
-    return invalid(name, validationError([unread]), problem.pointer)
+    const { code = 'import_invalid', message: detail, pointer = '#' } = problem
+    return invalid(name, validationError([{ pointer, code, detail }]), problem.pointer)
   }
   const existing = await existingRef(deps, actor, entry)
   if (existing !== undefined) return { name, verdict: 'exists', ref: existing }
@@ -204,23 +195,27 @@ async function takeOver(
     return { name: record.name, verdict: 'created', ref: qualified(record) }
   } catch (error) {
     if (error instanceof HubError && error.code === 'server_name_taken') return { name, verdict: 'exists' }
-    return invalid(name, error)
+    return invalid(name, error, undefined, pointer => placeInDocument(entry, pointer))
   }
 }
 
 /** Whoever imports the entry of somebody else has not written what it runs. */
-function isOthers(actor: UserActor, { from }: ImportEntry): boolean {
+function isOthers(actor: UserActor, { from }: ImportedEntry): boolean {
   return from !== undefined && nameKey(from) !== nameKey(actor.name)
 }
 
-function invalid(name: string, error: unknown, pointer?: string): Verdict {
-  const problem = problemPart(error)
+function invalid(name: string, error: unknown, pointer?: string, led?: (pointer: string) => string): Verdict {
+  const problem = problemPart(error, led)
   const where = pointer ?? problem.errors?.[0]?.pointer
   return { name, verdict: 'invalid', ...(where === undefined ? {} : { pointer: where }), error: problem }
 }
 
 /** The server that already has the name in the namespace that the entry is meant for. */
-async function existingRef(deps: ServerImportDeps, actor: UserActor, entry: ImportEntry): Promise<string | undefined> {
+async function existingRef(
+  deps: ServerImportDeps,
+  actor: UserActor,
+  entry: ImportedEntry,
+): Promise<string | undefined> {
   const owner = typeof entry.body.owner === 'string' ? entry.body.owner : actor.name
   try {
     return qualified(await deps.registry.servers.resolve(actor, formatRef(owner, entry.name), 'see'))

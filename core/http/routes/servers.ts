@@ -169,7 +169,7 @@ async function createEach(
       noteChange(deps.registry.audit, actor, info, 'server.create', record)
       results.push({ index, status: 201, name: record.name, server: serverView(deps, actor, record) })
     } catch (error) {
-      const problem = problemPart(error)
+      const problem = problemPart(error, pointer => pointer.replace('#', `#/servers/${index}`))
       const name = typeof body.name === 'string' ? { name: body.name.slice(0, 64) } : {}
       results.push({ index, status: problem.status, ...name, error: problem })
     }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
 import { chmod, mkdir, readdir, readFile, rename, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { writeInPlace } from '../../../core/config/atomic-write.ts'
@@ -367,7 +368,8 @@ describe('watch()', () => {
   test('tells of somebody else’s edit that an own write came upon', async () => {
     await using hub = await opened('{}')
     const heard = listen(hub.file)
-    await writeFile(hub.path, '{"mcpServers": {"theirs": {"command": "x"}}}')
+    // In one turn, so that the watcher cannot have told of theirs before.
+    writeFileSync(hub.path, '{"mcpServers": {"theirs": {"command": "x"}}}')
     await hub.file.writeServer(undefined, 'mine', { command: 'x' })
     await until(() => heard.states.length > 0, 'both edits were told')
     expect(heard.states[0]?.file.servers.map(entry => entry.name)).toEqual(['theirs', 'mine'])

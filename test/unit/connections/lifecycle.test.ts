@@ -3,7 +3,6 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startTimeOf } from '../../../core/connections/process-tree.ts'
-import { atMost } from '../../support/pace.ts'
 import { fixture, isAlive, type Rig, serverRecord, startRig, textOf, until } from './support.ts'
 
 let rig: Rig | undefined

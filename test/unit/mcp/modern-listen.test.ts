@@ -179,6 +179,7 @@ test('when the hub stops, and when the credential ends, the request gets its res
   one.world.revoked.add('alice')
   one.bus.emit('key.removed', 'u-alice', { keyId: 'k' })
   expect(await first.reader.message()).toMatchObject(ended)
+  expect(await first.reader.message()).toMatchObject({ code: 'token_revoked' })
   expect(await first.reader.message()).toBeUndefined()
   one.world.revoked.clear()
   const second = await listen(one, {}, 1)

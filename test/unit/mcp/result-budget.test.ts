@@ -50,6 +50,46 @@ describe('pieceEnd() and cutBytes()', () => {
   })
 })
 
+test('a result that a middleware enlarged is cut once, after it', async () => {
+  const lines = serverRecord('lines')
+  await using hub = startHub((world, upstreams) => {
+    world.servers.push(lines)
+    world.groups.push(groupRecord('cut', [member(lines)], { resultLimitBytes: 1_000 }))
+    const answer = JSON.stringify({ content: [text('b'.repeat(2_000))] })
+    upstreams.add(lines.id, catalog({ tools: [tool('read')] }), () => ({
+      kind: 'result',
+      text: answer,
+      isError: false,
+    }))
+  })
+  hub.middlewares.push({
+    method: 'tools/call',
+    timeoutMs: 1_000,
+    onError: 'closed',
+    async handle(message, next) {
+      const result = await next(message)
+      if (message.params?.name !== 'read') return result
+      const { content } = result as { content: { type: string; text: string }[] }
+      return { content: content.map(each => ({ ...each, text: `${'a'.repeat(900)}${each.text}` })) }
+    },
+  })
+  const client = await new RawClient(hub, '/mcp/cut').open()
+  let { result } = await client.call('tools/call', { name: 'read' })
+  let whole = ''
+  for (;;) {
+    const [shown, note] = result.content
+      .map((block: { text: string }) => block.text)
+      .join('\n')
+      .split('\n')
+    expect(shown.length).toBeLessThanOrEqual(1_000)
+    whole += shown
+    const handle = handleIn(note ?? '')
+    if (handle === undefined) break
+    result = (await client.call('tools/call', { name: 'patchbay_read_result', arguments: { handle } })).result
+  }
+  expect(whole).toBe('a'.repeat(900) + 'b'.repeat(2_000))
+})
+
 describe('a result budget', () => {
   test('counts what is kept for each user', () => {
     const { clock, results, fit } = budget()

@@ -285,6 +285,7 @@ test('a stream of the older pair ends with its credential and with its group', a
   const second = await new SseClient(hub, '/sse/time').open()
   hub.world.revoked.add('alice')
   hub.bus.emit('user.updated', null, { userId: 'u-alice', name: 'alice' })
+  expect(await second.message()).toMatchObject({ code: 'token_revoked' })
   expect(await second.message()).toBeUndefined()
 })
 

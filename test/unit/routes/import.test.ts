@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'bun:test'
-import { documentOf, firstOfEachName, type ImportEntry } from '../../../core/http/routes/server-import.ts'
+import type { ImportedEntry } from '../../../core/config/import-document.ts'
+import { documentOf, firstOfEachName } from '../../../core/http/routes/server-import.ts'
 import { ask, of, serverRecord, World } from './doubles.ts'
 
-const entries: ImportEntry[] = [
+const entries: ImportedEntry[] = [
   { name: 'time', body: { command: 'uvx' } },
   { name: 'notes', body: { url: 'https://notes.example/mcp' } },
   { name: 'Notes', body: { url: 'https://notes.example/mcp' } },

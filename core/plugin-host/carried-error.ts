@@ -1,0 +1,7 @@
+import { HubError, toWireError, type WireError } from '../contract/errors.ts'
+
+/** An error on its way between a plugin and the hub: each side may log what the other one says, but tells it nobody. */
+export function carriedError(error: unknown): WireError {
+  if (error instanceof HubError) return toWireError(error)
+  return { code: 'internal', message: error instanceof Error ? error.message : String(error) }
+}
