@@ -96,6 +96,7 @@ export const ERROR_CODES = {
   storage_full: { status: 507, title: 'The disk is full' },
   connection_lost: { status: 502, title: 'The connection to the server was lost', retry: true },
   upstream_protocol: { status: 502, title: 'The server broke the protocol' },
+  result_too_large: { status: 502, title: 'The server’s answer is too large' },
   upstream_http_error: { status: 502, title: 'The server answered with an HTTP error' },
   upstream_dns_error: { status: 502, title: 'The server’s name cannot be resolved', retry: true },
   upstream_tls_error: { status: 502, title: 'No secure connection to the server' },

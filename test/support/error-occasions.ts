@@ -93,6 +93,8 @@ export const OCCASIONS: Readonly<Record<ErrorCode, string>> = {
   storage_full: 'the settings file or the database found no space; nothing was changed',
   connection_lost: 'process, worker or stream ended during the request',
   upstream_protocol: 'the server sent what MCP does not allow, or far too much at once',
+  result_too_large:
+    'an answer of a server is longer than its `maxResultBytes`; the call alone fails, the server goes on',
   upstream_http_error: 'the server answered with a status that is none of MCP’s',
   upstream_dns_error: 'the host of the server’s URL has no address',
   upstream_tls_error: 'expired, self-signed or for another name, or no TLS at all',

@@ -94,6 +94,7 @@ export async function openLink(
   const link = await transport.open(config, {
     signal: abort.signal,
     fetch,
+    maxResultBytes: 4 * 1024 * 1024,
     healthEndpoints: options.healthEndpoints ?? [],
     log: () => {},
   })
