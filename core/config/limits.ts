@@ -160,6 +160,10 @@ export const LIMITS = {
   keptResultMs: 10 * 60_000,
   listenStreamsPerUser: 20,
   parkedCallsPerUser: 16,
+  /** Tasks that clients of a user have made at servers and that are not forgotten yet. */
+  tasksPerUser: 32,
+  /** A task is forgotten then, whatever its server says. */
+  taskMs: 24 * 60 * 60_000,
   parkedCalls: 500,
   parkedMs: 10 * 60_000,
   /** A server's question to a session waits so long for a call or an open stream of its client. */
