@@ -2,6 +2,7 @@ import { OPENAPI_LIMITS } from '../contract/openapi-document.ts'
 import { STRING_BYTES } from '../domain/fields.ts'
 import { JSON_DEPTH, JSON_MEMBERS, JSON_PATH_CHARACTERS } from '../domain/json-guard.ts'
 import { NAME_CHARACTERS } from '../domain/names.ts'
+import { RESULT_BYTES } from '../domain/result-bytes.ts'
 import { HEADER_BYTES, HEADER_COUNT } from '../domain/server-address.ts'
 import { SECRET_COUNT } from '../domain/server-body.ts'
 import { PROCESS_BYTES } from '../domain/server-transport.ts'
@@ -134,7 +135,9 @@ export const LIMITS = {
   openapiNodes: OPENAPI_LIMITS.nodes,
   /** Names that one group's tools had until an edit, and that still lead to them for ten minutes. */
   oldNames: 10_000,
-  upstreamLineBytes: 10 * MiB,
+  /** Of one message of a server and of one answer of an API, where its "maxResultBytes" says nothing else, and the most it may say. */
+  resultBytes: RESULT_BYTES.usual,
+  mostResultBytes: RESULT_BYTES.most,
   /** Of a message from an upstream; what is nested deeper counts as malformed. */
   upstreamJsonDepth: 256,
   /** Of one notification of an upstream; a larger one counts as malformed. */
@@ -157,6 +160,10 @@ export const LIMITS = {
   keptResultMs: 10 * 60_000,
   listenStreamsPerUser: 20,
   parkedCallsPerUser: 16,
+  /** Tasks that clients of a user have made at servers and that are not forgotten yet. */
+  tasksPerUser: 32,
+  /** A task is forgotten then, whatever its server says. */
+  taskMs: 24 * 60 * 60_000,
   parkedCalls: 500,
   parkedMs: 10 * 60_000,
   /** A server's question to a session waits so long for a call or an open stream of its client. */

@@ -13,6 +13,7 @@ const DEFAULTS: Readonly<Record<string, JsonValue>> = {
   enabled: true,
   timeout: 60_000,
   maxTimeout: 600_000,
+  maxResultBytes: 10_485_760,
   start: 'eager',
   isolate: false,
   healthCheck: { enabled: true, interval: 30_000, timeout: 5_000, retries: 2 },

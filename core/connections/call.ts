@@ -17,6 +17,8 @@ const REPEATABLE: ReadonlySet<string> = new Set([
   'resources/read',
   'prompts/get',
   'completion/complete',
+  'tasks/get',
+  'tasks/result',
   'ping',
 ])
 

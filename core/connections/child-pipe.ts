@@ -1,7 +1,8 @@
 import { LIMITS } from '../config/limits.ts'
 import type { WireError } from '../contract/errors.ts'
+import type { LongMessage } from '../contract/long-message.ts'
 import type { ChildPipe } from '../contract/transport.ts'
-import { LineFramer } from './line-framer.ts'
+import { LineFramer, LONGEST_DROPPED_BYTES } from './line-framer.ts'
 
 /** Bytes that answered no pending call, after which a child has to wait for the rest of the slice of time. */
 const FLOOD_BYTES = 128 * 1024
@@ -13,6 +14,8 @@ const STEP_BYTES = 16 * 1024
  * as many as are passed on, and whoever writes more waits in its pipe instead of keeping the processor busy.
  */
 const LINE_BYTES = 1024
+/** So many bytes of a line that is dropped count as one: some 40 MB a second are read past, which costs little. */
+const DROPPED_SHARE = 16
 
 /** How long a child that has closed its input may go on answering what it read before. */
 const INPUT_CLOSED_MS = 3_000
@@ -20,6 +23,7 @@ const INPUT_CLOSED_MS = 3_000
 export interface CarriedPipe extends ChildPipe {
   /** The line that is being delivered answered a call: it does not count as flood. */
   useful(): void
+  setMaxBytes(maxBytes: number): void
   /** Lets go of the descriptors at once. */
   destroy(): void
 }
@@ -29,6 +33,10 @@ export interface PipeOptions {
   readonly closed: (reason: WireError) => void
   /** Calls are in flight, so that a long line may be an answer. */
   readonly expecting: () => boolean
+  /** Of a line, in bytes; {@link CarriedPipe.setMaxBytes} changes it. */
+  readonly maxBytes: number
+  /** A line was longer, and was dropped. */
+  readonly tooLong: (message: LongMessage) => void
 }
 
 /** What carries the bytes: a socket, or main in its place. */
@@ -67,13 +75,15 @@ export class LinePipe implements CarriedPipe {
   constructor(options: PipeOptions) {
     this.#options = options
     this.#framer = new LineFramer({
-      maxBytes: LIMITS.upstreamLineBytes,
+      maxBytes: options.maxBytes,
       line: line => this.#line(line),
+      tooLong: message => {
+        if (!this.#gone) options.tooLong(message)
+      },
       overflow: () =>
         this.fail({
           code: 'upstream_protocol',
-          message: `The server wrote a line longer than ${LIMITS.upstreamLineBytes} bytes to its standard output`,
-          data: { lineBytes: LIMITS.upstreamLineBytes },
+          message: `The server wrote a line longer than ${LONGEST_DROPPED_BYTES} bytes to its standard output`,
         }),
     })
   }
@@ -92,6 +102,10 @@ export class LinePipe implements CarriedPipe {
 
   useful(): void {
     this.#useful = true
+  }
+
+  setMaxBytes(maxBytes: number): void {
+    this.#framer.maxBytes = maxBytes
   }
 
   write(text: string): void {
@@ -167,10 +181,11 @@ export class LinePipe implements CarriedPipe {
         this.#sliceStart = now
         this.#sliceBytes = 0
       }
-      const heldBefore = this.#framer.heldBytes
+      const { heldBytes: heldBefore, droppedBytes: droppedBefore } = this.#framer
       this.#framer.push(chunk.subarray(at, at + STEP_BYTES))
       const grown = this.#framer.heldBytes - heldBefore
       if (grown > 0 && !this.#options.expecting()) this.#sliceBytes += grown
+      this.#sliceBytes += (this.#framer.droppedBytes - droppedBefore) / DROPPED_SHARE
       if (this.#sliceBytes <= FLOOD_BYTES || !this.#hold()) continue
       // The runtime may use the chunk's memory again.
       if (at + STEP_BYTES < chunk.length) this.#unread = Buffer.from(chunk.subarray(at + STEP_BYTES))

@@ -308,17 +308,14 @@ export class Connection implements PortClient, CallHome {
     this.#travelling = undefined
   }
 
-  #returnCalls({ code, message, data }: WireError, begun: (id: number) => boolean): void {
+  #returnCalls({ message }: WireError, begun: (id: number) => boolean): void {
     const calls = this.#calls.entries()
     this.#calls.clear()
     this.#asks.endAll()
-    // A line that is too long can only be the answer to the one call, which must not be asked for once more.
-    const tooLong = data?.lineBytes !== undefined && calls.length === 1
     for (const [id, call] of calls) {
       call.home = undefined
       this.#asks.end(call)
-      if (tooLong && begun(id)) call.fail(code, message)
-      else this.#events.lost(call, begun(id) ? 'begun' : 'not-begun', { code: 'connection_lost', message })
+      this.#events.lost(call, begun(id) ? 'begun' : 'not-begun', { code: 'connection_lost', message })
     }
   }
 

@@ -7,6 +7,7 @@ import type { AddressRights } from '../domain/address.ts'
 import type { Era } from '../domain/era.ts'
 import { FairTurns } from '../domain/fair-turns.ts'
 import { readPackageRun } from '../domain/package-run.ts'
+import { RESULT_BYTES } from '../domain/result-bytes.ts'
 import { spawnPolicy } from '../domain/spawn-policy.ts'
 import type { AuditEntry, EffectiveServer } from '../registry/api.ts'
 import { secretParts } from '../secrets/parts.ts'
@@ -294,8 +295,9 @@ function healthEndpointsOf({ enabled, endpoints = {} }: HealthCheck): readonly s
 }
 
 /** What may change of an open connection, as configured. */
-export function limitsOf({ timeoutMs, maxTimeoutMs, healthCheck }: ServerSettings): LinkLimits {
+export function limitsOf({ timeoutMs, maxTimeoutMs, maxResultBytes, healthCheck }: ServerSettings): LinkLimits {
   const { enabled, interval, timeout, retries } = healthCheck
   const liveness = { intervalMs: interval, timeoutMs: timeout, misses: Math.max(1, retries), always: false }
-  return { timeoutMs, maxTimeoutMs, liveness: enabled ? liveness : UNWATCHED }
+  const limits = { timeoutMs, maxTimeoutMs, maxResultBytes: maxResultBytes ?? RESULT_BYTES.usual }
+  return { ...limits, liveness: enabled ? liveness : UNWATCHED }
 }

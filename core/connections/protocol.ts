@@ -49,6 +49,7 @@ export type ToWorker =
 export interface LinkLimits {
   readonly timeoutMs: number
   readonly maxTimeoutMs: number
+  readonly maxResultBytes: number
   readonly liveness: Liveness
 }
 

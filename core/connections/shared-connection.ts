@@ -1,4 +1,4 @@
-import type { WireError } from '../contract/errors.ts'
+import { toWireError, type WireError } from '../contract/errors.ts'
 import type { ServerRecord, TransportName } from '../contract/records.ts'
 import { listReaderCapabilities } from '../domain/client-capabilities.ts'
 import { eraOf } from '../domain/era.ts'

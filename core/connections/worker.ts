@@ -101,6 +101,7 @@ class ConnectionWorker {
         return
       case 'limits':
         this.#held.get(message.conn)?.link.setLimits(message)
+        this.#held.get(message.conn)?.pipe?.setMaxBytes(message.maxResultBytes)
         return
       case 'refresh':
         this.#held.get(message.conn)?.link.refresh(message.kinds)
@@ -156,7 +157,12 @@ class ConnectionWorker {
   async #pipe(options: OpenMessage, link: UpstreamLink): Promise<Held['pipe']> {
     const { conn, child } = options
     if (!child) return undefined
-    const pipeOptions = { closed: link.lost.bind(link), expecting: () => link.expecting }
+    const pipeOptions = {
+      closed: link.lost.bind(link),
+      expecting: () => link.expecting,
+      maxBytes: options.maxResultBytes,
+      tooLong: link.tooLong.bind(link),
+    }
     if (child.kind === 'descriptors') {
       return await openDescriptors(child, pipeOptions, () => this.#post({ type: 'taken', conn }))
     }

@@ -1,4 +1,5 @@
-import { type SseEvent, SseParser } from './sse-parser.ts'
+import type { LongMessage } from './long-message.ts'
+import { type SseEvent, type SseHandlers, SseParser } from './sse-parser.ts'
 import type { GuardedResponse } from './transport.ts'
 
 /** Where a stream can be taken up again. */
@@ -12,22 +13,31 @@ export interface StreamPosition {
 const MAX_RETRY_MS = 3_600_000
 const MAX_EVENT_ID_CHARACTERS = 1024
 
+export interface EventOptions {
+  /** Longest message, in bytes; asked at each one. Default 10 MiB. */
+  readonly maxBytes?: number
+  /** A longer one was dropped. */
+  tooLong?(message: LongMessage): void
+  /** Hears the events that are no messages. */
+  other?(event: SseEvent): void
+}
+
 /**
- * Reads one response as a stream of messages and keeps `position` up to date. `other` hears the events that are none.
- * `done` is called once; a RangeError says that an event was too long.
+ * Reads one response as a stream of messages and keeps `position` up to date. `done` is called once; a RangeError says that
+ * an event was longer than is even dropped.
  */
 export function readEvents(
   response: GuardedResponse,
   position: StreamPosition,
   message: (text: string) => void,
   done: (error?: unknown) => void,
-  other?: (event: SseEvent) => void,
+  options: EventOptions = {},
 ): void {
   let failure: unknown
-  const parser = new SseParser({
+  const handlers: SseHandlers = {
     event: event => {
       if (event.type === 'message') message(event.data)
-      else other?.(event)
+      else options.other?.(event)
     },
     id: id => {
       // An id that cannot be sent back as a header is of no use.
@@ -36,7 +46,9 @@ export function readEvents(
     retry: milliseconds => {
       position.retryMs = Math.min(milliseconds, MAX_RETRY_MS)
     },
-  })
+    tooLong: message => options.tooLong?.(message),
+  }
+  const parser = new SseParser(handlers, options)
   response.stream({
     chunk: text => {
       if (failure !== undefined) return

@@ -97,6 +97,8 @@ export interface ServerSettings {
   readonly variables: Readonly<Record<string, string>>
   readonly timeoutMs: number
   readonly maxTimeoutMs: number
+  /** Longest message of the server, in bytes; 1 to 64 MiB. Absent: 10 MiB. */
+  readonly maxResultBytes?: number
   readonly visibility: Visibility
   readonly enabled: boolean
   /** Absent: the transport's own default (shared for stdio; for HTTP shared until a client can be asked). */

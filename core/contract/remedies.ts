@@ -86,7 +86,8 @@ export const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   headers_too_large: 'Send fewer headers; GET /api/limits says how many are taken.',
   internal: 'Look for the request’s id in the hub’s log.',
   storage_full: 'Free space on the disk that holds the hub’s data.',
-  connection_lost: 'Repeat; what was under way at the server may have happened.',
+  connection_lost:
+    'See in the server’s status and log why; what was under way may have happened, so look before you repeat it.',
   result_too_large: 'Ask for less at a time, or raise the server’s "maxResultBytes" (at most 64 MiB).',
   upstream_protocol: 'Look at the server’s own log; its author has to mend it.',
   upstream_http_error: 'Look at the status that the server answered with, and at its URL and headers.',

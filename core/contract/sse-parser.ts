@@ -1,3 +1,5 @@
+import { type LongMessage, LongMessageReader } from './long-message.ts'
+
 /** One event of a stream of server-sent events. */
 export interface SseEvent {
   /** The event's type; `message` when the server named none. */
@@ -11,10 +13,20 @@ export interface SseHandlers {
   id?(id: string): void
   /** The server asks to wait so long before connecting again, in milliseconds. */
   retry?(milliseconds: number): void
+  /** An event is longer than it may be and is dropped. Called once for it, as soon as it is known whose message it is. */
+  tooLong?(message: LongMessage): void
 }
 
-/** Longest event, in characters; the limit of a whole JSON answer. */
-const MAX_EVENT_CHARACTERS = 10 * 1024 * 1024
+export interface SseLimits {
+  /** Longest event, in bytes as UTF-8, read at each one. Default 10 MiB. */
+  readonly maxBytes?: number
+}
+
+const USUAL_BYTES = 10 * 1024 * 1024
+/** An event that is dropped may be so long; one without an end would be read for ever. */
+const LONGEST_DROPPED_BYTES = 256 * 1024 * 1024
+/** Of a line that is no data of an event that is dropped. */
+const LONG_LINE_CHARACTERS = 2048
 
 /**
  * A text that grows by pieces is kept by the runtime as a tree of them, each of which costs more than a short piece has. So
@@ -26,6 +38,7 @@ const LOOSE_SHARE = 1 / 8
 /** Reads text/event-stream as the HTML standard defines it, from pieces cut anywhere. */
 export class SseParser {
   readonly #handlers: SseHandlers
+  readonly #limits: SseLimits
   #line = ''
   #type = ''
   #data: string | undefined
@@ -33,12 +46,21 @@ export class SseParser {
   #afterCr = false
   #first = true
   #loose = 0
+  /** Of the event that has not ended yet. */
+  #bytes = 0
+  #dropping = false
+  /** Reads the event that is being dropped until it is known whose it is. */
+  #reader: LongMessageReader | undefined
+  /** The line that has not ended yet is data that is not kept. */
+  #passing = false
 
-  constructor(handlers: SseHandlers) {
+  /** `limits.maxBytes` may be a getter: it is asked at each event. */
+  constructor(handlers: SseHandlers, limits: SseLimits = {}) {
     this.#handlers = handlers
+    this.#limits = limits
   }
 
-  /** Throws a RangeError for an event longer than 10 Mi characters. */
+  /** Throws a RangeError for an event of more than 256 MiB, which is not even dropped. */
   push(piece: string): void {
     let text = piece
     if (this.#first && text !== '') {
@@ -55,19 +77,67 @@ export class SseParser {
       text = text.replace(/\r\n?/g, '\n')
     }
     let at = 0
+    let eventAt = 0
     for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', at)) {
       const line = this.#line === '' ? text.slice(at, end) : this.#line + text.slice(at, end)
       this.#line = ''
       at = end + 1
+      if (this.#passing) {
+        this.#passing = false
+        this.#pass(line)
+        continue
+      }
       this.#take(line)
+      if (line === '') eventAt = at
     }
-    if (at < text.length) {
-      this.#line += at === 0 ? text : text.slice(at)
-      this.#loose += 1
-    }
+    if (at < text.length) this.#begin(at === 0 ? text : text.slice(at))
+    if (eventAt < text.length) this.#weigh(eventAt === 0 ? text : text.slice(eventAt))
+  }
+
+  /** A line begins, or goes on. */
+  #begin(text: string): void {
+    if (this.#passing) return this.#pass(text)
+    this.#line += text
+    this.#loose += 1
+  }
+
+  /** The event that has not ended yet has this more. */
+  #weigh(text: string): void {
+    this.#bytes += Buffer.byteLength(text)
+    if (!this.#dropping && this.#bytes > (this.#limits.maxBytes ?? USUAL_BYTES)) this.#drop()
+    if (this.#bytes > LONGEST_DROPPED_BYTES) throw new RangeError('an event is longer than 256 MiB')
+    if (this.#dropping) return this.#passLine()
     const length = this.#line.length + (this.#data?.length ?? 0)
-    if (length > MAX_EVENT_CHARACTERS) throw new RangeError('an event is longer than 10 MiB')
     if (this.#loose > LOOSE_PIECES + length * LOOSE_SHARE) this.#join()
+  }
+
+  #drop(): void {
+    this.#dropping = true
+    this.#reader = new LongMessageReader()
+    const data = this.#data
+    this.#data = undefined
+    if (data !== undefined) this.#pass(joined(data))
+    this.#line = joined(this.#line)
+  }
+
+  /** Of a long line nothing is kept, of whatever kind it is. */
+  #passLine(): void {
+    if (this.#line.length < LONG_LINE_CHARACTERS) return
+    const line = this.#line
+    this.#passing = line.startsWith('data:')
+    this.#line = this.#passing ? '' : ':'
+    if (this.#passing) this.#pass(line.slice(5))
+  }
+
+  #pass(data: string): void {
+    this.#reader?.push(data)
+    if (this.#reader?.answered !== undefined) this.#tell()
+  }
+
+  #tell(): void {
+    const reader = this.#reader
+    this.#reader = undefined
+    if (reader) this.#handlers.tooLong?.(reader.end())
   }
 
   #join(): void {
@@ -91,11 +161,16 @@ export class SseParser {
   }
 
   #addData(value: string): void {
+    if (this.#dropping) return this.#pass(value)
     this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`
     this.#loose += 1
   }
 
   #dispatch(): void {
+    this.#bytes = 0
+    this.#loose = 0
+    if (this.#dropping) this.#tell()
+    this.#dropping = false
     const data = this.#data
     const type = this.#type === '' ? 'message' : this.#type
     const id = this.#id

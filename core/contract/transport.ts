@@ -1,5 +1,6 @@
 import type { WireError } from './errors.ts'
 import type { JsonObject } from './json.ts'
+import type { LongMessage } from './long-message.ts'
 
 /**
  * The worker-side half of a transport. A module named by a `transport` contribution exports one of these as
@@ -91,6 +92,8 @@ export interface AnswerIo {
   readonly fetch: GuardedFetch
   /** Connects to the address of this URL under the same rules and closes: nothing is sent. Rejects when that fails. */
   readonly reach: (url: string, signal: AbortSignal) => Promise<void>
+  /** Longest answer that the server's owner wants, in bytes; it may change. */
+  readonly maxResultBytes: number
   /** Paths of the upstream by which its health is told (`healthCheck.endpoints`). */
   readonly healthEndpoints: readonly string[]
   log(level: 'debug' | 'info' | 'warn' | 'error', message: string): void
@@ -106,10 +109,17 @@ export interface TransportIo {
    * them elsewhere than on a call's stream has that open before the first call goes out, as far as it can.
    */
   readonly asks: boolean
+  /** Longest message that the server's owner wants, in bytes; it may change. */
+  readonly maxResultBytes: number
   /** The guarded fetch: address rules, time and size limits of the server's owner hold. */
   readonly fetch: GuardedFetch
   /** Delivers one message text from the upstream. `related` is the id of the request whose stream carried it. */
   message(text: string, related?: number): void
+  /**
+   * A message was longer than that and was dropped; the link lives on. The call that it answers fails; where that cannot be told
+   * and exactly one answer is awaited, that one does. `related` as for {@link message}.
+   */
+  tooLong(message: LongMessage, related?: number): void
   /** The link is gone and will not come back. Called once. Calls that are in flight fail with this. */
   closed(reason: WireError): void
   /** One request cannot be answered any more though the link lives on (its own HTTP exchange failed). */
@@ -144,7 +154,7 @@ export interface GuardedResponse {
   readonly status: number
   /** Lower-case names; repeated headers are joined by ", ". */
   readonly headers: Readonly<Record<string, string>>
-  /** The whole body as UTF-8. Beyond `maxBytes` it throws `upstream_protocol` with `data.maxBytes`. */
+  /** The whole body as UTF-8. Beyond `maxBytes` it throws `result_too_large` with `data.maxBytes`. */
   text(): Promise<string>
   /** The same as it is. Either of the two, and once. */
   bytes(): Promise<Uint8Array>

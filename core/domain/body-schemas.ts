@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { RESULT_BYTES } from './result-bytes.ts'
 
 /**
  * The bodies of servers and groups for the API document. Requests are judged by `parseServerBody` and `parseGroupBody`,
@@ -73,6 +74,12 @@ const serverFields = {
     .describe('Filled in where a string of the configuration names one; never the hub’s own environment.'),
   timeout: milliseconds(3_600_000).default(60_000).describe('Longest wait for one reply, in milliseconds.'),
   maxTimeout: milliseconds(86_400_000).optional().describe('Longest wait with progress, in milliseconds.'),
+  maxResultBytes: z
+    .int()
+    .min(RESULT_BYTES.least)
+    .max(RESULT_BYTES.most)
+    .default(RESULT_BYTES.usual)
+    .describe('Longest message of the server, and so result of a call, in bytes.'),
   session: z.enum(['shared', 'per-session', 'per-user']).optional(),
   start: z.enum(['eager', 'lazy']).default('eager'),
   idleTimeout: milliseconds(2 ** 31 - 1).optional(),

@@ -87,6 +87,10 @@ export class ByteAccount {
     const own = this.#used + bytes > this.#limit
     if (!own)
       return new HubError('overloaded', 'The hub holds as many bytes in flight as it may', { retryAfterSeconds: 5 })
+    if (bytes > this.#limit)
+      return new HubError('quota_bytes', `Cannot take ${bytes} bytes: the limit is ${this.#limit} bytes in flight`, {
+        hint: 'Ask for less at a time: this alone is more than all that you may have in flight.',
+      })
     return new HubError(
       'quota_bytes',
       `Cannot take ${bytes} bytes: ${this.#used} of ${this.#limit} bytes in flight are used`,

@@ -1,5 +1,6 @@
 import type { HealthCheck, ServerSettings } from '../contract/records.ts'
 import type { Fields } from './fields.ts'
+import { RESULT_BYTES } from './result-bytes.ts'
 import { checkPassthroughHeader, HEADER_COUNT } from './server-address.ts'
 import { readNames, readToolOverrides } from './tool-override.ts'
 
@@ -31,6 +32,7 @@ export function readCommon(fields: Fields): Common {
       `"maxTimeout" is ${maxTimeoutMs}; it must be at least "timeout" (${timeoutMs})`,
     )
   }
+  const maxResultBytes = fields.integer('maxResultBytes', RESULT_BYTES.least, RESULT_BYTES.most, 'bytes')
   const session = fields.oneOf('session', ['shared', 'per-session', 'per-user'])
   const start = fields.oneOf('start', ['eager', 'lazy']) ?? 'eager'
   const idleTimeoutMs =
@@ -40,6 +42,7 @@ export function readCommon(fields: Fields): Common {
     ...(description === undefined ? {} : { description }),
     timeoutMs,
     maxTimeoutMs: maxTimeoutMs ?? Math.max(timeoutMs, DEFAULT_MAX_TIMEOUT_MS),
+    ...(maxResultBytes === undefined || maxResultBytes === RESULT_BYTES.usual ? {} : { maxResultBytes }),
     visibility: fields.oneOf('visibility', ['private', 'public']) ?? 'private',
     enabled: readEnabled(fields),
     ...(session === undefined ? {} : { session }),

@@ -1,11 +1,12 @@
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib'
 import { HubError } from '../contract/errors.ts'
 import { GrowingBytes } from '../domain/growing-bytes.ts'
+import { RESULT_BYTES } from '../domain/result-bytes.ts'
 import { MAX_HEAD_BYTES, malformed } from './outbound-head.ts'
 
 /** Longest body that is read as a whole, in decoded bytes, unless the request says otherwise; and the most it may say. */
-export const DEFAULT_BODY_BYTES = 10 * 1024 * 1024
-export const LARGEST_BODY_BYTES = 64 * 1024 * 1024
+export const DEFAULT_BODY_BYTES = RESULT_BYTES.usual
+export const LARGEST_BODY_BYTES = RESULT_BYTES.most
 /** Decoded bytes per encoded byte beyond which a body counts as a bomb. */
 const MAX_EXPANSION = 100
 /** Up to here the ratio says nothing: short texts of one repeated character compress better than that. */
@@ -213,6 +214,6 @@ export class Utf8Reader {
 }
 
 export function bodyTooLarge(maxBytes: number): HubError {
-  const shown = maxBytes >= 1024 * 1024 ? `${Math.floor(maxBytes / 1024 / 1024)} MiB` : `${maxBytes} bytes`
-  return new HubError('upstream_protocol', `The server's answer is longer than ${shown}`, { data: { maxBytes } })
+  const message = `The server's answer is longer than ${maxBytes} bytes, the most that it may have`
+  return new HubError('result_too_large', message, { data: { maxBytes } })
 }

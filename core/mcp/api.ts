@@ -37,6 +37,7 @@ export interface McpUsage {
   readonly streamsPerUser: number
   readonly listenStreamsPerUser: number
   readonly parkedCallsPerUser: number
+  readonly tasksPerUser: number
   readonly keptResultBytesPerUser: number
   readonly bytesInFlightPerUser: number
   readonly eventReplayBytesPerUser: number

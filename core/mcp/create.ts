@@ -42,6 +42,8 @@ import type { TokenSealer } from './session-id.ts'
 import { NO_SESSION_RECORDS, type SessionRecords } from './session-records.ts'
 import { SessionTable } from './sessions.ts'
 import { Subscriptions } from './subscriptions.ts'
+import { TaskTable } from './task-table.ts'
+import { Tasks } from './tasks.ts'
 import { UpstreamLevels } from './upstream-levels.ts'
 import { LegacyWire } from './wire-legacy.ts'
 import { ModernWire } from './wire-modern.ts'
@@ -97,8 +99,11 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     sessions.sweep()
     void records.sweep()
     results.sweep()
+    taskTable.sweep()
   })
   const results = new ResultBudget(sealer, now)
+  const taskTable = new TaskTable(now)
+  const tasks = new Tasks(taskTable)
   const records = deps.sessionRecords ?? NO_SESSION_RECORDS
   const sessions = new SessionTable({
     sealer,
@@ -117,6 +122,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
       subscriptions.drop(session)
       relay.dropped(session)
       levels.drop(session)
+      taskTable.dropConnection(session.key)
       upstreams.endSession(session.key)
       const { key, actor } = session
       bus.emit('session.ended', actor.userId, { sessionId: key, userId: actor.userId, reason })
@@ -150,7 +156,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
   }
   const directCalls = new DirectCalls(deps.registry.servers, bus)
   const inUse = (scope: Scope) => audience.hears(scope) || modern.serves(scope)
-  const shared = { bus, upstreams, scopes, sessions, changes, subscriptions, levels, outages, log }
+  const shared = { bus, upstreams, scopes, sessions, changes, subscriptions, levels, outages, log, tasks: taskTable }
   const relay: Relay = new Relay({ ...shared, inUse, scopeChanged, scopeEnded })
   const credentials = new CredentialWatch(auth, () => credentialHolders(), bus, now)
   const refusals = new Refusals(now)
@@ -163,12 +169,14 @@ export function createMcp(deps: McpDeps): McpEndpoint {
       results,
       refresh: scope => (scope.path === '' ? directCalls.refresh(scope) : scopes.settle(scope)),
       refusals,
+      tasks,
       sharedNotice: (serverId, sessionId, method, params) => relay.notice(serverId, sessionId, method, params),
       sawElicitation: (sessionId, serverId, id) => relay.sawElicitation(sessionId, serverId, id),
     },
     {
       ...listRoutes(new Pages(sealer, deps.marks.make()), scope => relay.settled(scope)),
       ...subscriptions.routes(() => router),
+      ...tasks.routes(() => router),
       'logging/setLevel': levels.route,
     },
   )
@@ -253,6 +261,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
         streamsPerUser: used.streams,
         listenStreamsPerUser: listeners.countOf(userId),
         parkedCallsPerUser: parking.countOf(userId),
+        tasksPerUser: taskTable.countOf(userId),
         leasesPerUser: leases.mostOf(userId),
         bytesInFlightPerUser: deps.bytes.user(userId).used,
         eventReplayBytesPerUser: sessions.replayBytes(userId),

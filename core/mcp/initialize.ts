@@ -10,6 +10,7 @@ import type { Scope } from './scope.ts'
 import type { ScopedRequest } from './scoped-request.ts'
 import { type Introduction, LATEST_LEGACY, LEGACY_VERSIONS } from './session.ts'
 import type { SessionTable } from './sessions.ts'
+import { offeredTasks } from './tasks.ts'
 
 export interface InitializeParts {
   readonly sessions: SessionTable
@@ -55,7 +56,7 @@ export function meet(
   const instructions = mergedInstructions(scope.resolved, states, leftOutWarnings(scope.catalog.leftOut))
   const result = {
     protocolVersion,
-    capabilities: mergeCapabilities(scope.resolved, states),
+    capabilities: { ...mergeCapabilities(scope.resolved, states), ...offeredTasks(scope, protocolVersion) },
     serverInfo: mergedServerInfo(scope.resolved, states, parts.version),
     ...(instructions === undefined ? {} : { instructions }),
   }

@@ -2,6 +2,7 @@ import type { CatalogKind } from '../connections/api.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { MemberTool } from '../contract/records.ts'
 import { type CatalogItem, catalogItem } from '../domain/catalog-item.ts'
+import { type TaskSupport, takesTasks, taskSupport } from '../domain/task-support.ts'
 import { type ArgumentRules, joinRules, overrideOf, pinsWithVariables } from '../domain/tool-shape.ts'
 import { ListItem } from './list-item.ts'
 import { exposeNames, type Nameable, type NamingMode } from './naming.ts'
@@ -21,6 +22,8 @@ export interface Target {
   readonly variablesIn?: readonly string[]
   /** Its definition changed, and its owner has not approved it yet. */
   readonly blocked?: true
+  /** It can be called as a task, or only so. */
+  readonly task?: TaskSupport
   /** As the upstream wrote it; there for what is listed by name. */
   readonly item?: CatalogItem
 }
@@ -46,7 +49,7 @@ export function mergeCatalogs(scope: ResolvedScope, all: readonly MemberState[])
   const shownUri = uris.publicUris()
   const { resultLimitBytes, ownerId } = scope.group
   const bounded = resultLimitBytes !== undefined
-  const shaped = states.flatMap(state => toolCandidates(state, ownerId))
+  const shaped = states.flatMap(state => toolCandidates(state, ownerId, scope.kind))
   const tools = named(shaped, exposeNames('tools', mode, shaped, bounded ? HUB_TOOLS : []), {
     uris,
     shownUri,
@@ -135,10 +138,11 @@ function named(
 }
 
 /** `ownerId`: of the group, who may be another one than the server's. */
-function toolCandidates(state: MemberState, ownerId: string): Candidate[] {
+function toolCandidates(state: MemberState, ownerId: string, kind: ResolvedScope['kind']): Candidate[] {
   const { member, catalog } = state
   const items = catalog?.tools ?? []
   const chosen = chosenTools(member, items, ownerId === member.server.ownerId)
+  const tasks = catalog !== undefined && takesTasks(catalog.capabilities)
   const candidates: Candidate[] = []
   for (const item of items) {
     const original = item.key
@@ -146,6 +150,8 @@ function toolCandidates(state: MemberState, ownerId: string): Candidate[] {
     const choice = chosen?.get(original)
     if (override?.enabled === false || (chosen && !choice)) continue
     const description = choice?.description ?? override?.description
+    const task = tasks ? taskSupport(item) : undefined
+    const target = toolTarget(state, item, override?.arguments, choice?.arguments, ownerId === member.server.ownerId)
     candidates.push({
       state,
       item,
@@ -153,11 +159,19 @@ function toolCandidates(state: MemberState, ownerId: string): Candidate[] {
       alias: member.alias,
       original,
       wanted: choice?.as ?? override?.name ?? original,
-      changes: description === undefined ? NO_CHANGES : { description },
-      target: toolTarget(state, item, override?.arguments, choice?.arguments, ownerId === member.server.ownerId),
+      changes:
+        description === undefined && !task
+          ? NO_CHANGES
+          : { ...(description === undefined ? {} : { description }), ...(task ? shownExecution(kind) : {}) },
+      target: task ? { ...target, task } : target,
     })
   }
   return candidates
+}
+
+/** A call that is no task is made one by the hub, so that nobody needs to; where there are no tasks, nobody can. */
+function shownExecution(kind: ResolvedScope['kind']): JsonObject {
+  return { execution: { taskSupport: kind === 'server' ? 'optional' : 'forbidden' } }
 }
 
 /** `own`: the group is of the server's owner. */

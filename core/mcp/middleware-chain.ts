@@ -47,7 +47,7 @@ export async function runMiddlewares(
   }
   try {
     const result = await run(0, { method: exchange.method, params: exchange.params, actor: exchange.actor })
-    return { kind: 'result', resultText: writtenResult(result) }
+    return { kind: 'result', resultText: writtenResult(result, exchange.target?.member.server.maxResultBytes) }
   } catch (error) {
     if (error instanceof Passed) return error.outcome
     throw error
@@ -73,10 +73,10 @@ function refuseLargeParams(params: JsonObject): void {
 }
 
 /** What middlewares made of a result is held to what a server may send. */
-function writtenResult(result: JsonValue): string {
+function writtenResult(result: JsonValue, maxBytes: number = LIMITS.resultBytes): string {
   const text = JSON.stringify(result ?? {})
-  if (Buffer.byteLength(text) <= LIMITS.upstreamLineBytes) return text
-  const message = `The result is longer than ${LIMITS.upstreamLineBytes} bytes after the middlewares`
+  if (Buffer.byteLength(text) <= maxBytes) return text
+  const message = `The result is longer than ${maxBytes} bytes after the middlewares`
   throw new HubError('result_too_large', message)
 }
 

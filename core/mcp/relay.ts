@@ -14,18 +14,18 @@ import { SentElicitations } from './sent-elicitations.ts'
 import type { Session } from './session.ts'
 import type { SessionTable } from './sessions.ts'
 import type { Subscriptions } from './subscriptions.ts'
+import type { TaskTable } from './task-table.ts'
 import type { UpstreamLevels } from './upstream-levels.ts'
 
 /** Changes of the registry within this time are looked at once. */
 const REVIEW_MS = 200
 const REREAD_WAIT_MS = 2_000
-/** Notifications of MCP that mean nothing without the request or task they belong to, or that only clients send. */
+/** Notifications of MCP that mean nothing without the request they belong to, or that only clients send. */
 const OF_CALLS: ReadonlySet<string> = new Set([
   'notifications/progress',
   'notifications/cancelled',
   'notifications/initialized',
   'notifications/roots/list_changed',
-  'notifications/tasks/status',
 ])
 
 interface RelayParts {
@@ -37,6 +37,7 @@ interface RelayParts {
   readonly subscriptions: Subscriptions
   readonly levels: UpstreamLevels
   readonly outages: Outages
+  readonly tasks: Pick<TaskTable, 'told'>
   readonly log: PluginLogger
   /** Somebody would notice that it changed. */
   inUse(scope: Scope): boolean
@@ -111,6 +112,9 @@ export class Relay {
         return true
       case 'notifications/resources/updated':
         subscriptions.updated(serverId, sessionId, params)
+        return true
+      case 'notifications/tasks/status':
+        this.#taskTold(serverId, sessionId, params)
         return true
       case 'notifications/elicitation/complete':
         return this.#elicitationComplete(serverId, sessionId, params)
@@ -250,6 +254,14 @@ export class Relay {
   /** A path that stands for nothing now ends its sessions; any other failure (the store is away) leaves them as they are. */
   #afterFailedRefresh(scope: Scope, error: unknown): void {
     if (!scope.gone) throw error
+  }
+
+  /** To the client that made the task, and nobody else. */
+  #taskTold(serverId: string, connection: string | undefined, params: JsonObject | undefined): void {
+    const { tasks, sessions } = this.#parts
+    const told = tasks.told(serverId, connection, params)
+    const session = told && sessions.byKey(told.session)
+    if (session?.scope.has(serverId)) session.notify(new Notice('notifications/tasks/status', told?.params))
   }
 
   #elicitationComplete(serverId: string, sessionId: string | undefined, params: JsonObject | undefined): boolean {

@@ -1,11 +1,18 @@
-import type { Failed, RpcError, SessionBinding, UpstreamReply, UpstreamRequest, Upstreams } from '../connections/api.ts'
+import type {
+  Failed,
+  RpcError,
+  SessionBinding,
+  UpstreamCall,
+  UpstreamReply,
+  UpstreamRequest,
+  Upstreams,
+} from '../connections/api.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { McpMiddleware } from '../contract/points.ts'
 import type { ToolCallRecord } from '../contract/records.ts'
 import { meantHint, suggestNames } from '../domain/nearest.ts'
 import { connectionKey } from '../domain/session-scope.ts'
-import { shapeArguments } from '../domain/tool-shape.ts'
 import { CHAIN_HEADER } from '../secrets/hub-marks.ts'
 import { memberHas } from './capabilities.ts'
 import type { Exchange, Outcome } from './exchange.ts'
@@ -19,7 +26,9 @@ import { asHubError, invalid, isPlainObject } from './rpc.ts'
 import type { Scope } from './scope.ts'
 import type { ExchangeTarget, ScopeMember } from './scope-types.ts'
 import { seenFailure } from './seen-failure.ts'
+import type { Begin, Change } from './task-run.ts'
 import { failureForModel } from './tool-failure.ts'
+import { toolParams, withoutNullArguments } from './tool-params.ts'
 
 /** What one request needs besides its own contents. */
 export interface Routed {
@@ -32,6 +41,17 @@ export interface Routed {
 /** Methods that the router leaves to others: lists, and what lasts longer than one request. */
 export type MethodHandler = (routed: Routed, params: JsonObject | undefined) => Outcome | Promise<Outcome>
 
+/** Sends calls of tools that can be tasks, or whose callers want them to be. */
+interface TaskCalls {
+  call(
+    router: Router,
+    routed: Routed,
+    target: Target,
+    params: JsonObject,
+    finish: (reply: UpstreamReply) => Outcome,
+  ): Promise<Outcome>
+}
+
 interface RouterParts {
   readonly upstreams: Upstreams
   readonly middlewares: () => readonly McpMiddleware[]
@@ -41,6 +61,7 @@ interface RouterParts {
   /** Asks again what a scope stands for; it is gone afterwards when that is nothing. Rejects when that cannot be asked. */
   readonly refresh: (scope: Scope) => Promise<unknown>
   readonly refusals: Refusals
+  readonly tasks: TaskCalls
   /**
    * A notification that came on the stream of a call; true when it was no matter of that call alone. `connection`: the key
    * of the one it came by, undefined for the shared one.
@@ -134,22 +155,28 @@ export class Router {
       })
   }
 
-  /** Sends a request to one member; `finish` turns its reply into the outcome. */
+  /** Sends a request to one member; `finish` turns its reply into the outcome. `work`: where that takes several requests. */
   forward(
     routed: Routed,
     target: SentTo,
     params: JsonObject | undefined,
     finish: (reply: UpstreamReply) => Outcome,
+    work?: (begin: Begin) => Promise<UpstreamReply>,
   ): Promise<Outcome> {
     const { exchange, scope } = routed
     const { resolved } = scope
+    const send = (session: SessionBinding | undefined) => {
+      if (work) return work(change => this.#begin(routed, target, session, params, change))
+      const call = this.#begin(routed, target, session, params)
+      exchange.cancel = reason => call.cancel(reason)
+      return call.reply
+    }
     exchange.target = target
     const deliver = (reply: UpstreamReply) =>
       scope.stale || scope.resolved !== resolved ? this.#judged(routed, target, reply, finish) : finish(reply)
     const entered = exchange.enter?.(scope, target.member)
-    if (entered instanceof Promise)
-      return entered.then(session => this.#send(routed, target, session, params).then(deliver))
-    return this.#send(routed, target, entered ?? exchange.session, params).then(deliver)
+    if (entered instanceof Promise) return entered.then(session => send(session).then(deliver))
+    return send(entered ?? exchange.session).then(deliver)
   }
 
   /** What the caller may use has changed since the request was sent: the reply is delivered only if it still may have it. */
@@ -186,31 +213,30 @@ export class Router {
     }
   }
 
-  #send(
+  #begin(
     { exchange, scope }: Routed,
     { member, variablesIn }: SentTo,
     session: SessionBinding | undefined,
     params: JsonObject | undefined,
-  ): Promise<UpstreamReply> {
+    change: Change = {},
+  ): UpstreamCall {
     const serverId = member.server.id
     const connection = connectionKey(member.server, session, scope.era(serverId))
     const request: { -readonly [Key in keyof UpstreamRequest]: UpstreamRequest[Key] } = {
-      method: exchange.method,
-      params,
+      method: change.method ?? exchange.method,
+      params: change.params ?? params,
       notification: (method, body) => {
         if (!this.#parts.sharedNotice(serverId, connection, method, body)) exchange.notify(method, body)
       },
-      ask: exchange.ask,
+      ask: change.ask ?? exchange.ask,
     }
     if (variablesIn) request.variablesIn = variablesIn
-    if (exchange.progress) request.progress = exchange.progress
+    if (exchange.progress && !change.quiet) request.progress = exchange.progress
     if (session) request.session = session
     const modern = exchange.modern?.()
     if (modern) request.modern = modern
     if (exchange.passthroughHeaders) request.passthroughHeaders = wantedHeaders(member, exchange.passthroughHeaders)
-    const call = this.#parts.upstreams.request(serverId, request)
-    exchange.cancel = reason => call.cancel(reason)
-    return call.reply
+    return this.#parts.upstreams.request(serverId, request)
   }
 
   #callTool(routed: Routed, params: JsonObject | undefined): Outcome | Promise<Outcome> {
@@ -227,7 +253,7 @@ export class Router {
     const startedMs = this.#parts.now()
     if (target.blocked) throw approvalRequired(name)
     const sent = toolParams(params ?? {}, target)
-    return this.forward(routed, target, sent, reply => {
+    const finish = (reply: UpstreamReply): Outcome => {
       const { server } = target.member
       const endedMs = this.#parts.now()
       const outcome = this.outcome(routed, target.member, reply)
@@ -247,7 +273,9 @@ export class Router {
         status: callStatus(reply),
       })
       return this.#fitted(routed, target, failureForModel(exchange, server, outcome))
-    })
+    }
+    if (!target.task && sent.task === undefined) return this.forward(routed, target, sent, finish)
+    return this.#parts.tasks.call(this, routed, target, sent, finish)
   }
 
   #unknownName({ exchange, scope }: Routed, kind: 'tool' | 'prompt', name: string): HubError {
@@ -314,23 +342,6 @@ function isListed({ catalog }: Scope, method: string, params: JsonObject | undef
   const name = params?.name
   if (typeof name !== 'string') return false
   return (method === 'tools/call' && catalog.tools.has(name)) || (method === 'prompts/get' && catalog.prompts.has(name))
-}
-
-/** Task augmentation is left off: the hub does not offer tasks, and without that offer it has no meaning. */
-function toolParams(given: JsonObject, { original, rules }: Target): JsonObject {
-  const params = withoutNullArguments(given)
-  if (params.task === undefined && !rules) return params.name === original ? params : { ...params, name: original }
-  const { task: _, ...rest } = params
-  if (!rules) return { ...rest, name: original }
-  const callers = isPlainObject(params.arguments) ? params.arguments : undefined
-  return { ...rest, name: original, arguments: shapeArguments(callers, rules) }
-}
-
-/** Some clients write null for no arguments, which no schema of MCP allows and many servers refuse. */
-function withoutNullArguments(params: JsonObject): JsonObject {
-  if (params.arguments !== null) return params
-  const { arguments: _, ...rest } = params
-  return rest
 }
 
 function approvalRequired(name: string): HubError {

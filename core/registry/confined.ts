@@ -4,7 +4,7 @@ import type { Owner } from './owners.ts'
 
 /** What a server may have changed without getting another connection or process by it. */
 const HARMLESS: ReadonlySet<string> = new Set([
-  ...['name', 'description', 'visibility', 'enabled', 'timeout', 'maxTimeout', 'passthroughHeaders'],
+  ...['name', 'description', 'visibility', 'enabled', 'timeout', 'maxTimeout', 'maxResultBytes', 'passthroughHeaders'],
   ...['tools', 'prompts', 'resources', 'definitionPolicy'],
 ])
 

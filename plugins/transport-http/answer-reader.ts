@@ -3,6 +3,7 @@ import {
   contentTypeOf,
   type GuardedResponse,
   isBlockedRedirect,
+  type LongMessage,
   readEvents,
   reasonOf,
   sessionLost,
@@ -19,6 +20,9 @@ const RESUME_ATTEMPTS = 8
 
 export interface AnswerReaderOptions {
   message(text: string, id: number | undefined): void
+  /** A message on the stream of this one was too long. */
+  tooLong(post: Post, message: LongMessage): void
+  readonly maxBytes: number
   /** A GET for a stream, taken up behind this event. */
   get(lastEventId: string | undefined, signal: AbortSignal): Promise<GuardedResponse>
   /** Whether a stream that breaks may be taken up again. */
@@ -84,7 +88,15 @@ export class AnswerReader {
       this.#options.message(text, id)
     }
     post.position ??= { lastEventId: undefined, retryMs: undefined }
-    readEvents(response, post.position, message, error => this.#streamEnded(post, error))
+    const options = this.#options
+    readEvents(response, post.position, message, error => this.#streamEnded(post, error), {
+      get maxBytes() {
+        return options.maxBytes
+      },
+      tooLong: long => {
+        if (!post.over) options.tooLong(post, long)
+      },
+    })
   }
 
   #streamEnded(post: Post, error: unknown): void {

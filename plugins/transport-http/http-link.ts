@@ -4,6 +4,7 @@ import {
   type GuardedRequest,
   type GuardedResponse,
   LastWords,
+  type LongMessage,
   type MessageLink,
   reasonOf,
   SequenceMap,
@@ -61,6 +62,10 @@ export class HttpLink implements MessageLink {
     })
     this.#answers = new AnswerReader({
       message: (text, id) => io.message(text, id),
+      tooLong: (post, message) => this.#tooLong(post, message),
+      get maxBytes() {
+        return io.maxResultBytes
+      },
       get: (lastEventId, signal) => this.#get(lastEventId, signal),
       resumes: () => !this.#modern,
       hasSession: () => this.#session.given,
@@ -73,6 +78,10 @@ export class HttpLink implements MessageLink {
     this.#listen = new ListenStream({
       open: lastEventId => this.#get(lastEventId, this.#listenAbort.signal),
       message: text => io.message(text),
+      tooLong: message => io.tooLong(message),
+      get maxBytes() {
+        return io.maxResultBytes
+      },
       hasSession: () => this.#session.given,
       tried: () => this.#gate.open(),
       doubted: () => this.#checkSession(),
@@ -161,6 +170,7 @@ export class HttpLink implements MessageLink {
       headers: this.#headers.post(headers),
       body: text,
       signal: post.abort.signal,
+      maxBytes: this.#io.maxResultBytes,
       // How long a call may take is decided above; its end comes as abandoned().
       headTimeoutMs: id === undefined ? NOTICE_TIMEOUT_MS : 0,
       idleTimeoutMs: id === undefined ? NOTICE_TIMEOUT_MS : 0,
@@ -238,6 +248,12 @@ export class HttpLink implements MessageLink {
     if (unsent && reason.code !== 'overloaded') this.#die(reason)
     // Is the server gone, or only this connection? The stream of its own tells.
     else if (reason.code === 'connection_lost' && this.#accepted) this.#listen.start()
+  }
+
+  /** A notification before the answer is dropped alone; all else ends the request, and its stream with it. */
+  #tooLong(post: Post, message: LongMessage): void {
+    this.#io.tooLong(message, post.id)
+    if (post.id !== undefined && (message.answers.includes(post.id) || !message.hasMethod)) this.#finish(post)
   }
 
   #fail(post: Post, reason: WireError, notSent = false): void {

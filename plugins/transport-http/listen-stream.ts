@@ -3,6 +3,7 @@ import {
   contentTypeOf,
   type GuardedResponse,
   isBlockedRedirect,
+  type LongMessage,
   readEvents,
   reasonOf,
   type StreamPosition,
@@ -18,6 +19,8 @@ export interface ListenOptions {
   /** A GET for a stream, taken up behind this event. */
   open(lastEventId: string | undefined): Promise<GuardedResponse>
   message(text: string): void
+  tooLong(message: LongMessage): void
+  readonly maxBytes: number
   hasSession(): boolean
   /** An attempt has ended: the stream is open, or the server has none for now. */
   tried(): void
@@ -71,7 +74,13 @@ export class ListenStream {
         if (performance.now() - since >= SOUND_MS) this.#failures = 0
         this.#ended(error)
       }
-      readEvents(response, this.#position, text => this.#options.message(text), done)
+      const options = this.#options
+      readEvents(response, this.#position, text => options.message(text), done, {
+        get maxBytes() {
+          return options.maxBytes
+        },
+        tooLong: message => options.tooLong(message),
+      })
       return this.#options.tried()
     }
     response.cancel()

@@ -11,7 +11,7 @@ import { addProofs, type CallPlan, type Placed, placeArguments } from './call-pl
 import { buildCatalog, type Catalog } from './catalog.ts'
 import type { OpenapiConfig } from './config.ts'
 import { readDocument } from './read-document.ts'
-import { ANSWER_BYTES, resultOf } from './results.ts'
+import { resultOf } from './results.ts'
 import { type TokenPlace, Tokens } from './tokens.ts'
 
 type Sendable = Parameters<typeof addProofs>[0][number]
@@ -82,7 +82,7 @@ export class OpenapiLink implements AnswerLink {
     // What was set by hand wins, but for what frames the body.
     Object.assign(all, this.#config.headers, type === undefined ? {} : { 'content-type': type })
     const url = address(query)
-    const limits = { signal, headTimeoutMs: 0, idleTimeoutMs: 0, maxBytes: ANSWER_BYTES }
+    const limits = { signal, headTimeoutMs: 0, idleTimeoutMs: 0, maxBytes: this.#io.maxResultBytes }
     if (plan.method === 'GET')
       return await fetchFollowing(this.#io.fetch, url, { method: 'GET', headers: all, ...limits })
     const body = content === undefined ? {} : { body: content }

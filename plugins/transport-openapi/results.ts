@@ -1,9 +1,7 @@
-import { type AnswerResult, type GuardedResponse, isJsonObject, waitSecondsOf } from 'patchbay/contract'
+import { type AnswerResult, type GuardedResponse, type HubError, isJsonObject, waitSecondsOf } from 'patchbay/contract'
 import { cut } from './schema-keywords.ts'
 import { isTooLong } from './too-long.ts'
 
-/** Longest answer of an API, in decoded bytes. */
-export const ANSWER_BYTES = 4 * 1024 * 1024
 /** What of the body of an error is told. */
 const ERROR_BYTES = 8 * 1024
 
@@ -23,7 +21,7 @@ export async function resultOf(response: GuardedResponse, url: string): Promise<
   try {
     bytes = await response.bytes()
   } catch (error) {
-    if (isTooLong(error)) return tooLarge(status)
+    if (isTooLong(error)) return tooLarge(status, error)
     throw error
   }
   if (status < 200 || status > 299) return failure(response, type, bytes)
@@ -69,9 +67,9 @@ function failure(response: GuardedResponse, type: string, bytes: Uint8Array): An
   return { ...written([text(bytes.byteLength === 0 ? head : `${head}\n\n${shown}`)], undefined, true) }
 }
 
-function tooLarge(status: number): AnswerResult {
-  const limit = `${ANSWER_BYTES / 1024 / 1024} MiB`
-  const said = `response_too_large: the API answered HTTP ${status} with more than ${limit}; ask for less of it`
+function tooLarge(status: number, { data }: HubError): AnswerResult {
+  const limit = `${data?.maxBytes} bytes, the server's "maxResultBytes"`
+  const said = `result_too_large: the API answered HTTP ${status} with more than ${limit}; ask for less of it`
   return written([text(said)], undefined, true)
 }
 

@@ -56,6 +56,10 @@ export class SseLink implements MessageLink {
       url,
       get: lastEventId => this.#get(url, lastEventId),
       message: text => io.message(text),
+      tooLong: message => io.tooLong(message),
+      get maxBytes() {
+        return io.maxResultBytes
+      },
       lost: reason => this.#lastWords.end(reason),
     })
     if (io.signal.aborted) this.#stop()

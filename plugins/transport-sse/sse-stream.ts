@@ -4,6 +4,7 @@ import {
   type GuardedResponse,
   HubError,
   isBlockedRedirect,
+  type LongMessage,
   readEvents,
   reasonOf,
   type StreamPosition,
@@ -21,6 +22,8 @@ export interface SseStreamOptions {
   /** A GET for the stream, taken up behind this event. */
   get(lastEventId: string | undefined): Promise<GuardedResponse>
   message(text: string): void
+  tooLong(message: LongMessage): void
+  readonly maxBytes: number
   /** The stream is gone, and with it the session. Called once, and only after the endpoint was known. */
   lost(reason: WireError): void
 }
@@ -72,15 +75,18 @@ export class SseStream {
       this.#failures = 0
       this.#options.message(text)
     }
-    readEvents(
-      response,
-      this.#position,
-      message,
-      error => this.#ended(error),
-      ({ type, data }) => {
+    const options = this.#options
+    readEvents(response, this.#position, message, error => this.#ended(error), {
+      get maxBytes() {
+        return options.maxBytes
+      },
+      tooLong: long => {
+        if (!this.#stopped) options.tooLong(long)
+      },
+      other: ({ type, data }) => {
         if (type === 'endpoint') this.#named(data)
       },
-    )
+    })
   }
 
   #named(text: string): void {

@@ -86,6 +86,8 @@ async function makeClients(origin: string): Promise<readonly (readonly [string, 
       {
         signal: new AbortController().signal,
         asks: false,
+        maxResultBytes: 10 * 1024 * 1024,
+        tooLong: () => console.error('a message was too long'),
         fetch: guarded,
         message: (text, related = 0) => {
           waiting.get(related)?.(text)

@@ -7,6 +7,7 @@ import { shellWords } from '../../core/config/shell-words.ts'
 import { VARIABLES } from '../../core/config/variables.ts'
 import { LineFramer } from '../../core/connections/line-framer.ts'
 import { readMessages, refuseDeep } from '../../core/connections/links/incoming.ts'
+import { LongMessageReader } from '../../core/contract/long-message.ts'
 import { SseParser } from '../../core/contract/sse-parser.ts'
 import { parseDuration } from '../../core/domain/duration.ts'
 import { parseExact } from '../../core/domain/exact-json.ts'
@@ -167,8 +168,13 @@ const PARSERS: Readonly<Record<string, (text: string) => unknown>> = {
   },
   'lines in pieces': text => {
     const bytes = Buffer.from(text)
-    const framer = new LineFramer({ maxBytes: 10 * BYTES, line: () => {}, overflow: () => {} })
+    const framer = new LineFramer({ maxBytes: 10 * BYTES, line: () => {}, tooLong: () => {}, overflow: () => {} })
     for (let at = 0; at < bytes.length; at += 256) framer.push(bytes.subarray(at, at + 256))
+  },
+  'a long message in pieces': text => {
+    const reader = new LongMessageReader()
+    for (let at = 0; at < text.length; at += 256) reader.push(text.slice(at, at + 256))
+    reader.end()
   },
   chunked: text => new ChunkedReader().push(Buffer.from(text), () => {}),
   redactor: text => redactor.text(text),

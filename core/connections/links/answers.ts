@@ -34,6 +34,7 @@ export class AnswersLink implements UpstreamLink, Expiring {
   readonly #aborts = new SequenceMap<AbortController>()
   readonly #liveness: Liveness
   readonly #startDeadlineMs: number
+  #maxResultBytes: number
   #lists: LinkLists | undefined
   #warnings: readonly string[] = []
   #link: AnswerLink | undefined
@@ -44,6 +45,7 @@ export class AnswersLink implements UpstreamLink, Expiring {
   constructor(options: OpenMessage, context: LinkContext) {
     this.#options = options
     this.#context = context
+    this.#maxResultBytes = options.maxResultBytes
     this.#calls = new CallTable(options.timeoutMs, options.maxTimeoutMs)
     this.#liveness = new Liveness(this.#regular(options.liveness), {
       arm: atMs => context.deadlines.arm(atMs),
@@ -68,8 +70,12 @@ export class AnswersLink implements UpstreamLink, Expiring {
     if (transport.kind !== 'answers') return this.#end(wrongKind('answers', transport.kind))
     const { config, conn, healthEndpoints } = this.#options
     const sinceMs = performance.now()
+    const maxResultBytes = (): number => this.#maxResultBytes
     try {
       const link = await transport.open(config, {
+        get maxResultBytes() {
+          return maxResultBytes()
+        },
         signal: this.#abort.signal,
         fetch,
         reach,
@@ -124,7 +130,11 @@ export class AnswersLink implements UpstreamLink, Expiring {
   /** Such an upstream asks nothing. */
   answer(): void {}
 
-  setLimits({ timeoutMs, maxTimeoutMs, liveness }: LinkLimits): void {
+  /** What answers by itself sends no messages. */
+  tooLong(): void {}
+
+  setLimits({ timeoutMs, maxTimeoutMs, maxResultBytes, liveness }: LinkLimits): void {
+    this.#maxResultBytes = maxResultBytes
     this.#calls.timeoutMs = timeoutMs
     this.#calls.maxTimeoutMs = maxTimeoutMs
     this.#liveness.setLimits(this.#regular(liveness))

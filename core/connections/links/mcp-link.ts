@@ -1,5 +1,6 @@
 import { type ErrorCode, HubError, toWireError, type WireError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+import type { LongMessage } from '../../contract/long-message.ts'
 import type { MessageLink, TransportDefinition } from '../../contract/transport.ts'
 import type { LinkLimits, ListKind, OpenMessage } from '../protocol.ts'
 import { CallTable, type TakenCall } from './call-table.ts'
@@ -14,6 +15,7 @@ import { LinkLists } from './link-lists.ts'
 import { findLargeResult, type RawResult } from './list-page.ts'
 import { ALL_KINDS } from './list-watch.ts'
 import type { Liveness } from './liveness.ts'
+import { judgeLongMessage } from './long-messages.ts'
 import { NoticeBudgets } from './notice-budget.ts'
 import { OwnRequests } from './own-requests.ts'
 import { type LinkIo, type UpstreamLink, wrongKind } from './upstream-link.ts'
@@ -55,11 +57,13 @@ export abstract class McpLink implements UpstreamLink, Expiring {
   readonly #health: LinkHealth
   #state: 'opening' | 'open' | 'closing' | 'gone' = 'opening'
   #startDeadlineMs: number
+  #maxResultBytes: number
   #lastCallId = 0
 
   constructor(options: OpenMessage, context: LinkContext) {
     this.options = options
     this.context = context
+    this.#maxResultBytes = options.maxResultBytes
     this.calls = new CallTable(options.timeoutMs, options.maxTimeoutMs)
     const arm = (atMs: number): void => context.deadlines.arm(atMs)
     this.own = new OwnRequests((text, id, method) => this.sendOwn(text, id, method), arm)
@@ -94,12 +98,17 @@ export abstract class McpLink implements UpstreamLink, Expiring {
   async start(transport: TransportDefinition, { fetch, child }: LinkIo, useful: () => void): Promise<void> {
     if (transport.kind !== 'messages') return this.end(wrongKind('messages', transport.kind))
     const sinceMs = performance.now()
+    const maxResultBytes = (): number => this.#maxResultBytes
     try {
       const link = await transport.open(this.options.config, {
         fetch,
         ...(child ? { child } : {}),
         signal: this.#abort.signal,
         asks: this.options.asks,
+        get maxResultBytes() {
+          return maxResultBytes()
+        },
+        tooLong: (message, related) => this.tooLong(message, related),
         message: (text, related) => {
           if (this.receive(text, related)) useful()
         },
@@ -137,7 +146,21 @@ export abstract class McpLink implements UpstreamLink, Expiring {
   /** The client's answer to a request of the upstream; `json` is `{"result":…}` or `{"error":…}`. */
   abstract answer(key: number, json: string): void
 
-  setLimits({ timeoutMs, maxTimeoutMs, liveness }: LinkLimits): void {
+  tooLong(message: LongMessage, related?: number): void {
+    if (this.#state === 'gone') return
+    this.liveness.heard(performance.now())
+    judgeLongMessage(message, related, {
+      maxBytes: this.#maxResultBytes,
+      awaited: () => [...this.calls.ids(), ...this.own.awaited()],
+      isElsewhere: id => isElsewhere(id, related),
+      fail: (id, reason) => this.#failed(id, reason, false),
+      send: text => this.link?.send(text),
+      dropped: detail => this.bad(detail),
+    })
+  }
+
+  setLimits({ timeoutMs, maxTimeoutMs, maxResultBytes, liveness }: LinkLimits): void {
+    this.#maxResultBytes = maxResultBytes
     this.calls.timeoutMs = timeoutMs
     this.calls.maxTimeoutMs = maxTimeoutMs
     this.#health.setLimits(liveness)

@@ -29,6 +29,11 @@ export class OwnRequests {
     this.#arm = arm
   }
 
+  /** The ids of those whose answers must come within a time. */
+  awaited(): readonly number[] {
+    return [...this.#waiting].flatMap(([id, { deadlineMs }]) => (Number.isFinite(deadlineMs) ? [id] : []))
+  }
+
   get lastId(): number {
     return this.#lastId
   }

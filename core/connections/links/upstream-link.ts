@@ -1,4 +1,5 @@
 import type { WireError } from '../../contract/errors.ts'
+import type { LongMessage } from '../../contract/long-message.ts'
 import type { AnswerIo, TransportDefinition, TransportIo } from '../../contract/transport.ts'
 import type { LinkLimits, ListKind } from '../protocol.ts'
 
@@ -21,6 +22,8 @@ export interface UpstreamLink {
   send(text: string): void
   /** The caller's answer to a request of the upstream. */
   answer(key: number, json: string): void
+  /** A message was too long and was dropped; `related` is the request whose stream carried it. */
+  tooLong(message: LongMessage, related?: number): void
   setLimits(limits: LinkLimits): void
   /** Reads the lists again; without `kinds` all of them. */
   refresh(kinds?: readonly ListKind[]): void

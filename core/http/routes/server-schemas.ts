@@ -54,6 +54,10 @@ const serverFields = z.object({
   maxTimeout: milliseconds(
     'Progress extends a request up to this; default the larger of timeout and 600,000',
   ).optional(),
+  maxResultBytes: z
+    .int()
+    .optional()
+    .meta({ description: 'Longest message of the server; 1,048,576 to 67,108,864 bytes, default 10,485,760' }),
   visibility: visibility.optional(),
   variables: z.record(z.string(), z.string()).optional(),
   owner: z.string().optional().meta({ description: 'Administrators only; default is the caller' }),

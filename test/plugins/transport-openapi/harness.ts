@@ -95,6 +95,7 @@ export async function openLink(
     signal: abort.signal,
     fetch,
     reach: fetch.reach,
+    maxResultBytes: 4 * 1024 * 1024,
     healthEndpoints: options.healthEndpoints ?? [],
     log: () => {},
   })

@@ -87,7 +87,7 @@ describe('results', () => {
     expect(bytes.content[0]?.text).toBe('HTTP 500\n\n(5000 bytes of image/png)')
   })
 
-  test('an answer over 4 MiB is response_too_large, whether it says so or not', async () => {
+  test('an answer over maxResultBytes is result_too_large, whether it says so or not', async () => {
     const chunked = (): Response => {
       let left = 50
       return new Response(
@@ -102,7 +102,7 @@ describe('results', () => {
     for (const response of [() => new Response(new Uint8Array(5 * MiB)), chunked]) {
       const result = await answer(response)
       expect(result.isError).toBe(true)
-      expect(result.content[0]?.text).toStartWith('response_too_large')
+      expect(result.content[0]?.text).toMatch(/^result_too_large.*4194304 bytes.*maxResultBytes/)
     }
     const fits = await answer(() => new Response('x'.repeat(4 * MiB), { headers: { 'content-type': 'text/plain' } }))
     expect(fits.content[0]?.text).toHaveLength(4 * MiB)

@@ -1,10 +1,12 @@
 import { expect, test } from 'bun:test'
 import { LinePipe } from '../../../core/connections/child-pipe.ts'
 
+const LIMITS = { maxBytes: 10_000_000, tooLong: () => undefined }
+
 /** How often a pipe that gets these bytes at once makes its child wait; `useful`: each line answers a call. */
 function pauses(bytes: string, useful = false): number {
   let count = 0
-  const pipe = new LinePipe({ closed: () => undefined, expecting: () => false })
+  const pipe = new LinePipe({ ...LIMITS, closed: () => undefined, expecting: () => false })
   pipe.attach({
     write: data => data.length,
     pause: () => {
@@ -35,7 +37,7 @@ test('a child does not wait for some lines, nor for any number that answer calls
 test('lines that were read with a flood wait with it, in order, and count when the child has ended', () => {
   const lines: string[] = []
   let resumed = 0
-  const pipe = new LinePipe({ closed: () => lines.push('closed'), expecting: () => false })
+  const pipe = new LinePipe({ ...LIMITS, closed: () => lines.push('closed'), expecting: () => false })
   const nothing = (): void => undefined
   const resume = (): void => {
     resumed += 1

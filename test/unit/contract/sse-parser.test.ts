@@ -10,6 +10,7 @@ function parse(...pieces: readonly string[]): string[] {
     event: event => told.push(`${event.type}=${event.data}`),
     id: id => told.push(`id=${id}`),
     retry: milliseconds => told.push(`retry=${milliseconds}`),
+    tooLong: ({ answers }) => told.push(`too long [${answers}]`),
   })
   for (const piece of pieces) parser.push(piece)
   return told
@@ -66,12 +67,51 @@ describe('SseParser', () => {
     )
   })
 
-  test('refuses an event of more than 10 MiB, in one line or many', () => {
+  test('drops an event of more than 10 MiB, in one line or many, and reads on behind it', () => {
     const piece = 'x'.repeat(1024 * 1024)
-    const feed = (text: string) => () => parse(...Array.from({ length: 11 }, () => text))
-    expect(feed(piece)).toThrow(RangeError)
-    expect(feed(`data: ${piece}\n`)).toThrow(RangeError)
-    expect(feed(`data: ${piece}\n\n`)).not.toThrow()
+    const feed = (start: string, text: string, end: string): string[] =>
+      parse('data: 1\n\n', start, ...Array.from({ length: 11 }, () => text), end, 'data: 2\n\n')
+    const other = ['message=1', 'too long []', 'message=2']
+    expect(feed('', piece, '\n\n')).toEqual(other)
+    expect(feed('', `data: ${piece}\n`, '\n')).toEqual(other)
+    expect(feed('data: ', piece, '\n\n')).toEqual(other)
+    expect(feed('data: {"jsonrpc":"2.0","id":5,"result":"', piece, '"}\n\n')).toEqual([
+      'message=1',
+      'too long [5]',
+      'message=2',
+    ])
+    expect(feed('data: {"result":"', piece, '"\ndata: ,"jsonrpc":"2.0",\ndata: "id":5}\nid: 8\n\n')).toEqual([
+      'message=1',
+      'too long [5]',
+      'id=8',
+      'message=2',
+    ])
+    expect(feed('', `data: ${piece}\n\n`, '')).toHaveLength(13)
+  })
+
+  test('counts bytes, asks for its limit at each event, and gives up one that never ends', () => {
+    let maxBytes = 1_000
+    const told: string[] = []
+    const parser = new SseParser(
+      { event: ({ data }) => told.push(String(data.length)), tooLong: () => told.push('too long') },
+      {
+        get maxBytes() {
+          return maxBytes
+        },
+      },
+    )
+    const send = (text: string): void => {
+      for (const piece of [text.slice(0, -1), text.slice(-1)]) parser.push(piece)
+    }
+    send(`data: ${'x'.repeat(900)}\n\n`)
+    send(`data: ${'ä'.repeat(900)}\n\n`)
+    maxBytes = 2_000
+    send(`data: ${'ä'.repeat(900)}\n\n`)
+    expect(told).toEqual(['900', 'too long', '900'])
+    const piece = 'x'.repeat(1024 * 1024)
+    expect(() => {
+      for (let count = 0; count < 300; count += 1) parser.push(piece)
+    }).toThrow(RangeError)
   })
 
   test.each([

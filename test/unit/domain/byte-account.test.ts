@@ -22,6 +22,13 @@ test('take() refuses what is more than all accounts may hold, as a fault of the 
   expect(bytes.used).toBe(150)
 })
 
+test('take() of more than the limit by itself does not ask to repeat it', () => {
+  const account = new BytesInFlight(LIMITS).user('ada')
+  expect(() => account.take(101)).toThrow(
+    expect.objectContaining({ code: 'quota_bytes', hint: expect.stringContaining('Ask for less') }),
+  )
+})
+
 test('user() gives one account to all who ask for the same user', () => {
   const bytes = new BytesInFlight(LIMITS)
   bytes.user('ada').take(70)

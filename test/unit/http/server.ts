@@ -89,7 +89,13 @@ export async function startHttp(
       fetch: (_request, path, info) => Response.json({ path, requestId: info.requestId }),
       usage: () => ({
         ...{ sessionsPerUser: 0, callsPerUser: 0, streamsPerUser: 0 },
-        ...{ listenStreamsPerUser: 0, parkedCallsPerUser: 0, leasesPerUser: 0, keptResultBytesPerUser: 0 },
+        ...{
+          listenStreamsPerUser: 0,
+          parkedCallsPerUser: 0,
+          tasksPerUser: 0,
+          leasesPerUser: 0,
+          keptResultBytesPerUser: 0,
+        },
         ...{ bytesInFlightPerUser: 0, eventReplayBytesPerUser: 0 },
       }),
     },

@@ -149,6 +149,7 @@ export class World {
           streamsPerUser: 0,
           listenStreamsPerUser: 0,
           parkedCallsPerUser: 0,
+          tasksPerUser: 0,
           leasesPerUser: 0,
           keptResultBytesPerUser: 0,
           bytesInFlightPerUser: 0,

@@ -1,0 +1,19 @@
+import type { JsonObject } from '../contract/json.ts'
+import { shapeArguments } from '../domain/tool-shape.ts'
+import type { Target } from './merge.ts'
+import { isPlainObject } from './rpc.ts'
+
+/** What of a call of a tool goes to its server. `task` stays: whether it means anything is judged where tasks pass. */
+export function toolParams(given: JsonObject, { original, rules }: Target): JsonObject {
+  const params = withoutNullArguments(given)
+  if (!rules) return params.name === original ? params : { ...params, name: original }
+  const callers = isPlainObject(params.arguments) ? params.arguments : undefined
+  return { ...params, name: original, arguments: shapeArguments(callers, rules) }
+}
+
+/** Some clients write null for no arguments, which no schema of MCP allows and many servers refuse. */
+export function withoutNullArguments(params: JsonObject): JsonObject {
+  if (params.arguments !== null) return params
+  const { arguments: _, ...rest } = params
+  return rest
+}

@@ -1,0 +1,58 @@
+import { expect, test } from 'bun:test'
+import { LIMITS } from '../../../core/config/limits.ts'
+import { TaskTable } from '../../../core/mcp/task-table.ts'
+
+const PLACE = { userId: 'ann', serverId: 's', connection: undefined }
+const working = (taskId: string, ttlMs?: number) => ({
+  taskId,
+  status: 'working',
+  ...(ttlMs === undefined ? {} : { ttlMs }),
+})
+
+test('find() knows a task at its place alone, until its server may have forgotten it', () => {
+  let now = 0
+  const table = new TaskTable(() => now)
+  const short = table.add(PLACE, 'session', working('t-1', 1_000))
+  const long = table.add(PLACE, 'session', working('t-2'))
+  expect(table.find(short.id, PLACE)).toBe(short)
+  expect(table.at(PLACE)).toEqual([short, long])
+  const others = [{ userId: 'bob' }, { serverId: 'other' }, { connection: 'session' }]
+  for (const other of others) expect(table.find(short.id, { ...PLACE, ...other })).toBeUndefined()
+  for (const name of ['t-1', undefined, 1, {}]) expect(table.find(name, PLACE)).toBeUndefined()
+  now = 1_000
+  expect(table.find(short.id, PLACE)).toBeUndefined()
+  expect(table.at(PLACE)).toEqual([long])
+  now = LIMITS.taskMs
+  table.sweep()
+  expect([table.countOf('ann'), table.told('s', undefined, working('t-2'))]).toEqual([0, undefined])
+})
+
+test('reserve() counts what is being made, and lets tasks that are over give way', () => {
+  const table = new TaskTable(() => 0)
+  const release = table.reserve('ann')
+  const tasks = Array.from({ length: LIMITS.tasksPerUser - 1 }, (_, n) => table.add(PLACE, 'x', working(`t-${n}`)))
+  const refused = expect.objectContaining({ code: 'quota_calls', hint: expect.stringContaining('cancel') })
+  expect(() => table.reserve('ann')).toThrow(refused)
+  table.reserve('bob')()
+  table.told('s', undefined, { taskId: 't-3', status: 'completed' })
+  table.reserve('ann')()
+  expect(table.find(tasks[3]?.id, PLACE)).toBeUndefined()
+  release()
+  expect(table.countOf('ann')).toBe(LIMITS.tasksPerUser - 2)
+})
+
+test('told() names a task as its client knows it, and tasks end with their connection', () => {
+  const table = new TaskTable(() => 0)
+  const task = table.add({ ...PLACE, connection: 'one' }, 'session', working('t-1'))
+  const said = { taskId: 't-1', status: 'failed', statusMessage: 'no' }
+  expect(table.told('s', 'one', said)).toEqual({ session: 'session', params: { ...said, taskId: task.id } })
+  for (const [server, connection] of [
+    ['s', undefined],
+    ['s', 'two'],
+    ['other', 'one'],
+  ] as const)
+    expect(table.told(server, connection, said)).toBeUndefined()
+  table.dropConnection('one')
+  expect(table.told('s', 'one', said)).toBeUndefined()
+  expect(table.countOf('ann')).toBe(0)
+})
