@@ -73,7 +73,7 @@ const serverFields = {
     .describe('Filled in where a string of the configuration names one; never the hub’s own environment.'),
   timeout: milliseconds(3_600_000).default(60_000).describe('Longest wait for one reply, in milliseconds.'),
   maxTimeout: milliseconds(86_400_000).optional().describe('Longest wait with progress, in milliseconds.'),
-  session: z.enum(['shared', 'per-session', 'per-user']).optional(),
+  session: z.enum(['auto', 'shared', 'per-session', 'per-user']).optional(),
   start: z.enum(['eager', 'lazy']).default('eager'),
   idleTimeout: milliseconds(2 ** 31 - 1).optional(),
   isolate: z.boolean().default(false),

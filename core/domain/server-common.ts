@@ -31,7 +31,7 @@ export function readCommon(fields: Fields): Common {
       `"maxTimeout" is ${maxTimeoutMs}; it must be at least "timeout" (${timeoutMs})`,
     )
   }
-  const session = fields.oneOf('session', ['shared', 'per-session', 'per-user'])
+  const session = fields.oneOf('session', ['auto', 'shared', 'per-session', 'per-user'])
   const start = fields.oneOf('start', ['eager', 'lazy']) ?? 'eager'
   const idleTimeoutMs =
     fields.integer('idleTimeout', 1, LONGEST_TIMER_MS, 'milliseconds') ??

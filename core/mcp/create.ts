@@ -166,7 +166,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
       sawElicitation: (sessionId, serverId, id) => relay.sawElicitation(sessionId, serverId, id),
     },
     {
-      ...listRoutes(new Pages(sealer), scope => relay.settled(scope)),
+      ...listRoutes(new Pages(sealer), (scope, capabilities) => relay.settled(scope, capabilities)),
       ...subscriptions.routes(() => router),
       'logging/setLevel': levels.route,
     },

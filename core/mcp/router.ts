@@ -5,7 +5,7 @@ import type { McpMiddleware } from '../contract/points.ts'
 import type { ToolCallRecord } from '../contract/records.ts'
 import { meantHint, suggestNames } from '../domain/nearest.ts'
 import { connectionKey } from '../domain/session-scope.ts'
-import { shapeArguments } from '../domain/tool-shape.ts'
+import { EVERY_CAPABILITY, lookedAtFor, needsAsking } from './asked-clients.ts'
 import { memberHas } from './capabilities.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 import type { Target } from './merge.ts'
@@ -18,6 +18,7 @@ import { asHubError, invalid, isPlainObject } from './rpc.ts'
 import type { Scope } from './scope.ts'
 import type { ScopeMember } from './scope-types.ts'
 import { seenFailure } from './seen-failure.ts'
+import { toolParams, wantedHeaders, withoutNullArguments } from './sent-params.ts'
 import { failureForModel } from './tool-failure.ts'
 
 /** What one request needs besides its own contents. */
@@ -110,8 +111,8 @@ export class Router {
   /** What the first lists of a member may hold is not refused while they are being read. */
   #whenRead(handler: MethodHandler, routed: Routed, params: JsonObject | undefined): Outcome | Promise<Outcome> {
     const { exchange, scope } = routed
-    const waits = BY_LISTS.has(exchange.method) && !isListed(scope, exchange.method, params)
-    const reading = waits ? scope.ready() : undefined
+    const waits = BY_LISTS.has(exchange.method) && !isListed(scope, exchange, params)
+    const reading = waits ? scope.ready(exchange.capabilities) : undefined
     if (reading === undefined) return handler(routed, params)
     return reading
       .then(() => handler(routed, params))
@@ -128,8 +129,20 @@ export class Router {
     finish: (reply: UpstreamReply) => Outcome,
   ): Promise<Outcome> {
     const { exchange, scope } = routed
-    const { resolved } = scope
     exchange.target = target
+    const looking = lookedAtFor(exchange, scope, target.member)
+    if (looking !== undefined) return looking.then(() => this.#forward(routed, target, params, finish))
+    return this.#forward(routed, target, params, finish)
+  }
+
+  #forward(
+    routed: Routed,
+    target: SentTo,
+    params: JsonObject | undefined,
+    finish: (reply: UpstreamReply) => Outcome,
+  ): Promise<Outcome> {
+    const { exchange, scope } = routed
+    const { resolved } = scope
     const deliver = (reply: UpstreamReply) =>
       scope.stale || scope.resolved !== resolved ? this.#judged(routed, target, reply, finish) : finish(reply)
     const entered = exchange.enter?.(scope, target.member)
@@ -179,7 +192,7 @@ export class Router {
     params: JsonObject | undefined,
   ): Promise<UpstreamReply> {
     const serverId = member.server.id
-    const connection = connectionKey(member.server, session, scope.era(serverId))
+    const connection = connectionKey(member.server, session, scope.face(serverId))
     const request: { -readonly [Key in keyof UpstreamRequest]: UpstreamRequest[Key] } = {
       method: exchange.method,
       params,
@@ -206,7 +219,7 @@ export class Router {
     if (typeof name !== 'string') throw invalid('tools/call needs "name", the name of a tool')
     // Before any other: whoever reads on must not be sent elsewhere, under an old name of a tool neither.
     if (name === READ_RESULT && scope.resolved.group.resultLimitBytes !== undefined) return this.#readOn(scope, params)
-    const target = scope.tool(name)
+    const target = scope.tool(name, exchange.capabilities)
     if (!target) throw this.#unknownName(routed, 'tool', name)
     const sentArguments = params?.arguments
     if (sentArguments !== undefined && sentArguments !== null && !isPlainObject(sentArguments))
@@ -238,7 +251,9 @@ export class Router {
   }
 
   #unknownName({ exchange, scope }: Routed, kind: 'tool' | 'prompt', name: string): HubError {
-    const known = kind === 'tool' ? scope.catalog.tools : scope.catalog.prompts
+    const { tools, prompts } = scope.catalogFor(exchange.capabilities)
+    const known = kind === 'tool' ? tools : prompts
+    if (kind === 'tool' && scope.catalogFor(EVERY_CAPABILITY).tools.has(name)) return needsAsking(name)
     const near = this.#parts.refusals.exhausted(exchange.actor.userId) ? [] : suggestNames(name, known.keys())
     return new HubError(`${kind}_not_found`, `There is no ${kind} "${name.slice(0, 64)}" here`, meantHint(near))
   }
@@ -297,43 +312,15 @@ export class Router {
   }
 }
 
-function isListed({ catalog }: Scope, method: string, params: JsonObject | undefined): boolean {
+function isListed(scope: Scope, { method, capabilities }: Exchange, params: JsonObject | undefined): boolean {
   const name = params?.name
   if (typeof name !== 'string') return false
+  const catalog = scope.catalogFor(capabilities)
   return (method === 'tools/call' && catalog.tools.has(name)) || (method === 'prompts/get' && catalog.prompts.has(name))
-}
-
-/** Task augmentation is left off: the hub does not offer tasks, and without that offer it has no meaning. */
-function toolParams(given: JsonObject, { original, rules }: Target): JsonObject {
-  const params = withoutNullArguments(given)
-  if (params.task === undefined && !rules) return params.name === original ? params : { ...params, name: original }
-  const { task: _, ...rest } = params
-  if (!rules) return { ...rest, name: original }
-  const callers = isPlainObject(params.arguments) ? params.arguments : undefined
-  return { ...rest, name: original, arguments: shapeArguments(callers, rules) }
-}
-
-/** Some clients write null for no arguments, which no schema of MCP allows and many servers refuse. */
-function withoutNullArguments(params: JsonObject): JsonObject {
-  if (params.arguments !== null) return params
-  const { arguments: _, ...rest } = params
-  return rest
 }
 
 function approvalRequired(name: string): HubError {
   return new HubError('approval_required', `The tool "${name}" changed, and waits for the approval of its owner`)
-}
-
-function wantedHeaders(
-  member: ScopeMember,
-  headers: Readonly<Record<string, string>>,
-): Readonly<Record<string, string>> {
-  const wanted: Record<string, string> = {}
-  for (const name of member.passedHeaders) {
-    const value = headers[name]
-    if (value !== undefined) wanted[name] = value
-  }
-  return wanted
 }
 
 /** What a call in flight is answered whose caller may not use its server or item any more: as if it were missing. */
