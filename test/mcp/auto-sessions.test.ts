@@ -156,3 +156,31 @@ test('a call without a session of the older kind asks its own caller too, over a
   expect(JSON.stringify(await client.callTool(call))).toContain('newer')
   await client.close()
 }, 20_000)
+
+describe('warnings of groups', () => {
+  const warnings = async (group: string): Promise<{ code: string; server?: string; tools?: string[] }[]> =>
+    (await admin.ok('GET', `/api/groups/${group}`)).warnings
+
+  test('name tools that do not exist, that need asking, and that have another name here', async () => {
+    await looked('everything', 'asks its client')
+    expect(await warnings('g')).toEqual([
+      expect.objectContaining({ code: 'names_collide', server: 'plain', tools: ['echo'] }),
+      expect.objectContaining({ code: 'tool_missing', server: 'everything', tools: ['no-such'] }),
+      expect.objectContaining({ code: 'tools_need_asking', server: 'everything', tools: ['get-roots-list'] }),
+      expect.objectContaining({ code: 'names_collide', server: 'everything', tools: ['echo'] }),
+    ])
+  })
+
+  test('name a member whose server was deleted, until the members are written again', async () => {
+    await admin.ok('POST', '/api/servers', { ...stdioFixture('echo'), name: 'gone' })
+    await admin.ok('POST', '/api/groups', { name: 'h', visibility: 'public', members: ['plain', 'gone'] })
+    await admin.ok('DELETE', '/api/servers/gone')
+    expect(await warnings('h')).toContainEqual(expect.objectContaining({ code: 'server_deleted', server: 'gone' }))
+    const bob = await hub.user('bob')
+    expect((await bob.ok('GET', '/api/groups/admin~h')).warnings).toEqual([])
+    await admin.ok('PATCH', '/api/groups/h', { description: 'as before' })
+    expect(await warnings('h')).toHaveLength(1)
+    await admin.ok('PATCH', '/api/groups/h', { members: ['plain'] })
+    expect(await warnings('h')).toEqual([])
+  })
+})
