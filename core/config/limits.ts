@@ -53,6 +53,8 @@ export const LIMITS = {
   serverConfigBytesPerUser: 4 * MiB,
   /** Commands of an ordinary user that are switched on, and processes of them that run at once, each caller's own among them. */
   liveStdioPerUser: 32,
+  /** Of one server whose `session` is `auto`, for the sessions of one user; further sessions share the others' process. */
+  ownProcessesPerUserAndServer: 32,
   groupsPerUser: 100,
   membersPerGroup: 500,
   /** Audit rows that one user may cause in an hour; more are counted, and the count is a row. */

@@ -3,8 +3,8 @@ import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { Role, ServerRecord, ServerStatus, TransportName } from '../contract/records.ts'
 import type { CacheHint } from '../domain/cache-hint.ts'
 import type { CatalogItem } from '../domain/catalog-item.ts'
-import type { Era } from '../domain/era.ts'
 import type { RightsCap } from '../domain/owner-rights.ts'
+import type { ServerFace } from '../domain/session-scope.ts'
 
 /** What the rest of the hub may ask of connections. Rights are judged by the caller, by the registry. */
 export interface Upstreams {
@@ -22,8 +22,8 @@ export interface Upstreams {
    * moment ago), the state is the one that it is about to take.
    */
   status(serverId: string, record?: Pick<ServerRecord, 'enabled' | 'problem'>): ServerStatus
-  /** What a server speaks, as far as is known; costs next to nothing, unlike the status. */
-  era(serverId: string): Era
+  /** What a server speaks and asks, as far as is known; costs next to nothing, unlike the status. */
+  face(serverId: string): UpstreamFace
   /** The last known lists, online or not; undefined when the server was never seen. */
   catalog(serverId: string): ServerCatalog | undefined
   /** What is known of the definitions of a server's tools, by original name. */
@@ -60,6 +60,24 @@ export interface Upstreams {
   stderr(serverId: string): readonly { readonly at: string; readonly line: string }[]
   /** Connects once with a configuration that is not saved, and closes. */
   trial(server: TrialServer, signal: AbortSignal): Promise<TrialReport>
+}
+
+/** What is known of a server before a request goes to it. It changes as more is found out. */
+export interface UpstreamFace extends ServerFace {
+  /** Original names of tools that it lists only, or lists in another form, for clients that can be asked. */
+  readonly tools: readonly string[]
+  /** What it does for such clients was found out, or is of no account. */
+  readonly known: boolean
+  /** Another number whenever `toolsFor` may return something else. */
+  readonly listed: number
+  /** Resolves when the first look at what it does for clients that can be asked is over; undefined when none is under way. */
+  readonly looking: Promise<void> | undefined
+  /** Why the last look failed. */
+  readonly failure?: string | undefined
+  /** Its tools as a client with these capabilities sees them, where they are known and not those of the shared list. */
+  toolsFor(capabilities: JsonObject): readonly CatalogItem[] | undefined
+  /** What a list of them must wait for; undefined when nothing. Never rejects. */
+  ready(capabilities: JsonObject): Promise<void> | undefined
 }
 
 export interface ToolDefinition {

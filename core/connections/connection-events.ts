@@ -32,6 +32,12 @@ export interface ConnectionEvents {
   answered(call: PendingCall): void
   /** The server asks the client that has the connection alone, naming no call; absent: the newest call's caller is asked. */
   readonly asked?: AskClient
+  /** The server asks a client something, and the client can be asked it. */
+  asks?(method: string): void
+  /** The server asked what nobody had offered, and was refused; once for each method. */
+  refusedAsk?(method: string): void
+  /** A tool failed, or the server refused a request; `text` is the JSON of the result or error. */
+  failedCall?(text: string): void
   /** It was asked whether it lives; only of the connection that reads the lists. */
   health?(report: HealthReport): void
   /** The next items of a list that is being read; returns why no more of it is taken, if so. */

@@ -184,13 +184,16 @@ export class Connection implements PortClient, CallHome {
       this.#events.answered(call)
       const flag = frame.charCodeAt(next)
       const text = frame.slice(next + 2)
+      if (flag === 49) this.#events.failedCall?.(text)
       if (flag === 50) this.#events.input(call, text)
       else call.finish({ kind: 'result', isError: flag === 49, text })
     } else if (letter === 101) {
       const call = this.#take(number)
       if (!call) return
       this.#events.answered(call)
-      call.finish({ kind: 'error', error: parseExact(frame.slice(next)) as unknown as RpcError })
+      const text = frame.slice(next)
+      this.#events.failedCall?.(text)
+      call.finish({ kind: 'error', error: parseExact(text) as unknown as RpcError })
     } else if (letter === 102) {
       this.#failed(number, frame, next)
     } else if (letter === 110) {
@@ -239,6 +242,9 @@ export class Connection implements PortClient, CallHome {
       case 'stale':
         this.#events.stale()
         return
+      case 'refused':
+        this.#events.refusedAsk?.(message.method)
+        return
       case 'health':
         this.#events.health?.(message.report)
         return
@@ -257,6 +263,7 @@ export class Connection implements PortClient, CallHome {
   /** One that names no call is the client's whose connection it is; a lease serves one call at a time, whose caller is asked. */
   #asked(id: number, key: number, method: string, params: JsonObject | undefined): void {
     const { asked } = this.#events
+    this.#events.asks?.(method)
     if (id === 0 && asked) this.#asks.askClient(asked, key, method, params)
     else this.#asks.askCaller(id === 0 ? this.#calls.entries().at(-1)?.[1] : this.#calls.get(id), key, method, params)
   }

@@ -8,7 +8,6 @@ import type { JsonObject } from '../contract/json.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { HeaderProvider, TransportContribution } from '../contract/points.ts'
 import type { ServerRecord, ServerStatus } from '../contract/records.ts'
-import type { Era } from '../domain/era.ts'
 import { cappedRights } from '../domain/owner-rights.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { AuditRegistry, ServerRegistry, UserRegistry } from '../registry/api.ts'
@@ -21,9 +20,11 @@ import type {
   TrialReport,
   TrialServer,
   UpstreamCall,
+  UpstreamFace,
   UpstreamRequest,
   Upstreams,
 } from './api.ts'
+import { AskingStore } from './asking-store.ts'
 import { PendingCall } from './call.ts'
 import { CatalogAccount } from './catalog-account.ts'
 import { CatalogStore } from './catalog-store.ts'
@@ -44,6 +45,8 @@ import { changedUntil } from './watched.ts'
 import { within } from './within.ts'
 
 const DRAIN_LOOK_MS = 25
+/** Fewer than starts: nobody waits for most of them. */
+const LOOKS_AT_ONCE = 4
 const CACHE_LAST_MS = 1_000
 
 export interface ConnectionsOptions {
@@ -73,6 +76,8 @@ export interface ConnectionsOptions {
   readonly watch?: { readonly pingMs: number; readonly silenceMs: number }
   /** Longest time from a start to the end of the handshake, in place of 30 s (10 s for a dial); for tests. */
   readonly startTimeoutMs?: number
+  /** Whether servers are looked at as clients see them that can be asked; default true; false for tests of other things. */
+  readonly looks?: boolean
   /** Carries children's bytes through main; for tests. */
   readonly relay?: boolean
 }
@@ -96,6 +101,7 @@ class LocalConnections implements Connections {
   readonly #children: Children
   readonly #catalogs: CatalogStore
   readonly #eras: EraStore
+  readonly #askings: AskingStore
   readonly #account = new CatalogAccount()
   readonly #definitions: ToolDefinitions
   readonly #launcher: Launcher
@@ -124,6 +130,7 @@ class LocalConnections implements Connections {
     })
     this.#catalogs = new CatalogStore(options.store.db, log)
     this.#eras = new EraStore(options.store.db, log)
+    this.#askings = new AskingStore(options.store.db, log)
     this.#definitions = new ToolDefinitions(options.store.db, log)
     this.#launcher = new Launcher({
       redactors: options.redactors,
@@ -159,6 +166,8 @@ class LocalConnections implements Connections {
         catalogs: this.#catalogs,
         account: this.#account,
         eras: this.#eras,
+        askings: this.#askings,
+        ...(options.looks === false ? {} : { looks: new StartSlots(LOOKS_AT_ONCE) }),
         definitions: this.#definitions,
         bus,
         log,
@@ -199,8 +208,8 @@ class LocalConnections implements Connections {
     return unheardStatus(record)
   }
 
-  era(serverId: string): Era {
-    return this.#supervisor.get(serverId)?.era ?? 'legacy'
+  face(serverId: string): UpstreamFace {
+    return this.#supervisor.get(serverId)?.face ?? UNKNOWN
   }
 
   catalog(serverId: string): ServerCatalog | undefined {
@@ -311,6 +320,13 @@ class LocalConnections implements Connections {
     await this.#children.dispose()
     this.#pool.dispose()
     // Caches: not worth more than a moment of the hub's end.
-    await within(Promise.all([this.#catalogs.flush(), this.#definitions.flush(), this.#eras.flush()]), CACHE_LAST_MS)
+    const caches = [this.#catalogs, this.#definitions, this.#eras, this.#askings]
+    await within(Promise.all(caches.map(cache => cache.flush())), CACHE_LAST_MS)
   }
+}
+
+const UNKNOWN: UpstreamFace = {
+  ...{ era: 'legacy', asks: [], tools: [], known: true, listed: 0, looking: undefined },
+  toolsFor: () => undefined,
+  ready: () => undefined,
 }

@@ -4,7 +4,7 @@ import type { ServerRecord, ServerStatus } from '../contract/records.ts'
 import { type Era, eraOf } from '../domain/era.ts'
 import { canUse } from '../domain/ownership.ts'
 import { userConnection } from '../domain/session-scope.ts'
-import type { ServerCatalog } from './api.ts'
+import type { ServerCatalog, UpstreamFace } from './api.ts'
 import { Arrival } from './arrival.ts'
 import type { PendingCall } from './call.ts'
 import type { StoredHead } from './catalog-store.ts'
@@ -16,11 +16,14 @@ import { LEGACY_VERSION } from './links/handshake.ts'
 import { Observed, OWNER_DISABLED, STOPPED } from './observed.ts'
 import type { ListsRead } from './protocol.ts'
 import { isFinal, LOOP_MET } from './recovery.ts'
+import { askingEvents } from './seen-asking.ts'
+import { ServerAsking } from './server-asking.ts'
 import type { ServerContext, SharedContext } from './server-context.ts'
 import { ServerHealth } from './server-health.ts'
 import { ServerLanes } from './server-lanes.ts'
 import { ServerLists } from './server-lists.ts'
 import { serverStatus } from './server-status.ts'
+import { sessionStatus } from './session-status.ts'
 import { SharedConnection } from './shared-connection.ts'
 import { upstreamNotices } from './upstream-notices.ts'
 
@@ -39,6 +42,7 @@ export class ManagedServer {
   readonly #shared: SharedConnection
   readonly #lanes: ServerLanes
   readonly #lists: ServerLists
+  readonly #asking: ServerAsking
   readonly #latency = new Latency()
   #record: ServerRecord
   #stored: StoredHead | undefined
@@ -76,12 +80,20 @@ export class ManagedServer {
       },
       events: configHash => this.#events(configHash),
     })
+    this.#asking = new ServerAsking({
+      ...common,
+      plan: () => this.#shared.plan(),
+      era: () => this.era,
+      usable: () => this.#wanted && (this.state === 'online' || this.#observed.now.reason?.code === 'idle'),
+      tools: () => this.#lists.catalog?.tools,
+      found: extra => this.#lists.alsoListed(extra),
+    })
     this.#lanes = new ServerLanes({
       ...common,
       effective: () => this.#shared.configured(),
       observed: this.#observed,
       wanted: () => this.#wanted,
-      era: () => this.era,
+      asking: this.#asking,
       version: () => this.#version,
       knownTools: () => this.#lists.markedTools,
       wake: () => {
@@ -110,6 +122,10 @@ export class ManagedServer {
     return eraOf(this.#version)
   }
 
+  get face(): UpstreamFace {
+    return this.#asking
+  }
+
   get state(): ServerStatus['state'] {
     return this.#observed.now.state
   }
@@ -128,6 +144,7 @@ export class ManagedServer {
   async begin(): Promise<void> {
     const stored = this.#stored
     this.#stored = undefined
+    await this.#asking.restore()
     if (stored && !this.#record.problem && (await this.#lists.restore(stored))) this.#shared.restore(stored.head)
     if (!this.#wanted || this.#shared.turn > 0) return
     const lazy = this.#record.start === 'lazy'
@@ -179,6 +196,7 @@ export class ManagedServer {
     // Connecting before the calls come back, so that those that may be repeated wait for the new connection.
     this.#observed.become('connecting', reason)
     this.#lanes.closeSessions(reason)
+    this.#asking.abandon()
     this.#disconnected()
     this.#shared.restart(reason)
   }
@@ -192,6 +210,7 @@ export class ManagedServer {
   refresh({ probe = false }: { readonly probe?: boolean } = {}): void {
     if (probe && this.#shared.connection) void this.#shared.ask()
     else if (probe && !this.#shared.busy) this.#shared.forget()
+    this.#asking.stale()
     if (this.#lanes.base.connection) {
       this.#lists.begin({ awaited: true })
       this.#lanes.base.connection.refresh()
@@ -257,6 +276,7 @@ export class ManagedServer {
       transport: this.#shared.otherTransport ?? this.#record.transport,
       health: this.#health.view(),
       connections: { shared: this.#lanes.base.connection ? 1 : 0, ...this.#lanes.counts() },
+      ...sessionStatus(this.#record, this.#asking, this.#lanes.refused),
     })
   }
 
@@ -277,7 +297,7 @@ export class ManagedServer {
   /** Resolves when nothing of it is left. */
   async dispose(): Promise<void> {
     this.stop({ code: 'draining', message: 'The hub is stopping' })
-    await Promise.all([this.#shared.closed(), this.#lanes.dispose()])
+    await Promise.all([this.#shared.closed(), this.#lanes.dispose(), this.#asking.dispose()])
     this.#lists.dispose()
   }
 
@@ -301,7 +321,11 @@ export class ManagedServer {
       health: report => this.#health.checked(report),
       list: (kind, entries) => this.#lists.part(kind, entries),
       catalog: read => this.#read(read, configHash),
-      stale: () => this.#lists.begin({ awaited: true }),
+      stale: () => {
+        this.#asking.stale()
+        this.#lists.begin({ awaited: true })
+      },
+      ...askingEvents(capability => this.#asking.noted(capability)),
       ...upstreamNotices(this.#context, () => this.#record),
     }
   }
@@ -312,6 +336,8 @@ export class ManagedServer {
     if (read.lists.instances?.some(this.#context.isOwnMark)) return this.#loopMet()
     this.#lists.read(read, opened, configHash, otherTransport)
     this.#arrival.read(read.lists)
+    const { catalog } = this.#lists
+    if (catalog && !read.more) this.#asking.seen({ opened, configHash, tools: catalog.tools })
     this.#observed.changed()
     const unused = this.#lanes.usedAtMs < openedAtMs && this.#lanes.base.connection?.inFlight === 0
     if (this.#lookingOnly && unused) this.#sleep()
@@ -340,7 +366,10 @@ export class ManagedServer {
     this.#health.forget()
     this.#observed.become('offline', reason)
     this.#lanes.failWaiting()
-    if (reason.code !== 'idle') this.#lanes.closeSessions(reason)
+    if (reason.code !== 'idle') {
+      this.#lanes.closeSessions(reason)
+      this.#asking.abandon()
+    }
     this.#disconnected()
     this.#shared.close(reason)
   }

@@ -133,6 +133,8 @@ export type FromWorker =
       readonly level: 'debug' | 'info' | 'warn' | 'error'
       readonly message: string
     }
+  /** The upstream asked a client, and this one was offered nothing; once for each method. */
+  | { readonly type: 'refused'; readonly conn: number; readonly method: string }
   /** Of the connection that reads the lists: whether the upstream lives. */
   | { readonly type: 'health'; readonly conn: number; readonly report: HealthReport }
   | { readonly type: 'write'; readonly conn: number; readonly text: string }

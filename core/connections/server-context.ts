@@ -2,6 +2,7 @@ import type { PluginLogger } from '../contract/plugin.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { EffectiveServer } from '../registry/api.ts'
 import type { ServerRedactors } from '../secrets/server-redactors.ts'
+import type { AskingStore } from './asking-store.ts'
 import type { CatalogAccount } from './catalog-account.ts'
 import type { CatalogStore } from './catalog-store.ts'
 import type { Children } from './children.ts'
@@ -18,6 +19,9 @@ export interface SharedContext {
   readonly catalogs: CatalogStore
   readonly account: CatalogAccount
   readonly eras: EraStore
+  readonly askings: AskingStore
+  /** Places for looks at what servers do for clients that can be asked; absent: none is taken. */
+  readonly looks?: StartSlots
   readonly definitions: ToolDefinitions
   readonly bus: EventBus
   readonly log: PluginLogger

@@ -1,6 +1,5 @@
 import type { WireError } from '../contract/errors.ts'
 import type { ServerRecord } from '../contract/records.ts'
-import type { Era } from '../domain/era.ts'
 import { connectionKey } from '../domain/session-scope.ts'
 import type { EffectiveServer } from '../registry/api.ts'
 import type { PendingCall } from './call.ts'
@@ -10,6 +9,7 @@ import { InputRounds } from './input-rounds.ts'
 import { Lane } from './lane.ts'
 import type { Observed } from './observed.ts'
 import type { LinkLimits } from './protocol.ts'
+import type { ServerAsking } from './server-asking.ts'
 import type { ServerContext } from './server-context.ts'
 import { type LaneOwner, SessionLanes } from './session-lanes.ts'
 
@@ -33,8 +33,8 @@ export interface ServerLanesOptions {
   readonly effective: () => Promise<EffectiveServer>
   readonly observed: Observed
   readonly wanted: () => boolean
-  /** What the server speaks, as far as is known. */
-  readonly era: () => Era
+  /** What the server speaks and asks, as far as is known. */
+  readonly asking: ServerAsking
   /** The version that it speaks with the hub, as far as is known. */
   readonly version: () => string
   readonly knownTools: () => string
@@ -57,14 +57,21 @@ export class ServerLanes {
       context: options.context,
       record: options.record,
       effective: options.effective,
-      era: options.era,
+      era: () => options.asking.era,
       version: options.version,
       online: () => this.base.connection !== undefined,
       knownTools: options.knownTools,
       input: (call, text) => this.input(call, text),
       lost: (call, how, reason) => this.lost(call, how, reason),
       answered: options.answered,
+      asking: options.asking,
+      shared: (call, reason) => this.#share(call, reason),
     })
+  }
+
+  /** Why some session shares the connection that should not, if so. */
+  get refused(): string | undefined {
+    return this.#sessions.refused
   }
 
   /** When the last call came for the shared connection (`performance.now()`). */
@@ -73,7 +80,8 @@ export class ServerLanes {
   }
 
   dispatch(call: PendingCall): void {
-    const { lane, key } = this.#way(call)
+    const { lane, key, shares } = this.#way(call)
+    if (shares && this.#isMissing(call)) return call.failFor(shares)
     if (key === undefined) this.#usedAtMs = call.startedAtMs
     if (lane.connection) lane.connection.send(call)
     else this.#wait(lane, call, key)
@@ -164,11 +172,25 @@ export class ServerLanes {
   }
 
   /** The lane of a call; `key` when it is not the shared one. */
-  #way({ request }: PendingCall): { readonly lane: Lane; readonly key: string | undefined } {
+  #way({ request }: PendingCall): { readonly lane: Lane; readonly key?: string; readonly shares?: WireError } {
     const { session } = request
-    const key = connectionKey(this.#options.record(), session, this.#options.era())
-    if (session === undefined || key === undefined) return { lane: this.base, key: undefined }
+    const key = connectionKey(this.#options.record(), session, this.#options.asking)
+    if (session === undefined || key === undefined) return { lane: this.base }
+    const shares = this.#sessions.shares(key)
+    if (shares) return { lane: this.base, shares }
     return { lane: this.#sessions.lane(key, session, request), key }
+  }
+
+  #share(call: PendingCall, reason: WireError): void {
+    if (this.#isMissing(call)) call.failFor(reason)
+    else this.dispatch(call)
+  }
+
+  /** A tool that the server has only on a connection of the session's own. */
+  #isMissing({ request: { method, params } }: PendingCall): boolean {
+    return (
+      method === 'tools/call' && typeof params?.name === 'string' && this.#options.asking.tools.includes(params.name)
+    )
   }
 
   #wait(lane: Lane, call: PendingCall, key: string | undefined): void {

@@ -1,7 +1,7 @@
 import { LIMITS } from '../config/limits.ts'
 import { isJsonObject } from '../contract/json.ts'
 import type { ServerRecord, TransportName } from '../contract/records.ts'
-import { sameItems } from '../domain/catalog-item.ts'
+import { type CatalogItem, sameItems } from '../domain/catalog-item.ts'
 import type { ServerCatalog } from './api.ts'
 import type { StoredHead } from './catalog-store.ts'
 import type { Connection } from './connection.ts'
@@ -109,6 +109,12 @@ export class ServerLists {
   /** The same lists are offered in another way. */
   toolsChanged(): void {
     tellListChange(this.#context, this.#record(), ['tools'])
+  }
+
+  /** Some clients are offered these tools too. */
+  alsoListed(tools: readonly CatalogItem[]): void {
+    noteDefinitions(this.#context, this.#record(), tools)
+    this.toolsChanged()
   }
 
   /** The kinds that are older than the server said they would hold, and of which it does not tell when they change. */

@@ -3,7 +3,7 @@ import type { PluginLogger } from '../contract/plugin.ts'
 import type { Tables } from '../store/tables.ts'
 
 /** Tables with one row for a server, of what can be found out again. */
-type Table = 'server_era'
+type Table = 'server_era' | 'server_asking'
 
 /** Keeps one row for each server over restarts. Nobody waits for a write, and one that fails costs a warning. */
 export abstract class ServerRows<T extends Table> {

@@ -1,4 +1,4 @@
-import type { ServerRecord, ServerStatus, TransportName } from '../contract/records.ts'
+import type { ServerRecord, ServerStatus, ServerWarning, TransportName } from '../contract/records.ts'
 import { eraOf } from '../domain/era.ts'
 import type { ServerCatalog } from './api.ts'
 import { type Observed, OWNER_DISABLED, STOPPED } from './observed.ts'
@@ -15,6 +15,8 @@ export function serverStatus(
     readonly transport: TransportName
     readonly health: NonNullable<ServerStatus['health']>
     readonly connections: NonNullable<ServerStatus['connections']>
+    readonly session: NonNullable<ServerStatus['session']>
+    readonly warnings: readonly ServerWarning[]
   },
 ): ServerStatus {
   const { state, since, nextAttemptAtMs } = observed.now
@@ -44,6 +46,8 @@ export function serverStatus(
     },
     health: more.health,
     connections: more.connections,
+    session: more.session,
+    ...(more.warnings.length === 0 ? {} : { warnings: more.warnings }),
     ...(more.pid === undefined ? {} : { pid: more.pid }),
     ...(more.latencyMs ? { latencyMs: more.latencyMs } : {}),
   }

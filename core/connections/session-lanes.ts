@@ -1,4 +1,5 @@
-import type { WireError } from '../contract/errors.ts'
+import { LIMITS } from '../config/limits.ts'
+import { HubError, type WireError } from '../contract/errors.ts'
 import type { ServerRecord } from '../contract/records.ts'
 import { askableCapabilities } from '../domain/client-capabilities.ts'
 import type { Era } from '../domain/era.ts'
@@ -11,6 +12,8 @@ import { Lane } from './lane.ts'
 import { noted } from './noted.ts'
 import type { LinkLimits } from './protocol.ts'
 import { isFinal } from './recovery.ts'
+import { askingEvents } from './seen-asking.ts'
+import type { ServerAsking } from './server-asking.ts'
 import type { ServerContext } from './server-context.ts'
 import { upstreamNotices } from './upstream-notices.ts'
 
@@ -18,6 +21,11 @@ import { upstreamNotices } from './upstream-notices.ts'
 const IDLE_MS = 5 * 60_000
 /** How soon a lost connection over which the upstream is to tell of changes is opened again without a call. */
 const REOPEN_MS = 5_000
+/** A session that got no process shares the others' so long before the next attempt. */
+const SHARES_MS = 30_000
+/** What a server tells of its tools so soon after the handshake is what it lists for this client anyway. */
+const FRESH_MS = 2_000
+const TOOLS_CHANGED = 'notifications/tools/list_changed'
 const SUBSCRIBE = 'resources/subscribe'
 const UNSUBSCRIBE = 'resources/unsubscribe'
 
@@ -34,6 +42,8 @@ interface SessionEntry {
   usedAtMs: number
   connectedBefore: boolean
   closed: boolean
+  /** Until then its calls go by the shared connection (`performance.now()`), for this reason. */
+  shares: { readonly untilMs: number; readonly reason: WireError } | undefined
 }
 
 /** Whose a connection is: of one client session, of one lease, or of all calls of one user. */
@@ -58,6 +68,10 @@ export interface SessionLanesOptions {
   readonly input: (call: PendingCall, text: string) => void
   readonly lost: (call: PendingCall, how: Lost, reason: WireError) => void
   readonly answered: (call: PendingCall) => void
+  /** Hears what the server asks of its clients. */
+  readonly asking: Pick<ServerAsking, 'noted' | 'stale'>
+  /** A call whose session gets no process of its own. */
+  readonly shared: (call: PendingCall, reason: WireError) => void
 }
 
 /** The connections of one server that not everybody shares. Their loss is no matter of the server's state. */
@@ -86,6 +100,7 @@ export class SessionLanes {
         usedAtMs: 0,
         connectedBefore: false,
         closed: false,
+        shares: undefined,
       }
       this.#entries.set(key, entry)
     }
@@ -94,6 +109,21 @@ export class SessionLanes {
     if (method === SUBSCRIBE) entry.subscriptions.add(String(params?.uri))
     else if (method === UNSUBSCRIBE) entry.subscriptions.delete(String(params?.uri))
     return entry.lane
+  }
+
+  /** Why the calls of this session go by the shared connection, where they do though it should have its own. */
+  shares(key: string): WireError | undefined {
+    const shares = this.#entries.get(key)?.shares
+    return shares && performance.now() < shares.untilMs ? shares.reason : undefined
+  }
+
+  /** Why some session shares that should not, if so. */
+  get refused(): string | undefined {
+    for (const key of this.#entries.keys()) {
+      const reason = this.shares(key)
+      if (reason) return reason.message
+    }
+    return undefined
   }
 
   known(key: string): Lane | undefined {
@@ -182,6 +212,8 @@ export class SessionLanes {
         release()
         return
       }
+      if (whole.child) this.#admitProcess(entry)
+      entry.shares = undefined
       entry.connection = context.launcher.launch(whole, {
         session: entry.owner,
         // Whom a question is for can be told only where nobody shares the connection.
@@ -195,16 +227,50 @@ export class SessionLanes {
     } catch (error) {
       release?.()
       entry.opening = false
-      this.#failWaiting(entry, noted(context.log, error))
+      const reason = noted(context.log, error)
+      if (reason.code === 'quota_servers' && this.#isAuto()) this.#share(entry, reason)
+      else this.#failWaiting(entry, reason)
     }
   }
 
+  #isAuto(): boolean {
+    const { session = 'auto' } = this.#options.record()
+    return session === 'auto'
+  }
+
+  /** Its calls go by the shared connection for a while: better not to be asked than not to be served. */
+  #share(entry: SessionEntry, reason: WireError): void {
+    const { context, record, shared } = this.#options
+    const { id: serverId, name: server, ownerId } = record()
+    entry.shares = { untilMs: performance.now() + SHARES_MS, reason }
+    context.log.warn('A session gets no process of its own, and shares that of the others', {
+      ...{ server, serverId, ownerId, userId: entry.owner.userId, code: reason.code, reason: reason.message },
+    })
+    for (const call of entry.lane.takeWaiting()) shared(call, reason)
+  }
+
+  /** By default nobody has chosen that sessions cost processes: one user's have so many at one server. Throws `quota_servers`. */
+  #admitProcess({ owner: { userId } }: SessionEntry): void {
+    if (!this.#isAuto()) return
+    let count = 0
+    for (const { owner, connection } of this.#entries.values())
+      if (connection?.child && owner.userId === userId) count += 1
+    const most = LIMITS.ownProcessesPerUserAndServer
+    if (count < most) return
+    const message = `Cannot start "${this.#options.record().name}" for one more session: ${most} sessions of this user have a process of it, the most that may`
+    throw new HubError('quota_servers', message, { hint: 'End a session of another client.' })
+  }
+
   #events(entry: SessionEntry, release: () => void): ConnectionEvents {
-    const { context, record } = this.#options
+    const { context, record, asking } = this.#options
     const serverId = record().id
     const { key, kind } = entry.owner
+    const { ask } = entry.binding
+    const notices = upstreamNotices(context, record, { key, hears: kind === 'session' })
+    let openedAtMs = Number.POSITIVE_INFINITY
     return {
       opened: () => {
+        openedAtMs = performance.now()
         release()
         entry.opening = false
         if (entry.closed || !entry.connection) return
@@ -229,11 +295,16 @@ export class SessionLanes {
       },
       input: (call, text) => this.#options.input(call, text),
       answered: call => this.#options.answered(call),
-      ...(kind === 'session' && entry.binding.ask ? { asked: entry.binding.ask } : {}),
+      ...(kind === 'session' && ask ? { asked: ask } : {}),
+      ...askingEvents(capability => asking.noted(capability)),
       list: () => undefined,
       catalog: () => undefined,
       stale: () => undefined,
-      ...upstreamNotices(context, record, { key, hears: kind === 'session' }),
+      ...notices,
+      notification: (method, params) => {
+        if (method === TOOLS_CHANGED && performance.now() - openedAtMs > FRESH_MS) asking.stale()
+        notices.notification(method, params)
+      },
     }
   }
 

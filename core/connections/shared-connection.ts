@@ -134,6 +134,13 @@ export class SharedConnection {
     }
   }
 
+  /** How another connection is opened now. Throws HubError. */
+  async plan(): Promise<LaunchPlan> {
+    const { context, record } = this.#options
+    const plan = await context.launcher.prepare(record().id, await this.configured())
+    return context.launcher.ready(plan, () => true)
+  }
+
   /** What the server speaks is found out anew by the next one. */
   forget(): void {
     this.#era.forget()

@@ -48,7 +48,10 @@ export type Visibility = 'private' | 'public'
 export type TransportName = 'stdio' | 'sse' | 'streamable-http' | 'openapi'
 export type Origin = 'file' | 'store'
 export type ConnectionState = 'online' | 'connecting' | 'offline'
-export type SessionScope = 'shared' | 'per-session' | 'per-user'
+/** `auto`: shared, and a connection of its own for each session whose client the server is seen to ask. */
+export type SessionScope = 'auto' | 'shared' | 'per-session' | 'per-user'
+/** What a server may ask of a client. */
+export type AskCapability = 'sampling' | 'elicitation' | 'roots'
 
 /** What is done with one argument of a tool. */
 export interface ArgumentOverride {
@@ -101,7 +104,7 @@ export interface ServerSettings {
   readonly maxResultBytes?: number
   readonly visibility: Visibility
   readonly enabled: boolean
-  /** Absent: the transport's own default (shared for stdio; for HTTP shared until a client can be asked). */
+  /** Absent: `auto`. */
   readonly session?: SessionScope
   readonly start: 'eager' | 'lazy'
   readonly idleTimeoutMs?: number
@@ -154,6 +157,25 @@ export interface ServerHealth {
   }
 }
 
+export interface ServerSession {
+  /** As configured; `auto` where nothing is. */
+  readonly mode: SessionScope
+  /** `per-session`: each client session that can be asked has its own. */
+  readonly kind: 'shared' | 'per-session' | 'per-user'
+  readonly why: string
+  /** What it was seen to ask of clients that can be asked. */
+  readonly asks?: readonly AskCapability[]
+  /** The hub is finding out what it does for clients that can be asked. */
+  readonly looking?: true
+}
+
+export interface ServerWarning {
+  readonly code: 'tools_need_asking' | 'own_connection_refused'
+  readonly message: string
+  /** Their original names. */
+  readonly tools?: readonly string[]
+}
+
 export interface ServerStatus {
   readonly state: ConnectionState
   /** ISO 8601 UTC. */
@@ -177,8 +199,30 @@ export interface ServerStatus {
     readonly lease: number
     readonly user: number
   }
+  /** Who shares a connection to it, and why. */
+  readonly session?: ServerSession
+  /** What callers may miss, each with its code. */
+  readonly warnings?: readonly ServerWarning[]
   readonly pid?: number
   readonly latencyMs?: { readonly p50: number; readonly p95: number }
+}
+
+/** What clients of a group may miss, or meet under another name than expected. */
+export interface GroupWarning {
+  readonly code:
+    | 'server_deleted'
+    | 'server_unseen'
+    | 'server_lists'
+    | 'tool_missing'
+    | 'tools_need_asking'
+    | 'names_collide'
+    | 'approval_waits'
+    | 'items_left_out'
+  readonly message: string
+  /** As its owner called it. */
+  readonly server?: string
+  /** Original names. */
+  readonly tools?: readonly string[]
 }
 
 export interface MemberTool {

@@ -80,7 +80,7 @@ const serverFields = {
     .max(RESULT_BYTES.most)
     .default(RESULT_BYTES.usual)
     .describe('Longest message of the server, and so result of a call, in bytes.'),
-  session: z.enum(['shared', 'per-session', 'per-user']).optional(),
+  session: z.enum(['auto', 'shared', 'per-session', 'per-user']).optional(),
   start: z.enum(['eager', 'lazy']).default('eager'),
   idleTimeout: milliseconds(2 ** 31 - 1).optional(),
   isolate: z.boolean().default(false),

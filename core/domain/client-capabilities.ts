@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
-import type { SessionScope } from '../contract/records.ts'
+import type { AskCapability, SessionScope } from '../contract/records.ts'
 
 /** The first versions that know of these. */
 const ELICITATION = '2025-06-18'
@@ -13,7 +13,7 @@ const ALL: JsonObject = {
 }
 
 /** What a server may ask a client for, and what the client declares for it. */
-const CAPABILITY: Readonly<Record<string, string>> = {
+const CAPABILITY: Readonly<Record<string, AskCapability>> = {
   'sampling/createMessage': 'sampling',
   'elicitation/create': 'elicitation',
   'roots/list': 'roots',
@@ -40,6 +40,38 @@ export function askableCapabilities({ sampling, elicitation, roots }: JsonObject
  */
 export function listReaderCapabilities(session: SessionScope | undefined, version: string): JsonObject {
   return session === 'per-session' ? askableCapabilities(ALL, version) : {}
+}
+
+/** What a client must have declared to be asked this; undefined for what is no question to clients. */
+export function askedCapability(method: string): AskCapability | undefined {
+  return Object.hasOwn(CAPABILITY, method) ? CAPABILITY[method] : undefined
+}
+
+/**
+ * What a server's lists may depend on of all that a client declares, in one of 23 forms, so that no client can make the hub
+ * read them oftener; undefined where nothing of it can be asked.
+ */
+export function listedFor({ sampling, elicitation, roots }: JsonObject): JsonObject | undefined {
+  if (sampling === undefined && elicitation === undefined && roots === undefined) return undefined
+  const has = (value: JsonValue | undefined, member: string) => isJsonObject(value) && value[member] !== undefined
+  const url = has(elicitation, 'url')
+  return {
+    ...(sampling === undefined ? {} : { sampling: has(sampling, 'tools') ? { tools: {}, context: {} } : {} }),
+    ...(elicitation === undefined
+      ? {}
+      : {
+          elicitation: {
+            ...(elicitation !== undefined && takesForms(elicitation) ? { form: {} } : {}),
+            ...(url ? { url: {} } : {}),
+          },
+        }),
+    ...(roots === undefined ? {} : { roots: { listChanged: true } }),
+  }
+}
+
+/** All that a client can declare which the hub passes on, as a server of this version knows it. */
+export function everyCapability(version: string): JsonObject {
+  return askableCapabilities(ALL, version)
 }
 
 /** Why a server may not ask this of a client with these capabilities; undefined when it may. */

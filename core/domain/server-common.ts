@@ -33,7 +33,7 @@ export function readCommon(fields: Fields): Common {
     )
   }
   const maxResultBytes = fields.integer('maxResultBytes', RESULT_BYTES.least, RESULT_BYTES.most, 'bytes')
-  const session = fields.oneOf('session', ['shared', 'per-session', 'per-user'])
+  const session = fields.oneOf('session', ['auto', 'shared', 'per-session', 'per-user'])
   const start = fields.oneOf('start', ['eager', 'lazy']) ?? 'eager'
   const idleTimeoutMs =
     fields.integer('idleTimeout', 1, LONGEST_TIMER_MS, 'milliseconds') ??

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../contract/json.ts'
-import type { ServerRecord } from '../contract/records.ts'
+import type { AskCapability, ServerRecord } from '../contract/records.ts'
 import type { Era } from './era.ts'
 
 /** What is asked of a server's caller to know which connection serves it. */
@@ -9,23 +9,36 @@ export interface ConnectionCaller {
   readonly capabilities: JsonObject
 }
 
+/** What is known of a server when the connection of a caller is chosen. */
+export interface ServerFace {
+  readonly era: Era
+  /** What it was seen to ask of clients; empty where nothing is known. */
+  readonly asks: readonly AskCapability[]
+}
+
 /** Whether a client declared anything that a server may ask it. */
 export function canBeAsked({ sampling, elicitation, roots }: JsonObject): boolean {
   return sampling !== undefined || elicitation !== undefined || roots !== undefined
 }
 
+/** Over HTTP a connection of its own costs no process, so that even the first question of a server reaches its client. */
+export function isRemote(transport: ServerRecord['transport']): boolean {
+  return transport === 'streamable-http' || transport === 'sse'
+}
+
 /**
- * Whether a client session must not share a server's connection with others: as configured, and by default for remote servers
- * as soon as the client can be asked something (sampling, elicitation, roots), since only a connection of its own tells whom
- * the server asks. A server of the modern era asks in its answers, so that there no doubt can arise.
+ * Whether a client session must not share a server's connection with others, since only a connection of its own tells whom
+ * the server asks. As configured; else (`auto`) where the client can be asked what the server was seen to ask, and of remote
+ * servers as soon as it can be asked anything. A server of the modern era asks in its answers, so that there no doubt can arise.
  */
 export function needsOwnConnection(
-  { session, transport }: Pick<ServerRecord, 'session' | 'transport'>,
+  { session = 'auto', transport }: Pick<ServerRecord, 'session' | 'transport'>,
   capabilities: JsonObject,
-  era: Era,
+  { era, asks }: ServerFace,
 ): boolean {
-  if (session !== undefined) return session !== 'shared'
-  return era === 'legacy' && canBeAsked(capabilities) && (transport === 'streamable-http' || transport === 'sse')
+  if (session !== 'auto') return session !== 'shared'
+  if (era !== 'legacy' || !canBeAsked(capabilities)) return false
+  return isRemote(transport) || asks.some(capability => capabilities[capability] !== undefined)
 }
 
 /** The key of the connection that all of one user's calls share where a server's `session` is `per-user`. */
@@ -37,8 +50,8 @@ export function userConnection(userId: string): string {
 export function connectionKey(
   server: Pick<ServerRecord, 'session' | 'transport'>,
   caller: ConnectionCaller | undefined,
-  era: Era,
+  face: ServerFace,
 ): string | undefined {
-  if (!caller || !needsOwnConnection(server, caller.capabilities, era)) return undefined
+  if (!caller || !needsOwnConnection(server, caller.capabilities, face)) return undefined
   return server.session === 'per-user' ? userConnection(caller.userId) : caller.id
 }

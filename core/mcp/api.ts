@@ -1,5 +1,5 @@
 import type { JsonObject } from '../contract/json.ts'
-import type { GroupRecord, ServerRecord, UserActor } from '../contract/records.ts'
+import type { GroupRecord, GroupWarning, ServerRecord, UserActor } from '../contract/records.ts'
 import type { RequestInfo } from '../http/route.ts'
 import type { Outcome } from './exchange.ts'
 
@@ -87,5 +87,5 @@ export interface GroupView {
   readonly counts: { readonly tools: number; readonly prompts: number; readonly resources: number }
   /** Characters of the tool list divided by four: about as many tokens. */
   readonly tokens: number
-  readonly warnings: readonly string[]
+  readonly warnings: readonly GroupWarning[]
 }

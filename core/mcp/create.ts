@@ -174,7 +174,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
       sawElicitation: (sessionId, serverId, id) => relay.sawElicitation(sessionId, serverId, id),
     },
     {
-      ...listRoutes(new Pages(sealer, deps.marks.make()), scope => relay.settled(scope)),
+      ...listRoutes(new Pages(sealer, deps.marks.make()), (scope, capabilities) => relay.settled(scope, capabilities)),
       ...subscriptions.routes(() => router),
       ...tasks.routes(() => router),
       'logging/setLevel': levels.route,

@@ -15,6 +15,8 @@ export interface Exchange {
   readonly params: JsonObject | undefined
   readonly actor: UserActor
   readonly session: SessionBinding | undefined
+  /** What the caller declared; absent where nobody can be asked. */
+  readonly capabilities?: JsonObject
   /** Called before a member is asked, once; says whose connection the request takes where that is not the session's. */
   enter?(scope: Scope, member: ScopeMember): SessionBinding | undefined | Promise<SessionBinding | undefined>
   /** Present for a caller of the modern era: what an upstream of the same era is told of it. */

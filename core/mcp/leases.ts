@@ -4,8 +4,8 @@ import type { SessionBinding } from '../connections/api.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord } from '../contract/records.ts'
-import { type Era, MODERN_VERSION } from '../domain/era.ts'
-import { needsOwnConnection } from '../domain/session-scope.ts'
+import { MODERN_VERSION } from '../domain/era.ts'
+import { needsOwnConnection, type ServerFace } from '../domain/session-scope.ts'
 import { userBinding } from './user-binding.ts'
 
 /** A connection that nobody holds ends after this. */
@@ -67,12 +67,12 @@ export class Leases {
   /** Undefined where the server's shared connection serves. The promise is rejected with `overloaded` after 30 s. */
   take(
     server: ServerRecord,
-    era: Era,
+    face: ServerFace,
     userId: string,
     capabilities: JsonObject,
     holder: LeaseHolder,
   ): Lease | Promise<Lease> | undefined {
-    if (!needsOwnConnection(server, capabilities, era)) return undefined
+    if (!needsOwnConnection(server, capabilities, face)) return undefined
     if (server.session === 'per-user') return { binding: userBinding(userId), release() {} }
     const asked = askable(capabilities)
     const key = JSON.stringify([server.id, userId, asked])

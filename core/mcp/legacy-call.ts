@@ -75,6 +75,10 @@ export class LegacyCall implements Exchange {
     this.ask = (name, body, signal) => session.asks.onCall(reply, name, body, signal)
   }
 
+  get capabilities(): JsonObject {
+    return this.session.capabilities
+  }
+
   get stream(): CallReply {
     return this.#reply
   }

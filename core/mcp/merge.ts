@@ -203,7 +203,7 @@ function toolTarget(
  * server's owner made of it, which is all that others can see: to them it means that first.
  */
 export function chosenTools(
-  { tools, server }: ScopeMember,
+  { tools, server }: Pick<ScopeMember, 'tools' | 'server'>,
   items: readonly Pick<CatalogItem, 'key'>[],
   own: boolean,
 ): ReadonlyMap<string, MemberTool> | undefined {

@@ -58,7 +58,7 @@ export class ModernAnswers {
 
   #result(exchange: ModernExchange, post: ModernReply, text: string): void {
     const { scope, serverId, method, answersAsked } = exchange
-    const keepable = !answersAsked && scope.era(serverId) === 'modern'
+    const keepable = !answersAsked && scope.face(serverId).era === 'modern'
     const shaped = this.#faces.of(scope).shape(method, text, keepable)
     if (shaped !== undefined) {
       const refusal = post.refusal(shaped.length)

@@ -225,7 +225,7 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
     this.#lease?.release()
     const lease = this.#parts.leases.take(
       member.server,
-      scope.era(member.server.id),
+      scope.face(member.server.id),
       this.actor.userId,
       this.capabilities,
       this,
@@ -242,7 +242,7 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
     this.#lease = lease
     const level = this.#post?.logLevel
     // A server of the modern era is told with the request itself.
-    const told = level === undefined || scope.era(member.server.id) === 'modern'
+    const told = level === undefined || scope.face(member.server.id).era === 'modern'
     const raised = told ? undefined : this.#parts.levels.raise(scope, member, level, lease?.binding)
     return raised === undefined ? lease?.binding : raised.then(() => lease?.binding)
   }

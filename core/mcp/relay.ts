@@ -134,11 +134,14 @@ export class Relay {
     this.#elicitations.drop(session)
   }
 
-  /** What a list must wait for: members never seen, and lists being read again. Undefined when there is nothing. */
-  settled(scope: Scope): Promise<void> | undefined {
+  /**
+   * What a list must wait for: members never seen, what they list for clients with such capabilities, and lists being read
+   * again. Undefined when there is nothing.
+   */
+  settled(scope: Scope, capabilities: JsonObject | undefined): Promise<void> | undefined {
     const waits: Promise<void>[] = []
     for (const { server } of scope.resolved.members) this.#parts.upstreams.listed(server.id)
-    const ready = scope.ready()
+    const ready = scope.ready(capabilities)
     if (ready !== undefined) waits.push(ready)
     for (const [serverId, { now }] of this.#rereading) if (scope.has(serverId)) waits.push(now)
     return waits.length === 0 ? undefined : Promise.all(waits).then(() => undefined)

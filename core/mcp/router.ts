@@ -13,7 +13,7 @@ import type { McpMiddleware } from '../contract/points.ts'
 import type { ToolCallRecord } from '../contract/records.ts'
 import { meantHint, suggestNames } from '../domain/nearest.ts'
 import { connectionKey } from '../domain/session-scope.ts'
-import { CHAIN_HEADER } from '../secrets/hub-marks.ts'
+import { EVERY_CAPABILITY, lookedAtFor, needsAsking } from './asked-clients.ts'
 import { memberHas } from './capabilities.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 import type { Target } from './merge.ts'
@@ -26,9 +26,9 @@ import { asHubError, invalid, isPlainObject } from './rpc.ts'
 import type { Scope } from './scope.ts'
 import type { ExchangeTarget, ScopeMember } from './scope-types.ts'
 import { seenFailure } from './seen-failure.ts'
+import { toolParams, wantedHeaders, withoutNullArguments } from './sent-params.ts'
 import type { Begin, Change } from './task-run.ts'
 import { failureForModel } from './tool-failure.ts'
-import { toolParams, withoutNullArguments } from './tool-params.ts'
 
 /** What one request needs besides its own contents. */
 export interface Routed {
@@ -145,8 +145,8 @@ export class Router {
   /** What the first lists of a member may hold is not refused while they are being read. */
   #whenRead(handler: MethodHandler, routed: Routed, params: JsonObject | undefined): Outcome | Promise<Outcome> {
     const { exchange, scope } = routed
-    const waits = BY_LISTS.has(exchange.method) && !isListed(scope, exchange.method, params)
-    const reading = waits ? scope.ready() : undefined
+    const waits = BY_LISTS.has(exchange.method) && !isListed(scope, exchange, params)
+    const reading = waits ? scope.ready(exchange.capabilities) : undefined
     if (reading === undefined) return handler(routed, params)
     return reading
       .then(() => handler(routed, params))
@@ -164,6 +164,20 @@ export class Router {
     work?: (begin: Begin) => Promise<UpstreamReply>,
   ): Promise<Outcome> {
     const { exchange, scope } = routed
+    exchange.target = target
+    const looking = lookedAtFor(exchange, scope, target.member)
+    if (looking !== undefined) return looking.then(() => this.#forward(routed, target, params, finish, work))
+    return this.#forward(routed, target, params, finish, work)
+  }
+
+  #forward(
+    routed: Routed,
+    target: SentTo,
+    params: JsonObject | undefined,
+    finish: (reply: UpstreamReply) => Outcome,
+    work?: (begin: Begin) => Promise<UpstreamReply>,
+  ): Promise<Outcome> {
+    const { exchange, scope } = routed
     const { resolved } = scope
     const send = (session: SessionBinding | undefined) => {
       if (work) return work(change => this.#begin(routed, target, session, params, change))
@@ -171,7 +185,6 @@ export class Router {
       exchange.cancel = reason => call.cancel(reason)
       return call.reply
     }
-    exchange.target = target
     const deliver = (reply: UpstreamReply) =>
       scope.stale || scope.resolved !== resolved ? this.#judged(routed, target, reply, finish) : finish(reply)
     const entered = exchange.enter?.(scope, target.member)
@@ -221,7 +234,7 @@ export class Router {
     change: Change = {},
   ): UpstreamCall {
     const serverId = member.server.id
-    const connection = connectionKey(member.server, session, scope.era(serverId))
+    const connection = connectionKey(member.server, session, scope.face(serverId))
     const request: { -readonly [Key in keyof UpstreamRequest]: UpstreamRequest[Key] } = {
       method: change.method ?? exchange.method,
       params: change.params ?? params,
@@ -245,7 +258,7 @@ export class Router {
     if (typeof name !== 'string') throw invalid('tools/call needs "name", the name of a tool')
     // Before any other: whoever reads on must not be sent elsewhere, under an old name of a tool neither.
     if (name === READ_RESULT && scope.resolved.group.resultLimitBytes !== undefined) return this.#readOn(scope, params)
-    const target = scope.tool(name)
+    const target = scope.tool(name, exchange.capabilities)
     if (!target) throw this.#unknownName(routed, 'tool', name)
     const sentArguments = params?.arguments
     if (sentArguments !== undefined && sentArguments !== null && !isPlainObject(sentArguments))
@@ -279,7 +292,9 @@ export class Router {
   }
 
   #unknownName({ exchange, scope }: Routed, kind: 'tool' | 'prompt', name: string): HubError {
-    const known = kind === 'tool' ? scope.catalog.tools : scope.catalog.prompts
+    const { tools, prompts } = scope.catalogFor(exchange.capabilities)
+    const known = kind === 'tool' ? tools : prompts
+    if (kind === 'tool' && scope.catalogFor(EVERY_CAPABILITY).tools.has(name)) return needsAsking(name)
     const near = this.#parts.refusals.exhausted(exchange.actor.userId) ? [] : suggestNames(name, known.keys())
     return new HubError(`${kind}_not_found`, `There is no ${kind} "${name.slice(0, 64)}" here`, meantHint(near))
   }
@@ -338,27 +353,15 @@ export class Router {
   }
 }
 
-function isListed({ catalog }: Scope, method: string, params: JsonObject | undefined): boolean {
+function isListed(scope: Scope, { method, capabilities }: Exchange, params: JsonObject | undefined): boolean {
   const name = params?.name
   if (typeof name !== 'string') return false
+  const catalog = scope.catalogFor(capabilities)
   return (method === 'tools/call' && catalog.tools.has(name)) || (method === 'prompts/get' && catalog.prompts.has(name))
 }
 
 function approvalRequired(name: string): HubError {
   return new HubError('approval_required', `The tool "${name}" changed, and waits for the approval of its owner`)
-}
-
-function wantedHeaders(
-  member: ScopeMember,
-  headers: Readonly<Record<string, string>>,
-): Readonly<Record<string, string>> {
-  const chain = headers[CHAIN_HEADER]
-  const wanted: Record<string, string> = chain === undefined ? {} : { [CHAIN_HEADER]: chain }
-  for (const name of member.passedHeaders) {
-    const value = headers[name]
-    if (value !== undefined) wanted[name] = value
-  }
-  return wanted
 }
 
 /** What a call in flight is answered whose caller may not use its server or item any more: as if it were missing. */

@@ -1,7 +1,9 @@
 import { LIMITS } from '../config/limits.ts'
-import type { CatalogKind, Upstreams } from '../connections/api.ts'
+import type { CatalogKind, UpstreamFace, Upstreams } from '../connections/api.ts'
+import { within } from '../connections/within.ts'
+import type { JsonObject } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
-import type { Era } from '../domain/era.ts'
+import { listedFor } from '../domain/client-capabilities.ts'
 import { pinsWithVariables } from '../domain/tool-shape.ts'
 import { KnownCalls } from './known-calls.ts'
 import type { ListItem } from './list-item.ts'
@@ -21,6 +23,8 @@ const OLD_NAME_MS = 10 * 60_000
 const PROMISE_MS = 10 * 60_000
 /** Longest wait of a list for members that were never seen. */
 const CATALOG_WAIT_MS = 2_000
+/** Longest wait for what a member lists for clients that can be asked, which takes a connection of its own to see. */
+const ASKING_WAIT_MS = 5_000
 
 export interface ScopeParts {
   readonly upstreams: Upstreams
@@ -29,6 +33,12 @@ export interface ScopeParts {
 }
 
 type Lists = MergedCatalog['lists']
+
+/** The lists as clients see them that declare the same. */
+interface AskedView {
+  readonly stamp: number
+  readonly catalog: MergedCatalog
+}
 
 interface OldName {
   readonly serverId: string
@@ -54,6 +64,10 @@ export class Scope {
   #serverIds: ReadonlySet<string>
   #catalog: MergedCatalog | undefined
   #dirty = true
+  /** Members that list other tools for clients that can be asked. */
+  #varied: readonly string[] = []
+  readonly #views = new Map<string, AskedView>()
+  readonly #forms = new WeakMap<JsonObject, string>()
   #announced: Lists | undefined
   /** When the first lists of some member were still missing. */
   #unseenAtMs = Number.NEGATIVE_INFINITY
@@ -85,9 +99,9 @@ export class Scope {
     this.#dirty = true
   }
 
-  /** What a member speaks, as far as is known. */
-  era(serverId: string): Era {
-    return this.#parts.upstreams.era(serverId)
+  /** What a member speaks and asks, as far as is known. */
+  face(serverId: string): UpstreamFace {
+    return this.#parts.upstreams.face(serverId)
   }
 
   has(serverId: string): boolean {
@@ -121,6 +135,8 @@ export class Scope {
     const before = this.#catalog
     this.#catalog = mergeCatalogs(this.#resolved, states)
     this.#dirty = false
+    this.#views.clear()
+    this.#varied = states.map(({ member }) => member.server.id).filter(id => upstreams.face(id).tools.length > 0)
     if (before?.states.some(isUnseen) || states.some(isUnseen)) this.#unseenAtMs = this.#parts.now()
     this.#announced ??= this.#catalog.lists
     if (before) this.#keepOldNames(before, this.#catalog)
@@ -132,8 +148,40 @@ export class Scope {
     return this.#parts.now() - this.#unseenAtMs < PROMISE_MS
   }
 
-  tool(name: string): Target | undefined {
-    return this.catalog.tools.get(name) ?? this.#oldTarget('tools', name) ?? this.#unseenTool(name)
+  /** As `catalog`, with the tools that members list for a client with these capabilities. */
+  catalogFor(capabilities: JsonObject | undefined): MergedCatalog {
+    const { catalog } = this
+    const form = this.#varied.length === 0 || capabilities === undefined ? '' : this.#formOf(capabilities)
+    if (form === '' || !capabilities) return catalog
+    const { upstreams } = this.#parts
+    let stamp = 0
+    for (const id of this.#varied) stamp += upstreams.face(id).listed
+    const known = this.#views.get(form)
+    if (known?.stamp === stamp) return known.catalog
+    const states = catalog.states.map(state => {
+      const { id } = state.member.server
+      const tools = this.#varied.includes(id) ? upstreams.face(id).toolsFor(capabilities) : undefined
+      return tools && state.catalog ? { ...state, catalog: { ...state.catalog, tools } } : state
+    })
+    const same = states.every((state, index) => state === catalog.states[index])
+    const view = same ? catalog : mergeCatalogs(this.#resolved, states)
+    this.#views.set(form, { stamp, catalog: view })
+    return view
+  }
+
+  /** Clients send the same with each call: the object is known by then. Empty: nothing of it can be asked. */
+  #formOf(capabilities: JsonObject): string {
+    const known = this.#forms.get(capabilities)
+    if (known !== undefined) return known
+    const form = listedFor(capabilities)
+    const text = form ? JSON.stringify(form) : ''
+    this.#forms.set(capabilities, text)
+    return text
+  }
+
+  /** `capabilities`: of the caller, where it has such. */
+  tool(name: string, capabilities?: JsonObject): Target | undefined {
+    return this.catalogFor(capabilities).tools.get(name) ?? this.#oldTarget('tools', name) ?? this.#unseenTool(name)
   }
 
   prompt(name: string): Target | undefined {
@@ -142,9 +190,27 @@ export class Scope {
 
   /**
    * Waits for members that were never seen, until 2 s after they began to start or came online; undefined when there is none.
-   * A member that failed or hangs is waited for once at most, so that it does not slow every list down.
+   * A member that failed or hangs is waited for once at most, so that it does not slow every list down. For a client that can
+   * be asked, until 5 s later, also for what members list for such clients.
    */
-  ready(): Promise<void> | undefined {
+  ready(capabilities?: JsonObject): Promise<void> | undefined {
+    const lists = this.#listsReady()
+    const asked = (): Promise<void> | undefined => (capabilities ? this.#askedReady(capabilities) : undefined)
+    return lists === undefined ? asked() : lists.then(asked)
+  }
+
+  #askedReady(capabilities: JsonObject): Promise<void> | undefined {
+    if (!listedFor(capabilities)) return undefined
+    const { upstreams } = this.#parts
+    const waits: Promise<void>[] = []
+    for (const { member } of this.catalog.states) {
+      const wait = upstreams.face(member.server.id).ready(capabilities)
+      if (wait !== undefined) waits.push(wait)
+    }
+    return waits.length === 0 ? undefined : within(Promise.all(waits), ASKING_WAIT_MS).then(() => this.touch())
+  }
+
+  #listsReady(): Promise<void> | undefined {
     const { upstreams, now } = this.#parts
     const ids: string[] = []
     let budgetMs = 0

@@ -183,7 +183,7 @@ export class Session implements Hearer {
   }
 
   ownConnection(server: ServerRecord): SessionBinding | undefined {
-    if (!needsOwnConnection(server, this.binding.capabilities, this.scope.era(server.id))) return undefined
+    if (!needsOwnConnection(server, this.binding.capabilities, this.scope.face(server.id))) return undefined
     return server.session === 'per-user' ? userBinding(this.actor.userId) : this.binding
   }
 

@@ -165,7 +165,7 @@ function passes({ exchange, scope }: Routed): Passing | undefined {
   if (!state?.catalog || !takesTasks(state.catalog.capabilities)) return undefined
   const { member } = state
   const serverId = member.server.id
-  const connection = connectionKey(member.server, session, scope.era(serverId))
+  const connection = connectionKey(member.server, session, scope.face(serverId))
   return { state, member, place: { userId: actor.userId, serverId, connection }, session: session.id }
 }
 

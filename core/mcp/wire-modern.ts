@@ -1,6 +1,6 @@
 import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
-import type { JsonObject, JsonValue } from '../contract/json.ts'
+import type { JsonValue } from '../contract/json.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import { Chain } from './chain.ts'
 import { endedByHub } from './ended-by-hub.ts'
@@ -186,15 +186,15 @@ export class ModernWire {
     if (this.#parts.draining()) throw new HubError('draining', 'The hub is stopping', { retryAfterSeconds: 5 })
   }
 
-  #checkParamHeaders({ scope, request }: ScopedRequest, params: JsonObject | undefined): void {
+  #checkParamHeaders({ scope, request }: ScopedRequest, { params, capabilities }: Envelope): void {
     const name = params?.name
-    const tool = typeof name === 'string' ? scope.tool(name)?.item : undefined
+    const tool = typeof name === 'string' ? scope.tool(name, capabilities)?.item : undefined
     if (tool) this.#paramHeaders.check(tool, params?.arguments, request.headers)
   }
 
   #call(scoped: ScopedRequest, id: IdText, method: string, envelope: Envelope, weight: number): Promise<Response> {
     this.#refuseDraining()
-    if (method === 'tools/call') this.#checkParamHeaders(scoped, envelope.params)
+    if (method === 'tools/call') this.#checkParamHeaders(scoped, envelope)
     const { load, parking, passed, replies } = this.#parts
     const { principal, scope, actor } = scoped
     const userLoad = load(actor.userId)

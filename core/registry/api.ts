@@ -114,6 +114,8 @@ export interface UsableMember {
 /** A group as a write has left it, with the members that the actor may use: its answer needs no read after the commit. */
 export interface WrittenGroup extends GroupRecord {
   readonly usable: readonly UsableMember[]
+  /** Names of members whose servers were deleted since the members were last written; for who may edit the group. */
+  readonly lost: readonly string[]
 }
 
 export interface GroupRegistry {
@@ -130,6 +132,8 @@ export interface GroupRegistry {
   removeMember(actor: Actor, ref: Ref, server: Ref): Promise<WrittenGroup>
   /** The members whose servers this actor may use: its own, and public ones. */
   usableMembers(actor: Actor, group: GroupRecord): Promise<readonly UsableMember[]>
+  /** See `WrittenGroup.lost`. */
+  lostMembers(groupId: string): Promise<readonly string[]>
   publicBody(record: GroupRecord): JsonObject
 }
 

@@ -86,6 +86,7 @@ export type NewMember = Omit<GroupMemberTable, 'group_id' | 'position'>
 /** Makes these the members of a group, in this order. */
 export async function writeMembers(trx: Writer, groupId: string, members: readonly NewMember[]): Promise<void> {
   await trx.deleteFrom('group_member').where('group_id', '=', groupId).execute()
+  await trx.deleteFrom('group_lost_member').where('group_id', '=', groupId).execute()
   const rows = members.map((member, position) => ({ ...member, group_id: groupId, position }))
   // In parts: a statement of SQLite takes 32,766 values, one of PostgreSQL 65,535.
   for (let at = 0; at < rows.length; at += 500) {

@@ -25,6 +25,7 @@ import {
   selectGroups,
   writeMembers,
 } from './group-rows.ts'
+import { lostMembers } from './lost-members.ts'
 import { chooseOwner, type Owner } from './owners.ts'
 import { ownerName } from './rows.ts'
 import { selectServers } from './server-rows.ts'
@@ -74,7 +75,9 @@ export class GroupWriter {
   async save(actor: Actor, known: KnownGroup, change: GroupChange): Promise<WrittenGroup | undefined> {
     const { row } = known
     if (change.members) refuseLargeSelections(change.members)
-    if (!differs(known, change)) {
+    // Members that are written anew, though they are the same, take note of those that went.
+    const noted = change.members !== undefined && (await this.#lost(row.id)).length > 0
+    if (!noted && !differs(known, change)) {
       return read(this.#deps.store, db => asWritten(db, actor, groupRecord(row, known.members, actor)))
     }
     if (row.origin === 'file') await this.#writeFile(known, change)
@@ -105,6 +108,10 @@ export class GroupWriter {
       })
       return asWritten(trx, actor, groupRecord(now, members, actor))
     })
+  }
+
+  #lost(groupId: string): Promise<string[]> {
+    return read(this.#deps.store, db => lostMembers(db, groupId))
   }
 
   async remove(row: GroupRow, ref: string): Promise<void> {

@@ -23,6 +23,7 @@ import {
   serverOf,
 } from './group-rows.ts'
 import { type GroupChange, GroupWriter } from './group-writer.ts'
+import { lostMembers } from './lost-members.ts'
 import { chooseOwner, fileOwner, rowOwner } from './owners.ts'
 import { serverRowsByKey } from './server-rows.ts'
 import { usableMembers } from './usable-members.ts'
@@ -141,6 +142,10 @@ export class Groups implements GroupRegistry {
       const members = known.members.filter(member => member.server_id !== id).map(asNewMember)
       return { body: parsedOf(known.row), owner: rowOwner(known.row), members }
     })
+  }
+
+  lostMembers(groupId: string): Promise<readonly string[]> {
+    return read(this.#deps.store, db => lostMembers(db, groupId))
   }
 
   usableMembers(actor: Actor, group: GroupRecord): Promise<readonly UsableMember[]> {

@@ -20,6 +20,7 @@ import {
   heldRights,
   settingsInWaiting,
 } from './held-rights.ts'
+import { rememberLostMembers } from './lost-members.ts'
 import { entryOwner, type MirrorRun } from './mirror-run.ts'
 import { fileOwner, type Owner, ownerOf } from './owners.ts'
 import { type FileOrigin, fileOrigin, type ServerRow, serverColumns, serverRecord } from './rows.ts'
@@ -226,6 +227,7 @@ async function removeVanished(run: MirrorRun, rows: readonly ServerRow[]): Promi
   const { trx, deps } = run
   const ids = rows.map(row => row.id)
   const groups = await groupsWith(trx, ids)
+  await rememberLostMembers(trx, ids, timestamp(deps))
   await trx.deleteFrom('server').where('id', 'in', ids).execute()
   for (const row of rows) {
     const record = serverRecord(row)

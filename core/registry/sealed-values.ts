@@ -81,7 +81,7 @@ async function resealServer(trx: Writer, row: ServerRow, tally: Tally): Promise<
   const owner = rowOwner(row)
   const before = configHash(serverRecord(row), owner)
   const after = { config_hash: configHash(serverRecord({ ...row, config }), owner) }
-  for (const table of ['server_catalog', 'server_era'] as const) {
+  for (const table of ['server_catalog', 'server_era', 'server_asking'] as const) {
     const known = trx.updateTable(table).set(after)
     await known.where('server_id', '=', row.id).where('config_hash', '=', before).execute()
   }

@@ -31,6 +31,7 @@ import {
   reviewRequired,
   settingsInWaiting,
 } from './held-rights.ts'
+import { rememberLostMembers } from './lost-members.ts'
 import { chooseOwner, type Owner, rowOwner } from './owners.ts'
 import { fileOrigin, ownerName, type ServerRow, serverColumns, serverRecord } from './rows.ts'
 import { secretValues } from './secret-values.ts'
@@ -126,6 +127,7 @@ export class Servers implements ServerRegistry {
     if (row.origin === 'file') await this.#fileWriter(row).writeServer(fileOrigin(row)?.owner, row.name, null)
     await write(this.#deps.store, async (trx, after) => {
       const groups = await groupsWith(trx, [row.id])
+      await rememberLostMembers(trx, [row.id], timestamp(this.#deps))
       const gone = await trx.deleteFrom('server').where('id', '=', row.id).executeTakeFirst()
       if (Number(gone.numDeletedRows) === 0) throw notFound('server', ref)
       after(() => this.#removed(row))

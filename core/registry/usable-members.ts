@@ -3,6 +3,7 @@ import { canUse } from '../domain/ownership.ts'
 import type { Reader } from '../store/transact.ts'
 import { owned } from './access.ts'
 import type { UsableMember, WrittenGroup } from './api.ts'
+import { lostMembers } from './lost-members.ts'
 import { serverRecord } from './rows.ts'
 import { selectServers } from './server-rows.ts'
 
@@ -21,5 +22,5 @@ export async function usableMembers(db: Reader, actor: Actor, group: GroupRecord
 
 /** Read within the transaction that writes: behind its end a failure would deny a change that is kept. */
 export async function asWritten(db: Reader, actor: Actor, group: GroupRecord): Promise<WrittenGroup> {
-  return { ...group, usable: await usableMembers(db, actor, group) }
+  return { ...group, usable: await usableMembers(db, actor, group), lost: await lostMembers(db, group.id) }
 }

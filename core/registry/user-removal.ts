@@ -8,6 +8,7 @@ import { tellGroup, touchGroups } from './group-events.ts'
 import { type GroupRow, selectGroups } from './group-rows.ts'
 import { checkGroupQuota } from './group-writer.ts'
 import { heldAfterMove, heldColumns, settingsInWaiting } from './held-rights.ts'
+import { rememberLostMembers } from './lost-members.ts'
 import { fileOwner, ownerOf } from './owners.ts'
 import { fileOrigin, type ServerRow, serverColumns, serverRecord, userRecord } from './rows.ts'
 import { checkServerQuota } from './server-quota.ts'
@@ -184,6 +185,7 @@ async function removeAll(
   const ids = servers.map(row => row.id)
   const own = new Set(groups.map(row => row.id))
   const others = (await groupsWith(trx, ids)).filter(group => !own.has(group.id))
+  await rememberLostMembers(trx, ids, timestamp(deps))
   if (groups.length > 0)
     await trx
       .deleteFrom('server_group')

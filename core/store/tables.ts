@@ -7,12 +7,14 @@ export interface Tables {
   server_document: ServerDocumentTable
   server_group: GroupTable
   group_member: GroupMemberTable
+  group_lost_member: GroupLostMemberTable
   setting: SettingTable
   access_key: AccessKeyTable
   revoked_token: RevokedTokenTable
   server_catalog: ServerCatalogTable
   server_catalog_part: ServerCatalogPartTable
   server_era: ServerEraTable
+  server_asking: ServerAskingTable
   tool_definition: ToolDefinitionTable
   client_session: ClientSessionTable
   audit: AuditTable
@@ -100,6 +102,14 @@ export interface GroupMemberTable {
   resources: string
 }
 
+/** A member that went with its server, until the members of the group are written anew. */
+export interface GroupLostMemberTable {
+  group_id: string
+  /** As the group's owner knew it: with its owner where that was somebody else. */
+  server_name: string
+  lost_at: string
+}
+
 export interface SettingTable {
   /** `system`, or a user id. */
   scope: string
@@ -171,6 +181,19 @@ export interface ServerEraTable {
   /** SHA-256 of the headers that went along, those of plugins included. */
   credential_hash: string
   probed_at: string
+}
+
+/** What a server was seen to ask of its clients. It holds for this configuration and this version of the server. */
+export interface ServerAskingTable {
+  server_id: string
+  config_hash: string
+  /** Of the server, and of the protocol that it speaks with the hub. */
+  version: string
+  /** JSON of AskCapability[]. */
+  asks: string
+  /** JSON of the names of tools that it lists only for clients that can be asked. */
+  tools: string
+  seen_at: string
 }
 
 /** Open sessions of MCP clients. A session that ends loses its row, so that no later process takes its id. */

@@ -23,8 +23,9 @@ const REMARKS: readonly {
     applies: (feature, { transport, era }) =>
       transport === 'stdio' && era === 'legacy' && ['sampling', 'elicitation', 'roots'].includes(feature),
     text:
-      'With `"session": "per-session"`. A local program is shared by default, and a shared one is offered none of the three; ' +
-      'one that asks all the same is answered `-32601` at once.',
+      'By a process of its own, which each session of a client that can be asked gets once the program was seen to ask; ' +
+      '`"session": "per-session"` gives it from the start. A shared process is offered none of the three: a first question ' +
+      'during a call is answered `-32601` at once.',
   },
   {
     applies: (feature, { transport, era }) =>

@@ -56,7 +56,7 @@ beforeAll(async () => {
         'own-stdio': { command: process.execPath, args: [EVERYTHING], session: 'per-session' },
         'own-sse': { type: 'sse', url: sse?.url, session: 'per-session' },
         'own-streamable': { type: 'streamable-http', url: streamable?.url, session: 'per-session' },
-        edited: { command: process.execPath, args: [EVERYTHING] },
+        edited: { command: process.execPath, args: [EVERYTHING], session: 'shared' },
       },
     },
   })
@@ -149,7 +149,7 @@ function legacy(path: string): Promise<OldClient> {
   })
 }
 
-describe.each(OWN)('server-everything as %s, a connection for each session', way => {
+describe.each([...WAYS, ...OWN])('server-everything as %s, for clients that can be asked', way => {
   test('offers able clients of both eras as much as it offers such a client directly', async () => {
     const own = await direct(ABLE)
     expect(Object.values(own).slice(0, 4)).toEqual([17, 4, 7, 2])
@@ -170,7 +170,9 @@ describe.each(OWN)('server-everything as %s, a connection for each session', way
     }
     await newer.close()
   }, 30_000)
+})
 
+describe.each(OWN)('server-everything as %s, a connection for each session', way => {
   test('shows the same list to a client that cannot be asked, and says itself that such a tool is not for it', async () => {
     const older = await admin.mcp(`/mcp/${way}`)
     expect((await older.listTools()).tools).toHaveLength(17)

@@ -37,14 +37,13 @@ beforeAll(async () => {
   hub = await startHub({
     settings: {
       mcpServers: {
-        stdio: { ...stdioFixture('questions'), session: 'per-session' },
+        stdio: stdioFixture('questions'),
         sse: { url: sse.url, type: 'sse' },
         http: { url: http.url },
         impatient: { ...stdioFixture('questions'), session: 'per-session', timeout: 1_500 },
         files: {
           command: process.execPath,
           args: [FILESYSTEM, join(folder, 'configured')],
-          session: 'per-session',
         },
       },
     },

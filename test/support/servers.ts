@@ -9,6 +9,7 @@ export interface Status {
   readonly pid?: number
   readonly nextAttemptAt?: string
   readonly transport?: string
+  readonly session?: { readonly looking?: true }
   readonly counts: { readonly tools: number; readonly prompts: number; readonly resources: number }
 }
 
@@ -16,7 +17,10 @@ export async function statusOf(client: Client, ref: string): Promise<Status> {
   return (await client.ok('GET', `/api/servers/${encodeURIComponent(ref)}`)).status
 }
 
-/** Waits until these servers are online, asking with one request at a time. */
+/** How long tests wait for looks at servers; one that goes on is not theirs. */
+const LOOK_MS = 5_000
+
+/** Waits until these servers are online and were looked at, asking with one request at a time. */
 export async function online(client: Client, refs: readonly string[], timeoutMs = 15_000): Promise<void> {
   for (const ref of refs) {
     await until(async () => (await statusOf(client, ref)).state === 'online', {
@@ -25,6 +29,13 @@ export async function online(client: Client, refs: readonly string[], timeoutMs 
       what: `server "${ref}" to be online`,
     })
   }
+  // The processes and connections of looks would be in the way of tests that count such.
+  const endMs = performance.now() + LOOK_MS
+  for (const ref of refs)
+    await until(async () => performance.now() > endMs || !(await statusOf(client, ref)).session?.looking, {
+      timeoutMs: LOOK_MS * 2,
+      what: `server "${ref}" to be looked at`,
+    })
 }
 
 /** The text of the first content block. A result with `isError` throws. */

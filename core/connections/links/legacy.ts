@@ -26,6 +26,7 @@ export class LegacyLink extends McpLink {
       arm: atMs => context.deadlines.arm(atMs),
       send: text => this.link?.send(text),
       frame: text => context.frame(text),
+      refused: method => context.control({ type: 'refused', conn: options.conn, method }),
     })
     this.#notices = new UpstreamNotices({
       conn: options.conn,

@@ -1,6 +1,6 @@
 import { LIMITS } from '../../config/limits.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
-import { askRefusal } from '../../domain/client-capabilities.ts'
+import { askedCapability, askRefusal } from '../../domain/client-capabilities.ts'
 import type { CallTable } from './call-table.ts'
 
 /** How many requests of one connection may wait for an answer. */
@@ -21,12 +21,15 @@ export interface UpstreamAsksOptions {
   readonly arm: (atMs: number) => void
   readonly send: (text: string) => void
   readonly frame: (text: string) => void
+  /** It asked what the client does not offer. */
+  readonly refused: (method: string) => void
 }
 
 /** The requests of an upstream: answered here, refused, or passed on to the client of the call or of the connection. */
 export class UpstreamAsks {
   readonly #options: UpstreamAsksOptions
   readonly #asks = new Map<number, Ask>()
+  readonly #refused = new Set<string>()
   #lastKey = 0
 
   constructor(options: UpstreamAsksOptions) {
@@ -52,6 +55,7 @@ export class UpstreamAsks {
     }
     const refusal = askRefusal(method, params, capabilities())
     if (refusal) {
+      this.#note(method)
       this.#refuse(id, refusal.code, refusal.message)
       return
     }
@@ -101,6 +105,13 @@ export class UpstreamAsks {
       if (deadlineMs !== undefined) arm(deadlineMs)
     }
     return ask
+  }
+
+  /** Once for each question that there is: a server may repeat it for ever. */
+  #note(method: string): void {
+    if (askedCapability(method) === undefined || this.#refused.has(method)) return
+    this.#refused.add(method)
+    this.#options.refused(method)
   }
 
   #refuse(id: JsonValue, code: number, message: string): void {

@@ -38,6 +38,24 @@ export const groupBody = judgedByRegistry(groupFields, example)
 export const groupPatch = judgedByRegistry(groupFields.partial(), { description: 'For every day' })
 export const memberBody = judgedByRegistry(memberFields, { tools: ['search'] })
 
+const groupWarning = z
+  .object({
+    code: z.enum([
+      'server_deleted',
+      'server_unseen',
+      'server_lists',
+      'tool_missing',
+      'tools_need_asking',
+      'names_collide',
+      'approval_waits',
+      'items_left_out',
+    ]),
+    message: z.string(),
+    server: z.string().optional(),
+    tools: z.array(z.string()).optional().meta({ description: 'Original names, at most 50' }),
+  })
+  .meta({ description: 'What clients of the group may miss' })
+
 export const group = z.looseObject({
   ...groupFields.shape,
   members: z.array(z.unknown()),
@@ -57,7 +75,7 @@ export const group = z.looseObject({
   }),
   tools: z.number().int(),
   tokens: z.number().int().meta({ description: 'About: characters of the tool list divided by four' }),
-  warnings: z.array(z.string()),
+  warnings: z.array(groupWarning),
 })
 
 export const exampleGroup = {
@@ -88,7 +106,7 @@ const groupTool = z.looseObject({
 export const groupTools = listOf(groupTool).extend({
   counts: z.object({ tools: z.number().int(), prompts: z.number().int(), resources: z.number().int() }),
   tokens: z.number().int(),
-  warnings: z.array(z.string()),
+  warnings: z.array(groupWarning),
 })
 
 export const exampleGroupTools = {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Upstreams } from '../../connections/api.ts'
-import type { GroupRecord, UserActor } from '../../contract/records.ts'
+import type { GroupRecord, GroupWarning, UserActor } from '../../contract/records.ts'
 import type { McpEndpoint } from '../../mcp/api.ts'
 import type { Registry, UsableMember, WrittenGroup } from '../../registry/api.ts'
 import { type RequestInfo, type Route, route } from '../route.ts'
@@ -228,14 +228,21 @@ function groupView(deps: GroupRoutesDeps, actor: UserActor, info: RequestInfo, r
     status: countStates(usable.map(({ server }) => deps.upstreams.status(server.id).state)),
     tools: live.counts.tools,
     tokens: live.tokens,
-    warnings: live.warnings,
+    warnings: [...(whole ? record.lost.map(deletedWarning) : []), ...live.warnings],
   }
 }
 
 async function readView(deps: GroupRoutesDeps, actor: UserActor, info: RequestInfo, record: GroupRecord) {
   // A list of groups merges the lists of each: everything else has its turn in between.
   await new Promise(resolve => setImmediate(resolve))
-  return groupView(deps, actor, info, { ...record, usable: await deps.registry.groups.usableMembers(actor, record) })
+  const { groups } = deps.registry
+  const [usable, lost] = [await groups.usableMembers(actor, record), await groups.lostMembers(record.id)]
+  return groupView(deps, actor, info, { ...record, usable, lost })
+}
+
+function deletedWarning(server: string): GroupWarning {
+  const message = `Server "${server}" was deleted, and with it this member; save the members of the group to take note of it`
+  return { code: 'server_deleted', message, server }
 }
 
 function serversOf(usable: readonly UsableMember[]) {

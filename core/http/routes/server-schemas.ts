@@ -65,7 +65,7 @@ const serverFields = z.object({
     description: 'The `review.hash` that was read: the server gets the rights of its owner by it',
   }),
   enabled: z.boolean().optional(),
-  session: z.enum(['shared', 'per-session', 'per-user']).optional(),
+  session: z.enum(['auto', 'shared', 'per-session', 'per-user']).optional(),
   start: z.enum(['eager', 'lazy']).optional(),
   idleTimeout: milliseconds('Default 300,000 for lazy, none for eager').optional(),
   isolate: z.boolean().optional(),
@@ -123,6 +123,25 @@ export const serverStatus = z.object({
     .object({ shared: z.int(), session: z.int(), lease: z.int(), user: z.int() })
     .optional()
     .meta({ description: 'Open now: shared by all, of single client sessions, of modern clients’ leases, of users' }),
+  session: z
+    .object({
+      mode: z.enum(['auto', 'shared', 'per-session', 'per-user']),
+      kind: z.enum(['shared', 'per-session', 'per-user']),
+      why: z.string(),
+      asks: z.array(z.enum(['sampling', 'elicitation', 'roots'])).optional(),
+      looking: z.literal(true).optional(),
+    })
+    .optional()
+    .meta({ description: 'Who shares a connection to the server, and why' }),
+  warnings: z
+    .array(
+      z.object({
+        code: z.enum(['tools_need_asking', 'own_connection_refused']),
+        message: z.string(),
+        tools: z.array(z.string()).optional(),
+      }),
+    )
+    .optional(),
   pid: z.number().int().optional(),
   latencyMs: z.object({ p50: z.number(), p95: z.number() }).optional(),
 })

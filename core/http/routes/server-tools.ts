@@ -93,12 +93,14 @@ function listRoute(deps: ServerToolsDeps, kind: Kind, item: z.ZodType, example: 
     async handle({ actor, params, query }) {
       const record = await deps.registry.servers.resolve(actor, params.ref, 'see')
       const catalog = deps.upstreams.catalog(record.id)
+      const { state, warnings = [] } = deps.upstreams.status(record.id)
+      const all = [...(catalog?.warnings ?? []), ...warnings.map(({ message }) => message)]
       return {
         body: {
           ...offered(deps, actor, record, kind, query),
-          live: deps.upstreams.status(record.id).state === 'online',
+          live: state === 'online',
           readAt: catalog?.readAt ?? null,
-          warnings: seesWhole(actor, record.ownerId) ? (catalog?.warnings ?? []) : [],
+          warnings: seesWhole(actor, record.ownerId) ? all : [],
         },
       }
     },

@@ -84,6 +84,9 @@ export async function startRig(
   await sql`CREATE TABLE IF NOT EXISTS server_era (server_id TEXT PRIMARY KEY, era TEXT, config_hash TEXT, credential_hash TEXT, probed_at TEXT)`.execute(
     db,
   )
+  await sql`CREATE TABLE IF NOT EXISTS server_asking (server_id TEXT PRIMARY KEY, config_hash TEXT, version TEXT, asks TEXT, tools TEXT, seen_at TEXT)`.execute(
+    db,
+  )
   await sql`CREATE TABLE IF NOT EXISTS tool_definition (server_id TEXT, tool TEXT, seen_hash TEXT, approved_hash TEXT, seen_at TEXT, PRIMARY KEY (server_id, tool))`.execute(
     db,
   )
@@ -157,6 +160,8 @@ export async function startRig(
     redactors: new ServerRedactors(),
     instanceId: 'test',
     baseEnv: { PATH: process.env.PATH ?? '', HOME: dataDir, LANG: 'C.UTF-8' },
+    // Most tests count connections and starts.
+    looks: false,
     ...rest,
   })
   await connections.begin()

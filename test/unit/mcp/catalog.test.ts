@@ -166,7 +166,14 @@ test('the view of a group shows stored tools with where they come from, and what
   expect(view.tools(0, 10)).toMatchObject([{ name: 'x_y', server: 'a', original: 'x.y' }])
   expect(view.counts).toEqual({ tools: 1, prompts: 0, resources: 0 })
   expect(view.tokens).toBeGreaterThan(10)
-  expect(view.warnings).toEqual(['Server "a": cut', 'Server "b" was never seen online, so its tools are not known yet'])
+  expect(view.warnings).toEqual([
+    { code: 'server_lists', message: 'Server "a": cut', server: 'a' },
+    {
+      code: 'server_unseen',
+      message: 'Server "b" was never seen online, so its tools are not known yet',
+      server: 'b',
+    },
+  ])
 })
 
 test('an output schema without object root is left out for clients that cannot read one, and all others stay', async () => {

@@ -6,6 +6,8 @@ import type { Answer } from '../../support/raw-mcp.ts'
 import { ALL_CAPABILITIES, RawModern } from './modern-support.ts'
 import { catalog, type Hub, serverRecord, startHub, textReply, tool, until } from './support.ts'
 
+const FACE = { era: 'legacy', asks: [] } as const
+
 type Release = (reply: UpstreamReply) => void
 
 /** A server that answers when the test says so. */
@@ -144,10 +146,10 @@ test('nobody gives way for a call that waits no longer', () => {
   )
   const server = serverRecord('s', { transport: 'streamable-http' })
   const holder = (index: number) => ({ parkedSinceMs: index, displace: () => void displaced.push(index) })
-  for (let i = 0; i < 4; i++) void leases.take(server, 'legacy', 'u', ALL_CAPABILITIES, holder(i))
+  for (let i = 0; i < 4; i++) void leases.take(server, FACE, 'u', ALL_CAPABILITIES, holder(i))
   const leaving = holder(4)
-  expect(leases.take(server, 'legacy', 'u', ALL_CAPABILITIES, leaving)).toBeInstanceOf(Promise)
-  void leases.take(serverRecord('t', { transport: 'streamable-http' }), 'legacy', 'v', ALL_CAPABILITIES, holder(9))
+  expect(leases.take(server, FACE, 'u', ALL_CAPABILITIES, leaving)).toBeInstanceOf(Promise)
+  void leases.take(serverRecord('t', { transport: 'streamable-http' }), FACE, 'v', ALL_CAPABILITIES, holder(9))
   expect(['u', 'v', 'w'].map(user => leases.mostOf(user))).toEqual([4, 1, 0])
   now = 400
   leases.sweep()
@@ -155,7 +157,7 @@ test('nobody gives way for a call that waits no longer', () => {
   now = 600
   leases.sweep()
   expect(displaced).toEqual([])
-  void leases.take(server, 'legacy', 'u', ALL_CAPABILITIES, holder(5))
+  void leases.take(server, FACE, 'u', ALL_CAPABILITIES, holder(5))
   now = 1_200
   leases.sweep()
   expect(displaced).toEqual([0])

@@ -4,6 +4,7 @@ import type {
   ServerCatalog,
   ToolDefinition,
   UpstreamCall,
+  UpstreamFace,
   UpstreamReply,
   UpstreamRequest,
   Upstreams,
@@ -13,6 +14,7 @@ import type { JsonObject } from '../../../core/contract/json.ts'
 import type { PluginContext } from '../../../core/contract/plugin.ts'
 import type { GroupResolver, McpMiddleware } from '../../../core/contract/points.ts'
 import type {
+  AskCapability,
   Credential,
   GroupMember,
   GroupRecord,
@@ -21,8 +23,7 @@ import type {
   ToolCallRecord,
   UserActor,
 } from '../../../core/contract/records.ts'
-import { catalogItem } from '../../../core/domain/catalog-item.ts'
-import type { Era } from '../../../core/domain/era.ts'
+import { type CatalogItem, catalogItem } from '../../../core/domain/catalog-item.ts'
 import { EventBus } from '../../../core/events/bus.ts'
 import type { RequestInfo } from '../../../core/http/route.ts'
 import type { McpEndpoint } from '../../../core/mcp/api.ts'
@@ -134,6 +135,10 @@ interface FakeServer {
   catalog: ServerCatalog | undefined
   status: ServerStatus
   handler: Handler
+  /** What it was seen to ask of clients. */
+  asks?: readonly AskCapability[]
+  /** Its tools for clients that can be asked. */
+  able?: readonly CatalogItem[]
 }
 
 export function textReply(text: string): UpstreamReply {
@@ -211,8 +216,19 @@ export class FakeUpstreams implements Upstreams {
       }
     )
   }
-  era(serverId: string): Era {
-    return this.servers.get(serverId)?.status.era ?? 'legacy'
+  face(serverId: string): UpstreamFace {
+    const server = this.servers.get(serverId)
+    const { asks = [], able } = server ?? {}
+    return {
+      era: server?.status.era ?? 'legacy',
+      asks,
+      tools: able?.map(({ key }) => key) ?? [],
+      known: true,
+      listed: 0,
+      looking: undefined,
+      toolsFor: () => able,
+      ready: () => undefined,
+    }
   }
   catalog(serverId: string): ServerCatalog | undefined {
     return this.servers.get(serverId)?.catalog

@@ -1,0 +1,186 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { Client as ModernClient, StreamableHTTPClientTransport as ModernTransport } from '@modelcontextprotocol/client'
+import type { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
+import { answering } from '../support/answering.ts'
+import { type Client, type Hub, ROOT, startHub, stdioFixture } from '../support/hub.ts'
+import { EVERYTHING } from '../support/peers.ts'
+import { descendants } from '../support/processes.ts'
+import { type Program, startProgram } from '../support/program.ts'
+import { callText, failureOf, online, toolNames } from '../support/servers.ts'
+import { until } from '../support/wait.ts'
+
+const QUESTIONS = join(ROOT, 'test/support/mcp-servers/questions.ts')
+const WIRES = ['stdio', 'sse', 'http'] as const
+const SESSIONS = 20
+/** What server-everything lists for clients that can be asked. */
+const EXTRA = ['get-roots-list', 'trigger-elicitation-request', 'trigger-sampling-request', 'trigger-url-elicitation']
+
+let sse: Program
+let http: Program
+let hub: Hub
+let admin: Client
+
+beforeAll(async () => {
+  ;[sse, http] = await Promise.all([
+    startProgram(QUESTIONS, { env: { WIRE: 'sse' } }),
+    startProgram(QUESTIONS, { env: { WIRE: 'http' } }),
+  ])
+  hub = await startHub({
+    settings: {
+      mcpServers: {
+        stdio: stdioFixture('questions'),
+        sse: { url: sse.url, type: 'sse' },
+        http: { url: http.url },
+        plain: { ...stdioFixture('echo'), session: 'auto' },
+        late: stdioFixture('asking'),
+        everything: { command: process.execPath, args: [EVERYTHING] },
+      },
+      groups: [
+        { name: 'g', servers: ['plain', { server: 'everything', tools: ['echo', 'get-roots-list', 'no-such'] }] },
+      ],
+    },
+  })
+  admin = await hub.setup()
+  await online(admin, [...WIRES, 'plain', 'late', 'everything'], 30_000)
+}, 90_000)
+
+afterAll(async () => {
+  await hub?.stop()
+  await sse?.stop()
+  await http?.stop()
+}, 40_000)
+
+const status = async (server: string) => (await admin.ok('GET', `/api/servers/${server}`)).status
+
+const able = (server: string, name = 'ada'): Promise<McpClient> => admin.mcp(`/mcp/${server}`, answering(name).options)
+
+async function modernClient(path: string): Promise<ModernClient> {
+  const client = new ModernClient(
+    { name: 'newer', version: '1.0.0' },
+    { capabilities: { elicitation: {} }, versionNegotiation: { mode: { pin: '2026-07-28' } } },
+  )
+  client.setRequestHandler('elicitation/create', () => ({ action: 'accept', content: { name: 'newer' } }))
+  const authorization = `Bearer ${await admin.mcpKey()}`
+  await client.connect(new ModernTransport(new URL(path, hub.url), { requestInit: { headers: { authorization } } }))
+  return client
+}
+
+/** Until what the server does for clients that can be asked is known. */
+const looked = (server: string, why: string) =>
+  until(async () => (await status(server)).session.why.startsWith(why), {
+    timeoutMs: 20_000,
+    what: `${server}: ${why}`,
+  })
+
+const running = () => descendants(hub.pid).length
+
+describe.each(WIRES)('a server that asks over %s', wire => {
+  test(`${SESSIONS} sessions at once have a connection each, and all answers are their own; then one is left`, async () => {
+    const clients = await Promise.all(Array.from({ length: SESSIONS }, (_, index) => able(wire, `n${index}`)))
+    const shared = await admin.mcp(`/mcp/${wire}`)
+    await callText(shared, 'answers')
+    const answers = await Promise.all(
+      clients.flatMap((client, index) =>
+        ['sampling', 'elicitation', 'roots'].map(async kind => {
+          const answer = await callText(client, 'ask', { kind, mark: 'm' })
+          return new RegExp(`(by |"name":"|file:///)n${index}"`).test(answer) ? undefined : `${index}: ${answer}`
+        }),
+      ),
+    )
+    expect(answers.filter(wrong => wrong !== undefined)).toEqual([])
+    expect((await status(wire)).connections).toEqual({ shared: 1, session: SESSIONS, lease: 0, user: 0 })
+    const before = running()
+    // The transport of the SDK ends its session by DELETE only when told to.
+    for (const client of clients)
+      await (client.transport as { terminateSession?: () => Promise<void> } | undefined)?.terminateSession?.()
+    await until(async () => (await status(wire)).connections.session === 0)
+    expect((await status(wire)).connections.shared).toBe(1)
+    if (wire === 'stdio') await until(() => running() <= before - SESSIONS)
+    expect((await status(wire)).session).toMatchObject({
+      mode: 'auto',
+      kind: 'per-session',
+      why: `asks its client: own ${wire === 'stdio' ? 'process' : 'connection'} per session`,
+    })
+  }, 60_000)
+})
+
+test('a program that asks nothing has one process for all, also for clients that can be asked', async () => {
+  const clients = await Promise.all(['a', 'b', 'c'].map(name => able('plain', name)))
+  await Promise.all(clients.map(client => callText(client, 'echo', { text: 'x' }).catch(() => undefined)))
+  const { connections, session, warnings } = await status('plain')
+  expect(connections).toEqual({ shared: 1, session: 0, lease: 0, user: 0 })
+  expect(session).toEqual({ mode: 'auto', kind: 'shared', why: 'was not seen to ask its client: one process for all' })
+  expect(warnings).toBeUndefined()
+})
+
+test('one that asks during a call alone is found out by its first question, and asks from then on', async () => {
+  await looked('late', 'was not seen')
+  const client = await able('late')
+  expect(await callText(client, 'sample')).toContain('refused')
+  await looked('late', 'asks its client')
+  expect(await callText(client, 'sample')).toContain('sampled by ada')
+  expect((await status('late')).session.asks).toEqual(['sampling'])
+  // Others go on sharing.
+  const other = await admin.mcp('/mcp/late', { capabilities: { roots: {} } })
+  expect(JSON.parse(await callText(other, 'capabilities'))).toEqual({})
+}, 20_000)
+
+test('tools that are listed only for clients that can be asked are listed for those, and no others, with a warning', async () => {
+  const client = await able('everything')
+  const names = await toolNames(client)
+  expect(names).toEqual(expect.arrayContaining(EXTRA.slice(0, 3)))
+  const plain = await admin.mcp('/mcp/everything')
+  const shown = await toolNames(plain)
+  expect(shown).toHaveLength(13)
+  expect(await callText(client, 'get-roots-list')).toContain('file:///ada')
+  const failure = await failureOf(plain.callTool({ name: 'get-roots-list', arguments: {} }))
+  expect(failure).toMatchObject({ code: -32602, data: { code: 'tool_not_found' } })
+  expect(failure.message).toContain('only for clients that can be asked')
+  // As the roots of a client alone allow: what needs sampling is not for it.
+  const rooted = await admin.mcp('/mcp/everything', { capabilities: { roots: {} } })
+  const few = await toolNames(rooted)
+  expect(few).toContain('get-roots-list')
+  expect(few).not.toContain('trigger-sampling-request')
+  const { warnings } = await status('everything')
+  expect(warnings).toEqual([
+    expect.objectContaining({ code: 'tools_need_asking', tools: expect.arrayContaining(EXTRA) }),
+  ])
+  const listed = await admin.ok('GET', '/api/servers/everything/tools')
+  expect([listed.total, listed.warnings.join()]).toEqual([13, expect.stringContaining('get-roots-list')])
+}, 40_000)
+
+test('a call without a session of the older kind asks its own caller too, over a lease', async () => {
+  const client = await modernClient('/mcp/stdio')
+  const call = { name: 'ask', arguments: { kind: 'elicitation', mark: 'm' } }
+  expect(JSON.stringify(await client.callTool(call))).toContain('newer')
+  await client.close()
+}, 20_000)
+
+describe('warnings of groups', () => {
+  const warnings = async (group: string): Promise<{ code: string; server?: string; tools?: string[] }[]> =>
+    (await admin.ok('GET', `/api/groups/${group}`)).warnings
+
+  test('name tools that do not exist, that need asking, and that have another name here', async () => {
+    await looked('everything', 'asks its client')
+    expect(await warnings('g')).toEqual([
+      expect.objectContaining({ code: 'names_collide', server: 'plain', tools: ['echo'] }),
+      expect.objectContaining({ code: 'tool_missing', server: 'everything', tools: ['no-such'] }),
+      expect.objectContaining({ code: 'tools_need_asking', server: 'everything', tools: ['get-roots-list'] }),
+      expect.objectContaining({ code: 'names_collide', server: 'everything', tools: ['echo'] }),
+    ])
+  })
+
+  test('name a member whose server was deleted, until the members are written again', async () => {
+    await admin.ok('POST', '/api/servers', { ...stdioFixture('echo'), name: 'gone' })
+    await admin.ok('POST', '/api/groups', { name: 'h', visibility: 'public', members: ['plain', 'gone'] })
+    await admin.ok('DELETE', '/api/servers/gone')
+    expect(await warnings('h')).toContainEqual(expect.objectContaining({ code: 'server_deleted', server: 'gone' }))
+    const bob = await hub.user('bob')
+    expect((await bob.ok('GET', '/api/groups/admin~h')).warnings).toEqual([])
+    await admin.ok('PATCH', '/api/groups/h', { description: 'as before' })
+    expect(await warnings('h')).toHaveLength(1)
+    await admin.ok('PATCH', '/api/groups/h', { members: ['plain'] })
+    expect(await warnings('h')).toEqual([])
+  })
+})
