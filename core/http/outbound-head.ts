@@ -1,4 +1,5 @@
 import { HubError } from '../contract/errors.ts'
+import { headerItems } from './headers.ts'
 
 /** Longest head of an answer, in bytes; interim answers (1xx) before it included. */
 export const MAX_HEAD_BYTES = 64 * 1024
@@ -93,7 +94,7 @@ export function parseHead(text: string): ResponseHead {
   }
   const code = Number(status[2])
   const minor = Number(status[1])
-  const connection = (headers.connection ?? '').toLowerCase().split(/\s*,\s*/)
+  const connection = headerItems(headers.connection)
   const framing = framingOf(code, minor, headers)
   return Object.freeze({
     status: code,
