@@ -60,6 +60,7 @@ export function createAuth({ secret, instanceId, registry, db, bus }: AuthDeps):
     rateLimiter: createRateLimiter(),
     dispose() {
       liveCredentials.dispose()
+      revocations.dispose()
       authenticator.dispose()
     },
   }

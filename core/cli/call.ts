@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import { isPlainObject, parseAsWritten } from '../domain/exact-json.ts'
 import { jsonFault, shownFault } from '../domain/json-fault.ts'
 import { CommandError, OUTPUT, readArguments, UsageError } from './arguments.ts'
 import { HubClient } from './client.ts'
@@ -34,11 +35,11 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
 function readObject(text: string): JsonObject {
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = parseAsWritten(text)
   } catch {
     throw new UsageError(`the arguments are no JSON: ${shownFault(jsonFault(text))}`)
   }
-  if (!isJsonObject(value)) throw new UsageError('the arguments are not a JSON object, such as \'{"text": "hello"}\'')
+  if (!isPlainObject(value)) throw new UsageError('the arguments are not a JSON object, such as \'{"text": "hello"}\'')
   return value
 }
 

@@ -2,6 +2,8 @@ import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { readClientEnvironment, readEnvironment } from '../config/env.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import { withoutEnd } from '../contract/text-ends.ts'
+import { parseExact } from '../domain/exact-json.ts'
 import { faultWords } from '../domain/fault-words.ts'
 import { CommandError, UsageError } from './arguments.ts'
 import type { CommandIo } from './io.ts'
@@ -55,7 +57,7 @@ function canonical(address: string): string {
   const url = URL.canParse(address) ? new URL(address) : undefined
   if (!url || !/^https?:$/.test(url.protocol))
     throw new UsageError(`PATCHBAY_URL is "${address}"; wanted: http://… or https://…`)
-  return `${url.origin}${url.pathname}`.replace(/\/+$/, '')
+  return withoutEnd(`${url.origin}${url.pathname}`, '/')
 }
 
 /** A running hub's REST API. Every refusal is a CommandError that says what the hub said. */
@@ -158,7 +160,8 @@ async function read(response: IncomingMessage): Promise<string> {
 
 function parse(body: string): JsonObject {
   try {
-    const value: unknown = JSON.parse(body)
+    // Results of tools hold numbers that a double does not.
+    const value: unknown = parseExact(body)
     return isJsonObject(value) ? value : {}
   } catch {
     // A proxy in front answers with a page of its own; the status says enough.

@@ -1,4 +1,5 @@
 import ipaddr from 'ipaddr.js'
+import { withoutEnd } from '../contract/text-ends.ts'
 
 /** Where the servers of one owner may connect. */
 export interface AddressRights {
@@ -113,7 +114,7 @@ function canonicalHost(hostname: string): string | undefined {
   if (/[\s/\\?#@]/.test(hostname)) return undefined
   if (hostname.includes(':') && !/^\[[^\]]*\]$/.test(hostname)) return undefined
   const url = URL.parse(`http://${hostname}/`)
-  const host = url?.hostname.replace(/\.+$/, '').toLowerCase()
+  const host = withoutEnd(url?.hostname ?? '', '.').toLowerCase()
   return host === '' ? undefined : host
 }
 

@@ -1,7 +1,9 @@
 import { visit } from 'jsonc-parser'
 import { type FieldError, HubError } from '../contract/errors.ts'
-import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import type { JsonObject, JsonValue } from '../contract/json.ts'
 import { cutShort } from './cut-short.ts'
+import { isPlainObject, isRawNumber, parseAsWritten } from './exact-json.ts'
+import { aKind } from './fields.ts'
 import { stringEnd } from './json-depth.ts'
 import { jsonFault, shownFault } from './json-fault.ts'
 import { pointerToken } from './json-pointer.ts'
@@ -15,6 +17,8 @@ export interface JsonLimits {
   readonly members?: number
   /** Characters of all keys and strings in all, foreign parts left out. Default no limit but that of the body. */
   readonly characters?: number
+  /** Numbers are kept as they are written (see `parseAsWritten`). Default: they become the nearest doubles. */
+  readonly asWritten?: true
   /** Parts that are data of a foreign form, such as an inline OpenAPI document: own limits, and `constructor` is a key like others. */
   readonly foreign?: {
     /** How the JSON Pointers of such parts end, such as `/openapi/schema`. A text in such a place is foreign as well. */
@@ -48,9 +52,9 @@ export function parseJsonObject(text: string, limits: JsonLimits = {}): JsonObje
   if (shape.depth > deepest) throw tooDeep(deepest)
   const most = (limits.members ?? JSON_MEMBERS) + (limits.foreign?.members ?? 0)
   if (mustHoldMore(shape, most)) throw tooMany(most)
-  const value = parseStrictly(text)
-  if (!isJsonObject(value)) {
-    const what = value === null ? 'null' : Array.isArray(value) ? 'an array' : `a ${typeof value}`
+  const value = parseStrictly(text, limits.asWritten ? parseAsWritten : JSON.parse)
+  if (!isPlainObject(value)) {
+    const what = isRawNumber(value) ? 'a number' : aKind(value)
     throw new HubError('json_not_object', `The body is ${what}; a JSON object is wanted`)
   }
   const named = guardJson(value, limits)
@@ -71,7 +75,7 @@ export function guardJson(root: JsonValue, limits: JsonLimits = {}): number {
       characters -= isForeign(pointer) ? 0 : value.length
       if (characters < 0) throw tooLong(limits.characters)
     }
-    if (typeof value !== 'object' || value === null) return
+    if (typeof value !== 'object' || value === null || isRawNumber(value)) return
     if (depth > scope.depth) throw tooDeep(scope.depth)
     const names = Array.isArray(value) ? undefined : Object.keys(value)
     scope.left -= names?.length ?? (value as JsonValue[]).length
@@ -122,7 +126,7 @@ export function forbiddenKey(root: JsonValue, foreign?: JsonLimits['foreign']): 
     return foreign?.endings.some(ending => ending.endsWith(last) && way().endsWith(ending)) ?? false
   }
   const search = (value: JsonValue, inForeign: boolean): boolean => {
-    if (typeof value !== 'object' || value === null) return false
+    if (typeof value !== 'object' || value === null || isRawNumber(value)) return false
     if (inForeign && foreign?.anyKey) return false
     const names = Array.isArray(value) ? value.keys() : Object.keys(value)
     for (const name of names) {
@@ -201,9 +205,9 @@ export function scanShape(text: string): JsonShape {
   return { depth: deepest, colons, commas, containers }
 }
 
-function parseStrictly(text: string): JsonValue {
+function parseStrictly(text: string, parse: (text: string) => JsonValue): JsonValue {
   try {
-    return JSON.parse(text) as JsonValue
+    return parse(text)
   } catch (cause) {
     throw jsonInvalid('The body is not JSON', text, cause)
   }

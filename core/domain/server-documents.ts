@@ -2,22 +2,14 @@ import type { FieldError } from '../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import { type DocumentFacts, documentFacts } from './document-facts.ts'
 import { pointerToken } from './json-pointer.ts'
-import { DOCUMENT, documentProblem } from './server-openapi.ts'
-
-interface DocumentOptions {
-  /** Judges documents that are JSON texts already as well. Default false: their reader judges them. */
-  readonly texts?: boolean
-}
+import { DOCUMENT, documentProblem, jsonDocument } from './server-openapi.ts'
 
 /**
  * A body in which every inline OpenAPI document is its JSON text, what is wrong with the documents, and what is known of them. A text of many
  * megabytes costs little to carry about, whereas each look at an object costs time with its size. Takes that time itself:
  * call it where it holds up nobody.
  */
-export function documentsAsText(
-  body: JsonObject,
-  options: DocumentOptions = {},
-): {
+export function documentsAsText(body: JsonObject): {
   readonly value: JsonObject
   readonly problems: readonly FieldError[]
   readonly documents: readonly DocumentFacts[]
@@ -37,7 +29,7 @@ export function documentsAsText(
       Object.entries(value).map(([name, item]) => {
         const at = `${pointer}/${pointerToken(name)}`
         if (!at.endsWith(DOCUMENT)) return [name, walk(item, at)]
-        const document = options.texts && typeof item === 'string' ? parsed(item) : item
+        const document = typeof item === 'string' ? jsonDocument(item) : item
         if (!isJsonObject(document)) return [name, item]
         const text = typeof item === 'string' ? item : JSON.stringify(document)
         judge(document, text, at, value)
@@ -47,13 +39,4 @@ export function documentsAsText(
     )
   }
   return { value: walk(body, '') as JsonObject, problems, documents }
-}
-
-/** Undefined for a text that is no JSON, which may be YAML. */
-function parsed(text: string): JsonValue | undefined {
-  try {
-    return JSON.parse(text) as JsonValue
-  } catch {
-    return undefined
-  }
 }

@@ -30,6 +30,8 @@ export const DOCUMENT = '/openapi/schema'
 const STORED = '/openapi/document'
 const LEFT_AS_IS: ReadonlySet<string> = new Set([DOCUMENT, STORED])
 
+/** Characters of a document that takes some milliseconds at most: as many as bodies that the main thread parses itself. */
+const SMALL_TEXT = 128 * 1024
 /** Addresses of a stored document that are kept in its stand-in; a document that names more is judged by these later. */
 const KEPT_SERVERS = 64
 const NO_ADDRESS =
@@ -41,7 +43,7 @@ export interface StoredDocument {
   readonly sha256: string
   /** Of the text, in UTF-8. */
   readonly bytes: number
-  /** Distinct origins that calls go to without a "baseUrl". Absent for a document that was given as a text. */
+  /** Distinct origins that calls go to without a "baseUrl". Absent for a document that was given as YAML or as a short text. */
   readonly servers?: readonly string[]
 }
 
@@ -204,7 +206,7 @@ function readDocument(block: Fields): void {
   }
   const problem =
     typeof schema === 'string'
-      ? asProblem(() => judgeText(schema))
+      ? (asProblem(() => judgeText(schema)) ?? smallTextProblem(schema, block.has('baseUrl')))
       : documentProblem(schema, JSON.stringify(schema), block.has('baseUrl'))
   if (problem) block.problem(problem.field, problem.code, problem.detail)
 }
@@ -238,6 +240,22 @@ function readStoredDocument(block: Fields): void {
   const servers = document.raw('servers')
   if (servers === undefined || (Array.isArray(servers) && servers.length > 0)) return
   block.problem('baseUrl', 'required', NO_ADDRESS)
+}
+
+/** A JSON text that is read here; a larger one was read where its body was, and YAML is by the transport. */
+function smallTextProblem(text: string, hasBaseUrl: boolean): DocumentProblem | undefined {
+  const document = text.length <= SMALL_TEXT ? jsonDocument(text) : undefined
+  return document && documentProblem(document, text, hasBaseUrl)
+}
+
+/** The document that a text holds as JSON; undefined for a text that is none, which may be YAML. */
+export function jsonDocument(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isJsonObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** A text is read where it can hold up nobody else; here only what can be told at a glance. */

@@ -37,7 +37,8 @@ export class BodyParser {
    * the thread was lost, or 16 bodies of the sender wait already.
    */
   async parse(bytes: Uint8Array, limits: JsonLimits, sender: string): Promise<JsonObject> {
-    if (bytes.byteLength <= MAIN_THREAD_BYTES) return parseJsonObject(decodeBody(bytes), limits)
+    // A number that is kept as it was written would cross a port as another object; such bodies have few values.
+    if (bytes.byteLength <= MAIN_THREAD_BYTES || limits.asWritten) return parseJsonObject(decodeBody(bytes), limits)
     const answer = await this.#ask({ kind: 'body', bytes, limits }, sender)
     if (!('value' in answer)) throw new TypeError('The thread answered a body with an import')
     attachFacts(answer.value, answer.documents)

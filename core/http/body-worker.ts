@@ -43,7 +43,7 @@ function readBody({ bytes, limits }: BodyJob & { readonly kind: 'body' }): BodyA
 function readImport(document: JsonValue): BodyAnswer {
   const text = typeof document === 'string' ? document : JSON.stringify(document)
   const read = importDocument(text).entries.map(entry => {
-    const { value, problems, documents } = documentsAsText(entry.body, { texts: true })
+    const { value, problems, documents } = documentsAsText(entry.body)
     const [first] = problems
     if (first) {
       const { code, detail: message } = first

@@ -1,6 +1,7 @@
 import { LIMITS } from '../config/limits.ts'
 import type { HubConfig } from '../config/schema.ts'
 import { HubError } from '../contract/errors.ts'
+import { withoutEnd } from '../contract/text-ends.ts'
 import { type AddressList, addressKey, addressList, plainAddress } from './addresses.ts'
 import type { Admitted, Peer, RequestGuard } from './api.ts'
 import { refuseTokenInQuery, requireCanonical, targetOf } from './canonical.ts'
@@ -181,7 +182,7 @@ function belowBase(path: string, basePath: string): string {
 /** PUBLIC_URL may hold the base path already. */
 function publicBase(publicUrl: string, basePath: string): string {
   const url = new URL(publicUrl)
-  const path = url.pathname.replace(/\/+$/, '')
+  const path = withoutEnd(url.pathname, '/')
   return `${url.origin}${path === '' ? basePath : path}`
 }
 

@@ -18,6 +18,14 @@ export function withHeaders(response: Response, headers: Readonly<Record<string,
   }
 }
 
+/** The items of a header that is a list, in lower case. An expression for commas with space around them is slow on endless space. */
+export function headerItems(value: string | null | undefined): string[] {
+  return (value ?? '')
+    .toLowerCase()
+    .split(',')
+    .map(item => item.trim())
+}
+
 function addMissing(target: Headers, headers: Readonly<Record<string, string>>): void {
   for (const name in headers) if (!target.has(name)) target.set(name, headers[name] ?? '')
 }

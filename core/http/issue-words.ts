@@ -6,6 +6,7 @@ import { aKind } from '../domain/fields.ts'
 export function wordsFor(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {
     case 'invalid_type':
+      if (Number.isNaN(issue.input)) return 'must be a whole number in decimal digits'
       return `must be ${KINDS[issue.expected] ?? 'of another type'}${instead(issue.input, issue.expected)}`
     case 'too_small':
       return `must ${bound(issue.origin, issue.inclusive === false ? 'more than' : 'at least', Number(issue.minimum))}`

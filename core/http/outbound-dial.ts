@@ -1,4 +1,5 @@
 import { HubError } from '../contract/errors.ts'
+import { withoutEnd } from '../contract/text-ends.ts'
 import { type AddressRights, judgeAddress, judgeHostLiteral } from '../domain/address.ts'
 import { notSent } from './outbound-failures.ts'
 import { type ConnectionOwner, type ConnectTarget, Http1Connection } from './outbound-http1.ts'
@@ -25,7 +26,7 @@ export async function resolveTargets(
   ca: string | undefined,
   refusalMs = NAME_REFUSAL_MS,
 ): Promise<readonly ConnectTarget[]> {
-  const host = url.hostname.replace(/\.+$/, '')
+  const host = withoutEnd(url.hostname, '.')
   const verdict = judgeHostLiteral(url.hostname, rights)
   if (verdict === 'blocked') throw blocked(url.origin)
   const isName = !/^\[|^[\d.]+$/.test(host)

@@ -1,4 +1,5 @@
 import { HubError } from '../contract/errors.ts'
+import { headerItems } from './headers.ts'
 
 const CHAIN_HEADER = 'x-patchbay-instance'
 
@@ -97,7 +98,7 @@ export function parseHead(text: string): ResponseHead {
   }
   const code = Number(status[2])
   const minor = Number(status[1])
-  const connection = (headers.connection ?? '').toLowerCase().split(/\s*,\s*/)
+  const connection = headerItems(headers.connection)
   const framing = framingOf(code, minor, headers)
   return Object.freeze({
     status: code,

@@ -118,6 +118,9 @@ export class Keys implements KeyRegistry {
   async flush(): Promise<void> {
     const uses = [...this.#pending]
     this.#pending.clear()
+    // What is older keeps nothing from being noted; among it are the keys of people who were removed.
+    const old = (this.#deps.now?.() ?? new Date()).getTime() - TOUCH_MS
+    for (const [id, atMs] of this.#touched) if (atMs <= old) this.#touched.delete(id)
     if (uses.length === 0) return
     await write(this.#deps.store, async trx => {
       for (const [id, at] of uses) {

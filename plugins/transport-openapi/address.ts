@@ -1,4 +1,4 @@
-import { HubError } from 'patchbay/contract'
+import { HubError, withoutEnd } from 'patchbay/contract'
 import { misplaced } from './values.ts'
 
 /** `.`, `..`, and what servers take for one of them: with path parameters behind it, or encoded once or more. */
@@ -45,7 +45,7 @@ export function checkSegment(value: string, argument: string): void {
  * address and has as many segments as its template. Throws `params_invalid` otherwise.
  */
 export function callAddress(base: URL, path: string, query: string, segments: number): string {
-  const prefix = base.pathname.replace(/\/+$/, '')
+  const prefix = withoutEnd(base.pathname, '/')
   const url = URL.parse(`${base.origin}${prefix}${path}${query === '' ? '' : `?${query}`}`)
   const inside = url !== null && url.origin === base.origin && url.pathname.startsWith(`${prefix}/`)
   if (!inside || url.pathname.slice(prefix.length).split('/').length - 1 !== segments) {

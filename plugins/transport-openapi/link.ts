@@ -6,6 +6,7 @@ import {
   fetchFollowing,
   type GuardedResponse,
   HubError,
+  withoutEnd,
 } from 'patchbay/contract'
 import { addProofs, type CallPlan, type Placed, placeArguments } from './call-plan.ts'
 import { buildCatalog, type Catalog } from './catalog.ts'
@@ -110,7 +111,7 @@ export class OpenapiLink implements AnswerLink {
     const { base } = this.#catalog
     if (this.#io.healthEndpoints.length === 0) return await this.#io.reach(base.href, signal)
     for (const path of this.#io.healthEndpoints) {
-      const url = URL.parse(`${base.href.replace(/\/+$/, '')}/${path.replace(/^\/+/, '')}`)
+      const url = URL.parse(`${withoutEnd(base.href, '/')}/${path.replace(/^\/+/, '')}`)
       if (url?.origin !== base.origin) {
         throw new HubError(
           'config_invalid',

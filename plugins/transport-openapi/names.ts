@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readableName } from 'patchbay/contract'
+import { readableName, withoutEnd } from 'patchbay/contract'
 
 const MAX_NAME = 64
 const HASH_CHARACTERS = 6
@@ -35,7 +35,8 @@ function plainName(operation: Nameable): { readonly name: string; readonly exact
 
 /** The characters of a path that may be in a name, one `_` between them. */
 function pathWords(path: string): string {
-  return path.replace(/[^A-Za-z0-9_\u0080-\u{10ffff}-]+/gu, '_').replace(/^_+|_+$/g, '')
+  const words = path.replace(/[^A-Za-z0-9_\u0080-\u{10ffff}-]+/gu, '_').replace(/^_+/, '')
+  return withoutEnd(words, '_')
 }
 
 function withHash(name: string, { method, path }: Nameable): string {

@@ -9,6 +9,7 @@ import { LineFramer } from '../../core/connections/line-framer.ts'
 import { readMessages, refuseDeep } from '../../core/connections/links/incoming.ts'
 import { LongMessageReader } from '../../core/contract/long-message.ts'
 import { SseParser } from '../../core/contract/sse-parser.ts'
+import { judgeHostLiteral } from '../../core/domain/address.ts'
 import { parseDuration } from '../../core/domain/duration.ts'
 import { parseExact } from '../../core/domain/exact-json.ts'
 import { parseJsonObject } from '../../core/domain/json-guard.ts'
@@ -20,6 +21,7 @@ import { parseSize } from '../../core/domain/size.ts'
 import { parseTimestamp } from '../../core/domain/timestamp.ts'
 import { expandVariables, textFiller } from '../../core/domain/variables.ts'
 import { requireCanonical } from '../../core/http/canonical.ts'
+import { headerItems } from '../../core/http/headers.ts'
 import { createHostList } from '../../core/http/hosts.ts'
 import { ChunkedReader } from '../../core/http/outbound-body.ts'
 import { parseHead } from '../../core/http/outbound-head.ts'
@@ -28,6 +30,8 @@ import { exposeNames } from '../../core/mcp/naming.ts'
 import { parseBody, readMessage } from '../../core/mcp/rpc.ts'
 import { Steps, UriTemplate } from '../../core/mcp/uri-template.ts'
 import { Redactor } from '../../core/secrets/redact.ts'
+import { baseAddress, callAddress } from '../../plugins/transport-openapi/address.ts'
+import { toolNames } from '../../plugins/transport-openapi/names.ts'
 
 const BYTES = 1024 * 1024
 /** Sizes on the way: what grows with the square is seen at the smaller ones, before it takes minutes. */
@@ -93,6 +97,11 @@ const HOSTILE: readonly Text[] = [
   ].map(fill),
   between('', ' ', 'x'),
   between('http://a/', '/', 'x'),
+  between('x', '_', 'x'),
+  between('x', '/', 'x'),
+  between('x', '.', 'x'),
+  between('x', ' ', 'x'),
+  between('HTTP/1.1 200 OK\r\nconnection: x', ' ', 'x\r\n'),
   between('http://', '.', 'a/'),
   between('http://', 'a.', ''),
   between('http://a', '@', '/'),
@@ -142,6 +151,10 @@ const PARSERS: Readonly<Record<string, (text: string) => unknown>> = {
   checkName: text => checkName('server', text),
   valueAt: text => valueAt({ a: [1] }, text),
   variables: text => textFiller(expandVariables({ a: text.slice(0, 1_000), b: text }).values, [])(text, '#'),
+  headerItems,
+  'OpenAPI addresses': text => callAddress(baseAddress(`https://a.example/${text}`, undefined), '/a', '', 1),
+  'OpenAPI names': text => toolNames([{ id: undefined, method: 'get', path: text }]),
+  'addresses of hosts': text => judgeHostLiteral(text, { networks: [], admin: false }),
   checkUrl: text => checkUrl(text, '#', () => {}),
   settings: text => readSettingsText(Buffer.from(text), '/srv/x.json', base),
   setAt: text => setAt(text, ['b'], { c: 1 }),

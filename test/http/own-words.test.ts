@@ -54,6 +54,7 @@ describe('a field that its schema refuses', () => {
     ['POST', '/api/servers/batch', { servers: [] }, '#/servers', '"servers": must have at least 1 entry'],
     ['POST', '/api/servers/batch', { servers: [1] }, '#/servers/0', '"0": must be an object, not a number'],
     ['GET', '/api/servers?limit=0', undefined, '?limit', '"limit": must be at least 1'],
+    ['GET', '/api/servers?limit=1e1', undefined, '?limit', '"limit": must be a whole number in decimal digits'],
     ['GET', '/api/servers?limit=9999', undefined, '?limit', '"limit": must be at most 1000'],
     ['GET', `/api/servers?q=${'x'.repeat(300)}`, undefined, '?q', '"q": must have at most 256 characters'],
     ['GET', '/api/servers?state=odd', undefined, '?state', '"state": must be one of "online", "connecting", "offline"'],

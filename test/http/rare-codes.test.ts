@@ -100,8 +100,11 @@ test('fields that few bodies get wrong: the hub’s own address, a document that
   expect(await ask('/api/servers', loop)).toEqual([400, ['loop_detected']])
   const deep = JSON.parse(`${'{"a":'.repeat(70)}1${'}'.repeat(70)}`)
   const schema = { openapi: '3.1.0', info: { title: 'x', version: '1' }, paths: {}, 'x-deep': deep }
-  // A document that comes as text is judged where the server starts.
-  await alice.ok('POST', '/api/servers', { name: 'bomb', openapi: { schema: JSON.stringify(schema) } })
+  const bomb = { name: 'bomb', openapi: { schema: JSON.stringify(schema), baseUrl: 'https://a.example' } }
+  expect(await ask('/api/servers', bomb)).toEqual([400, ['openapi_bomb']])
+  // YAML is read where the server starts.
+  bomb.openapi.schema = `# YAML\n${bomb.openapi.schema}`
+  await alice.ok('POST', '/api/servers', bomb)
   await until(async () => (await alice.ok('GET', '/api/servers/bomb')).status.reason?.code === 'openapi_bomb')
   expect(await ask('/api/servers/import', { document: '' })).toEqual([400, ['import_invalid']])
   await expectWell(hub)

@@ -253,6 +253,19 @@ describe('documents that are refused when they are saved', () => {
     ['a page', 400, 'openapi_unsupported', { schema: '<html></html>', baseUrl: 'https://a.example' }],
     ['a number', 400, 'type', { schema: 5 }],
     [
+      'a text of an unknown version',
+      400,
+      'openapi_unsupported',
+      { schema: JSON.stringify({ ...PETS, openapi: '4.0.0' }) },
+    ],
+    ['a text without an address', 400, 'required', { schema: JSON.stringify(PETS) }],
+    [
+      'a long text that refers to a file',
+      400,
+      'openapi_external_ref',
+      { schema: JSON.stringify({ ...document({ '/x': { $ref: './x.yaml' } }), 'x-pad': 'x'.repeat(200_000) }) },
+    ],
+    [
       'a reference to a file',
       400,
       'openapi_external_ref',

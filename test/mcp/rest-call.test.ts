@@ -5,6 +5,7 @@ import { type Program, startProgram } from '../support/program.ts'
 import { RawClient, SseReader } from '../support/raw-mcp.ts'
 import { online } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
+import { patchbay } from '../unit/cli/running-hub.ts'
 
 setDefaultTimeout(20_000)
 
@@ -65,6 +66,27 @@ for (const isolate of [true, false]) {
       const refused = await client.callTool({ name: 'raw', arguments: args }).catch(error => error)
       expect(refused.data?.code ?? refused).toBe(code)
       expect((await call('varied', 'raw', { a: 1 })).json.result.structuredContent).toEqual({ a: 1, by: 'admin' })
+    })
+
+    test.each([0, 200_000])('writes numbers on as they were written, beside a text of %d characters', async length => {
+      const numbers = `"n":${NUMBER},"in":[{"f":1.0,"e":1e400,"z":-0}]`
+      const text = `{"arguments":{${numbers},"pad":"${'x'.repeat(length)}"}}`
+      const answer = await admin.request('POST', '/api/servers/varied/tools/raw/call', text)
+      expect(answer.text).toContain(`"structuredContent":{${numbers},`)
+      for (const wrong of [NUMBER, `{"arguments":${NUMBER}}`]) {
+        const refused = await admin.request('POST', '/api/servers/varied/tools/raw/call', wrong)
+        expect([refused.status, refused.json.code]).toEqual([
+          400,
+          wrong === NUMBER ? 'json_not_object' : 'validation_failed',
+        ])
+      }
+    })
+
+    test('by the command line, with numbers as they were written', async () => {
+      const env = { PATCHBAY_URL: hub.url, PATCHBAY_TOKEN: admin.token }
+      const line = ['call', 'varied', 'raw', `{"n":${NUMBER}}`, '--json']
+      const { code, stdout } = await patchbay(line, { cwd: hub.folder, env })
+      expect([code, stdout.includes(`"n": ${NUMBER}`)]).toEqual([0, true])
     })
 
     test('takes along the headers that the server asks for, and never the caller’s credential', async () => {

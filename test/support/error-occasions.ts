@@ -96,7 +96,8 @@ export const OCCASIONS: Readonly<Record<ErrorCode, string>> = {
   result_too_large:
     'an answer of a server is longer than its `maxResultBytes`; the call alone fails, the server goes on',
   upstream_http_error: 'the server answered with a status that is none of MCP’s',
-  upstream_dns_error: 'the host of the server’s URL has no address',
+  upstream_dns_error:
+    'the host of the URL has no address, where the server is an administrator’s; of others it is `url_address_blocked`',
   upstream_tls_error: 'expired, self-signed or for another name, or no TLS at all',
   redirect_blocked:
     'a redirect to another origin or from https to http, a POST that would become a GET, or one too many',

@@ -92,8 +92,16 @@ export class AnswersLink implements UpstreamLink, Expiring {
       }
       this.#opened(link, sinceMs)
     } catch (error) {
-      this.#end(toWireError(error))
+      this.#end(this.#noted(error))
     }
+  }
+
+  /** What a fault is told as; one that is no HubError is for the log with all that it says. */
+  #noted(error: unknown): WireError {
+    const message = `The transport failed: ${String(error)}`
+    if (!(error instanceof HubError))
+      this.#context.control({ type: 'log', conn: this.#options.conn, level: 'error', message })
+    return toWireError(error)
   }
 
   call(id: number, text: string): void {
@@ -112,7 +120,7 @@ export class AnswersLink implements UpstreamLink, Expiring {
       },
       (error: unknown) => {
         if (!this.#taken(id)) return
-        const { code, message } = toWireError(error)
+        const { code, message } = this.#noted(error)
         this.#fail(id, code, message)
         if (UNREACHABLE.has(code)) this.#liveness.suspect(performance.now())
       },

@@ -54,7 +54,7 @@ export class PublicPages {
   async answer(query: PageQuery, headers: Headers): Promise<Response> {
     const { text, etag } = await this.#page(query)
     const sent = { ...HEADERS, etag }
-    const known = headers.get('if-none-match')?.split(/\s*,\s*/) ?? []
+    const known = (headers.get('if-none-match') ?? '').split(',').map(tag => tag.trim())
     if (known.some(tag => tag === '*' || tag.replace(/^W\//, '') === etag)) {
       return new Response(null, { status: 304, headers: sent })
     }

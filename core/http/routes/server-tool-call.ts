@@ -3,8 +3,9 @@ import type { LiveCredentials } from '../../auth/live-credentials.ts'
 import { LIMITS } from '../../config/limits.ts'
 import type { Upstreams } from '../../connections/api.ts'
 import { HubError } from '../../contract/errors.ts'
-import { isJsonObject, type JsonObject } from '../../contract/json.ts'
+import type { JsonObject } from '../../contract/json.ts'
 import type { ServerRecord } from '../../contract/records.ts'
+import { isPlainObject } from '../../domain/exact-json.ts'
 import type { JsonLimits } from '../../domain/json-guard.ts'
 import type { DirectCall, McpEndpoint } from '../../mcp/api.ts'
 import type { Outcome } from '../../mcp/exchange.ts'
@@ -27,7 +28,7 @@ const KEEP_ALIVE_MS = 15_000
 
 /** Data of the tool, which the hub passes on unread: zod's own record would leave out a key `__proto__`. */
 const toolArguments = z
-  .custom<JsonObject | null>(value => value === null || isJsonObject(value), {
+  .custom<JsonObject | null>(value => value === null || isPlainObject(value), {
     error: 'must be an object',
     params: { code: 'type' },
   })
@@ -36,6 +37,7 @@ const toolArguments = z
 
 /** The whole body has the limits of others; its arguments are one level within. */
 const ARGUMENTS_JSON: JsonLimits = {
+  asWritten: true,
   foreign: {
     endings: ['/arguments'],
     depth: LIMITS.jsonDepth - 1,

@@ -61,7 +61,7 @@ test('calls are answered with text, arguments and headers of the call as they ca
 test.each([
   ['params', 'params_invalid', 'nothing was sent'],
   ['lost', 'connection_lost', 'nobody there'],
-  ['throw', 'internal', 'a mistake'],
+  ['throw', 'internal', 'The hub failed at this (TypeError); its log says more'],
 ])('a call that throws (%s) fails with %s', async (name, code, message) => {
   const { call } = await start()
   expect(await call('a', name)).toEqual({ kind: 'failed', code: code as never, message })
