@@ -88,8 +88,8 @@ export const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   storage_full: 'Free space on the disk that holds the hub’s data.',
   connection_lost:
     'See in the server’s status and log why; what was under way may have happened, so look before you repeat it.',
-  result_too_large: 'Ask for less at a time, or raise the server’s "maxResultBytes" (at most 64 MiB).',
   upstream_protocol: 'Look at the server’s own log; its author has to mend it.',
+  result_too_large: 'Ask for less at a time, or raise the server’s "maxResultBytes" (at most 64 MiB).',
   upstream_http_error: 'Look at the status that the server answered with, and at its URL and headers.',
   upstream_dns_error: 'Check the host name in the server’s URL.',
   upstream_tls_error: 'Check the server’s certificate: its names, its end, and who signed it.',
