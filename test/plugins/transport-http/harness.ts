@@ -22,14 +22,10 @@ export interface OpenLink extends AsyncDisposable {
   readonly abort: AbortController
   /** Sends a request and waits for the answer under its id; throws the reason when it fails. */
   request(id: number, method: string, params?: unknown): Promise<Heard>
-  readonly tooLong: { readonly answers: readonly number[]; readonly related: number | undefined }[]
   notify(method: string, params?: unknown): void
   /** The whole handshake. Default: without capabilities. */
   initialize(capabilities?: object): Promise<Heard>
 }
-
-/** Longest message. */
-export const MOST_BYTES = 1024 * 1024
 
 export async function openLink(
   url: string,
@@ -41,7 +37,6 @@ export async function openLink(
   const messages: OpenLink['messages'] = []
   const failures: OpenLink['failures'] = []
   const closed: WireError[] = []
-  const tooLong: OpenLink['tooLong'] = []
   const logs: string[] = []
   const fetch = createGuardedFetch({
     rights: { networks: [], admin: true },
@@ -51,8 +46,8 @@ export async function openLink(
   const link = await definition.open(headers ? { url, headers } : { url }, {
     signal: abort.signal,
     asks,
-    maxResultBytes: MOST_BYTES,
-    tooLong: ({ answers }, related) => tooLong.push({ answers, related }),
+    maxResultBytes: 10 * 1024 * 1024,
+    tooLong: ({ answers }) => logs.push(`too long: ${answers}`),
     fetch,
     message: (text, related) => messages.push({ message: JSON.parse(text) as Heard, text, related }),
     closed: reason => closed.push(reason),
@@ -76,7 +71,6 @@ export async function openLink(
     messages,
     failures,
     closed,
-    tooLong,
     logs,
     abort,
     request,
