@@ -257,6 +257,7 @@ export class ManagedServer {
     this.#lanes.tick(nowMs)
     const { connection } = this.#lanes.base
     if (connection) {
+      this.#asking.tick()
       if (this.#shared.look(nowMs) && this.inFlight() === 0) return this.restart()
       const { idleTimeoutMs } = this.#record
       const idleMs = nowMs - Math.max(this.#lanes.usedAtMs, this.#shared.openedAtMs)
