@@ -276,7 +276,7 @@ export class ManagedServer {
       transport: this.#shared.otherTransport ?? this.#record.transport,
       health: this.#health.view(),
       connections: { shared: this.#lanes.base.connection ? 1 : 0, ...this.#lanes.counts() },
-      ...sessionStatus(this.#record, this.#asking, this.#lanes.refused),
+      ...sessionStatus(this.#record, this.#asking, this.#lanes.refused, this.state === 'online'),
     })
   }
 

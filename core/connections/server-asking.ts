@@ -110,7 +110,7 @@ export class ServerAsking implements UpstreamFace {
 
   /** It was looked at, or never will be. */
   get known(): boolean {
-    return !this.#applies || this.#found !== undefined
+    return !this.#applies || this.#found !== undefined || !this.#options.context.looks
   }
 
   /** Why the last look failed. */
