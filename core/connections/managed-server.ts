@@ -258,6 +258,7 @@ export class ManagedServer {
     this.#lanes.tick(nowMs)
     const { connection } = this.#lanes.base
     if (connection) {
+      this.#asking.tick()
       if (this.#shared.look(nowMs) && this.inFlight() === 0) return this.restart()
       const { idleTimeoutMs } = this.#record
       const idleMs = nowMs - Math.max(this.#lanes.usedAtMs, this.#shared.openedAtMs)
@@ -276,7 +277,7 @@ export class ManagedServer {
       transport: this.#shared.otherTransport ?? this.#record.transport,
       health: this.#health.view(),
       connections: { shared: this.#lanes.base.connection ? 1 : 0, ...this.#lanes.counts() },
-      ...sessionStatus(this.#record, this.#asking, this.#lanes.refused),
+      ...sessionStatus(this.#record, this.#asking, this.#lanes.refused, this.state === 'online'),
     })
   }
 

@@ -13,7 +13,10 @@ import { LookFailed, lookAtTools, type ToolsLook } from './tools-look.ts'
 
 /** A look that failed is not repeated sooner. */
 const RETRY_MS = 30_000
+const AGAIN_MS = 10 * 60_000
 
+/** So long after its beginning nobody waits for the first look any more. */
+const AWAITED_MS = 10_000
 /** A reading that took longer is told as a change. */
 const LATE_MS = 4_500
 
@@ -71,6 +74,7 @@ export class ServerAsking implements UpstreamFace {
   #failure: string | undefined
   #seen: (Omit<AskFindings, 'asks' | 'tools'> & { readonly protocolVersion: string }) | undefined
   #looking: Promise<void> | undefined
+  #lookingSinceMs = 0
   #epoch = 0
   #listed = 0
   #disposed = false
@@ -93,9 +97,10 @@ export class ServerAsking implements UpstreamFace {
     return this.#applies ? (this.#found?.tools ?? NOTHING) : NOTHING
   }
 
-  /** Resolves when the first look is over; undefined while none is under way. Never rejects. */
+  /** Resolves when the first look is over; undefined while none is under way that is worth waiting for. Never rejects. */
   get looking(): Promise<void> | undefined {
-    return this.#looking
+    if (this.#looking === undefined) return undefined
+    return performance.now() - this.#lookingSinceMs < AWAITED_MS ? this.#looking : undefined
   }
 
   /** Another number when what `toolsFor` returns may be other tools. */
@@ -105,7 +110,7 @@ export class ServerAsking implements UpstreamFace {
 
   /** It was looked at, or never will be. */
   get known(): boolean {
-    return !this.#applies || this.#found !== undefined
+    return !this.#applies || this.#found !== undefined || !this.#options.context.looks
   }
 
   /** Why the last look failed. */
@@ -136,10 +141,22 @@ export class ServerAsking implements UpstreamFace {
     if (this.#found?.configHash === configHash && this.#found.version === version) return
     if (before?.configHash !== configHash || before.version !== version) this.#noted.clear()
     else if (this.#recentlyFailed(FIRST)) return
+    this.#begin(tools)
+  }
+
+  /** Regular look while the shared connection is open: a first look that failed is taken once more after 10 min. */
+  tick(): void {
+    const tools = this.#options.tools()
+    if (this.known || this.#failure === undefined || this.#looking !== undefined || !this.#seen || !tools) return
+    if (!this.#recentlyFailed(FIRST, AGAIN_MS)) this.#begin(tools)
+  }
+
+  #begin(tools: readonly CatalogItem[]): void {
     const looking = this.#firstLook(tools).finally(() => {
       if (this.#looking === looking) this.#looking = undefined
     })
     this.#looking = looking
+    this.#lookingSinceMs = performance.now()
   }
 
   /** The tools may be others now, though the shared list is the same. */
@@ -182,7 +199,8 @@ export class ServerAsking implements UpstreamFace {
   ready(capabilities: JsonObject): Promise<void> | undefined {
     const form = listedFor(capabilities)
     if (!form || !this.#applies) return undefined
-    if (this.#looking !== undefined) return this.#looking
+    const { looking } = this
+    if (looking !== undefined) return looking
     const base = this.#options.tools()
     if (this.tools.length === 0 || !base || !this.#options.usable()) return undefined
     const key = JSON.stringify(form)
@@ -257,7 +275,8 @@ export class ServerAsking implements UpstreamFace {
         signal,
       })
       if (full !== undefined) throw new HubError('quota_catalog_bytes', full)
-      if (!look || signal.aborted) return undefined
+      if (signal.aborted) return undefined
+      if (!look) throw new HubError('upstream_timeout', 'Its tools were not listed in time')
       this.#failure = undefined
       const tools = look.tools.map(item => (isShared(item) ? (known.get(item.key) ?? item) : item))
       this.#put(key, { tools, bytes, owner: ownerId, base, epoch })
@@ -294,8 +313,8 @@ export class ServerAsking implements UpstreamFace {
     })
   }
 
-  #recentlyFailed(what: string): boolean {
-    return performance.now() - (this.#failedAtMs.get(what) ?? Number.NEGATIVE_INFINITY) < RETRY_MS
+  #recentlyFailed(what: string, withinMs = RETRY_MS): boolean {
+    return performance.now() - (this.#failedAtMs.get(what) ?? Number.NEGATIVE_INFINITY) < withinMs
   }
 }
 

@@ -11,6 +11,7 @@ export function sessionStatus(
   face: UpstreamFace,
   /** Why some sessions share that should not, if so. */
   refused: string | undefined,
+  online: boolean,
 ): { readonly session: ServerSession; readonly warnings: NonNullable<ServerStatus['warnings']> } {
   const { asks, tools } = face
   const warnings: ServerWarning[] = []
@@ -23,10 +24,12 @@ export function sessionStatus(
     const message = `Sessions of clients that can be asked share its connection, and cannot be asked: ${refused}`
     warnings.push({ code: 'own_connection_refused', message })
   }
+  // From the moment when it is online: the lists are read first.
+  const looking = online && !face.known && face.failure === undefined
   const session = {
-    ...sessionOf(record, face),
+    ...sessionOf(record, face, looking),
     ...(asks.length === 0 ? {} : { asks }),
-    ...(face.looking !== undefined ? { looking: true as const } : {}),
+    ...(looking ? { looking: true as const } : {}),
   }
   return { session, warnings }
 }
@@ -34,6 +37,7 @@ export function sessionStatus(
 function sessionOf(
   { session = 'auto', transport }: Pick<ServerRecord, 'session' | 'transport'>,
   face: UpstreamFace,
+  looking: boolean,
 ): ServerSession {
   if (session !== 'auto') return { mode: session, kind: session, why: 'as configured' }
   const mode = 'auto'
@@ -43,7 +47,7 @@ function sessionOf(
   if (face.asks.length > 0) return { mode, kind: 'per-session', why: `asks its client: own ${thing} per session` }
   if (isRemote(transport))
     return { mode, kind: 'per-session', why: 'may ask its client: own connection per session that can be asked' }
-  if (face.looking !== undefined) return { mode, kind: 'shared', why: 'is being looked at, whether it asks its client' }
+  if (looking) return { mode, kind: 'shared', why: 'is being looked at, whether it asks its client' }
   if (face.known) return { mode, kind: 'shared', why: 'was not seen to ask its client: one process for all' }
   const why = face.failure === undefined ? 'was not yet looked at' : `could not be looked at: ${face.failure}`
   return { mode, kind: 'shared', why: `${why}: one process for all` }

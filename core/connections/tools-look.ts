@@ -79,10 +79,12 @@ export async function lookAtTools(
           staged.push(...items)
           return take(items)
         },
-        catalog: ({ lists }) => {
+        catalog: ({ lists, more }) => {
           if (lists.read.includes('tools')) {
             read = staged
             before = staged
+          } else if (!more && !lists.again.includes('tools')) {
+            reject(new LookFailed({ code: 'upstream_protocol', message: lists.warnings.join('; ') }))
           }
           staged = []
           rest()

@@ -23,8 +23,9 @@ beforeAll(async () => {
       mcpServers: {
         varied: stdioFixture('varied'),
         slow: stdioFixture('slow'),
-        web: { type: 'streamable-http', url: web.url },
-        lax: { type: 'streamable-http', url: lax.url },
+        // They number their sessions: none is wanted but the hub's own.
+        web: { type: 'streamable-http', url: web.url, session: 'shared' },
+        lax: { type: 'streamable-http', url: lax.url, session: 'shared' },
         dying: stdioFixture('crashing', { MODE: 'call' }),
       },
       groups: [{ name: 'g', servers: ['varied', 'slow', 'web', 'dying'] }],
