@@ -4,6 +4,7 @@ import type { Role, ServerRecord, ServerStatus, TransportName } from '../contrac
 import type { CacheHint } from '../domain/cache-hint.ts'
 import type { CatalogItem } from '../domain/catalog-item.ts'
 import type { Era } from '../domain/era.ts'
+import type { JsonText } from '../domain/long-text.ts'
 import type { RightsCap } from '../domain/owner-rights.ts'
 
 /** What the rest of the hub may ask of connections. Rights are judged by the caller, by the registry. */
@@ -155,7 +156,7 @@ export interface Failed {
 
 /** `text` is the JSON text of `result` as the upstream wrote it: it is spliced into the answer, never re-encoded. */
 export type UpstreamReply =
-  | { readonly kind: 'result'; readonly text: string; readonly isError: boolean }
+  | { readonly kind: 'result'; readonly text: JsonText; readonly isError: boolean }
   /** Only where `modern` was given: the whole result that asks, as written. */
   | { readonly kind: 'input_required'; readonly text: string }
   | { readonly kind: 'error'; readonly error: RpcError }

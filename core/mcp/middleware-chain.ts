@@ -39,7 +39,7 @@ export async function runMiddlewares(
       throw new HubError('request_invalid', `A middleware may not turn ${exchange.method} into another method`)
     const outcome = await dispatch(message.params)
     if (outcome.kind !== 'result') throw new Passed(outcome)
-    return parseExact(outcome.resultText)
+    return parseExact(String(outcome.resultText))
   }
   try {
     const result = await run(0, { method: exchange.method, params: exchange.params, actor: exchange.actor })
