@@ -3,6 +3,7 @@ import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { Role, ServerRecord, ServerStatus, TransportName } from '../contract/records.ts'
 import type { CacheHint } from '../domain/cache-hint.ts'
 import type { CatalogItem } from '../domain/catalog-item.ts'
+import type { JsonText } from '../domain/long-text.ts'
 import type { RightsCap } from '../domain/owner-rights.ts'
 import type { ServerFace } from '../domain/session-scope.ts'
 
@@ -173,7 +174,7 @@ export interface Failed {
 
 /** `text` is the JSON text of `result` as the upstream wrote it: it is spliced into the answer, never re-encoded. */
 export type UpstreamReply =
-  | { readonly kind: 'result'; readonly text: string; readonly isError: boolean }
+  | { readonly kind: 'result'; readonly text: JsonText; readonly isError: boolean }
   /** Only where `modern` was given: the whole result that asks, as written. */
   | { readonly kind: 'input_required'; readonly text: string }
   | { readonly kind: 'error'; readonly error: RpcError }

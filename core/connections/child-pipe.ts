@@ -28,6 +28,12 @@ export interface CarriedPipe extends ChildPipe {
   destroy(): void
 }
 
+/** Whether more of what could be a long answer may be read. */
+interface ReadWindow {
+  readonly full: boolean
+  whenOpen(go: () => void): void
+}
+
 export interface PipeOptions {
   /** The pipe is gone; called once, never after `destroy`. */
   readonly closed: (reason: WireError) => void
@@ -37,6 +43,8 @@ export interface PipeOptions {
   readonly maxBytes: number
   /** A line was longer, and was dropped. */
   readonly tooLong: (message: LongMessage) => void
+  /** Absent: always. */
+  readonly window?: ReadWindow
 }
 
 /** What carries the bytes: a socket, or main in its place. */
@@ -70,6 +78,8 @@ export class LinePipe implements CarriedPipe {
   /** Was read, and waits with the child. */
   #unread: Buffer | undefined
   #ending = false
+  /** For its owner's window. */
+  #waiting = false
   #gone = false
 
   constructor(options: PipeOptions) {
@@ -186,7 +196,8 @@ export class LinePipe implements CarriedPipe {
       const grown = this.#framer.heldBytes - heldBefore
       if (grown > 0 && !this.#options.expecting()) this.#sliceBytes += grown
       this.#sliceBytes += (this.#framer.droppedBytes - droppedBefore) / DROPPED_SHARE
-      if (this.#sliceBytes <= FLOOD_BYTES || !this.#hold()) continue
+      const held = this.#sliceBytes > FLOOD_BYTES ? this.#hold() : this.#options.window?.full === true && this.#wait()
+      if (!held) continue
       // The runtime may use the chunk's memory again.
       if (at + STEP_BYTES < chunk.length) this.#unread = Buffer.from(chunk.subarray(at + STEP_BYTES))
       return
@@ -215,12 +226,32 @@ export class LinePipe implements CarriedPipe {
     this.#resume ??= setTimeout(() => {
       this.#resume = undefined
       this.#sliceBytes = 0
-      const unread = this.#unread
-      this.#unread = undefined
-      if (unread) this.#take(unread)
-      if (this.#resume === undefined && !this.#gone) carrier.resume?.()
+      this.#goOn()
     }, FLOOD_SLICE_MS)
     return true
+  }
+
+  /** The same until the window of its owner is open. */
+  #wait(): boolean {
+    const { window } = this.#options
+    const carrier = this.#carrier
+    if (this.#gone || !carrier?.pause || !window) return false
+    carrier.pause()
+    if (this.#waiting) return true
+    this.#waiting = true
+    window.whenOpen(() => {
+      this.#waiting = false
+      this.#goOn()
+    })
+    return true
+  }
+
+  #goOn(): void {
+    if (this.#waiting || this.#resume !== undefined) return
+    const unread = this.#unread
+    this.#unread = undefined
+    if (unread && !this.#gone) this.#take(unread)
+    if (this.#resume === undefined && !this.#waiting && !this.#gone) this.#carrier?.resume?.()
   }
 
   #flush(): void {

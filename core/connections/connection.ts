@@ -3,6 +3,7 @@ import { isJsonObject, type JsonObject } from '../contract/json.ts'
 import { SequenceMap } from '../contract/sequence-map.ts'
 import type { Era } from '../domain/era.ts'
 import { asDouble, parseExact } from '../domain/exact-json.ts'
+import { LongText } from '../domain/long-text.ts'
 import { fillArguments, type Variables } from '../domain/variables.ts'
 import type { RpcError, UpstreamRequest } from './api.ts'
 import type { CallHome, PendingCall } from './call.ts'
@@ -16,6 +17,7 @@ import {
   type LinkLimits,
   type ListKind,
   type ListPart,
+  type LongResult,
   type OpenMessage,
   readNumber,
 } from './protocol.ts'
@@ -212,6 +214,7 @@ export class Connection implements PortClient, CallHome {
 
   control(message: FromWorker): void {
     if (message.type === 'list') return this.#intake(() => this.#part(message))
+    if (message.type === 'result') return this.#longResult(message)
     switch (message.type) {
       case 'taken':
         this.#travelling = undefined
@@ -258,6 +261,13 @@ export class Connection implements PortClient, CallHome {
         this.child?.relay?.end()
         return
     }
+  }
+
+  #longResult({ id, isError, bytes }: LongResult): void {
+    const call = this.#take(id)
+    if (!call) return
+    this.#events.answered(call)
+    call.finish({ kind: 'result', isError, text: new LongText([bytes]) })
   }
 
   /** One that names no call is the client's whose connection it is; a lease serves one call at a time, whose caller is asked. */

@@ -1,5 +1,5 @@
 import type { WireError } from '../contract/errors.ts'
-import { eachFrame, type FromWorker, readNumber, type ToWorker } from './protocol.ts'
+import { eachFrame, type FromWorker, type LongResult, readNumber, type ToWorker } from './protocol.ts'
 
 /** One connection as its port sees it. */
 export interface PortClient {
@@ -112,9 +112,16 @@ export class WorkerPort {
     }
     const message = data as FromWorker
     if (message.type === 'ready' || message.type === 'pong') return
+    if (message.type === 'result') this.#taken(message)
     const client = this.#clients.get(message.conn)
     if (client) client.control(message)
     else if (message.type === 'log') this.#events.log(message.level, message.message)
+  }
+
+  /** In a turn of its own, so that the next one finds the main thread free for others in between. */
+  #taken({ owner, bytes: { byteLength } }: LongResult): void {
+    this.#events.received(byteLength)
+    setTimeout(() => this.control({ type: 'result-taken', owner, bytes: byteLength }), 0)
   }
 
   #ended(): void {

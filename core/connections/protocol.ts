@@ -20,7 +20,7 @@ import type { ProcessMark } from './process-tree.ts'
  *
  * Worker to main:
  * - `r<conn> <id> <0|1|2> <json>` the result as the caller's era writes it; 1: a tool said isError, 2: the upstream asks
- *   for input first
+ *   for input first. A long one comes as an object instead
  * - `e<conn> <id> <json>` the upstream's error object
  * - `f<conn> <id> <0|1|2> <code> <message>` the hub's own failure; 1: the request had not begun; 2: it was refused for
  *   what is known better by now, and should go out once more
@@ -40,6 +40,8 @@ export type ToWorker =
   | { readonly type: 'refresh'; readonly conn: number; readonly kinds?: readonly ListKind[] }
   /** The part of a list that came last was taken, and the next may come; `full`: no more of that list. */
   | { readonly type: 'list-taken'; readonly conn: number; readonly kind: ListKind; readonly full?: string }
+  /** A long result of the owner was handled, and as much may come anew. */
+  | { readonly type: 'result-taken'; readonly owner: string; readonly bytes: number }
   | { readonly type: 'ping' }
   | { readonly type: 'child-exited'; readonly conn: number; readonly detail: string }
   /** Bytes of a child whose descriptors could not be handed over. */
@@ -111,6 +113,7 @@ export interface HealthReport {
 
 export type FromWorker =
   | { readonly type: 'ready' }
+  | LongResult
   | { readonly type: 'pong' }
   /** The descriptors of this connection belong to the worker now. */
   | { readonly type: 'taken'; readonly conn: number }
@@ -139,6 +142,17 @@ export type FromWorker =
   | { readonly type: 'health'; readonly conn: number; readonly report: HealthReport }
   | { readonly type: 'write'; readonly conn: number; readonly text: string }
   | { readonly type: 'end'; readonly conn: number }
+
+/** What `r` says of a call, whose text is too long for a frame; main answers with `result-taken`. */
+export interface LongResult {
+  readonly type: 'result'
+  readonly conn: number
+  readonly id: number
+  readonly isError: boolean
+  readonly owner: string
+  /** UTF-8, handed over. */
+  readonly bytes: Uint8Array<ArrayBuffer>
+}
 
 /** The next items of a list that is being read. The next part of this list follows when this one was taken. */
 export interface ListPart {

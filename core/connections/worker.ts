@@ -1,11 +1,13 @@
+import { LIMITS } from '../config/limits.ts'
 import { HubError, toWireError } from '../contract/errors.ts'
 import { isJsonObject } from '../contract/json.ts'
 import type { TransportDefinition } from '../contract/transport.ts'
+import { LONG_CHARACTERS } from '../domain/long-text.ts'
 import { withInlineDocument } from '../domain/server-openapi.ts'
-import { BodyTurns } from '../http/body-turns.ts'
 import { createLookup } from '../http/outbound-lookup.ts'
 import { registerContractModule } from '../plugin-host/contract-module.ts'
 import { Redactor } from '../secrets/redact.ts'
+import { AnswerWindow } from './answer-window.ts'
 import { type CarriedPipe, openDescriptors, openRelay } from './child-pipe.ts'
 import { GarbageWatch } from './garbage-watch.ts'
 import { AnswersLink } from './links/answers.ts'
@@ -16,11 +18,15 @@ import { ListPaces } from './links/list-paces.ts'
 import { ModernLink } from './links/modern.ts'
 import type { LinkIo, UpstreamLink } from './links/upstream-link.ts'
 import { processesBelow } from './process-tree.ts'
-import { eachFrame, type FromWorker, type OpenMessage, readNumber, type ToWorker } from './protocol.ts'
+import { eachFrame, type FromWorker, type LongResult, type OpenMessage, readNumber, type ToWorker } from './protocol.ts'
 import { withoutSecrets } from './upstream-texts.ts'
 
 /** Bytes of large messages of a worker between two collections. */
 const GARBAGE_PERIOD_BYTES = 32 * 1024 * 1024
+/** `r`, and the flags `1` and `2` of such a frame. */
+const RESULT_LETTER = 114
+const ERROR_FLAG = 49
+const INPUT_FLAG = 50
 
 interface Held {
   readonly link: UpstreamLink
@@ -35,7 +41,7 @@ class ConnectionWorker {
   readonly #paces = new ListPaces()
   readonly #lookup = createLookup()
   /** By owner: nobody waits for the answers of another user's servers. */
-  readonly #turns = new Map<string, BodyTurns>()
+  readonly #windows = new Map<string, AnswerWindow>()
   readonly #transports = new Map<string, Promise<TransportDefinition>>()
   readonly #garbage = new GarbageWatch({ periodBytes: GARBAGE_PERIOD_BYTES })
   #out: string[] = []
@@ -90,6 +96,9 @@ class ConnectionWorker {
         this.#version = message.version
         this.#post({ type: 'ready' })
         return
+      case 'result-taken':
+        this.#windows.get(message.owner)?.settled(message.bytes)
+        return
       case 'ping':
         this.#post({ type: 'pong' })
         return
@@ -126,7 +135,7 @@ class ConnectionWorker {
       version: this.#version,
       deadlines: this.#deadlines,
       paces: this.#paces,
-      frame: text => this.#queue(text),
+      frame: text => (isLongResult(text) ? this.#long(text, options) : this.#queue(text)),
       control: message => say(options.child ? withLastLook(message, options.child.pid) : message),
       gone: () => {
         const held = this.#held.get(conn)
@@ -162,6 +171,7 @@ class ConnectionWorker {
       expecting: () => link.expecting,
       maxBytes: options.maxResultBytes,
       tooLong: link.tooLong.bind(link),
+      window: this.#windowOf(options.owner),
     }
     if (child.kind === 'descriptors') {
       return await openDescriptors(child, pipeOptions, () => this.#post({ type: 'taken', conn }))
@@ -170,6 +180,14 @@ class ConnectionWorker {
       write: text => this.#post({ type: 'write', conn, text }),
       end: () => this.#post({ type: 'end', conn }),
     })
+  }
+
+  #windowOf(owner: string): AnswerWindow {
+    const known = this.#windows.get(owner)
+    if (known) return known
+    const window = new AnswerWindow(LIMITS.unsettledAnswerBytesPerUser)
+    this.#windows.set(owner, window)
+    return window
   }
 
   #transport(module: string): Promise<TransportDefinition> {
@@ -184,8 +202,7 @@ class ConnectionWorker {
 
   /** The guarded client is loaded when the first link without a child needs it: it is most of a worker's memory. */
   async #client({ rights, child, owner }: OpenMessage, signal: AbortSignal): Promise<LinkIo> {
-    const turns = this.#turns.get(owner) ?? new BodyTurns()
-    this.#turns.set(owner, turns)
+    const { turns } = this.#windowOf(owner)
     const make = async (): Promise<LinkIo> => {
       const { createGuardedFetch } = await import('../http/outbound.ts')
       const fetch = createGuardedFetch({ rights, instanceId: this.#instanceId, lookup: this.#lookup, signal, turns })
@@ -201,6 +218,19 @@ class ConnectionWorker {
       fetch: async (url, request) => await (await ready()).fetch(url, request),
       reach: async (url, caller) => await (await ready()).reach(url, caller),
     }
+  }
+
+  /** A long result goes as bytes: main neither reads it nor makes a copy. */
+  #long(frame: string, { conn, owner }: OpenMessage): void {
+    const idAt = frame.indexOf(' ') + 1
+    const flagAt = frame.indexOf(' ', idAt) + 1
+    const bytes = new TextEncoder().encode(frame.slice(flagAt + 2))
+    const isError = frame.charCodeAt(flagAt) === ERROR_FLAG
+    this.#windowOf(owner).sent(bytes.byteLength)
+    this.#flush()
+    const message: LongResult = { type: 'result', conn, id: readNumber(frame, idAt), isError, owner, bytes }
+    this.#scope.postMessage(message, [bytes.buffer])
+    this.#garbage.message(frame.length)
   }
 
   #queue(frame: string): void {
@@ -224,6 +254,12 @@ class ConnectionWorker {
     this.#flush()
     this.#scope.postMessage(message)
   }
+}
+
+function isLongResult(frame: string): boolean {
+  if (frame.length <= LONG_CHARACTERS || frame.charCodeAt(0) !== RESULT_LETTER) return false
+  // What asks for input is read by main.
+  return frame.charCodeAt(frame.indexOf(' ', frame.indexOf(' ') + 1) + 1) !== INPUT_FLAG
 }
 
 /** Seen here, since what has left the child's group cannot be found any more once the child is gone. */

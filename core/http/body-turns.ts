@@ -16,6 +16,7 @@ export class BodyTurns {
   readonly #turnMs: number
   #holder: LargeBody | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
+  #paused = false
 
   /** `turnMs`: for tests. */
   constructor(turnMs = TURN_MS) {
@@ -24,7 +25,7 @@ export class BodyTurns {
 
   /** True when the body may go on at once; else it must stop until `proceed` is called. */
   enter(body: LargeBody): boolean {
-    if (!this.#holder) {
+    if (!this.#holder && !this.#paused) {
       this.#holder = body
       return true
     }
@@ -36,7 +37,18 @@ export class BodyTurns {
   /** It is whole, or not wanted any more. */
   leave(body: LargeBody): void {
     if (this.#waiting.delete(body) || this.#holder !== body) return
-    this.#next()
+    this.#holder = undefined
+    if (!this.#paused) this.#next()
+  }
+
+  /** No further body goes on until `resume`, but for those that waited for 5 s. */
+  pause(): void {
+    this.#paused = true
+  }
+
+  resume(): void {
+    this.#paused = false
+    if (!this.#holder && this.#waiting.size > 0) this.#next()
   }
 
   #next(): void {

@@ -2,6 +2,7 @@ import type { AskReply, RpcError, SessionBinding, UpstreamRequest } from '../con
 import type { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
+import type { JsonText } from '../domain/long-text.ts'
 import type { Scope } from './scope.ts'
 import type { ExchangeTarget, ScopeMember } from './scope-types.ts'
 
@@ -38,7 +39,7 @@ export interface Exchange {
 
 /** What comes of an exchange. `resultText` is JSON text that is written as it is; `error` is the upstream's own, `failed` the hub's. */
 export type Outcome =
-  | { readonly kind: 'result'; readonly resultText: string }
+  | { readonly kind: 'result'; readonly resultText: JsonText }
   /** An upstream of the modern era wants to hear more first; only where the caller is of that era too. */
   | { readonly kind: 'input_required'; readonly resultText: string }
   | { readonly kind: 'error'; readonly error: RpcError }

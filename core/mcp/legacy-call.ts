@@ -2,6 +2,7 @@ import type { AskReply, SessionBinding } from '../connections/api.ts'
 import type { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
+import { type JsonText, weightOfText } from '../domain/long-text.ts'
 import { HELD_BYTES } from '../http/held-body.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 import { logLevelOf } from './log-levels.ts'
@@ -22,7 +23,7 @@ import type { Session } from './session.ts'
 export interface CallReply {
   /** Nobody reads its stream now; the client may come back for it. */
   readonly broken: boolean
-  answer(text: string): void
+  answer(text: JsonText): void
   /** There is no answer: the call was cancelled. */
   withoutAnswer(): void
   /** A notification or a request of the hub, ahead of the answer. */
@@ -116,11 +117,11 @@ export class LegacyCall implements Exchange {
     else this.#reply.withoutAnswer()
   }
 
-  #answer(resultText: string): void {
+  #answer(resultText: JsonText): void {
     const { bytes } = this.#session.load
-    const large = resultText.length > HELD_BYTES && !bytes.fits(resultText.length)
-    if (!large) this.#reply.answer(resultMessage(this.#id, resultText))
-    else this.#reply.answer(errorMessage(this.#id, rpcError(bytes.refusal(resultText.length), this.requestId)))
+    const weight = weightOfText(resultText)
+    if (weight <= HELD_BYTES || bytes.fits(weight)) this.#reply.answer(resultMessage(this.#id, resultText))
+    else this.#reply.answer(errorMessage(this.#id, rpcError(bytes.refusal(weight), this.requestId)))
   }
 
   #notify(method: string, params: JsonObject | undefined): void {

@@ -43,7 +43,7 @@ export async function runMiddlewares(
     if (params !== exchange.params && params !== undefined) refuseLargeParams(params)
     const outcome = await dispatch(params)
     if (outcome.kind !== 'result') throw new Passed(outcome)
-    return parseExact(outcome.resultText)
+    return parseExact(String(outcome.resultText))
   }
   try {
     const result = await run(0, { method: exchange.method, params: exchange.params, actor: exchange.actor })

@@ -1,6 +1,7 @@
 import type { RpcError } from '../connections/api.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
+import { type JsonText, weightOfText } from '../domain/long-text.ts'
 import type { Outcome } from './exchange.ts'
 import { type InputRequest, missingCapability, urlElicitations } from './input-requests.ts'
 import { modernError, modernRefusal, statusOf } from './modern-errors.ts'
@@ -56,12 +57,12 @@ export class ModernAnswers {
     post.answer(resultMessage(post.id, face.result(exchange.method, { ...asked, ...state }, false)), 200)
   }
 
-  #result(exchange: ModernExchange, post: ModernReply, text: string): void {
+  #result(exchange: ModernExchange, post: ModernReply, text: JsonText): void {
     const { scope, serverId, method, answersAsked } = exchange
     const keepable = !answersAsked && scope.face(serverId).era === 'modern'
     const shaped = this.#faces.of(scope).shape(method, text, keepable)
     if (shaped !== undefined) {
-      const refusal = post.refusal(shaped.length)
+      const refusal = post.refusal(weightOfText(shaped))
       if (refusal) this.#refuse(exchange, post, refusal)
       else post.answer(resultMessage(post.id, shaped), 200)
       return

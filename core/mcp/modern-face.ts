@@ -2,6 +2,7 @@ import type { Caching } from '../connections/api.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import { type CacheHint, cacheHint } from '../domain/cache-hint.ts'
 import { MODERN_VERSION, SERVER_INFO_KEY } from '../domain/era.ts'
+import { type JsonText, LongText } from '../domain/long-text.ts'
 import { mergeCapabilities, mergedInstructions, mergedServerInfo } from './capabilities.ts'
 import { leftOutWarnings } from './group-warnings.ts'
 import type { MergedCatalog } from './merge.ts'
@@ -80,7 +81,8 @@ export class ModernFace {
    * A result text in the form of this era; undefined when it is none that this era knows. `keepable`: what its upstream says
    * about keeping it counts.
    */
-  shape(method: string, text: string, keepable = false): string | undefined {
+  shape(method: string, text: JsonText, keepable = false): JsonText | undefined {
+    if (typeof text !== 'string') return this.#shapeLong(method, text, keepable)
     if (!LIST.test(method)) return this.#shape(method, text, keepable)
     const known = this.#lists.get(method)
     if (known && known.from === text) return known.to
@@ -97,15 +99,27 @@ export class ModernFace {
       !text.includes('"_meta"') &&
       !text.includes('"resultType"') &&
       !(hint && /"(?:ttlMs|cacheScope|execution)"/.test(text))
-    if (plain) {
-      const kept = hint ? `,"ttlMs":${hint.ttlMs},"cacheScope":"${hint.cacheScope}"` : ''
-      return `${this.#head}${kept},${text.slice(1)}`
-    }
+    if (plain) return `${this.#headWith(hint)}${text.slice(1)}`
     const value = parseExact(text)
     if (!isPlainObject(value)) return undefined
     if (value.resultType !== undefined && value.resultType !== 'complete') return undefined
     const own = keepable && method === 'resources/read' ? this.#ownHint(value) : hint
     return this.result(method, { ...withoutTasks(method, value), ...(own ? { ...own } : {}) })
+  }
+
+  #shapeLong(method: string, text: LongText, keepable: boolean): JsonText | undefined {
+    const hint = this.#hint(method)
+    const written = ['"_meta"', '"resultType"', ...(hint ? ['"ttlMs"', '"cacheScope"', '"execution"'] : [])]
+    const [first, ...others] = text.parts
+    const plain = first?.[0] === 0x7b && first[1] === 0x22 && !written.some(member => text.includes(member))
+    if (!plain) return this.#shape(method, text.toString(), keepable)
+    return new LongText([Buffer.from(this.#headWith(hint)), first.subarray(1), ...others])
+  }
+
+  /** Up to the first member of the upstream. */
+  #headWith(hint: CacheHint | undefined): string {
+    const kept = hint ? `,"ttlMs":${hint.ttlMs},"cacheScope":"${hint.cacheScope}"` : ''
+    return `${this.#head}${kept},`
   }
 
   #ownHint(value: JsonObject): CacheHint {

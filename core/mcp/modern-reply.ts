@@ -1,4 +1,5 @@
 import type { HubError } from '../contract/errors.ts'
+import type { JsonText } from '../domain/long-text.ts'
 import { HELD_BYTES } from '../http/held-body.ts'
 import { heldJsonResponse, type ReplyHost, type SilentReply } from './post-reply.ts'
 import type { ProgressToken } from './progress-token.ts'
@@ -79,7 +80,7 @@ export class ModernReply implements SilentReply {
   }
 
   /** The last thing that is said. `status` holds where nothing was said before. */
-  answer(text: string, status: number): void {
+  answer(text: JsonText, status: number): void {
     if (this.#done) return
     this.#finish()
     if (!this.#connection) {

@@ -1,4 +1,5 @@
 import type { ByteAccount } from '../domain/byte-account.ts'
+import { arrayText, type JsonText, LongText, partsOf, weightOfText } from '../domain/long-text.ts'
 import { SECURITY_HEADERS } from '../http/headers.ts'
 import { HELD_BYTES, heldBody } from '../http/held-body.ts'
 import type { Chained } from './chain.ts'
@@ -19,9 +20,9 @@ export function jsonResponse(text: string, status = 200): Response {
 }
 
 /** The same for a text of any length: what is large counts for the account until the client has taken it. */
-export function heldJsonResponse(text: string, account: ByteAccount, status = 200): Response {
-  if (text.length <= HELD_BYTES) return jsonResponse(text, status)
-  return new Response(heldBody(Buffer.from(text), account), { status, headers: JSON_HEADERS })
+export function heldJsonResponse(text: JsonText, account: ByteAccount, status = 200): Response {
+  if (typeof text === 'string' && text.length <= HELD_BYTES) return jsonResponse(text, status)
+  return new Response(heldBody(new LongText(partsOf(text)), account), { status, headers: JSON_HEADERS })
 }
 
 /** An answer that has not begun. */
@@ -53,8 +54,8 @@ export class PostReply implements SilentReply {
   readonly #batch: boolean
   #resolve!: (response: Response) => void
   #left: number
-  #texts: string[] | undefined
-  /** Characters of them, which count for the account. */
+  #texts: JsonText[] | undefined
+  /** Characters or bytes of them, which count for the account. */
   #collected = 0
   #stream: SessionStream | undefined
   #done = false
@@ -78,7 +79,7 @@ export class PostReply implements SilentReply {
   }
 
   /** The answer to one of the requests. */
-  answer(text: string): void {
+  answer(text: JsonText): void {
     if (this.#done) return
     this.#left -= 1
     if (this.#stream) this.#session.streams.send(this.#stream, text)
@@ -89,8 +90,8 @@ export class PostReply implements SilentReply {
     } else {
       this.#texts ??= []
       this.#texts.push(text)
-      this.#collected += text.length
-      this.#session.load.bytes.add(text.length)
+      this.#collected += weightOfText(text)
+      this.#session.load.bytes.add(weightOfText(text))
     }
     if (this.#left === 0) this.#complete()
   }
@@ -134,10 +135,10 @@ export class PostReply implements SilentReply {
     if (!this.#stream && !this.#texts) this.startStream()
     this.#finish()
     if (this.#stream) this.#session.streams.finish(this.#stream)
-    else this.#resolve(heldJsonResponse(`[${this.#takeTexts().join(',')}]`, this.#session.load.bytes))
+    else this.#resolve(heldJsonResponse(arrayText(this.#takeTexts()), this.#session.load.bytes))
   }
 
-  #takeTexts(): readonly string[] {
+  #takeTexts(): readonly JsonText[] {
     const texts = this.#texts ?? []
     this.#texts = undefined
     this.#session.load.bytes.give(this.#collected)

@@ -2,6 +2,7 @@ import type { RpcError } from '../connections/api.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import { parseExact } from '../domain/exact-json.ts'
+import type { JsonText } from '../domain/long-text.ts'
 import type { Target } from './merge.ts'
 import { invalid, isPlainObject } from './rpc.ts'
 import type { Scope } from './scope.ts'
@@ -51,20 +52,24 @@ export function completionTarget(scope: Scope, ref: JsonObject): { target: Targe
 }
 
 /** The text of a result with every URI in the form that this scope shows. */
-export function exposeUris(scope: Scope, member: ScopeMember, text: string, own: OwnUri | undefined): string {
+export function exposeUris(scope: Scope, member: ScopeMember, text: JsonText, own: OwnUri | undefined): JsonText {
   const { uris } = scope.catalog
   const serverId = member.server.id
   const renamed = own !== undefined && own.uri !== own.original
   // Most results name no resource at all, which a look at their text tells for less than parsing them.
-  if (!renamed && !(uris.mayMap(serverId) && /[uU]ri"/.test(text))) return text
+  if (!renamed && !(uris.mayMap(serverId) && namesUri(text))) return text
   let changed = false
   const shownUri = uris.publicUris()
-  const mapped = mapResultUris(parseExact(text), uri => {
+  const mapped = mapResultUris(parseExact(String(text)), uri => {
     const shown = own && uri === own.original ? own.uri : shownUri(serverId, uri)
     if (shown !== uri) changed = true
     return shown
   })
   return changed ? JSON.stringify(mapped) : text
+}
+
+function namesUri(text: JsonText): boolean {
+  return typeof text === 'string' ? /[uU]ri"/.test(text) : text.includes('uri"') || text.includes('Uri"')
 }
 
 /** An error may name the resource that it is about. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { JsonObject } from '../contract/json.ts'
 import { isHighSurrogate, pieceEnd } from '../domain/cut-text.ts'
+import { type JsonText, weightOfText } from '../domain/long-text.ts'
 import { KeptResults, type Reader } from './kept-results.ts'
 import type { Sealer } from './pages.ts'
 import { cutPrompt, cutResource, cutTool, noteOf, ResultCut } from './result-cut.ts'
@@ -30,10 +31,10 @@ export class ResultBudget {
   }
 
   /** The JSON text of a method's result within so many bytes, the words about the cut not counted. */
-  fit(method: string, resultText: string, maxBytes: number, reader: Reader, target?: ExchangeTarget): string {
+  fit(method: string, resultText: JsonText, maxBytes: number, reader: Reader, target?: ExchangeTarget): JsonText {
     const cutResult = CUTS[method]
-    if (!cutResult || (resultText.length <= maxBytes && Buffer.byteLength(resultText) <= maxBytes)) return resultText
-    const result = parseExact(resultText)
+    if (!cutResult || isWithin(resultText, maxBytes)) return resultText
+    const result = parseExact(String(resultText))
     // What asks for input, or has another shape, is nothing that could be read on.
     const whole = isPlainObject(result) && (result.resultType === undefined || result.resultType === 'complete')
     if (!whole) return resultText
@@ -88,6 +89,10 @@ export class ResultBudget {
     const part = this.#kept.find(reader, id, index)
     return part && { id, part, index, offset }
   }
+}
+
+function isWithin(text: JsonText, maxBytes: number): boolean {
+  return weightOfText(text) <= maxBytes && (typeof text !== 'string' || Buffer.byteLength(text) <= maxBytes)
 }
 
 /** A piece has one character at least, however small the limit is. */

@@ -4,6 +4,7 @@ import { HubError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import { isPlainObject, isRawNumber, parseAsWritten } from '../domain/exact-json.ts'
 import { duplicateKey, jsonInvalid, mustHoldMore, scanShape } from '../domain/json-guard.ts'
+import { type JsonText, textWithin } from '../domain/long-text.ts'
 
 export { isPlainObject, parseExact } from '../domain/exact-json.ts'
 export { rpcError } from '../domain/rpc-error.ts'
@@ -137,8 +138,10 @@ function readResponse(value: JsonObject, id: IdText | undefined): Message | BadM
   return bad(id, 'A JSON-RPC message must have a "method", or one of "result" and "error"')
 }
 
-export function resultMessage(id: IdText, resultText: string): string {
-  return `{"jsonrpc":"2.0","id":${id},"result":${resultText}}`
+export function resultMessage(id: IdText, resultText: string): string
+export function resultMessage(id: IdText, resultText: JsonText): JsonText
+export function resultMessage(id: IdText, resultText: JsonText): JsonText {
+  return textWithin(`{"jsonrpc":"2.0","id":${id},"result":`, resultText, '}')
 }
 
 /** `id` undefined: the id of the request could not be read, and the member is left out. */

@@ -1,6 +1,7 @@
 import { LIMITS } from '../config/limits.ts'
 import type { ErrorCode } from '../contract/errors.ts'
 import type { ByteAccount } from '../domain/byte-account.ts'
+import { type JsonText, LongText, partsOf } from '../domain/long-text.ts'
 import { SseConnection } from './sse-connection.ts'
 import type { ReplayEvent, UserReplay } from './user-replay.ts'
 
@@ -106,8 +107,8 @@ export class SessionStreams {
     return connection
   }
 
-  send(stream: SessionStream, text: string): void {
-    this.#send(stream, Buffer.from(text))
+  send(stream: SessionStream, text: JsonText): void {
+    this.#send(stream, new LongText(partsOf(text)))
   }
 
   finish(stream: SessionStream): void {
@@ -189,13 +190,13 @@ export class SessionStreams {
     for (const { data } of missed) this.#send(stream, data)
   }
 
-  #send(stream: SessionStream, data: Uint8Array): void {
+  #send(stream: SessionStream, data: LongText): void {
     stream.last += 1
     this.#remember(stream, data)
     if (stream.connection?.event(this.#id(stream, stream.last), data)) stream.delivered = stream.last
   }
 
-  #remember(stream: SessionStream, data: Uint8Array): void {
+  #remember(stream: SessionStream, data: LongText): void {
     const event: RingEvent = {
       stream,
       sequence: stream.last,

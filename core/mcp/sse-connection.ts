@@ -1,5 +1,6 @@
 import type { ErrorCode } from '../contract/errors.ts'
 import type { ByteAccount } from '../domain/byte-account.ts'
+import type { JsonText, LongText } from '../domain/long-text.ts'
 
 /** Bytes waiting for one slow reader before its stream is closed; each event counts as a 1,000th of it at least. */
 const MAX_QUEUED = 1_024 * 1_024
@@ -69,11 +70,8 @@ export class SseConnection {
   }
 
   /** One event in one `data:` line. False when the reader is gone, or too slow and therefore cut off. */
-  event(id: string, data: Uint8Array): boolean {
-    const head = Buffer.from(`event: message\nid: ${id}\ndata: `)
-    if (data.byteLength <= SLICE_BYTES) return this.#write(Buffer.concat([head, data, EVENT_END]))
-    // Not copied: the replay events of the session hold the same bytes.
-    return this.#write(head, data, EVENT_END)
+  event(id: string, data: LongText): boolean {
+    return this.#message(`event: message\nid: ${id}\ndata: `, data)
   }
 
   /** An empty event whose id makes the stream one that can be resumed. */
@@ -87,7 +85,8 @@ export class SseConnection {
   }
 
   /** A message without an id: streams of the modern era are not resumed. */
-  message(data: string): boolean {
+  message(data: JsonText): boolean {
+    if (typeof data !== 'string') return this.#message('event: message\ndata: ', data)
     return this.#write(Buffer.from(`event: message\ndata: ${data}\n\n`))
   }
 
@@ -101,6 +100,12 @@ export class SseConnection {
     if (this.#ended) return
     this.#end()
     if (this.#queue.length === 0) this.#finish()
+  }
+
+  /** What is long is not copied: the replay events of the session may hold the same bytes. */
+  #message(head: string, { parts, byteLength }: LongText): boolean {
+    const chunks = [Buffer.from(head), ...parts, EVENT_END]
+    return byteLength <= SLICE_BYTES ? this.#write(Buffer.concat(chunks)) : this.#write(...chunks)
   }
 
   /** Writes one event, or none of it. */

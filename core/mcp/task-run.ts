@@ -57,7 +57,7 @@ export class TaskRun {
     const { params, limitMs, begin } = this.#options
     const untilMs = performance.now() + limitMs
     const created = await begin({ params: { ...params, task: { ttl: limitMs } }, quiet: true }).reply
-    const task = created.kind === 'result' ? createdTask(created.text) : undefined
+    const task = created.kind === 'result' ? createdTask(String(created.text)) : undefined
     if (!task) return created
     this.#state = task.state
     if (this.#isCancelled) this.#cancelTask()
@@ -71,7 +71,7 @@ export class TaskRun {
       if (this.#isCancelled) return { kind: 'cancelled' }
       const reply = await this.#ask('tasks/get')
       if (reply.kind !== 'result') return this.#last(reply)
-      const next = taskState(parseExact(reply.text))
+      const next = taskState(parseExact(String(reply.text)))
       if (!next) return { kind: 'failed', code: 'upstream_protocol', message: 'The server described no task' }
       state = next
     }

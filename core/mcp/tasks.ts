@@ -83,7 +83,7 @@ export class Tasks {
     const release = this.#table.reserve(place.userId)
     try {
       return await router.forward(routed, call.target, call.params, reply => {
-        const created = reply.kind === 'result' ? createdTask(reply.text) : undefined
+        const created = reply.kind === 'result' ? createdTask(String(reply.text)) : undefined
         if (!created || reply.kind !== 'result') return call.finish(reply)
         const { id } = this.#table.add(place, session, created.state)
         const { task, ...rest } = created.result
@@ -103,7 +103,7 @@ export class Tasks {
   #look(router: Router, routed: Routed, { member }: Passing, task: OpenTask, method: string): Promise<Outcome> {
     const change: Change = { method, params: { taskId: task.upstreamId } }
     const finish = (reply: UpstreamReply): Outcome => {
-      const value = reply.kind === 'result' ? parseExact(reply.text) : undefined
+      const value = reply.kind === 'result' ? parseExact(String(reply.text)) : undefined
       const state = taskState(value)
       if (!state || !isJsonObject(value)) return router.outcome(routed, member, reply)
       task.over = isOver(state)
@@ -124,7 +124,7 @@ export class Tasks {
       if (reply.kind === 'result' || reply.kind === 'error') task.over = true
       const outcome = router.outcome(routed, passing.member, reply)
       if (outcome.kind !== 'result') return outcome
-      const value = parseExact(outcome.resultText)
+      const value = parseExact(String(outcome.resultText))
       if (!isJsonObject(value)) return outcome
       return { kind: 'result', resultText: JSON.stringify(withRelatedTask(value, task.id)) }
     }
@@ -137,7 +137,7 @@ export class Tasks {
     const tasks: string[] = []
     for (const task of this.#table.at(passing.place)) {
       const outcome = await this.#look(router, routed, passing, task, 'tasks/get')
-      if (outcome.kind === 'result') tasks.push(outcome.resultText)
+      if (outcome.kind === 'result') tasks.push(String(outcome.resultText))
       else if (outcome.kind !== 'error') return outcome
     }
     return tasks.length === 0 ? EMPTY_LIST : { kind: 'result', resultText: `{"tasks":[${tasks.join(',')}]}` }

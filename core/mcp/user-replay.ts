@@ -1,5 +1,6 @@
 import { LIMITS } from '../config/limits.ts'
 import type { ByteAccount, Reclaimable } from '../domain/byte-account.ts'
+import type { LongText } from '../domain/long-text.ts'
 import { Chain, type Chained } from './chain.ts'
 
 /** What an event takes in memory besides its data. */
@@ -11,7 +12,7 @@ export interface ReplayEvent extends Chained<ReplayEvent> {
    * What was sent, as bytes: a short text may be a part of a longer one, and would hold the memory of all of that for as
    * long as the event is kept.
    */
-  readonly data: Uint8Array
+  readonly data: LongText
   /** Takes it out of the ring of its session, where it is the oldest. */
   drop(): void
 }

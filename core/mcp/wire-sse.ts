@@ -2,6 +2,7 @@ import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonValue } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
+import type { JsonText } from '../domain/long-text.ts'
 import { targetOf } from '../http/canonical.ts'
 import type { RequestInfo } from '../http/route.ts'
 import { RefusedMessage } from './http-errors.ts'
@@ -205,7 +206,7 @@ class StreamReply implements CallReply {
     return !this.#session.streams.standalone.connection
   }
 
-  answer(text: string): void {
+  answer(text: JsonText): void {
     this.send(text)
     this.#session.asks.closeCall(this)
   }
@@ -214,7 +215,7 @@ class StreamReply implements CallReply {
     this.#session.asks.closeCall(this)
   }
 
-  send(text: string): void {
+  send(text: JsonText): void {
     const { streams, ended } = this.#session
     if (!ended) streams.send(streams.standalone, text)
   }

@@ -7,6 +7,7 @@ import type { JsonObject } from '../../contract/json.ts'
 import type { ServerRecord } from '../../contract/records.ts'
 import { isPlainObject } from '../../domain/exact-json.ts'
 import type { JsonLimits } from '../../domain/json-guard.ts'
+import { type JsonText, textWithin } from '../../domain/long-text.ts'
 import type { DirectCall, McpEndpoint } from '../../mcp/api.ts'
 import type { Outcome } from '../../mcp/exchange.ts'
 import type { Registry } from '../../registry/api.ts'
@@ -139,16 +140,17 @@ async function perform({ deps, call }: Job, progress?: (params: JsonObject) => v
 
 async function plain(job: Job): Promise<Response> {
   const text = answerText(await perform(job), job.call.requestId)
-  return new Response(text, { headers: { 'content-type': 'application/json' } })
+  const headers = { 'content-type': 'application/json' }
+  return new Response(typeof text === 'string' ? text : new Blob([...text.parts]), { headers })
 }
 
 /**
  * The answer as JSON text. The upstream's own text is put in as it is, since a number beyond 2⁵³ would not survive being
  * parsed and written again. Throws the hub's error when there is no answer of the upstream.
  */
-export function answerText({ outcome, durationMs }: Finished, requestId: string): string {
+export function answerText({ outcome, durationMs }: Finished, requestId: string): JsonText {
   const rest = `"durationMs":${durationMs},"requestId":${JSON.stringify(requestId)}}`
-  if (outcome.kind === 'result') return `{"result":${outcome.resultText},${rest}`
+  if (outcome.kind === 'result') return textWithin('{"result":', outcome.resultText, `,${rest}`)
   if (outcome.kind === 'error') return `{"error":${JSON.stringify(outcome.error)},${rest}`
   if (outcome.kind === 'failed') {
     const { code, message, hint, data, retryAfterSeconds } = outcome.error
@@ -194,7 +196,7 @@ function progressEvent({ progressToken, ...progress }: JsonObject): string {
 
 function lastEvent(done: Finished, requestId: string): string {
   try {
-    return sseEvent('result', answerText(done, requestId))
+    return sseEvent('result', String(answerText(done, requestId)))
   } catch (error) {
     return sseEvent('error', JSON.stringify({ ...problemPart(error), durationMs: done.durationMs, requestId }))
   }

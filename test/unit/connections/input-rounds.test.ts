@@ -193,7 +193,7 @@ describe('a server that asks in its answer', () => {
     const inputResponses = { a: { action: 'accept' } }
     const modern = { capabilities, inputResponses, requestState: 'state' }
     const second = await call(rig, undefined, { modern }).reply
-    expect(second.kind === 'result' && JSON.parse(second.text)).toEqual(done(inputResponses))
+    expect(second.kind === 'result' && JSON.parse(String(second.text))).toEqual(done(inputResponses))
     const meta = server.of('tools/call')[0]?.params._meta
     expect(meta?.['io.modelcontextprotocol/clientCapabilities']).toEqual({ elicitation: { form: {} } })
     expect(meta?.['io.modelcontextprotocol/logLevel']).toBe('debug')

@@ -211,7 +211,7 @@ export async function startRig(
 /** The text of a tool's result; throws what came instead. */
 export function textOf(reply: UpstreamReply): string {
   if (reply.kind !== 'result') throw new Error(JSON.stringify(reply))
-  const result = JSON.parse(reply.text) as { content: { text: string }[] }
+  const result = JSON.parse(String(reply.text)) as { content: { text: string }[] }
   return result.content[0]!.text
 }
 

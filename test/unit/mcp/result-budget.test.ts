@@ -14,7 +14,7 @@ function budget() {
   const sealer = createSealer([new Uint8Array(32).fill(7)])
   const results = new ResultBudget(sealer, () => clock.now)
   const fit = (result: JsonObject, maxBytes: number, scope = 'alice|/mcp/g', method = 'tools/call') =>
-    JSON.parse(results.fit(method, JSON.stringify(result), maxBytes, reader(scope)))
+    JSON.parse(String(results.fit(method, JSON.stringify(result), maxBytes, reader(scope))))
   const read = (handle: unknown, maxBytes: number, scope = 'alice|/mcp/g') =>
     JSON.parse(results.read(handle, maxBytes, reader(scope)))
   return { clock, results, fit, read }

@@ -146,7 +146,7 @@ test('wantsStream() reads the Accept header by its parts', () => {
 
 test('answerText() gives a JSON-RPC error of the upstream as an answer of its own', () => {
   const outcome = { kind: 'error', error: { code: -32602, message: 'bad "x"' } } as const
-  expect(JSON.parse(answerText({ outcome, durationMs: 2 }, 'r'))).toEqual({
+  expect(JSON.parse(String(answerText({ outcome, durationMs: 2 }, 'r')))).toEqual({
     error: { code: -32602, message: 'bad "x"' },
     durationMs: 2,
     requestId: 'r',
