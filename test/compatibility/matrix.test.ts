@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { clientsOf, exceptionFor, FEATURES, OLDER_UPSTREAMS, UPSTREAMS } from './axes.ts'
+import { FOREIGN_HEADING } from './foreign/page.ts'
 import { type Found, runMatrix } from './matrix.ts'
 import { compatibilityPage, PAGE } from './page.ts'
 import { startWorld, type World } from './upstreams.ts'
@@ -39,6 +40,7 @@ test('each server has answered the version that it was to answer', async () => {
   }
 })
 
-test('docs/reference/compatibility.md says what was found (bun test/compatibility/write.ts writes it)', async () => {
-  expect(await Bun.file(PAGE).text()).toBe(compatibilityPage(found))
+test('docs/reference/compatibility.md says what was found (bun run compatibility writes it)', async () => {
+  const [first] = (await Bun.file(PAGE).text()).split(`\n${FOREIGN_HEADING}`)
+  expect(first).toBe(compatibilityPage(found))
 })

@@ -49,7 +49,7 @@ export function compatibilityPage(found: readonly Found[]): string {
   return `# Which client can do what with which server
 
 Each cell was tried through a running hub, from end to end and with two clients at once: the thing itself has arrived at the
-other end, and at nobody else. \`bun test/compatibility/write.ts\` tries them again and writes this page, and the suite
+other end, and at nobody else. \`bun run compatibility\` tries them again and writes this page, and the suite
 fails where the page says anything else.
 
 ${MAIN_CLIENTS.map(client => section(client, found)).join('\n')}

@@ -13,6 +13,7 @@ import {
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import type { Client } from '../support/hub.ts'
+import { toolNames } from '../support/servers.ts'
 
 /** Everything that reached one client without being the answer to a request of its own. */
 export interface Heard {
@@ -63,19 +64,25 @@ export interface PeerOptions {
   readonly path: string
   /** Declares sampling, elicitation and roots, and answers in this manner. `true`: with its name. */
   readonly asked?: Manner
+  /** The folder that is its root, of which it also tells changes. Default: none that exists. */
+  readonly root?: string
 }
 
 /** `fails`: with an error of the code -1; `hangs`: never; `declines`: what the user is asked. */
 export type Manner = boolean | 'declines' | 'fails' | 'hangs'
 
-const ALL_THREE = { sampling: {}, elicitation: {}, roots: {} }
+/** What it declares. */
+function capabilitiesOf({ asked, root }: PeerOptions): Pick<ClientOptions, 'capabilities'> {
+  if (!asked) return {}
+  return { capabilities: { sampling: {}, elicitation: {}, roots: root === undefined ? {} : { listChanged: true } } }
+}
 
 function nothingHeard(): Heard {
   return { progress: [], logs: [], updates: [], changes: { tools: 0, prompts: 0, resources: 0 }, asked: [] }
 }
 
 /** What a client answers, in the shapes of the protocol; each notes that it was asked. */
-function answersOf({ name, asked: manner }: PeerOptions, { asked }: Heard) {
+function answersOf({ name, asked: manner, root = `/${name}` }: PeerOptions, { asked }: Heard) {
   const hear = async (question: string): Promise<void> => {
     asked.push(question)
     if (manner === 'fails') throw Object.assign(new Error('The user does not want to'), { code: -1 })
@@ -100,14 +107,14 @@ function answersOf({ name, asked: manner }: PeerOptions, { asked }: Heard) {
     },
     roots: async () => {
       await hear('roots')
-      return { roots: [{ uri: `file:///${name}`, name }] }
+      return { roots: [{ uri: `file://${root}`, name }] }
     },
   }
 }
 
-/** All fit on one page. */
+/** The newer package follows the pages itself. */
 async function namesOf(client: OlderClient | McpClient, kind: ListKind): Promise<string[]> {
-  if (kind === 'tools') return (await client.listTools()).tools.map(({ name }) => name)
+  if (kind === 'tools') return toolNames(client as OlderClient)
   if (kind === 'prompts') return (await client.listPrompts()).prompts.map(({ name }) => name)
   return (await client.listResources()).resources.map(({ name }) => name)
 }
@@ -140,7 +147,7 @@ export async function olderPeer(client: Client, sse: boolean, options: PeerOptio
     one.setRequestHandler(ElicitRequestSchema, ({ params }) => answers.elicitation(params.message))
     one.setRequestHandler(ListRootsRequestSchema, () => answers.roots())
   }
-  const one = await client.mcp(options.path, { sse, prepare, ...(options.asked ? { capabilities: ALL_THREE } : {}) })
+  const one = await client.mcp(options.path, { sse, prepare, ...capabilitiesOf(options) })
   return {
     heard,
     call: async (name, args, { token, signal } = {}) => {
@@ -169,10 +176,7 @@ export async function newerPeer(client: Client, version: string, options: PeerOp
   const speaks: ClientOptions = modern
     ? { versionNegotiation: { mode: { pin: version } } }
     : { versionNegotiation: { mode: 'legacy' }, supportedProtocolVersions: [version] }
-  const one = new McpClient(
-    { name: options.name, version: '1.0.0' },
-    { ...speaks, ...(options.asked ? { capabilities: ALL_THREE } : {}) },
-  )
+  const one = new McpClient({ name: options.name, version: '1.0.0' }, { ...speaks, ...capabilitiesOf(options) })
   one.setNotificationHandler('notifications/progress', ({ params }) => {
     heard.progress.push([params.progressToken, params.progress, params.message])
   })

@@ -38,7 +38,7 @@ export interface World {
   stop(): Promise<void>
 }
 
-const everyWire = (name: string): string => `${ROOT}/test/support/mcp-servers/${name}.ts`
+export const everyWire = (name: string): string => `${ROOT}/test/support/mcp-servers/${name}.ts`
 
 export async function startWorld(kinds: readonly UpstreamKind[], more: WorldOptions = {}): Promise<World> {
   const programs: Program[] = []

@@ -1,12 +1,36 @@
-/** Tries every cell and writes docs/reference/compatibility.md. `bun test/compatibility/write.ts` after a change. */
+/**
+ * Tries every cell, every client and every server, and writes docs/reference/compatibility.md: `bun run compatibility`, which
+ * first installs what is tried. Ends with 1 where something is not as its row expects.
+ */
 import { OLDER_UPSTREAMS, UPSTREAMS } from './axes.ts'
+import { CLIENTS } from './foreign/clients.ts'
+import { FAILED, foreignSection } from './foreign/page.ts'
+import { runClients, runServers } from './foreign/run-all.ts'
+import { SERVERS } from './foreign/servers.ts'
 import { runMatrix } from './matrix.ts'
 import { compatibilityPage, PAGE } from './page.ts'
 import { startWorld } from './upstreams.ts'
 
-const world = await startWorld([...UPSTREAMS, ...OLDER_UPSTREAMS])
-try {
-  await Bun.write(PAGE, compatibilityPage(await runMatrix(world)))
-} finally {
-  await world.stop()
+async function matrix(): Promise<string> {
+  const world = await startWorld([...UPSTREAMS, ...OLDER_UPSTREAMS])
+  try {
+    return compatibilityPage(await runMatrix(world))
+  } finally {
+    await world.stop()
+  }
 }
+
+// One after the other, since each fills the machine.
+const first = await matrix()
+const clients = await runClients(CLIENTS)
+const servers = await runServers(SERVERS)
+const page = `${first}\n${foreignSection(clients, servers)}`
+await Bun.write(PAGE, page)
+
+const unlike = clients.filter(
+  ({ client, speaks, refused }) => speaks !== client.speaks || !client.refusal.test(refused),
+)
+for (const { client, speaks, refused } of unlike)
+  console.error(`${client.name} speaks ${speaks} and says to its user: ${refused}`)
+for (const line of page.split('\n')) if (line.includes(FAILED)) console.error(line)
+process.exit(unlike.length > 0 || page.includes(FAILED) ? 1 : 0)

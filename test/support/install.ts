@@ -1,6 +1,7 @@
 /**
  * Makes ready what the tests need: the packages of the lock file, development ones included, and the Debian packages that
- * some tests call. Runs before anything is installed, so it imports nothing but Node's own modules.
+ * some tests call. With `--all` also what only `bun run compatibility` needs. Runs before anything is installed, so it imports
+ * nothing but Node's own modules.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -16,8 +17,11 @@ const DEBIAN_PACKAGES = [
 
 const root = join(import.meta.dirname, '../..')
 
-function run(command: string, args: readonly string[]): boolean {
-  const result = spawnSync(command, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] })
+/** Clients and servers of other makers: packages of their own, so that nothing else loads or installs them. */
+const foreign = join(root, 'test/compatibility/foreign')
+
+function run(command: string, args: readonly string[], cwd = root): boolean {
+  const result = spawnSync(command, args, { cwd, stdio: ['ignore', 'inherit', 'inherit'] })
   return result.status === 0
 }
 
@@ -27,7 +31,11 @@ function onPath(command: string): boolean {
   return folders.some(folder => folder !== '' && existsSync(join(folder, command)))
 }
 
-if (!run(process.execPath, ['install', '--frozen-lockfile', '--silent'])) {
+const install = ['install', '--frozen-lockfile', '--silent']
+// The development packages there weigh 500 MB, and the suite does without.
+const foreignInstall = process.argv.includes('--all') ? install : [...install, '--production']
+
+if (!run(process.execPath, install) || !run(process.execPath, foreignInstall, foreign)) {
   console.error(
     'Cannot install the packages of bun.lock: see the message above. `bun install` needs the npm registry once.',
   )
