@@ -23,7 +23,7 @@ export function listRoutes(
     const cursor = params?.cursor
     if (cursor !== undefined && typeof cursor !== 'string') throw invalid('"cursor" must be a text')
     const { lists, states } = scope.catalog
-    const marks = states.flatMap(({ catalog }) => catalog?.instances ?? [])
+    const marks = () => states.flatMap(({ catalog }) => catalog?.instances ?? [])
     return { kind: 'result', resultText: pages.page(kind, lists[kind], scope.key, cursor, modern, marks) }
   }
   return {

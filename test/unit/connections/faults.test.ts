@@ -236,7 +236,7 @@ test('a server that takes its worker down again and again is quarantined, and it
   )
   await until('it is quarantined', () => connections.status('crash').reason?.code === 'quarantined', 10_000)
   expect(textOf(await call('neighbour', 'echo', {}))).toBe('{}')
-  expect(connections.status('neighbour').state).toBe('online')
+  expect((await connections.settled('neighbour', 5_000)).state).toBe('online')
 }, 15_000)
 
 test('a stopped child misses two pings and is replaced', async () => {
