@@ -31,7 +31,7 @@ export function listRoutes(
   ): Outcome => {
     const cursor = params?.cursor
     if (cursor !== undefined && typeof cursor !== 'string') throw invalid('"cursor" must be a text')
-    const marks = states.flatMap(({ catalog }) => catalog?.instances ?? [])
+    const marks = () => states.flatMap(({ catalog }) => catalog?.instances ?? [])
     return { kind: 'result', resultText: pages.page(kind, lists[kind], key, cursor, modern, marks) }
   }
   return {

@@ -34,7 +34,7 @@ export class Pages {
 
   /**
    * A cursor names scope, kind and the last item of its page, and goes on behind that item's place in the list even when
-   * the item, or the whole member, is gone. Throws cursor_invalid.
+   * the item, or the whole member, is gone. `marks`: of the hubs that the items came through. Throws cursor_invalid.
    */
   page(
     kind: CatalogKind,
@@ -42,12 +42,14 @@ export class Pages {
     scopeKey: string,
     cursor: string | undefined,
     modern: boolean,
-    marks: Iterable<string> = [],
+    marks: () => Iterable<string> = () => [],
   ): string {
     const readable = kind === 'tools' && !modern ? legacyTool : asIs
-    const all = [...new Set([this.#ownMark, ...marks])].slice(0, MOST_MARKS)
-    const meta = `"_meta":${JSON.stringify({ [LIST_MARKS]: all })}`
-    const cut = (start: number): string => this.#cut(kind, items, scopeKey, start, readable, meta)
+    const cut = (start: number): string => {
+      const all = [...new Set([this.#ownMark, ...marks()])].slice(0, MOST_MARKS)
+      const meta = `"_meta":${JSON.stringify({ [LIST_MARKS]: all })}`
+      return this.#cut(kind, items, scopeKey, start, readable, meta)
+    }
     if (cursor !== undefined) return cut(placeAfter(items, openCursor(kind, scopeKey, cursor, this.#sealer)))
     const first = modern ? this.#first.modern : this.#first.legacy
     const known = first.get(items)

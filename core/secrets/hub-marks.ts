@@ -10,6 +10,7 @@ export const MOST_MARKS = 16
 
 const SALT_BYTES = 6
 const PROOF_BYTES = 9
+const MARK_CHARACTERS = 20
 const MARK = /^[\w.-]{1,64}$/
 
 /**
@@ -29,6 +30,7 @@ export class HubMarks {
   }
 
   isOwn(mark: string): boolean {
+    if (mark.length !== MARK_CHARACTERS) return false
     const bytes = Buffer.from(mark, 'base64url')
     if (bytes.length !== SALT_BYTES + PROOF_BYTES) return false
     return timingSafeEqual(bytes.subarray(SALT_BYTES), this.#proof(bytes.subarray(0, SALT_BYTES)))

@@ -6,9 +6,11 @@ import { Kysely, PostgresDialect, type SqliteDatabase, sql } from 'kysely'
 import pg from 'pg'
 import { watchPlace } from '../config/watch-place.ts'
 import { faultWords } from '../domain/fault-words.ts'
+import { CutOffClient } from './cut-off-client.ts'
 import { StoreOpenError, storageCode, withStorageErrors } from './errors.ts'
 import { migrateToLatest } from './migrate.ts'
 import { PatientSqliteDialect } from './patient-sqlite.ts'
+import { Silence } from './silence.ts'
 import type { Tables } from './tables.ts'
 import { WriteWatch } from './write-watch.ts'
 
@@ -22,6 +24,8 @@ export interface Store {
    * Throws `storage_unavailable` or `storage_busy`.
    */
   ping(): Promise<'ok' | 'unwritable'>
+  /** Of a database that may fall silent. */
+  readonly silence?: Silence
   /** Ends all connections. The store is of no use afterwards. */
   close(): Promise<void>
 }
@@ -44,10 +48,12 @@ export const SQLITE_FILE = 'patchbay.db'
 const MOVED = 'SQLITE_READONLY_DBMOVED'
 /** For opening alone: SQLite's busy wait stops the whole thread. Later, the dialect waits without that. */
 const OPEN_BUSY_MS = 250
-const POSTGRES_CONNECT_MS = 5_000
+const POSTGRES_CONNECT_MS = 4_000
 /** The server gives a statement up by itself; one that does not even do that is given up a little later here. */
-const POSTGRES_STATEMENT_MS = 8_000
-const POSTGRES_SILENCE_MS = 10_000
+const POSTGRES_STATEMENT_MS = 3_500
+const POSTGRES_SILENCE_MS = 4_000
+/** New tables may take long to make where there is much in the old ones. */
+const POSTGRES_MIGRATION_MS = 300_000
 /** How long a database may take to say goodbye: one that hangs must not hold the hub's end. */
 const CLOSE_MS = 2_000
 const POSTGRES_CONNECTIONS = 10
@@ -63,17 +69,22 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   }
   const dialect: DialectName = databaseUrl === undefined ? 'sqlite' : 'postgres'
   const watch = new WriteWatch()
-  const db = databaseUrl === undefined ? await openSqlite(options, watch) : openPostgres(databaseUrl, watch)
+  const silence = databaseUrl === undefined ? undefined : new Silence()
+  const db =
+    databaseUrl === undefined ? await openSqlite(options, watch) : openPostgres(databaseUrl, { watch, silence })
+  const migrating = databaseUrl === undefined ? db : openPostgres(databaseUrl, { statementMs: POSTGRES_MIGRATION_MS })
   try {
-    await migrateToLatest(db, dialect)
+    await migrateToLatest(migrating, dialect)
+    if (migrating !== db) await closed(migrating)
   } catch (error) {
-    await db.destroy()
+    await Promise.all([db.destroy(), ...(migrating === db ? [] : [closed(migrating)])])
     if (error instanceof StoreOpenError) throw error
     throw openFailed(error, databaseUrl === undefined ? join(options.dataDir, SQLITE_FILE) : 'the PostgreSQL database')
   }
   return {
     db,
     dialect,
+    ...(silence ? { silence } : {}),
     ping: () =>
       withStorageErrors(async () => {
         await sql`select 1`.execute(db)
@@ -190,19 +201,32 @@ async function isEmptyFile(path: string): Promise<boolean> {
   return existsSync(path) && (await stat(path)).size === 0
 }
 
-function openPostgres(databaseUrl: string, watch = new WriteWatch()): Kysely<Tables> {
+interface PostgresUse {
+  readonly watch?: WriteWatch
+  readonly silence?: Silence | undefined
+  readonly statementMs?: number
+}
+
+function openPostgres(databaseUrl: string, { watch, silence, statementMs }: PostgresUse = {}): Kysely<Tables> {
   const pool = new pg.Pool({
     connectionString: databaseUrl,
     max: POSTGRES_CONNECTIONS,
     connectionTimeoutMillis: POSTGRES_CONNECT_MS,
-    statement_timeout: POSTGRES_STATEMENT_MS,
-    query_timeout: POSTGRES_SILENCE_MS,
+    statement_timeout: statementMs ?? POSTGRES_STATEMENT_MS,
+    query_timeout: statementMs ?? POSTGRES_SILENCE_MS,
+    Client: CutOffClient,
     keepAlive: true,
     application_name: 'patchbay',
   })
   // An idle connection that breaks is reported here; the pool drops it, and the next query says what is wrong.
   pool.on('error', () => {})
-  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool }), log: watch.note })
+  return new Kysely<Tables>({
+    dialect: new PostgresDialect({ pool }),
+    log: event => {
+      if (event.level === 'query') silence?.heard()
+      watch?.note(event)
+    },
+  })
 }
 
 async function closed(db: Kysely<Tables>): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Kysely, Transaction } from 'kysely'
+import { HubError } from '../contract/errors.ts'
 import { isSerializationFailure, storageError, withStorageErrors } from './errors.ts'
 import type { Store } from './open.ts'
 import type { Tables } from './tables.ts'
@@ -15,7 +16,8 @@ const TRIES = 8
 
 /** Reads; failures of the database come out as storage errors. */
 export function read<T>(store: Store, work: (db: Reader) => Promise<T>): Promise<T> {
-  return withStorageErrors(() => work(store.db))
+  const { silence } = store
+  return withStorageErrors(() => (silence ? silence.within(() => work(store.db)) : work(store.db)))
 }
 
 /**
@@ -24,10 +26,18 @@ export function read<T>(store: Store, work: (db: Reader) => Promise<T>): Promise
  * SQLite has one connection: inside, only `trx` may be used, as the store itself would wait for ever.
  */
 export async function write<T>(store: Store, work: (trx: Writer, after: AfterCommit) => Promise<T>): Promise<T> {
+  const { silence } = store
   const transaction = store.db.transaction()
   const alone = store.dialect === 'postgres' ? transaction.setIsolationLevel('serializable') : transaction
   for (let attempt = 1; ; attempt += 1) {
     const effects: (() => void)[] = []
+    const run = (over: () => boolean) =>
+      alone.execute(async trx => {
+        const value = await work(trx, effect => effects.push(effect))
+        // Its caller was told that nothing was saved.
+        if (over()) throw new HubError('storage_unavailable', 'The database answered too late')
+        return value
+      })
     const result = await attemptOnce()
     if (result === undefined) continue
     for (const effect of effects) effect()
@@ -35,7 +45,7 @@ export async function write<T>(store: Store, work: (trx: Writer, after: AfterCom
 
     async function attemptOnce(): Promise<{ value: T } | undefined> {
       try {
-        return { value: await alone.execute(trx => work(trx, effect => effects.push(effect))) }
+        return { value: await (silence ? silence.within(run) : run(() => false)) }
       } catch (error) {
         if (attempt < TRIES && isSerializationFailure(error)) return undefined
         throw storageError(error)

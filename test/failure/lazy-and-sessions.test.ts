@@ -66,7 +66,7 @@ test('a call wakes it, several at once wake one process, and it sleeps again aft
   const answers = await Promise.all(Array.from({ length: 8 }, () => callText(client, 'whoami')))
   const pids = new Set(answers.map(text => JSON.parse(text).pid))
   expect(pids.size).toBe(1)
-  expect((await statusOf(admin, 'lazy')).state).toBe('online')
+  await online(admin, ['lazy'])
   await asleep()
   await until(() => [...pids].every(pid => !alive(pid)), { what: 'its process to be gone' })
   await settledTo(hub.pid, before)

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import pg from 'pg'
 import { type Client, type Hub, send, startHub, stdioFixture } from '../support/hub.ts'
 import { atMost } from '../support/pace.ts'
@@ -7,8 +8,8 @@ import { alive, descendants } from '../support/processes.ts'
 import { callText, online, statusOf } from '../support/servers.ts'
 import { timed, until } from '../support/wait.ts'
 
-/** Longer than any answer of the hub may take while its store is silent. */
-const SILENT_MS = 12_000
+/** What an answer of the hub may take while its store is silent, beside what it takes when all is well. */
+const SILENT_MS = 5_000
 
 let postgres: Postgres
 let databaseUrl: string
@@ -152,7 +153,8 @@ test('a database that hangs: answers stay bounded, calls go on, and it recovers'
   await callText(client, 'filed_whoami')
   const list = () => timed(() => admin.request('GET', '/api/groups'))
   // As many connections as the hub has, each of which will hang.
-  await Promise.all(Array.from({ length: 20 }, list))
+  const calm = await Promise.all(Array.from({ length: 20 }, list))
+  const calmMs = Math.max(...calm.map(({ ms }) => ms))
   await hanging(async () => {
     const asked = await timed(health)
     expect(asked.value).toEqual({ status: 503, store: 'lost' })
@@ -161,12 +163,83 @@ test('a database that hangs: answers stay bounded, calls go on, and it recovers'
     expect(await callText(client, 'filed_echo', { text: 'on' })).toBe('on')
     for (const { value, ms } of await Promise.all(many)) {
       expect([value.status, value.json.code]).toEqual([503, 'storage_unavailable'])
-      expect(ms).toBeLessThan(SILENT_MS)
+      expect(ms).toBeLessThan(SILENT_MS + calmMs)
     }
+    const late = await timed(() => admin.request('POST', '/api/groups', { name: 'hanging', members: [] }))
+    expect([late.value.status, late.value.json.code]).toEqual([503, 'storage_unavailable'])
+    expect(late.ms).toBeLessThan(SILENT_MS + calmMs)
   })
   await until(async () => (await health()).status === 200, { timeoutMs: 10_000 })
   expect((await admin.ok('GET', '/api/groups')).items.length).toBeGreaterThan(0)
   await client.close()
+}, 60_000)
+
+/** A way to the database that can be lost: what is open then stays so and says nothing for ever. */
+function wayTo(url: string) {
+  const target = new URL(url)
+  const sockets = new Set<Socket>()
+  let lost = false
+  const server = createServer(from => {
+    const to = connect(Number(target.port), target.hostname)
+    for (const socket of [from, to]) {
+      sockets.add(socket)
+      socket.on('error', () => {})
+      socket.on('close', () => sockets.delete(socket))
+    }
+    if (lost) return
+    from.pipe(to).pipe(from)
+  })
+  return {
+    async listen(): Promise<string> {
+      await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+      target.port = String((server.address() as AddressInfo).port)
+      return target.href
+    },
+    lose(): void {
+      lost = true
+      for (const socket of sockets) socket.unpipe().pause()
+    },
+    find(): void {
+      lost = false
+    },
+    [Symbol.asyncDispose]: async () => {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+    },
+  }
+}
+
+test('a way to the database that is lost: 503 within 5 s, nothing is written later, and new connections mend it', async () => {
+  await using way = wayTo(await postgres.database('distant'))
+  const far = await startHub({ env: { DATABASE_URL: await way.listen() } })
+  try {
+    const owner = await far.setup()
+    const ask = (n: number) =>
+      timed(() =>
+        n % 2 === 0
+          ? owner.request('GET', '/api/groups')
+          : owner.request('POST', '/api/groups', { name: `lost-${n}`, members: [] }),
+      )
+    const calm = await timed(() => Promise.all(Array.from({ length: 12 }, () => owner.ok('GET', '/api/groups'))))
+    way.lose()
+    const answers = Promise.all(Array.from({ length: 14 }, (_, n) => ask(n)))
+    const look = await timed(() => send(far.url, 'GET', '/health'))
+    expect([look.value.status, look.value.json.checks.store]).toEqual([503, 'lost'])
+    for (const { value, ms } of await answers) {
+      expect([value.status, value.json.code]).toEqual([503, 'storage_unavailable'])
+      expect(ms).toBeLessThan(SILENT_MS + calm.ms)
+    }
+    way.find()
+    await until(async () => (await send(far.url, 'GET', '/health')).status === 200, {
+      timeoutMs: 15_000,
+      what: '/health to be 200',
+    })
+    await owner.ok('POST', '/api/groups', { name: 'found', members: [] })
+    const { items } = await owner.ok('GET', '/api/groups')
+    expect(items.map(({ name }: { name: string }) => name)).toEqual(['found'])
+  } finally {
+    await far.stop()
+  }
 }, 60_000)
 
 test('TERM while the database hangs ends the hub in time with 0, and no child is left', async () => {

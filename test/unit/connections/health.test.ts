@@ -63,7 +63,7 @@ describe('a server that is pinged', () => {
     await until('it is lost', () => JSON.stringify(rig.events).includes('did not answer 3 pings in a row'))
     server.ping = 'well'
     await until('it is well', () => healthOf(rig).state === 'healthy')
-    expect(rig.connections.status('a').state).toBe('online')
+    expect((await rig.connections.settled('a', 5_000)).state).toBe('online')
     expect(told(rig)).toEqual(['failing', 'healthy'])
     expect(server.of('initialize').length).toBeGreaterThan(1)
   })

@@ -56,7 +56,7 @@ describe.each(LEGACY)('a server of the earlier era over %s', (_, record) => {
       ).toEqual(ALL)
       expect(server.of('initialize')).toHaveLength(1 + round)
     }
-    expect(rig.connections.status('a').state).toBe('online')
+    expect((await rig.connections.settled('a', 5_000)).state).toBe('online')
   })
 
   test('P-03 was there no more when calls came, and is back: each of them reaches it once', async () => {

@@ -271,7 +271,11 @@ export class World {
   #upstreams(): Upstreams {
     const note = (verb: string) => (id: string) => this.deeds.push(`${verb} ${id}`)
     return {
-      era: () => 'legacy' as const,
+      face: () => ({
+        ...{ era: 'legacy', asks: [], tools: [], known: true, listed: 0, looking: undefined },
+        toolsFor: () => undefined,
+        ready: () => undefined,
+      }),
       status: (id: string) => status(this.states.get(id) ?? 'online'),
       catalog: (id: string) => this.catalogs.get(id),
       definitions: () => this.definitions,
