@@ -247,6 +247,7 @@ export class World {
         if (!found) throw new HubError('group_not_found', `No group ${ref}`)
         return found
       },
+      lostMembers: async () => [],
       usableMembers: async (who: UserActor, group: GroupRecord) =>
         group.members.flatMap(member => {
           const server = this.servers.find(each => each.id === member.serverId)
