@@ -1,14 +1,17 @@
+import { isMainThread } from 'node:worker_threads'
+
 /** Shorter texts are left to the collector's own judgement. */
 const LARGE_BYTES = 64 * 1024
-/** Resident memory of the process above which a collection is made at once, for which the thread stops some 40 ms. */
-const PRESSING_BYTES = 448 * 1024 * 1024
+/** Resident memory of the process above which a collection is made at once, for which the thread stops some 40 to 100 ms. */
+const PRESSING_BYTES = 352 * 1024 * 1024
+const PRESSING_BYTES_MAIN = 448 * 1024 * 1024
 /** A collection may take one part in so many of the thread's time. */
 const TIME_SHARE = 4
 
 export interface GarbageWatchOptions {
   /** Bytes of large messages after which memory is collected. */
   readonly periodBytes: number
-  /** Default: in the background, or at once while more than 448 MiB are resident. */
+  /** Default: {@link collectPressing}. */
   readonly collect?: () => void
 }
 
@@ -23,7 +26,7 @@ export class GarbageWatch {
   #notBeforeMs = 0
   #due = false
 
-  constructor({ periodBytes, collect = collectGarbage }: GarbageWatchOptions) {
+  constructor({ periodBytes, collect = collectPressing }: GarbageWatchOptions) {
     this.#periodBytes = periodBytes
     this.#collect = collect
   }
@@ -52,6 +55,8 @@ export class GarbageWatch {
   }
 }
 
-function collectGarbage(): void {
-  Bun.gc(process.memoryUsage.rss() > PRESSING_BYTES)
+/** In the background, or at once while too much is resident: the main thread stops others' requests by that, and does it last. */
+function collectPressing(): void {
+  const pressing = isMainThread ? PRESSING_BYTES_MAIN : PRESSING_BYTES
+  Bun.gc(process.memoryUsage.rss() > pressing)
 }

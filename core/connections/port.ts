@@ -1,4 +1,5 @@
 import type { WireError } from '../contract/errors.ts'
+import { LONG_CHARACTERS } from '../domain/long-text.ts'
 import { eachFrame, type FromWorker, type LongResult, readNumber, type ToWorker } from './protocol.ts'
 
 /** One connection as its port sees it. */
@@ -74,6 +75,12 @@ export class WorkerPort {
 
   frame(frame: string): void {
     if (this.#down) return
+    // Joined with others it would be copied once more, and all of them in one turn.
+    if (frame.length > LONG_CHARACTERS) {
+      this.#flush()
+      this.#worker.postMessage(frame)
+      return
+    }
     this.#out.push(frame)
     if (this.#flushing) return
     this.#flushing = true

@@ -1,6 +1,7 @@
 import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
 import type { ByteAccount } from '../domain/byte-account.ts'
+import { scanShape } from '../domain/json-guard.ts'
 
 /** Up to this many characters the values in a body are not counted. */
 const UNCOUNTED = 8 * 1024
@@ -41,14 +42,8 @@ export function readBody(request: Request, account: ByteAccount): Promise<string
 export function bodyWeight(text: string): number {
   const { length } = text
   if (length <= UNCOUNTED) return length
-  let weight = length
-  for (let at = 0; at < length; at += 1) {
-    const code = text.charCodeAt(at)
-    // , [ {
-    if (code === 0x2c) weight += MEMBER_BYTES
-    else if (code === 0x5b || code === 0x7b) weight += CONTAINER_BYTES
-  }
-  return Math.min(weight, MAX_WEIGHT)
+  const { commas, containers } = scanShape(text)
+  return Math.min(length + commas * MEMBER_BYTES + containers * CONTAINER_BYTES, MAX_WEIGHT)
 }
 
 async function readParts(request: Request, account: ByteAccount): Promise<string> {

@@ -1,7 +1,13 @@
 // What one user keeps in flight: bodies, answers, replay events, sessions, threads. The hub stays small meanwhile.
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { LIMITS } from '../../core/config/limits.ts'
-import { calmHealth, type HealthFigures, healthDuring, slowerThanAllowed } from '../support/health-watch.ts'
+import {
+  calmHealth,
+  type HealthFigures,
+  healthDuring,
+  slowerThanAllowed,
+  slowerThanCalm,
+} from '../support/health-watch.ts'
 import { type HeavyUpstream, heavyUpstream } from '../support/heavy-upstream.ts'
 import { type Client, type Hub, LOOPBACK, startHub } from '../support/hub.ts'
 import { RawClient } from '../support/raw-mcp.ts'
@@ -48,10 +54,21 @@ async function used(name: string): Promise<number> {
   return items.find((item: { name: string }) => item.name === name)?.used
 }
 
-/** Does the work, and judges what the hub held meanwhile. */
-async function attack(work: () => Promise<unknown>): Promise<void> {
-  const { residentMiB } = await healthDuring(hub, work)
-  expect(residentMiB).toBeLessThan(RESIDENT_MIB)
+/** Does the work, and judges what the hub held meanwhile. Returns how it answered others. */
+async function attack(work: () => Promise<unknown>): Promise<HealthFigures> {
+  const seen = await healthDuring(hub, work)
+  console.log(`under attack: ${JSON.stringify(seen)}`)
+  expect(seen.residentMiB).toBeLessThan(RESIDENT_MIB)
+  return seen
+}
+
+/**
+ * The attack also costs the test's own threads the processor that the hub shares with them, so that twice the bounds are allowed
+ * here.
+ */
+async function expectPrompt(seen: HealthFigures): Promise<void> {
+  const { p99Ms, worstMs } = seen
+  expect(await slowerThanCalm(hub, { ...seen, p99Ms: p99Ms / 2, worstMs: worstMs / 2 }, calm)).toEqual([])
 }
 
 async function session(): Promise<RawClient> {
@@ -70,18 +87,19 @@ function toolCall(name: string, args: object, id = 1): string {
 
 test('replay events of 40 sessions, 9 MiB each', async () => {
   const clients = await sessions(40)
-  await attack(async () => {
+  const seen = await attack(async () => {
     for (const client of clients) {
       const response = await client.post(toolCall('notes', { size: 10, answer: 9 * MIB, count: 1 }))
       await response.text()
     }
     expect(await used('eventReplayBytesPerUser')).toBeLessThanOrEqual(LIMITS.eventReplayBytesPerUser)
   })
+  await expectPrompt(seen)
 }, 60_000)
 
 test('answers of 9 MiB that nobody reads, on 60 connections', async () => {
   const client = await session()
-  await attack(async () => {
+  const seen = await attack(async () => {
     for (let index = 0; index < 60; index += 1) {
       await stubborn.post('/mcp/heavy', client.headers, toolCall('bytes', { size: 9 * MIB }, index))
     }
@@ -91,6 +109,8 @@ test('answers of 9 MiB that nobody reads, on 60 connections', async () => {
     const refused = await (await client.send('tools/call', { name: 'bytes', arguments: { size: 9 * MIB } })).text()
     expect(refused).toContain('"code":"quota_bytes"')
   })
+  stubborn.close()
+  await expectPrompt(seen)
 }, 60_000)
 
 test('bodies of 16 MiB that never end, on 60 connections', async () => {
@@ -181,7 +201,7 @@ test('what 60 clients say of themselves, 3 MiB each, then the most that is taken
 
 test('40 streams that nobody reads while large notes and answers come', async () => {
   const clients = await sessions(40)
-  await attack(async () => {
+  const seen = await attack(async () => {
     for (const client of clients) {
       const body = toolCall('notes', { size: MIB - 200, answer: 5 * MIB, count: 4 })
       await stubborn.post('/mcp/heavy', { ...client.headers }, body)
@@ -190,6 +210,7 @@ test('40 streams that nobody reads while large notes and answers come', async ()
     expect(await used('bytesInFlightPerUser')).toBeLessThanOrEqual(LIMITS.bytesInFlightPerUser)
   })
   stubborn.close()
+  await expectPrompt(seen)
 }, 60_000)
 
 test('10 servers with a thread of their own, used by 30 sessions', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { HubError } from '../../../core/contract/errors.ts'
-import { parseJsonObject } from '../../../core/domain/json-guard.ts'
+import { parseJsonObject, scanShape } from '../../../core/domain/json-guard.ts'
 
 function refused(text: string, limits = {}): HubError {
   try {
@@ -80,5 +80,35 @@ describe('parseJsonObject()', () => {
         expect(JSON.stringify(parseJsonObject(text))).toBe(JSON.stringify(JSON.parse(text)))
       }),
     )
+  })
+})
+
+describe('scanShape()', () => {
+  test('finds every number that JSON would write in another way, in any place, and none in strings', () => {
+    const numbers = [
+      '1.0',
+      '1e3',
+      '1E3',
+      '-0',
+      '-0.0',
+      '0.10',
+      '12345678901234567',
+      '-1234567890123456789',
+      '1e400',
+      '0.5',
+    ]
+    for (const number of numbers) {
+      for (const text of [number, `[${number}]`, `{"a":${number},"b":1}`, `[1,"x", ${number} ]`]) {
+        expect({ text, odd: scanShape(text).oddNumbers }).toEqual({ text, odd: true })
+      }
+      expect(scanShape(`{"${number}":"${number}"}`).oddNumbers).toBe(false)
+    }
+    for (const number of ['0', '-1', '7', '123456789012345', '-12345678901234', 'true', 'false', 'null'])
+      expect({ number, odd: scanShape(`{"a":[${number},${number}]}`).oddNumbers }).toEqual({ number, odd: false })
+  })
+
+  test('counts what is outside of strings, numbers between', () => {
+    const { depth, colons, commas, containers } = scanShape('{"a,[":[1,-2,{"b":3}],"c":4}')
+    expect({ depth, colons, commas, containers }).toEqual({ depth: 3, colons: 3, commas: 3, containers: 3 })
   })
 })
