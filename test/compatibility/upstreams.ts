@@ -59,7 +59,7 @@ export async function startWorld(kinds: readonly UpstreamKind[], more: WorldOpti
     }
     await Promise.all(kinds.filter(({ transport }) => transport === 'sse' || transport === 'http').map(addHttp))
     for (const kind of kinds.filter(({ transport }) => transport === 'stdio')) {
-      servers[kind.id] = stdioFixture('every-wire', environment(kind))
+      servers[kind.id] = { ...stdioFixture('every-wire', environment(kind)), session: 'shared' }
       if (askingServer(kind) !== kind.id)
         servers[askingServer(kind)] = { ...stdioFixture('every-wire', environment(kind)), session: 'per-session' }
     }
