@@ -13,6 +13,7 @@ import type { McpMiddleware } from '../contract/points.ts'
 import type { ToolCallRecord } from '../contract/records.ts'
 import { meantHint, suggestNames } from '../domain/nearest.ts'
 import { connectionKey } from '../domain/session-scope.ts'
+import { accessLost } from './access-lost.ts'
 import { EVERY_CAPABILITY, lookedAtFor, needsAsking } from './asked-clients.ts'
 import { memberHas } from './capabilities.ts'
 import type { Exchange, Outcome } from './exchange.ts'
@@ -76,6 +77,7 @@ interface RouterParts {
   readonly sawElicitation: (sessionId: string, serverId: string, elicitationId: string) => void
 }
 
+type Work = (begin: Begin) => Promise<UpstreamReply>
 type SentTo = Pick<Target, 'member' | 'variablesIn'> & { readonly original?: string }
 
 const URL_ELICITATION_REQUIRED = -32042
@@ -161,7 +163,7 @@ export class Router {
     target: SentTo,
     params: JsonObject | undefined,
     finish: (reply: UpstreamReply) => Outcome,
-    work?: (begin: Begin) => Promise<UpstreamReply>,
+    work?: Work,
   ): Promise<Outcome> {
     const { exchange, scope } = routed
     exchange.target = target
@@ -175,21 +177,16 @@ export class Router {
     target: SentTo,
     params: JsonObject | undefined,
     finish: (reply: UpstreamReply) => Outcome,
-    work?: (begin: Begin) => Promise<UpstreamReply>,
+    work?: Work,
   ): Promise<Outcome> {
     const { exchange, scope } = routed
     const { resolved } = scope
-    const send = (session: SessionBinding | undefined) => {
-      if (work) return work(change => this.#begin(routed, target, session, params, change))
-      const call = this.#begin(routed, target, session, params)
-      exchange.cancel = reason => call.cancel(reason)
-      return call.reply
-    }
     const deliver = (reply: UpstreamReply) =>
       scope.stale || scope.resolved !== resolved ? this.#judged(routed, target, reply, finish) : finish(reply)
     const entered = exchange.enter?.(scope, target.member)
-    if (entered instanceof Promise) return entered.then(session => send(session).then(deliver))
-    return send(entered ?? exchange.session).then(deliver)
+    if (entered instanceof Promise)
+      return entered.then(session => this.#send(routed, target, session, params, work).then(deliver))
+    return this.#send(routed, target, entered ?? exchange.session, params, work).then(deliver)
   }
 
   /** What the caller may use has changed since the request was sent: the reply is delivered only if it still may have it. */
@@ -224,6 +221,19 @@ export class Router {
       case 'cancelled':
         return { kind: 'cancelled' }
     }
+  }
+
+  #send(
+    routed: Routed,
+    target: SentTo,
+    session: SessionBinding | undefined,
+    params: JsonObject | undefined,
+    work: Work | undefined,
+  ): Promise<UpstreamReply> {
+    if (work) return work(change => this.#begin(routed, target, session, params, change))
+    const call = this.#begin(routed, target, session, params)
+    routed.exchange.cancel = reason => call.cancel(reason)
+    return call.reply
   }
 
   #begin(
@@ -362,20 +372,6 @@ function isListed(scope: Scope, { method, capabilities }: Exchange, params: Json
 
 function approvalRequired(name: string): HubError {
   return new HubError('approval_required', `The tool "${name}" changed, and waits for the approval of its owner`)
-}
-
-/** What a call in flight is answered whose caller may not use its server or item any more: as if it were missing. */
-export function accessLost(scope: Scope, method: string): HubError {
-  if (scope.gone && scope.path !== '')
-    return new HubError('group_not_found', 'The group was removed before the server had answered')
-  const code = scope.path === '' ? 'server_not_found' : (LOST[method] ?? 'server_not_found')
-  return new HubError(code, 'You may no longer use what this request was sent to')
-}
-
-const LOST: Readonly<Record<string, 'tool_not_found' | 'prompt_not_found' | 'resource_not_found'>> = {
-  'tools/call': 'tool_not_found',
-  'prompts/get': 'prompt_not_found',
-  'resources/read': 'resource_not_found',
 }
 
 function toFailed(thrown: unknown): Failed {
