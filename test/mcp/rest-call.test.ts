@@ -69,7 +69,7 @@ for (const isolate of [true, false]) {
     })
 
     test.each([0, 200_000])('writes numbers on as they were written, beside a text of %d characters', async length => {
-      const numbers = `"n":${NUMBER},"in":[{"f":1.0,"e":1e400,"z":-0}]`
+      const numbers = `"n":${NUMBER},"in":[{"f":0.12345678901234567890,"e":1e400}]`
       const text = `{"arguments":{${numbers},"pad":"${'x'.repeat(length)}"}}`
       const answer = await admin.request('POST', '/api/servers/varied/tools/raw/call', text)
       expect(answer.text).toContain(`"structuredContent":{${numbers},`)
