@@ -43,24 +43,22 @@ const sdk = (version: string, name: string, row: Pick<Row, 'speaks' | 'features'
   ...row,
 })
 
+const sse: typeof sdk = (version, name, row) =>
+  sdk(`${version}, SSE`, name, { args: [name, 'sse'], wire: 'sse', ...row })
+
 const ROWS: readonly Row[] = [
-  sdk('1.0, SSE', 'sdk-1-0', {
+  sse('1.0', 'sdk-1-0', {
     args: ['sdk-1-0', 'bare-sse'],
-    wire: 'sse',
     speaks: '2024-11-05',
     features: BEFORE_ELICITATION,
-    refusal: /SSE error/,
-  }),
-  sdk('1.10', 'sdk-1-10', { speaks: '2024-11-05', features: BEFORE_ELICITATION, refusal: KEY_UNKNOWN }),
-  sdk('1.20', 'sdk-1-20', { speaks: '2025-06-18', features: ALL, refusal: KEY_UNKNOWN }),
-  sdk('1.32', '@modelcontextprotocol/sdk', { speaks: '2025-11-25', features: ALL, refusal: KEY_UNKNOWN }),
-  sdk('1.32, SSE', '@modelcontextprotocol/sdk', {
-    args: ['@modelcontextprotocol/sdk', 'sse'],
-    wire: 'sse',
-    speaks: '2025-11-25',
-    features: ALL,
     refusal: STATUS_ALONE,
   }),
+  sdk('1.10', 'sdk-1-10', { speaks: '2024-11-05', features: BEFORE_ELICITATION, refusal: KEY_UNKNOWN }),
+  sse('1.10', 'sdk-1-10', { speaks: '2024-11-05', features: BEFORE_ELICITATION, refusal: STATUS_ALONE }),
+  sdk('1.20', 'sdk-1-20', { speaks: '2025-06-18', features: ALL, refusal: KEY_UNKNOWN }),
+  sse('1.20', 'sdk-1-20', { speaks: '2025-06-18', features: ALL, refusal: STATUS_ALONE }),
+  sdk('1.32', '@modelcontextprotocol/sdk', { speaks: '2025-11-25', features: ALL, refusal: KEY_UNKNOWN }),
+  sse('1.32', '@modelcontextprotocol/sdk', { speaks: '2025-11-25', features: ALL, refusal: STATUS_ALONE }),
   {
     name: 'SDK 2.4, older era',
     package: '@modelcontextprotocol/client',

@@ -5,7 +5,7 @@ import { online, statusOf } from '../../support/servers.ts'
 import { makeTemp, removeTemp } from '../../support/temp.ts'
 import { until } from '../../support/wait.ts'
 import { newerPeer, olderPeer, type Peer } from '../peers.ts'
-import { ERAS, type Era, type ForeignServer, type Outside, type Session, trialsOf } from './servers.ts'
+import { ERAS, type Era, type ForeignServer, type Outside, program, type Session, trialsOf } from './servers.ts'
 
 /** What a client of one era found: how much it sees, and what came of each trial, `works` or what went wrong. */
 export interface ServerSeen {
@@ -45,8 +45,8 @@ export async function startServerWorld(servers: readonly ForeignServer[]): Promi
   try {
     const mcpServers: Record<string, object> = {}
     const add = async (server: ForeignServer): Promise<void> => {
-      const script = join(import.meta.dir, 'programs', `${server.listens}.mjs`)
-      const listening = server.listens === undefined ? undefined : await startProgram(script)
+      const [name, ...args] = server.listens ?? []
+      const listening = name === undefined ? undefined : await startProgram(program(name), { args })
       if (listening) programs.push(listening)
       const entry = server.entry(outside, listening?.url ?? '')
       for (const session of server.sessions)

@@ -5,7 +5,7 @@ import { EVERYTHING } from '../../support/peers.ts'
 const HERE = import.meta.dir
 const bun = process.execPath
 const installed = (path: string): string => join(HERE, 'node_modules', path)
-const program = (name: string): string => join(HERE, 'programs', `${name}.mjs`)
+export const program = (name: string): string => join(HERE, 'programs', `${name}.mjs`)
 const CHROMIUM = ['--headless', '--no-sandbox', '--executable-path', '/usr/bin/chromium']
 const FILES = join(ROOT, 'node_modules/@modelcontextprotocol/server-filesystem/dist/index.js')
 
@@ -41,8 +41,8 @@ export interface ForeignServer {
   /** Its entry in a package.json, for the version. */
   readonly package: string
   readonly how: 'stdio' | 'streamable HTTP' | 'OpenAPI'
-  /** The program whose address it is. */
-  readonly listens?: string
+  /** The program whose address it is, with its arguments. */
+  readonly listens?: readonly [program: string, ...args: string[]]
   readonly entry: (outside: Outside, url: string) => object
   readonly sessions: readonly Session[]
   readonly trials: (session: Session) => readonly Trial[]
@@ -108,11 +108,22 @@ export const SERVERS: readonly ForeignServer[] = [
     trials: session => [ADD, ...alone(session, { ...EARLY_ROOTS, tool: 'roots' })],
   },
   {
+    name: 'FastMCP over HTTP',
+    id: 'fastmcp-http',
+    package: 'fastmcp',
+    how: 'streamable HTTP',
+    listens: ['fastmcp-server', 'http'],
+    entry: (_, url) => ({ url }),
+    sessions: SESSIONS,
+    // No roots: over HTTP it gives up on its client's capabilities, without a hub between them as well.
+    trials: () => [ADD],
+  },
+  {
     name: 'mcp-handler',
     id: 'handler',
     package: 'mcp-handler',
     how: 'streamable HTTP',
-    listens: 'mcp-handler-server',
+    listens: ['mcp-handler-server'],
     entry: (_, url) => ({ url }),
     sessions: SESSIONS,
     trials: () => [ADD],
@@ -122,7 +133,7 @@ export const SERVERS: readonly ForeignServer[] = [
     id: 'hono',
     package: '@hono/mcp',
     how: 'streamable HTTP',
-    listens: 'hono-server',
+    listens: ['hono-server'],
     entry: (_, url) => ({ url }),
     sessions: SESSIONS,
     trials: () => [ADD],

@@ -1,4 +1,5 @@
-/** A server of FastMCP as its README has it: `fastmcp-server.mjs`, over stdio. */
+/** A server of FastMCP as its README has it, over stdio or, with `http`, at an address that it prints: `listening on URL`. */
+import { createServer } from 'node:net'
 import { FastMCP } from 'fastmcp'
 import { z } from 'zod'
 
@@ -26,4 +27,21 @@ server.addPrompt({
   arguments: [{ name: 'changes', required: true }],
   load: async ({ changes }) => `A message for ${changes}`,
 })
-await server.start({ transportType: 'stdio' })
+
+/** It takes no port 0. */
+function freePort() {
+  const { promise, resolve } = Promise.withResolvers()
+  const probe = createServer().listen(0, '127.0.0.1', () => {
+    const { port } = probe.address()
+    probe.close(() => resolve(port))
+  })
+  return promise
+}
+
+if (process.argv[2] === 'http') {
+  const port = await freePort()
+  await server.start({ transportType: 'httpStream', httpStream: { port, host: '127.0.0.1' } })
+  console.log(`listening on http://127.0.0.1:${port}/mcp`)
+} else {
+  await server.start({ transportType: 'stdio' })
+}
