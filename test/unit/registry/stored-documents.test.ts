@@ -90,6 +90,8 @@ describe('an inline document', () => {
     await db.schema.dropTable('server_document').execute()
     await db.schema.dropTable('server_catalog_part').execute()
     await db.schema.dropTable('client_session').execute()
+    await db.schema.dropTable('server_asking').execute()
+    await db.schema.dropTable('group_lost_member').execute()
     await db.schema.dropIndex('audit_at').execute()
     await sql`delete from kysely_migration where name >= '0006'`.execute(db)
     await db.updateTable('server').set({ config: inline }).execute()
