@@ -146,7 +146,7 @@ export const LIMITS = {
   upstreamNoticeBytes: 1 * MiB,
   upstreamWriteBacklogBytes: 8 * MiB,
   /** Long answers of one user's servers between a connection thread and the main thread, which takes them one after the other. */
-  unsettledAnswerBytesPerUser: 4 * MiB,
+  unsettledAnswerBytes: 4 * MiB,
   stderrLines: 200,
   /** Worker threads of servers with `isolate`; all connections to one server share its thread. */
   isolatedThreadsPerUser: 8,

@@ -185,7 +185,7 @@ class ConnectionWorker {
   #windowOf(owner: string): AnswerWindow {
     const known = this.#windows.get(owner)
     if (known) return known
-    const window = new AnswerWindow(LIMITS.unsettledAnswerBytesPerUser)
+    const window = new AnswerWindow(LIMITS.unsettledAnswerBytes)
     this.#windows.set(owner, window)
     return window
   }
