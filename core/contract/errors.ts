@@ -281,7 +281,9 @@ export function toWireError(error: unknown): WireError {
 /** What may be told of a fault: the system's code for it, such as ECONNRESET, else its kind. */
 export function faultName(error: unknown): string {
   if (!(error instanceof Error)) return 'an unknown fault'
-  return 'code' in error && /^[A-Z][A-Z0-9_]{2,63}$/.test(String(error.code)) ? String(error.code) : error.name
+  if ('code' in error && /^[A-Z][A-Z0-9_]{2,63}$/.test(String(error.code))) return String(error.code)
+  // Bun's spawn says the code in the text alone where no descriptors are left.
+  return /^E[A-Z]{3,15}(?=:)/.exec(error.message)?.[0] ?? error.name
 }
 
 export function fromWireError(wire: WireError): HubError {

@@ -283,18 +283,19 @@ for (const [what, [body, code]] of Object.entries(ASTRAY)) {
   }, 30_000)
 }
 
-const OPEN_API = { servers: [{ url: 'http://127.0.0.2/' }] }
+/** What such documents lead to besides is reached, so that the server is online. */
+const openApi = () => ({ servers: [{ url: guided('/') }] })
 /** What a document that was read says of where calls, and the secrets for them, go. */
 const CALLED: Readonly<Record<string, (n: number, url: string) => object>> = {
   'its servers': n => ({ url: guided(`/servers/${n}`) }),
   'the token address of its OAuth flow': (_n, tokenUrl) => ({
-    schema: api({ ...OPEN_API, scheme: { type: 'oauth2', flows: { clientCredentials: { tokenUrl, scopes: {} } } } }),
+    schema: api({ ...openApi(), scheme: { type: 'oauth2', flows: { clientCredentials: { tokenUrl, scopes: {} } } } }),
   }),
   'its OpenID discovery': (_n, openIdConnectUrl) => ({
-    schema: api({ ...OPEN_API, scheme: { type: 'openIdConnect', openIdConnectUrl } }),
+    schema: api({ ...openApi(), scheme: { type: 'openIdConnect', openIdConnectUrl } }),
   }),
   'the token address that discovery names': n => ({
-    schema: api({ ...OPEN_API, scheme: { type: 'openIdConnect', openIdConnectUrl: guided(`/discovery/${n}`) } }),
+    schema: api({ ...openApi(), scheme: { type: 'openIdConnect', openIdConnectUrl: guided(`/discovery/${n}`) } }),
   }),
 }
 

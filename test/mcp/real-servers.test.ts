@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { type Client, type Hub, ROOT, startHub } from '../support/hub.ts'
-import { callText, online, toolNames } from '../support/servers.ts'
+import { callText, online, throughHub, toolNames } from '../support/servers.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
 
 const NAMES = ['everything', 'filesystem', 'memory', 'sequential-thinking'] as const
@@ -60,7 +60,7 @@ describe('each server through the hub offers what it offers directly', () => {
       try {
         const through = await admin.mcp(`/mcp/${name}`)
         const capabilities = own.getServerCapabilities()
-        expect((await through.listTools()).tools).toEqual((await own.listTools()).tools)
+        expect((await through.listTools()).tools).toEqual(throughHub((await own.listTools()).tools))
         if (capabilities?.prompts)
           expect((await through.listPrompts()).prompts).toEqual((await own.listPrompts()).prompts)
         if (capabilities?.resources) {

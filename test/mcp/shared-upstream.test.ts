@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { type Client, type Hub, LOOPBACK, startHub, stdioFixture } from '../support/hub.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { RawClient } from '../support/raw-mcp.ts'
-import { failureOf, online, statusOf } from '../support/servers.ts'
+import { failureOf, online } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 
 const ECHO_HTTP = join(import.meta.dir, '../support/mcp-servers/echo-http.ts')
@@ -65,7 +65,7 @@ describe('P-03 an upstream that has lost its sessions', () => {
         expect(answers.filter(({ session }) => session !== before + 1)).toEqual([])
         expect(answers.map(({ session }) => session)).toEqual(Array(20).fill(before + 1))
       }
-      expect((await statusOf(admin, name)).state).toBe('online')
+      await online(admin, [name])
     },
     20_000,
   )

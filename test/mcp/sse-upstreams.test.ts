@@ -7,7 +7,7 @@ import { answering } from '../support/answering.ts'
 import { type Client, type Hub, ROOT, startHub } from '../support/hub.ts'
 import { EVERYTHING, everythingOverSse, type Peer, supergateway } from '../support/peers.ts'
 import { type Program, startProgram } from '../support/program.ts'
-import { callText, online, statusOf, toolNames } from '../support/servers.ts'
+import { callText, online, statusOf, throughHub, toolNames } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 
 const ECHO = join(ROOT, 'test/support/mcp-servers/echo.ts')
@@ -53,7 +53,7 @@ test('server-everything over SSE offers through the hub what it offers on its ow
   await own.connect(new StdioClientTransport({ command: process.execPath, args: [EVERYTHING], env, stderr: 'ignore' }))
   try {
     const through = await admin.mcp('/mcp/everything')
-    expect((await through.listTools()).tools).toEqual((await own.listTools()).tools)
+    expect((await through.listTools()).tools).toEqual(throughHub((await own.listTools()).tools))
     expect((await through.listPrompts()).prompts).toEqual((await own.listPrompts()).prompts)
     const call = { name: 'get-structured-content', arguments: { location: 'New York' } }
     expect(await through.callTool(call)).toEqual(await own.callTool(call))

@@ -1,6 +1,7 @@
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Client, send } from './client.ts'
+import { atMost } from './pace.ts'
 import { descendants } from './processes.ts'
 import { makeTemp, removeTemp } from './temp.ts'
 import { until } from './wait.ts'
@@ -180,7 +181,7 @@ export async function startHub(options: HubOptions = {}): Promise<Hub> {
     },
   )
   const reading = [gather(child.stdout, log), gather(child.stderr, log)]
-  const deadline = performance.now() + (options.timeoutMs ?? 15_000)
+  const deadline = performance.now() + atMost(options.timeoutMs ?? 15_000)
   for (;;) {
     const url = /listening on (https?:\/\/[^\s"\\,}]+)/.exec(log.text)?.[1]
     if (url !== undefined) return new Hub(url, child, folder, log)

@@ -73,3 +73,12 @@ export async function toolNames(client: McpClient): Promise<string[]> {
   } while (cursor !== undefined)
   return names
 }
+
+/** Tools as a client of one server is shown them: one that must be a task may be called as it is, since the hub makes the task. */
+export function throughHub<Tool extends { readonly execution?: object | undefined }>(tools: readonly Tool[]): Tool[] {
+  return tools.map(tool =>
+    tool.execution && 'taskSupport' in tool.execution && tool.execution.taskSupport === 'required'
+      ? { ...tool, execution: { ...tool.execution, taskSupport: 'optional' } }
+      : tool,
+  )
+}

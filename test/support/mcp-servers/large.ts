@@ -52,14 +52,16 @@ async function answer({ id, method, params }: Message): Promise<string | undefin
 
 const HEAD = { 'content-type': 'text/event-stream', 'cache-control': 'no-store' }
 const encoder = new TextEncoder()
-let stream: ReadableStreamDefaultController<Uint8Array> | undefined
+const streams = new Map<string, ReadableStreamDefaultController<Uint8Array>>()
 
 function sse(): Response {
+  const session = `?session=${crypto.randomUUID()}`
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
-      stream = controller
-      controller.enqueue(encoder.encode('event: endpoint\ndata: /messages\n\n'))
+      streams.set(session, controller)
+      controller.enqueue(encoder.encode(`event: endpoint\ndata: /messages${session}\n\n`))
     },
+    cancel: () => void streams.delete(session),
   })
   return new Response(body, { headers: HEAD })
 }
@@ -69,7 +71,8 @@ async function http(request: Request): Promise<Response> {
   if (request.method !== 'POST') return new Response(null, { status: 405 })
   const message = (await request.json()) as Message
   if (WIRE === 'sse') {
-    void answer(message).then(found => found && stream?.enqueue(encoder.encode(`data: ${found}\n\n`)))
+    const { search } = new URL(request.url)
+    void answer(message).then(found => found && streams.get(search)?.enqueue(encoder.encode(`data: ${found}\n\n`)))
     return new Response(null, { status: 202 })
   }
   const found = await answer(message)
