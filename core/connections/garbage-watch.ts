@@ -4,7 +4,7 @@ import { isMainThread } from 'node:worker_threads'
 const LARGE_BYTES = 64 * 1024
 /** Resident memory of the process above which a collection is made at once, for which the thread stops some 40 to 100 ms. */
 const PRESSING_BYTES = 352 * 1024 * 1024
-const PRESSING_BYTES_MAIN = 448 * 1024 * 1024
+const PRESSING_BYTES_MAIN = 416 * 1024 * 1024
 /** A collection may take one part in so many of the thread's time. */
 const TIME_SHARE = 4
 

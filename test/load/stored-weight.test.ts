@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { type Client, type Hub, send, startHub } from '../support/hub.ts'
+import { type Client, type Hub, LOOPBACK, send, startHub } from '../support/hub.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
 import { until } from '../support/wait.ts'
 
@@ -21,11 +21,14 @@ interface Side {
 
 const sides: Side[] = []
 
+/** A server is online where something listens at its address. */
+const api = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response('{}') })
+
 function documentOf(padding: string): object {
   return {
     openapi: '3.1.0',
     info: { title: 'Pets', version: '1' },
-    servers: [{ url: 'https://pets.example' }],
+    servers: [{ url: `http://127.0.0.1:${api.port}` }],
     paths: { '/pets': { get: { operationId: 'pets', responses: { 200: { description: 'All' } } } } },
     'x-padding': padding,
   }
@@ -34,7 +37,7 @@ function documentOf(padding: string): object {
 beforeAll(async () => {
   for (const padding of ['x', 'x'.repeat(LARGE_BYTES)]) {
     const folder = await makeTemp('weight')
-    const hub = await startHub({ folder, settings: { mcpServers: {} } })
+    const hub = await startHub({ folder, settings: { mcpServers: {} }, env: LOOPBACK })
     const admin = await hub.setup()
     for (let count = 0; count < SERVERS; count += 1) {
       const openapi = { schema: documentOf(padding) }
@@ -46,6 +49,7 @@ beforeAll(async () => {
 }, SETUP_LIMIT_MS)
 
 afterAll(async () => {
+  await api.stop(true)
   for (const { hub, folder } of sides) {
     await hub.stop()
     await removeTemp(folder)
@@ -132,7 +136,7 @@ test(
     if (!first || !second) return expect.unreachable()
     const restart = async (side: Side) => {
       await side.hub.stop({ keep: true })
-      side.hub = await startHub({ folder: side.folder })
+      side.hub = await startHub({ folder: side.folder, env: LOOPBACK })
     }
     await expectAlike('stop and start of the hub', 3, restart, START_CLOCK_MS)
     const admin = await second.hub.signIn('admin')
