@@ -10,7 +10,18 @@ export interface ServerShape {
 /** Fields that mean the same in a file and in the API. */
 const SAME = [
   ...['description', 'command', 'args', 'env', 'cwd', 'sandbox', 'network', 'url', 'headers', 'openapi'],
-  ...['timeout', 'maxTimeout', 'visibility', 'variables', 'enabled', 'session', 'start', 'idleTimeout', 'isolate'],
+  ...[
+    'timeout',
+    'maxTimeout',
+    'visibility',
+    'variables',
+    'enabled',
+    'session',
+    'era',
+    'start',
+    'idleTimeout',
+    'isolate',
+  ],
   ...['healthCheck', 'passthroughHeaders', 'tools', 'definitionPolicy', 'prompts', 'resources', 'secrets', 'transport'],
 ] as const
 

@@ -10,6 +10,7 @@ import type { HeaderProvider, TransportContribution } from '../contract/points.t
 import type { ServerRecord, ServerStatus } from '../contract/records.ts'
 import type { Era } from '../domain/era.ts'
 import { cappedRights } from '../domain/owner-rights.ts'
+import type { Face } from '../domain/session-scope.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { AuditRegistry, ServerRegistry, UserRegistry } from '../registry/api.ts'
 import type { ServerRedactors } from '../secrets/server-redactors.ts'
@@ -31,6 +32,8 @@ import { type BaseEnv, Children } from './children.ts'
 import { EraStore } from './era-store.ts'
 import type { GarbageWatch } from './garbage-watch.ts'
 import { Launcher } from './launcher.ts'
+import type { ManagedServer } from './managed-server.ts'
+import { LOOK_MS } from './older-face.ts'
 import { PackageInstaller } from './package-installer.ts'
 import { WorkerPool } from './pool.ts'
 import { findRegistries, type Registries } from './registries.ts'
@@ -197,16 +200,29 @@ class LocalConnections implements Connections {
     return unheardStatus(record)
   }
 
-  era(serverId: string): Era {
-    return this.#supervisor.get(serverId)?.era ?? 'legacy'
+  face(serverId: string, caller: Era | undefined): Face {
+    const server = this.#supervisor.get(serverId)
+    if (!server) return 'legacy'
+    return caller === 'legacy' && server.older.spoken ? 'older' : server.era
   }
 
-  catalog(serverId: string): ServerCatalog | undefined {
-    return this.#supervisor.get(serverId)?.catalog
+  meetOlder(serverIds: Iterable<string>): Promise<void> | undefined {
+    const late: ManagedServer[] = []
+    for (const serverId of serverIds) {
+      const server = this.#supervisor.get(serverId)
+      if (server?.older.look()) late.push(server)
+    }
+    if (late.length === 0) return undefined
+    return changedUntil(late, () => !late.some(server => server.older.look()), LOOK_MS)
   }
 
-  definitions(serverId: string): ReadonlyMap<string, ToolDefinition> {
-    return this.#definitions.of(serverId)
+  catalog(serverId: string, face?: Face): ServerCatalog | undefined {
+    const server = this.#supervisor.get(serverId)
+    return face === 'older' && server?.older.spoken ? server.older.catalog : server?.catalog
+  }
+
+  definitions(serverId: string, face?: Face): ReadonlyMap<string, ToolDefinition> {
+    return this.#definitions.of(serverId, face)
   }
 
   approveTool(serverId: string, tool: string, hash: string): void {
@@ -238,8 +254,10 @@ class LocalConnections implements Connections {
     this.#supervisor.get(serverId)?.refresh(options)
   }
 
-  listed(serverId: string): void {
-    this.#supervisor.get(serverId)?.listed()
+  listed(serverId: string, face?: Face): void {
+    const server = this.#supervisor.get(serverId)
+    if (face === 'older') server?.older.listed()
+    else server?.listed()
   }
 
   async settled(serverId: string, timeoutMs: number): Promise<ServerStatus> {

@@ -3,7 +3,7 @@ import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord, ServerStatus } from '../contract/records.ts'
 import { type Era, eraOf } from '../domain/era.ts'
 import { canUse } from '../domain/ownership.ts'
-import { userConnection } from '../domain/session-scope.ts'
+import { OLDER_CONNECTION, userConnection } from '../domain/session-scope.ts'
 import type { EffectiveServer } from '../registry/api.ts'
 import type { ServerCatalog } from './api.ts'
 import type { PendingCall } from './call.ts'
@@ -14,6 +14,7 @@ import { Latency } from './latency.ts'
 import { limitsOf } from './launcher.ts'
 import { LEGACY_VERSION } from './links/handshake.ts'
 import { Observed, OWNER_DISABLED, STOPPED } from './observed.ts'
+import { OlderFace } from './older-face.ts'
 import type { ListsRead } from './protocol.ts'
 import { isFinal } from './recovery.ts'
 import type { ServerContext, SharedContext } from './server-context.ts'
@@ -39,6 +40,7 @@ export class ManagedServer {
   readonly #lanes: ServerLanes
   readonly #lists: ServerLists
   readonly #latency = new Latency()
+  readonly older: OlderFace
   #record: ServerRecord
   #stored: StoredHead | undefined
   #wanted: boolean
@@ -73,6 +75,14 @@ export class ManagedServer {
       },
       events: configHash => this.#events(configHash),
     })
+    this.older = new OlderFace({
+      ...common,
+      era: () => this.era,
+      ready: () => this.#wanted && (this.state !== 'offline' || this.#observed.reason?.code === 'idle'),
+      open: () => this.#lanes.openOlder(),
+      connection: () => this.#lanes.connectionOf(OLDER_CONNECTION),
+      changed: () => this.#observed.changed(),
+    })
     this.#lanes = new ServerLanes({
       ...common,
       effective: () => this.#shared.configured(),
@@ -86,6 +96,7 @@ export class ManagedServer {
         this.#shared.open()
       },
       answered: call => this.#latency.add(performance.now() - call.startedAtMs),
+      older: this.older,
     })
   }
 
@@ -119,6 +130,7 @@ export class ManagedServer {
 
   /** True when waiting for its lists is pointless or done. */
   get listsReady(): boolean {
+    if (this.older.awaited) return false
     return this.settled || (this.#lists.catalog !== undefined && !this.#lists.awaited)
   }
 
@@ -157,6 +169,7 @@ export class ManagedServer {
   /** Ends the connection of a user who may not use it any more. */
   endUser(userId: string): void {
     this.#lanes.end(userConnection(userId), NOT_YOURS)
+    this.#lanes.end(userConnection(userId, 'older'), NOT_YOURS)
   }
 
   start(): void {
@@ -177,6 +190,7 @@ export class ManagedServer {
     // Connecting before the calls come back, so that those that may be repeated wait for the new connection.
     this.#observed.become('connecting', reason)
     this.#lanes.closeSessions(reason)
+    this.older.forget()
     this.#lanes.base.connection = undefined
     this.#lists.abandon()
     this.#shared.restart(reason)
@@ -191,6 +205,7 @@ export class ManagedServer {
   refresh({ probe = false }: { readonly probe?: boolean } = {}): void {
     if (probe && this.#shared.connection) void this.#shared.ask()
     else if (probe && !this.#shared.busy) this.#shared.forget()
+    this.older.refresh()
     if (this.#lanes.base.connection) {
       this.#lists.begin({ awaited: true })
       this.#lanes.base.connection.refresh()
@@ -225,7 +240,10 @@ export class ManagedServer {
       return
     }
     // Sessions may have connections of their own while the shared one sleeps.
-    if (other) this.#lanes.closeSessions({ code: 'connection_lost', message: 'The server has changed' })
+    if (other) {
+      this.#lanes.closeSessions({ code: 'connection_lost', message: 'The server has changed' })
+      this.older.forget()
+    }
     const asleep = this.#observed.now.reason?.code === 'idle'
     if (asleep && effective.configHash === this.#lists.configHash) return
     this.#lookingOnly = record.start === 'lazy' && asleep
@@ -250,12 +268,14 @@ export class ManagedServer {
   }
 
   status(): ServerStatus {
+    const { face, ...own } = this.#lanes.counts()
     return serverStatus(this.#observed, this.#lists.catalog, this.#shared.opened, {
       latencyMs: this.#latency.percentiles(),
       pid: this.#shared.connection?.child?.pid,
       transport: this.#shared.otherTransport ?? this.#record.transport,
       health: this.#health.view(),
-      connections: { shared: this.#lanes.base.connection ? 1 : 0, ...this.#lanes.counts() },
+      older: this.older.spoken,
+      connections: { ...own, shared: (this.#lanes.base.connection ? 1 : 0) + face },
     })
   }
 
@@ -278,6 +298,7 @@ export class ManagedServer {
     this.stop({ code: 'draining', message: 'The hub is stopping' })
     await Promise.all([this.#shared.closed(), this.#lanes.dispose()])
     this.#lists.dispose()
+    this.older.dispose()
   }
 
   /** The configuration as it would be used now; lies down and returns undefined when it may not be used at all. Throws else. */
@@ -321,7 +342,9 @@ export class ManagedServer {
   #read(read: ListsRead, configHash: string): void {
     const { opened, otherTransport, openedAtMs } = this.#shared
     if (!opened) return
+    const before = this.#lists.catalog
     this.#lists.read(read, opened, configHash, otherTransport)
+    if (read.noticed.length > 0 || before?.tools !== this.#lists.catalog?.tools) this.older.mayDiffer()
     this.#observed.changed()
     const unused = this.#lanes.usedAtMs < openedAtMs && this.#lanes.base.connection?.inFlight === 0
     if (this.#lookingOnly && unused) this.#sleep()
@@ -345,7 +368,10 @@ export class ManagedServer {
     this.#health.forget()
     this.#observed.become('offline', reason)
     this.#lanes.failWaiting()
-    if (reason.code !== 'idle') this.#lanes.closeSessions(reason)
+    if (reason.code !== 'idle') {
+      this.#lanes.closeSessions(reason)
+      this.older.forget()
+    }
     this.#lanes.base.connection = undefined
     this.#lists.abandon()
     this.#shared.close(reason)

@@ -1,7 +1,7 @@
 import type { WireError } from '../contract/errors.ts'
 import type { ServerRecord } from '../contract/records.ts'
 import type { Era } from '../domain/era.ts'
-import { connectionKey } from '../domain/session-scope.ts'
+import { connectionKey, OLDER_CONNECTION } from '../domain/session-scope.ts'
 import type { EffectiveServer } from '../registry/api.ts'
 import type { PendingCall } from './call.ts'
 import type { Connection } from './connection.ts'
@@ -9,6 +9,7 @@ import type { Lost } from './connection-events.ts'
 import { InputRounds } from './input-rounds.ts'
 import { Lane } from './lane.ts'
 import type { Observed } from './observed.ts'
+import type { OlderFace } from './older-face.ts'
 import type { LinkLimits } from './protocol.ts'
 import type { ServerContext } from './server-context.ts'
 import { type LaneOwner, SessionLanes } from './session-lanes.ts'
@@ -41,6 +42,7 @@ export interface ServerLanesOptions {
   /** A call came for a sleeping server. */
   readonly wake: () => void
   readonly answered: (call: PendingCall) => void
+  readonly older: Pick<OlderFace, 'spoken' | 'version' | 'events' | 'ended'>
 }
 
 /** Where the calls to one server go: the shared connection or the caller's own, or a place to wait for it. */
@@ -64,6 +66,7 @@ export class ServerLanes {
       input: (call, text) => this.input(call, text),
       lost: (call, how, reason) => this.lost(call, how, reason),
       answered: options.answered,
+      older: options.older,
     })
   }
 
@@ -121,6 +124,12 @@ export class ServerLanes {
     return (key === undefined ? this.base : this.#sessions.known(key))?.connection
   }
 
+  /** Opens the connection of the older face, unless it is open or on its way. */
+  openOlder(): void {
+    this.#sessions.olderLane()
+    this.#sessions.open(OLDER_CONNECTION)
+  }
+
   /** Ends the connection of this key, if there is one. */
   end(key: string, reason: WireError): void {
     this.#sessions.end(key, reason)
@@ -166,8 +175,10 @@ export class ServerLanes {
   /** The lane of a call; `key` when it is not the shared one. */
   #way({ request }: PendingCall): { readonly lane: Lane; readonly key: string | undefined } {
     const { session } = request
-    const key = connectionKey(this.#options.record(), session, this.#options.era())
-    if (session === undefined || key === undefined) return { lane: this.base, key: undefined }
+    const { older, record, era } = this.#options
+    const key = connectionKey(record(), session, request.older && older.spoken ? 'older' : era())
+    if (key === undefined) return { lane: this.base, key: undefined }
+    if (key === OLDER_CONNECTION) this.#sessions.olderLane()
     return { lane: this.#sessions.lane(key, session, request), key }
   }
 

@@ -74,6 +74,10 @@ const serverFields = {
   timeout: milliseconds(3_600_000).default(60_000).describe('Longest wait for one reply, in milliseconds.'),
   maxTimeout: milliseconds(86_400_000).optional().describe('Longest wait with progress, in milliseconds.'),
   session: z.enum(['shared', 'per-session', 'per-user']).optional(),
+  era: z
+    .enum(['auto', 'legacy', 'modern'])
+    .default('auto')
+    .describe('Which versions of MCP the server is spoken to in; auto: those of each caller, where it speaks them.'),
   start: z.enum(['eager', 'lazy']).default('eager'),
   idleTimeout: milliseconds(2 ** 31 - 1).optional(),
   isolate: z.boolean().default(false),

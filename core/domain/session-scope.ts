@@ -2,6 +2,16 @@ import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord } from '../contract/records.ts'
 import type { Era } from './era.ts'
 
+/** What a caller meets of a server; `older`: of one that is spoken to in the newer era, its own face of the older one. */
+export type Face = Era | 'older'
+
+/** The connection by which clients of the older era share a server's older face. */
+export const OLDER_CONNECTION = 'older'
+
+export function eraOfFace(face: Face): Era {
+  return face === 'modern' ? 'modern' : 'legacy'
+}
+
 /** What is asked of a server's caller to know which connection serves it. */
 export interface ConnectionCaller {
   readonly id: string
@@ -29,16 +39,17 @@ export function needsOwnConnection(
 }
 
 /** The key of the connection that all of one user's calls share where a server's `session` is `per-user`. */
-export function userConnection(userId: string): string {
-  return `user-${userId}`
+export function userConnection(userId: string, face?: Face): string {
+  return `${face === 'older' ? 'older-' : ''}user-${userId}`
 }
 
 /** The key of the connection that serves a caller; undefined: the one that all share. */
 export function connectionKey(
   server: Pick<ServerRecord, 'session' | 'transport'>,
   caller: ConnectionCaller | undefined,
-  era: Era,
+  face: Face,
 ): string | undefined {
-  if (!caller || !needsOwnConnection(server, caller.capabilities, era)) return undefined
-  return server.session === 'per-user' ? userConnection(caller.userId) : caller.id
+  const own = caller !== undefined && needsOwnConnection(server, caller.capabilities, eraOfFace(face))
+  if (!own) return face === 'older' ? OLDER_CONNECTION : undefined
+  return server.session === 'per-user' ? userConnection(caller.userId, face) : caller.id
 }

@@ -179,7 +179,8 @@ export class Router {
     params: JsonObject | undefined,
   ): Promise<UpstreamReply> {
     const serverId = member.server.id
-    const connection = connectionKey(member.server, session, scope.era(serverId))
+    const face = scope.face(serverId)
+    const connection = connectionKey(member.server, session, face)
     const request: { -readonly [Key in keyof UpstreamRequest]: UpstreamRequest[Key] } = {
       method: exchange.method,
       params,
@@ -191,6 +192,7 @@ export class Router {
     if (variablesIn) request.variablesIn = variablesIn
     if (exchange.progress) request.progress = exchange.progress
     if (session) request.session = session
+    if (face === 'older') request.older = true
     const modern = exchange.modern?.()
     if (modern) request.modern = modern
     if (exchange.passthroughHeaders && scope.resolved.passthroughHeaders.length > 0)

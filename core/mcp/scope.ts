@@ -2,6 +2,7 @@ import { LIMITS } from '../config/limits.ts'
 import type { CatalogKind, Upstreams } from '../connections/api.ts'
 import type { UserActor } from '../contract/records.ts'
 import type { Era } from '../domain/era.ts'
+import { eraOfFace, type Face } from '../domain/session-scope.ts'
 import { pinsWithVariables } from '../domain/tool-shape.ts'
 import { KnownCalls } from './known-calls.ts'
 import type { ListItem } from './list-item.ts'
@@ -40,6 +41,8 @@ interface OldName {
 export class Scope {
   /** Unique per caller and path. */
   readonly key: string
+  /** The era of its callers; absent: they have none, and meet a server as it is spoken to by default. */
+  readonly caller: Era | undefined
   /** In normal form, such as `/mcp/work`. */
   readonly path: string
   /** Whose rights it was resolved with. */
@@ -60,7 +63,14 @@ export class Scope {
   readonly #old = { tools: new Map<string, OldName>(), prompts: new Map<string, OldName>() }
   readonly #parts: ScopeParts
 
-  constructor(key: string, path: string, actor: UserActor, resolved: ResolvedScope, parts: ScopeParts) {
+  constructor(
+    key: string,
+    path: string,
+    { actor, caller }: { readonly actor: UserActor; readonly caller?: Era | undefined },
+    resolved: ResolvedScope,
+    parts: ScopeParts,
+  ) {
+    this.caller = caller
     this.key = key
     this.path = path
     this.actor = actor
@@ -85,9 +95,20 @@ export class Scope {
     this.#dirty = true
   }
 
-  /** What a member speaks, as far as is known. */
+  /** What this one's callers meet of a member, as far as is known. */
+  face(serverId: string): Face {
+    return this.#parts.upstreams.face(serverId, this.caller)
+  }
+
+  /** The era of that. */
   era(serverId: string): Era {
-    return this.#parts.upstreams.era(serverId)
+    return eraOfFace(this.face(serverId))
+  }
+
+  /** Resolves when what callers of the older era meet here is known, after 5 s at most; undefined when it is. */
+  meet(): Promise<void> | undefined {
+    if (this.caller !== 'legacy') return undefined
+    return this.#parts.upstreams.meetOlder(this.#serverIds)?.then(() => this.touch())
   }
 
   has(serverId: string): boolean {
@@ -112,12 +133,15 @@ export class Scope {
   get catalog(): MergedCatalog {
     if (this.#catalog && !this.#dirty) return this.#catalog
     const { upstreams, outages } = this.#parts
-    const states = this.#resolved.members.map(member => ({
-      member,
-      catalog: upstreams.catalog(member.server.id),
-      listed: member.server.enabled && outages.listed(member.server.id),
-      blocked: blockedTools(upstreams, member.server),
-    }))
+    const states = this.#resolved.members.map(member => {
+      const face = this.face(member.server.id)
+      return {
+        member,
+        catalog: upstreams.catalog(member.server.id, face),
+        listed: member.server.enabled && outages.listed(member.server.id),
+        blocked: blockedTools(upstreams, member.server, face),
+      }
+    })
     const before = this.#catalog
     this.#catalog = mergeCatalogs(this.#resolved, states)
     this.#dirty = false
@@ -156,8 +180,14 @@ export class Scope {
       ids.push(member.server.id)
       budgetMs = Math.max(budgetMs, leftMs)
     }
-    if (ids.length === 0) return undefined
-    return upstreams.catalogsReady(ids, Math.min(budgetMs, CATALOG_WAIT_MS)).then(() => this.touch())
+    const met = this.meet()
+    if (ids.length === 0) return met
+    const ready = upstreams.catalogsReady(ids, Math.min(budgetMs, CATALOG_WAIT_MS)).then(() => {
+      this.touch()
+      // Only now is it known what they speak.
+      return met ?? this.meet()
+    })
+    return ready
   }
 
   /** The kinds whose lists differ from what sessions were last told. */

@@ -209,9 +209,10 @@ export class FakeUpstreams implements Upstreams {
       }
     )
   }
-  era(serverId: string): Era {
+  face(serverId: string): Era {
     return this.servers.get(serverId)?.status.era ?? 'legacy'
   }
+  meetOlder(): undefined {}
   catalog(serverId: string): ServerCatalog | undefined {
     return this.servers.get(serverId)?.catalog
   }
