@@ -3,6 +3,8 @@ import type { Client } from './client.ts'
 import { until } from './wait.ts'
 
 export interface Status {
+  readonly eras?: readonly string[]
+  readonly connections?: { readonly shared: number }
   readonly state: 'online' | 'connecting' | 'offline'
   readonly since: string
   readonly reason?: { readonly code: string; readonly message: string }
