@@ -141,8 +141,7 @@ export class Relay {
    */
   settled(scope: Scope, capabilities: JsonObject | undefined): Promise<void> | undefined {
     const waits: Promise<void>[] = []
-    for (const { server } of scope.resolved.members)
-      this.#parts.upstreams.listed(server.id, scope.face(server.id).side)
+    for (const { server } of scope.resolved.members) this.#parts.upstreams.listed(server.id, scope.face(server.id).side)
     const ready = scope.ready(capabilities)
     if (ready !== undefined) waits.push(ready)
     for (const [serverId, { now }] of this.#rereading) if (scope.has(serverId)) waits.push(now)

@@ -172,7 +172,6 @@ export class Scope {
     const { catalog } = this
     const form = this.#varied.length === 0 || capabilities === undefined ? '' : this.#formOf(capabilities)
     if (form === '' || !capabilities) return catalog
-    const { upstreams } = this.#parts
     let stamp = 0
     for (const id of this.#varied) stamp += this.face(id).listed
     const known = this.#views.get(form)
@@ -220,7 +219,6 @@ export class Scope {
 
   #askedReady(capabilities: JsonObject): Promise<void> | undefined {
     if (!listedFor(capabilities)) return undefined
-    const { upstreams } = this.#parts
     const waits: Promise<void>[] = []
     for (const { member } of this.catalog.states) {
       const wait = this.face(member.server.id).ready(capabilities)

@@ -38,6 +38,7 @@ beforeAll(async () => {
         both: http(both),
         grouped: http(both, { session: 'shared' }),
         program: stdioFixture('sdk-2-4', { WIRE: 'stdio' }),
+        asking: stdioFixture('sdk-2-4', { WIRE: 'stdio' }),
         'held-older': http(both, { era: 'legacy' }),
         'held-newer': http(both, { era: 'modern' }),
         'lacks-newer': http(older, { era: 'modern' }),
@@ -50,7 +51,16 @@ beforeAll(async () => {
   })
   admin = await hub.setup()
   key = await admin.mcpKey()
-  await online(admin, ['both', 'grouped', 'program', 'held-older', 'held-newer', 'newer-alone', 'older-alone'])
+  await online(admin, [
+    'both',
+    'grouped',
+    'program',
+    'asking',
+    'held-older',
+    'held-newer',
+    'newer-alone',
+    'older-alone',
+  ])
 }, 60_000)
 
 afterAll(async () => {
@@ -78,6 +88,10 @@ const processesOf = async (name: string): Promise<number> => {
     (one: { server: string; pid?: number }) => one.server.endsWith(`~${name}`) && one.pid !== undefined,
   ).length
 }
+
+/** Until no look at what it does for clients that can be asked is under way. */
+const looked = (name: string) =>
+  until(async () => !(await statusOf(admin, name)).session?.looking, { what: `the look at ${name}` })
 
 function sampling(client: McpClient): void {
   client.setRequestHandler(CreateMessageRequestSchema, () => ({
@@ -131,17 +145,38 @@ describe('a server that speaks both eras', () => {
 
   test('over stdio gets a second process when the first older client comes, and no sooner', async () => {
     await namesFor('/mcp/program')
+    await looked('program')
     expect(await processesOf('program')).toBe(1)
     const clients = await Promise.all([admin.mcp('/mcp/program'), admin.mcp('/mcp/program')])
     for (const client of clients) {
       await until(async () => (await toolNames(client)).includes(OLDER_TOOL), { what: 'the older list' })
       expect(await callText(client, OLDER_TOOL)).toBe('legacy')
     }
+    await looked('program')
     expect(await processesOf('program')).toBe(2)
-    expect((await statusOf(admin, 'program')).connections?.shared).toBe(2)
+    expect((await statusOf(admin, 'program')).connections).toMatchObject({ shared: 2, session: 0 })
     await admin.ok('POST', '/api/servers/program/stop')
     await until(async () => (await processesOf('program')) === 0, { what: 'both processes to end' })
   })
+})
+
+test('what a server of both eras asks is found out in the older one, where the session that is asked has a process of its own', async () => {
+  const able = { capabilities: { sampling: {} }, prepare: sampling }
+  const modern = await newer('/mcp/asking')
+  const client = await admin.mcp('/mcp/asking', able)
+  await until(async () => (await toolNames(client)).includes(OLDER_TOOL), { what: 'the older list' })
+  await looked('asking')
+  expect((await statusOf(admin, 'asking')).session).toMatchObject({ kind: 'shared' })
+  // Nobody knew: the first question is refused on the connection that all share.
+  expect((await client.callTool({ name: 'test_sampling', arguments: { prompt: 'Who?' } })).isError).toBe(true)
+  expect((await statusOf(admin, 'asking')).session).toMatchObject({ kind: 'per-session', asks: ['sampling'] })
+  expect(await callText(client, 'test_sampling', { prompt: 'Who?' })).toContain('sampled')
+  expect(await callText(client, OLDER_TOOL)).toBe('legacy')
+
+  const plain = await admin.mcp('/mcp/asking')
+  expect(await callText(plain, OLDER_TOOL)).toBe('legacy')
+  expect((await modern.callTool({ name: 'test_simple_text', arguments: {} })).isError).toBeFalsy()
+  expect((await statusOf(admin, 'asking')).connections).toMatchObject({ shared: 2, session: 1 })
 })
 
 describe('"era" of a server', () => {
