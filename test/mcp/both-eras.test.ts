@@ -39,6 +39,7 @@ beforeAll(async () => {
         grouped: http(both, { session: 'shared' }),
         program: stdioFixture('sdk-2-4', { WIRE: 'stdio' }),
         asking: stdioFixture('sdk-2-4', { WIRE: 'stdio' }),
+        varied: stdioFixture('sdk-2-4', { WIRE: 'stdio', VARIED: '1' }),
         'held-older': http(both, { era: 'legacy' }),
         'held-newer': http(both, { era: 'modern' }),
         'lacks-newer': http(older, { era: 'modern' }),
@@ -177,6 +178,18 @@ test('what a server of both eras asks is found out in the older one, where the s
   expect(await callText(plain, OLDER_TOOL)).toBe('legacy')
   expect((await modern.callTool({ name: 'test_simple_text', arguments: {} })).isError).toBeFalsy()
   expect((await statusOf(admin, 'asking')).connections).toMatchObject({ shared: 2, session: 1 })
+})
+
+test('tools that it lists in the older era for clients that can be asked are for those alone', async () => {
+  const extra = 'test_for_askable'
+  const plain = await admin.mcp('/mcp/varied')
+  const able = await admin.mcp('/mcp/varied', { capabilities: { sampling: {} }, prepare: sampling })
+  await until(async () => (await toolNames(able)).includes(extra), { what: 'the tool for clients that can be asked' })
+  expect(await callText(able, extra)).toBe(extra)
+  const names = await toolNames(plain)
+  expect([names.includes(OLDER_TOOL), names.includes(extra)]).toEqual([true, false])
+  const listed = await namesFor('/mcp/varied')
+  expect([listed.includes(NEWER_TOOL), listed.includes(extra)]).toEqual([true, false])
 })
 
 describe('"era" of a server', () => {

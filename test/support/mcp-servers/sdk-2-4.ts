@@ -2,7 +2,7 @@
  * A reference upstream of the conformance leg as its users write one with the official package of version 2: one factory for both
  * eras. Some tools ask by push, which the older era alone has; others by their results, and are there in the newer one. Log
  * levels are the older era's too. `PORT` (0 takes a free one) comes from the environment; prints `listening on URL`. With `WIRE=stdio` it
- * speaks over its standard streams.
+ * speaks over its standard streams; with `VARIED=1` too, it lists a tool more for older clients that can be asked.
  */
 import { randomBytes } from 'node:crypto'
 import {
@@ -55,10 +55,22 @@ const toSession = (server: McpServer): ChangeNotices => ({
   prompts: () => server.sendPromptListChanged(),
 })
 
+/** Lists a tool more for clients that can be asked. */
+function listForAskable(mcp: McpServer): void {
+  const name = 'test_for_askable'
+  const { server } = mcp
+  const { oninitialized } = server
+  server.oninitialized = () => {
+    oninitialized?.()
+    if (server.getClientCapabilities()?.sampling) mcp.registerTool(name, {}, () => textResult(name))
+  }
+}
+
 if (process.env.WIRE === 'stdio') {
   const factory: McpServerFactory = ({ era }) => {
     const server = build(era, toSession)
     if (era === 'legacy') subscriptionsOf(server)
+    if (era === 'legacy' && process.env.VARIED) listForAskable(server)
     return server
   }
   serveStdio(factory)
