@@ -18,6 +18,7 @@ const SAME = [
     'variables',
     'enabled',
     'session',
+    'era',
     'start',
     'idleTimeout',
     'isolate',

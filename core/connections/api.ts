@@ -3,9 +3,10 @@ import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { Role, ServerRecord, ServerStatus, TransportName } from '../contract/records.ts'
 import type { CacheHint } from '../domain/cache-hint.ts'
 import type { CatalogItem } from '../domain/catalog-item.ts'
+import type { Era } from '../domain/era.ts'
 import type { JsonText } from '../domain/long-text.ts'
 import type { RightsCap } from '../domain/owner-rights.ts'
-import type { ServerFace } from '../domain/session-scope.ts'
+import type { ServerFace, Side } from '../domain/session-scope.ts'
 
 /** What the rest of the hub may ask of connections. Rights are judged by the caller, by the registry. */
 export interface Upstreams {
@@ -23,12 +24,14 @@ export interface Upstreams {
    * moment ago), the state is the one that it is about to take.
    */
   status(serverId: string, record?: Pick<ServerRecord, 'enabled' | 'problem'>): ServerStatus
-  /** What a server speaks and asks, as far as is known; costs next to nothing, unlike the status. */
-  face(serverId: string): UpstreamFace
+  /** What callers of an era meet of a server, as far as is known; costs next to nothing, unlike the status. */
+  face(serverId: string, caller?: Era): UpstreamFace
+  /** Callers of the older era come: resolves when what they meet of these is known, after 5 s at most. Undefined: it is. */
+  meetOlder(serverIds: Iterable<string>): Promise<void> | undefined
   /** The last known lists, online or not; undefined when the server was never seen. */
-  catalog(serverId: string): ServerCatalog | undefined
-  /** What is known of the definitions of a server's tools, by original name. */
-  definitions(serverId: string): ReadonlyMap<string, ToolDefinition>
+  catalog(serverId: string, side?: Side): ServerCatalog | undefined
+  /** What is known of the definitions of a server's tools, by original name; without a side: as their owner is shown them. */
+  definitions(serverId: string, side?: Side): ReadonlyMap<string, ToolDefinition>
   /** Takes a changed definition as what is wanted. Throws tool_not_found; version_conflict when it changed once more. */
   approveTool(serverId: string, tool: string, hash: string): void
   /** Waits until each of these has a catalogue or has failed, at most `budgetMs`. */
@@ -40,7 +43,7 @@ export interface Upstreams {
   /** Reads the lists again (connecting first when needed); `probe`: also finds out anew which era the server speaks. */
   refresh(serverId: string, options?: { readonly probe?: boolean }): void
   /** Somebody reads the lists: those that the server calls stale and does not watch itself are read again meanwhile. */
-  listed(serverId: string): void
+  listed(serverId: string, side?: Side): void
   /** Resolves with the status once the server is online, offline by fault or stopped, or `timeoutMs` is over. */
   settled(serverId: string, timeoutMs: number): Promise<ServerStatus>
   counts(): {
@@ -104,9 +107,9 @@ export interface SessionBinding {
   readonly userId: string
   /**
    * `session`: its client also hears what belongs to no call. `lease`: one call of a modern client at a time.
-   * `user`: all calls of one user.
+   * `user`: all calls of one user. `face`: all who share a server's older face.
    */
-  readonly kind: 'session' | 'lease' | 'user'
+  readonly kind: 'session' | 'lease' | 'user' | 'face'
   /** What the client declared: any of `sampling`, `elicitation`, `roots`, as it wrote them. */
   readonly capabilities: JsonObject
   readonly protocolVersion: string
@@ -135,6 +138,8 @@ export interface UpstreamRequest {
   /** A request of the upstream that this call caused: sampling, elicitation, roots. Absent: answered −32601. */
   readonly ask?: AskClient
   readonly session?: SessionBinding
+  /** It is for the server's older face. */
+  readonly older?: boolean
   /**
    * The caller speaks the modern era itself: to an upstream of that era this is its envelope, the result comes back as
    * written, and what the upstream wants to hear comes back as `input_required` instead of by `ask`. An upstream of the
@@ -219,6 +224,8 @@ export interface TrialServer {
   /** Only a URL is configured: what does not speak streamable HTTP is tried as SSE. */
   readonly transportInferred?: boolean
   readonly config: JsonObject
+  /** The one era to try; absent: what it speaks. */
+  readonly era?: Era
   readonly timeoutMs: number
   /** What must not come out of the report: the secrets of this configuration, and no others. */
   readonly secrets: readonly string[]

@@ -8,7 +8,9 @@ import type { JsonObject } from '../contract/json.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { HeaderProvider, TransportContribution } from '../contract/points.ts'
 import type { ServerRecord, ServerStatus } from '../contract/records.ts'
+import type { Era } from '../domain/era.ts'
 import { cappedRights } from '../domain/owner-rights.ts'
+import type { Side } from '../domain/session-scope.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { AuditRegistry, ServerRegistry, UserRegistry } from '../registry/api.ts'
 import type { ServerRedactors } from '../secrets/server-redactors.ts'
@@ -32,6 +34,8 @@ import { type BaseEnv, Children } from './children.ts'
 import { EraStore } from './era-store.ts'
 import type { GarbageWatch } from './garbage-watch.ts'
 import { Launcher } from './launcher.ts'
+import type { ManagedServer } from './managed-server.ts'
+import { LOOK_MS } from './older-face.ts'
 import { PackageInstaller } from './package-installer.ts'
 import { WorkerPool } from './pool.ts'
 import { findRegistries, type Registries } from './registries.ts'
@@ -208,16 +212,29 @@ class LocalConnections implements Connections {
     return unheardStatus(record)
   }
 
-  face(serverId: string): UpstreamFace {
-    return this.#supervisor.get(serverId)?.face ?? UNKNOWN
+  face(serverId: string, caller?: Era): UpstreamFace {
+    const server = this.#supervisor.get(serverId)
+    if (!server) return UNKNOWN
+    return caller === 'legacy' && server.older.spoken ? server.older.asking : server.face
   }
 
-  catalog(serverId: string): ServerCatalog | undefined {
-    return this.#supervisor.get(serverId)?.catalog
+  meetOlder(serverIds: Iterable<string>): Promise<void> | undefined {
+    const late: ManagedServer[] = []
+    for (const serverId of serverIds) {
+      const server = this.#supervisor.get(serverId)
+      if (server?.older.look()) late.push(server)
+    }
+    if (late.length === 0) return undefined
+    return changedUntil(late, () => !late.some(server => server.older.look()), LOOK_MS)
   }
 
-  definitions(serverId: string): ReadonlyMap<string, ToolDefinition> {
-    return this.#definitions.of(serverId)
+  catalog(serverId: string, side?: Side): ServerCatalog | undefined {
+    const server = this.#supervisor.get(serverId)
+    return side === 'older' && server?.older.spoken ? server.older.catalog : server?.catalog
+  }
+
+  definitions(serverId: string, side?: Side): ReadonlyMap<string, ToolDefinition> {
+    return this.#definitions.of(serverId, side)
   }
 
   approveTool(serverId: string, tool: string, hash: string): void {
@@ -249,8 +266,10 @@ class LocalConnections implements Connections {
     this.#supervisor.get(serverId)?.refresh(options)
   }
 
-  listed(serverId: string): void {
-    this.#supervisor.get(serverId)?.listed()
+  listed(serverId: string, side?: Side): void {
+    const server = this.#supervisor.get(serverId)
+    if (side === 'older') server?.older.listed()
+    else server?.listed()
   }
 
   async settled(serverId: string, timeoutMs: number): Promise<ServerStatus> {
@@ -326,7 +345,7 @@ class LocalConnections implements Connections {
 }
 
 const UNKNOWN: UpstreamFace = {
-  ...{ era: 'legacy', asks: [], tools: [], known: true, listed: 0, looking: undefined },
+  ...{ side: 'legacy', era: 'legacy', asks: [], tools: [], known: true, listed: 0, looking: undefined },
   toolsFor: () => undefined,
   ready: () => undefined,
 }

@@ -1,7 +1,8 @@
 import type { ErrorCode, WireError } from '../contract/errors.ts'
 import type { Era } from '../domain/era.ts'
-import { eraOf } from '../domain/era.ts'
+import { eraOf, MODERN_VERSION } from '../domain/era.ts'
 import type { Launcher, LaunchPlan } from './launcher.ts'
+import { LEGACY_VERSION } from './links/handshake.ts'
 import { openProbe } from './probe-connection.ts'
 
 /** Longest wait for the answer to the first question of the modern era, in milliseconds. */
@@ -46,6 +47,15 @@ export function probeEra(launcher: Launcher, plan: LaunchPlan): EraProbe {
 /** Whether a server refuses the handshake of the earlier era as only one of the modern era does. */
 export function saysModern(reason: WireError): boolean {
   return verdictOf(reason, false) === 'modern'
+}
+
+/** What to say of a server that refuses the one era that its configuration wants; undefined where it failed otherwise. */
+export function notSpoken(reason: WireError, wanted: Era): WireError | undefined {
+  const other = wanted === 'modern' ? 'legacy' : 'modern'
+  if (verdictOf(reason, false) !== other) return undefined
+  const versions = wanted === 'modern' ? MODERN_VERSION : `the versions up to ${LEGACY_VERSION}`
+  const message = `The server does not speak ${versions}, which "era": "${wanted}" asks for; set "era" to "auto"`
+  return { code: 'era_not_spoken', message: `${message}. It said: ${reason.message}` }
 }
 
 function verdictOf({ code, data }: WireError, isProgram: boolean): Era | undefined {

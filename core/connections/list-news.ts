@@ -10,8 +10,10 @@ export function tellListChange(
   { bus }: Pick<ServerContext, 'bus'>,
   { id, ownerId, name }: ServerRecord,
   kinds: readonly ('tools' | 'prompts' | 'resources')[],
+  older = false,
 ): void {
-  if (kinds.length > 0) bus.emit('catalog.changed', ownerId, { serverId: id, name, kinds })
+  const data = { serverId: id, name, kinds, ...(older ? { older } : {}) }
+  if (kinds.length > 0) bus.emit('catalog.changed', ownerId, data)
 }
 
 /** Keeps what the tools say of themselves, and tells where that is something new: of 100 tools by name, of more as a number. */
@@ -19,9 +21,10 @@ export function noteDefinitions(
   { bus, definitions, log }: Pick<ServerContext, 'bus' | 'definitions' | 'log'>,
   { id, ownerId, name, definitionPolicy }: ServerRecord,
   tools: readonly CatalogItem[],
+  older = false,
 ): void {
   const blocked = definitionPolicy === 'pin'
-  const news = definitions.read(id, tools)
+  const news = definitions.read(id, tools, older)
   if (news.length > TOLD_TOOLS)
     log.warn('Many tools of a server say something else of themselves than before', {
       server: name,

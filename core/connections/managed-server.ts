@@ -3,7 +3,7 @@ import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord, ServerStatus } from '../contract/records.ts'
 import { type Era, eraOf } from '../domain/era.ts'
 import { canUse } from '../domain/ownership.ts'
-import { userConnection } from '../domain/session-scope.ts'
+import { OLDER_CONNECTION, userConnection } from '../domain/session-scope.ts'
 import type { ServerCatalog, UpstreamFace } from './api.ts'
 import { Arrival } from './arrival.ts'
 import type { PendingCall } from './call.ts'
@@ -14,6 +14,7 @@ import { Latency } from './latency.ts'
 import { limitsOf } from './launcher.ts'
 import { LEGACY_VERSION } from './links/handshake.ts'
 import { Observed, OWNER_DISABLED, STOPPED } from './observed.ts'
+import { OlderFace } from './older-face.ts'
 import type { ListsRead } from './protocol.ts'
 import { isFinal, LOOP_MET } from './recovery.ts'
 import { askingEvents } from './seen-asking.ts'
@@ -44,6 +45,7 @@ export class ManagedServer {
   readonly #lists: ServerLists
   readonly #asking: ServerAsking
   readonly #latency = new Latency()
+  readonly older: OlderFace
   #record: ServerRecord
   #stored: StoredHead | undefined
   #wanted: boolean
@@ -88,6 +90,16 @@ export class ManagedServer {
       tools: () => this.#lists.catalog?.tools,
       found: extra => this.#lists.alsoListed(extra),
     })
+    this.older = new OlderFace({
+      ...common,
+      plan: () => this.#shared.plan(),
+      era: () => this.era,
+      ready: () => this.#wanted && (this.state !== 'offline' || this.#observed.now.reason?.code === 'idle'),
+      open: () => this.#lanes.openOlder(),
+      connection: () => this.#lanes.connectionOf(OLDER_CONNECTION),
+      changed: () => this.#observed.changed(),
+      loopMet: () => this.#loopMet(),
+    })
     this.#lanes = new ServerLanes({
       ...common,
       effective: () => this.#shared.configured(),
@@ -101,6 +113,7 @@ export class ManagedServer {
         this.#shared.open()
       },
       answered: call => this.#latency.add(performance.now() - call.startedAtMs),
+      older: this.older,
     })
   }
 
@@ -137,6 +150,7 @@ export class ManagedServer {
 
   /** True when waiting for its lists is pointless or done. */
   get listsReady(): boolean {
+    if (this.older.awaited) return false
     return this.settled || (this.#lists.catalog !== undefined && !this.#lists.awaited)
   }
 
@@ -176,6 +190,7 @@ export class ManagedServer {
   /** Ends the connection of a user who may not use it any more. */
   endUser(userId: string): void {
     this.#lanes.end(userConnection(userId), NOT_YOURS)
+    this.#lanes.end(userConnection(userId, 'older'), NOT_YOURS)
   }
 
   start(): void {
@@ -197,6 +212,7 @@ export class ManagedServer {
     this.#observed.become('connecting', reason)
     this.#lanes.closeSessions(reason)
     this.#asking.abandon()
+    this.older.forget()
     this.#disconnected()
     this.#shared.restart(reason)
   }
@@ -211,6 +227,7 @@ export class ManagedServer {
     if (probe && this.#shared.connection) void this.#shared.ask()
     else if (probe && !this.#shared.busy) this.#shared.forget()
     this.#asking.stale()
+    this.older.refresh()
     if (this.#lanes.base.connection) {
       this.#lists.begin({ awaited: true })
       this.#lanes.base.connection.refresh()
@@ -245,7 +262,10 @@ export class ManagedServer {
       return
     }
     // Sessions may have connections of their own while the shared one sleeps.
-    if (other) this.#lanes.closeSessions({ code: 'connection_lost', message: 'The server has changed' })
+    if (other) {
+      this.#lanes.closeSessions({ code: 'connection_lost', message: 'The server has changed' })
+      this.older.forget()
+    }
     const asleep = this.#observed.now.reason?.code === 'idle'
     if (asleep && effective.configHash === this.#lists.configHash) return
     this.#lookingOnly = record.start === 'lazy' && asleep
@@ -256,6 +276,7 @@ export class ManagedServer {
   /** Regular look: idle connections end, and what should run but has no next attempt gets one. */
   tick(nowMs: number): void {
     this.#lanes.tick(nowMs)
+    this.older.tick()
     const { connection } = this.#lanes.base
     if (connection) {
       this.#asking.tick()
@@ -271,13 +292,21 @@ export class ManagedServer {
   }
 
   status(): ServerStatus {
+    const { face, ...own } = this.#lanes.counts()
     return serverStatus(this.#observed, this.#lists.catalog, this.#shared.opened, {
       latencyMs: this.#latency.percentiles(),
       pid: this.#shared.connection?.child?.pid,
       transport: this.#shared.otherTransport ?? this.#record.transport,
       health: this.#health.view(),
-      connections: { shared: this.#lanes.base.connection ? 1 : 0, ...this.#lanes.counts() },
-      ...sessionStatus(this.#record, this.#asking, this.#lanes.refused, this.state === 'online'),
+      older: this.older.spoken,
+      connections: { ...own, shared: (this.#lanes.base.connection ? 1 : 0) + face },
+      ...sessionStatus(
+        this.#record,
+        // The older era is where it asks by its connection.
+        this.older.spoken ? this.older.asking : this.#asking,
+        this.#lanes.refused,
+        this.state === 'online',
+      ),
     })
   }
 
@@ -293,12 +322,13 @@ export class ManagedServer {
   /** What the owner makes of the tools has changed, though the lists are the same. */
   toolsChanged(): void {
     this.#lists.toolsChanged()
+    this.older.toolsChanged()
   }
 
   /** Resolves when nothing of it is left. */
   async dispose(): Promise<void> {
     this.stop({ code: 'draining', message: 'The hub is stopping' })
-    await Promise.all([this.#shared.closed(), this.#lanes.dispose(), this.#asking.dispose()])
+    await Promise.all([this.#shared.closed(), this.#lanes.dispose(), this.#asking.dispose(), this.older.dispose()])
     this.#lists.dispose()
   }
 
@@ -335,10 +365,12 @@ export class ManagedServer {
     const { opened, otherTransport, openedAtMs } = this.#shared
     if (!opened) return
     if (read.lists.instances?.some(this.#context.isOwnMark)) return this.#loopMet()
+    const before = this.#lists.catalog
     this.#lists.read(read, opened, configHash, otherTransport)
     this.#arrival.read(read.lists)
     const { catalog } = this.#lists
     if (catalog && !read.more) this.#asking.seen({ opened, configHash, tools: catalog.tools })
+    if (read.noticed.length > 0 || before?.tools !== catalog?.tools) this.older.mayDiffer()
     this.#observed.changed()
     const unused = this.#lanes.usedAtMs < openedAtMs && this.#lanes.base.connection?.inFlight === 0
     if (this.#lookingOnly && unused) this.#sleep()
@@ -370,6 +402,7 @@ export class ManagedServer {
     if (reason.code !== 'idle') {
       this.#lanes.closeSessions(reason)
       this.#asking.abandon()
+      this.older.forget()
     }
     this.#disconnected()
     this.#shared.close(reason)

@@ -4,6 +4,7 @@ import type { AskCapability, ServerRecord } from '../contract/records.ts'
 import type { CatalogItem } from '../domain/catalog-item.ts'
 import { askableCapabilities, everyCapability, listedFor } from '../domain/client-capabilities.ts'
 import type { Era } from '../domain/era.ts'
+import type { Side } from '../domain/session-scope.ts'
 import type { UpstreamFace } from './api.ts'
 import type { AskFindings } from './asking-store.ts'
 import type { LaunchPlan } from './launcher.ts'
@@ -33,6 +34,8 @@ export interface ServerAskingOptions {
   /** How a connection is opened now. Rejects with HubError. */
   readonly plan: () => Promise<LaunchPlan>
   readonly era: () => Era
+  /** It is about the older side of a server that speaks both eras: found anew by each process, as its lists are. */
+  readonly older?: boolean
   /** The tools as listed on the shared connection. */
   readonly tools: () => readonly CatalogItem[] | undefined
   /** The server may be connected to now: it is wanted, and no fault is known. */
@@ -55,7 +58,7 @@ interface Variant {
 const ALL: readonly AskCapability[] = ['sampling', 'elicitation', 'roots']
 
 /**
- * What one server does for clients that can be asked something: whether it asks, and which tools it lists for them. Found
+ * What one server, or one side of it, does for clients that can be asked something: whether it asks, and which tools it lists for them. Found
  * out by a first look, on a connection that declares all three capabilities, and by what is seen of its calls; kept as long
  * as its configuration and version stay.
  */
@@ -85,6 +88,10 @@ export class ServerAsking implements UpstreamFace {
 
   get era(): Era {
     return this.#options.era()
+  }
+
+  get side(): Side {
+    return this.#options.older ? 'older' : this.era
   }
 
   /** What it was seen to ask; empty where nothing is known. */
@@ -125,8 +132,8 @@ export class ServerAsking implements UpstreamFace {
 
   /** Takes what an earlier process found. */
   async restore(): Promise<void> {
-    const { context, record } = this.#options
-    if (!this.#applies || this.#found) return
+    const { context, record, older } = this.#options
+    if (!this.#applies || this.#found || older) return
     this.#found = await context.askings.find(record().id)
     this.#asks = this.#found?.asks ?? NOTHING
   }
@@ -245,7 +252,8 @@ export class ServerAsking implements UpstreamFace {
     this.#found = found
     this.#asks = found.asks
     this.#listed += 1
-    this.#options.context.askings.save(this.#options.record().id, found)
+    const { context, record, older } = this.#options
+    if (!older) context.askings.save(record().id, found)
   }
 
   async #look(key: string, form: JsonObject, base: readonly CatalogItem[], what = key): Promise<ToolsLook | undefined> {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { WireError } from '../contract/errors.ts'
 import type { Era } from '../domain/era.ts'
 import type { ConnectionEnd } from './connection-events.ts'
-import { type EraProbe, mayBeModern, probeEra, saysModern } from './era-probe.ts'
+import { type EraProbe, mayBeModern, notSpoken, probeEra, saysModern } from './era-probe.ts'
 import type { EraVerdict } from './era-store.ts'
 import type { LaunchPlan } from './launcher.ts'
 import type { ServerContext } from './server-context.ts'
@@ -19,6 +19,8 @@ export class ServerEra {
   #isProgram = false
   #asking = false
   #probe: EraProbe | undefined
+  /** The era that the configuration wants, whatever the server may speak. */
+  #pinned: Era | undefined
 
   constructor(context: ServerContext, serverId: string) {
     this.#context = context
@@ -47,6 +49,12 @@ export class ServerEra {
     { afresh = false, still }: { readonly afresh?: boolean; readonly still: () => boolean },
   ): Promise<Era> {
     if (!mayBeModern(plan)) return 'legacy'
+    this.#pinned = plan.settings.era
+    if (this.#pinned) {
+      this.#looked = true
+      this.#verdict = undefined
+      return this.#pinned
+    }
     this.#isProgram = plan.child !== undefined
     const credentialHash = hashOf(plan)
     if (!this.#looked) {
@@ -80,6 +88,12 @@ export class ServerEra {
     // A program that ran well will come up as it was; an address may have something else behind it.
     if (this.known === 'modern' && this.#isProgram && wasOpen && reason.code !== 'upstream_protocol') return
     this.forget()
+  }
+
+  /** Why a connection has ended, where it is that the server does not speak the era that its configuration wants. */
+  explained(end: ConnectionEnd): ConnectionEnd {
+    const reason = this.#pinned && !end.wasOpen && !end.workerLost ? notSpoken(end.reason, this.#pinned) : undefined
+    return reason ? { ...end, reason } : end
   }
 
   /** The next connection asks, whatever was known. */

@@ -1,13 +1,15 @@
 import type { WireError } from '../contract/errors.ts'
 import type { ServerRecord } from '../contract/records.ts'
-import { connectionKey } from '../domain/session-scope.ts'
+import { connectionKey, OLDER_CONNECTION } from '../domain/session-scope.ts'
 import type { EffectiveServer } from '../registry/api.ts'
+import type { UpstreamRequest } from './api.ts'
 import type { PendingCall } from './call.ts'
 import type { Connection } from './connection.ts'
 import type { Lost } from './connection-events.ts'
 import { InputRounds } from './input-rounds.ts'
 import { Lane } from './lane.ts'
 import type { Observed } from './observed.ts'
+import type { OlderFace } from './older-face.ts'
 import type { LinkLimits } from './protocol.ts'
 import type { ServerAsking } from './server-asking.ts'
 import type { ServerContext } from './server-context.ts'
@@ -41,6 +43,7 @@ export interface ServerLanesOptions {
   /** A call came for a sleeping server. */
   readonly wake: () => void
   readonly answered: (call: PendingCall) => void
+  readonly older: Pick<OlderFace, 'spoken' | 'asking' | 'version' | 'events' | 'ended'>
 }
 
 /** Where the calls to one server go: the shared connection or the caller's own, or a place to wait for it. */
@@ -65,6 +68,7 @@ export class ServerLanes {
       lost: (call, how, reason) => this.lost(call, how, reason),
       answered: options.answered,
       asking: options.asking,
+      older: options.older,
       shared: (call, reason) => this.#share(call, reason),
     })
   }
@@ -129,6 +133,12 @@ export class ServerLanes {
     return (key === undefined ? this.base : this.#sessions.known(key))?.connection
   }
 
+  /** Opens the connection of the older face, unless it is open or on its way. */
+  openOlder(): void {
+    this.#sessions.olderLane()
+    this.#sessions.open(OLDER_CONNECTION)
+  }
+
   /** Ends the connection of this key, if there is one. */
   end(key: string, reason: WireError): void {
     this.#sessions.end(key, reason)
@@ -174,11 +184,27 @@ export class ServerLanes {
   /** The lane of a call; `key` when it is not the shared one. */
   #way({ request }: PendingCall): { readonly lane: Lane; readonly key?: string; readonly shares?: WireError } {
     const { session } = request
-    const key = connectionKey(this.#options.record(), session, this.#options.asking)
-    if (session === undefined || key === undefined) return { lane: this.base }
+    const key = connectionKey(this.#options.record(), session, this.#asking(request))
+    if (key === undefined) return { lane: this.base }
+    if (key === OLDER_CONNECTION) return this.#older(request)
     const shares = this.#sessions.shares(key)
-    if (shares) return { lane: this.base, shares }
+    if (shares) return this.#isOlder(request) ? { ...this.#older(request), shares } : { lane: this.base, shares }
     return { lane: this.#sessions.lane(key, session, request), key }
+  }
+
+  /** Where all go who share the older side. */
+  #older(request: UpstreamRequest): { readonly lane: Lane; readonly key: string } {
+    this.#sessions.olderLane()
+    return { lane: this.#sessions.lane(OLDER_CONNECTION, undefined, request), key: OLDER_CONNECTION }
+  }
+
+  #isOlder({ older = false }: UpstreamRequest): boolean {
+    return older && this.#options.older.spoken
+  }
+
+  /** What is known of the side that a request is for. */
+  #asking(request: UpstreamRequest): ServerAsking {
+    return this.#isOlder(request) ? this.#options.older.asking : this.#options.asking
   }
 
   #share(call: PendingCall, reason: WireError): void {
@@ -187,9 +213,10 @@ export class ServerLanes {
   }
 
   /** A tool that the server has only on a connection of the session's own. */
-  #isMissing({ request: { method, params } }: PendingCall): boolean {
+  #isMissing({ request }: PendingCall): boolean {
+    const { method, params } = request
     return (
-      method === 'tools/call' && typeof params?.name === 'string' && this.#options.asking.tools.includes(params.name)
+      method === 'tools/call' && typeof params?.name === 'string' && this.#asking(request).tools.includes(params.name)
     )
   }
 

@@ -28,6 +28,7 @@ const MARKED_CHARACTERS = 1024 * 1024
 export class ServerLists {
   readonly #context: ServerContext
   readonly #record: () => ServerRecord
+  readonly #older: boolean
   readonly #kept: KeptLists
   #catalog: ServerCatalog | undefined
   #configHash: string | undefined
@@ -37,7 +38,9 @@ export class ServerLists {
   #awaited = false
   #expiredAtMs = Number.NEGATIVE_INFINITY
 
-  constructor(context: ServerContext, record: () => ServerRecord) {
+  /** `older`: those that clients of the older era see of a server that speaks both. They are not stored. */
+  constructor(context: ServerContext, record: () => ServerRecord, older = false) {
+    this.#older = older
     this.#context = context
     this.#record = record
     this.#kept = new KeptLists(context.account, () => record().ownerId)
@@ -108,12 +111,12 @@ export class ServerLists {
 
   /** The same lists are offered in another way. */
   toolsChanged(): void {
-    tellListChange(this.#context, this.#record(), ['tools'])
+    tellListChange(this.#context, this.#record(), ['tools'], this.#older)
   }
 
   /** Some clients are offered these tools too. */
   alsoListed(tools: readonly CatalogItem[]): void {
-    noteDefinitions(this.#context, this.#record(), tools)
+    noteDefinitions(this.#context, this.#record(), tools, this.#older)
     this.toolsChanged()
   }
 
@@ -152,11 +155,11 @@ export class ServerLists {
     const before = this.#catalog
     const kinds = this.#take(read, opened, configHash, transport)
     const record = this.#record()
-    if (this.#catalog) this.#context.catalogs.save(record.id, configHash, this.#catalog)
+    if (this.#catalog && !this.#older) this.#context.catalogs.save(record.id, configHash, this.#catalog)
     // Before anybody hears of the new list, so that nobody gets a tool that waits for an approval.
     if (this.#catalog && this.#catalog.tools !== before?.tools)
-      noteDefinitions(this.#context, record, this.#catalog.tools)
-    tellListChange(this.#context, record, kinds)
+      noteDefinitions(this.#context, record, this.#catalog.tools, this.#older)
+    tellListChange(this.#context, record, kinds, this.#older)
   }
 
   /** Returns the kinds that differ, or that the upstream itself called changed. */

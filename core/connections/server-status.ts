@@ -14,6 +14,8 @@ export function serverStatus(
     readonly pid: number | undefined
     readonly transport: TransportName
     readonly health: NonNullable<ServerStatus['health']>
+    /** It speaks the older era too. */
+    readonly older: boolean
     readonly connections: NonNullable<ServerStatus['connections']>
     readonly session: NonNullable<ServerStatus['session']>
     readonly warnings: readonly ServerWarning[]
@@ -34,6 +36,7 @@ export function serverStatus(
     ...(said
       ? {
           era: eraOf(said.protocolVersion),
+          eras: [...(more.older ? (['legacy'] as const) : []), eraOf(said.protocolVersion)],
           protocolVersion: said.protocolVersion,
           serverInfo: said.serverInfo,
           capabilities: said.capabilities,

@@ -1,8 +1,10 @@
 import { LIMITS } from '../config/limits.ts'
 import { HubError, type WireError } from '../contract/errors.ts'
+import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord } from '../contract/records.ts'
-import { askableCapabilities } from '../domain/client-capabilities.ts'
+import { askableCapabilities, listReaderCapabilities } from '../domain/client-capabilities.ts'
 import type { Era } from '../domain/era.ts'
+import { OLDER_CONNECTION } from '../domain/session-scope.ts'
 import type { EffectiveServer } from '../registry/api.ts'
 import type { SessionBinding, UpstreamRequest } from './api.ts'
 import type { PendingCall } from './call.ts'
@@ -10,6 +12,7 @@ import type { Connection } from './connection.ts'
 import type { ConnectionEvents, Lost } from './connection-events.ts'
 import { Lane } from './lane.ts'
 import { noted } from './noted.ts'
+import type { OlderFace } from './older-face.ts'
 import type { LinkLimits } from './protocol.ts'
 import { isFinal } from './recovery.ts'
 import { askingEvents } from './seen-asking.ts'
@@ -32,7 +35,10 @@ const UNSUBSCRIBE = 'resources/unsubscribe'
 interface SessionEntry {
   readonly lane: Lane
   readonly owner: LaneOwner
-  binding: SessionBinding
+  /** It belongs to the server's older face. */
+  readonly older: boolean
+  /** Absent where nobody is behind it in person. */
+  binding: SessionBinding | undefined
   /** What the upstream tells of over this connection, for as long as it stays open. */
   readonly subscriptions: Set<string>
   connection: Connection | undefined
@@ -72,6 +78,7 @@ export interface SessionLanesOptions {
   readonly asking: Pick<ServerAsking, 'noted' | 'stale'>
   /** A call whose session gets no process of its own. */
   readonly shared: (call: PendingCall, reason: WireError) => void
+  readonly older: Pick<OlderFace, 'asking' | 'version' | 'events' | 'ended'>
 }
 
 /** The connections of one server that not everybody shares. Their loss is no matter of the server's state. */
@@ -85,24 +92,11 @@ export class SessionLanes {
   }
 
   /** The lane of a call; `key` is that of the connection it may use. */
-  lane(key: string, session: SessionBinding, { method, params }: UpstreamRequest): Lane {
+  lane(key: string, session: SessionBinding | undefined, { method, params, older = false }: UpstreamRequest): Lane {
     let entry = this.#entries.get(key)
     if (!entry) {
-      const kind = key === session.id ? session.kind : 'user'
-      entry = {
-        lane: new Lane(),
-        owner: { key, kind, userId: session.userId },
-        binding: session,
-        subscriptions: new Set(),
-        connection: undefined,
-        opening: false,
-        triedAtMs: 0,
-        usedAtMs: 0,
-        connectedBefore: false,
-        closed: false,
-        shares: undefined,
-      }
-      this.#entries.set(key, entry)
+      const kind = key === session?.id ? session.kind : 'user'
+      entry = this.#add({ key, kind, userId: session?.userId ?? '' }, older, session)
     }
     entry.binding = session
     entry.usedAtMs = performance.now()
@@ -126,13 +120,38 @@ export class SessionLanes {
     return undefined
   }
 
+  /** The lane of a server's older face. */
+  olderLane(): Lane {
+    const entry = this.#entries.get(OLDER_CONNECTION)
+    return (entry ?? this.#add({ key: OLDER_CONNECTION, kind: 'face', userId: '' }, true, undefined)).lane
+  }
+
+  #add(owner: LaneOwner, older: boolean, binding: SessionBinding | undefined): SessionEntry {
+    const entry: SessionEntry = {
+      lane: new Lane(),
+      owner,
+      older,
+      binding,
+      subscriptions: new Set(),
+      connection: undefined,
+      opening: false,
+      triedAtMs: 0,
+      usedAtMs: performance.now(),
+      connectedBefore: false,
+      closed: false,
+      shares: undefined,
+    }
+    this.#entries.set(owner.key, entry)
+    return entry
+  }
+
   known(key: string): Lane | undefined {
     return this.#entries.get(key)?.lane
   }
 
   /** How many connections of each kind are open. */
   counts(): Readonly<Record<LaneOwner['kind'], number>> {
-    const counts = { session: 0, lease: 0, user: 0 }
+    const counts = { session: 0, lease: 0, user: 0, face: 0 }
     for (const { lane, owner } of this.#entries.values()) if (lane.connection) counts[owner.kind] += 1
     return counts
   }
@@ -163,7 +182,8 @@ export class SessionLanes {
 
   /** Ends the connections of callers who may not use the server. */
   endForeign(mayUse: (userId: string) => boolean, reason: WireError): void {
-    for (const entry of [...this.#entries.values()]) if (!mayUse(entry.owner.userId)) this.#close(entry, reason)
+    for (const entry of [...this.#entries.values()])
+      if (entry.owner.kind !== 'face' && !mayUse(entry.owner.userId)) this.#close(entry, reason)
   }
 
   closeAll(reason: WireError): void {
@@ -182,7 +202,7 @@ export class SessionLanes {
       const lost = subscriptions.size > 0 && !connection && nowMs - entry.triedAtMs > REOPEN_MS
       if (lost && this.#options.online()) this.open(owner.key)
       if (needed) entry.usedAtMs = nowMs
-      else if (nowMs - entry.usedAtMs > (owner.kind === 'user' ? idleTimeoutMs : IDLE_MS))
+      else if (nowMs - entry.usedAtMs > (owner.kind === 'user' || owner.kind === 'face' ? idleTimeoutMs : IDLE_MS))
         this.#close(entry, { code: 'idle', message: 'The connection was not used' })
     }
   }
@@ -201,6 +221,7 @@ export class SessionLanes {
   async #open(entry: SessionEntry): Promise<void> {
     const { context, record } = this.#options
     const serverId = record().id
+    const isFace = entry.owner.kind === 'face'
     let release: (() => void) | undefined
     try {
       const effective = await this.#options.effective()
@@ -215,22 +236,28 @@ export class SessionLanes {
       if (whole.child) this.#admitProcess(entry)
       entry.shares = undefined
       entry.connection = context.launcher.launch(whole, {
-        session: entry.owner,
-        // Whom a question is for can be told only where nobody shares the connection.
-        offers:
-          entry.owner.kind === 'user' ? {} : askableCapabilities(entry.binding.capabilities, this.#options.version()),
-        era: this.#options.era(),
+        ...(isFace ? {} : { session: entry.owner }),
+        offers: this.#offers(entry, effective),
+        era: entry.older ? 'legacy' : this.#options.era(),
         knownTools: this.#options.knownTools(),
-        catalog: false,
-        events: this.#events(entry, release),
+        catalog: isFace,
+        events: this.#events(entry, release, effective.configHash),
       })
     } catch (error) {
       release?.()
       entry.opening = false
       const reason = noted(context.log, error)
-      if (reason.code === 'quota_servers' && this.#isAuto()) this.#share(entry, reason)
+      if (isFace) this.#options.older.ended({ reason, wasOpen: false })
+      if (!isFace && reason.code === 'quota_servers' && this.#isAuto()) this.#share(entry, reason)
       else this.#failWaiting(entry, reason)
     }
+  }
+
+  /** Whom a question is for can be told only where nobody shares the connection. */
+  #offers({ owner, binding, older }: SessionEntry, { settings }: EffectiveServer): JsonObject {
+    const version = older ? this.#options.older.version : this.#options.version()
+    if (owner.kind === 'face') return listReaderCapabilities(settings.session, version)
+    return owner.kind === 'user' || !binding ? {} : askableCapabilities(binding.capabilities, version)
   }
 
   #isAuto(): boolean {
@@ -250,8 +277,8 @@ export class SessionLanes {
   }
 
   /** By default nobody has chosen that sessions cost processes: one user's have so many at one server. Throws `quota_servers`. */
-  #admitProcess({ owner: { userId } }: SessionEntry): void {
-    if (!this.#isAuto()) return
+  #admitProcess({ owner: { kind, userId } }: SessionEntry): void {
+    if (kind === 'face' || !this.#isAuto()) return
     let count = 0
     for (const { owner, connection } of this.#entries.values())
       if (connection?.child && owner.userId === userId) count += 1
@@ -261,19 +288,22 @@ export class SessionLanes {
     throw new HubError('quota_servers', message, { hint: 'End a session of another client.' })
   }
 
-  #events(entry: SessionEntry, release: () => void): ConnectionEvents {
-    const { context, record, asking } = this.#options
+  #events(entry: SessionEntry, release: () => void, configHash: string): ConnectionEvents {
+    const { context, record, older } = this.#options
     const serverId = record().id
     const { key, kind } = entry.owner
-    const { ask } = entry.binding
+    const ask = entry.binding?.ask
+    const asking = entry.older ? older.asking : this.#options.asking
+    const face = kind === 'face' ? older.events(configHash) : undefined
     const notices = upstreamNotices(context, record, { key, hears: kind === 'session' })
     let openedAtMs = Number.POSITIVE_INFINITY
     return {
-      opened: () => {
+      opened: message => {
         openedAtMs = performance.now()
         release()
         entry.opening = false
         if (entry.closed || !entry.connection) return
+        face?.opened(message)
         entry.lane.opened(entry.connection)
         const again = entry.connectedBefore
         entry.connectedBefore = true
@@ -285,7 +315,9 @@ export class SessionLanes {
         entry.lane.connection = undefined
         entry.connection = undefined
       },
-      ended: ({ reason }) => {
+      ended: end => {
+        const { reason } = end
+        if (face && !entry.closed) this.#options.older.ended(end)
         // A call that was lost may have opened the next connection already; it waits for that one.
         if (!entry.opening && !entry.connection) this.#failWaiting(entry, reason)
       },
@@ -297,9 +329,9 @@ export class SessionLanes {
       answered: call => this.#options.answered(call),
       ...(kind === 'session' && ask ? { asked: ask } : {}),
       ...askingEvents(capability => asking.noted(capability)),
-      list: () => undefined,
-      catalog: () => undefined,
-      stale: () => undefined,
+      list: (list, entries) => face?.list(list, entries),
+      catalog: read => face?.catalog(read),
+      stale: () => face?.stale(),
       ...notices,
       notification: (method, params) => {
         if (method === TOOLS_CHANGED && performance.now() - openedAtMs > FRESH_MS) asking.stale()
@@ -324,6 +356,7 @@ export class SessionLanes {
     entry.lane.connection = undefined
     entry.lane.failWaiting({ code: 'connection_lost', message: reason.message })
     if (!connection) return
+    if (entry.owner.kind === 'face') this.#options.older.ended({ reason, wasOpen: true })
     const closing = connection.close(reason)
     this.#closing.add(closing)
     void closing.then(() => this.#closing.delete(closing))

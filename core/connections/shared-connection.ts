@@ -309,9 +309,10 @@ export class SharedConnection {
     this.#options.opened(connection, again)
   }
 
-  #ended(end: ConnectionEnd): void {
+  #ended(given: ConnectionEnd): void {
     const { context, observed, record } = this.#options
-    this.#era.ended(end)
+    this.#era.ended(given)
+    const end = this.#era.explained(given)
     this.#connection = undefined
     this.#options.ended()
     const onlineMs = performance.now() - this.#openedAtMs

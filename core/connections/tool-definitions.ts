@@ -3,6 +3,7 @@ import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { CatalogItem } from '../domain/catalog-item.ts'
+import type { Side } from '../domain/session-scope.ts'
 import type { Tables } from '../store/tables.ts'
 import type { ToolDefinition } from './api.ts'
 
@@ -10,6 +11,8 @@ interface Known extends ToolDefinition {
   readonly approved: string
 }
 
+/** Begins the key of a tool as clients of the older era see it. No name that a client could send on has a line break. */
+const OLDER = 'older\n'
 /** Rows of one statement: SQLite takes a limited number of values. */
 const ROWS_AT_ONCE = 500
 
@@ -33,33 +36,48 @@ export class ToolDefinitions {
   /** Reads what was stored. Throws what the database said: without it every change would look like a first sight. */
   async load(): Promise<void> {
     for (const row of await this.#db.selectFrom('tool_definition').selectAll().orderBy('seen_at').execute())
-      this.#of(row.server_id).set(row.tool, known(row.seen_hash, row.approved_hash))
+      this.#of(row.server_id).set(row.tool, asKnown(row.seen_hash, row.approved_hash))
   }
 
-  of(serverId: string): ReadonlyMap<string, ToolDefinition> {
-    return this.#servers.get(serverId) ?? NONE
+  /**
+   * By the tool's name, as clients see them that meet this side. Without one: as their owner does, who is shown what changed of
+   * either side of a server that speaks both eras, one after the other.
+   */
+  of(serverId: string, side?: Side): ReadonlyMap<string, ToolDefinition> {
+    const all = this.#servers.get(serverId) ?? NONE
+    if (side !== undefined && side !== 'older') return all
+    const older = [...all].filter(([key]) => key.startsWith(OLDER))
+    if (side === undefined && older.length === 0) return all
+    const named = older.map(([key, definition]) => [key.slice(OLDER.length), definition] as const)
+    if (side === 'older') return new Map(named)
+    return new Map([...all, ...named.filter(([tool, { changed }]) => changed && !all.get(tool)?.changed)])
   }
 
   /** Takes a list that was read; returns the tools that say something new and unapproved. */
-  read(serverId: string, tools: readonly CatalogItem[]): readonly { readonly tool: string; readonly hash: string }[] {
+  read(
+    serverId: string,
+    tools: readonly CatalogItem[],
+    older = false,
+  ): readonly { readonly tool: string; readonly hash: string }[] {
     const definitions = this.#of(serverId)
     const news: { tool: string; hash: string }[] = []
     const changed = new Map<string, Known>()
     const listed = new Set<string>()
     for (const item of tools) {
-      const { key: tool, hash } = item
+      const { hash } = item
+      const tool = older ? OLDER + item.key : item.key
       // Of one that is listed twice the first is offered.
       if (listed.has(tool)) continue
       listed.add(tool)
       const before = definitions.get(tool)
       if (before?.hash === hash) continue
-      const now = known(hash, before?.approved ?? hash)
+      const now = asKnown(hash, before?.approved ?? hash)
       changed.set(tool, now)
-      if (now.changed) news.push({ tool, hash })
+      if (now.changed) news.push({ tool: item.key, hash })
     }
     for (const [tool, now] of changed) definitions.set(tool, now)
     this.#save(serverId, changed)
-    this.#forgetSome(serverId, definitions, listed)
+    this.#forgetSome(serverId, definitions, tool => listed.has(tool) || tool.startsWith(OLDER) !== older)
     return news
   }
 
@@ -67,10 +85,10 @@ export class ToolDefinitions {
    * A server that names its tools anew with every list must not fill the hub. The newest go first: the flood itself, not the
    * tools that it might be there to make forgotten.
    */
-  #forgetSome(serverId: string, definitions: Map<string, Known>, listed: ReadonlySet<string>): void {
+  #forgetSome(serverId: string, definitions: Map<string, Known>, kept: (tool: string) => boolean): void {
     const excess = definitions.size - LIMITS.toolDefinitions
     if (excess <= 0) return
-    const gone = [...definitions.keys()].filter(tool => !listed.has(tool)).slice(-excess)
+    const gone = [...definitions.keys()].filter(tool => !kept(tool)).slice(-excess)
     for (const tool of gone) definitions.delete(tool)
     for (let start = 0; start < gone.length; start += ROWS_AT_ONCE) {
       const some = gone.slice(start, start + ROWS_AT_ONCE)
@@ -82,16 +100,20 @@ export class ToolDefinitions {
 
   /** Throws tool_not_found, version_conflict. */
   approve(serverId: string, tool: string, hash: string): void {
-    const found = this.#servers.get(serverId)?.get(tool)
+    const known = this.#servers.get(serverId)
+    const older = known?.get(OLDER + tool)
+    // Each face of a server that speaks both eras has its own definition, and the hash says which one is meant.
+    const key = older?.hash === hash && known?.get(tool)?.hash !== hash ? OLDER + tool : tool
+    const found = known?.get(key)
     if (!found) throw new HubError('tool_not_found', `There is no tool "${tool.slice(0, 64)}" to approve`)
     if (found.hash !== hash)
       throw new HubError('version_conflict', `The tool "${tool.slice(0, 64)}" is another one than the one to approve`, {
         hint: 'Read its definition again, and approve the hash that it has now.',
         data: { hash: found.hash },
       })
-    const approved = known(hash, hash)
-    this.#of(serverId).set(tool, approved)
-    this.#save(serverId, new Map([[tool, approved]]))
+    const approved = asKnown(hash, hash)
+    this.#of(serverId).set(key, approved)
+    this.#save(serverId, new Map([[key, approved]]))
   }
 
   remove(serverId: string): void {
@@ -149,7 +171,7 @@ export class ToolDefinitions {
   }
 }
 
-function known(hash: string, approved: string): Known {
+function asKnown(hash: string, approved: string): Known {
   return { hash, approved, changed: hash !== approved }
 }
 

@@ -6,7 +6,7 @@ import type { Era } from '../domain/era.ts'
 import type { EffectiveServer, UserRecord } from '../registry/api.ts'
 import type { TrialReport, TrialServer } from './api.ts'
 import type { Connection } from './connection.ts'
-import { mayBeModern, probeEra } from './era-probe.ts'
+import { mayBeModern, notSpoken, probeEra } from './era-probe.ts'
 import type { Launcher, LaunchPlan } from './launcher.ts'
 import type { ListEntry, ListKind } from './protocol.ts'
 import { suggestsSse } from './transport-choice.ts'
@@ -120,7 +120,8 @@ async function tryOnce(
             opened: message => opened.resolve(message.serverInfo),
             unusable: () => undefined,
             ended: ({ reason }) => {
-              const error = fromWireError(reason)
+              const { era: wanted } = ready.settings
+              const error = fromWireError((wanted && notSpoken(reason, wanted)) ?? reason)
               opened.reject(error)
               tools.reject(error)
             },
@@ -161,6 +162,7 @@ async function tryOnce(
 /** Which era to try it with: the earlier one where the server does not say. */
 async function trialEra(launcher: Launcher, plan: LaunchPlan, signal: AbortSignal): Promise<Era> {
   if (!mayBeModern(plan)) return 'legacy'
+  if (plan.settings.era) return plan.settings.era
   const probe = probeEra(launcher, plan)
   const end = (): void => void probe.end({ code: 'stopped', message: 'The trial is over' })
   signal.addEventListener('abort', end, { once: true })
@@ -197,6 +199,7 @@ function asEffective(server: TrialServer, owner: TrialOwner): EffectiveServer {
     transport: server.transport as TransportName,
     ...(server.transportInferred ? { transportInferred: true } : {}),
     config: server.config,
+    ...(server.era ? { era: server.era } : {}),
     variables: {},
     timeoutMs: server.timeoutMs,
     maxTimeoutMs: server.timeoutMs,

@@ -114,6 +114,7 @@ export const ERROR_CODES = {
   owner_disabled: { status: 503, title: 'The account of its owner is disabled' },
   idle: { status: 503, title: 'Asleep until the next call' },
   config_invalid: { status: 503, title: 'The configuration cannot be read' },
+  era_not_spoken: { status: 503, title: 'The server does not speak the wanted era' },
   transport_unavailable: { status: 503, title: 'No plugin offers this transport' },
   command_not_found: { status: 503, title: 'The command does not exist' },
   cwd_not_found: { status: 503, title: 'The working directory does not exist' },

@@ -106,6 +106,8 @@ export interface ServerSettings {
   readonly enabled: boolean
   /** Absent: `auto`. */
   readonly session?: SessionScope
+  /** The one era that the server is spoken to in. Absent: that of each caller, where the server speaks it. */
+  readonly era?: 'legacy' | 'modern'
   readonly start: 'eager' | 'lazy'
   readonly idleTimeoutMs?: number
   readonly isolate: boolean
@@ -187,6 +189,8 @@ export interface ServerStatus {
   /** The transport in effect: where only a URL is configured, the one that the server was found to speak. */
   readonly transport?: TransportName
   readonly era?: 'legacy' | 'modern'
+  /** All that it was found to speak; the older one is looked for when an older client comes. */
+  readonly eras?: readonly ('legacy' | 'modern')[]
   readonly protocolVersion?: string
   readonly serverInfo?: JsonObject
   readonly capabilities?: JsonObject

@@ -106,6 +106,7 @@ export const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   owner_disabled: 'Enable the account, or give the server to another owner.',
   idle: 'Call one of its tools: that starts it.',
   config_invalid: 'Enter the configuration anew.',
+  era_not_spoken: 'Set `era` of the server to `auto`, or to the era that it speaks.',
   transport_unavailable: 'Switch on the plugin that offers this transport.',
   command_not_found: 'Install the program where the hub runs, or give its whole path.',
   cwd_not_found: 'Make the folder, or leave "cwd" out.',

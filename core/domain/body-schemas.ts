@@ -81,6 +81,10 @@ const serverFields = {
     .default(RESULT_BYTES.usual)
     .describe('Longest message of the server, and so result of a call, in bytes.'),
   session: z.enum(['auto', 'shared', 'per-session', 'per-user']).optional(),
+  era: z
+    .enum(['auto', 'legacy', 'modern'])
+    .default('auto')
+    .describe('Which versions of MCP the server is spoken to in; auto: those of each caller, where it speaks them.'),
   start: z.enum(['eager', 'lazy']).default('eager'),
   idleTimeout: milliseconds(2 ** 31 - 1).optional(),
   isolate: z.boolean().default(false),

@@ -40,6 +40,7 @@ const COMMON_FIELDS = [
   'maxTimeout',
   'maxResultBytes',
   'session',
+  'era',
   'start',
   'idleTimeout',
   'isolate',
@@ -147,7 +148,7 @@ export function readServerBody(
   const common = readCommon(fields)
   const expanded = expandVariables(variables)
   errors.push(...expanded.errors)
-  if (transport) refuseForeignFields(fields, transport.name)
+  if (transport) refuseForeignFields(fields, transport.name, common.era)
   const raw = pick(flat, transport ? FIELDS_OF[transport.name] : [])
   const fill = textFiller(expanded.values, errors)
   const filled = mapOwnTexts(raw, (text, pointer) => fill(text, `#${pointer}`))
@@ -190,6 +191,7 @@ export function serverBodyOf(settings: ServerSettings): JsonObject {
     enabled: settings.enabled,
     variables: { ...settings.variables },
     ...(settings.session === undefined ? {} : { session: settings.session }),
+    ...(settings.era === undefined ? {} : { era: settings.era }),
     start: settings.start,
     ...(settings.idleTimeoutMs === undefined ? {} : { idleTimeout: settings.idleTimeoutMs }),
     isolate: settings.isolate,

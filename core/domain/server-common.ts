@@ -34,6 +34,7 @@ export function readCommon(fields: Fields): Common {
   }
   const maxResultBytes = fields.integer('maxResultBytes', RESULT_BYTES.least, RESULT_BYTES.most, 'bytes')
   const session = fields.oneOf('session', ['auto', 'shared', 'per-session', 'per-user'])
+  const era = fields.oneOf('era', ['auto', 'legacy', 'modern'])
   const start = fields.oneOf('start', ['eager', 'lazy']) ?? 'eager'
   const idleTimeoutMs =
     fields.integer('idleTimeout', 1, LONGEST_TIMER_MS, 'milliseconds') ??
@@ -46,6 +47,7 @@ export function readCommon(fields: Fields): Common {
     visibility: fields.oneOf('visibility', ['private', 'public']) ?? 'private',
     enabled: readEnabled(fields),
     ...(session === undefined ? {} : { session }),
+    ...(era === undefined || era === 'auto' ? {} : { era }),
     start,
     ...(idleTimeoutMs === undefined ? {} : { idleTimeoutMs }),
     isolate: fields.boolean('isolate') ?? false,

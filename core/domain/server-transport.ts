@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import type { FieldError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
-import type { TransportName } from '../contract/records.ts'
+import type { ServerSettings, TransportName } from '../contract/records.ts'
 import { Fields, isPlainText } from './fields.ts'
 import { pointerToken } from './json-pointer.ts'
 import { quoteName } from './names.ts'
@@ -29,11 +29,13 @@ export interface TransportPart {
 }
 
 /** Notes each field that belongs to another transport than this one. */
-export function refuseForeignFields(fields: Fields, transport: TransportName): void {
+export function refuseForeignFields(fields: Fields, transport: TransportName, era: ServerSettings['era']): void {
   for (const name of TRANSPORT_FIELDS) {
     if (!fields.has(name) || FIELDS_OF[transport].includes(name)) continue
     fields.problem(name, 'field_not_for_transport', `"${name}" has no meaning for the transport ${transport}`)
   }
+  if (era === 'modern' && (transport === 'sse' || transport === 'openapi'))
+    fields.problem('era', 'field_not_for_transport', `No server of the transport ${transport} speaks 2026-07-28`)
 }
 
 /** Judges the transport's part, as written for its form and as filled in for its content. */

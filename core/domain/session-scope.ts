@@ -2,6 +2,12 @@ import type { JsonObject } from '../contract/json.ts'
 import type { AskCapability, ServerRecord } from '../contract/records.ts'
 import type { Era } from './era.ts'
 
+/** Which side of a server a caller meets; `older`: of one that is spoken to in the newer era, that of the older one. */
+export type Side = Era | 'older'
+
+/** The connection by which clients of the older era share a server's older face. */
+export const OLDER_CONNECTION = 'older'
+
 /** What is asked of a server's caller to know which connection serves it. */
 export interface ConnectionCaller {
   readonly id: string
@@ -11,6 +17,8 @@ export interface ConnectionCaller {
 
 /** What is known of a server when the connection of a caller is chosen. */
 export interface ServerFace {
+  readonly side: Side
+  /** In which this side speaks. */
   readonly era: Era
   /** What it was seen to ask of clients; empty where nothing is known. */
   readonly asks: readonly AskCapability[]
@@ -42,8 +50,8 @@ export function needsOwnConnection(
 }
 
 /** The key of the connection that all of one user's calls share where a server's `session` is `per-user`. */
-export function userConnection(userId: string): string {
-  return `user-${userId}`
+export function userConnection(userId: string, side?: Side): string {
+  return `${side === 'older' ? 'older-' : ''}user-${userId}`
 }
 
 /** The key of the connection that serves a caller; undefined: the one that all share. */
@@ -52,6 +60,7 @@ export function connectionKey(
   caller: ConnectionCaller | undefined,
   face: ServerFace,
 ): string | undefined {
-  if (!caller || !needsOwnConnection(server, caller.capabilities, face)) return undefined
-  return server.session === 'per-user' ? userConnection(caller.userId) : caller.id
+  const own = caller !== undefined && needsOwnConnection(server, caller.capabilities, face)
+  if (!own) return face.side === 'older' ? OLDER_CONNECTION : undefined
+  return server.session === 'per-user' ? userConnection(caller.userId, face.side) : caller.id
 }

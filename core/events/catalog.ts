@@ -38,7 +38,13 @@ export interface EventCatalog {
     state: 'healthy' | 'failing'
     error?: { code: ErrorCode; message: string }
   }
-  'catalog.changed': { serverId: string; name: string; kinds: readonly ('tools' | 'prompts' | 'resources')[] }
+  /** `older`: these lists are what clients of the older era see of a server that speaks both. */
+  'catalog.changed': {
+    serverId: string
+    name: string
+    kinds: readonly ('tools' | 'prompts' | 'resources')[]
+    older?: true
+  }
   /** A tool says something else of itself than before; `blocked`: it cannot be called until its owner approves it. */
   'tool.definition_changed': { serverId: string; name: string; tool: string; hash: string; blocked: boolean }
   'tool.called': ToolCallRecord

@@ -74,7 +74,8 @@ export class Front {
       })
     const parsed = this.#paths.parse(path)
     if (!parsed) throw noScope(path)
-    const scope = this.#parts.scopes.find(actor, principal, parsed)
+    const era = namesModernVersion(request.headers) ? 'modern' : 'legacy'
+    const scope = this.#parts.scopes.find(actor, principal, parsed, era)
     const handle = (found: Scope, own: Session | undefined) => {
       if (own) own.usedPath = path
       const namesSession = sessionId !== null
@@ -98,7 +99,7 @@ export class Front {
     if (path === MESSAGES_PATH) return sse.post(known)
     const parsed = parseScopePath(path, 'sse')
     if (!parsed) throw noScope(path)
-    const scope = scopes.find(actor, principal, parsed)
+    const scope = scopes.find(actor, principal, parsed, 'legacy')
     return scope instanceof Promise ? scope.then(found => sse.open(known, found)) : sse.open(known, scope)
   }
 

@@ -1,6 +1,7 @@
 import { HubError } from '../contract/errors.ts'
 import type { GroupResolver, ResolvedGroup } from '../contract/points.ts'
 import type { Credential, ServerRecord, UserActor } from '../contract/records.ts'
+import type { Era } from '../domain/era.ts'
 import { bothNames } from '../domain/tool-shape.ts'
 import { aliases } from './naming.ts'
 import type { HeadersFor } from './passed-headers.ts'
@@ -130,14 +131,19 @@ export class ScopePaths {
   }
 }
 
+interface Found {
+  readonly path: ScopePath
+  readonly scope: Scope
+}
+
 /** Looks up which headers of a caller reach which of these servers. */
 type HeadersOf = (actor: UserActor, servers: readonly ServerRecord[]) => Promise<HeadersFor>
 
-/** The scopes in use, one per caller and path. */
+/** The scopes in use, one per caller, path and era of the client. */
 export class ScopeTable {
   readonly #scopes = new Map<string, Scope>()
   /** By principal, where it was last: a key is not made for each request. None is here that is not in `#scopes`. */
-  readonly #last = new Map<string, { readonly path: ScopePath; readonly scope: Scope }>()
+  readonly #last = { legacy: new Map<string, Found>(), modern: new Map<string, Found>() }
   readonly #pending = new Map<string, Promise<Scope>>()
   readonly #resolver: () => GroupResolver | undefined
   readonly #parts: ScopeParts
@@ -168,18 +174,18 @@ export class ScopeTable {
   }
 
   /** The scope of a path for a caller. Throws group_not_found, the same for missing, foreign and out of the key's scopes. */
-  find(actor: UserActor, principal: string, path: ScopePath): Scope | Promise<Scope> {
-    const last = this.#last.get(principal)
+  find(actor: UserActor, principal: string, path: ScopePath, era: Era): Scope | Promise<Scope> {
+    const last = this.#last[era].get(principal)
     if (last?.path === path && !last.scope.stale) {
       last.scope.actor = actor
       return last.scope
     }
-    const key = `${principal}|${path.normal}`
+    const key = `${principal}|${path.normal}${era === 'legacy' ? '|legacy' : ''}`
     const scope = this.#scopes.get(key)
-    if (!scope) return this.#once(key, () => this.#open(key, actor, path))
+    if (!scope) return this.#once(key, () => this.#open(key, actor, path, era))
     scope.actor = actor
     if (scope.stale) return this.#once(key, () => this.refresh(scope))
-    this.#last.set(principal, { path, scope })
+    this.#last[era].set(principal, { path, scope })
     return scope
   }
 
@@ -196,7 +202,7 @@ export class ScopeTable {
     if (!path || !resolved) {
       scope.gone = true
       this.#scopes.delete(scope.key)
-      this.#last.clear()
+      this.#clearLast()
       throw notFound(path)
     }
     scope.replace(resolved)
@@ -206,16 +212,18 @@ export class ScopeTable {
 
   /** What a group is for this caller outside any session. */
   unbound(actor: UserActor, resolved: ResolvedScope): Scope {
-    return new Scope('', '', actor, resolved, this.#parts)
+    return new Scope('', '', { actor }, resolved, this.#parts)
   }
 
-  async #open(key: string, actor: UserActor, path: ScopePath): Promise<Scope> {
+  async #open(key: string, actor: UserActor, path: ScopePath, caller: Era): Promise<Scope> {
     const generation = this.#generation
     const resolved = await this.#resolve(actor, path)
     if (!resolved) throw notFound(path)
-    const scope = new Scope(key, path.normal, actor, resolved, this.#parts)
+    const scope = new Scope(key, path.normal, { actor, caller }, resolved, this.#parts)
     scope.stale = generation !== this.#generation
     this.#scopes.set(key, scope)
+    // Before `initialize` says what is here, which cannot be taken back.
+    await scope.meet()
     if (this.#scopes.size > MAX_IDLE_SCOPES) this.#dropIdle()
     return scope
   }
@@ -239,9 +247,14 @@ export class ScopeTable {
     return promise
   }
 
+  #clearLast(): void {
+    this.#last.legacy.clear()
+    this.#last.modern.clear()
+  }
+
   /** Oldest first; a scope with a session stays. */
   #dropIdle(): void {
-    this.#last.clear()
+    this.#clearLast()
     for (const [key, scope] of this.#scopes) {
       if (this.#scopes.size <= MAX_IDLE_SCOPES) return
       if (!this.#inUse(scope)) this.#scopes.delete(key)

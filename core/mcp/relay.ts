@@ -2,6 +2,7 @@ import type { Upstreams } from '../connections/api.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import { HEADER_CONSENTS } from '../domain/header-consents.ts'
+import type { Side } from '../domain/session-scope.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { EventCatalog } from '../events/catalog.ts'
 import { type ChangedKind, changedKind, type ListChanges } from './list-changes.ts'
@@ -66,7 +67,7 @@ export class Relay {
     this.#parts = parts
     const { bus } = parts
     this.#listening = [
-      bus.on('catalog.changed', ({ data }) => this.#catalogChanged(data.serverId, data.kinds)),
+      bus.on('catalog.changed', ({ data }) => this.#catalogChanged(data.serverId, data.kinds, data.older)),
       bus.on('connection.state', ({ data }) => {
         // Looked at now, so that an outage is as old as it is also where nobody asks for a list meanwhile.
         parts.outages.listed(data.serverId)
@@ -140,7 +141,7 @@ export class Relay {
    */
   settled(scope: Scope, capabilities: JsonObject | undefined): Promise<void> | undefined {
     const waits: Promise<void>[] = []
-    for (const { server } of scope.resolved.members) this.#parts.upstreams.listed(server.id)
+    for (const { server } of scope.resolved.members) this.#parts.upstreams.listed(server.id, scope.face(server.id).side)
     const ready = scope.ready(capabilities)
     if (ready !== undefined) waits.push(ready)
     for (const [serverId, { now }] of this.#rereading) if (scope.has(serverId)) waits.push(now)
@@ -170,14 +171,16 @@ export class Relay {
     if (!unwanted) session.notify(new Notice(method, params))
   }
 
-  #catalogChanged(serverId: string, kinds: readonly ChangedKind[]): void {
+  #catalogChanged(serverId: string, kinds: readonly ChangedKind[], older = false): void {
     this.#touched(serverId)
     // Told even where the merged list is the same: the upstream said that it changed.
-    this.#announce(serverId, kinds)
+    this.#announce(serverId, kinds, side => (side === 'older') === older)
   }
 
-  #announce(serverId: string, kinds: readonly ChangedKind[]): void {
-    for (const scope of this.#parts.scopes) if (scope.has(serverId)) this.#parts.changes.announce(scope, kinds)
+  /** `meets`: whether it concerns those who meet this side of the server. */
+  #announce(serverId: string, kinds: readonly ChangedKind[], meets: (side: Side) => boolean = () => true): void {
+    for (const scope of this.#parts.scopes)
+      if (scope.has(serverId) && meets(scope.face(serverId).side)) this.#parts.changes.announce(scope, kinds)
   }
 
   /** Resolves when its lists were read from their beginning after now, or that took too long. */

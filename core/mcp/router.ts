@@ -244,7 +244,8 @@ export class Router {
     change: Change = {},
   ): UpstreamCall {
     const serverId = member.server.id
-    const connection = connectionKey(member.server, session, scope.face(serverId))
+    const face = scope.face(serverId)
+    const connection = connectionKey(member.server, session, face)
     const request: { -readonly [Key in keyof UpstreamRequest]: UpstreamRequest[Key] } = {
       method: change.method ?? exchange.method,
       params: change.params ?? params,
@@ -256,6 +257,7 @@ export class Router {
     if (variablesIn) request.variablesIn = variablesIn
     if (exchange.progress && !change.quiet) request.progress = exchange.progress
     if (session) request.session = session
+    if (face.side === 'older') request.older = true
     const modern = exchange.modern?.()
     if (modern) request.modern = modern
     if (exchange.passthroughHeaders) request.passthroughHeaders = wantedHeaders(member, exchange.passthroughHeaders)

@@ -1,5 +1,6 @@
 import type { ServerCatalog, Upstreams } from '../connections/api.ts'
 import type { GroupRecord, MemberTool, ServerRecord } from '../contract/records.ts'
+import type { Side } from '../domain/session-scope.ts'
 
 /** One upstream as a member of a scope, with what the scope's owner chose of it. */
 export interface ScopeMember {
@@ -33,9 +34,10 @@ export interface ResolvedScope {
 export function blockedTools(
   upstreams: Pick<Upstreams, 'definitions'>,
   { id, definitionPolicy }: ServerRecord,
+  side?: Side,
 ): ReadonlySet<string> | undefined {
   if (definitionPolicy !== 'pin') return undefined
-  const changed = [...upstreams.definitions(id)].filter(([, definition]) => definition.changed)
+  const changed = [...upstreams.definitions(id, side)].filter(([, definition]) => definition.changed)
   return changed.length === 0 ? undefined : new Set(changed.map(([tool]) => tool))
 }
 

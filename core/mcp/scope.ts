@@ -4,6 +4,7 @@ import { within } from '../connections/within.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
 import { listedFor } from '../domain/client-capabilities.ts'
+import type { Era } from '../domain/era.ts'
 import { pinsWithVariables } from '../domain/tool-shape.ts'
 import { KnownCalls } from './known-calls.ts'
 import type { ListItem } from './list-item.ts'
@@ -50,6 +51,8 @@ interface OldName {
 export class Scope {
   /** Unique per caller and path. */
   readonly key: string
+  /** The era of its callers; absent: they have none, and meet a server as it is spoken to by default. */
+  readonly caller: Era | undefined
   /** In normal form, such as `/mcp/work`. */
   readonly path: string
   /** Whose rights it was resolved with. */
@@ -74,7 +77,14 @@ export class Scope {
   readonly #old = { tools: new Map<string, OldName>(), prompts: new Map<string, OldName>() }
   readonly #parts: ScopeParts
 
-  constructor(key: string, path: string, actor: UserActor, resolved: ResolvedScope, parts: ScopeParts) {
+  constructor(
+    key: string,
+    path: string,
+    { actor, caller }: { readonly actor: UserActor; readonly caller?: Era | undefined },
+    resolved: ResolvedScope,
+    parts: ScopeParts,
+  ) {
+    this.caller = caller
     this.key = key
     this.path = path
     this.actor = actor
@@ -99,9 +109,15 @@ export class Scope {
     this.#dirty = true
   }
 
-  /** What a member speaks and asks, as far as is known. */
+  /** What this one's callers meet of a member, as far as is known. */
   face(serverId: string): UpstreamFace {
-    return this.#parts.upstreams.face(serverId)
+    return this.#parts.upstreams.face(serverId, this.caller)
+  }
+
+  /** Resolves when what callers of the older era meet here is known, after 5 s at most; undefined when it is. */
+  meet(): Promise<void> | undefined {
+    if (this.caller !== 'legacy') return undefined
+    return this.#parts.upstreams.meetOlder(this.#serverIds)?.then(() => this.touch())
   }
 
   has(serverId: string): boolean {
@@ -126,17 +142,20 @@ export class Scope {
   get catalog(): MergedCatalog {
     if (this.#catalog && !this.#dirty) return this.#catalog
     const { upstreams, outages } = this.#parts
-    const states = this.#resolved.members.map(member => ({
-      member,
-      catalog: upstreams.catalog(member.server.id),
-      listed: member.server.enabled && outages.listed(member.server.id),
-      blocked: blockedTools(upstreams, member.server),
-    }))
+    const states = this.#resolved.members.map(member => {
+      const { side } = this.face(member.server.id)
+      return {
+        member,
+        catalog: upstreams.catalog(member.server.id, side),
+        listed: member.server.enabled && outages.listed(member.server.id),
+        blocked: blockedTools(upstreams, member.server, side),
+      }
+    })
     const before = this.#catalog
     this.#catalog = mergeCatalogs(this.#resolved, states)
     this.#dirty = false
     this.#views.clear()
-    this.#varied = states.map(({ member }) => member.server.id).filter(id => upstreams.face(id).tools.length > 0)
+    this.#varied = states.map(({ member }) => member.server.id).filter(id => this.face(id).tools.length > 0)
     if (before?.states.some(isUnseen) || states.some(isUnseen)) this.#unseenAtMs = this.#parts.now()
     this.#announced ??= this.#catalog.lists
     if (before) this.#keepOldNames(before, this.#catalog)
@@ -153,14 +172,13 @@ export class Scope {
     const { catalog } = this
     const form = this.#varied.length === 0 || capabilities === undefined ? '' : this.#formOf(capabilities)
     if (form === '' || !capabilities) return catalog
-    const { upstreams } = this.#parts
     let stamp = 0
-    for (const id of this.#varied) stamp += upstreams.face(id).listed
+    for (const id of this.#varied) stamp += this.face(id).listed
     const known = this.#views.get(form)
     if (known?.stamp === stamp) return known.catalog
     const states = catalog.states.map(state => {
       const { id } = state.member.server
-      const tools = this.#varied.includes(id) ? upstreams.face(id).toolsFor(capabilities) : undefined
+      const tools = this.#varied.includes(id) ? this.face(id).toolsFor(capabilities) : undefined
       return tools && state.catalog ? { ...state, catalog: { ...state.catalog, tools } } : state
     })
     const same = states.every((state, index) => state === catalog.states[index])
@@ -201,10 +219,9 @@ export class Scope {
 
   #askedReady(capabilities: JsonObject): Promise<void> | undefined {
     if (!listedFor(capabilities)) return undefined
-    const { upstreams } = this.#parts
     const waits: Promise<void>[] = []
     for (const { member } of this.catalog.states) {
-      const wait = upstreams.face(member.server.id).ready(capabilities)
+      const wait = this.face(member.server.id).ready(capabilities)
       if (wait !== undefined) waits.push(wait)
     }
     return waits.length === 0 ? undefined : within(Promise.all(waits), ASKING_WAIT_MS).then(() => this.touch())
@@ -222,8 +239,14 @@ export class Scope {
       ids.push(member.server.id)
       budgetMs = Math.max(budgetMs, leftMs)
     }
-    if (ids.length === 0) return undefined
-    return upstreams.catalogsReady(ids, Math.min(budgetMs, CATALOG_WAIT_MS)).then(() => this.touch())
+    const met = this.meet()
+    if (ids.length === 0) return met
+    const ready = upstreams.catalogsReady(ids, Math.min(budgetMs, CATALOG_WAIT_MS)).then(() => {
+      this.touch()
+      // Only now is it known what they speak.
+      return met ?? this.meet()
+    })
+    return ready
   }
 
   /** The kinds whose lists differ from what sessions were last told. */

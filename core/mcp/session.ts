@@ -13,7 +13,7 @@ import type { Scope } from './scope.ts'
 import type { ExchangeTarget } from './scope-types.ts'
 import { type AskStream, SessionAsks } from './session-asks.ts'
 import type { SessionStreams } from './session-streams.ts'
-import { userBinding } from './user-binding.ts'
+import { OLDER_BINDING, userBinding } from './user-binding.ts'
 import type { UserReplay } from './user-replay.ts'
 
 export const LEGACY_VERSIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'] as const
@@ -183,8 +183,10 @@ export class Session implements Hearer {
   }
 
   ownConnection(server: ServerRecord): SessionBinding | undefined {
-    if (!needsOwnConnection(server, this.binding.capabilities, this.scope.face(server.id))) return undefined
-    return server.session === 'per-user' ? userBinding(this.actor.userId) : this.binding
+    const face = this.scope.face(server.id)
+    if (needsOwnConnection(server, this.binding.capabilities, face))
+      return server.session === 'per-user' ? userBinding(this.actor.userId, face.side) : this.binding
+    return face.side === 'older' ? OLDER_BINDING : undefined
   }
 
   notify(notice: Notice): void {

@@ -243,7 +243,8 @@ export class Subscriptions {
   #send(method: string, member: ScopeMember, hearer: Hearer, uri: string): Promise<UpstreamReply> {
     const session = hearer.ownConnection(member.server)
     const key = subscriptionKey(member, hearer, uri)
-    const request = { method, params: { uri }, ...(session ? { session } : {}) }
+    const older = hearer.scope.face(member.server.id).side === 'older'
+    const request = { method, params: { uri }, older, ...(session ? { session } : {}) }
     const send = (): Promise<UpstreamReply> => this.#upstreams.request(member.server.id, request).reply
     const reply = this.#underWay.get(key)?.then(send) ?? send()
     this.#underWay.set(key, reply)

@@ -70,7 +70,7 @@ export class UpstreamLevels {
     const key = connectionKey(server.id, own?.id)
     const told = this.#told.get(key)
     if (told !== undefined && told <= rank) return undefined
-    return this.#send(server.id, own, Math.min(rank, this.#wished(server.id, own?.id) ?? rank))
+    return this.#send(server.id, own, Math.min(rank, this.#wished(server.id, own?.id) ?? rank), scope)
   }
 
   drop(session: Session): void {
@@ -104,7 +104,7 @@ export class UpstreamLevels {
     const own = session.ownConnection(server)
     const told = this.#told.get(connectionKey(server.id, own?.id))
     if (told === undefined || told <= DEFAULT_LEVEL) return
-    void this.#send(server.id, own, DEFAULT_LEVEL)
+    void this.#send(server.id, own, DEFAULT_LEVEL, session.scope)
   }
 
   /** A connection that others share, if it was ever told, hears the most verbose level of those who are left. */
@@ -113,7 +113,7 @@ export class UpstreamLevels {
     const told = this.#told.get(connectionKey(server.id, own?.id))
     if (told === undefined) return
     const rank = this.#wished(server.id, own?.id) ?? DEFAULT_LEVEL
-    if (rank !== told) void this.#send(server.id, own, rank)
+    if (rank !== told) void this.#send(server.id, own, rank, left.scope)
   }
 
   #tell(scope: Scope, member: ScopeMember, session: Session): void {
@@ -123,16 +123,17 @@ export class UpstreamLevels {
     const rank = this.#wished(id, own?.id) ?? DEFAULT_LEVEL
     if (this.#told.get(connectionKey(id, own?.id)) === rank) return
     // Not waited for: the next call follows on the same connection, and one deaf server must not hold up the others.
-    void this.#send(id, own, rank)
+    void this.#send(id, own, rank, scope)
   }
 
-  #send(serverId: string, session: SessionBinding | undefined, rank: number): Promise<void> {
+  #send(serverId: string, session: SessionBinding | undefined, rank: number, scope: Scope): Promise<void> {
     // One that sleeps or is away hears it when it connects.
     if (this.#upstreams.status(serverId).state !== 'online') return Promise.resolve()
     const key = connectionKey(serverId, session?.id)
     this.#told.set(key, rank)
     const params = { level: LOG_LEVELS[rank] ?? 'info' }
-    const request = { method: 'logging/setLevel', params, ...(session ? { session } : {}) }
+    const older = scope.face(serverId).side === 'older'
+    const request = { method: 'logging/setLevel', params, older, ...(session ? { session } : {}) }
     const { reply } = this.#upstreams.request(serverId, request)
     const heard = reply.then(({ kind }) => {
       if (kind !== 'result' && this.#told.get(key) === rank) this.#told.delete(key)

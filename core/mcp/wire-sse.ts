@@ -108,7 +108,7 @@ export class SseWire {
     const session = sessions.get(id)
     if (session?.wire === 'sse' && session.principal === principal) {
       const path = session.scope.stale ? parseScopePath(session.scope.path) : undefined
-      if (path) await scopes.find(actor, principal, path)
+      if (path) await scopes.find(actor, principal, path, 'legacy')
       if (!session.ended) return session
     }
     throw new HubError('session_not_found', `There is no such session; open ${SSE_ROOT} again`)

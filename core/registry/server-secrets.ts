@@ -186,13 +186,22 @@ export function changedFields(before: ServerSettings, after: ServerSettings): st
  * hash can try out what they might be.
  */
 export function configHash(settings: ServerSettings, owner: { id: string; role: string }): string {
-  const { transport, transportInferred = false, config, variables, session = null, isolate, healthCheck } = settings
+  const {
+    transport,
+    transportInferred = false,
+    config,
+    variables,
+    session = null,
+    era,
+    isolate,
+    healthCheck,
+  } = settings
   const { enabled, endpoints } = healthCheck
   // Left out where there are none, so that what was stored under earlier hashes stays theirs.
   const asked = enabled && endpoints && Object.keys(endpoints).length > 0 ? { endpoints: { ...endpoints } } : {}
   const all = { owner: owner.id, role: owner.role, transport, transportInferred, config, variables: { ...variables } }
   return createHash('sha256')
-    .update(canonical({ ...all, session, isolate, ...asked }))
+    .update(canonical({ ...all, session, isolate, ...(era === undefined ? {} : { era }), ...asked }))
     .digest('hex')
 }
 

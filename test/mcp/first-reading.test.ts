@@ -5,7 +5,7 @@ import { type Answer, RawClient } from '../support/raw-mcp.ts'
 import { online } from '../support/servers.ts'
 import { RawModern } from '../unit/mcp/modern-support.ts'
 
-/** How long the server is online before its lists are read: time for a client to come, and less than a list waits. */
+/** How long the server takes to tell its tools: time for a client to come before that. */
 const LIST_MS = '1500'
 
 let hub: Hub
@@ -32,9 +32,9 @@ test.each(ERAS)(
     await admin.ok('POST', '/api/servers', { name: 'late', ...stdioFixture('slow', { LIST_MS }) })
     try {
       const key = await admin.mcpKey()
-      await online(admin, ['late'])
       const client = await open(key)
       if (greeting === 'server/discover') await client.call(greeting)
+      await online(admin, ['late'])
       const call = client.call('tools/call', { name: 'quick', arguments: {} })
       const unknown = client.call('tools/call', { name: 'nothing', arguments: {} })
       const lists = ['tools/list', 'prompts/list', 'resources/list', 'resources/templates/list'].map(method =>

@@ -113,6 +113,7 @@ export const OCCASIONS: Readonly<Record<ErrorCode, string>> = {
   owner_disabled: 'state: its owner was disabled; also starting such a server',
   idle: 'state: a lazy server without calls; no fault',
   config_invalid: 'state: what is stored cannot be read, such as a secret sealed with a lost key',
+  era_not_spoken: 'state, trial',
   transport_unavailable: 'state',
   command_not_found: 'state: the program is not on the PATH',
   cwd_not_found: 'state',

@@ -3,13 +3,15 @@ import type { Client } from './client.ts'
 import { until } from './wait.ts'
 
 export interface Status {
+  readonly eras?: readonly string[]
+  readonly connections?: { readonly shared: number; readonly session: number }
   readonly state: 'online' | 'connecting' | 'offline'
   readonly since: string
   readonly reason?: { readonly code: string; readonly message: string }
   readonly pid?: number
   readonly nextAttemptAt?: string
   readonly transport?: string
-  readonly session?: { readonly looking?: true }
+  readonly session?: { readonly looking?: true; readonly kind: string }
   readonly counts: { readonly tools: number; readonly prompts: number; readonly resources: number }
 }
 

@@ -71,10 +71,11 @@ function trialRoute(deps: ServerImportDeps): Route {
       // The name is left aside: the configuration of a server that exists is tried as well, under edit.
       const unnamed = { ...body, name: `trial-${randomUUID().slice(0, 8)}` }
       const draft = await deps.registry.servers.draft(actor, unnamed, editedRef(body))
-      const { transport, transportInferred = false, config, timeoutMs } = draft.settings
+      const { transport, transportInferred = false, config, timeoutMs, era } = draft.settings
       const { ownerId, ownerRole, rightsCap, secrets } = draft
       const cap = rightsCap === undefined ? {} : { rightsCap }
-      const wanted = { ownerId, ownerRole, ...cap, transport, transportInferred, config, timeoutMs, secrets }
+      const pinned = era === undefined ? {} : { era }
+      const wanted = { ownerId, ownerRole, ...cap, ...pinned, transport, transportInferred, config, timeoutMs, secrets }
       info.keepOpen()
       const report = await deps.credentials.during(actor, signal, until => deps.upstreams.trial(wanted, until))
       const tools = report.tools.map(tool => ({ ...tool, tokens: tokensOf(tool) }))

@@ -66,6 +66,10 @@ const serverFields = z.object({
   }),
   enabled: z.boolean().optional(),
   session: z.enum(['auto', 'shared', 'per-session', 'per-user']).optional(),
+  era: z
+    .enum(['auto', 'legacy', 'modern'])
+    .optional()
+    .meta({ description: '`legacy`: up to 2025-11-25; `modern`: 2026-07-28; default `auto`, that of each caller' }),
   start: z.enum(['eager', 'lazy']).optional(),
   idleTimeout: milliseconds('Default 300,000 for lazy, none for eager').optional(),
   isolate: z.boolean().optional(),
@@ -105,6 +109,10 @@ export const serverStatus = z.object({
     .optional()
     .meta({ description: 'In effect; with only a URL configured, what the server speaks' }),
   era: z.enum(['legacy', 'modern']).optional(),
+  eras: z
+    .array(z.enum(['legacy', 'modern']))
+    .optional()
+    .meta({ description: 'All that it was found to speak; the older one is looked for when an older client comes' }),
   protocolVersion: z.string().optional(),
   serverInfo: anyObject.optional(),
   capabilities: anyObject.optional(),

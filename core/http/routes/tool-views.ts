@@ -17,6 +17,8 @@ export class ServerTool {
   /** What is done with its arguments. */
   readonly rules: ArgumentRules | undefined
   /** It says something else of itself than was approved, or seen first. */
+  /** Of what the upstream wrote, where something has changed of that: of the two faces of a server of both eras either one. */
+  readonly hash: string
   readonly changed: boolean
   /** Changed, and its owner wants to be asked: it cannot be called. */
   readonly waiting: boolean
@@ -26,8 +28,9 @@ export class ServerTool {
   constructor(
     item: CatalogItem,
     override: ToolOverride | undefined,
-    { changed, waiting }: { readonly changed: boolean; readonly waiting: boolean },
+    { hash, changed, waiting }: Pick<ServerTool, 'hash' | 'changed' | 'waiting'>,
   ) {
+    this.hash = hash
     this.original = item.key
     this.name = override?.name ?? item.key
     this.enabled = override?.enabled ?? true
@@ -37,11 +40,6 @@ export class ServerTool {
     this.waiting = waiting
     this.#item = item
     this.#override = override
-  }
-
-  /** Of what the upstream wrote. */
-  get hash(): string {
-    return this.#item.hash
   }
 
   /** About what its definition is long. */
@@ -78,9 +76,14 @@ export function serverTools(
 ): readonly ServerTool[] {
   const definitions = live.definitions(id)
   return (live.catalog(id)?.tools ?? []).map(item => {
-    const changed = definitions.get(item.key)?.changed ?? false
+    const known = definitions.get(item.key)
+    const changed = known?.changed ?? false
     const override = overrideOf(overrides, item.key)
-    return new ServerTool(item, override, { changed, waiting: changed && definitionPolicy === 'pin' })
+    return new ServerTool(item, override, {
+      hash: known?.changed ? known.hash : item.hash,
+      changed,
+      waiting: changed && definitionPolicy === 'pin',
+    })
   })
 }
 

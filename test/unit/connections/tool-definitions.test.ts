@@ -106,3 +106,22 @@ test('a server that names its tools anew each time is remembered up to a limit, 
   // The flood is what is forgotten, and not what was there before it.
   expect(again.read(serverId, [tool('kept'), tool('pinned', 'other')])).toMatchObject([{ tool: 'pinned' }])
 }, 30_000)
+
+test('each face of a server that speaks both eras has its own definitions, and is approved for itself', async () => {
+  const definitions = await opened()
+  definitions.read(serverId, [tool('a', 'newer')])
+  expect(definitions.read(serverId, [tool('a', 'older')], true)).toEqual([])
+  const changed = (face?: 'older' | 'modern') => definitions.of(serverId, face).get('a')?.changed
+  expect([changed(), changed('modern'), changed('older')]).toEqual([false, false, false])
+
+  const [news] = definitions.read(serverId, [tool('a', 'older still')], true)
+  expect([news?.tool, changed(), changed('modern'), changed('older')]).toEqual(['a', true, false, true])
+  const { hash = '' } = definitions.of(serverId).get('a') ?? {}
+  expect(hash).toBe(news?.hash ?? '')
+
+  await definitions.flush()
+  const again = await opened()
+  expect(again.of(serverId, 'older').get('a')?.changed).toBe(true)
+  again.approve(serverId, 'a', hash)
+  expect([again.of(serverId).get('a')?.changed, again.of(serverId, 'older').get('a')?.changed]).toEqual([false, false])
+})

@@ -28,7 +28,7 @@ test('what has been told is no difference any more, and what changed in another 
   let aheadMs = 0
   const now = () => performance.now() + aheadMs
   const parts = { upstreams, outages: new Outages(upstreams, now), now }
-  const scope = new Scope('key', '/mcp/time', new World().person('alice'), resolved, parts)
+  const scope = new Scope('key', '/mcp/time', { actor: new World().person('alice') }, resolved, parts)
   expect(scope.differences()).toEqual([])
 
   const heard: string[] = []

@@ -25,7 +25,7 @@ function tableOf(inUse = false) {
   )
   const principals = new Principals()
   const find = async (actor: UserActor) =>
-    await table.find(actor, principals.key(actor), PATH as NonNullable<typeof PATH>)
+    await table.find(actor, principals.key(actor), PATH as NonNullable<typeof PATH>, 'legacy')
   return { table, asked, find }
 }
 

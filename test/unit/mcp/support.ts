@@ -219,8 +219,10 @@ export class FakeUpstreams implements Upstreams {
   face(serverId: string): UpstreamFace {
     const server = this.servers.get(serverId)
     const { asks = [], able } = server ?? {}
+    const era = server?.status.era ?? 'legacy'
     return {
-      era: server?.status.era ?? 'legacy',
+      side: era,
+      era,
       asks,
       tools: able?.map(({ key }) => key) ?? [],
       known: true,
@@ -230,6 +232,7 @@ export class FakeUpstreams implements Upstreams {
       ready: () => undefined,
     }
   }
+  meetOlder(): undefined {}
   catalog(serverId: string): ServerCatalog | undefined {
     return this.servers.get(serverId)?.catalog
   }

@@ -17,7 +17,7 @@ export interface RoundState {
 /** Everything a tool's handler may answer with: a result, or the wish to hear more from the client. */
 type Answer = ReturnType<typeof textResult> | ReturnType<typeof inputRequired>
 
-const object = (properties: Record<string, object>, required: string[] = []) => ({
+export const object = (properties: Record<string, object>, required: string[] = []) => ({
   type: 'object' as const,
   properties: properties as Record<string, { type: 'string' }>,
   required,
@@ -53,7 +53,7 @@ function elicitation(
   })
 }
 
-const DEFAULTS = {
+export const DEFAULTS = {
   name: { type: 'string', default: 'John Doe' },
   age: { type: 'integer', default: 30 },
   score: { type: 'number', default: 95.5 },
@@ -61,7 +61,7 @@ const DEFAULTS = {
   verified: { type: 'boolean', default: true },
 }
 
-const ENUMS = {
+export const ENUMS = {
   untitledSingle: { type: 'string', enum: ['option1', 'option2', 'option3'] },
   titledSingle: {
     type: 'string',
@@ -89,7 +89,7 @@ const ENUMS = {
   },
 }
 
-const completed = (action: string, content: unknown): string =>
+export const completed = (action: string, content: unknown): string =>
   `Elicitation completed: action=${action}, content=${JSON.stringify(content ?? {})}`
 
 /** The tools that ask the client for something, written once as input-required; the package serves them on both wires. */
@@ -157,7 +157,8 @@ export function registerAskingTools(server: McpServer, codec: RequestStateCodec<
   registerRounds(server, codec)
 }
 
-function registerRounds(server: McpServer, codec: RequestStateCodec<RoundState>): void {
+/** The tools that the set of 2026-07-28 asks for: they ask by their results alone. */
+export function registerRounds(server: McpServer, codec: RequestStateCodec<RoundState>): void {
   const tool = (name: string, description: string, handle: (ctx: ServerContext) => Answer | Promise<Answer>): unknown =>
     server.registerTool(`test_input_required_result_${name}`, { description }, handle)
 

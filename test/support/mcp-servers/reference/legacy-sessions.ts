@@ -91,7 +91,7 @@ export class LegacySessions {
   }
 }
 
-function subscriptionsOf({ server }: McpServer): Set<string> {
+export function subscriptionsOf({ server }: McpServer): Set<string> {
   const subscriptions = new Set<string>()
   server.setRequestHandler('resources/subscribe', ({ params }) => {
     subscriptions.add(params.uri)
