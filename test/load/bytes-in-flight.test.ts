@@ -186,7 +186,9 @@ test('what 60 clients say of themselves, 3 MiB each, then the most that is taken
   await attack(async () => {
     for (let index = 0; index < 60; index += 1) {
       const response = await introduce(3 * MIB)
-      expect(await response.json()).toMatchObject({ error: { data: { code: 'params_invalid' } } })
+      const { error } = (await response.json()) as { error: { data: { code: string } } }
+      // The rate of refused messages, where the machine is quick.
+      expect(['params_invalid', 'rate_limited']).toContain(error.data.code)
     }
     let last = 200
     for (let index = 0; index < 500; index += 1) {
