@@ -14,7 +14,15 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Count, countTests, countWhole, type FileTime, timesOfFiles } from './support/count.ts'
+import {
+  type Count,
+  countTests,
+  countWhole,
+  type Failure,
+  type FileTime,
+  failuresOf,
+  timesOfFiles,
+} from './support/count.ts'
 
 interface Suite {
   readonly name: string
@@ -94,6 +102,7 @@ interface Result {
   /** Of processors, with all that the suite started. */
   readonly cpuSeconds: number
   readonly files: readonly FileTime[]
+  readonly failures: readonly Failure[]
 }
 
 /** `live`: output comes as it is written, else at the end. */
@@ -125,6 +134,7 @@ async function run(suite: Suite, extra: readonly string[], live: boolean): Promi
     seconds: (performance.now() - start) / 1_000,
     cpuSeconds: Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1_000_000,
     files: timesOfFiles(text),
+    failures: failuresOf(text),
   }
 }
 
@@ -163,6 +173,9 @@ for (const { suite, count: counted, seconds, cpuSeconds } of results) {
     `${mark.padEnd(6)} ${suite.name.padEnd(13)} ${counted.passed} passed, ${counted.failed} failed in ${time}${told}`,
   )
 }
+// Last, since whoever reads a long log begins at its end.
+for (const { file, test, error } of results.flatMap(result => result.failures).slice(0, 10))
+  console.log(`\nFAILED ${file}: ${test}\n${error.map(line => `       ${line}\n`).join('')}`)
 const passed = results.reduce((sum, result) => sum + result.count.passed, 0)
 const failed = results.reduce((sum, result) => sum + result.count.failed, 0)
 console.log(`${passed} passed, ${failed} failed`)

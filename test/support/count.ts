@@ -45,6 +45,32 @@ export function timesOfFiles(output: string): readonly FileTime[] {
   return [...times].map(([name, ms]) => ({ file: name, seconds: ms / 1_000 }))
 }
 
+export interface Failure {
+  readonly file: string
+  readonly test: string
+  /** The first lines of what was thrown; empty when it was thrown outside of the test. */
+  readonly error: readonly string[]
+}
+
+const ERROR_LINES = 5
+
+/** The failed tests of a run of `bun test`, as they came. */
+export function failuresOf(output: string): readonly Failure[] {
+  const failures: Failure[] = []
+  let file = ''
+  let error: string[] = []
+  for (const line of withoutColours(output).split('\n')) {
+    if (/^\d+ tests? failed:$/.test(line)) break
+    file = /^(test\/\S+\.test\.ts):$/.exec(line)?.[1] ?? file
+    const failed = /^\(fail\) (.*?)(?: \[[\d.]+ms\])?$/.exec(line)?.[1]
+    if (failed !== undefined) failures.push({ file, test: failed, error })
+    if (/^\((?:pass|fail)\) /.test(line)) error = []
+    else if (/^error: /.test(line) || (error.length > 0 && error.length < ERROR_LINES && line.trim() !== ''))
+      error.push(line)
+  }
+  return failures
+}
+
 function withoutColours(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: colours are control characters
   return text.replaceAll(/\x1b\[[0-9;]*m/g, '')
