@@ -97,7 +97,7 @@ describe('entries of the file', () => {
     expect(JSON.stringify(items[2].problem)).toContain('url')
     expect((await admin.ok('GET', '/api/groups/pair')).members.length).toBe(2)
     expect((await admin.ok('GET', '/api/groups/cut')).members).toMatchObject([{ tools: [{ name: 'whoami' }] }])
-    expect(hub.log()).toContain('nobody::lost')
+    await hub.logged('nobody::lost')
   })
 
   test('are changed in the file first, and nothing else in it', async () => {

@@ -63,6 +63,11 @@ export class Hub {
     return this.#log.text
   }
 
+  /** Waits for a text in the log, whose lines arrive here later than the answers of the requests that caused them. */
+  logged(text: string): Promise<boolean> {
+    return until(() => this.log().includes(text), { what: `"${text}" in the log` })
+  }
+
   get setupToken(): string | undefined {
     return /set-?up token: ([^\s"\\]+)/i.exec(this.#log.text)?.[1]
   }
