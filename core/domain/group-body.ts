@@ -21,7 +21,7 @@ const ANSWER_FIELDS = [
   'tools',
 ]
 /** Every field that the body of a group may have. `servers` is what the settings files of other hubs call the members. */
-const GROUP_FIELDS = [
+export const GROUP_FIELDS: readonly string[] = [
   'name',
   'description',
   'owner',

@@ -109,14 +109,6 @@ export function flattenServerBody(body: JsonObject, errors: FieldError[]): JsonO
   return { ...rest, transport: type }
 }
 
-/** Reads a whole body. Throws `validation_failed` with every wrong field (at most 50). */
-export function parseServerBody(body: JsonObject, options: ServerBodyOptions = {}): ParsedServerBody {
-  const errors: FieldError[] = []
-  const parsed = readServerBody(flattenServerBody(body, errors), errors, options)
-  if (!parsed) throw serverInvalid(errors, body)
-  return parsed
-}
-
 /** The refusal of a body with these errors; where `body` is nested, pointers lead into its `config`. */
 export function serverInvalid(errors: readonly FieldError[], body: JsonObject): HubError {
   const tooLarge = errors.find(error => error.code === 'openapi_too_large')
@@ -132,7 +124,7 @@ export function serverInvalid(errors: readonly FieldError[], body: JsonObject): 
   return validationError(led, 'The server cannot be saved')
 }
 
-/** The same for a flat body, with the errors handed back. Undefined when there are any. */
+/** Reads a flat body; what is wrong is added to `errors`. Undefined when there is any. */
 export function readServerBody(
   flat: JsonObject,
   errors: FieldError[],
@@ -178,7 +170,7 @@ export function readServerBody(
   }
 }
 
-/** The flat body of settings, as {@link parseServerBody} reads it. Secrets stay as they are in the settings. */
+/** The flat body of settings, as {@link readServerBody} reads it. Secrets stay as they are in the settings. */
 export function serverBodyOf(settings: ServerSettings): JsonObject {
   return {
     name: settings.name,

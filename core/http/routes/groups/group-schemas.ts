@@ -23,12 +23,17 @@ const memberFields = z.object({
 const groupFields = z.object({
   name: z.string().meta({ description: '1 to 64 characters; no `/ ~ :` or controls' }),
   description: z.string().optional(),
+  owner: z.string().optional().meta({ description: 'Administrators only; default is the caller' }),
   visibility: visibility.optional(),
   naming: z.enum(['auto', 'prefixed']).optional(),
   members: z
     .array(z.union([z.string(), memberFields.extend({ server: z.string() })]))
     .optional()
     .meta({ description: 'A server’s `name` or `owner~name`, or an object with more about it' }),
+  servers: z
+    .array(z.unknown())
+    .optional()
+    .meta({ description: 'Another name of `members`, as the settings of other hubs have it' }),
   resultLimit: z.number().int().optional().meta({ description: 'Bytes' }),
 })
 

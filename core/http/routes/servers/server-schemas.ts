@@ -64,7 +64,11 @@ const serverFields = z.object({
   reviewed: z.string().optional().meta({
     description: 'The `review.hash` that was read: the server gets the rights of its owner by it',
   }),
-  enabled: z.boolean().optional(),
+  enabled: z.boolean().optional().meta({ description: 'Default true' }),
+  disabled: z
+    .boolean()
+    .optional()
+    .meta({ description: 'The opposite of `enabled`, as other clients’ settings have it' }),
   session: z.enum(['auto', 'shared', 'per-session', 'per-user']).optional(),
   era: z
     .enum(['auto', 'legacy', 'modern'])
