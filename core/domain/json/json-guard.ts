@@ -5,9 +5,9 @@ import { cutShort } from '../cut-short.ts'
 import { quoteName } from '../names.ts'
 import { isPlainObject, isRawNumber, parseAsWritten } from './exact-json.ts'
 import { aKind } from './fields.ts'
-import { stringEnd } from './json-depth.ts'
 import { jsonFault, shownFault } from './json-fault.ts'
 import { pointerToken } from './json-pointer.ts'
+import { mustHoldMore, scanShape } from './json-shape.ts'
 
 /** Limits of a JSON text that somebody else wrote. */
 export interface JsonLimits {
@@ -65,51 +65,77 @@ export function parseJsonObject(text: string, limits: JsonLimits = {}): JsonObje
 
 /** The same limits for a value that is parsed already. Returns the number of object members in it. */
 export function guardJson(root: JsonValue, limits: JsonLimits = {}): number {
-  const endings = limits.foreign?.endings ?? []
-  const isForeign = (pointer: string) => endings.some(ending => pointer.endsWith(ending))
-  let characters = limits.characters ?? Number.POSITIVE_INFINITY
-  let named = 0
+  const guard = new Guard(root, limits)
+  guard.walk(root, '', 1, { ...scopeOf(limits), foreign: false, anyKey: false })
+  return guard.named
+}
 
-  const walk = (value: JsonValue, pointer: string, depth: number, scope: Scope): void => {
-    if (typeof value === 'string' && !scope.foreign) {
-      characters -= isForeign(pointer) ? 0 : value.length
-      if (characters < 0) throw tooLong(limits.characters)
-    }
+/** One walk over one value. Recursive: the depth of what it sees is limited. */
+class Guard {
+  /** Object members seen. */
+  named = 0
+  readonly #root: JsonValue
+  readonly #limits: JsonLimits
+  #characters: number
+
+  constructor(root: JsonValue, limits: JsonLimits) {
+    this.#root = root
+    this.#limits = limits
+    this.#characters = limits.characters ?? Number.POSITIVE_INFINITY
+  }
+
+  walk(value: JsonValue, pointer: string, depth: number, scope: Scope): void {
+    if (typeof value === 'string' && !scope.foreign) this.#count(this.#isForeign(pointer) ? 0 : value.length)
     if (typeof value !== 'object' || value === null || isRawNumber(value)) return
     if (depth > scope.depth) throw tooDeep(scope.depth)
-    const names = Array.isArray(value) ? undefined : Object.keys(value)
-    scope.left -= names?.length ?? (value as JsonValue[]).length
-    if (scope.left < 0) throw tooMany(scope.members)
-    if (!names) {
-      for (const item of value as JsonValue[]) walk(item, pointer, depth + 1, scope)
-      return
-    }
-    named += names.length
+    if (!Array.isArray(value)) return this.#walkObject(value as JsonObject, pointer, depth, scope)
+    takeMembers(scope, value.length)
+    for (const item of value) this.walk(item, pointer, depth + 1, scope)
+  }
+
+  #walkObject(object: JsonObject, pointer: string, depth: number, scope: Scope): void {
+    const names = Object.keys(object)
+    takeMembers(scope, names.length)
+    this.named += names.length
     for (const name of names) {
-      if (name === NEVER ? !scope.anyKey : !scope.foreign && NOT_IN_OWN_OBJECTS.has(name)) {
-        throw keyForbidden(root, limits.foreign)
-      }
-      const child = (value as JsonObject)[name] ?? null
-      if (scope.foreign) {
-        walk(child, pointer, depth + 1, scope)
-        continue
-      }
-      characters -= name.length
-      // Before the pointer is built, of which there will be one for each value.
-      if (pointer.length + name.length > JSON_PATH_CHARACTERS) throw keysTooLong()
-      const at = `${pointer}/${pointerToken(name)}`
-      const foreign = limits.foreign && typeof child === 'object' && isForeign(at)
-      if (foreign)
-        walk(child, at, 1, { ...scopeOf(limits.foreign ?? {}), foreign, anyKey: limits.foreign?.anyKey ?? false })
-      else walk(child, at, depth + 1, scope)
+      if (isForbidden(name, scope)) throw keyForbidden(this.#root, this.#limits.foreign)
+      const child = object[name] ?? null
+      if (scope.foreign) this.walk(child, pointer, depth + 1, scope)
+      else this.#walkMember(name, child, pointer, depth, scope)
     }
   }
 
-  walk(root, '', 1, { ...scopeOf(limits), foreign: false, anyKey: false })
-  return named
+  /** A member of the hub's own objects; its value may be where a foreign part begins. */
+  #walkMember(name: string, child: JsonValue, pointer: string, depth: number, scope: Scope): void {
+    this.#count(name.length)
+    // Before the pointer is built, of which there will be one for each value.
+    if (pointer.length + name.length > JSON_PATH_CHARACTERS) throw keysTooLong()
+    const at = `${pointer}/${pointerToken(name)}`
+    const { foreign } = this.#limits
+    if (!foreign || typeof child !== 'object' || !this.#isForeign(at)) return this.walk(child, at, depth + 1, scope)
+    this.walk(child, at, 1, { ...scopeOf(foreign), foreign: true, anyKey: foreign.anyKey ?? false })
+  }
+
+  #isForeign(pointer: string): boolean {
+    return this.#limits.foreign?.endings.some(ending => pointer.endsWith(ending)) ?? false
+  }
+
+  #count(characters: number): void {
+    this.#characters -= characters
+    if (this.#characters < 0) throw tooLong(this.#limits.characters)
+  }
 }
 
-/** The refusal of a value that holds a forbidden key; looks for it again, so that nothing is noted on the way to others. */
+function isForbidden(name: string, { foreign, anyKey }: Pick<Scope, 'foreign' | 'anyKey'>): boolean {
+  return name === NEVER ? !anyKey : !foreign && NOT_IN_OWN_OBJECTS.has(name)
+}
+
+function takeMembers(scope: Scope, count: number): void {
+  scope.left -= count
+  if (scope.left < 0) throw tooMany(scope.members)
+}
+
+/** The refusal of a value that holds a forbidden key. Searches for it again, so that the walk keeps no path. */
 function keyForbidden(root: JsonValue, foreign: JsonLimits['foreign']): HubError {
   const error = forbiddenKey(root, foreign)
   const detail = error?.detail ?? 'A key is never accepted'
@@ -118,30 +144,43 @@ function keyForbidden(root: JsonValue, foreign: JsonLimits['foreign']): HubError
 
 /** The first forbidden key of a value, with its whole pointer. */
 export function forbiddenKey(root: JsonValue, foreign?: JsonLimits['foreign']): FieldError | undefined {
-  const steps: (string | number)[] = []
-  const isForeign = () => {
-    const last = `/${steps.at(-1)}`
-    // Lists have no part in the ends of pointers, as above.
-    const way = () => steps.flatMap(step => (typeof step === 'string' ? `/${pointerToken(step)}` : [])).join('')
-    return foreign?.endings.some(ending => ending.endsWith(last) && way().endsWith(ending)) ?? false
-  }
-  const search = (value: JsonValue, inForeign: boolean): boolean => {
-    if (typeof value !== 'object' || value === null || isRawNumber(value)) return false
-    if (inForeign && foreign?.anyKey) return false
-    const names = Array.isArray(value) ? value.keys() : Object.keys(value)
-    for (const name of names) {
-      steps.push(name)
-      if (name === NEVER || (!inForeign && NOT_IN_OWN_OBJECTS.has(String(name)))) return true
-      const below = (value as Record<string | number, JsonValue>)[name] ?? null
-      if (search(below, inForeign || (typeof below === 'object' && isForeign()))) return true
-      steps.pop()
-    }
-    return false
-  }
-  if (!search(root, false)) return undefined
+  const search = new KeySearch(foreign)
+  if (!search.find(root, false)) return undefined
+  const { steps } = search
   const pointer = cutShort(`#${steps.map(step => `/${pointerToken(step)}`).join('')}`, POINTER_CHARACTERS)
   const detail = `The key "${steps.at(-1)}" at ${pointer} is never accepted`
   return { pointer, code: 'key_forbidden', detail }
+}
+
+class KeySearch {
+  /** The way to the key once it is found. */
+  readonly steps: (string | number)[] = []
+  readonly #foreign: JsonLimits['foreign']
+
+  constructor(foreign: JsonLimits['foreign']) {
+    this.#foreign = foreign
+  }
+
+  find(value: JsonValue, foreign: boolean): boolean {
+    if (typeof value !== 'object' || value === null || isRawNumber(value)) return false
+    const anyKey = foreign && this.#foreign?.anyKey === true
+    if (anyKey) return false
+    for (const name of Array.isArray(value) ? value.keys() : Object.keys(value)) {
+      this.steps.push(name)
+      if (typeof name === 'string' && isForbidden(name, { foreign, anyKey })) return true
+      const below = (value as Record<string | number, JsonValue>)[name] ?? null
+      if (this.find(below, foreign || (typeof below === 'object' && this.#isForeign()))) return true
+      this.steps.pop()
+    }
+    return false
+  }
+
+  #isForeign(): boolean {
+    const last = `/${this.steps.at(-1)}`
+    // Lists have no part in the ends of pointers, as in the walk above.
+    const way = () => this.steps.flatMap(step => (typeof step === 'string' ? `/${pointerToken(step)}` : [])).join('')
+    return this.#foreign?.endings.some(ending => ending.endsWith(last) && way().endsWith(ending)) ?? false
+  }
 }
 
 interface Scope {
@@ -155,78 +194,6 @@ interface Scope {
 function scopeOf(limits: { depth?: number; members?: number }): Omit<Scope, 'foreign' | 'anyKey'> {
   const members = limits.members ?? JSON_MEMBERS
   return { depth: limits.depth ?? JSON_DEPTH, members, left: members }
-}
-
-/** What a JSON text holds outside of its strings. */
-export interface JsonShape {
-  /** Levels of nesting. */
-  readonly depth: number
-  readonly colons: number
-  readonly commas: number
-  /** Objects and arrays. */
-  readonly containers: number
-  /** Some number is written with a fraction or an exponent, in 16 characters or more, or as `-0`: it may not survive being parsed. */
-  readonly oddNumbers: boolean
-}
-
-/** Whether a text of this shape holds more members and elements than this for certain, empty objects left aside. */
-export function mustHoldMore({ commas, containers }: JsonShape, members: number): boolean {
-  return commas > members || commas + containers > 2 * members
-}
-
-/** Reads the shape in one pass and without recursion; says something of valid JSON alone. */
-export function scanShape(text: string): JsonShape {
-  let depth = 0
-  let deepest = 0
-  let colons = 0
-  let commas = 0
-  let containers = 0
-  let oddNumbers = false
-  for (let at = 0; at < text.length; at += 1) {
-    const code = text.charCodeAt(at)
-    switch (code) {
-      case 0x22:
-        at = stringEnd(text, at)
-        break
-      case 0x2c:
-        commas += 1
-        break
-      case 0x3a:
-        colons += 1
-        break
-      case 0x5b:
-      case 0x7b:
-        containers += 1
-        depth += 1
-        if (depth > deepest) deepest = depth
-        break
-      case 0x5d:
-      case 0x7d:
-        depth -= 1
-        break
-      default:
-        if (code <= 0x39 && (code >= 0x30 || code === 0x2d)) {
-          const end = numberEnd(text, at)
-          oddNumbers ||= isOdd(text, at, end)
-          at = end - 1
-        }
-    }
-  }
-  return { depth: deepest, colons, commas, containers, oddNumbers }
-}
-
-/** Behind the digits, with their sign; a fraction or an exponent is not read. */
-function numberEnd(text: string, from: number): number {
-  let at = from + 1
-  while (text.charCodeAt(at) >= 0x30 && text.charCodeAt(at) <= 0x39) at += 1
-  return at
-}
-
-function isOdd(text: string, from: number, end: number): boolean {
-  const next = text.charCodeAt(end)
-  // . E e
-  if (next === 0x2e || next === 0x45 || next === 0x65) return true
-  return end - from >= 16 || (text.charCodeAt(from) === 0x2d && text.charCodeAt(from + 1) === 0x30)
 }
 
 function parseStrictly(text: string, parse: (text: string) => JsonValue): JsonValue {

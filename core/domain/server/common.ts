@@ -23,15 +23,6 @@ type Common = Omit<ServerSettings, 'name' | 'transport' | 'transportInferred' | 
 /** The fields that every transport has, with their defaults. What is wrong is noted in `fields.errors`. */
 export function readCommon(fields: Fields): Common {
   const description = fields.text('description')
-  const timeoutMs = fields.integer('timeout', 1, LONGEST_TIMEOUT_MS, 'milliseconds') ?? DEFAULT_TIMEOUT_MS
-  const maxTimeoutMs = fields.integer('maxTimeout', 1, LONGEST_MAX_TIMEOUT_MS, 'milliseconds')
-  if (maxTimeoutMs !== undefined && maxTimeoutMs < timeoutMs) {
-    fields.problem(
-      'maxTimeout',
-      'range',
-      `"maxTimeout" is ${maxTimeoutMs}; it must be at least "timeout" (${timeoutMs})`,
-    )
-  }
   const maxResultBytes = fields.integer('maxResultBytes', RESULT_BYTES.least, RESULT_BYTES.most, 'bytes')
   const session = fields.oneOf('session', ['auto', 'shared', 'per-session', 'per-user'])
   const era = fields.oneOf('era', ['auto', 'legacy', 'modern'])
@@ -41,8 +32,7 @@ export function readCommon(fields: Fields): Common {
     (start === 'lazy' ? DEFAULT_LAZY_IDLE_MS : undefined)
   return {
     ...(description === undefined ? {} : { description }),
-    timeoutMs,
-    maxTimeoutMs: maxTimeoutMs ?? Math.max(timeoutMs, DEFAULT_MAX_TIMEOUT_MS),
+    ...readTimeouts(fields),
     ...(maxResultBytes === undefined || maxResultBytes === RESULT_BYTES.usual ? {} : { maxResultBytes }),
     visibility: fields.oneOf('visibility', ['private', 'public']) ?? 'private',
     enabled: readEnabled(fields),
@@ -56,6 +46,16 @@ export function readCommon(fields: Fields): Common {
     tools: readToolOverrides(fields),
     ...readOffered(fields),
   }
+}
+
+function readTimeouts(fields: Fields): Pick<Common, 'timeoutMs' | 'maxTimeoutMs'> {
+  const timeoutMs = fields.integer('timeout', 1, LONGEST_TIMEOUT_MS, 'milliseconds') ?? DEFAULT_TIMEOUT_MS
+  const maxTimeoutMs = fields.integer('maxTimeout', 1, LONGEST_MAX_TIMEOUT_MS, 'milliseconds')
+  if (maxTimeoutMs !== undefined && maxTimeoutMs < timeoutMs) {
+    const detail = `"maxTimeout" is ${maxTimeoutMs}; it must be at least "timeout" (${timeoutMs})`
+    fields.problem('maxTimeout', 'range', detail)
+  }
+  return { timeoutMs, maxTimeoutMs: maxTimeoutMs ?? Math.max(timeoutMs, DEFAULT_MAX_TIMEOUT_MS) }
 }
 
 /** `disabled` is how the settings files of other programs say it. */

@@ -59,14 +59,20 @@ function readOptions(words: readonly string[], grammar: Grammar): PackageRun | u
     const word = words[at] ?? ''
     if (grammar.flags.includes(word)) continue
     if (!word.startsWith('-')) return finish(grammar, named, besides, word, words.slice(at + 1))
-    const [option = '', ...rest] = word.split('=')
-    const list = grammar.packages.includes(option) ? named : grammar.besides.includes(option) ? besides : undefined
-    if (!list) return undefined
-    const value = word.includes('=') ? rest.join('=') : words[++at]
+    const [option = word, inline] = splitOnce(word, '=')
+    const value = inline ?? words[++at]
     if (!isSpec(value)) return undefined
-    list.push(value)
+    if (grammar.packages.includes(option)) named.push(value)
+    else if (grammar.besides.includes(option)) besides.push(value)
+    else return undefined
   }
   return undefined
+}
+
+/** The text before and behind the first divider; one part where there is none. */
+function splitOnce(text: string, divider: string): readonly string[] {
+  const at = text.indexOf(divider)
+  return at < 0 ? [text] : [text.slice(0, at), text.slice(at + divider.length)]
 }
 
 function finish(

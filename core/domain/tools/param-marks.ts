@@ -22,43 +22,50 @@ const DEEPEST = 64
  * says which rule is broken.
  */
 export function paramMarks(inputSchema: JsonValue | undefined): readonly ParamMark[] {
-  const found = new Map<string, ParamMark>()
+  const walk = new MarkWalk()
+  walk.visit(inputSchema, [], 0)
+  return [...walk.found.values()]
+}
+
+class MarkWalk {
+  /** By name in lower case. */
+  readonly found = new Map<string, ParamMark>()
+
   /** `path` undefined: not reachable by `properties` alone. */
-  const walk = (schema: JsonValue | undefined, path: readonly string[] | undefined, depth: number): void => {
+  visit(schema: JsonValue | undefined, path: readonly string[] | undefined, depth: number): void {
     if (depth > DEEPEST) throw new Error(`its input schema is nested more than ${DEEPEST} levels deep`)
     if (Array.isArray(schema)) {
-      for (const branch of schema) walk(branch, undefined, depth + 1)
+      for (const branch of schema) this.visit(branch, undefined, depth + 1)
       return
     }
     if (!isJsonObject(schema)) return
-    if (Object.hasOwn(schema, MARK)) take(schema, path)
+    if (Object.hasOwn(schema, MARK)) this.#take(schema, path)
     for (const [keyword, value] of Object.entries(schema)) {
-      if (DATA.has(keyword)) continue
-      if (keyword === 'properties' && isJsonObject(value)) {
-        for (const [name, child] of Object.entries(value)) walk(child, path && [...path, name], depth + 1)
-      } else if (NAMED.has(keyword) && isJsonObject(value)) {
-        for (const child of Object.values(value)) walk(child, undefined, depth + 1)
-      } else {
-        walk(value, undefined, depth + 1)
-      }
+      if (!DATA.has(keyword)) this.#visitKeyword(keyword, value, path, depth)
     }
   }
-  const take = (schema: JsonObject, path: readonly string[] | undefined): void => {
+
+  #visitKeyword(keyword: string, value: JsonValue, path: readonly string[] | undefined, depth: number): void {
+    if (!isJsonObject(value) || (keyword !== 'properties' && !NAMED.has(keyword))) {
+      this.visit(value, undefined, depth + 1)
+      return
+    }
+    for (const [name, child] of Object.entries(value)) {
+      this.visit(child, keyword === 'properties' ? path && [...path, name] : undefined, depth + 1)
+    }
+  }
+
+  #take(schema: JsonObject, path: readonly string[] | undefined): void {
     const name = schema[MARK]
     if (path === undefined || path.length === 0) throw new Error(`${MARK} stands where no argument is`)
+    const where = `${MARK} of "${path.join('.')}"`
     if (typeof name !== 'string' || !TOKEN.test(name)) {
-      throw new Error(
-        `${MARK} of "${path.join('.')}" is ${JSON.stringify(name)?.slice(0, 80)}, which is no header name`,
-      )
+      throw new Error(`${where} is ${JSON.stringify(name)?.slice(0, 80)}, which is no header name`)
     }
-    if (!PRIMITIVES.has(schema.type)) {
-      throw new Error(`${MARK} of "${path.join('.')}" is on a type other than string, integer and boolean`)
-    }
-    if (found.has(name.toLowerCase())) throw new Error(`${MARK} "${name}" comes twice`)
-    found.set(name.toLowerCase(), { name, path })
+    if (!PRIMITIVES.has(schema.type)) throw new Error(`${where} is on a type other than string, integer and boolean`)
+    if (this.found.has(name.toLowerCase())) throw new Error(`${MARK} "${name}" comes twice`)
+    this.found.set(name.toLowerCase(), { name, path })
   }
-  walk(inputSchema, [], 0)
-  return [...found.values()]
 }
 
 /** What was given for a marked argument; undefined when it was left out. */

@@ -3,7 +3,7 @@ import { HubError } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import type { McpMessage, McpMiddleware } from '../../contract/points.ts'
 import { parseExact } from '../../domain/json/exact-json.ts'
-import { mustHoldMore, scanShape } from '../../domain/json/json-guard.ts'
+import { mustHoldMore, scanShape } from '../../domain/json/json-shape.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 
 /** What is no result, on its way through middlewares, so that it comes out as it went in. */

@@ -1,7 +1,7 @@
 import { LIMITS } from '../../config/limits.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { ByteAccount } from '../../domain/byte-account.ts'
-import { scanShape } from '../../domain/json/json-guard.ts'
+import { scanShape } from '../../domain/json/json-shape.ts'
 
 /** Up to this many characters the values in a body are not counted. */
 const UNCOUNTED = 8 * 1024
