@@ -25,7 +25,10 @@ export async function resultOf(response: GuardedResponse, url: string): Promise<
     throw error
   }
   if (status < 200 || status > 299) return failure(response, type, bytes)
-  if (bytes.byteLength === 0) return written([text(`HTTP ${status}, no content`)])
+  return bytes.byteLength === 0 ? written([text(`HTTP ${status}, no content`)]) : contentOf(bytes, type, url)
+}
+
+function contentOf(bytes: Uint8Array, type: string, url: string): AnswerResult {
   const media = mediaType(type)
   if (isJson(media)) return json(decode(bytes, type))
   if (/^(?:image|audio)\//.test(media)) {
