@@ -45,6 +45,8 @@ const CHECKS: readonly Suite[] = [
   { name: 'types', command: [bun, bin('tsc'), '-p', '.'], single: true },
   { name: 'lint', command: [bun, bin('biome'), 'check', '.'], single: true },
   { name: 'dead-code', command: [bun, bin('knip')], single: true },
+  // Without the tests, so that none keeps alive what nothing else uses.
+  { name: 'unused-in-production', command: [bun, bin('knip'), '--production'], single: true },
   { name: 'architecture', command: tests('./test/architecture.test.ts'), single: false },
 ]
 /** Of about the same length in each lane. */

@@ -32,22 +32,27 @@ export function readJsonLayer(values: JsonObject, where: string, warn: (message:
   const known = new Map(VARIABLES.map(variable => [variable.key as string, variable]))
   for (const [key, value] of Object.entries(values)) {
     const variable = known.get(key)
-    if (!variable) {
-      const meant = nearest(key, known.keys())
-      const hint = meant === undefined ? 'it is kept and not used' : `is "${meant}" meant?`
-      warn(`${where}: ${JSON.stringify(key.slice(0, 64))} is not known; ${hint}`)
-      continue
-    }
-    if (!variable.inFile) {
-      warn(`${where}: "${key}" is taken from the environment variable ${variable.name} alone; it is not used here`)
-      continue
-    }
-    const text = asText(value)
-    const parsed = text === undefined ? undefined : variable.parse(text)
-    if (parsed?.ok) Object.assign(layer, { [key]: parsed.value })
-    else warn(`${where}: "${key}" cannot be used; wanted: ${parsed ? parsed.legal : 'a text, number, boolean or list'}`)
+    const problem = variable ? readVariable(layer, variable, value) : unknownKey(key, known.keys())
+    if (problem !== undefined) warn(`${where}: ${problem}`)
   }
   return layer
+}
+
+/** Adds a value to the layer; what is wrong with it, as a sentence. */
+function readVariable(layer: ConfigLayer, variable: (typeof VARIABLES)[number], value: JsonValue): string | undefined {
+  const { key, name, inFile, parse } = variable
+  if (!inFile) return `"${key}" is taken from the environment variable ${name} alone; it is not used here`
+  const text = asText(value)
+  const parsed = text === undefined ? undefined : parse(text)
+  if (!parsed?.ok) return `"${key}" cannot be used; wanted: ${parsed?.legal ?? 'a text, number, boolean or list'}`
+  Object.assign(layer, { [key]: parsed.value })
+  return undefined
+}
+
+function unknownKey(key: string, known: Iterable<string>): string {
+  const meant = nearest(key, known)
+  const hint = meant === undefined ? 'it is kept and not used' : `is "${meant}" meant?`
+  return `${JSON.stringify(key.slice(0, 64))} is not known; ${hint}`
 }
 
 function asText(value: JsonValue): string | undefined {

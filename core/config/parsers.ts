@@ -85,17 +85,23 @@ export function network(options: { readonly allowAll: boolean }): Parser<string>
   const legal = `an address (10.0.0.5) or a network in CIDR form (10.0.0.0/8, fd00::/8)${options.allowAll ? '' : ', never every address'}`
   return text => {
     const [address = '', prefix, ...rest] = text.split('/')
-    const known = ipaddr.IPv4.isValidFourPartDecimal(address) || ipaddr.IPv6.isValid(address)
-    if (!known || rest.length > 0 || address.includes('%')) return wanted(legal)
-    const parsed = ipaddr.parse(address)
+    if (rest.length > 0 || !isAddress(address)) return wanted(legal)
     const plain = ipaddr.process(address)
     const bits = plain.kind() === 'ipv4' ? 32 : 128
-    const mappedBits = parsed.kind() === plain.kind() ? 0 : 96
-    const given = prefix === undefined ? bits + mappedBits : /^\d{1,3}$/.test(prefix) ? Number(prefix) : Number.NaN
-    const length = given - mappedBits
-    if (!(length >= (options.allowAll ? 0 : 1) && length <= bits)) return wanted(legal)
-    return ok(`${plain.toString()}/${length}`)
+    const mappedBits = ipaddr.parse(address).kind() === plain.kind() ? 0 : 96
+    const length = prefix === undefined ? bits : prefixBits(prefix) - mappedBits
+    const least = options.allowAll ? 0 : 1
+    return length >= least && length <= bits ? ok(`${plain.toString()}/${length}`) : wanted(legal)
   }
+}
+
+function isAddress(text: string): boolean {
+  return !text.includes('%') && (ipaddr.IPv4.isValidFourPartDecimal(text) || ipaddr.IPv6.isValid(text))
+}
+
+/** NaN where it is no number. */
+function prefixBits(text: string): number {
+  return /^\d{1,3}$/.test(text) ? Number(text) : Number.NaN
 }
 
 /** A host name or address without scheme, port and path, in lower case. IPv6 comes in brackets, as `URL.hostname` has it. */

@@ -73,26 +73,37 @@ export function editGroup(
   name: string,
   body: JsonObject | null,
 ): string {
-  const { text, document, state } = settings
-  const index = state.file.groups.findIndex(
-    group => sameOwner(group.owner, owner) && typeof group.body.name === 'string' && sameName(group.body.name, name),
-  )
-  const path = state.places.groups[index]
+  const { text, document } = settings
+  const { path, known = name } = findGroup(settings, { owner, name })
   if (body === null) return path ? setAt(text, path, undefined) : text
-  const known = state.file.groups[index]?.body.name ?? name
   const newName = typeof body.name === 'string' ? body.name : name
   if (!path) return addGroup(text, document.groups, owner, newName, body)
   const present = valueAtPath(document, path)
-  const shape = readGroupEntry(name, present ?? null)
   const old: JsonObject = isJsonObject(present) ? present : { servers: Array.isArray(present) ? present : [] }
-  const { members, ...rest } = body
+  const entry = mergeGroup(old, readGroupEntry(name, present ?? null), body)
+  const onlyMembers = Array.isArray(present) && Object.keys(entry).length === 1
+  const edited = mergeAt(text, path, present, onlyMembers ? (entry.servers ?? []) : entry)
+  return newName === known ? edited : rename(edited, path, old, newName)
+}
+
+/** Where a group stands in the file, and its name as the file writes it; empty when it is not there. */
+function findGroup({ state }: SettingsText, { owner, name }: EntryName): { path?: Path; known?: string } {
+  for (const [index, group] of state.file.groups.entries()) {
+    const { name: known } = group.body
+    const path = state.places.groups[index]
+    const same = typeof known === 'string' && sameName(known, name) && sameOwner(group.owner, owner)
+    if (same && path) return { path, known }
+  }
+  return {}
+}
+
+/** The entry of a group with what `body` says otherwise; its members under the name that the file has for them. */
+function mergeGroup(old: JsonObject, shape: JsonObject, { members, ...rest }: JsonObject): Record<string, JsonValue> {
   const entry = mergeEntry(old, shape, rest)
   if (members !== undefined && !sameJson(writeMembers(members), writeMembers(shape.members))) {
     entry[old.members === undefined ? 'servers' : 'members'] = writeMembers(members)
   }
-  const onlyMembers = Array.isArray(present) && Object.keys(entry).length === 1
-  const edited = mergeAt(text, path, present, onlyMembers ? (entry.servers ?? []) : entry)
-  return newName === known ? edited : rename(edited, path, old, newName)
+  return entry
 }
 
 /** An entry by its owner, as far as that is written, and its name. */
@@ -103,12 +114,8 @@ export interface EntryName {
 
 /** The text with one member of a group under another name. What the file has not, is left alone. */
 export function renameMember(settings: SettingsText, group: EntryName, member: EntryName, newName: string): string {
-  const { text, document, state } = settings
-  const index = state.file.groups.findIndex(
-    ({ owner, body }) =>
-      sameOwner(owner, group.owner) && typeof body.name === 'string' && sameName(body.name, group.name),
-  )
-  const path = state.places.groups[index]
+  const { text, document } = settings
+  const { path } = findGroup(settings, group)
   const present = path && valueAtPath(document, path)
   if (!path || present === undefined) return text
   const listPath = Array.isArray(present)
@@ -150,19 +157,30 @@ function addGroup(
 function mergeEntry(present: JsonObject, shape: JsonObject, wanted: JsonObject): Record<string, JsonValue> {
   const entry = new Map(Object.entries(present))
   for (const key of new Set([...Object.keys(shape), ...Object.keys(wanted)])) {
-    if (NOT_WRITTEN.has(key)) continue
-    const value = Object.hasOwn(wanted, key) ? wanted[key] : undefined
-    const before = Object.hasOwn(shape, key) ? shape[key] : undefined
-    if (sameJson(before, value) || (before === undefined && saysNothing(key, value, wanted))) continue
+    if (NOT_WRITTEN.has(key) || !differs(key, shape, wanted)) continue
     for (const alias of ALIASES[key] ?? []) entry.delete(alias)
-    if (value === undefined) entry.delete(key)
-    else entry.set(key, value)
+    setOrDelete(entry, key, ownMember(wanted, key))
   }
   // One alias can stand for two fields: what went with it is written out.
   if (present.options !== undefined && !entry.has('options')) {
     for (const key of ['timeout', 'maxTimeout']) if (wanted[key] !== undefined) entry.set(key, wanted[key])
   }
   return Object.fromEntries(entry)
+}
+
+function differs(key: string, shape: JsonObject, wanted: JsonObject): boolean {
+  const value = ownMember(wanted, key)
+  const before = ownMember(shape, key)
+  return !sameJson(before, value) && (before !== undefined || !saysNothing(key, value, wanted))
+}
+
+function setOrDelete(entry: Map<string, JsonValue>, key: string, value: JsonValue | undefined): void {
+  if (value === undefined) entry.delete(key)
+  else entry.set(key, value)
+}
+
+function ownMember(object: JsonObject, key: string): JsonValue | undefined {
+  return Object.hasOwn(object, key) ? object[key] : undefined
 }
 
 function saysNothing(key: string, value: JsonValue | undefined, wanted: JsonObject): boolean {

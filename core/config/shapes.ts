@@ -109,7 +109,7 @@ function readServers(document: JsonObject, warnings: string[]): Placed<FileServe
     noteOddSection(document[section], section, warnings)
     for (const { key, entry, path } of membersOf(document[section], [section])) {
       const value = readServer(key, entry, `${section}[${quoted(key ?? String(path.at(-1)))}]`, warnings)
-      refuseSecond(seen, 'server', value.owner, value.name, path)
+      rejectDuplicate(seen, 'server', value.owner, value.name, path)
       found.push({ value, path })
     }
   }
@@ -144,15 +144,20 @@ function readGroups(section: JsonValue | undefined, warnings: string[]): Placed<
       warnings.push(`groups[${String(path.at(-1))}] has no name; it is not used`)
       continue
     }
-    const fields = isJsonObject(entry) ? entry : {}
-    const key = splitKey(given)
-    const owner = key.owner ?? (typeof fields.owner === 'string' && fields.owner !== '' ? fields.owner : undefined)
-    const name = typeof fields.name === 'string' ? splitKey(fields.name).name : key.name
+    const { owner, name } = groupNames(given, isJsonObject(entry) ? entry : {})
     if (entry === null || typeof entry !== 'object') warnings.push(`groups[${quoted(given)}] is not an object`)
-    refuseSecond(seen, 'group', owner, name, path)
+    rejectDuplicate(seen, 'group', owner, name, path)
     found.push({ value: { ...(owner === undefined ? {} : { owner }), body: readGroupEntry(name, entry) }, path })
   }
   return found
+}
+
+/** The key of a group may name its owner too; the owner of the key counts before the field's, the name after it. */
+function groupNames(given: string, fields: JsonObject): { readonly owner: string | undefined; readonly name: string } {
+  const key = splitKey(given)
+  const written = typeof fields.owner === 'string' && fields.owner !== '' ? fields.owner : undefined
+  const name = typeof fields.name === 'string' ? splitKey(fields.name).name : key.name
+  return { owner: key.owner ?? written, name }
 }
 
 const PASSWORD_HASH = /^\$(?:argon2(?:id|i|d)\$|2[abxy]\$\d\d\$)/
@@ -168,16 +173,20 @@ function readUsers(section: JsonValue | undefined, warnings: string[]): FileEntr
       warnings.push(`users[${quoted(String(path.at(-1)))}] is not an object with "username"; it is not used`)
       continue
     }
-    refuseSecond(seen, 'user', undefined, name, path)
-    const password = fields.passwordHash ?? fields.password
-    const hashed = typeof password === 'string' && PASSWORD_HASH.test(password)
-    if (password !== undefined && !hashed) {
-      warnings.push(`users[${quoted(name)}]: "password" is no argon2id or bcrypt hash; it is not used`)
-    }
+    rejectDuplicate(seen, 'user', undefined, name, path)
     const admin = fields.isAdmin === true || fields.role === 'admin'
-    users.push({ name, ...(hashed ? { passwordHash: password } : {}), role: admin ? 'admin' : 'user' })
+    users.push({ name, ...readPassword(name, fields, warnings), role: admin ? 'admin' : 'user' })
   }
   return users
+}
+
+function readPassword(name: string, fields: JsonObject, warnings: string[]): { readonly passwordHash?: string } {
+  const password = fields.passwordHash ?? fields.password
+  if (typeof password === 'string' && PASSWORD_HASH.test(password)) return { passwordHash: password }
+  if (password !== undefined) {
+    warnings.push(`users[${quoted(name)}]: "password" is no argon2id or bcrypt hash; it is not used`)
+  }
+  return {}
 }
 
 function readPlugins(section: JsonValue | undefined, warnings: string[]): PluginUse[] {
@@ -198,7 +207,7 @@ function readPlugins(section: JsonValue | undefined, warnings: string[]): Plugin
   })
 }
 
-function refuseSecond(seen: Set<string>, kind: string, owner: string | undefined, name: string, path: Path): void {
+function rejectDuplicate(seen: Set<string>, kind: string, owner: string | undefined, name: string, path: Path): void {
   const key = `${owner === undefined ? '' : nameKey(owner)}\u0000${nameKey(name)}`
   if (seen.has(key)) {
     const whose = owner === undefined ? '' : ` of ${quoted(owner)}`

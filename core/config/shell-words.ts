@@ -18,41 +18,72 @@ export function shellWords(line: string): ShellWords {
   if (line.length > LINE_CHARACTERS) {
     return { ok: false, problem: `it has ${line.length} characters; no program takes more than ${LINE_CHARACTERS}` }
   }
-  const text = line.trim().replace(/^\$\s+/, '')
-  const words: string[] = []
-  let word: string | undefined
-  let quote: '"' | "'" | undefined
-  for (let at = 0; at < text.length; at += 1) {
-    const character = text.charAt(at)
-    const next = text.charAt(at + 1)
-    if (quote === "'") {
-      if (character === "'") quote = undefined
-      else word += character
-    } else if (character === '\\' && (quote === undefined || '"\\$`\n'.includes(next))) {
-      if (next !== '\n') word = (word ?? '') + next
-      at += 1
-    } else if (character === quote) quote = undefined
-    else if (character === '`' || (character === '$' && /[({A-Za-z_]/.test(next))) {
-      return { ok: false, problem: `column ${at + 1}: ${character}${next} needs a shell; write the value itself` }
-    } else if (quote === '"') word += character
-    else if (character === '"' || character === "'") {
-      quote = character
-      word ??= ''
-    } else if (OPERATORS.includes(character)) {
-      return {
-        ok: false,
-        problem: `column ${at + 1}: ${JSON.stringify(character)} needs a shell; give one plain command`,
-      }
-    } else if (/\s/.test(character)) {
-      if (word !== undefined) words.push(word)
-      word = undefined
-    } else word = (word ?? '') + character
-  }
-  if (quote !== undefined) return { ok: false, problem: `a ${quote} is not closed` }
-  if (word !== undefined) words.push(word)
+  const splitter = new Splitter(line.trim().replace(/^\$\s+/, ''))
+  const problem = splitter.split()
+  if (problem !== undefined) return { ok: false, problem }
+  const { words } = splitter
   if (words.length > LINE_WORDS)
     return { ok: false, problem: `it has ${words.length} words; at most ${LINE_WORDS} are read` }
   return withVariables(words)
+}
+
+class Splitter {
+  readonly words: string[] = []
+  readonly #text: string
+  #at = 0
+  /** The word being read; undefined between words. */
+  #word: string | undefined
+  #quote: '"' | "'" | undefined
+
+  constructor(text: string) {
+    this.#text = text
+  }
+
+  /** Fills `words`; what only a shell could do, as a sentence. */
+  split(): string | undefined {
+    for (; this.#at < this.#text.length; this.#at += 1) {
+      const problem = this.#take(this.#text.charAt(this.#at), this.#text.charAt(this.#at + 1))
+      if (problem !== undefined) return `column ${this.#at + 1}: ${problem}`
+    }
+    this.#endWord()
+    return this.#quote === undefined ? undefined : `a ${this.#quote} is not closed`
+  }
+
+  #take(character: string, next: string): string | undefined {
+    if (this.#quote === "'" && character !== "'") return this.#append(character)
+    if (character === '\\' && (this.#quote === undefined || '"\\$`\n'.includes(next))) return this.#escape(next)
+    if (character === this.#quote) {
+      this.#quote = undefined
+      return undefined
+    }
+    if (character === '`' || (character === '$' && /[({A-Za-z_]/.test(next))) {
+      return `${character}${next} needs a shell; write the value itself`
+    }
+    return this.#quote === '"' ? this.#append(character) : this.#unquoted(character)
+  }
+
+  #unquoted(character: string): string | undefined {
+    if (character === '"' || character === "'") {
+      this.#quote = character
+      return this.#append('')
+    }
+    if (OPERATORS.includes(character)) return `${JSON.stringify(character)} needs a shell; give one plain command`
+    return /\s/.test(character) ? this.#endWord() : this.#append(character)
+  }
+
+  #escape(next: string): undefined {
+    if (next !== '\n') this.#append(next)
+    this.#at += 1
+  }
+
+  #append(text: string): undefined {
+    this.#word = (this.#word ?? '') + text
+  }
+
+  #endWord(): undefined {
+    if (this.#word !== undefined) this.words.push(this.#word)
+    this.#word = undefined
+  }
 }
 
 function withVariables(words: readonly string[]): ShellWords {

@@ -9,7 +9,7 @@ import type { PluginLogger } from '../contract/plugin.ts'
 import type { HeaderProvider, TransportContribution } from '../contract/points.ts'
 import type { ServerRecord, ServerStatus } from '../contract/records.ts'
 import type { Era } from '../domain/era.ts'
-import { cappedRights } from '../domain/owner-rights.ts'
+import { cappedRights } from '../domain/server/owner-rights.ts'
 import type { Side } from '../domain/session-scope.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { AuditRegistry, ServerRegistry, UserRegistry } from '../registry/api.ts'
@@ -26,25 +26,25 @@ import type {
   UpstreamRequest,
   Upstreams,
 } from './api.ts'
-import { AskingStore } from './asking-store.ts'
-import { PendingCall } from './call.ts'
-import { CatalogAccount } from './catalog-account.ts'
-import { CatalogStore } from './catalog-store.ts'
-import { type BaseEnv, Children } from './children.ts'
-import { EraStore } from './era-store.ts'
-import type { GarbageWatch } from './garbage-watch.ts'
-import { Launcher } from './launcher.ts'
-import type { ManagedServer } from './managed-server.ts'
-import { LOOK_MS } from './older-face.ts'
-import { PackageInstaller } from './package-installer.ts'
-import { WorkerPool } from './pool.ts'
-import { findRegistries, type Registries } from './registries.ts'
-import type { Sandbox } from './sandbox.ts'
-import { unheardStatus } from './server-status.ts'
-import { StartSlots } from './start-slots.ts'
+import { PendingCall } from './connection/call.ts'
+import { Launcher } from './connection/launcher.ts'
+import { WorkerPool } from './connection/pool.ts'
+import { tryServer } from './probe/trial.ts'
+import type { GarbageWatch } from './process/garbage-watch.ts'
+import { findRegistries, type Registries } from './sandbox/registries.ts'
+import type { Sandbox } from './sandbox/sandbox.ts'
+import type { ManagedServer } from './server/managed-server.ts'
+import { LOOK_MS } from './server/older-face.ts'
+import { unheardStatus } from './server/server-status.ts'
+import { StartSlots } from './server/start-slots.ts'
+import { type BaseEnv, Children } from './spawn/children.ts'
+import { PackageInstaller } from './spawn/package-installer.ts'
+import { AskingStore } from './store/asking-store.ts'
+import { CatalogAccount } from './store/catalog-account.ts'
+import { CatalogStore } from './store/catalog-store.ts'
+import { EraStore } from './store/era-store.ts'
+import { ToolDefinitions } from './store/tool-definitions.ts'
 import { ACTOR, Supervisor } from './supervisor.ts'
-import { ToolDefinitions } from './tool-definitions.ts'
-import { tryServer } from './trial.ts'
 import { changedUntil } from './watched.ts'
 import { within } from './within.ts'
 
@@ -222,10 +222,10 @@ class LocalConnections implements Connections {
     const late: ManagedServer[] = []
     for (const serverId of serverIds) {
       const server = this.#supervisor.get(serverId)
-      if (server?.older.look()) late.push(server)
+      if (server?.older.findLegacyFace()) late.push(server)
     }
     if (late.length === 0) return undefined
-    return changedUntil(late, () => !late.some(server => server.older.look()), LOOK_MS)
+    return changedUntil(late, () => !late.some(server => server.older.findLegacyFace()), LOOK_MS)
   }
 
   catalog(serverId: string, side?: Side): ServerCatalog | undefined {

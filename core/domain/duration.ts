@@ -24,15 +24,3 @@ export function parseDuration(input: unknown): number | undefined {
   for (const [index, [, unitMs]] of UNITS.entries()) ms += Number(match[index + 1] ?? 0) * unitMs
   return Number.isSafeInteger(ms) ? ms : undefined
 }
-
-/** The shortest text that {@link parseDuration} reads back; `0ms` for nothing. */
-export function formatDuration(ms: number): string {
-  let rest = ms
-  let text = ''
-  for (const [unit, unitMs] of UNITS) {
-    const count = Math.floor(rest / unitMs)
-    if (count > 0) text += `${count}${unit}`
-    rest -= count * unitMs
-  }
-  return text === '' ? '0ms' : text
-}

@@ -39,7 +39,7 @@ export function meantHint(names: readonly string[]): { readonly hint?: string } 
  * The candidates that a person may have meant by a word, best first, those of one distance by name. Ends after a fixed
  * amount of work, however many candidates there are. Empty for a word of more than 64 characters.
  */
-function nearNames(word: string, candidates: Iterable<string>, { allowed, parts }: NearOptions): string[] {
+function nearNames(word: string, candidates: Iterable<string>, options: NearOptions): string[] {
   if (word.length > LONGEST_WORD) return []
   const wanted = word.toLowerCase()
   const found: { name: string; distance: number }[] = []
@@ -47,19 +47,25 @@ function nearNames(word: string, candidates: Iterable<string>, { allowed, parts 
   for (const name of candidates) {
     cells -= LOOK_CELLS
     if (cells < 0) break
-    const comparable = Math.abs(name.length - wanted.length) <= allowed
-    if (!comparable && (!parts || name.length > LONGEST_WORD)) continue
-    const lower = name.toLowerCase()
-    cells -= parts ? SEARCH_CELLS : 0
-    if (parts && contains(lower, wanted)) found.push({ name, distance: 1 })
-    else if (comparable) {
-      cells -= (wanted.length + 1) * (lower.length + 1)
-      const distance = editDistance(wanted, lower, allowed)
-      if (distance <= allowed) found.push({ name, distance })
-    }
+    const measured = measure(wanted, name, options)
+    if (!measured) continue
+    cells -= measured.cells
+    if (measured.distance <= options.allowed) found.push({ name, distance: measured.distance })
   }
   found.sort((left, right) => left.distance - right.distance || (left.name < right.name ? -1 : 1))
   return found.map(({ name }) => name)
+}
+
+/** How far a candidate is from a word in lower case, and what that took; undefined for one of quite another length. */
+function measure(wanted: string, name: string, { allowed, parts }: NearOptions) {
+  const comparable = Math.abs(name.length - wanted.length) <= allowed
+  if (!comparable && (!parts || name.length > LONGEST_WORD)) return undefined
+  const lower = name.toLowerCase()
+  const searched = parts ? SEARCH_CELLS : 0
+  if (parts && contains(lower, wanted)) return { distance: 1, cells: searched }
+  if (!comparable) return { distance: Number.POSITIVE_INFINITY, cells: searched }
+  const cells = searched + (wanted.length + 1) * (lower.length + 1)
+  return { distance: editDistance(wanted, lower, allowed), cells }
 }
 
 function contains(name: string, word: string): boolean {

@@ -5,12 +5,13 @@ import { LIMITS } from '../config/limits.ts'
 import { type FieldError, HubError, validationError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
+import { targetOf } from '../request/canonical-path.ts'
+import type { RequestInfo } from '../request/request-info.ts'
 import { CHAIN_HEADER, type HubMarks } from '../secrets/hub-marks.ts'
-import { type JsonBodyOptions, readJsonBody } from './body.ts'
-import { targetOf } from './canonical.ts'
+import { type JsonBodyOptions, readJsonBody } from './body/body.ts'
+import type { RequestBytes } from './body/request-bytes.ts'
 import { wholeBody } from './compress.ts'
-import type { RequestBytes } from './request-bytes.ts'
-import type { Method, Reply, RequestInfo, ResponseSpec, Route, RouteContext } from './route.ts'
+import type { Method, Reply, ResponseSpec, Route, RouteContext } from './route.ts'
 import { check, closed, queryObject, queryProblems } from './validate.ts'
 
 export interface PipelineDeps {
@@ -132,7 +133,7 @@ export function createPipeline(deps: PipelineDeps) {
       if (route.upgrade && isUpgrade(request)) return upgraded(route, request, info)
       const actor = await actorFor(route, request, info)
       held.identify(actor)
-      deps.marks?.judge(request.headers.get(CHAIN_HEADER))
+      deps.marks?.validate(request.headers.get(CHAIN_HEADER))
       if (route.access === 'admin' && actor) requireAdmin(actor)
       count(route.path, actor, info)
       const obstacle = changes(route, request) ? deps.writeObstacle?.() : undefined

@@ -23,12 +23,6 @@ export function isUniqueViolation(error: unknown): boolean {
   return code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY' || code === '23505'
 }
 
-/** Whether a write failed because the row that it points to is gone. */
-export function isForeignKeyViolation(error: unknown): boolean {
-  const code = storageCode(error)
-  return code === 'SQLITE_CONSTRAINT_FOREIGNKEY' || code === '23503'
-}
-
 /** Whether another transaction won, so that the whole of this one is worth repeating. */
 export function isSerializationFailure(error: unknown): boolean {
   const code = storageCode(error)

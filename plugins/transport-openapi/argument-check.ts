@@ -122,17 +122,11 @@ class Check {
 
   #object(schema: JsonObject, value: JsonObject, at: string, depth: number): void {
     const properties = isObject(schema.properties) ? schema.properties : {}
-    const { minProperties, maxProperties, additionalProperties } = schema
-    for (const name of listOf(schema.required)) {
-      if (typeof name === 'string' && !Object.hasOwn(value, name)) this.#fault(member(at, name), 'is missing')
-    }
     const names = Object.keys(value)
-    if (typeof minProperties === 'number' && names.length < minProperties)
-      this.#fault(at, `must have at least ${minProperties} members and has ${names.length}`)
-    if (typeof maxProperties === 'number' && names.length > maxProperties)
-      this.#fault(at, `must have at most ${maxProperties} members and has ${names.length}`)
+    this.#requiredMembers(schema, value, at)
+    this.#memberCount(schema, names.length, at)
     // Which of the others a pattern names is not known here.
-    const others = schema.patternProperties === undefined ? additionalProperties : undefined
+    const others = schema.patternProperties === undefined ? schema.additionalProperties : undefined
     for (const name of names) {
       if (this.#steps < 0 || this.faults.length >= MAX_FAULTS) return
       const isKnown = Object.hasOwn(properties, name)
@@ -140,6 +134,19 @@ class Check {
       if (own === false && !isKnown) this.#fault(member(at, name), `is not known; ${knownNames(properties)}`)
       else if (own !== undefined) this.value(own, value[name] ?? null, member(at, name), depth + 1)
     }
+  }
+
+  #requiredMembers({ required }: JsonObject, value: JsonObject, at: string): void {
+    for (const name of listOf(required)) {
+      if (typeof name === 'string' && !Object.hasOwn(value, name)) this.#fault(member(at, name), 'is missing')
+    }
+  }
+
+  #memberCount({ minProperties, maxProperties }: JsonObject, count: number, at: string): void {
+    if (typeof minProperties === 'number' && count < minProperties)
+      this.#fault(at, `must have at least ${minProperties} members and has ${count}`)
+    if (typeof maxProperties === 'number' && count > maxProperties)
+      this.#fault(at, `must have at most ${maxProperties} members and has ${count}`)
   }
 
   /** Fits when one alternative does; else the faults of the one that comes closest, which has the deepest of them. */

@@ -131,19 +131,21 @@ function readEntries(
     if (isBinaryMember(member, references)) entries.set(name, { ...PLAIN, binary: true })
   }
   for (const [name, value] of Object.entries(isJsonObject(encoding) ? encoding : {})) {
-    if (!isJsonObject(value)) continue
-    const { style, explode, allowReserved, contentType } = value
-    const known = ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject'].find(one => one === style)
-    const type = typeof contentType === 'string' ? contentType.split(',')[0]?.trim() : undefined
-    entries.set(name, {
-      style: known as Style | undefined,
-      explode: typeof explode === 'boolean' ? explode : undefined,
-      allowReserved: allowReserved === true,
-      contentType: type !== undefined && /^[\w.+-]+\/[\w.+-]+(?:;[\x20-\x7e]*)?$/.test(type) ? type : undefined,
-      binary: entries.get(name)?.binary ?? false,
-    })
+    if (isJsonObject(value)) entries.set(name, readEntry(value, entries.get(name)?.binary ?? false))
   }
   return entries
+}
+
+function readEntry({ style, explode, allowReserved, contentType }: JsonObject, binary: boolean): Entry {
+  const known = ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject'].find(one => one === style)
+  const type = typeof contentType === 'string' ? contentType.split(',')[0]?.trim() : undefined
+  return {
+    style: known as Style | undefined,
+    explode: typeof explode === 'boolean' ? explode : undefined,
+    allowReserved: allowReserved === true,
+    contentType: type !== undefined && /^[\w.+-]+\/[\w.+-]+(?:;[\x20-\x7e]*)?$/.test(type) ? type : undefined,
+    binary,
+  }
 }
 
 function propertiesOf(schema: JsonObject | undefined): JsonObject {

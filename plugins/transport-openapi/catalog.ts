@@ -33,6 +33,20 @@ export interface Catalog {
   readonly base: URL
 }
 
+/** Lets other work run where this has gone on for a while. */
+function pauses(): () => Promise<void> | undefined {
+  let turnMs = performance.now()
+  return () => {
+    if (performance.now() - turnMs <= TURN_MS) return undefined
+    return new Promise(resolve => {
+      setImmediate(() => {
+        turnMs = performance.now()
+        resolve()
+      })
+    })
+  }
+}
+
 /** Makes the tools of a document, and for each what its calls need. Throws HubError when there is no address for calls. */
 export async function buildCatalog(document: OpenApiDocument, config: OpenapiConfig): Promise<Catalog> {
   const { root } = document
@@ -52,14 +66,11 @@ export async function buildCatalog(document: OpenApiDocument, config: OpenapiCon
   const tools: JsonObject[] = []
   const plans = new Map<string, CallPlan>()
   const budget = { nodes: MAX_NODES }
+  const pause = pauses()
   let text = 0
-  let turnMs = performance.now()
   for (const [index, operation] of operations.entries()) {
     if (!chosen.has(operation)) continue
-    if (performance.now() - turnMs > TURN_MS) {
-      await new Promise<void>(resolve => setImmediate(resolve))
-      turnMs = performance.now()
-    }
+    await pause()
     try {
       const name = names[index] ?? ''
       const { tool, plan } = build(name, operation, { document, config, references, security, base, budget })

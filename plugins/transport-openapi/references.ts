@@ -51,26 +51,30 @@ export class References {
 
   /** Each reference that leads to nothing, at whatever distance, with the one that names nothing itself. */
   #findBroken(): ReadonlyMap<string, string> {
+    const { sources, missing } = this.#targets()
+    const broken = new Map(missing.map(ref => [ref, ref]))
+    // Iterating a Map also visits the entries that are added meanwhile.
+    for (const [ref, cause] of broken) {
+      for (const source of sources.get(ref) ?? []) if (!broken.has(source)) broken.set(source, cause)
+    }
+    return broken
+  }
+
+  /** By reference those whose targets contain it, and the references that name nothing. */
+  #targets(): { readonly sources: ReadonlyMap<string, readonly string[]>; readonly missing: readonly string[] } {
     const sources = new Map<string, string[]>()
     const missing: string[] = []
     let visits = MAX_VISITS
     for (const ref of new Set(refsIn(this.#root))) {
       const target = this.#find(ref)
       if (target === undefined) missing.push(ref)
-      else if (visits > 0) {
-        for (const inner of new Set(refsIn(target, () => visits-- > 0))) {
-          const known = sources.get(inner)
-          if (known) known.push(ref)
-          else sources.set(inner, [ref])
-        }
+      for (const inner of new Set(refsIn(target ?? null, () => visits-- > 0))) {
+        const known = sources.get(inner)
+        if (known) known.push(ref)
+        else sources.set(inner, [ref])
       }
     }
-    const broken = new Map(missing.map(ref => [ref, ref]))
-    // A Map goes on to what is added meanwhile.
-    for (const [ref, cause] of broken) {
-      for (const source of sources.get(ref) ?? []) if (!broken.has(source)) broken.set(source, cause)
-    }
-    return broken
+    return { sources, missing }
   }
 
   #find(ref: string): JsonValue | undefined {
@@ -97,20 +101,30 @@ function decode(token: string): string {
 /** Every reference inside a value, which holds keywords at its top; those in data left out. `goOn` is asked for each part. */
 function refsIn(root: JsonValue, goOn: () => boolean = () => true): string[] {
   const found: string[] = []
-  const waiting: { readonly value: JsonValue; readonly place: OpenApiPlace }[] = [{ value: root, place: 'keywords' }]
+  const waiting: Part[] = [{ value: root, place: 'keywords' }]
   for (let next = waiting.pop(); next !== undefined && goOn(); next = waiting.pop()) {
-    const { value, place } = next
-    if (Array.isArray(value)) {
-      for (const item of value) if (typeof item === 'object') waiting.push({ value: item, place: openApiPlace(place) })
-    } else if (isJsonObject(value)) {
-      if (typeof value.$ref === 'string') found.push(value.$ref)
-      for (const name in value) {
-        const member = value[name]
-        if (typeof member !== 'object') continue
-        const below = openApiPlace(place, name)
-        if (below !== 'data') waiting.push({ value: member, place: below })
-      }
-    }
+    const { value } = next
+    if (isJsonObject(value) && typeof value.$ref === 'string') found.push(value.$ref)
+    waiting.push(...partsOf(next))
   }
   return found
+}
+
+interface Part {
+  readonly value: JsonValue
+  readonly place: OpenApiPlace
+}
+
+/** What lies in a value in which references count, but data. */
+function* partsOf({ value, place }: Part): Generator<Part> {
+  if (Array.isArray(value)) {
+    for (const item of value) if (typeof item === 'object') yield { value: item, place: openApiPlace(place) }
+    return
+  }
+  if (!isJsonObject(value)) return
+  for (const name in value) {
+    const member = value[name]
+    const below = openApiPlace(place, name)
+    if (typeof member === 'object' && below !== 'data') yield { value: member, place: below }
+  }
 }

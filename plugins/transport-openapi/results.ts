@@ -25,7 +25,10 @@ export async function resultOf(response: GuardedResponse, url: string): Promise<
     throw error
   }
   if (status < 200 || status > 299) return failure(response, type, bytes)
-  if (bytes.byteLength === 0) return written([text(`HTTP ${status}, no content`)])
+  return bytes.byteLength === 0 ? written([text(`HTTP ${status}, no content`)]) : contentOf(bytes, type, url)
+}
+
+function contentOf(bytes: Uint8Array, type: string, url: string): AnswerResult {
   const media = mediaType(type)
   if (isJson(media)) return json(decode(bytes, type))
   if (/^(?:image|audio)\//.test(media)) {
@@ -59,9 +62,9 @@ function failure(response: GuardedResponse, type: string, bytes: Uint8Array): An
   const where =
     redirect && location !== undefined ? ` to ${JSON.stringify(location.slice(0, 200))}, which is not followed` : ''
   const head = `HTTP ${status}${redirect ? ' redirect' : ''}${where}${wait}`
-  const told = bytes.subarray(0, ERROR_BYTES)
+  const excerpt = bytes.subarray(0, ERROR_BYTES)
   const media = mediaType(type)
-  const body = isJson(media) || isText(media) ? decode(told, type) : asUtf8(told)
+  const body = isJson(media) || isText(media) ? decode(excerpt, type) : asUtf8(excerpt)
   const rest = bytes.byteLength > ERROR_BYTES ? `\n… (${bytes.byteLength} bytes in all)` : ''
   const shown = body === undefined ? `(${bytes.byteLength} bytes of ${cut(media || 'no type', 100)})` : body + rest
   return { ...written([text(bytes.byteLength === 0 ? head : `${head}\n\n${shown}`)], undefined, true) }

@@ -39,6 +39,14 @@ export function typesOf({ type, nullable, 'x-nullable': xNullable }: JsonObject)
   return mayBeNull && types.length > 0 && !types.includes('null') ? [...types, 'null'] : types
 }
 
+/** Keywords that are written as they are, where their value has a meaning. */
+const SIMPLE: readonly (readonly [names: readonly string[], isMeaningful: (value: JsonValue) => boolean])[] = [
+  [TEXTS, value => typeof value === 'string'],
+  [NUMBERS, value => Number.isFinite(value)],
+  [COUNTS, value => Number.isInteger(value) && Number(value) >= 0],
+  [FLAGS, value => value === true],
+]
+
 /**
  * The keywords of a schema that hold no other schema, as JSON Schema 2020-12. Only known ones with values that have a meaning
  * are taken: one schema that a validator refuses would spoil the whole list of tools for its clients.
@@ -47,12 +55,7 @@ export function plainKeywords(schema: JsonObject): JsonObject {
   const types = typesOf(schema)
   const written: JsonObject = {}
   if (types.length > 0) written.type = types.length === 1 && types[0] !== undefined ? types[0] : types
-  for (const name of TEXTS) if (typeof schema[name] === 'string') written[name] = schema[name]
-  for (const name of NUMBERS)
-    if (typeof schema[name] === 'number' && Number.isFinite(schema[name])) written[name] = schema[name]
-  for (const name of COUNTS)
-    if (Number.isInteger(schema[name]) && Number(schema[name]) >= 0) written[name] = schema[name] ?? 0
-  for (const name of FLAGS) if (schema[name] === true) written[name] = true
+  for (const [names, isMeaningful] of SIMPLE) copyWhere(isMeaningful, names, schema, written)
   if (typeof schema.multipleOf === 'number' && schema.multipleOf > 0) written.multipleOf = schema.multipleOf
   if (typeof schema.description === 'string') written.description = cut(schema.description, MAX_DESCRIPTION)
   if (typeof schema.pattern === 'string' && isPattern(schema.pattern)) written.pattern = schema.pattern
@@ -70,6 +73,18 @@ export function plainKeywords(schema: JsonObject): JsonObject {
 export function cut(text: string, characters: number): string {
   if (text.length <= characters) return text
   return `${text.slice(0, characters - 1).replace(/[\uD800-\uDBFF]$/, '')}…`
+}
+
+function copyWhere(
+  isMeaningful: (value: JsonValue) => boolean,
+  names: readonly string[],
+  schema: JsonObject,
+  written: JsonObject,
+): void {
+  for (const name of names) {
+    const value = schema[name]
+    if (value !== undefined && isMeaningful(value)) written[name] = value
+  }
 }
 
 function writeEnum({ enum: values }: JsonObject, types: readonly string[], written: JsonObject): void {

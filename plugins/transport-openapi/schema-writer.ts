@@ -84,7 +84,7 @@ export class SchemaWriter {
     const one = (value: JsonValue): JsonObject | boolean => this.#write(value, depth + 1, open)
     for (const name of ONE) {
       const value = schema[name]
-      if (typeof value === 'boolean' || isJsonObject(value)) written[name] = one(value)
+      if (isSchema(value)) written[name] = one(value)
     }
     for (const name of MANY) {
       const value = schema[name]
@@ -93,18 +93,19 @@ export class SchemaWriter {
     const { items } = schema
     if (Array.isArray(items)) {
       if (items.length > 0) written.prefixItems = items.map(one)
-    } else if (typeof items === 'boolean' || isJsonObject(items)) written.items = one(items)
+    } else if (isSchema(items)) written.items = one(items)
     for (const name of NAMED) {
       const value = schema[name]
       if (!isJsonObject(value)) continue
-      const members: JsonObject = {}
-      for (const [key, member] of Object.entries(value)) {
-        if (name === 'patternProperties' && !isUsablePattern(key)) continue
-        if (name !== 'properties' || !this.#leftOut(member)) members[key] = one(member)
-      }
-      written[name] = members
+      const kept = Object.entries(value).filter(([key, member]) => this.#isKept(name, key, member))
+      written[name] = Object.fromEntries(kept.map(([key, member]) => [key, one(member)]))
     }
     this.#required(schema, written)
+  }
+
+  #isKept(keyword: string, key: string, member: JsonValue): boolean {
+    if (keyword === 'patternProperties') return isUsablePattern(key)
+    return keyword !== 'properties' || !this.#leftOut(member)
   }
 
   #required({ required, properties }: JsonObject, written: JsonObject): void {
@@ -140,6 +141,10 @@ export class SchemaWriter {
     if (this.#nodes > MAX_NODES) throw new TooMuch(`its schemas have more than ${MAX_NODES} parts`)
     if (this.#options.budget.nodes < 0) throw new TooMuch('the schemas of the document are too large in all')
   }
+}
+
+function isSchema(value: JsonValue | undefined): value is JsonObject | boolean {
+  return typeof value === 'boolean' || isJsonObject(value)
 }
 
 function asBase64(schema: JsonObject): JsonObject {

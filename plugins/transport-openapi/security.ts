@@ -43,14 +43,13 @@ export class Security {
     const forAll = credentials.get(FOR_ALL)
     if (forAll) return Array.isArray(wanted) && wanted.length === 0 ? [] : (this.#proof({}, forAll, []) ?? [])
     const alternatives = Array.isArray(wanted) ? wanted.filter(isJsonObject) : []
-    for (const alternative of alternatives) {
-      const names = Object.entries(alternative)
-      if (names.length === 0) continue
-      const proofs = names.map(([name, scopes]) => this.#named(name, scopes))
+    const named = alternatives.filter(one => Object.keys(one).length > 0)
+    for (const alternative of named) {
+      const proofs = Object.entries(alternative).map(([name, scopes]) => this.#named(name, scopes))
       if (proofs.every(proof => proof !== undefined)) return proofs.flat()
     }
-    const optional = alternatives.length === 0 || alternatives.some(one => Object.keys(one).length === 0)
-    if (!optional) for (const name of new Set(alternatives.flatMap(one => Object.keys(one)))) this.#note(name)
+    const optional = alternatives.length === 0 || named.length < alternatives.length
+    if (!optional) for (const name of new Set(named.flatMap(one => Object.keys(one)))) this.#note(name)
     return []
   }
 

@@ -29,28 +29,35 @@ function encodeReserved(text: string): string {
 
 /** One expression of a path (RFC 6570: simple, label, matrix). */
 export function pathText(written: Written, value: JsonValue): string {
-  const { style, explode, argument } = written
+  const { style, argument } = written
   const name = encode(written.name)
-  if (Array.isArray(value)) {
-    const items = scalarTexts(value, argument).map(encode)
-    if (items.some(item => item === '')) throw misplaced(argument, 'holds an empty value, which has no place in a path')
-    if (style === 'label') return joined('.', items, explode ? '.' : ',')
-    if (style === 'matrix')
-      return explode ? items.map(item => `;${name}=${item}`).join('') : joined(`;${name}=`, items, ',')
-    return items.join(',')
-  }
+  if (Array.isArray(value)) return pathItems(written, name, scalarTexts(value, argument).map(encode))
   if (isObject(value)) {
     const members = scalarMembers(value, argument).map(([key, text]) => [encode(key), encode(text)] as const)
-    const pairs = members.map(([key, text]) => `${key}=${text}`)
-    const flat = members.flat()
-    if (style === 'label') return explode ? joined('.', pairs, '.') : joined('.', flat, ',')
-    if (style === 'matrix') return explode ? pairs.map(pair => `;${pair}`).join('') : joined(`;${name}=`, flat, ',')
-    return explode ? pairs.join(',') : flat.join(',')
+    return pathMembers(written, name, members)
   }
   const text = encode(scalarText(value, argument))
   if (text === '') return ''
   if (style === 'label') return `.${text}`
   return style === 'matrix' ? `;${name}=${text}` : text
+}
+
+function pathItems({ style, explode, argument }: Written, name: string, items: readonly string[]): string {
+  if (items.some(item => item === '')) throw misplaced(argument, 'holds an empty value, which has no place in a path')
+  if (style === 'label') return joined('.', items, explode ? '.' : ',')
+  if (style !== 'matrix') return items.join(',')
+  return explode ? items.map(item => `;${name}=${item}`).join('') : joined(`;${name}=`, items, ',')
+}
+
+function pathMembers(
+  { style, explode }: Written,
+  name: string,
+  members: readonly (readonly [key: string, text: string])[],
+): string {
+  const parts = explode ? members.map(([key, text]) => `${key}=${text}`) : members.flat()
+  if (style === 'label') return joined('.', parts, explode ? '.' : ',')
+  if (style !== 'matrix') return parts.join(',')
+  return explode ? parts.map(pair => `;${pair}`).join('') : joined(`;${name}=`, parts, ',')
 }
 
 /** The pairs that one value becomes in a query, a form or a list of cookies: names and values, encoded. */

@@ -2,15 +2,15 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { type FieldError, HubError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/contract/json.ts'
-import { formatDuration, parseDuration } from '../../core/domain/duration.ts'
-import { asDouble, isRawNumber, parseAsWritten, parseExact } from '../../core/domain/exact-json.ts'
-import { parseJsonObject } from '../../core/domain/json-guard.ts'
-import { mapStrings, pointerToken, valueAt } from '../../core/domain/json-pointer.ts'
-import { mergePatch } from '../../core/domain/merge-patch.ts'
+import { parseDuration } from '../../core/domain/duration.ts'
+import { asDouble, isRawNumber, parseAsWritten, parseExact } from '../../core/domain/json/exact-json.ts'
+import { parseJsonObject } from '../../core/domain/json/json-guard.ts'
+import { mapStrings, pointerToken, valueAt } from '../../core/domain/json/json-pointer.ts'
+import { mergePatch } from '../../core/domain/json/merge-patch.ts'
 import { checkName, formatRef, isNameProblem, nameKey, parseRef, quoteName } from '../../core/domain/names.ts'
+import { expandVariables, fillVariables, textFiller } from '../../core/domain/server/variables.ts'
 import { parseSize } from '../../core/domain/size.ts'
 import { parseTimestamp } from '../../core/domain/timestamp.ts'
-import { expandVariables, fillVariables, textFiller } from '../../core/domain/variables.ts'
 import { check, hostileText, jsonValue } from '../support/fuzz.ts'
 import { atMost } from '../support/pace.ts'
 
@@ -18,15 +18,14 @@ const whole = fc.oneof(fc.nat(), fc.maxSafeNat())
 const object = jsonValue().filter(isJsonObject) as fc.Arbitrary<JsonObject>
 
 describe('durations, sizes and times', () => {
-  test('a duration that was written is read back, and every one that is read is a safe whole number', async () => {
-    await check(fc.property(whole, ms => expect(parseDuration(formatDuration(ms))).toBe(ms)))
+  test('every duration that is read is a safe whole number', async () => {
+    await check(fc.property(whole, ms => expect(parseDuration(`${ms}ms`)).toBe(ms)))
     await check(
       fc.property(hostileText('1', '0', '9007199254740993', 'w', 'd', 'h', 'm', 's', 'ms', '-', '.', ' '), text => {
         const ms = parseDuration(text)
         if (ms === undefined) return
         expect(Number.isSafeInteger(ms) && ms >= 0).toBe(true)
         expect(text).toMatch(/^(\d+(w|d|h|m|s|ms))+$/)
-        expect(parseDuration(formatDuration(ms))).toBe(ms)
       }),
     )
   })

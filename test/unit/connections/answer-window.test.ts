@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { AnswerWindow } from '../../../core/connections/answer-window.ts'
-import { LinePipe } from '../../../core/connections/child-pipe.ts'
+import { AnswerWindow } from '../../../core/connections/worker/answer-window.ts'
+import { LinePipe } from '../../../core/connections/worker/child-pipe.ts'
 
 const body = () => {
   const seen = {
@@ -63,7 +63,7 @@ test('a program is not read while the window of its owner is full; nothing of it
   })
   pipe.onLine(line => {
     lines.push(line.slice(0, 6))
-    pipe.useful()
+    pipe.countAsAnswer()
     window.sent(100)
   })
   const padding = 'x'.repeat(20_000)

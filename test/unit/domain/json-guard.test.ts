@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { HubError } from '../../../core/contract/errors.ts'
-import { parseJsonObject, scanShape } from '../../../core/domain/json-guard.ts'
+import { parseJsonObject } from '../../../core/domain/json/json-guard.ts'
+import { scanShape } from '../../../core/domain/json/json-shape.ts'
 
 function refused(text: string, limits = {}): HubError {
   try {

@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { HubError } from '../../../core/contract/errors.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
-import { groupBodySchema, serverBodySchema } from '../../../core/domain/body-schemas.ts'
-import { parseGroupBody } from '../../../core/domain/group-body.ts'
-import { parseServerBody, SERVER_FIELDS, serverBodyOf } from '../../../core/domain/server-body.ts'
-import { secretPointers } from '../../../core/domain/server-secrets.ts'
+import { serverBodyOf } from '../../../core/domain/server/body.ts'
+import { secretPointers } from '../../../core/domain/server/secrets.ts'
+import { parseServerBody } from './parse-server-body.ts'
 
 function wrong(work: () => unknown): string[] {
   try {
@@ -254,36 +253,4 @@ test('the texts of an inline OpenAPI document are no texts of the configuration'
   const openapi = { schema, auth: { key: `${'$'}{V}` } }
   const { filled } = parseServerBody({ name: 's', openapi, variables: { V: 'v' } })
   expect(filled.openapi).toEqual({ schema, auth: { key: 'v' } })
-})
-
-describe('the schemas of the document', () => {
-  test('name every field that is read', () => {
-    const named = Object.keys(serverBodySchema.shape)
-    expect(new Set(SERVER_FIELDS)).toEqual(new Set(named.filter(name => name !== 'type' && name !== 'config')))
-  })
-
-  test('agree with the readers on examples', () => {
-    for (const body of [stdio(), remote({ headers: { a: 'b' } }), { name: 's', config: { command: 'cat' } }]) {
-      expect(serverBodySchema.safeParse(body).success).toBe(true)
-      expect(fields(body)).toEqual([])
-    }
-    for (const body of [
-      stdio({ timeout: 0 }),
-      stdio({ args: 'x' }),
-      stdio({ comand: 'x' }),
-      remote({ session: 'x' }),
-    ]) {
-      expect(serverBodySchema.safeParse(body).success).toBe(false)
-      expect(fields(body)).not.toEqual([])
-    }
-    const groups = [
-      [{ name: 'g', members: ['a', { server: 'b', tools: ['t', { name: 'u', as: 'v' }] }] }, true],
-      [{ name: 'g', members: 'x' }, false],
-      [{ name: 'g', member: [] }, false],
-    ] as const
-    for (const [body, right] of groups) {
-      expect(groupBodySchema.safeParse(body).success).toBe(right)
-      expect(wrong(() => parseGroupBody(body as unknown as JsonObject)).length === 0).toBe(right)
-    }
-  })
 })

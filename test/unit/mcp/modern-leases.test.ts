@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { UpstreamReply } from '../../../core/connections/api.ts'
 import type { SessionScope, TransportName } from '../../../core/contract/records.ts'
-import { Leases } from '../../../core/mcp/leases.ts'
+import { Leases } from '../../../core/mcp/modern/leases.ts'
 import type { Answer } from '../../support/raw-mcp.ts'
 import { ALL_CAPABILITIES, RawModern } from './modern-support.ts'
 import { catalog, type Hub, serverRecord, startHub, textReply, tool, until } from './support.ts'
@@ -145,7 +145,7 @@ test('nobody gives way for a call that waits no longer', () => {
     () => now,
   )
   const server = serverRecord('s', { transport: 'streamable-http' })
-  const holder = (index: number) => ({ parkedSinceMs: index, displace: () => void displaced.push(index) })
+  const holder = (index: number) => ({ parkedSinceMs: index, preempt: () => void displaced.push(index) })
   for (let i = 0; i < 4; i++) void leases.take(server, FACE, 'u', ALL_CAPABILITIES, holder(i))
   const leaving = holder(4)
   expect(leases.take(server, FACE, 'u', ALL_CAPABILITIES, leaving)).toBeInstanceOf(Promise)

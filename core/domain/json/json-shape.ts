@@ -1,0 +1,73 @@
+import { stringEnd } from './json-depth.ts'
+
+/** What a JSON text holds outside of its strings. */
+export interface JsonShape {
+  /** Levels of nesting. */
+  readonly depth: number
+  readonly colons: number
+  readonly commas: number
+  /** Objects and arrays. */
+  readonly containers: number
+  /** Some number is written with a fraction or an exponent, in 16 characters or more, or as `-0`: it may not survive being parsed. */
+  readonly oddNumbers: boolean
+}
+
+/** Whether a text of this shape holds more members and elements than this for certain, empty objects left aside. */
+export function mustHoldMore({ commas, containers }: JsonShape, members: number): boolean {
+  return commas > members || commas + containers > 2 * members
+}
+
+/** Reads the shape in one pass and without recursion; says something of valid JSON alone. */
+export function scanShape(text: string): JsonShape {
+  let depth = 0
+  let deepest = 0
+  let colons = 0
+  let commas = 0
+  let containers = 0
+  let oddNumbers = false
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at)
+    switch (code) {
+      case 0x22:
+        at = stringEnd(text, at)
+        break
+      case 0x2c:
+        commas += 1
+        break
+      case 0x3a:
+        colons += 1
+        break
+      case 0x5b:
+      case 0x7b:
+        containers += 1
+        depth += 1
+        if (depth > deepest) deepest = depth
+        break
+      case 0x5d:
+      case 0x7d:
+        depth -= 1
+        break
+      default:
+        if (code <= 0x39 && (code >= 0x30 || code === 0x2d)) {
+          const end = numberEnd(text, at)
+          oddNumbers ||= isOdd(text, at, end)
+          at = end - 1
+        }
+    }
+  }
+  return { depth: deepest, colons, commas, containers, oddNumbers }
+}
+
+/** Behind the digits, with their sign; a fraction or an exponent is not read. */
+function numberEnd(text: string, from: number): number {
+  let at = from + 1
+  while (text.charCodeAt(at) >= 0x30 && text.charCodeAt(at) <= 0x39) at += 1
+  return at
+}
+
+function isOdd(text: string, from: number, end: number): boolean {
+  const next = text.charCodeAt(end)
+  // . E e
+  if (next === 0x2e || next === 0x45 || next === 0x65) return true
+  return end - from >= 16 || (text.charCodeAt(from) === 0x2d && text.charCodeAt(from + 1) === 0x30)
+}

@@ -1,0 +1,74 @@
+import { HubError } from '../contract/errors.ts'
+import type { ByteAccount, BytesInFlight } from '../domain/byte-account.ts'
+import { FairTurns } from '../domain/fair-turns.ts'
+import type { LegacyHandler } from './legacy/handler.ts'
+import { bodyWeight, readBody } from './legacy/request-body.ts'
+import { checkBodyType, checkPostAccept } from './legacy/request-headers.ts'
+import type { ScopedRequest } from './legacy/scoped-request.ts'
+import type { LegacyWire } from './legacy/wire.ts'
+import type { ModernWire } from './modern/wire.ts'
+import { isModern, namesModernVersion } from './rpc/era.ts'
+import { parseBody } from './rpc/rpc.ts'
+
+/** Characters of a body that is handled in a turn of its own. */
+const LARGE_BODY = 128 * 1024
+
+/** Both eras at one URL: each request by itself says to which it belongs. */
+export class EraDispatcher {
+  readonly #legacy: LegacyWire
+  readonly #legacyPosts: LegacyHandler
+  readonly #modern: ModernWire
+  readonly #bytes: BytesInFlight
+  readonly #turns = new FairTurns()
+
+  constructor(legacy: LegacyWire, legacyPosts: LegacyHandler, modern: ModernWire, bytes: BytesInFlight) {
+    this.#bytes = bytes
+    this.#legacy = legacy
+    this.#legacyPosts = legacyPosts
+    this.#modern = modern
+  }
+
+  /** Throws HubError for whatever is refused before a message can be answered. */
+  handle(scoped: ScopedRequest): Response | Promise<Response> {
+    const { request, session, actor } = scoped
+    const { headers } = request
+    if (request.method === 'POST') {
+      checkPostAccept(headers)
+      checkBodyType(headers)
+      const account = session?.load.bytes ?? this.#bytes.user(actor.userId)
+      return readBody(request, account).then(text =>
+        text.length > LARGE_BODY ? this.#later(scoped, text, account) : this.#received(scoped, text, account),
+      )
+    }
+    if (namesModernVersion(headers))
+      throw new HubError('method_not_allowed', `/mcp takes POST alone in this protocol version, not ${request.method}`)
+    return this.#legacy.handle(scoped)
+  }
+
+  /** A large body takes some 20 ms to parse: many that are whole at the same time are handled in turns of their own. */
+  #later(scoped: ScopedRequest, text: string, account: ByteAccount): Promise<Response> {
+    account.take(text.length)
+    return new Promise((resolve, reject) => {
+      this.#turns.add(scoped.actor.userId, () => {
+        account.give(text.length)
+        try {
+          resolve(this.#received(scoped, text, account))
+        } catch (error) {
+          reject(error)
+        }
+      })
+    })
+  }
+
+  #received(scoped: ScopedRequest, text: string, account: ByteAccount): Response | Promise<Response> {
+    // Before it is parsed, which is most of what it costs to refuse a large one.
+    if (!account.fits(text.length)) throw account.refusal(text.length)
+    const weight = bodyWeight(text)
+    const known = this.#modern.receiveKnown(scoped, text, weight)
+    if (known !== undefined) return known
+    const value = parseBody(text)
+    return isModern(value, scoped.request.headers)
+      ? this.#modern.receive(scoped, value, text, weight)
+      : this.#legacyPosts.receive(scoped, value, weight)
+  }
+}

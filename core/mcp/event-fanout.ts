@@ -1,0 +1,290 @@
+import type { Upstreams } from '../connections/api.ts'
+import type { JsonObject } from '../contract/json.ts'
+import type { PluginLogger } from '../contract/plugin.ts'
+import { HEADER_CONSENTS } from '../domain/server/header-consents.ts'
+import type { Side } from '../domain/session-scope.ts'
+import type { EventBus } from '../events/bus.ts'
+import type { EventCatalog } from '../events/catalog.ts'
+import type { TaskTable } from './call/task-table.ts'
+import { type ChangedKind, changedKind, type ListChanges } from './changes/list-changes.ts'
+import type { Subscriptions } from './changes/subscriptions.ts'
+import type { UpstreamLevels } from './changes/upstream-levels.ts'
+import { SentElicitations } from './legacy/sent-elicitations.ts'
+import type { Session } from './legacy/session.ts'
+import type { SessionTable } from './legacy/sessions.ts'
+import { logLevelOf } from './rpc/log-levels.ts'
+import { Notice } from './rpc/notice.ts'
+import type { OfflineGracePeriod } from './scope/offline-grace.ts'
+import type { ScopeTable } from './scope/paths.ts'
+import type { Scope } from './scope/scope.ts'
+
+/** Changes of the registry within this time are looked at once. */
+const REVIEW_MS = 200
+const REREAD_WAIT_MS = 2_000
+/** Notifications of MCP that mean nothing without the request they belong to, or that only clients send. */
+const OF_CALLS: ReadonlySet<string> = new Set([
+  'notifications/progress',
+  'notifications/cancelled',
+  'notifications/initialized',
+  'notifications/roots/list_changed',
+])
+
+interface RelayParts {
+  readonly bus: EventBus
+  readonly upstreams: Upstreams
+  readonly scopes: ScopeTable
+  readonly sessions: SessionTable
+  readonly changes: ListChanges
+  readonly subscriptions: Subscriptions
+  readonly levels: UpstreamLevels
+  readonly offlineGrace: OfflineGracePeriod
+  readonly tasks: Pick<TaskTable, 'statusChanged'>
+  readonly log: PluginLogger
+  /** Somebody would notice that it changed. */
+  inUse(scope: Scope): boolean
+  /** It stands for something else now: calls in flight may have lost what they were sent to. */
+  scopeChanged(scope: Scope): void
+  /** A path stands for nothing any more. */
+  scopeEnded(scope: Scope): void
+}
+
+/** The lists of a server that are being read again, and the reading after that for what changed meanwhile. */
+interface Rereading {
+  readonly now: Promise<void>
+  next: Promise<void> | undefined
+}
+
+/** What happens elsewhere in the hub, and at upstreams, brought to whom it concerns and to nobody else. */
+export class UpstreamEventFanout {
+  readonly #parts: RelayParts
+  readonly #listening: (() => void)[]
+  readonly #toReview = new Set<Scope>()
+  readonly #rereading = new Map<string, Rereading>()
+  readonly #elicitations = new SentElicitations()
+  #reviewTimer: ReturnType<typeof setTimeout> | undefined
+
+  constructor(parts: RelayParts) {
+    this.#parts = parts
+    const { bus } = parts
+    this.#listening = [
+      bus.on('catalog.changed', ({ data }) => this.#catalogChanged(data.serverId, data.kinds, data.older)),
+      bus.on('connection.state', ({ data }) => {
+        // Looked at now, so that an outage is as old as it is also where nobody asks for a list meanwhile.
+        parts.offlineGrace.listed(data.serverId)
+        this.#touched(data.serverId)
+      }),
+      bus.on('server.created', ({ ownerId }) => this.#registryChanged(scope => ownsAll(scope, ownerId))),
+      bus.on('server.updated', ({ data, ownerId }) => {
+        const others = data.changed.some(field => field === 'visibility' || field === 'owner')
+        this.#serverChanged(data.serverId, ownerId, others)
+      }),
+      bus.on('server.removed', ({ data, ownerId }) => {
+        parts.offlineGrace.forget(data.serverId)
+        this.#serverChanged(data.serverId, ownerId, false)
+      }),
+      bus.on('group.created', () => this.#registryChanged(scope => scope.resolved.kind === 'server')),
+      bus.on('group.updated', ({ data }) => this.#groupChanged(data.groupId)),
+      bus.on('group.removed', ({ data }) => this.#groupChanged(data.groupId)),
+      bus.on('user.updated', () => this.#registryChanged(() => true)),
+      bus.on('user.removed', () => this.#registryChanged(() => true)),
+      bus.on('settings.updated', ({ data }) => {
+        if (data.keys.includes(HEADER_CONSENTS)) this.#registryChanged(({ actor }) => actor.userId === data.userId)
+      }),
+      bus.on('plugin.changed', () => this.#registryChanged(() => true)),
+      bus.on('upstream.notification', ({ data }) => {
+        if (!this.notice(data.serverId, data.sessionId, data.method, data.params)) this.#toSession(data)
+      }),
+      bus.on('upstream.connected', ({ data }) => {
+        parts.levels.connected(data.serverId, data.sessionId)
+        if (data.again) parts.subscriptions.restore(data.serverId, data.sessionId)
+      }),
+    ]
+  }
+
+  /** A notification of an upstream. False when it is the matter of one call, and that call's stream must carry it. */
+  notice(serverId: string, sessionId: string | undefined, method: string, params: JsonObject | undefined): boolean {
+    const { subscriptions } = this.#parts
+    switch (method) {
+      case 'notifications/tools/list_changed':
+      case 'notifications/prompts/list_changed':
+      case 'notifications/resources/list_changed':
+        // Told with what the reading finds, else clients would be told twice of one change.
+        void this.#reread(serverId).then(() => this.#announce(serverId, [method.split('/')[1] as ChangedKind]))
+        return true
+      case 'notifications/resources/updated':
+        subscriptions.updated(serverId, sessionId, params)
+        return true
+      case 'notifications/tasks/status':
+        this.#taskTold(serverId, sessionId, params)
+        return true
+      case 'notifications/elicitation/complete':
+        return this.#elicitationComplete(serverId, sessionId, params)
+      default:
+        return false
+    }
+  }
+
+  /** A client was sent to a URL; that it is done there will be told to this client. */
+  recordUrlElicitation(sessionId: string, serverId: string, elicitationId: string): void {
+    const session = this.#parts.sessions.byKey(sessionId)
+    if (session) this.#elicitations.sent(session, serverId, elicitationId)
+  }
+
+  /** This session has ended. */
+  dropped(session: Session): void {
+    this.#elicitations.drop(session)
+  }
+
+  /**
+   * What a list must wait for: members never seen, what they list for clients with such capabilities, and lists being read
+   * again. Undefined when there is nothing.
+   */
+  settled(scope: Scope, capabilities: JsonObject | undefined): Promise<void> | undefined {
+    const waits: Promise<void>[] = []
+    for (const { server } of scope.resolved.members) this.#parts.upstreams.listed(server.id, scope.face(server.id).side)
+    const ready = scope.ready(capabilities)
+    if (ready !== undefined) waits.push(ready)
+    for (const [serverId, { now }] of this.#rereading) if (scope.has(serverId)) waits.push(now)
+    return waits.length === 0 ? undefined : Promise.all(waits).then(() => undefined)
+  }
+
+  /** Regular look: members whose grace has ended leave the lists. */
+  sweep(): void {
+    for (const serverId of this.#parts.offlineGrace.expired()) this.#touched(serverId)
+  }
+
+  dispose(): void {
+    for (const stop of this.#listening) stop()
+    clearTimeout(this.#reviewTimer)
+    this.#parts.changes.dispose()
+  }
+
+  /**
+   * One that belongs to no call reaches the session whose own connection it came by, and no other: log messages of the level
+   * that it wants, and whatever is not MCP's own.
+   */
+  #toSession({ serverId, sessionId, method, params }: EventCatalog['upstream.notification']): void {
+    if (sessionId === undefined || OF_CALLS.has(method)) return
+    const session = this.#parts.sessions.byKey(sessionId)
+    if (!session?.scope.has(serverId)) return
+    const unwanted = method === 'notifications/message' && logLevelOf(params?.level) < wantedLevel(session)
+    if (!unwanted) session.notify(new Notice(method, params))
+  }
+
+  #catalogChanged(serverId: string, kinds: readonly ChangedKind[], older = false): void {
+    this.#touched(serverId)
+    // Told even where the merged list is the same: the upstream said that it changed.
+    this.#announce(serverId, kinds, side => (side === 'older') === older)
+  }
+
+  /** `meets`: whether it concerns those who meet this side of the server. */
+  #announce(serverId: string, kinds: readonly ChangedKind[], meets: (side: Side) => boolean = () => true): void {
+    for (const scope of this.#parts.scopes)
+      if (scope.has(serverId) && meets(scope.face(serverId).side)) this.#parts.changes.announce(scope, kinds)
+  }
+
+  /** Resolves when its lists were read from their beginning after now, or that took too long. */
+  #reread(serverId: string): Promise<void> {
+    const running = this.#rereading.get(serverId)
+    if (!running) return this.#beginReading(serverId)
+    // What is under way may have passed what changed.
+    running.next ??= running.now.then(() => this.#beginReading(serverId))
+    return running.next
+  }
+
+  #beginReading(serverId: string): Promise<void> {
+    const { upstreams } = this.#parts
+    upstreams.refresh(serverId)
+    const now = upstreams.catalogsReady([serverId], REREAD_WAIT_MS).finally(() => {
+      if (this.#rereading.get(serverId) === reading) this.#rereading.delete(serverId)
+    })
+    const reading: Rereading = { now, next: undefined }
+    this.#rereading.set(serverId, reading)
+    return now
+  }
+
+  #touched(serverId: string): void {
+    for (const scope of this.#parts.scopes) {
+      if (!scope.has(serverId)) continue
+      scope.touch()
+      this.#review(scope)
+    }
+  }
+
+  /** `others`: who may use it changed. A group may list it without its caller having known so. */
+  #serverChanged(serverId: string, ownerId: string | null, others: boolean): void {
+    this.#registryChanged(
+      scope => scope.has(serverId) || ownsAll(scope, ownerId) || (others && scope.resolved.kind === 'group'),
+    )
+  }
+
+  #groupChanged(groupId: string): void {
+    this.#registryChanged(scope => scope.resolved.kind === 'server' || scope.resolved.group.id === groupId)
+  }
+
+  #registryChanged(affected: (scope: Scope) => boolean): void {
+    const { scopes } = this.#parts
+    scopes.invalidate(affected)
+    for (const scope of scopes) if (scope.stale) this.#review(scope)
+  }
+
+  #review(scope: Scope): void {
+    if (!this.#parts.inUse(scope)) return
+    this.#toReview.add(scope)
+    this.#reviewTimer ??= setTimeout(() => {
+      this.#reviewTimer = undefined
+      const scopesToReview = [...this.#toReview]
+      this.#toReview.clear()
+      for (const each of scopesToReview)
+        this.#reviewNow(each).catch((error: unknown) => {
+          this.#parts.log.error('A scope could not be looked at again', { scope: each.path, error: String(error) })
+        })
+    }, REVIEW_MS)
+  }
+
+  async #reviewNow(scope: Scope): Promise<void> {
+    const { scopes, scopeChanged, scopeEnded, changes, subscriptions, levels } = this.#parts
+    if (scope.stale) await scopes.refresh(scope).catch((error: unknown) => this.#afterFailedRefresh(scope, error))
+    if (scope.gone) {
+      changes.forget(scope)
+      scopeEnded(scope)
+      return
+    }
+    if (scope.stale) return
+    scopeChanged(scope)
+    subscriptions.review(scope)
+    levels.review(scope)
+    changes.announce(scope, new Set(scope.differences().map(changedKind)))
+  }
+
+  /** A path that stands for nothing now ends its sessions; any other failure (the store is away) leaves them as they are. */
+  #afterFailedRefresh(scope: Scope, error: unknown): void {
+    if (!scope.gone) throw error
+  }
+
+  /** To the client that made the task, and nobody else. */
+  #taskTold(serverId: string, connection: string | undefined, params: JsonObject | undefined): void {
+    const { tasks, sessions } = this.#parts
+    const changed = tasks.statusChanged(serverId, connection, params)
+    const session = changed && sessions.byKey(changed.session)
+    if (session?.scope.has(serverId)) session.notify(new Notice('notifications/tasks/status', changed?.params))
+  }
+
+  #elicitationComplete(serverId: string, sessionId: string | undefined, params: JsonObject | undefined): boolean {
+    const { sessions } = this.#parts
+    const sent = this.#elicitations.completed(serverId, String(params?.elicitationId))
+    const own = sessionId === undefined ? undefined : sessions.byKey(sessionId)
+    if (sent.length === 0 && own) sent.push(own)
+    const notice = new Notice('notifications/elicitation/complete', params)
+    for (const session of sent) if (session.scope.has(serverId)) session.notify(notice)
+    return true
+  }
+}
+
+function ownsAll(scope: Scope, ownerId: string | null): boolean {
+  return scope.resolved.kind === 'all' && scope.actor.userId === ownerId
+}
+
+function wantedLevel(session: Session): number {
+  return session.logLevel ?? logLevelOf('info')
+}

@@ -1,0 +1,11 @@
+import type { FieldError } from '../../../core/contract/errors.ts'
+import type { JsonObject } from '../../../core/contract/json.ts'
+import { flattenServerBody, readServerBody, serverInvalid } from '../../../core/domain/server/body.ts'
+
+/** Reads a whole body as the registry does. Throws `validation_failed` with every wrong field. */
+export function parseServerBody(body: JsonObject, options: Parameters<typeof readServerBody>[2] = {}) {
+  const errors: FieldError[] = []
+  const parsed = readServerBody(flattenServerBody(body, errors), errors, options)
+  if (!parsed) throw serverInvalid(errors, body)
+  return parsed
+}
