@@ -7,12 +7,12 @@ import { openApiDocument } from '../../document/openapi.ts'
 import { type Route, route } from '../../route.ts'
 
 export interface DocsRoutesDeps {
-  /** All routes of the hub but these. */
+  /** All other routes of the hub. */
   readonly routes: readonly Route[]
   readonly version: string
 }
 
-/** The API's own description, for programs and for people. */
+/** The API's documentation, as an OpenAPI document and as a page. */
 export function docsRoutes({ routes, version }: DocsRoutesDeps): Route[] {
   let document: JsonObject | undefined
   const described = (): JsonObject => {
