@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 
 /**
- * Remembers which file or folder is at a path. The returned function tells whether it is still there: false once it was
+ * Remembers which file or folder is at a path. The returned function checks whether it is still there: false once it was
  * moved, removed or replaced. Always true when nothing was there at first.
  */
 export function watchPlace(path: string): () => boolean {

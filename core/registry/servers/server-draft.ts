@@ -96,7 +96,8 @@ export function refuseMovedSecrets(
     draft.kept.map(pointer => ({
       pointer: `#${pointer}`,
       code: 'secret_required' as const,
-      detail: 'The server is to be reached elsewhere, and not by its owner’s word: enter the secret anew',
+      detail:
+        'The change sends the secret to another destination, and its owner did not make it: enter the secret again',
     })),
     'The secrets must be entered anew',
   )

@@ -26,7 +26,7 @@ export function docsRoutes({ routes, version }: DocsRoutesDeps): Route[] {
       access: 'public',
       summary: 'Leads browsers to the page about this API',
       tag: 'about',
-      responses: { 303: { description: 'To `/api/docs`, for whoever accepts HTML; 404 for everybody else' } },
+      responses: { 303: { description: 'To `/api/docs`, for clients that accept HTML; 404 for others' } },
       handle({ request, info }) {
         if (!request.headers.get('accept')?.includes('text/html'))
           throw new HubError('route_not_found', 'There is nothing at this path')

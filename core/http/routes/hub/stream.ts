@@ -47,7 +47,8 @@ export function streamRoutes({ feed, authenticator }: StreamRoutesDeps): Route[]
       query,
       responses: {
         200: {
-          description: 'Events with `id`, `event`, `at`, `owner` and `data`; `stream.lost` says how many were not told',
+          description:
+            'Events with `id`, `event`, `at`, `owner` and `data`; `stream.lost` has the number of events that were not sent',
           contentType: 'text/event-stream',
           schema: z.string(),
         },

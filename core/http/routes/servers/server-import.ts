@@ -41,7 +41,7 @@ const trialReport = z.object({
   ),
   tools: z.array(z.looseObject({ name: z.string(), tokens: z.number().int() })),
   tokens: z.number().int().meta({ description: 'About what a model pays to read all tools' }),
-  warnings: z.array(z.string()).meta({ description: 'What was left out or is odd' }),
+  warnings: z.array(z.string()).meta({ description: 'Ignored and suspicious parts' }),
   error: z.object({ code: z.string(), message: z.string() }).optional(),
 })
 
