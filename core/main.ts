@@ -12,7 +12,7 @@ const servers = new ServerRedactors()
  */
 function fatal(error: unknown): never {
   const what = error instanceof Error ? (error.stack ?? error.message) : String(error)
-  process.stderr.write(`error: internal: ${servers.lastWords(redactor.text(what))}\n`)
+  process.stderr.write(`error: internal: ${servers.redactAll(redactor.text(what))}\n`)
   process.exit(1)
 }
 

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 /** `pb_` and the base64url form of 256 random bits. */
 const FORM = /^pb_[A-Za-z0-9_-]{43}$/
 
-/** Whether a credential says of itself that it is an access key; a session token never begins so. */
+/** Whether a credential has the prefix of an access key; a session token never has it. */
 export function looksLikeAccessKey(credential: string): boolean {
   return credential.startsWith('pb_')
 }
@@ -13,8 +13,8 @@ export function isAccessKey(credential: string): boolean {
 }
 
 /**
- * SHA-256 of a key, lower-case hex: the form in which keys are kept. A plain hash is enough for 256 random bits, and since
- * the look-up goes by the hash, its time says nothing about a key that exists.
+ * SHA-256 of a key, lower-case hex: the stored form of keys. A plain hash is enough for 256 random bits, and because
+ * the look-up is by hash, its duration reveals nothing about existing keys.
  */
 export function hashAccessKey(secret: string): string {
   return createHash('sha256').update(secret, 'utf8').digest('hex')

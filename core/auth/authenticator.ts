@@ -12,7 +12,7 @@ import { TOKEN_LEEWAY_MS, type Tokens } from './tokens.ts'
 
 const KEEP_MS = 30_000
 const MAX_KEPT = 10_000
-/** How often a verification is begun again because rights changed during it. */
+/** How often a verification is repeated because rights changed during it. */
 const ATTEMPTS = 3
 
 export interface AuthenticatorDeps {
@@ -28,27 +28,28 @@ export interface AuthenticatorDeps {
   readonly now?: () => number
 }
 
-/** What was found out about one credential, and until when that is taken as true. */
+/** A verified credential and how long it is cached. */
 interface Verified {
   readonly actor: UserActor
-  /** The same person at an address without administration; one object, since streams and sessions are known by it. */
+  /** The same user at an address without administration; always one object, since streams and sessions are keyed by it. */
   restricted?: UserActor
-  /** Null for an access key: it lives on through changes of the password. */
+  /** Null for an access key: a password change does not end it. */
   readonly epoch: number | null
   readonly keyHash: string | null
   mustChangePassword: boolean
   untilMs: number
-  /** The number of the last change of anybody's rights that this knows of. */
+  /** The number of the last change of anybody's rights when this was verified. */
   change: number
 }
 
 /**
- * Knows the person behind a credential. What was verified is kept for 30 s, at most 10,000 of them, and dropped at once when
- * an event says that the user, the key or the token changed. Failures are never kept, but counted per address before anything is
- * looked up; what was verified before or `expect`ed is not held up by them. `dispose` stops listening.
+ * Resolves credentials to actors. Verified credentials are cached for 30 s, at most 10,000 of them, and dropped at once
+ * when an event reports a change of the user, key or token. Failures are not cached but counted per address before any
+ * look-up; credentials that were verified before or `expect`ed are not subject to that limit. `dispose` stops
+ * listening.
  */
 export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
-  /** A session token that the hub has just made: its first use passes, however many wrong ones come from its address. */
+  /** Exempts a session token that the hub has just issued from the address's limit on its first use. */
   expect(token: string): void
   dispose(): void
 } {
@@ -61,7 +62,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
 
   const drop = (matches: (actor: UserActor) => boolean): void => {
     changes += 1
-    // Verifications under way may have read the old row: whoever comes now does not share them.
+    // Verifications under way may have read the old row: later requests must not share them.
     pending.clear()
     for (const [header, { actor }] of kept) if (matches(actor)) kept.delete(header)
   }
@@ -74,7 +75,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
     ),
   ]
 
-  /** Verifies until no change of rights came in between; then keeps the outcome. */
+  /** Verifies, again when rights changed meanwhile, and then caches the outcome. */
   const settle = async (header: string, credential: string): Promise<Verified> => {
     for (let attempt = 1; ; attempt += 1) {
       const change = changes
@@ -91,7 +92,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
     const check = () => settle(header, credential)
     const known = kept.has(header) || expected.has(credential)
     const started = (known ? check() : failedCredentials.counted(addressKey, check)).finally(() => {
-      // Known to be wrong now, or kept.
+      // The credential is now cached or known to be wrong.
       expected.delete(credential)
       if (pending.get(header) === started) pending.delete(header)
     })
@@ -126,7 +127,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
     if (!isAccessKey(secret)) throw new HubError('token_invalid', 'The access key is not in the form of one')
     const keyHash = hashAccessKey(secret)
     const key = await registry.keys.byHash(keyHash)
-    // Nothing is kept of a deleted key, so that one that never was looks the same.
+    // Deleted keys leave no trace, so a key that never existed gives the same answer.
     if (!key) throw new HubError('token_revoked', 'There is no such access key any more', { hint: 'Make a new one.' })
     const expiresAtMs = key.expiresAt === undefined ? undefined : Date.parse(key.expiresAt)
     if (expiresAtMs !== undefined && expiresAtMs <= now()) {
@@ -142,8 +143,8 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
     return { userId: key.ownerId, credential, epoch: null, keyHash }
   }
 
-  /** Looks the rows up again for a credential that was verified before. */
-  const holdsStill = async (verified: Verified): Promise<boolean> => {
+  /** Reads the rows again for a credential that was verified before. */
+  const isStillValid = async (verified: Verified): Promise<boolean> => {
     const change = changes
     const { actor, epoch, keyHash } = verified
     const { credential } = actor
@@ -158,7 +159,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
     return true
   }
 
-  /** The actor that a good credential is at this address. */
+  /** The actor of a valid credential at this address. */
   const actorAt = (verified: Verified, { mayAdminister }: CredentialSource): UserActor => {
     if (verified.actor.role !== 'admin' || mayAdminister) return verified.actor
     if (!verified.restricted) {
@@ -203,9 +204,9 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
       const verified = known.get(actor)
       if (verified) {
         if (verified.change === changes && verified.untilMs > now()) return true
-        return holdsStill(verified)
+        return isStillValid(verified)
       }
-      // An actor that was not made here (the command line's own): its user must still be what it says.
+      // An actor that was not made here (the command line's own): its user must still match it.
       return registry.users.byId(actor.userId).then(user => !!user && !user.disabled && user.role === actor.role)
     },
 
@@ -216,7 +217,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
   }
 }
 
-/** Applies the rules that depend on what is asked for, to a credential that is known to be good. */
+/** Applies the rules that depend on the request to a valid credential. */
 function admit(
   { actor, mustChangePassword }: Verified,
   audience: 'api' | 'mcp',

@@ -1,6 +1,6 @@
 /**
- * Passwords of 12 characters and more that stand near the top of published lists of leaked ones, in lower case: the shorter
- * ones are refused by their length already.
+ * Passwords of 12 characters and more from near the top of published lists of leaked ones, in lower case. Shorter ones
+ * are already rejected by length.
  */
 const COMMON: ReadonlySet<string> = new Set(
   `
@@ -44,11 +44,11 @@ const COMMON: ReadonlySet<string> = new Set(
     .split(/\s+/),
 )
 
-/** What people put digits and signs behind until a rule about length is content. */
+/** Common words that people lengthen with digits and signs to satisfy a length rule. */
 const STRETCHED =
   /^(?:password|passwort|passw0rd|p@ssw0rd|p@ssword|qwerty|qwertz|azerty|letmein|welcome|admin|administrator|changeme|iloveyou|secret|patchbay|abc|test|root|user|guest)[\d\W_]*$/
 
-/** Whether a password is one of those that are tried first. Letter case ignored. */
+/** Whether a password is among those that attackers try first. Ignores letter case. */
 export function isCommonPassword(password: string): boolean {
   const folded = password.normalize('NFKC').toLowerCase()
   return COMMON.has(folded) || STRETCHED.test(folded) || new Set(folded).size < 3

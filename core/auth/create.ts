@@ -21,7 +21,7 @@ export interface AuthDeps {
   readonly bus: EventBus
 }
 
-/** Everything that knows people by what they present. */
+/** Authentication: credentials, passwords, revocation and limits. */
 export interface Auth {
   readonly tokens: Tokens
   readonly passwords: Passwords

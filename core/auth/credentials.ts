@@ -5,7 +5,7 @@ const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/
 const BEARER = /^bearer[ \t]+(.*)$/i
 
 /**
- * The one credential of a request, from `Authorization` and, where it counts, `x-auth-token`. Throws HubError:
+ * The single credential of a request, from `Authorization` and, where accepted, `x-auth-token`. Throws HubError:
  * unauthenticated, header_duplicate, credentials_conflict, token_invalid (characters that no token has).
  */
 export function credentialOf(authorization: string | null, authToken: string | null): string {
@@ -31,7 +31,7 @@ export function wellFormed(token: string): string {
 }
 
 function fromAuthorization(header: string): string {
-  // Two headers arrive joined; neither a token nor the word Bearer holds a comma.
+  // Repeated headers arrive joined with a comma, which neither a token nor the word Bearer contains.
   if (header.includes(',')) throw duplicate('Authorization')
   const token = BEARER.exec(header)?.[1]?.trim()
   if (!token) {

@@ -1,7 +1,7 @@
 import { HubError } from '../contract/errors.ts'
 import type { UserActor } from '../contract/records.ts'
 
-/** Why work ends that lived by a credential which holds no longer: `token_expired` past its own end, else `token_revoked`. */
+/** The error for work whose credential is no longer valid: `token_expired` past its expiry, else `token_revoked`. */
 export function endedCredential({ credential }: UserActor, nowMs: number): HubError {
   const endMs = credential.kind === 'local' ? undefined : credential.expiresAtMs
   if (endMs !== undefined && endMs <= nowMs)

@@ -4,14 +4,14 @@ import { TokenBuckets } from './rate-limit.ts'
 
 export interface FailedCredentials {
   /**
-   * Runs the check of a credential that may be wrong, and counts it against its address unless it turns out good. The count
-   * is taken before `check` starts, so that parallel guesses do not slip through together. Throws `rate_limited` without
-   * running it when the address has nothing left.
+   * Runs the check of an unverified credential, and counts it against its address unless it succeeds. Counted before
+   * `check` starts, so that parallel guesses cannot exceed the limit. Throws `rate_limited` without running it when the
+   * limit is used up.
    */
   counted<T>(addressKey: string, check: () => Promise<T>): Promise<T>
 }
 
-/** Wrong credentials per address: 10 a second, burst 100; the 10,000 addresses seen last are remembered. */
+/** Wrong credentials per address: 10 a second, burst 100; the 10,000 most recent addresses are remembered. */
 export function createFailedCredentials(now: () => number = () => performance.now()): FailedCredentials {
   const addresses = new TokenBuckets({
     perSecond: LIMITS.failedCredentialsPerSecondPerAddress,
@@ -27,7 +27,7 @@ export function createFailedCredentials(now: () => number = () => performance.no
       try {
         result = await check()
       } catch (error) {
-        // The store could not be asked: nothing is known about the credential.
+        // The store failed, so nothing is known about the credential.
         if (!(error instanceof HubError) || error.status >= 500) addresses.giveBack(addressKey)
         throw error
       }

@@ -5,8 +5,8 @@ import type { Auth } from './create.ts'
 import { passwordProblem } from './passwords.ts'
 
 /**
- * ADMIN_USERNAME and ADMIN_PASSWORD fill in the first user, once; later starts leave the account alone. Throws StartError
- * env_invalid for a password that is not taken.
+ * ADMIN_USERNAME and ADMIN_PASSWORD set up the first user, once; later starts do not change the account. Throws
+ * StartError env_invalid for a rejected password.
  */
 export async function makeFirstAdministrator(config: HubConfig, registry: Registry, auth: Auth): Promise<void> {
   if (config.adminUsername === undefined || config.adminPassword === undefined) return

@@ -4,7 +4,7 @@ import type { EventBus } from '../events/bus.ts'
 import type { Authenticator } from './api.ts'
 import { endedCredential } from './ended-credential.ts'
 
-/** Credentials also end by themselves, which no event tells. */
+/** Credentials also expire, for which there is no event. */
 const CHECK_MS = 2_000
 
 interface Watched {
@@ -12,7 +12,7 @@ interface Watched {
   readonly ended: (why: HubError) => void
 }
 
-/** Tells work that lasts longer than a request when the credential ends that it was begun with: within 5 s, mostly at once. */
+/** Notifies work that lasts longer than a request when its credential ends: within 5 s, mostly at once. */
 export class LiveCredentials {
   readonly #authenticator: Pick<Authenticator, 'stillValid'>
   readonly #watched = new Set<Watched>()
@@ -22,12 +22,13 @@ export class LiveCredentials {
   constructor(bus: Pick<EventBus, 'on'>, authenticator: Pick<Authenticator, 'stillValid'>) {
     this.#authenticator = authenticator
     this.#stops = (['user.updated', 'user.removed', 'key.removed', 'token.revoked'] as const).map(name =>
-      // After all listeners of the event have heard it, the one that keeps credentials among them.
+      // In a microtask, so that the authenticator's listener has dropped its cached credentials before.
       bus.on(name, () => queueMicrotask(() => this.#check())),
     )
   }
 
-  /** Calls `ended` once, with `token_expired` or `token_revoked`, when the actor's credential ends, unless the returned function is called before. */
+  /** Calls `ended` once, with `token_expired` or `token_revoked`, when the actor's credential ends, unless the returned
+   * function was called before. */
   watch(actor: UserActor, ended: Watched['ended']): () => void {
     const watched = { actor, ended }
     this.#watched.add(watched)
@@ -35,7 +36,8 @@ export class LiveCredentials {
     return () => this.#leave(watched)
   }
 
-  /** The work's outcome, unless the credential ends before it: then its signal aborts, and `token_expired` or `token_revoked` is thrown. */
+  /** The outcome of `work`. When the credential ends first, aborts the signal and throws `token_expired` or
+   * `token_revoked`. */
   async during<T>(actor: UserActor, signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const ended = new AbortController()
     const over = Promise.withResolvers<never>()
@@ -63,7 +65,7 @@ export class LiveCredentials {
     try {
       if (await this.#authenticator.stillValid(watched.actor)) return
     } catch {
-      // The store cannot be asked now: asked again at the next look.
+      // The store does not respond now: the next check tries again.
       return
     }
     if (this.#leave(watched)) watched.ended(endedCredential(watched.actor, Date.now()))

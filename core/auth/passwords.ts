@@ -7,18 +7,19 @@ const COST = { algorithm: 'argon2id', memoryCost: 19_456, timeCost: 2 } as const
 const CURRENT_FORM = /^\$argon2id\$v=19\$m=19456,t=2,p=1\$/
 
 /**
- * The hash of a random text that nobody has, made with the same cost: verifying against it takes as long as for a
- * person who exists.
+ * A hash of a random text that nobody knows, of the same cost: a sign-in with an unknown name takes as long as one with
+ * a known name.
  */
-const NOBODY =
+const UNKNOWN_USER_HASH =
   '$argon2id$v=19$m=19456,t=2,p=1$ePEu1Ti1S9rtu54JZE0WBPTU74viOhOqILyY7TTZ+RU$XGE5NfoBHFLhsh+fKHxQjxk507crfK6TGOWXiU9XoOs'
 
 export interface Passwords {
-  /** argon2id, in the PHC text form. Throws `overloaded` when too many wait. */
+  /** Returns argon2id in the PHC text form. Throws `overloaded` when too many wait. */
   hash(password: string): Promise<string>
   /**
-   * Whether the password fits. Takes argon2 and imported bcrypt hashes; a hash of unknown form fits nothing. Without a
-   * hash (nobody of that name) the answer is no, after the same time. `outdated`: hash it anew. Throws `overloaded`.
+   * Whether the password matches. Accepts argon2 and imported bcrypt hashes; a hash of unknown form matches nothing.
+   * Without a hash (unknown user name) the result is false, after the same time. `outdated`: hash it again. Throws
+   * `overloaded`.
    */
   verify(
     password: string,
@@ -29,7 +30,7 @@ export interface Passwords {
 export interface PasswordOptions {
   /** Hashes at a time. Default 2: each takes 19 MiB and a thread. */
   readonly atOnce?: number
-  /** How many may wait for their turn. Default 50. */
+  /** How many may wait. Default 50. */
   readonly waiting?: number
 }
 
@@ -42,13 +43,13 @@ export function createPasswords(options: PasswordOptions = {}): Passwords {
     hash: password => gate(() => Bun.password.hash(canonical(password), COST)),
     verify: (password, hash) =>
       gate(async () => {
-        const ok = await fits(canonical(password), hash ?? NOBODY)
-        return { ok: ok && typeof hash === 'string', outdated: ok && !CURRENT_FORM.test(hash ?? NOBODY) }
+        const ok = await matches(canonical(password), hash ?? UNKNOWN_USER_HASH)
+        return { ok: ok && typeof hash === 'string', outdated: ok && !CURRENT_FORM.test(hash ?? UNKNOWN_USER_HASH) }
       }),
   }
 }
 
-/** What is wrong with a new password, or undefined: 12 to 256 characters, not a common one, without the user's name. */
+/** The problem with a new password, or undefined: 12 to 256 characters, not a common one, without the user's name. */
 export function passwordProblem(password: string, userName: string, pointer = '#/password'): FieldError | undefined {
   const problem = (code: 'length' | 'password_weak', detail: string): FieldError => ({ pointer, code, detail })
   const characters = [...password].length
@@ -60,7 +61,7 @@ export function passwordProblem(password: string, userName: string, pointer = '#
   if (isCommonPassword(password)) {
     return problem('password_weak', 'The password is one of those that are tried first; choose another')
   }
-  // A name of one or two letters is in almost every text.
+  // Almost every text contains a name of one or two letters.
   const name = fold(userName)
   if (name.length > 2 && fold(password).includes(name)) {
     return problem('password_weak', 'The password contains the user name; choose another')
@@ -68,7 +69,7 @@ export function passwordProblem(password: string, userName: string, pointer = '#
   return undefined
 }
 
-/** The same text typed on another keyboard may be composed otherwise. */
+/** Different keyboards may compose the same characters differently. */
 function canonical(password: string): string {
   return password.normalize('NFC')
 }
@@ -77,19 +78,19 @@ function fold(text: string): string {
   return text.normalize('NFKC').toLowerCase()
 }
 
-async function fits(password: string, hash: string): Promise<boolean> {
-  // Longer than any password that could have been set: not worth a hash of it, but worth the time of one.
+async function matches(password: string, hash: string): Promise<boolean> {
+  // Longer than any valid password: not hashed in full, but it takes the time of a hash.
   const tried = password.length > 4 * LIMITS.passwordMaxCharacters ? '-' : password || '-'
   try {
     return (await Bun.password.verify(tried, hash)) && tried === password
   } catch (error) {
-    // A hash in a form that is not known, from an imported file: nobody can sign in with it.
+    // A hash of unknown form, from an imported file: nobody can sign in with it.
     if (error instanceof Error && /UnsupportedAlgorithm|InvalidEncoding/.test(error.message)) return false
     throw error
   }
 }
 
-/** Runs so many at a time, lets so many wait in order, and refuses the rest at once. */
+/** Limits concurrency: `atOnce` run, `waiting` queue in order, and the rest are rejected at once. */
 function createGate(atOnce: number, waiting: number): <T>(work: () => Promise<T>) => Promise<T> {
   const queue: (() => void)[] = []
   let running = 0
@@ -109,7 +110,7 @@ function createGate(atOnce: number, waiting: number): <T>(work: () => Promise<T>
       return await work()
     } finally {
       const next = queue.shift()
-      // The turn passes on, so that nobody slips in between.
+      // The slot passes to the next in the queue directly, so that a new caller cannot take it first.
       if (next) next()
       else running -= 1
     }

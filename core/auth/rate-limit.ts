@@ -6,9 +6,9 @@ import type { UserActor } from '../contract/records.ts'
 export interface TokenBucketOptions {
   readonly perSecond: number
   readonly burst: number
-  /** Buckets kept; the least used one is forgotten, and so is full again. Default 10_000. */
+  /** Buckets kept; the least recently used one is dropped, and so becomes full again. Default 10_000. */
   readonly maxKeys?: number
-  /** Milliseconds, from any start. */
+  /** Milliseconds of any monotonic clock. */
   readonly now: () => number
 }
 
@@ -17,7 +17,7 @@ interface Bucket {
   atMs: number
 }
 
-/** One bucket of tokens per key, filled at a steady rate up to a burst. */
+/** Token buckets by key, refilled at a steady rate up to a burst. */
 export class TokenBuckets {
   readonly #options: TokenBucketOptions
   readonly #buckets: LRUCache<string, Bucket>
@@ -27,7 +27,7 @@ export class TokenBuckets {
     this.#buckets = new LRUCache({ max: options.maxKeys ?? 10_000 })
   }
 
-  /** Takes one token. 0 when there was one; else the seconds until there will be, as a fraction. */
+  /** Takes one token. Returns 0 when there was one, else the seconds until there will be, as a fraction. */
   take(key: string): number {
     const { perSecond, burst, now } = this.#options
     const nowMs = now()
@@ -54,24 +54,24 @@ export class TokenBuckets {
     return tokens >= 1 ? 0 : (1 - tokens) / perSecond
   }
 
-  /** Gives one token back, for what turned out not to count. */
+  /** Returns one token, for a request that should not count. */
   giveBack(key: string): void {
     const bucket = this.#buckets.get(key)
     if (bucket) bucket.tokens = Math.min(this.#options.burst, bucket.tokens + 1)
   }
 
-  /** Keys that are remembered. */
+  /** Number of keys remembered. */
   get size(): number {
     return this.#buckets.size
   }
 }
 
 export interface RateLimiter {
-  /** Counts one request of a person, or of an address when nobody signed in. Throws `rate_limited`. */
+  /** Counts one request of a user, or of an address when nobody is signed in. Throws `rate_limited`. */
   count(actor: UserActor | undefined, addressKey: string): void
 }
 
-/** 50 requests a second (burst 100) for each person, 10 (burst 20) for each anonymous address. */
+/** 50 requests a second (burst 100) for each user, 10 (burst 20) for each anonymous address. */
 export function createRateLimiter(now: () => number = () => performance.now()): RateLimiter {
   const people = new TokenBuckets({
     perSecond: LIMITS.requestsPerSecondPerUser,

@@ -6,19 +6,19 @@ import type { Tables } from '../store/tables.ts'
 import { TOKEN_LEEWAY_MS } from './tokens.ts'
 
 export interface Revocations {
-  /** Ends all session tokens of one sign-in before their time. The event `token.revoked` follows once that is kept. */
+  /** Revokes all session tokens of one sign-in. Emits `token.revoked` once that is stored. */
   revoke(family: { readonly familyId: string; readonly userId: string }): Promise<void>
   isRevoked(familyId: string): Promise<boolean>
-  /** Ends the regular look for rows that no token needs any more. */
+  /** Stops the regular deletion of obsolete rows. */
   dispose(): void
 }
 
-/** How often rows are looked for that no token needs any more, in milliseconds; also at once. */
+/** How often obsolete rows are deleted, in milliseconds; also at start. */
 const SWEEP_MS = 6 * 60 * 60 * 1000
 
 /**
- * The sign-ins that were signed out, by the id of their first token. A row goes once no token of the family can be valid any
- * more: tokens are refreshed for 30 days at most.
+ * Signed-out sign-ins, by the id of their first token. A row is deleted once all tokens of the family have expired:
+ * tokens can be refreshed for 30 days at most.
  */
 export function createRevocations(
   db: Kysely<Tables>,
@@ -26,7 +26,7 @@ export function createRevocations(
   now: () => number = Date.now,
 ): Revocations {
   const sweep = (): void => {
-    // A row that stays is no harm: the next look finds it.
+    // A row that stays does no harm: the next sweep deletes it.
     db.deleteFrom('revoked_token')
       .where('expires_at', '<', new Date(now()).toISOString())
       .execute()

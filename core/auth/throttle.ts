@@ -4,7 +4,7 @@ import { HubError } from '../contract/errors.ts'
 import { NAME_CHARACTERS, nameKey } from '../domain/names.ts'
 import { TokenBuckets } from './rate-limit.ts'
 
-/** Attempts that cost nothing, so that a mistyped password is no trouble. */
+/** Failures without a wait, for mistyped passwords. */
 const FREE_FAILURES = 5
 const FIRST_WAIT_MS = 1_000
 const LONGEST_WAIT_MS = 60_000
@@ -18,19 +18,19 @@ interface Failures {
   openAtMs: number
 }
 
-/** What an attempt turned out to be; exactly one of the two is called, or neither when it failed. */
+/** Reports the outcome of an attempt: call one of the two, or neither when it failed. */
 export interface SignInAttempt {
-  /** The pair of account and address starts afresh, and the address has its token back: only guessing is slowed down. */
+  /** Resets the pair of account and address, and returns the address's token: only guessing is slowed down. */
   succeeded(): void
-  /** The attempt was not judged at all (the hub was too busy), so it counts as nothing. */
+  /** The password was not checked (the hub was too busy), so the attempt does not count. */
   withdrawn(): void
 }
 
 export interface SignInThrottle {
   /**
-   * Counts an attempt as failed until the contrary is known, so that parallel guesses do not slip through together.
-   * Throws `login_throttled` with the seconds to wait: after 5 failures per account and address 1 s, doubling to 60 s;
-   * and beyond one attempt a second (burst 5) per address. Never locks anybody out.
+   * Counts an attempt as failed until its outcome is known, so that parallel guesses cannot exceed the limit. Throws
+   * `login_throttled` with the seconds to wait: after 5 failures per account and address 1 s, doubling to 60 s; and
+   * beyond one attempt a second (burst 5) per address. Never locks an account.
    */
   attempt(account: string, addressKey: string): SignInAttempt
 }

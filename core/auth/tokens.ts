@@ -3,19 +3,19 @@ import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
 import type { Role } from '../contract/records.ts'
 
-/** The audience of session tokens: the hub's own interface, and never one MCP resource. */
+/** The audience of session tokens: the hub's own API, never an MCP resource. */
 const AUDIENCE = 'patchbay-api'
 const ALGORITHM = 'HS256'
 const LIFE_SECONDS = 12 * 60 * 60
 const LEEWAY_SECONDS = 30
 const SIGN_IN_SECONDS = LIMITS.signInMs / 1000
-/** HMAC-SHA-256 needs as much key as it has output (RFC 7518, section 3.2); jose itself takes a key of any length. */
+/** HMAC-SHA-256 needs a key as long as its output (RFC 7518, section 3.2); jose itself accepts any length. */
 const MIN_SECRET_BYTES = 32
 
 export interface TokenOptions {
-  /** At least 32 bytes; a text counts in UTF-8. */
+  /** At least 32 bytes; a string counts in UTF-8. */
   readonly secret: string | Uint8Array
-  /** Stands in `iss`, so that a hub refuses the tokens of another one that was given the same secret. */
+  /** The value of `iss`, so that a hub rejects tokens of another hub with the same secret. */
   readonly instanceId: string
   /** Milliseconds since 1970. Default `Date.now`. */
   readonly now?: () => number
@@ -30,7 +30,7 @@ export interface IssuedToken {
   readonly signedInAtMs: number
 }
 
-/** The sign-in that a token goes back to. */
+/** The sign-in that a token belongs to. */
 export interface TokenFamily {
   readonly familyId: string
   readonly signedInAtMs: number
@@ -46,9 +46,7 @@ export interface TokenClaims {
 }
 
 export interface Tokens {
-  /**
-   * A token of a new sign-in, or of `family`. Throws token_expired when the sign-in of the family is too long ago.
-   */
+  /** Issues a token for a new sign-in, or for `family`. Throws token_expired when that sign-in is too long ago. */
   issue(
     user: { readonly id: string; readonly role: Role; readonly tokenEpoch: number },
     family?: TokenFamily,
@@ -57,13 +55,13 @@ export interface Tokens {
   verify(token: string): Promise<TokenClaims>
 }
 
-/** How long past `exp` a token is still taken, in milliseconds: clocks differ. */
+/** How long past `exp` a token is still accepted, in milliseconds, for clock differences. */
 export const TOKEN_LEEWAY_MS = LEEWAY_SECONDS * 1000
 
 /**
- * Session tokens: JWT HS256, 12 h, with `iss aud sub jti iat exp role epoch sid auth_time`. The role in it is for display;
- * the user's row decides. `sid` and `auth_time` are those of the sign-in, whose tokens end together after 30 days at most.
- * Throws RangeError when the secret is under 32 bytes.
+ * Session tokens: JWT HS256, 12 h, with `iss aud sub jti iat exp role epoch sid auth_time`. The role in it is for
+ * display; the user's row is authoritative. `sid` and `auth_time` identify the sign-in, whose tokens all expire 30 days
+ * after it at most. Throws RangeError when the secret is under 32 bytes.
  */
 export function createTokens({ secret, instanceId, now = Date.now }: TokenOptions): Tokens {
   const bytes = typeof secret === 'string' ? new TextEncoder().encode(secret) : Uint8Array.from(secret)
@@ -107,7 +105,7 @@ export function createTokens({ secret, instanceId, now = Date.now }: TokenOption
       const { sub, jti, iat, exp, epoch, role } = claims
       if (typeof sub !== 'string' || sub === '' || typeof jti !== 'string' || jti === '') throw invalid()
       if (typeof exp !== 'number' || !Number.isSafeInteger(epoch)) throw invalid()
-      // Whoever has the secret could sign more; a token of this hub never says so.
+      // A longer life can only be signed by another program with the same secret.
       if (exp > Number(iat) + LIFE_SECONDS) throw invalid()
       if (role !== 'admin' && role !== 'user') throw invalid()
       return { userId: sub, tokenId: jti, ...familyOf(claims, jti), epoch: epoch as number, expiresAtMs: exp * 1000 }
@@ -115,7 +113,7 @@ export function createTokens({ secret, instanceId, now = Date.now }: TokenOption
   }
 }
 
-/** Tokens of earlier versions name no sign-in: each is one of its own. */
+/** Tokens of earlier versions have no `sid`: each counts as its own sign-in. */
 function familyOf({ sid, auth_time: authTime, iat }: JWTPayload, tokenId: string): TokenFamily {
   if (sid === undefined && authTime === undefined) return { familyId: tokenId, signedInAtMs: Number(iat) * 1000 }
   if (typeof sid !== 'string' || sid === '' || !Number.isSafeInteger(authTime)) throw invalid()
@@ -130,7 +128,7 @@ async function checked(token: string, key: CryptoKey, issuer: string, nowMs: num
       audience: AUDIENCE,
       requiredClaims: ['iss', 'aud', 'sub', 'jti', 'iat', 'exp', 'role', 'epoch'],
       clockTolerance: LEEWAY_SECONDS,
-      // Also refuses one that was signed with a far `exp`, or issued in the future.
+      // Also rejects a token with an `exp` too far ahead, or issued in the future.
       maxTokenAge: LIFE_SECONDS,
       currentDate: new Date(nowMs),
     })

@@ -1,27 +1,27 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 
-/** The command line is not one that the command takes; exit code 2. */
+/** The command does not accept this command line; exit code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** What was asked for could not be done; exit code 1. The message is for the person at the terminal. */
+/** The command failed; exit code 1. The message is for the person at the terminal. */
 export class CommandError extends Error {
   override readonly name = 'CommandError'
 }
 
-/** Options that every command which answers with data has. */
+/** Options of every command that prints data. */
 export const OUTPUT = { json: { type: 'boolean' } } as const satisfies ParseArgsOptionsConfig
 
 export interface ArgumentRules<O extends ParseArgsOptionsConfig> {
   readonly options: O
-  /** Names of the arguments, in order: `name` is needed, `[name]` may be left out, `name...` takes all that follow. */
+  /** Names of the arguments, in order: `name` is required, `[name]` optional, `name...` takes all that follow. */
   readonly positionals: readonly string[]
 }
 
 type Values<O extends ParseArgsOptionsConfig> = ReturnType<typeof parse<O>>['values']
 
-/** Throws UsageError for an unknown option, and for too few or too many arguments. */
+/** Throws UsageError for an unknown option, and for missing or extra arguments. */
 export function readArguments<O extends ParseArgsOptionsConfig>(
   argv: readonly string[],
   { options, positionals: names }: ArgumentRules<O>,
@@ -44,7 +44,7 @@ function parse<O extends ParseArgsOptionsConfig>(argv: readonly string[], option
   }
 }
 
-/** The runtime names the option in quotes, with a code that says what is wrong with it. */
+/** The runtime's error has a code for the problem and the option in quotes. */
 function wrongOption(error: unknown): string {
   const { code = '', message = '' } = error as { code?: string; message?: string }
   const option = /'(-[^' <]*)/.exec(message)?.[1] ?? 'an option'
@@ -52,7 +52,7 @@ function wrongOption(error: unknown): string {
   return `"${option}" lacks its value, or takes none`
 }
 
-/** The first argument of a command that has several verbs. Throws UsageError naming them. */
+/** The verb of a command that has several. Throws UsageError that lists them. */
 export function readVerb<V extends string>(
   argv: readonly string[],
   verbs: readonly V[],

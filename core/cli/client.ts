@@ -10,7 +10,7 @@ import type { CommandIo } from './io.ts'
 import { ADDRESS_FILE, CLI_TOKEN_FILE, dataDirOf, readLocalFile } from './local-files.ts'
 import { plain } from './output.ts'
 
-/** Longest silence of the hub, in milliseconds: a tool call may take an hour of its own. */
+/** Longest wait for a response, in milliseconds: one tool call may take an hour. */
 const SILENCE_MS = 3_600_000
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -22,8 +22,8 @@ export interface HubAddress {
 }
 
 /**
- * PATCHBAY_URL, else the address that a hub on this machine has left in its data folder, else where one would listen. The
- * local token goes nowhere but to the hub that wrote it. Throws StartError env_invalid, UsageError.
+ * PATCHBAY_URL, else the address that a local hub wrote to its data folder, else the default address. The local token is
+ * sent only to the hub that wrote it. Throws StartError env_invalid, UsageError.
  */
 export async function findHub(io: CommandIo): Promise<HubAddress> {
   const named = readClientEnvironment(io.env)
@@ -45,7 +45,7 @@ function usualAddress(io: CommandIo): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}${basePath}`
 }
 
-/** A hub that listens on every address is reached on loopback. */
+/** A hub that listens on all addresses is reached on loopback. */
 function loopback(address: string): string {
   const url = new URL(address)
   if (url.hostname === '0.0.0.0') url.hostname = '127.0.0.1'
@@ -60,7 +60,7 @@ function canonical(address: string): string {
   return withoutEnd(`${url.origin}${url.pathname}`, '/')
 }
 
-/** A running hub's REST API. Every refusal is a CommandError that says what the hub said. */
+/** Client of a running hub's REST API. Every error response is thrown as a CommandError with the hub's text. */
 export class HubClient {
   readonly #hub: HubAddress
 
@@ -80,7 +80,7 @@ export class HubClient {
     return this.send('POST', path, body)
   }
 
-  /** Every item of a list, page by page. */
+  /** All items of a list, page by page. */
   async list(path: string): Promise<readonly JsonObject[]> {
     const items: JsonObject[] = []
     for (;;) {
@@ -92,7 +92,7 @@ export class HubClient {
     }
   }
 
-  /** The answer's JSON; an empty object for an answer without a body. */
+  /** The response's JSON; an empty object for a response without a body. */
   async send(method: Method, path: string, body?: JsonValue): Promise<JsonObject> {
     const { status, text } = await this.#exchange(method, path, body)
     const answer = parse(text)
@@ -111,7 +111,7 @@ export class HubClient {
     if (this.#hub.token !== undefined) headers.authorization = `Bearer ${this.#hub.token}`
     if (payload !== undefined) headers['content-type'] = 'application/json'
     if (payload !== undefined) headers['content-length'] = String(Buffer.byteLength(payload))
-    // Not fetch: that one would take the token through whatever proxy the environment names.
+    // Not fetch, which would send the token through the proxy that the environment names.
     const send = url.protocol === 'https:' ? requestHttps : requestHttp
     return new Promise((resolve, reject) => {
       const request = send(url, { method, headers, timeout: SILENCE_MS }, response => {
@@ -149,7 +149,7 @@ export class HubClient {
   }
 }
 
-/** The hub did not answer in time. */
+/** The hub did not respond in time. */
 class Silence extends Error {}
 
 async function read(response: IncomingMessage): Promise<string> {
@@ -160,11 +160,11 @@ async function read(response: IncomingMessage): Promise<string> {
 
 function parse(body: string): JsonObject {
   try {
-    // Results of tools hold numbers that a double does not.
+    // Exact, as results of tools may hold numbers that a double cannot.
     const value: unknown = parseExact(body)
     return isJsonObject(value) ? value : {}
   } catch {
-    // A proxy in front answers with a page of its own; the status says enough.
+    // A proxy in front may respond with its own page; the status is enough.
     return {}
   }
 }

@@ -14,9 +14,9 @@ import { StoreOpenError } from '../store/errors.ts'
 import { findHub, HubClient } from './client.ts'
 import type { CommandIo } from './io.ts'
 import { dataDirOf } from './local-files.ts'
-import { lookAtSecrets } from './secrets-status.ts'
+import { inspectSecrets } from './secrets-status.ts'
 
-/** One thing that was looked at. `wrong`: the hub would not work; `warn`: something that it offers would not. */
+/** The outcome of one check. `wrong`: the hub would not work; `warn`: one of its features would not. */
 export interface Finding {
   readonly subject: string
   readonly state: 'ok' | 'warn' | 'wrong'
@@ -27,7 +27,7 @@ export interface Finding {
 
 type Check = (io: CommandIo) => Promise<readonly Finding[]>
 
-/** In the order in which a hub would stumble over them. */
+/** In the order in which a starting hub would fail on them. */
 export const CHECKS: readonly Check[] = [
   async () => [runtime()],
   async io => [environment(io)],
@@ -97,7 +97,7 @@ async function dataFolder(io: CommandIo): Promise<Finding> {
   return { subject, state: 'warn', detail: `${path} has mode ${mode}, and 711 is wanted`, remedy }
 }
 
-/** The nearest folder that exists decides whether it can be made. */
+/** The folder can be created when its nearest existing parent is writable. */
 async function missingFolder(subject: string, path: string): Promise<Finding> {
   const parent = await nearestFolder(dirname(path))
   if (await may(parent, constants.W_OK)) return { subject, state: 'ok', detail: `${path} will be made` }
@@ -131,7 +131,7 @@ async function settingsFile(io: CommandIo): Promise<Finding> {
 async function secrets(io: CommandIo): Promise<Finding> {
   const subject = 'secrets'
   try {
-    const { lines, lost, waiting } = await lookAtSecrets(io)
+    const { lines, lost, waiting } = await inspectSecrets(io)
     const detail = lines.join('; ')
     if (lost > 0)
       return { subject, state: 'wrong', detail, remedy: 'Give the hub back its master key: docs/security.md' }
@@ -178,7 +178,7 @@ function tryListening(host: string, number: number): Promise<string | undefined>
   })
 }
 
-/** The same probe as at the start of a hub, in a folder of its own beside the hub's, which goes again. */
+/** The same probe as at a hub's start, in a temporary folder beside the hub's. */
 async function sandbox(io: CommandIo): Promise<readonly Finding[]> {
   const subject = 'sandbox'
   let folder: string
@@ -214,7 +214,7 @@ async function nearestFolder(path: string): Promise<string> {
   return folder
 }
 
-/** Not needed by the hub itself: what most servers in circulation are started with, and certificates for remote ones. */
+/** Not needed by the hub itself: programs that start most common servers, and certificates for remote ones. */
 async function programs(io: CommandIo): Promise<readonly Finding[]> {
   const wanted = [
     ['npx', 'npm', 'servers that are npm packages'],

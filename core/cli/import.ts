@@ -44,7 +44,7 @@ async function readDocument(file: string | undefined, io: CommandIo): Promise<st
   }
 }
 
-/** The same servers as a settings file in which each is this owner's. Throws validation_failed, CommandError. */
+/** Converts to a settings file in which every server has this owner. Throws validation_failed, CommandError. */
 function withOwner(text: string, owner: string): JsonObject {
   const { entries } = importDocument(text)
   const broken = entries.find(entry => entry.problem)

@@ -5,7 +5,7 @@ import { readEnvironment } from '../config/env.ts'
 import { DEFAULT_DATA_DIR } from '../config/load.ts'
 import type { CommandIo } from './io.ts'
 
-/** Files of the data folder by which a running hub and the command line meet; each of mode 0600. */
+/** Files of the data folder that a running hub shares with the command line; mode 0600. */
 export const ADDRESS_FILE = 'address'
 export const CLI_TOKEN_FILE = 'cli-token'
 export const SETUP_TOKEN_FILE = 'setup-token'
@@ -15,7 +15,7 @@ export function dataDirOf(io: CommandIo): string {
   return resolve(io.cwd, readEnvironment(io.env).dataDir ?? DEFAULT_DATA_DIR)
 }
 
-/** The one line of such a file, or undefined when there is none. */
+/** The one line of such a file, or undefined when it is absent or unreadable. */
 export async function readLocalFile(dataDir: string, name: string): Promise<string | undefined> {
   try {
     return (await readFile(join(dataDir, name), 'utf8')).trim() || undefined

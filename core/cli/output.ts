@@ -1,10 +1,10 @@
 import type { CommandIo } from './io.ts'
 
-// Names and results are other people's: what would steer a terminal is shown, not obeyed.
+// Names and results may come from others: terminal control characters are escaped.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: exactly these are meant
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
 
-/** Text that cannot steer a terminal; line feeds and tabs stay. */
+/** Text without terminal control characters; line feeds and tabs stay. */
 export function plain(text: string): string {
   return text.replaceAll(CONTROL, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
@@ -13,7 +13,7 @@ export function printJson(io: CommandIo, value: unknown): void {
   io.stdout(`${JSON.stringify(value, null, 2)}\n`)
 }
 
-/** Columns of even width under their titles; a line says so when there is nothing. */
+/** Prints aligned columns under their titles, or `none`. */
 export function printTable(
   io: CommandIo,
   titles: readonly string[],

@@ -7,8 +7,8 @@ import { COMMANDS, type CommandEntry } from './commands.ts'
 import type { CommandIo } from './io.ts'
 
 /**
- * Runs the command that argv (without program and script) names; none is `serve`. Resolves with the exit code: 0, 1 for what
- * could not be done, 2 for a wrong command line or environment, 78 for a settings file that cannot be used.
+ * Runs the command that argv (without program and script) names; default `serve`. Resolves with the exit code: 0, 1 for
+ * a failure, 2 for a wrong command line or environment, 78 for a settings file that cannot be used.
  */
 export async function runCommand(argv: readonly string[], io: CommandIo): Promise<number> {
   const [first, ...rest] = argv
@@ -28,7 +28,7 @@ function print(io: CommandIo, text: string): number {
   return 0
 }
 
-/** Behind `--` everything belongs to somebody else's command. */
+/** Arguments after `--` belong to another program's command line. */
 function wantsHelp(args: readonly string[]): boolean {
   const end = args.indexOf('--')
   return args.slice(0, end < 0 ? undefined : end).some(word => word === '--help' || word === '-h')

@@ -60,7 +60,7 @@ export function createSampleServer(): McpServer {
       inputSchema: { timezone: z.string().optional().describe('An IANA name such as Europe/Berlin') },
       annotations: readOnly,
     },
-    ({ timezone }) => tellTime(timezone ?? 'UTC'),
+    ({ timezone }) => formatTime(timezone ?? 'UTC'),
   )
   server.registerPrompt(
     'introduce',
@@ -83,7 +83,7 @@ export function createSampleServer(): McpServer {
   return server
 }
 
-function tellTime(timeZone: string): { content: { type: 'text'; text: string }[]; isError?: boolean } {
+function formatTime(timeZone: string): { content: { type: 'text'; text: string }[]; isError?: boolean } {
   try {
     const format = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'medium' })
     return { content: [{ type: 'text', text: `${format.format(new Date())} ${timeZone}` }] }

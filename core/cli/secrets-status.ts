@@ -3,24 +3,24 @@ import { findSettingsFile } from '../config/load.ts'
 import { openSettingsFile } from '../config/settings-file.ts'
 import { countInFile, countStored, type SealedCounts } from '../registry/sealed-values.ts'
 import { readMasterKeys } from '../secrets/master-keys.ts'
-import { openStoreToLook } from '../store/open.ts'
+import { openStoreReadOnly } from '../store/open.ts'
 import type { CommandIo } from './io.ts'
 import { dataDirOf } from './local-files.ts'
 
-/** What there is of master keys and of secrets that they sealed. Holds no secret itself. */
+/** Master keys and the number of secrets each has sealed. Holds no secret itself. */
 export interface SecretsFound {
-  /** The one that seals first. `values`: how many of database and settings file it has sealed. */
+  /** The key that seals first. `values`: how many values of database and settings file it has sealed. */
   readonly keys: readonly { readonly kid: string; readonly from: string; readonly values: number }[]
-  /** Values whose key is not there. */
+  /** Values whose key is absent. */
   readonly lost: number
-  /** Values that wait under the old key. */
+  /** Values that are still sealed with the old key. */
   readonly waiting: number
   /** The same as sentences. */
   readonly lines: readonly string[]
 }
 
-/** Changes nothing; works beside a running hub. Throws StartError for keys, environment or files that cannot be read. */
-export async function lookAtSecrets(io: CommandIo): Promise<SecretsFound> {
+/** Changes nothing; works beside a running hub. Throws StartError for unreadable keys, environment or files. */
+export async function inspectSecrets(io: CommandIo): Promise<SecretsFound> {
   const environment = readEnvironment(io.env)
   const dataDir = dataDirOf(io)
   const keys = await readMasterKeys(dataDir, environment)
@@ -29,7 +29,7 @@ export async function lookAtSecrets(io: CommandIo): Promise<SecretsFound> {
     for (const [kid, values] of found) counts.set(kid, (counts.get(kid) ?? 0) + values)
   }
   const { databaseUrl } = environment
-  const store = await openStoreToLook({ dataDir, ...(databaseUrl === undefined ? {} : { databaseUrl }) })
+  const store = await openStoreReadOnly({ dataDir, ...(databaseUrl === undefined ? {} : { databaseUrl }) })
   try {
     if (store) add(await countStored(store.db))
   } finally {

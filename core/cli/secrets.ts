@@ -12,7 +12,7 @@ import { CommandError, OUTPUT, readArguments, readVerb, UsageError } from './arg
 import type { CommandIo } from './io.ts'
 import { dataDirOf } from './local-files.ts'
 import { plain, printJson } from './output.ts'
-import { lookAtSecrets } from './secrets-status.ts'
+import { inspectSecrets } from './secrets-status.ts'
 
 export const help = `patchbay secrets status [--json]
 patchbay secrets rotate [--json]
@@ -36,7 +36,7 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
 }
 
 async function status(io: CommandIo, json: boolean): Promise<number> {
-  const found = await lookAtSecrets(io)
+  const found = await inspectSecrets(io)
   if (json) printJson(io, found)
   else for (const line of found.lines) io.stdout(`${plain(line)}\n`)
   return found.lost > 0 ? 1 : 0
@@ -62,7 +62,7 @@ async function rotate(io: CommandIo, json: boolean): Promise<number> {
     const done = await sealAnew(keys, first, store, settings)
     if (done.lost.length === 0) {
       await forgetOldPages(store)
-      // Last of all: until here a kill leaves both keys, and this command to be run again.
+      // Done last: an interruption before it leaves both keys, and the command can be repeated.
       await endRotation(dataDir)
     }
     report(io, json, keys, done)

@@ -10,7 +10,7 @@ import type { Registry } from '../registry/api.ts'
 import type { CommandIo } from './io.ts'
 import { ADDRESS_FILE, CLI_TOKEN_FILE, SETUP_TOKEN_FILE } from './local-files.ts'
 
-/** The local token lives 12 h; a new one is written well before. */
+/** The local token is valid for 12 h; a new one is written well before that. */
 const CLI_TOKEN_EVERY_MS = 60 * 60_000
 
 export const help = `patchbay serve (or patchbay alone)
@@ -21,7 +21,7 @@ mcp_settings.json. Prints its address, and the set-up token while there is no ad
 goes to standard output.
 `
 
-/** Runs the hub until it is told to stop. Resolves with the exit code. Throws StartError. */
+/** Runs the hub until a signal stops it. Resolves with the exit code. Throws StartError. */
 export async function run(argv: readonly string[], io: CommandIo): Promise<number> {
   if (argv.length > 0) {
     io.stderr(`error: usage: serve takes no arguments, but got "${argv[0]}"; settings come from the environment\n`)
@@ -35,14 +35,14 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
     if (hub) hub.log.error('Unhandled rejection; the hub goes on', { error })
     else io.stderr(`Unhandled rejection; the start goes on: ${io.redactor.text(String(error))}\n`)
   })
-  // By default it would end the process. Ignored until there is a log to open anew.
+  // By default the signal would end the process. Ignored until there is a log to reopen.
   process.on('SIGHUP', () => void hub?.reopenLog())
   const loaded = await loadConfig(io.env, io.cwd)
   const { dataDir } = loaded.config
   const setupToken = () => readOrMakeToken(join(dataDir, SETUP_TOKEN_FILE))
   const { redactor, servers } = io
   hub = await startHub({ loaded, setupToken, redactor, servers, baseEnv: baseEnvironment(io.env) })
-  const stopLocalToken = await meetCli(hub, dataDir)
+  const stopLocalToken = await writeCliFiles(hub, dataDir)
   io.stderr(`listening on ${hub.address}\n`)
   if (hub.setupToken !== undefined) io.stderr(`setup token: ${hub.setupToken}\n`)
   await stopped
@@ -52,8 +52,8 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
   return 0
 }
 
-/** Leaves what the command line finds the hub by. A hub that cannot do so is stopped again, and what was wrong is thrown. */
-async function meetCli(hub: Hub, dataDir: string): Promise<() => void> {
+/** Writes the files by which the command line finds the hub. Stops the hub and throws when that fails. */
+async function writeCliFiles(hub: Hub, dataDir: string): Promise<() => void> {
   const addressFile = join(dataDir, ADDRESS_FILE)
   try {
     await inDataDir(addressFile, () => writeFile(addressFile, `${hub.address}\n`, { mode: 0o600 }))
@@ -64,7 +64,8 @@ async function meetCli(hub: Hub, dataDir: string): Promise<() => void> {
   }
 }
 
-/** Resolves at the first SIGTERM or SIGINT; a second one, of either kind, ends the process at once, as the signal itself would. */
+/** Resolves at the first SIGTERM or SIGINT; a second one, of either kind, has its default effect and ends the process
+ * at once. */
 function whenSignalled(onFirst: () => void): Promise<void> {
   return new Promise(resolve => {
     const signals = ['SIGTERM', 'SIGINT'] as const
@@ -77,7 +78,7 @@ function whenSignalled(onFirst: () => void): Promise<void> {
   })
 }
 
-/** Kept between starts until set-up is done, so that a token that was noted down stays good. */
+/** Kept across starts until set-up is done, so that a token that was noted down stays valid. */
 async function readOrMakeToken(path: string): Promise<string> {
   const kept = await readFile(path, 'utf8').then(
     text => text.trim(),
@@ -90,9 +91,9 @@ async function readOrMakeToken(path: string): Promise<string> {
 }
 
 /**
- * A session token of the first administrator in a file that only the hub's own user can read, so that the CLI works on
- * the hub's machine without a sign-in: whoever can read it could read the database and its keys as well. The set-up
- * token goes as soon as there is an administrator.
+ * Writes a session token of the first administrator to a file that only the hub's own user can read, so that the CLI
+ * works on the hub's machine without a sign-in: a reader of that file could read the database and its keys as well.
+ * Deletes the set-up token as soon as there is an administrator.
  */
 async function keepLocalFiles(hub: Hub, dataDir: string): Promise<() => void> {
   const tokenFile = join(dataDir, CLI_TOKEN_FILE)
@@ -121,7 +122,7 @@ async function localToken(registry: Registry, auth: Auth): Promise<string | unde
   return admin && (await auth.tokens.issue(admin)).token
 }
 
-/** Children find the hub's own runtime even where the machine has none on its PATH. */
+/** Adds the hub's own runtime to PATH, for child processes on machines without one. */
 function baseEnvironment(env: Readonly<Record<string, string | undefined>>) {
   const path = [env.PATH, dirname(process.execPath)].filter(Boolean).join(delimiter)
   return { PATH: path, HOME: env.HOME ?? homedir(), LANG: env.LANG ?? 'C.UTF-8' }

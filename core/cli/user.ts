@@ -77,7 +77,7 @@ async function password(argv: readonly string[], io: CommandIo): Promise<number>
 
 interface ChosenPassword {
   readonly body: Readonly<Record<string, JsonValue>>
-  /** Made here, so that it must be shown. */
+  /** Generated here, so it must be printed. */
   readonly made?: string
 }
 

@@ -2,21 +2,21 @@ import { randomUUID } from 'node:crypto'
 import { chmod, copyFile, type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 
-/** How a file came to its new content. */
+/** How the new content was written. */
 export type WriteOutcome = 'replaced' | 'in-place'
 
-/** Loosest mode of a file that the hub writes. One that was stricter stays so. */
+/** Mode of a file that the hub writes. A stricter mode is kept. */
 const PRIVATE = 0o600
 
 /**
- * Replaces a file's content so that at every moment, a full disk or `kill -9` included, it is wholly the old or wholly the new.
- * A link is followed, so that it stays one. Where the file cannot be replaced (a single file mounted into a container is
- * `EBUSY`, a folder may be closed to the hub) it is written in place, after a copy of the old content was made in
- * `backupDir`. Throws the error of the file system; the old content is then still there.
+ * Replaces a file's content so that it is at every moment, a full disk or `kill -9` included, entirely the old or the
+ * new one. Links are followed and kept. A file that cannot be replaced (a single file mounted into a container gives
+ * `EBUSY`; the folder may not be writable) is overwritten in place, after a copy to `backupDir`. Throws the file
+ * system's error; the old content is then unchanged.
  */
 export async function writeFileAtomically(path: string, text: string, backupDir: string): Promise<WriteOutcome> {
   const target = await realpath(path)
-  // Opened before anything is changed: once the file is replaced, there is nothing left to refuse.
+  // Opened before anything changes: once the file is replaced, this call must not fail.
   const folder = await open(dirname(target), 'r')
   try {
     return await replaceFile(target, text, backupDir, folder)
@@ -37,14 +37,14 @@ async function replaceFile(target: string, text: string, backupDir: string, fold
     await writeInPlace(target, text, backupDir)
     return 'in-place'
   }
-  // The new content is in force, whatever comes of this: a refusal would be untrue, and a power cut at most takes it back.
+  // The new content is already in place, so an error would be untrue; at worst a power cut restores the old one.
   await folder.sync().catch(() => undefined)
   return 'replaced'
 }
 
 async function writeWhole(path: string, text: string, old: { mode: number; uid: number; gid: number }): Promise<void> {
   const stricter = (old.mode & 0o777 & ~PRIVATE) === 0
-  // FileHandle.writeFile is the one that reports a full disk: fs.write and fs.writeSync of Bun 1.4.5 write less and say nothing.
+  // FileHandle.writeFile reports a full disk; fs.write and fs.writeSync of Bun 1.4.5 write less without an error.
   const file = await open(path, 'wx', PRIVATE)
   try {
     await file.writeFile(text)
@@ -56,7 +56,7 @@ async function writeWhole(path: string, text: string, old: { mode: number; uid: 
   }
 }
 
-/** A hub that runs as root writes into files of the host's users: they must be able to read them afterwards. */
+/** A hub that runs as root may write files of other users, who must be able to read them afterwards. */
 async function keepOwner(file: FileHandle, old: { uid: number; gid: number }): Promise<void> {
   const now = await file.stat()
   if (now.uid === old.uid && now.gid === old.gid) return
@@ -72,8 +72,8 @@ function cannotReplace(error: unknown): boolean {
 }
 
 /**
- * Writes over the old content, of which `backupDir` gets a copy first. A write that fails is undone from it; one that is cut
- * short by a `kill -9` leaves it as the way back.
+ * Overwrites the content after copying the old one to `backupDir`. A failed write is undone from memory; after a `kill
+ * -9` the copy remains for recovery.
  */
 export async function writeInPlace(target: string, text: string, backupDir: string): Promise<void> {
   const backup = join(backupDir, `${basename(target)}.before-write`)
@@ -104,7 +104,7 @@ async function overwrite(file: FileHandle, content: string | Buffer): Promise<vo
   await file.sync()
 }
 
-/** Makes what was renamed or linked in a folder durable. */
+/** Makes renames and links in a folder durable. */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r')
   try {
@@ -114,7 +114,7 @@ export async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** `ENOENT` and its kind, or an empty text. */
+/** The error's code, such as `ENOENT`, or an empty string. */
 export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
 }

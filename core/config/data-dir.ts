@@ -5,12 +5,12 @@ import { codeOf } from './atomic-write.ts'
 import { LOCK_FILE } from './data-lock.ts'
 import { StartError } from './start-error.ts'
 
-/** Searchable for everybody, readable for the hub alone: sandboxed servers run under other users inside it. */
+/** Searchable by everybody, readable by the hub only: sandboxed servers run as other users inside it. */
 const FOLDER_MODE = 0o711
 
 /**
- * Makes the data folder, or takes one that is there: mode 0711, and no file in it open to others when a hub has run here
- * before. Throws StartError: data_dir_unwritable, env_invalid for a folder that belongs to the whole machine.
+ * Creates the data folder or prepares an existing one: mode 0711, and its files closed to other users when a hub has
+ * run here before. Throws StartError: data_dir_unwritable, env_invalid for a folder shared by the whole machine.
  */
 export async function prepareDataDir(path: string): Promise<void> {
   try {
@@ -33,12 +33,12 @@ export async function prepareDataDir(path: string): Promise<void> {
   }
 }
 
-/** What a hub makes once its database is there, and never before: signs of one that has run here. */
+/** Files that a hub creates only after its database exists: they show that one has run here. */
 const SIGNS = ['master.key', 'processes.json'] as const
 
 /**
- * Throws StartError `store_missing` for a folder in which a hub has run whose database (SQLite) is not there: a new one in its
- * place would look as if everything had been lost, and make the old one unusable beside it.
+ * Throws StartError `store_missing` when a hub has run in this folder but its SQLite database is gone: a new one would
+ * look like total data loss, and the old one could no longer be restored beside it.
  */
 export async function requireDatabase(path: string, database: string): Promise<void> {
   const names = new Set(await readdir(path))

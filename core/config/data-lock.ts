@@ -6,22 +6,22 @@ import { codeOf } from './atomic-write.ts'
 import { inDataDir, StartError } from './start-error.ts'
 import { watchPlace } from './watch-place.ts'
 
-/** Held by the hub that uses the data folder; its presence alone says nothing. */
+/** Locked by the hub that uses the data folder; the file's presence alone means nothing. */
 export const LOCK_FILE = 'hub.lock'
-/** Whom to name when the lock is held; for people only. */
+/** The process id for the error message, nothing else. */
 const PID_FILE = 'hub.pid'
 
 export interface DataLock {
   /** False once the data folder, or its lock file, was moved, removed or replaced. Two system calls. */
   inPlace(): boolean
-  /** Gives the folder up. Twice is once. */
+  /** Releases the lock. Idempotent. */
   release(): Promise<void>
 }
 
 /**
- * One hub at a time uses a data folder. The lock is the kernel's own on an open file (taken through SQLite, the one way to a
- * file lock here), so that it goes with the process however that ends, and holds between containers that share a volume,
- * where process ids mean nothing. Throws StartError: data_dir_locked, data_dir_unwritable.
+ * Ensures that one hub at a time uses a data folder. The lock is the kernel's lock on an open file (taken through
+ * SQLite, the only file lock available here): it ends with the process, however that ends, and works between containers
+ * that share a volume, where process ids mean nothing. Throws StartError: data_dir_locked, data_dir_unwritable.
  */
 export async function lockDataDir(dataDir: string): Promise<DataLock> {
   const database = await take(dataDir)
@@ -38,7 +38,7 @@ export async function lockDataDir(dataDir: string): Promise<DataLock> {
     throw error
   })
   let held = true
-  // A database that nothing refers to is closed by the garbage collector, and the lock with it: the listener holds on to it.
+  // The listener keeps a reference: a garbage-collected database is closed and loses the lock.
   const close = () => {
     held = false
     database.close()
@@ -55,7 +55,7 @@ export async function lockDataDir(dataDir: string): Promise<DataLock> {
   }
 }
 
-/** The process that uses the data folder now: undefined when none does, `unknown` when it has left no id. */
+/** The id of the process that uses the data folder; undefined when none does, `unknown` when it left no id. */
 export async function dataDirHolder(dataDir: string): Promise<number | 'unknown' | undefined> {
   const database = await take(dataDir)
   if (!database) return (await holderOf(dataDir)) ?? 'unknown'
@@ -69,7 +69,7 @@ async function take(dataDir: string): Promise<Database | undefined> {
   try {
     await (await open(path, 'a', 0o600)).close()
     database = new Database(path, { timeout: 0 })
-    // Nothing is ever written to it, and a journal file would only puzzle whoever looks at the folder.
+    // Nothing is ever written to it, so a journal file would only clutter the folder.
     database.pragma('journal_mode = MEMORY')
     database.exec('BEGIN EXCLUSIVE')
     return database

@@ -2,18 +2,18 @@ import type { HubConfig } from './schema.ts'
 import { StartError } from './start-error.ts'
 import { VARIABLES } from './variables.ts'
 
-/** The environment of a process, as `process.env` has it. */
+/** The environment of a process, like `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Values of one layer; what the layer says nothing about is absent. */
+/** Values of one layer; unset ones are absent. */
 export type ConfigLayer = Partial<{ -readonly [K in keyof HubConfig]: HubConfig[K] }>
 
-/** HMAC-SHA-256 wants a key as long as its output (RFC 7518, section 3.2). */
+/** HMAC-SHA-256 needs a key as long as its output (RFC 7518, section 3.2). */
 const SECRET_BYTES = 32
 
 /**
- * Reads every variable of the hub. An empty one counts as unset, since container files pass those on.
- * Throws StartError naming each wrong variable with its legal values: `env_invalid`, or `secret_too_short` alone.
+ * Reads all variables of the hub. An empty one counts as unset, since container files often pass those on. Throws
+ * StartError that names each invalid variable with its legal values: `env_invalid`, or `secret_too_short` alone.
  */
 export function readEnvironment(env: Environment): ConfigLayer {
   const layer: ConfigLayer = {}
@@ -37,7 +37,7 @@ export function readEnvironment(env: Environment): ConfigLayer {
   return layer
 }
 
-/** Variables that need each other. */
+/** Problems of variables that depend on each other. */
 function incomplete(layer: ConfigLayer, env: Environment): string[] {
   const set = (name: string) => (env[name] ?? '').trim() !== ''
   const problems: string[] = []
@@ -56,13 +56,13 @@ function incomplete(layer: ConfigLayer, env: Environment): string[] {
   return problems
 }
 
-/** The wrong value, without the user name and password that a URL may hold. */
+/** The invalid value for a message, without credentials of a URL. */
 function quoted(text: string): string {
   const shown = text.replace(/\/\/[^/]*@/g, '//')
   return JSON.stringify(shown.length > 64 ? `${shown.slice(0, 64)}…` : shown)
 }
 
-/** How `patchbay` on the command line finds a hub. None of these is a setting of the hub itself. */
+/** How the command line finds a hub. None of these is a setting of the hub itself. */
 export interface ClientEnvironment {
   /** PATCHBAY_URL: the hub's address, base path included. */
   readonly url?: string

@@ -2,7 +2,7 @@ import { isAbsolute, resolve } from 'node:path'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import { looksMasked } from '../domain/server/secrets.ts'
 
-/** What a server entry of the settings file is relative to. */
+/** What paths and commands in a settings file's server entries are relative to. */
 export interface FileBase {
   /** The settings file's own folder. */
   readonly folder: string
@@ -13,8 +13,8 @@ export interface FileBase {
 }
 
 /**
- * The command of a file entry that stands for this very program, so that a settings file runs wherever the hub runs:
- * `{"command": "patchbay", "args": ["sample-server"]}` needs nothing on PATH and no folder to start in.
+ * The command in a file entry that stands for the hub's own program, so that a settings file works on every machine:
+ * `{"command": "patchbay", "args": ["sample-server"]}` needs nothing on PATH and no working folder.
  */
 export const OWN_COMMAND = 'patchbay'
 
@@ -24,8 +24,8 @@ function isStdio(body: JsonObject): boolean {
 }
 
 /**
- * A file entry made independent of where the hub was started. `ownFolder` keeps `cwd` as it is: servers of ordinary users
- * work in a folder of their own, and no other is allowed to them.
+ * Resolves a file entry's command and `cwd` to absolute ones. `ownFolder` leaves `cwd` unchanged: servers of ordinary
+ * users run in a folder of their own and may use no other.
  */
 export function resolveEntry(body: JsonObject, base: FileBase, ownFolder: boolean): JsonObject {
   if (!isStdio(body)) return body
@@ -40,7 +40,7 @@ export function resolveEntry(body: JsonObject, base: FileBase, ownFolder: boolea
   return resolved
 }
 
-/** The other way round, for writing: `present` is what the file says now. */
+/** The inverse of `resolveEntry`, for writing. `present` is the entry in the file now. */
 export function unresolveEntry(body: JsonObject, present: JsonObject, base: FileBase): JsonObject {
   const written = { ...body }
   if (Array.isArray(body.args) && body.command === base.runtime && body.args[0] === base.program) {
@@ -58,8 +58,8 @@ export function unresolveEntry(body: JsonObject, present: JsonObject, base: File
 }
 
 /**
- * `wanted` with the inline OpenAPI document that `present` has, where `wanted` holds the stand-in that the API shows for a
- * stored document: whoever sends it back means the document that is there.
+ * Restores the inline OpenAPI document of `present` in `wanted` when that holds the placeholder that the API shows for
+ * a stored document: a client that sends it back wants the document unchanged.
  */
 export function keepDocument(wanted: JsonObject, present: JsonObject): JsonObject {
   const { openapi } = wanted
@@ -71,8 +71,8 @@ export function keepDocument(wanted: JsonObject, present: JsonObject): JsonObjec
 }
 
 /**
- * `wanted` with every mask that the API shows in place of a secret replaced by what `present` has there: whoever sends one
- * back means the value that is there. A mask for nothing is left out.
+ * Replaces every mask that the API shows for a secret with the value that `present` has there: a client that sends a
+ * mask back wants the value unchanged. A mask without a value in `present` is removed.
  */
 export function keepMasked(wanted: JsonObject, present: JsonObject): JsonObject {
   return unmasked(wanted, present) as JsonObject

@@ -1,16 +1,17 @@
 import { type FSWatcher, realpathSync, type Stats, statSync, watch } from 'node:fs'
 import { basename, dirname } from 'node:path'
 
-/** Quiet time after the last sign of a write, in milliseconds. An editor makes several at once. */
+/** Debounce after the last file event, in milliseconds: an editor causes several at once. */
 const DEBOUNCE_MS = 100
-/** How long a content that cannot be read may be somebody's unfinished write, in milliseconds. */
+/** How long invalid content may be an unfinished write, in milliseconds. */
 const SETTLE_MS = 400
-/** A file mounted into a container by itself, and many network file systems, send no events: they are looked at this often. */
+/** Polling interval, in milliseconds. Single files mounted into a container, and many network file systems, emit no
+ * events. */
 const POLL_MS = 2_000
 
 /**
- * Says when a file may have changed. The folder is watched, since a watch on the file itself sees the first rename over it
- * and is deaf from then on. `check` answers false when it wants to be asked again, and is told when there will be no further time.
+ * Calls `check` when a file may have changed. Watches the folder, since a watch on the file ends with the first rename
+ * over it. When `check` returns false it is called again later, with `settled` true.
  */
 export class FileWatch {
   readonly #path: string
@@ -30,7 +31,7 @@ export class FileWatch {
       if (stamp(this.#path) !== this.#seen) this.#schedule(false, DEBOUNCE_MS)
     }, POLL_MS)
     this.#poll.unref()
-    // Whatever happened between the first reading and this watch.
+    // Catches changes between the first read and this watch.
     this.#schedule(false, 0)
   }
 
@@ -43,7 +44,7 @@ export class FileWatch {
 
   #watchFolder(folder: string, names: ReadonlySet<string>): void {
     const watcher = watch(folder, { persistent: false }, (_event, name) => {
-      // `..data` is the link that Kubernetes turns over when a mounted ConfigMap changes.
+      // `..data` is the link that Kubernetes replaces when a mounted ConfigMap changes.
       if (name === null || names.has(name) || name.startsWith('..')) this.#schedule(false, DEBOUNCE_MS)
     })
     watcher.on('error', () => watcher.close())
@@ -66,7 +67,7 @@ export class FileWatch {
   }
 }
 
-/** The folder of the path, and that of the file behind it when the path is a link. */
+/** The folder of the path, and that of its target when the path is a link. */
 function foldersOf(path: string): { readonly folder: string; readonly names: ReadonlySet<string> }[] {
   const real = realpathSync(path)
   const own = { folder: dirname(path), names: new Set([basename(path)]) }

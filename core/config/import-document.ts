@@ -10,26 +10,26 @@ import { ALIASES, readServerEntry } from './shape-server.ts'
 import { splitKey } from './shapes.ts'
 import { shellWords } from './shell-words.ts'
 
-/** One server that a document names, as the flat body of the API. */
+/** One server in a document, as the flat body of the API. */
 export interface ImportedEntry {
   readonly name: string
   readonly body: JsonObject
-  /** Whose it was where it comes from, as its "owner" says. */
+  /** The "owner" in the document, a user of the hub that it was exported from. */
   readonly from?: string
-  /** Where it stands in the document, which is JSON. */
+  /** Position in the document, for a JSON document. */
   readonly place?: EntryPlace
-  /** Why the entry cannot be read; `pointer` is into the document. The body is then what could be. */
+  /** Why the entry is invalid; `pointer` points into the document. The body then has only what was readable. */
   readonly problem?: { readonly message: string; readonly pointer?: string; readonly code?: FieldCode }
 }
 
 interface EntryPlace {
   /** JSON Pointer of the entry, from `#` on. */
   readonly pointer: string
-  /** What the document calls fields of the body, where it calls them otherwise. The name is the key of the entry then: ''. */
+  /** The document's names of body fields, where they differ. '' for a name that is the entry's key. */
   readonly written: Readonly<Record<string, string>>
 }
 
-/** The pointer into the document for one into the body of an entry. */
+/** Converts a pointer into an entry's body to one into the document. */
 export function placeInDocument({ place }: ImportedEntry, pointer: string): string {
   if (!place) return pointer
   const [, field = '', ...rest] = pointer.split('/')
@@ -41,14 +41,14 @@ export interface ImportedDocument {
   readonly entries: readonly ImportedEntry[]
 }
 
-/** Servers that one document may name, each of which is judged and saved by itself. */
+/** Most servers in one document; each is validated and saved separately. */
 export const MOST_ENTRIES = 500
-/** Of all command lines in one document together. */
+/** Limit of all command lines in one document together. */
 const LINES_CHARACTERS = 1024 * 1024
-/** Comments are read by a slower reader that keeps a node for each value. */
+/** JSON with comments is limited, as its parser is slower and keeps a node for each value. */
 const COMMENTED_CHARACTERS = 1024 * 1024
 
-/** Where known programs keep their map of servers. */
+/** Paths of the server map in the settings of known programs. */
 const MAPS: readonly (readonly string[])[] = [
   ['mcpServers'],
   ['servers'],
@@ -58,10 +58,10 @@ const MAPS: readonly (readonly string[])[] = [
 ]
 
 /**
- * Reads what people paste: the settings of Claude Desktop, Cursor, VS Code, Windsurf and hubs like this one (comments and
- * trailing commas allowed), one entry of such a file, a command line, or a URL. Throws validation_failed when it is none or
- * names more than 500 servers, and what {@link guardJson} throws. A text of 16 MiB takes up to a second: call it where that
- * holds up nobody.
+ * Parses pasted text: the settings of Claude Desktop, Cursor, VS Code, Windsurf and other hubs (comments and trailing
+ * commas allowed), one entry of such a file, a command line, or a URL. Throws validation_failed when it is none of
+ * these or names more than 500 servers, and what {@link guardJson} throws. A text of 16 MiB takes up to a second, so
+ * call it in a worker.
  */
 export function importDocument(text: string): ImportedDocument {
   const trimmed = text.replace(/^\ufeff/, '').trim()
@@ -70,7 +70,7 @@ export function importDocument(text: string): ImportedDocument {
   return { entries: [fromText(trimmed)] }
 }
 
-/** An address or a command line. What people paste by mistake, and no program could be, has its problem named. */
+/** Parses a URL or a command line. Common paste mistakes get a specific problem text. */
 function fromText(text: string): ImportedEntry {
   if (/^https?:\/\/\S+$/i.test(text)) return fromUrl(text)
   const problem = pastedByMistake(text)
@@ -126,14 +126,14 @@ function fromJson(text: string): ImportedEntry[] {
 }
 
 function parse(text: string): JsonValue {
-  // One entry of a file is often copied without the braces around it.
+  // One entry of a file is often copied without the surrounding braces.
   const whole = /^"(?:[^"\\]|\\.)*"\s*:/.test(text) ? `{${text.replace(/,\s*$/, '')}}` : text
   const shape = scanShape(whole)
   const large = mustHoldMore(shape, SERVER_JSON.members) || whole.length > COMMENTED_CHARACTERS
   const value = large ? strict(whole) : jsonc(whole)
   try {
     const named = guardJson(value, SERVER_JSON)
-    // Parsing keeps the last of two equal keys.
+    // JSON.parse keeps only the last of two equal keys.
     if (large && named !== shape.colons) throw refused('An object of the document names a key twice')
   } catch (error) {
     if (!(error instanceof HubError) || error.code === 'validation_failed') throw error
@@ -142,7 +142,7 @@ function parse(text: string): JsonValue {
   return value
 }
 
-/** A large text, which holds OpenAPI documents or is refused. */
+/** Parses a large text without comments: it holds OpenAPI documents, or is rejected. */
 function strict(text: string): JsonValue {
   try {
     return JSON.parse(text) as JsonValue
@@ -180,7 +180,7 @@ function refuseTooMany(entries: readonly JsonValue[]): void {
   if (characters > LINES_CHARACTERS) throw refused(`The command lines have more than ${LINES_CHARACTERS} characters`)
 }
 
-/** The owner that another hub's file writes into an entry is a user there: the servers belong to whoever imports them. */
+/** An "owner" in another hub's file is a user of that hub: the imported servers belong to the importing user. */
 function fromEntry(key: string | undefined, entry: JsonValue, pointer: string): ImportedEntry {
   if (typeof entry === 'string') {
     const read = fromText(entry)
@@ -219,9 +219,9 @@ function nameOfUrl(url: URL): string {
   if (labels.length < 2 || /^[\d.]+$|^\[/.test(url.hostname)) {
     return legalName([url.hostname, url.port].filter(part => part !== '').join('-'))
   }
-  const telling = labels.slice(0, -1).filter(label => !/^(www|api|mcp|sse|server)$/.test(label))
-  // The longest label is the name: `co` of `example.co.uk` is not.
-  return legalName(telling.toSorted((one, other) => other.length - one.length)[0] ?? labels[0] ?? '')
+  const candidates = labels.slice(0, -1).filter(label => !/^(www|api|mcp|sse|server)$/.test(label))
+  // The longest label is the name, so not `co` in `example.co.uk`.
+  return legalName(candidates.toSorted((one, other) => other.length - one.length)[0] ?? labels[0] ?? '')
 }
 
 const RUNNERS = new Set([
@@ -242,7 +242,7 @@ const RUNNERS = new Set([
   'deno',
 ])
 const RUNNER_WORDS = new Set(['run', 'exec', 'dlx', 'x', 'tool'])
-/** Options of those programs that take the next word. */
+/** Options of those programs that take a value. */
 const TAKES_VALUE = new Set([
   '-p',
   '--package',
@@ -258,7 +258,7 @@ const TAKES_VALUE = new Set([
   '-m',
 ])
 
-/** `npx -y @modelcontextprotocol/server-memory` → `memory`; otherwise the program's own name. */
+/** `npx -y @modelcontextprotocol/server-memory` → `memory`; without a package, the program's own name. */
 function nameOfCommand(command: string, args: readonly string[]): string {
   const program = lastPart(command).replace(/\.(exe|cmd)$/i, '')
   if (!RUNNERS.has(program)) return legalName(program)
@@ -284,22 +284,23 @@ function lastPart(path: string): string {
   return path.split(/[\\/]/).findLast(part => part !== '') ?? ''
 }
 
-/** So much of a text is looked at for a name of 64 characters: expressions for its ends are slow on endless ones. */
-const LOOKED_AT = 1_024
+/** Only this much of a text is used for a name of 64 characters: trimming regular expressions are slow on very long
+ * texts. */
+const NAME_SOURCE_CHARACTERS = 1_024
 
 function legalName(text: string): string {
   const name = text
-    .slice(0, LOOKED_AT)
+    .slice(0, NAME_SOURCE_CHARACTERS)
     .normalize('NFC')
     .replaceAll(/[^\p{L}\p{N}_.-]+/gu, '-')
     .replaceAll(/^[-.]+|[-.]+$/g, '')
   return [...name].slice(0, 64).join('') || 'server'
 }
 
-/** The second of one name gets a number: a list of unnamed entries often holds one program twice. */
+/** Numbers duplicate names: a list of unnamed entries often has one program twice. */
 function distinct(entries: readonly ImportedEntry[]): ImportedEntry[] {
   const taken = new Set<string>()
-  // Where the search for a free number goes on, so that a thousand of one name are not a million looks.
+  // The next number to try by name, so that a thousand equal names do not cost a million look-ups.
   const next = new Map<string, number>()
   return entries.map(entry => {
     let { name } = entry

@@ -12,9 +12,9 @@ interface Change {
 }
 
 /**
- * The text with the value at `path` set, `undefined` removing it; nothing else moves, comments included. Objects on the
- * way are made; throws when something else stands there. The parser package's own `modify` is not used: it re-indents the lines that it touches, and on removing
- * the last item of a one-line array it leaves text that means something else.
+ * Sets the value at `path`, or removes it when `undefined`; everything else stays, comments included. Missing objects
+ * on the path are created; throws when another value is there. The parser package's `modify` is not used: it re-indents
+ * lines, and removing the last item of a one-line array leaves text with another meaning.
  */
 export function setAt(text: string, path: Path, value: JsonValue | undefined): string {
   const style = styleOf(text)
@@ -38,7 +38,7 @@ export function setAt(text: string, path: Path, value: JsonValue | undefined): s
   return insertInto(text, parent, parent.type === 'object' ? String(key) : undefined, wrapped, style)
 }
 
-/** The text with what differs between the value at `path` and `wanted` changed, member by member. */
+/** Changes the value at `path` to `wanted`, member by member, touching only what differs. */
 export function mergeAt(text: string, path: Path, present: JsonValue | undefined, wanted: JsonValue): string {
   if (present !== undefined && sameJson(present, wanted)) return text
   if (!isJsonObject(present) || !isJsonObject(wanted)) return setAt(text, path, wanted)
@@ -52,13 +52,13 @@ export function mergeAt(text: string, path: Path, present: JsonValue | undefined
   return edited
 }
 
-/** The text with one member of an object under another key, in its place. */
+/** Renames one member of an object in place. */
 export function renameKey(text: string, path: Path, key: string): string {
   const name = existing(parse(text), path)?.parent?.children?.[0]
   return name ? apply(text, [{ offset: name.offset, length: name.length, content: JSON.stringify(key) }]) : text
 }
 
-/** Whether two JSON values say the same; the order of an object's members does not matter. */
+/** Deep equality of two JSON values; ignores the order of an object's members. */
 export function sameJson(left: JsonValue | undefined, right: JsonValue | undefined): boolean {
   if (left === right) return true
   if (Array.isArray(left) && Array.isArray(right)) {
@@ -105,7 +105,7 @@ function lineIndent(text: string, offset: number): string {
   return /^[ \t]*/.exec(text.slice(lineStart(text, offset), offset))?.[0] ?? ''
 }
 
-/** What stands between two nodes: where the comma is, and where the comments end that begin on the first one's line. */
+/** The gap between two nodes: the offset of its comma, and the end of the comments on the first node's line. */
 function gapAfter(text: string, offset: number): { readonly comma: number | undefined; readonly lineEnd: number } {
   const scanner = createScanner(text, false)
   scanner.setPosition(offset)
@@ -170,7 +170,7 @@ function removeNode(text: string, node: Node, style: Style): string {
   return apply(text, changes)
 }
 
-/** The range itself, with its line when nothing else stands there, else with the blanks behind (or before) it. */
+/** The range to delete: the whole line when nothing else is on it, else the range with the blanks after (or before) it. */
 function wholeLine(text: string, start: number, end: number, style: Style): Change {
   const from = lineStart(text, start)
   const rest = /^[ \t]*(\r?\n)?/.exec(text.slice(end))
@@ -183,7 +183,7 @@ function wholeLine(text: string, start: number, end: number, style: Style): Chan
   return { offset: start - before, length: end - start + before, content: '' }
 }
 
-/** Longest one-line array of plain values, in characters, before each gets its own line. */
+/** Longest one-line array of scalars, in characters; longer ones get one line per item. */
 const INLINE_CHARACTERS = 80
 
 function render(value: JsonValue, indent: string, style: Style): string {

@@ -2,10 +2,10 @@ import { createScanner, type Node, type ParseError, parseTree } from 'jsonc-pars
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import { jsonPhrase } from '../domain/json/json-fault.ts'
 
-/** Deepest nesting that is read. Every walker below is recursive, and a parser that overflows its stack says nothing useful. */
+/** Deepest nesting accepted. Walkers below are recursive, and a stack overflow would give a useless error. */
 const MAX_DEPTH = 256
 
-/** A text that is no JSON, or one that says two things at once. Line and column count from 1. */
+/** Invalid JSON, or an object with a duplicate key. Line and column count from 1. */
 export class JsoncError extends Error {
   override readonly name = 'JsoncError'
   readonly kind: 'syntax' | 'duplicate'
@@ -25,14 +25,14 @@ export interface Position {
   readonly column: number
 }
 
-/** A text with comments and trailing commas allowed, its value, and the tree that knows where each part stands. */
+/** A JSON text with comments and trailing commas allowed, its value, and its syntax tree. */
 export interface JsoncDocument {
   readonly text: string
   readonly root: Node
   readonly value: JsonValue
 }
 
-/** Throws JsoncError: for broken syntax, and for an object that names a key twice. A byte order mark is passed over. */
+/** Throws JsoncError for broken syntax and for duplicate keys. A byte order mark is ignored. */
 export function readJsonc(text: string): JsoncDocument {
   const body = text.startsWith('\ufeff') ? ` ${text.slice(1)}` : text
   refuseDeep(body)
@@ -91,6 +91,6 @@ function toValue(node: Node, text: string): JsonValue {
     }
     members.set(name, toValue(value, text))
   }
-  // fromEntries makes own members even of `__proto__`, where an assignment would change the prototype.
+  // fromEntries makes `__proto__` an own member; an assignment would change the prototype.
   return Object.fromEntries(members) as JsonObject
 }

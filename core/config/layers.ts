@@ -5,7 +5,7 @@ import type { ConfigLayer } from './env.ts'
 import type { ConfigSource, HubConfig } from './schema.ts'
 import { VARIABLES } from './variables.ts'
 
-/** The layers of the configuration; one further up wins. What a layer says nothing about is absent in it. */
+/** The layers of the configuration, highest precedence first. Values that a layer does not set are absent. */
 export interface ConfigLayers {
   readonly env: ConfigLayer
   readonly file: ConfigLayer
@@ -14,11 +14,11 @@ export interface ConfigLayers {
 
 export interface Layered {
   readonly config: HubConfig
-  /** The layer that each value came from. */
+  /** The layer that each value comes from. */
   readonly sources: ReadonlyMap<keyof HubConfig, ConfigSource>
 }
 
-/** What the layers do not say: found out before they are read. */
+/** Values determined before the layers are read. */
 export interface Surroundings {
   readonly dataDir: string
   readonly settingsFile: string
@@ -26,7 +26,8 @@ export interface Surroundings {
   readonly isTerminal: boolean
 }
 
-/** Settings as JSON, from the file's `systemConfig` or the store. What cannot be used is a warning, never a refusal to start. */
+/** Reads settings in JSON, from the file's `systemConfig` or the store. Invalid ones are warnings and never prevent the
+ * start. */
 export function readJsonLayer(values: JsonObject, where: string, warn: (message: string) => void): ConfigLayer {
   const layer: ConfigLayer = {}
   const known = new Map(VARIABLES.map(variable => [variable.key as string, variable]))
@@ -62,7 +63,7 @@ function asText(value: JsonValue): string | undefined {
   return value.every(item => typeof item === 'string') ? value.join(',') : undefined
 }
 
-/** Environment over file over store over default. */
+/** Precedence: environment, file, store, default. */
 export function mergeLayers(layers: ConfigLayers, around: Surroundings): Layered {
   const given = { ...layers.store, ...layers.file, ...layers.env }
   const sources = new Map<keyof HubConfig, ConfigSource>()
@@ -100,7 +101,8 @@ export function mergeLayers(layers: ConfigLayers, around: Surroundings): Layered
   return { config, sources }
 }
 
-/** No page elsewhere can make a browser send one of these as its Host, and health checks and the command line need them. */
+/** Always allowed: no foreign page can make a browser send one as its Host, and health checks and the command line need
+ * them. */
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]']
 const WILDCARDS = new Set(['0.0.0.0', '::'])
 

@@ -12,75 +12,75 @@ import { MOST_ENTRIES } from './import-document.ts'
 const KiB = 1024
 const MiB = 1024 * KiB
 
-/** Every limit in one place; `GET /api/limits` lists them. Bytes, milliseconds and counts as each name says. */
+/** Every limit; `GET /api/limits` lists them. Each name has the unit: bytes, milliseconds or a count. */
 export const LIMITS = {
   bodyBytes: 1 * MiB,
-  /** Create, replace, patch, test and import of servers: an inline OpenAPI document may be in it. */
+  /** For creating, replacing, patching, testing and importing servers, whose body may have an inline OpenAPI document. */
   serverBodyBytes: 17 * MiB,
-  /** Of routes that need no credential, such as sign-in. */
+  /** For routes without credentials, such as sign-in. */
   publicBodyBytes: 16 * KiB,
-  /** Bodies over 128 KiB of one user, or of one address without a credential, that wait for the thread that parses them. */
+  /** Bodies over 128 KiB that wait for the parser thread, by user, or by address without a credential. */
   waitingBodies: 16,
   mcpBodyBytes: 4 * MiB,
   jsonDepth: JSON_DEPTH,
   jsonMembers: JSON_MEMBERS,
   publicJsonMembers: 100,
-  /** Of an MCP message, or of an array of them. */
+  /** Per MCP message or batch. */
   mcpJsonMembers: 20_000,
-  /** Of the keys that lead to a value in the hub's own objects. */
+  /** Of the path of keys to a value in the hub's own objects. */
   jsonPathCharacters: JSON_PATH_CHARACTERS,
   nameCharacters: NAME_CHARACTERS,
   stringBytes: STRING_BYTES,
-  /** Of `args`, and of `env`. */
+  /** Of `args`, and separately of `env`. */
   argsBytes: PROCESS_BYTES,
-  /** Of one request. */
+  /** Per request. */
   requestHeaderCount: 64,
-  /** Of one request's head; the runtime's own limit, above which it answers 431 without a body. */
+  /** Of a request's headers; the runtime's own limit, above which it responds 431 without a body. */
   requestHeadBytes: 16 * KiB,
   /** Of `headers` in one server's configuration. */
   serverHeaderCount: HEADER_COUNT,
   serverHeaderBytes: HEADER_BYTES,
   variablesPerServer: VARIABLE_COUNT,
   secretsPerServer: SECRET_COUNT,
-  /** Servers in one document that is imported. */
+  /** Servers in one imported document. */
   importEntries: MOST_ENTRIES,
   passwordMinCharacters: 12,
   passwordMaxCharacters: 256,
   serversPerUser: 200,
-  /** Of a user's servers, their OpenAPI documents, groups, settings and keys. Administrators have no such limit. */
+  /** A user's servers, their OpenAPI documents, groups, settings and keys together. Administrators are exempt. */
   storedBytesPerUser: 64 * MiB,
-  /** Of the part of it that lists read: servers without their OpenAPI documents. */
+  /** The part of it that lists read: servers without their OpenAPI documents. */
   serverConfigBytesPerUser: 4 * MiB,
-  /** Commands of an ordinary user that are switched on, and processes of them that run at once, each caller's own among them. */
+  /** Enabled commands of an ordinary user, and separately their running processes, dedicated ones included. */
   liveStdioPerUser: 32,
-  /** Of one server whose `session` is `auto`, for the sessions of one user; further sessions share the others' process. */
+  /** Processes of one server with `session` `auto` for one user's sessions; further sessions share the shared process. */
   ownProcessesPerUserAndServer: 32,
   groupsPerUser: 100,
   membersPerGroup: 500,
-  /** Audit rows that one user may cause in an hour; more are counted, and the count is a row. */
+  /** Audit rows that one user may cause in an hour; more are only counted, and the count is stored as one row. */
   auditRowsPerHour: 2_000,
-  /** Audit rows that are kept of one user: the newest. */
+  /** Audit rows kept per user; the oldest are deleted. */
   auditRowsKept: 20_000,
   auditMs: 400 * 24 * 60 * 60_000,
-  /** Of the details in one audit row; longer ones give way to their size. */
+  /** Of the details in one audit row; larger ones are replaced by their size. */
   auditDetailBytes: 4 * KiB,
   keysPerUser: 50,
   sessionsPerUser: 1_000,
   sessions: 10_000,
-  /** Of `clientInfo` and `capabilities`, which are kept for as long as the session is open. */
+  /** Of `clientInfo` and `capabilities`, which are kept while the session is open. */
   sessionDataBytes: 16 * KiB,
   sessionIdleMs: 60 * 60_000,
-  /** A session of the 2024-11-05 pair whose stream broke waits so long for its client. */
+  /** How long a session of the 2024-11-05 transport waits for its client after its stream broke. */
   sseReconnectMs: 60_000,
   callsPerUser: 256,
   /**
-   * Bodies being read, arguments of calls in flight, answers that were not taken, replay events, what sessions keep. More is
-   * refused with `quota_bytes`.
+   * Bodies being read, arguments of calls in flight, unread responses, replay events and session data together. More is
+   * rejected with `quota_bytes`.
    */
   bytesInFlightPerUser: 64 * MiB,
-  /** The same of requests without a credential. */
+  /** The same for requests without a credential. */
   bytesInFlightPerAddress: 16 * MiB,
-  /** The same of all users and addresses; more is refused with `overloaded`. */
+  /** The same for all users and addresses together; more is rejected with `overloaded`. */
   bytesInFlight: 512 * MiB,
   /** Under `/mcp`. */
   streamsPerUser: 100,
@@ -88,21 +88,21 @@ export const LIMITS = {
   liveStreamsPerUser: 100,
   /** Keys of hosted platforms among a user's own settings. */
   hostedKeysPerUser: 64,
-  /** Servers of other owners to which a user lets headers of its requests pass. */
+  /** Servers of other owners to which a user passes headers of its requests. */
   passthroughServersPerUser: 64,
   requestsPerSecondPerUser: 50,
   requestBurstPerUser: 100,
-  /** Messages under `/mcp` that the hub itself refuses, such as calls of unknown names. */
+  /** Messages under `/mcp` that the hub itself rejects, such as calls of unknown names. */
   refusedMessagesPerSecondPerUser: 50,
   refusedMessageBurstPerUser: 200,
   requestsPerSecondPerAddress: 10,
   requestBurstPerAddress: 20,
-  /** Session tokens and access keys that were refused. */
+  /** Rejected session tokens and access keys. */
   failedCredentialsPerSecondPerAddress: 10,
   failedCredentialBurstPerAddress: 100,
-  /** Addresses whose failures are remembered; the one that was quiet longest is forgotten first. */
+  /** Addresses whose failures are remembered; the least recently used is dropped. */
   failedCredentialAddresses: 10_000,
-  /** A sign-in with all tokens that were refreshed from its first one. */
+  /** Lifetime of a sign-in, all its refreshed tokens included. */
   signInMs: 30 * 24 * 60 * 60_000,
   signInsPerSecondPerAddress: 1,
   signInBurstPerAddress: 5,
@@ -114,38 +114,39 @@ export const LIMITS = {
   catalogPages: 64,
   catalogItems: 5_000,
   catalogItemBytes: 256 * KiB,
-  /** Of one list of a server: its tools, prompts, resources or templates. */
+  /** Per list of a server: tools, prompts, resources or templates. */
   catalogListBytes: 16 * MiB,
-  /** Of all lists of all servers of one user, in memory: texts and 512 bytes an item. */
+  /** All lists of all servers of one user in memory: texts plus 512 bytes per item. */
   catalogBytesPerUser: 64 * MiB,
-  /** Of the lists of one server that are kept over a restart; larger ones are read again from it. */
+  /** Lists of one server that are kept over a restart; larger ones are read again from the server. */
   catalogStoredBytes: 4 * MiB,
-  /** Of lists that one user's servers are asked for again, a minute; 1 KiB an item is added. */
+  /** Lists that are read again from one user's servers, per minute; 1 KiB per item is added. */
   catalogReadBytesPerMinute: 64 * MiB,
-  /** Tools, prompts, resources and templates, of each so many, that one address under `/mcp` offers. */
+  /** Tools, prompts, resources and templates, each, of one address under `/mcp`. */
   scopeItems: 5_000,
-  /** What a server says of itself: `instructions`, `serverInfo` and `capabilities`, of each so much. */
+  /** A server's `instructions`, `serverInfo` and `capabilities`, each. */
   serverTextBytes: 64 * KiB,
-  /** Of one notification of a server; a larger one is dropped, and counted in the log. */
+  /** Of one notification of a server; a larger one is dropped and counted in the log. */
   noticeBytes: 64 * KiB,
-  /** Of one server, whose definitions are remembered; what it dropped and had shown last is forgotten first. */
+  /** Remembered definitions of one server; the oldest that it no longer lists are dropped first. */
   toolDefinitions: 20_000,
   openapiBytes: OPENAPI_LIMITS.bytes,
   openapiYamlBytes: OPENAPI_LIMITS.yamlBytes,
   openapiOperations: OPENAPI_LIMITS.operations,
   openapiDepth: OPENAPI_LIMITS.depth,
   openapiNodes: OPENAPI_LIMITS.nodes,
-  /** Names that one group's tools had until an edit, and that still lead to them for ten minutes. */
+  /** Former names of one group's tools, which work for ten more minutes after an edit. */
   oldNames: 10_000,
-  /** Of one message of a server and of one answer of an API, where its "maxResultBytes" says nothing else, and the most it may say. */
+  /** Default for one message of a server and one response of an API, and the maximum that "maxResultBytes" may set. */
   resultBytes: RESULT_BYTES.usual,
   mostResultBytes: RESULT_BYTES.most,
-  /** Of a message from an upstream; what is nested deeper counts as malformed. */
+  /** Of a message from an upstream; deeper nesting counts as malformed. */
   upstreamJsonDepth: 256,
   /** Of one notification of an upstream; a larger one counts as malformed. */
   upstreamNoticeBytes: 1 * MiB,
   upstreamWriteBacklogBytes: 8 * MiB,
-  /** Long answers of one user's servers between a connection thread and the main thread, which takes them one after the other. */
+  /** Long responses of one user's servers on their way from a worker to the main thread, which takes them one at a
+   * time. */
   unsettledAnswerBytes: 4 * MiB,
   stderrLines: 200,
   /** Worker threads of servers with `isolate`; all connections to one server share its thread. */
@@ -155,25 +156,25 @@ export const LIMITS = {
   eventReplayEvents: 1_000,
   eventReplayBytes: 1 * MiB,
   eventReplayMs: 10 * 60_000,
-  /** Of all sessions of one user. The oldest events are dropped first. */
+  /** All sessions of one user together. The oldest events are dropped first. */
   eventReplayBytesPerUser: 24 * MiB,
   batchMessages: 100,
-  /** What is kept of results that were cut at their group's limit. */
+  /** Full results kept after truncation at their group's limit. */
   keptResultBytes: 64 * MiB,
   keptResultBytesPerUser: 24 * MiB,
   keptResultMs: 10 * 60_000,
   listenStreamsPerUser: 20,
   parkedCallsPerUser: 16,
-  /** Tasks that clients of a user have made at servers and that are not forgotten yet. */
+  /** Unfinished or unexpired tasks at servers, created by a user's clients. */
   tasksPerUser: 32,
-  /** A task is forgotten then, whatever its server says. */
+  /** After this time a task is dropped, whatever its server reports. */
   taskMs: 24 * 60 * 60_000,
   parkedCalls: 500,
   parkedMs: 10 * 60_000,
-  /** A server's question to a session waits so long for a call or an open stream of its client. */
+  /** How long a server's request to a session waits for a call or an open stream of its client. */
   askStreamWaitMs: 60_000,
-  /** A client has so long to answer a question that came with no call. */
+  /** How long a client may take to answer a server's request that came outside a call. */
   askAnswerMs: 10 * 60_000,
-  /** Upstream connections that one server keeps for the modern clients of one user that can be asked. */
+  /** Leased upstream connections per server and user, for modern clients that support server requests. */
   leasesPerUser: 4,
 } as const

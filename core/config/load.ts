@@ -15,28 +15,29 @@ export const DEFAULT_DATA_DIR = '.patchbay'
 export const SETTINGS_NAME = 'mcp_settings.json'
 
 const PACKAGE = fileURLToPath(new URL('../../', import.meta.url))
-/** The hub's entry file, which `"command": "patchbay"` of the settings file is started with. */
+/** The hub's entry file, which `"command": "patchbay"` in the settings file starts. */
 const PROGRAM = join(PACKAGE, 'core', 'main.ts')
 
 export interface LoadOptions {
-  /** Whether standard output is a person's terminal. Default: as the process sees it. */
+  /** Whether standard output is a terminal. Default: detected. */
   readonly isTerminal?: boolean
-  /** Later warnings of the settings file, as sentences for the log. */
+  /** Receives later warnings of the settings file, as sentences for the log. */
   readonly onWarning?: (message: string) => void
 }
 
 export interface LoadedConfig extends Layered {
   readonly settings: SettingsFile
-  /** What was left out or looks wrong, as sentences for the log. */
+  /** Ignored or suspicious values, as sentences for the log. */
   readonly warnings: readonly string[]
-  /** The configuration with the settings that were made through the API, which count less than environment and file. */
+  /** The configuration with the settings made through the API, which rank below environment and file. */
   withStored(stored: Readonly<JsonObject>): Layered & { readonly warnings: readonly string[] }
 }
 
 /**
- * Reads all that is known before the store is open: environment over settings file over default. Makes the data folder, and
- * in it a copy of the sample settings file when there is no other. Relative paths are resolved from `cwd`.
- * Throws StartError: env_invalid, secret_too_short, log_file_forbidden (2), settings_* (78), data_dir_unwritable (1).
+ * Reads the configuration that is available before the store is open: environment over settings file over default.
+ * Creates the data folder, and a copy of the sample settings file in it when there is no other. Relative paths are
+ * resolved from `cwd`. Throws StartError: env_invalid, secret_too_short, log_file_forbidden (2), settings_* (78),
+ * data_dir_unwritable (1).
  */
 export async function loadConfig(env: Environment, cwd: string, options: LoadOptions = {}): Promise<LoadedConfig> {
   const fromEnv = readEnvironment(env)
@@ -81,14 +82,14 @@ function absolutePaths(layer: ConfigLayer, folder: string): ConfigLayer {
   return layer.logFile === undefined ? layer : { ...layer, logFile: absoluteFile(layer.logFile, folder) }
 }
 
-/** Like `resolve`, but a slash at the end stays, as it says that a folder is meant. */
+/** Like `resolve`, but keeps a slash at the end, which denotes a folder. */
 function absoluteFile(path: string, folder: string): string {
   return path.endsWith('/') ? `${resolve(folder, path)}/` : resolve(folder, path)
 }
 
 /**
- * The settings file that is there: SETTINGS_FILE, else the one of the folder the hub is started in, else the data folder's.
- * Throws env_invalid when SETTINGS_FILE names none: starting with a sample in its place would read as an empty hub.
+ * The existing settings file: SETTINGS_FILE, else that of the working folder, else that of the data folder. Throws
+ * env_invalid when SETTINGS_FILE does not exist: starting with the sample instead would look like an empty hub.
  */
 export async function findSettingsFile(
   named: string | undefined,

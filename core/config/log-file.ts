@@ -3,12 +3,12 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { codeOf } from './atomic-write.ts'
 import { StartError } from './start-error.ts'
 
-/** Where no log belongs: a hub that runs as root would otherwise append to whatever a slip of the pen names. */
+/** Forbidden folders: a hub that runs as root could otherwise append to a system file because of a typing error. */
 const SYSTEM_FOLDERS = ['/etc', '/usr', '/bin', '/sbin', '/lib', '/lib64', '/boot', '/dev', '/proc', '/sys']
 
 /**
- * Refuses a log file that is a folder, a device, the settings file, or lies where the system keeps its own.
- * Throws StartError log_file_forbidden.
+ * Rejects a log file that is a folder, a device or the settings file, or lies in a system folder. Throws StartError
+ * log_file_forbidden.
  */
 export async function checkLogFile(path: string, dataDir: string, others: readonly string[]): Promise<void> {
   const refuse = (why: string) =>
@@ -21,7 +21,7 @@ export async function checkLogFile(path: string, dataDir: string, others: readon
     throw refuse('which lies in a folder of the system')
   }
   if (path.endsWith('/')) throw refuse('which is a folder')
-  // The data folder holds the database and the keys: only what is plainly a log goes beside them.
+  // The data folder holds the database and the keys, so only names ending in .log are allowed there.
   const besideKeys = dirname(target) === dataDir && !target.endsWith('.log')
   if (besideKeys || others.includes(target)) throw refuse('which the hub uses for something else')
   try {
@@ -35,7 +35,7 @@ export async function checkLogFile(path: string, dataDir: string, others: readon
   }
 }
 
-/** The path with links followed, as far as it exists. */
+/** Resolves links as far as the path exists. */
 async function behindLinks(path: string): Promise<string> {
   try {
     return await realpath(path)

@@ -2,7 +2,7 @@ import ipaddr from 'ipaddr.js'
 import { checkName, isNameProblem } from '../domain/names.ts'
 import { parseSize } from '../domain/size.ts'
 
-/** What came of reading one text. `legal` completes the sentence "wanted: …". */
+/** The result of parsing one text. `legal` completes the sentence "wanted: …". */
 export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly legal: string }
 export type Parser<T> = (text: string) => Parsed<T>
 
@@ -25,7 +25,7 @@ export function boolean(): Parser<boolean> {
   }
 }
 
-/** A key of 32 bytes in one of its usual spellings. */
+/** A key of 32 bytes as base64, base64url or hex. */
 export function key(): Parser<string> {
   return matching(
     /^(?:[A-Za-z0-9_-]{43}|[A-Za-z0-9+/]{43}=|[0-9A-Fa-f]{64})$/,
@@ -33,7 +33,7 @@ export function key(): Parser<string> {
   )
 }
 
-/** One of these words, letter case ignored. */
+/** One of these words, ignoring letter case. */
 export function oneOf<T extends string>(...words: readonly T[]): Parser<T> {
   return text => {
     const found = words.find(word => word === text.toLowerCase())
@@ -45,7 +45,7 @@ export function matching(pattern: RegExp, legal: string): Parser<string> {
   return text => (pattern.test(text) ? ok(text) : wanted(legal))
 }
 
-/** Bytes: `100MB` is 100,000,000 and `10MiB` is 10,485,760; a bare number counts bytes. At least 1. */
+/** Size in bytes: `100MB` is 100,000,000 and `10MiB` is 10,485,760; a bare number counts bytes. At least 1. */
 export function size(): Parser<number> {
   return text => {
     const bytes = parseSize(/^\d+$/.test(text) ? Number(text) : text) ?? 0
@@ -53,7 +53,7 @@ export function size(): Parser<number> {
   }
 }
 
-/** A user's name, brought to NFC. */
+/** A user's name, normalized to NFC. */
 export function userName(): Parser<string> {
   return text => {
     const checked = checkName('user', text)
@@ -61,7 +61,7 @@ export function userName(): Parser<string> {
   }
 }
 
-/** Comma-separated; spaces around items and empty items are ignored. */
+/** Comma-separated list; spaces around items and empty items are ignored. */
 export function list(item: Parser<string>): Parser<readonly string[]> {
   return text => {
     const values: string[] = []
@@ -77,9 +77,9 @@ export function list(item: Parser<string>): Parser<readonly string[]> {
 }
 
 /**
- * One network as CIDR, or one address. The answer is always CIDR in canonical spelling: `127.0.0.1` is `127.0.0.1/32`, and
- * an IPv4-mapped network (`::ffff:10.0.0.0/104`) is the IPv4 network that it holds (`10.0.0.0/8`).
- * A prefix of 0 means everybody, which is what an unset list or another setting is for; `allowAll` permits it.
+ * One network as CIDR, or one address. The result is canonical CIDR: `127.0.0.1` becomes `127.0.0.1/32`, and an
+ * IPv4-mapped network (`::ffff:10.0.0.0/104`) the IPv4 network (`10.0.0.0/8`). A prefix of 0 means every address and is
+ * allowed only with `allowAll`.
  */
 export function network(options: { readonly allowAll: boolean }): Parser<string> {
   const legal = `an address (10.0.0.5) or a network in CIDR form (10.0.0.0/8, fd00::/8)${options.allowAll ? '' : ', never every address'}`
@@ -99,12 +99,12 @@ function isAddress(text: string): boolean {
   return !text.includes('%') && (ipaddr.IPv4.isValidFourPartDecimal(text) || ipaddr.IPv6.isValid(text))
 }
 
-/** NaN where it is no number. */
+/** NaN for a text that is not a number. */
 function prefixBits(text: string): number {
   return /^\d{1,3}$/.test(text) ? Number(text) : Number.NaN
 }
 
-/** A host name or address without scheme, port and path, in lower case. IPv6 comes in brackets, as `URL.hostname` has it. */
+/** A host name or address without scheme, port and path, in lower case. IPv6 in brackets, like `URL.hostname`. */
 export function hostName(): Parser<string> {
   const legal = 'a host name or address without scheme, port and path'
   return text => {
@@ -114,7 +114,7 @@ export function hostName(): Parser<string> {
   }
 }
 
-/** What `listen` takes: a host name or address, IPv6 without brackets. */
+/** An argument of `listen`: a host name or address, IPv6 without brackets. */
 export function bindAddress(): Parser<string> {
   const name = hostName()
   return text => {
@@ -123,7 +123,7 @@ export function bindAddress(): Parser<string> {
   }
 }
 
-/** An absolute http or https URL without credentials, query and fragment; the answer has no slash at its end. */
+/** An absolute http or https URL without credentials, query and fragment; the result has no slash at its end. */
 export function webUrl(): Parser<string> {
   const legal = 'a URL such as https://hub.example, without credentials, query and fragment'
   return text => {
@@ -135,14 +135,14 @@ export function webUrl(): Parser<string> {
   }
 }
 
-/** Counted from the end: a regular expression would begin anew at each slash of a long row. */
+/** A loop instead of a regular expression, which would be quadratic in a long row of slashes. */
 function withoutEndSlashes(text: string): string {
   let end = text.length
   while (end > 0 && text[end - 1] === '/') end -= 1
   return text.slice(0, end)
 }
 
-/** Scheme, host and port, as browsers send it in `Origin`. */
+/** Scheme, host and port, like a browser's `Origin`. */
 export function origin(): Parser<string> {
   const legal = 'an origin such as https://hub.example:8443, nothing behind host and port'
   const url = webUrl()
@@ -152,7 +152,7 @@ export function origin(): Parser<string> {
   }
 }
 
-/** `/` is the empty text; otherwise plain segments, one slash before each and none at the end. */
+/** `/` gives an empty string; otherwise plain segments, each after one slash, without one at the end. */
 export function basePath(): Parser<string> {
   return text => {
     const path = text.replace(/\/$/, '')
@@ -161,7 +161,7 @@ export function basePath(): Parser<string> {
   }
 }
 
-/** A connection text of one of these schemes. The text itself may hold a password. */
+/** A connection URL with one of these schemes. It may hold a password. */
 export function connectionUrl(...schemes: readonly string[]): Parser<string> {
   return text =>
     URL.canParse(text) && schemes.includes(new URL(text).protocol)
@@ -169,7 +169,7 @@ export function connectionUrl(...schemes: readonly string[]): Parser<string> {
       : wanted(`a URL that begins with ${schemes.map(scheme => `${scheme}//`).join(' or ')}`)
 }
 
-/** Any text without control characters, of this many characters. */
+/** Any text of `min` to `max` characters without control characters. */
 export function text(min: number, max: number): Parser<string> {
   return value => {
     const length = [...value].length

@@ -1,6 +1,6 @@
 /** The hub's own configuration after all layers. Paths are absolute; durations are milliseconds. */
 export interface HubConfig {
-  /** 0 takes a free port. */
+  /** 0 chooses a free port. */
   readonly port: number
   readonly host: string
   readonly dataDir: string
@@ -19,7 +19,7 @@ export interface HubConfig {
   /** 32 bytes as base64url, base64 or hex; absent: `master.key` of dataDir. */
   readonly masterKey?: string
   readonly masterKeyOld?: string
-  /** Absent: the hub does not start while stored secrets are sealed with a key that it has not. */
+  /** Absent: the hub does not start while stored secrets are sealed with a missing key. */
   readonly acceptLostSecrets?: boolean
   readonly adminUsername?: string
   readonly adminPassword?: string
@@ -29,17 +29,17 @@ export interface HubConfig {
   readonly stdioPolicy: 'sandboxed' | 'admin' | 'off'
   /** CIDR. */
   readonly outboundAllow: readonly string[]
-  /** Where package runners in the sandbox install from; empty: what npm and uv of this machine are configured with. */
+  /** Registries for package runners in the sandbox; empty: those configured for npm and uv on this machine. */
   readonly registries: readonly string[]
   readonly workers: number
   readonly logLevel: 'error' | 'warn' | 'info' | 'debug' | 'trace'
   readonly logFormat: 'json' | 'pretty'
   readonly logFile?: string
   readonly requestLogs: boolean
-  // What follows is always filled in by loadConfig, but for the addresses and the key that have no default.
-  /** When `logFile` is begun anew. Default `daily`. */
+  // loadConfig always fills in the following, except addresses and the key, which have no default.
+  /** When a new `logFile` is started. Default `daily`. */
   readonly logRotation?: 'hourly' | 'daily' | 'weekly' | 'none'
-  /** Bytes of one log file before the next begins. Default 100,000,000. */
+  /** Maximum size of one log file in bytes. Default 100,000,000. */
   readonly logMaxSizeBytes?: number
   /** Log files kept, 1 to 10,000. Default 14. */
   readonly logMaxFiles?: number

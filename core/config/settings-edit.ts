@@ -7,7 +7,7 @@ import { readGroupEntry, writeMembers } from './shape-group.ts'
 import { ALIASES, readServerEntry } from './shape-server.ts'
 import { splitKey } from './shapes.ts'
 
-/** Defaults of the API: a value that says no more is not written where the entry had none. */
+/** The API's defaults: not written to an entry that does not have the field. */
 const DEFAULTS: Readonly<Record<string, JsonValue>> = {
   visibility: 'private',
   enabled: true,
@@ -20,14 +20,14 @@ const DEFAULTS: Readonly<Record<string, JsonValue>> = {
   naming: 'auto',
 }
 
-/** Answered by the API and no part of an entry. */
+/** Response fields of the API that are not part of an entry. */
 const NOT_WRITTEN = new Set([
   ...['name', 'owner', 'members', 'id', 'ref', 'origin', 'revision', 'createdAt', 'updatedAt', 'status', 'problem'],
 ])
 
 /**
- * The text with one server's entry saying what `body` says; null removes it. Only what differs is touched, in the entry's own
- * spelling of everything else. A server that the file has not is added; `body.name` renames.
+ * Changes one server's entry to `body`; null removes it. Only differing fields are touched; the rest keeps its
+ * spelling. A new server is added; `body.name` renames.
  */
 export function editServer(
   settings: SettingsText,
@@ -66,7 +66,7 @@ function addServer(
   return setAt(text, [section, key], entry)
 }
 
-/** The same for one group; new ones go into the list or map that is there. */
+/** The same for one group; a new one is added to the existing list or map. */
 export function editGroup(
   settings: SettingsText,
   owner: string | undefined,
@@ -106,13 +106,13 @@ function mergeGroup(old: JsonObject, shape: JsonObject, { members, ...rest }: Js
   return entry
 }
 
-/** An entry by its owner, as far as that is written, and its name. */
+/** An entry by its owner, if the file names one, and its name. */
 export interface EntryName {
   readonly owner: string | undefined
   readonly name: string
 }
 
-/** The text with one member of a group under another name. What the file has not, is left alone. */
+/** Renames one member of a group. Returns the text unchanged when the file does not have it. */
 export function renameMember(settings: SettingsText, group: EntryName, member: EntryName, newName: string): string {
   const { text, document } = settings
   const { path } = findGroup(settings, group)
@@ -131,7 +131,7 @@ export function renameMember(settings: SettingsText, group: EntryName, member: E
   }, text)
 }
 
-/** `name`, `owner::name` or `owner~name` with the new name, if it is this member's. */
+/** `name`, `owner::name` or `owner~name` with the new name, if it refers to this member. */
 function renamedRef(ref: string, member: EntryName, newName: string): string | undefined {
   const [, owner, divider = '', name = ''] = /^(?:(.*?)(::|~))?(.*)$/s.exec(ref) ?? []
   if (!sameName(name, member.name) || (owner !== undefined && !sameOwner(owner, member.owner))) return undefined
@@ -153,7 +153,7 @@ function addGroup(
   return Array.isArray(section) ? setAt(text, ['groups', section.length], added) : setAt(text, ['groups'], [added])
 }
 
-/** `present` (as the file spells it, meaning `shape`) with what `wanted` says otherwise. */
+/** Applies the changes from `shape` to `wanted` to `present`, the entry as written in the file. */
 function mergeEntry(present: JsonObject, shape: JsonObject, wanted: JsonObject): Record<string, JsonValue> {
   const entry = new Map(Object.entries(present))
   for (const key of new Set([...Object.keys(shape), ...Object.keys(wanted)])) {
@@ -161,7 +161,7 @@ function mergeEntry(present: JsonObject, shape: JsonObject, wanted: JsonObject):
     for (const alias of ALIASES[key] ?? []) entry.delete(alias)
     setOrDelete(entry, key, ownMember(wanted, key))
   }
-  // One alias can stand for two fields: what went with it is written out.
+  // The alias `options` stands for two fields: both are written out when it is removed.
   if (present.options !== undefined && !entry.has('options')) {
     for (const key of ['timeout', 'maxTimeout']) if (wanted[key] !== undefined) entry.set(key, wanted[key])
   }
@@ -171,7 +171,7 @@ function mergeEntry(present: JsonObject, shape: JsonObject, wanted: JsonObject):
 function differs(key: string, shape: JsonObject, wanted: JsonObject): boolean {
   const value = ownMember(wanted, key)
   const before = ownMember(shape, key)
-  return !sameJson(before, value) && (before !== undefined || !saysNothing(key, value, wanted))
+  return !sameJson(before, value) && (before !== undefined || !isDefaultValue(key, value, wanted))
 }
 
 function setOrDelete(entry: Map<string, JsonValue>, key: string, value: JsonValue | undefined): void {
@@ -183,9 +183,9 @@ function ownMember(object: JsonObject, key: string): JsonValue | undefined {
   return Object.hasOwn(object, key) ? object[key] : undefined
 }
 
-function saysNothing(key: string, value: JsonValue | undefined, wanted: JsonObject): boolean {
+function isDefaultValue(key: string, value: JsonValue | undefined, wanted: JsonObject): boolean {
   if (value === undefined || value === null) return true
-  // Writing down what is inferred would also end the fallback from streamable HTTP to SSE.
+  // Writing an inferred transport would disable the fallback from streamable HTTP to SSE.
   if (key === 'transport') return value === (wanted.url === undefined ? 'stdio' : 'streamable-http')
   if (typeof value === 'object' && Object.keys(value).length === 0) return true
   return sameJson(DEFAULTS[key], value)

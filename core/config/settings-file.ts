@@ -12,52 +12,52 @@ import { type EntryName, editGroup, editServer, renameMember } from './settings-
 import { readSettingsText, SettingsError, type SettingsText } from './settings-text.ts'
 import type { SettingsState } from './shapes.ts'
 
-/** Largest settings file that is read, in bytes: 16 MiB. */
+/** Largest settings file, in bytes: 16 MiB. */
 const MOST_BYTES = 16 * 1024 * 1024
 
 export interface SettingsFileOptions {
-  /** Where a copy of the old file goes before it is written in place. */
+  /** Folder for a copy of the old file before it is overwritten in place. */
   readonly dataDir: string
-  /** What `"command": "patchbay"` in the file stands for: `process.execPath`, and the hub's entry file. */
+  /** What `"command": "patchbay"` in the file starts: `process.execPath` with the hub's entry file. */
   readonly runtime: string
   readonly program: string
-  /** A sentence for the log. Default: nobody hears it. */
+  /** Receives sentences for the log. Default: ignored. */
   readonly onWarning?: (message: string) => void
 }
 
-/** Sets and removes single values; everything else in the file stays as it is. */
+/** Sets and removes single values; the rest of the file is unchanged. */
 export interface SettingsEdit {
-  /** `undefined` removes. Objects on the way are made. */
+  /** `undefined` removes the value. Missing objects on the path are created. */
   set(path: Path, value: JsonValue | undefined): void
 }
 
-/** The settings file: what it says, edits of it, and edits by others. */
+/** The settings file: its content, edits by the hub, and edits by others. */
 export interface SettingsFile {
   /** Absolute. */
   readonly path: string
-  /** What paths in the file are relative to. */
+  /** The folder that paths in the file are relative to. */
   readonly folder: string
-  /** Whether an edit would be refused as `settings_read_only`. As it was at the start. */
+  /** Whether edits are rejected with `settings_read_only`. Determined at the start. */
   readonly readOnly: boolean
   /** The last valid content. */
   readonly state: SettingsState
   /**
-   * From now on: `onChange` with the new state after a valid edit by somebody else, `onRejected` after an invalid one; the
-   * old state then stays in force. Once.
+   * Calls `onChange` with the new state after a valid edit by somebody else, `onRejected` after an invalid one, when
+   * the old state stays in effect. May be called once.
    */
   watch(onChange: (state: SettingsState) => void, onRejected: (error: SettingsError) => void): void
   /**
-   * One edit, durable when it resolves; `state` is then the new one and `onChange` is not called for it. Edits wait for each
-   * other. Throws HubError: settings_read_only (also for a file that is broken now: it is never overwritten), storage_full,
-   * validation_failed when the file would say something invalid. The file is then as it was.
+   * Makes one durable edit; `state` is then the new one, and `onChange` is not called for it. Edits are queued. Throws
+   * HubError: settings_read_only (also for a file that is invalid now: it is never overwritten), storage_full,
+   * validation_failed when the result would be invalid. The file is then unchanged.
    */
   edit(mutator: (edit: SettingsEdit) => void): Promise<void>
-  /** Each of these JSON strings, wherever in the file, becomes another one; one write for all. Throws as `edit` does. */
+  /** Replaces each of these JSON strings everywhere in the file, in one write. Throws as `edit` does. */
   replaceTexts(texts: ReadonlyMap<string, string>): Promise<void>
-  /** The entry of one server says what `body` (flat, as the API has it) says; null removes it. Throws as `edit` does. */
+  /** Changes one server's entry to `body` (flat, as in the API); null removes it. Throws as `edit` does. */
   writeServer(owner: string | undefined, name: string, body: JsonObject | null): Promise<void>
   writeGroup(owner: string | undefined, name: string, body: JsonObject | null): Promise<void>
-  /** One member of a group gets another name; how its owner is written, and what else its entry says, stays. */
+  /** Renames one member of a group; its owner's spelling and its other fields are kept. */
   renameMember(group: EntryName, member: EntryName, newName: string): Promise<void>
   dispose(): void
 }
@@ -89,7 +89,7 @@ async function load(path: string, base: FileBase): Promise<Loaded> {
 
 /** Throws SettingsError, and the error of the file system. */
 async function readRegularFile(path: string): Promise<Uint8Array> {
-  // Without O_NONBLOCK, opening a named pipe waits for somebody to write to it.
+  // Without O_NONBLOCK, opening a named pipe would block until there is a writer.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
     const stats = await file.stat()
@@ -113,7 +113,7 @@ function hashOf(content: Uint8Array | string): string {
 }
 
 async function isReadOnly(path: string): Promise<boolean> {
-  // Root may write a file without write bits, but whoever took them off did not mean the hub to.
+  // Root can write a file without write permissions, but the removed permissions mean that the hub should not.
   if (((await stat(path)).mode & 0o222) === 0) return true
   return access(path, constants.W_OK).then(
     () => false,
@@ -131,7 +131,7 @@ class OpenSettingsFile implements SettingsFile {
   #watch: FileWatch | undefined
   #onChange: (state: SettingsState) => void = () => {}
   #queue: Promise<unknown> = Promise.resolve()
-  #toldInPlace = false
+  #warnedInPlace = false
   #rejected = false
 
   constructor(
@@ -161,7 +161,7 @@ class OpenSettingsFile implements SettingsFile {
   watch(onChange: (state: SettingsState) => void, onRejected: (error: SettingsError) => void): void {
     if (this.#watch) throw new Error('The settings file is watched already')
     this.#onChange = onChange
-    this.#watch = new FileWatch(this.path, settled => this.#inTurn(() => this.#reread(settled, onRejected)))
+    this.#watch = new FileWatch(this.path, settled => this.#enqueue(() => this.#reread(settled, onRejected)))
   }
 
   edit(mutator: (edit: SettingsEdit) => void): Promise<void> {
@@ -202,14 +202,14 @@ class OpenSettingsFile implements SettingsFile {
     this.#watch = undefined
   }
 
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#queue.then(work)
-    this.#queue = turn.catch(() => {})
-    return turn
+  #enqueue<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#queue.then(work)
+    this.#queue = result.catch(() => {})
+    return result
   }
 
   #write(change: (settings: SettingsText) => string): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#enqueue(async () => {
       if (this.readOnly) throw this.#refused('it is not writable')
       const present = await load(this.path, this.#base).catch((error: unknown) => {
         if (error instanceof SettingsError) throw this.#refused(`it is broken now (${error.message})`, error)
@@ -217,7 +217,7 @@ class OpenSettingsFile implements SettingsFile {
       })
       if (await isReadOnly(this.path)) throw this.#refused('it is not writable any more')
       const text = this.#changed(present.settings, change)
-      // Somebody else's edit that nobody was told of yet comes along with this one.
+      // An edit by somebody else that the watch has not reported yet is applied together with this one.
       const others = present.hash !== this.#hash
       const settings = text === present.settings.text ? present.settings : this.#checked(text)
       if (settings !== present.settings) await this.#save(text)
@@ -249,8 +249,8 @@ class OpenSettingsFile implements SettingsFile {
   async #save(text: string): Promise<void> {
     try {
       const outcome = await writeFileAtomically(this.path, text, this.#options.dataDir)
-      if (outcome === 'replaced' || this.#toldInPlace) return
-      this.#toldInPlace = true
+      if (outcome === 'replaced' || this.#warnedInPlace) return
+      this.#warnedInPlace = true
       this.#options.onWarning?.(
         `Settings file ${this.path} cannot be replaced (a mounted single file, or a closed folder) and is written in place; a copy of the content before each write is in ${this.#options.dataDir}`,
       )
@@ -272,12 +272,12 @@ class OpenSettingsFile implements SettingsFile {
     })
   }
 
-  /** Returns false while the file may still be in the middle of somebody's write. */
+  /** Returns false while the file may be partially written. */
   async #reread(settled: boolean, onRejected: (error: SettingsError) => void): Promise<boolean> {
     if (!this.#watch) return true
     try {
       const { settings, hash } = await load(this.path, this.#base)
-      // After a rejected edit the old content is news again: it says that all is well.
+      // After a rejected edit, restoring the old content is a change again: it clears the error.
       if (hash === this.#hash && !this.#rejected) return true
       this.#rejected = false
       this.#settings = settings

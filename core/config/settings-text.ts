@@ -6,10 +6,10 @@ import { type JsoncDocument, JsoncError, type Position, positionAt, readJsonc } 
 import { DuplicateEntry, readSettings, type SettingsState } from './shapes.ts'
 import { type StartCode, StartError } from './start-error.ts'
 
-/** The newest form of the file that this hub reads, in its key `version`. A file without it is of this form. */
+/** The newest value of the file's `version` that this hub reads. A file without it counts as this version. */
 export const SETTINGS_VERSION = 1
 
-/** A settings file that cannot be used as it is. At the start it ends the hub; later the old state stays in force. */
+/** An invalid settings file. At the start it ends the hub; later the old state stays in effect. */
 export class SettingsError extends StartError {
   readonly line: number | undefined
   readonly column: number | undefined
@@ -22,11 +22,11 @@ export class SettingsError extends StartError {
   }
 }
 
-/** A settings file's text, what it says as written, and what that means for the hub. */
+/** A settings file: its text, its JSON document, and the hub's reading of it. */
 export interface SettingsText {
   readonly text: string
   readonly document: JsonObject
-  /** Entries independent of where the hub was started. */
+  /** Entries with absolute paths and commands. */
   readonly state: SettingsState
 }
 

@@ -3,7 +3,8 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.
 const SAME = ['description', 'visibility', 'naming', 'resultLimit'] as const
 const MEMBER = ['alias', 'tools', 'prompts', 'resources'] as const
 
-/** A group of the file as the flat body of `POST /api/groups`. `members` or `servers`; a bare list is the members. */
+/** Converts a group of the file to the body of `POST /api/groups`. Accepts `members`, `servers` or a bare list of
+ * members. */
 export function readGroupEntry(name: JsonValue | undefined, entry: JsonValue): JsonObject {
   const body: Record<string, JsonValue> = name === undefined ? {} : { name }
   if (Array.isArray(entry)) return { ...body, members: entry.map(readMember) }
@@ -15,7 +16,7 @@ export function readGroupEntry(name: JsonValue | undefined, entry: JsonValue): J
   return body
 }
 
-/** `name`, `owner::name`, or an object with `name` or `server` and what of it is a member. */
+/** Reads `name`, `owner::name`, or an object with `name` or `server` and the selected tools, prompts and resources. */
 function readMember(member: JsonValue): JsonValue {
   if (typeof member === 'string') return readRef(member)
   if (!isJsonObject(member)) return member
@@ -26,12 +27,12 @@ function readMember(member: JsonValue): JsonValue {
   return body
 }
 
-/** The file writes `owner::name` where everything else writes `owner~name`. */
+/** The file uses `owner::name` where everything else uses `owner~name`. */
 function readRef(ref: string): string {
   return ref.replace('::', '~')
 }
 
-/** The other way round: members as the file has them, plain names where nothing is left out. */
+/** The inverse: members in the file's form, plain names where nothing is filtered. */
 export function writeMembers(members: JsonValue | undefined): JsonValue {
   if (!Array.isArray(members)) return []
   return members.map(member => {

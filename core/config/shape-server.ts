@@ -1,13 +1,13 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 
-/** An entry as the flat body that `POST /api/servers` takes, without `name` and `owner`, and what was left out on the way. */
+/** An entry as the body of `POST /api/servers`, without `name` and `owner`, and warnings about ignored fields. */
 export interface ServerShape {
   readonly body: JsonObject
   readonly owner?: string
   readonly warnings: readonly string[]
 }
 
-/** Fields that mean the same in a file and in the API. */
+/** Fields with the same meaning in a file and in the API. */
 const SAME = [
   ...['description', 'command', 'args', 'env', 'cwd', 'sandbox', 'network', 'url', 'headers', 'openapi'],
   ...[
@@ -27,8 +27,8 @@ const SAME = [
 ] as const
 
 /**
- * What other programs call a field of ours. Whoever writes that field anew takes these out of the entry, since two
- * spellings of one thing could say two things.
+ * Other programs' names for our fields. Writing a field removes its aliases from the entry, so that the two cannot
+ * contradict each other.
  */
 export const ALIASES: Readonly<Record<string, readonly string[]>> = {
   transport: ['type', 'transportType'],
@@ -39,7 +39,7 @@ export const ALIASES: Readonly<Record<string, readonly string[]>> = {
   tools: ['disabledTools', 'excludeTools'],
 }
 
-/** Known to mean nothing here, so that leaving them out needs no warning. */
+/** Fields without a meaning here that are ignored without a warning. */
 const SILENT = new Set(['name', 'owner', 'options', 'alwaysAllow', 'autoApprove', '$schema', 'gallery', 'id'])
 
 const TRANSPORTS: Readonly<Record<string, string>> = {
@@ -53,8 +53,8 @@ const TRANSPORTS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Reads one entry of `mcpServers` as Claude Desktop, Cursor, VS Code, Windsurf, Cline, Gemini and existing hubs write it.
- * What cannot be understood is passed on as it is, for the registry to name what is wrong with it.
+ * Reads one entry of `mcpServers` as Claude Desktop, Cursor, VS Code, Windsurf, Cline, Gemini and other hubs write it.
+ * Invalid values are passed on unchanged, so that the registry reports them.
  */
 export function readServerEntry(name: string, entry: JsonObject): ServerShape {
   const body: Record<string, JsonValue> = {}
@@ -98,7 +98,7 @@ function readEnabled(entry: JsonObject, body: Record<string, JsonValue>): void {
   else if (disabled !== undefined && typeof disabled !== 'boolean') body.enabled = disabled
 }
 
-/** Clients that keep a list of approved tools in the entry count its timeout in seconds; everybody else in milliseconds. */
+/** Clients that keep a list of approved tools in the entry count its timeout in seconds; all others in milliseconds. */
 function readTimeouts(entry: JsonObject, body: Record<string, JsonValue>): void {
   const options = isJsonObject(entry.options) ? entry.options : {}
   if (typeof options.timeout === 'number') body.timeout ??= options.timeout
@@ -107,7 +107,7 @@ function readTimeouts(entry: JsonObject, body: Record<string, JsonValue>): void 
   if (inSeconds && typeof body.timeout === 'number' && body.timeout <= 3_600) body.timeout *= 1_000
 }
 
-/** A command with its arguments as one list. */
+/** Splits a command given as one list with its arguments. */
 function readCommand(body: Record<string, JsonValue>): void {
   if (!Array.isArray(body.command) || body.args !== undefined) return
   const [command = '', ...args] = body.command
@@ -115,7 +115,7 @@ function readCommand(body: Record<string, JsonValue>): void {
   if (args.length > 0) body.args = args
 }
 
-/** Numbers and booleans in place of texts are common in files, and mean what they show. */
+/** Converts numbers and booleans, which files often have in place of strings. */
 function readTexts(body: Record<string, JsonValue>, field: string): void {
   const map = body[field]
   if (!isJsonObject(map)) return
@@ -125,7 +125,7 @@ function readTexts(body: Record<string, JsonValue>, field: string): void {
   body[field] = Object.fromEntries(texts) as JsonObject
 }
 
-/** Overrides by tool. Some hubs write the server's name before the tool's: such a key stands for both spellings. */
+/** Reads overrides by tool. Some hubs prefix the tool's name with the server's: such a key is read in both spellings. */
 function readTools(name: string, entry: JsonObject, body: Record<string, JsonValue>, warnings: string[]): void {
   const overrides: [string, JsonValue][] = []
   if (isJsonObject(entry.tools)) {

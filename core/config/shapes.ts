@@ -5,7 +5,7 @@ import type { Path } from './jsonc-edit.ts'
 import { readGroupEntry } from './shape-group.ts'
 import { readServerEntry } from './shape-server.ts'
 
-/** One plugin that the file asks for. `use` is a package, a path from the file's folder, or a bundled plugin's name. */
+/** One configured plugin. `use` is a package, a path relative to the file's folder, or a bundled plugin's name. */
 export interface PluginUse {
   readonly use: string
   readonly isolate?: boolean
@@ -15,29 +15,29 @@ export interface PluginUse {
 }
 
 /**
- * Users, servers and groups of the file. The registry's mirror takes it: its own FileState has this shape, and is not
- * imported because configuration lies below the registry.
+ * Users, servers and groups of the file. The registry's FileState has the same shape and is not imported, because
+ * configuration lies below the registry.
  */
 export interface FileEntries {
   readonly users: readonly { readonly name: string; readonly passwordHash?: string; readonly role: Role }[]
-  /** `owner` absent: the first user. `body` as `POST /api/servers` takes it. */
+  /** `owner` absent: the first user. `body` as for `POST /api/servers`. */
   readonly servers: readonly { readonly owner?: string; readonly name: string; readonly body: JsonObject }[]
-  /** `body` as `POST /api/groups` takes it. */
+  /** `body` as for `POST /api/groups`. */
   readonly groups: readonly { readonly owner?: string; readonly body: JsonObject }[]
 }
 
-/** Everything that one settings file says. */
+/** The content of one settings file. */
 export interface SettingsState {
   readonly file: FileEntries
   readonly systemConfig: JsonObject
   readonly plugins: readonly PluginUse[]
-  /** What was left out or looks wrong, as sentences; nothing of it stands in the way. Never a secret. */
+  /** Ignored or suspicious parts, as sentences; none prevents the use of the file. Never contains a secret. */
   readonly warnings: readonly string[]
-  /** Where each server and group stands in the text, in the order of `file`. */
+  /** The path of each server and group in the text, in the order of `file`. */
   readonly places: { readonly servers: readonly Path[]; readonly groups: readonly Path[] }
 }
 
-/** Two things of one owner have one name, so that the file says two things. */
+/** Two entries of one owner have the same name. */
 export class DuplicateEntry extends Error {
   override readonly name = 'DuplicateEntry'
   readonly path: Path
@@ -51,7 +51,7 @@ export class DuplicateEntry extends Error {
 const KNOWN = new Set(['mcpServers', 'servers', 'users', 'groups', 'systemConfig', 'plugins', 'inputs', 'version'])
 const SERVER_MAPS = ['mcpServers', 'servers'] as const
 
-/** Throws DuplicateEntry; everything else that is odd is a warning, or an entry for the registry to refuse. */
+/** Throws DuplicateEntry; other problems are warnings, or entries that the registry will reject. */
 export function readSettings(document: JsonObject): SettingsState {
   const warnings: string[] = []
   for (const key of Object.keys(document)) {
@@ -77,13 +77,14 @@ interface Placed<T> {
   readonly path: Path
 }
 
-/** `owner::name`; a plain key belongs to the first user. An empty half leaves the key as it is, for the registry to refuse. */
+/** Splits `owner::name`; a plain key belongs to the first user. With an empty half the key stays whole, for the
+ * registry to reject. */
 export function splitKey(key: string): { readonly owner?: string; readonly name: string } {
   const at = key.indexOf('::')
   return at > 0 && at + 2 < key.length ? { owner: key.slice(0, at), name: key.slice(at + 2) } : { name: key }
 }
 
-/** A map's members or a list's items with where they stand. `key` is absent for a list's. */
+/** A map's members or a list's items with their paths. `key` is absent in a list. */
 function* membersOf(
   section: JsonValue | undefined,
   path: Path,
@@ -95,7 +96,7 @@ function* membersOf(
   }
 }
 
-function noteOddSection(section: JsonValue | undefined, name: string, warnings: string[]): void {
+function warnInvalidSection(section: JsonValue | undefined, name: string, warnings: string[]): void {
   if (section === undefined || (typeof section === 'object' && section !== null)) return
   warnings.push(`${quoted(name)} is neither a map nor a list; it is not used`)
 }
@@ -106,7 +107,7 @@ function readServers(document: JsonObject, warnings: string[]): Placed<FileServe
   const found: Placed<FileServer>[] = []
   const seen = new Set<string>()
   for (const section of SERVER_MAPS) {
-    noteOddSection(document[section], section, warnings)
+    warnInvalidSection(document[section], section, warnings)
     for (const { key, entry, path } of membersOf(document[section], [section])) {
       const value = readServer(key, entry, `${section}[${quoted(key ?? String(path.at(-1)))}]`, warnings)
       rejectDuplicate(seen, 'server', value.owner, value.name, path)
@@ -135,7 +136,7 @@ function readServer(key: string | undefined, entry: JsonValue, where: string, wa
 }
 
 function readGroups(section: JsonValue | undefined, warnings: string[]): Placed<FileEntries['groups'][number]>[] {
-  noteOddSection(section, 'groups', warnings)
+  warnInvalidSection(section, 'groups', warnings)
   const found: Placed<FileEntries['groups'][number]>[] = []
   const seen = new Set<string>()
   for (const { key: mapKey, entry, path } of membersOf(section, ['groups'])) {
@@ -163,7 +164,7 @@ function groupNames(given: string, fields: JsonObject): { readonly owner: string
 const PASSWORD_HASH = /^\$(?:argon2(?:id|i|d)\$|2[abxy]\$\d\d\$)/
 
 function readUsers(section: JsonValue | undefined, warnings: string[]): FileEntries['users'] {
-  noteOddSection(section, 'users', warnings)
+  warnInvalidSection(section, 'users', warnings)
   const users: { name: string; passwordHash?: string; role: Role }[] = []
   const seen = new Set<string>()
   for (const { key, entry, path } of membersOf(section, ['users'])) {

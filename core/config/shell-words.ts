@@ -1,9 +1,9 @@
-/** A command line as a program would get it, or the first thing in it that only a shell could do. */
+/** A parsed command line, or the first part of it that needs a shell. */
 export type ShellWords =
   | { readonly ok: true; readonly variables: Readonly<Record<string, string>>; readonly words: readonly string[] }
   | { readonly ok: false; readonly problem: string }
 
-/** No program takes longer ones: its arguments and its environment have 128 KiB each. */
+/** No program accepts longer ones: arguments and environment have 128 KiB each. */
 const LINE_CHARACTERS = 264 * 1024
 
 const LINE_WORDS = 10_000
@@ -11,8 +11,8 @@ const LINE_WORDS = 10_000
 const OPERATORS = '|&;<>()`\n'
 
 /**
- * Splits a POSIX command line: quotes, escapes, variables set in front (`KEY=value npx …`), lines continued by a backslash.
- * What needs a shell (pipes, redirections, substitutions) is refused: no shell runs a server's command.
+ * Splits a POSIX command line: quotes, escapes, leading variables (`KEY=value npx …`), lines continued by a backslash.
+ * Shell features (pipes, redirections, substitutions) are rejected: no shell runs a server's command.
  */
 export function shellWords(line: string): ShellWords {
   if (line.length > LINE_CHARACTERS) {
@@ -97,6 +97,6 @@ function withVariables(words: readonly string[]): ShellWords {
   }
   const rest = words.slice(first)
   if (rest.length === 0) return { ok: false, problem: 'it names no command' }
-  // fromEntries makes an own member even of `__proto__`, which an assignment would lose without a word.
+  // fromEntries makes `__proto__` an own member; an assignment would silently lose it.
   return { ok: true, variables: Object.fromEntries(variables), words: rest }
 }

@@ -1,5 +1,5 @@
 import { faultWords } from '../domain/fault-words.ts'
-/** Why the hub cannot start or go on at all, with the exit code that each stands for. */
+/** Errors that prevent the hub from starting or running, with their exit codes. */
 export const START_CODES = {
   usage: 2,
   env_invalid: 2,
@@ -38,8 +38,8 @@ export class StartError extends Error {
 }
 
 /**
- * Runs work on the data folder or a file of it. What the file system refuses comes out as StartError data_dir_unwritable, which
- * names the path and the reason; any other error as it is.
+ * Runs work on the data folder or a file in it. File system errors are thrown as StartError data_dir_unwritable, which
+ * names the path and the reason; other errors unchanged.
  */
 export async function inDataDir<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {

@@ -20,14 +20,14 @@ import {
 } from './parsers.ts'
 import type { HubConfig } from './schema.ts'
 
-/** One setting of the hub: its variable, its key in HubConfig and in `systemConfig`, and how its text is read. */
+/** One setting of the hub: its variable, its key in HubConfig and `systemConfig`, and its parser. */
 export interface Variable {
   readonly name: string
   readonly key: keyof HubConfig
   readonly parse: (text: string) => Parsed<HubConfig[keyof HubConfig]>
   /** The value never appears in a message. */
   readonly secret: boolean
-  /** False for what must be known before the settings file is read, and for secrets: the file may be in a repository. */
+  /** False for settings needed before the settings file is read, and for secrets, as the file may be in a repository. */
   readonly inFile: boolean
 }
 
@@ -51,7 +51,7 @@ const FACILITIES = [
   ...['local0', 'local1', 'local2', 'local3', 'local4', 'local5', 'local6', 'local7'],
 ]
 
-/** Every variable that the hub knows, in the order of its reference. */
+/** All variables of the hub, in the order of the reference page. */
 export const VARIABLES: readonly Variable[] = [
   variable('PORT', 'port', integer(0, 65_535)),
   variable('HOST', 'host', bindAddress()),

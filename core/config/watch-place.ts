@@ -1,8 +1,8 @@
 import { statSync } from 'node:fs'
 
 /**
- * Remembers which file or folder a path leads to now. The function returned says whether it still does: false once that was
- * moved, removed or replaced. Always true where nothing was there at first.
+ * Remembers which file or folder is at a path. The returned function checks whether it is still there: false once it was
+ * moved, removed or replaced. Always true when nothing was there at first.
  */
 export function watchPlace(path: string): () => boolean {
   const before = identityOf(path)

@@ -1,18 +1,18 @@
 import ipaddr from 'ipaddr.js'
 import { withoutEnd } from '../contract/text-ends.ts'
 
-/** Where the servers of one owner may connect. */
+/** The addresses that the servers of one owner may connect to. */
 export interface AddressRights {
-  /** Opened networks as CIDR or single addresses, such as `10.20.0.0/16`. An entry that cannot be read opens nothing. */
+  /** Opened networks as CIDR or single addresses, such as `10.20.0.0/16`. An invalid entry opens nothing. */
   readonly networks: readonly string[]
-  /** The owner is an administrator: loopback and private networks are open. */
+  /** The owner is an administrator, who may use loopback and private networks. */
   readonly admin: boolean
 }
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 type Range = readonly [Address, number]
 
-/** Special-purpose IPv4 networks (IANA registry of RFC 6890) and what is no unicast. */
+/** Special-purpose IPv4 networks (IANA registry of RFC 6890), multicast and reserved ones. */
 const REFUSED_V4 = ranges(
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -31,15 +31,15 @@ const REFUSED_V4 = ranges(
   '240.0.0.0/4',
 )
 
-/** The only part of IPv6 that is handed out as global unicast, and what of it is not for use on the net. */
+/** The only IPv6 prefix allocated for global unicast, and its special-purpose parts. */
 const GLOBAL_V6 = ranges('2000::/3')
 const REFUSED_V6 = ranges('2001::/23', '2001:db8::/32', '3fff::/20')
 
 const PRIVATE = ranges('127.0.0.0/8', '::1/128', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7')
 
 /**
- * Link-local networks and the instance-metadata services of cloud providers, which hand credentials to whoever asks.
- * Closed to everybody, whatever network is opened around them.
+ * Link-local networks and the instance-metadata services of cloud providers, which hand out credentials without a
+ * check. Always blocked, even inside an opened network.
  */
 const CLOSED = ranges(
   '169.254.0.0/16',
@@ -60,23 +60,23 @@ const CLOSED_NAMES = new Set([
   'instance-data.ec2.internal',
 ])
 
-/** IPv6 forms that carry an IPv4 address: a translator or tunnel on the way could take them anywhere. */
+/** IPv6 forms with an embedded IPv4 address: a translator or tunnel could route them anywhere. */
 const EMBEDDING_V6 = ranges('::ffff:0:0/96', '::ffff:0:0:0/96', '::/96', '64:ff9b:1::/48', '2002::/16')
-/** The well-known prefix of NAT64 (RFC 6052). Opening it means: judge the IPv4 address inside. */
+/** The well-known prefix of NAT64 (RFC 6052). When it is opened, the embedded IPv4 address is checked. */
 const NAT64 = ranges('64:ff9b::/96')
 
 const LOOPBACK_V6 = ranges('::1/128')
 
-/** Whether a connection to this address (IPv4 in four decimal parts, or IPv6 without brackets) may be made. */
+/** Whether a connection to this address (IPv4 in four decimal parts, or IPv6 without brackets) is allowed. */
 export function judgeAddress(ip: string, rights: AddressRights): 'ok' | 'blocked' {
   const address = parseAddress(ip)
   return address !== undefined && permitted(address, rights) ? 'ok' : 'blocked'
 }
 
 /**
- * Judges a host before any name is resolved, as `URL.hostname` gives it or in any spelling that URL reads.
- * `name`: a DNS name, each of whose addresses must still pass {@link judgeAddress}. `ok`: a literal that passes, or a
- * name of the local network for somebody to whom loopback is open (what it resolves to must pass all the same).
+ * Checks a host before name resolution, given as `URL.hostname` or in any spelling that URL accepts. `name`: a DNS
+ * name, whose addresses must each pass {@link judgeAddress}. `ok`: an allowed literal, or a name of the local network
+ * when loopback is allowed (its addresses must pass all the same).
  */
 export function judgeHostLiteral(hostname: string, rights: AddressRights): 'name' | 'ok' | 'blocked' {
   if (parseAddress(hostname)) return judgeAddress(hostname, rights)
@@ -93,7 +93,7 @@ function permitted(address: Address, rights: AddressRights): boolean {
   if (within(address, CLOSED)) return false
   const opened = rights.networks.flatMap(parseNetwork)
   if (within(address, NAT64)) {
-    // An entry around the whole prefix, not one address of it: translated addresses have no meaning of their own.
+    // The entry must cover the whole prefix: a single translated address has no meaning of its own.
     const nat64Opened = opened.some(([base, bits]) => bits <= 96 && within(ipaddr.parse('64:ff9b::'), [[base, bits]]))
     return nat64Opened && permitted(ipaddr.fromByteArray(address.toByteArray().slice(12)), rights)
   }
@@ -108,9 +108,9 @@ function loopbackOpen(rights: AddressRights): boolean {
   return judgeAddress('127.0.0.1', rights) === 'ok' || judgeAddress('::1', rights) === 'ok'
 }
 
-/** The host as WHATWG parsing leaves it, without trailing dots; undefined for what is no host. */
+/** The host as parsed by WHATWG URL, without trailing dots; undefined for an invalid one. */
 function canonicalHost(hostname: string): string | undefined {
-  // A character that ends the host would make URL judge another host than the one that is connected to.
+  // A character that ends the host would make URL check another host than the one that is connected to.
   if (/[\s/\\?#@]/.test(hostname)) return undefined
   if (hostname.includes(':') && !/^\[[^\]]*\]$/.test(hostname)) return undefined
   const url = URL.parse(`http://${hostname}/`)
@@ -120,7 +120,7 @@ function canonicalHost(hostname: string): string | undefined {
 
 function parseAddress(ip: string): Address | undefined {
   if (ipaddr.IPv4.isValidFourPartDecimal(ip)) return ipaddr.IPv4.parse(ip)
-  // A zone id names an interface of this machine: link-local traffic, whatever the address in front of it.
+  // A zone id names an interface of this machine, which makes it link-local traffic, whatever the address.
   if (ip.includes('%') || !ipaddr.IPv6.isValid(ip)) return undefined
   return ipaddr.IPv6.parse(ip)
 }

@@ -1,37 +1,37 @@
 import { HubError } from '../contract/errors.ts'
 
 export interface ByteLimits {
-  /** Of one user. */
+  /** Per user. */
   readonly perUser: number
-  /** Of one address from which requests come without a credential. */
+  /** Per address, for requests without a credential. */
   readonly perAddress: number
-  /** Of all accounts together. */
+  /** All accounts together. */
   readonly total: number
 }
 
-/** What an account may drop to make room: replay events, which a client can do without. */
+/** Data that an account may drop to make room: replay events, which a client can do without. */
 export interface Reclaimable {
-  /** Drops the oldest entry and gives its bytes back. False when there is none. */
+  /** Drops the oldest entry and releases its bytes. False when there is none. */
   dropOldest(): boolean
 }
 
-/** How many bytes are taken between two words about it. */
+/** Bytes taken between two calls of `passed`. */
 const PASSED_BYTES = 1024 * 1024
 
 interface Shared {
   used: number
   readonly limit: number
-  /** Taken since the last word about it. */
+  /** Bytes taken since the last call of `passed`. */
   taken: number
   readonly passed: (bytes: number) => void
 }
 
 /**
- * Bytes that the hub holds for one user or one address: bodies being read, arguments of calls in flight, answers that the
- * client has not taken yet, replay events, what sessions store.
+ * Bytes that the hub holds for one user or one address: bodies being read, arguments of calls in flight, responses that
+ * the client has not read, replay events, session data.
  */
 export class ByteAccount {
-  /** Asked for room before anything is refused. */
+  /** Asked to drop entries before a request is rejected. */
   reclaimable: Reclaimable | undefined
   readonly #limit: number
   readonly #whole: Shared
@@ -39,7 +39,7 @@ export class ByteAccount {
   #used = 0
   #holders = 0
 
-  /** `idle` is called when nothing is held any more and no {@link enter} is open. */
+  /** `idle` is called when nothing is held and every {@link enter} was left. */
   constructor(limit: number, whole: Shared, idle: () => void = () => {}) {
     this.#limit = limit
     this.#whole = whole
@@ -51,13 +51,13 @@ export class ByteAccount {
     return this.#used
   }
 
-  /** Adds bytes. Throws `quota_bytes` when they are too many for this account, `overloaded` when for the whole hub. */
+  /** Adds bytes. Throws `quota_bytes` beyond this account's limit, `overloaded` beyond the hub's. */
   take(bytes: number): void {
     if (!this.fits(bytes)) throw this.refusal(bytes)
     this.add(bytes)
   }
 
-  /** Adds bytes that are there already, whatever the limits say. */
+  /** Adds bytes that are already in memory, regardless of limits. */
   add(bytes: number): void {
     this.#used += bytes
     const whole = this.#whole
@@ -68,21 +68,21 @@ export class ByteAccount {
     whole.taken = 0
   }
 
-  /** Gives back what was taken or added. */
+  /** Releases bytes that were taken or added. */
   give(bytes: number): void {
     this.#used -= bytes
     this.#whole.used -= bytes
     if (this.#used === 0 && this.#holders === 0) this.#idle()
   }
 
-  /** Whether so many more bytes may be taken; drops what can be dropped first. */
+  /** Whether this many more bytes fit; drops reclaimable entries first. */
   fits(bytes: number): boolean {
     while (this.#used + bytes > this.#limit || this.#whole.used + bytes > this.#whole.limit)
       if (bytes > this.#limit || !this.reclaimable?.dropOldest()) return false
     return true
   }
 
-  /** Why so many bytes did not fit. */
+  /** The error for bytes that do not fit. */
   refusal(bytes: number): HubError {
     const own = this.#used + bytes > this.#limit
     if (!own)
@@ -98,7 +98,7 @@ export class ByteAccount {
     )
   }
 
-  /** A request that may take bytes begins; {@link leave} ends it. Only accounts of addresses need it. */
+  /** Marks the start of a request that may take bytes; {@link leave} ends it. Needed only for accounts of addresses. */
   enter(): void {
     this.#holders += 1
   }
@@ -109,25 +109,25 @@ export class ByteAccount {
   }
 }
 
-/** The accounts of all users and addresses, and the sum over all of them. */
+/** The accounts of all users and addresses, and their sum. */
 export class BytesInFlight {
   readonly #limits: ByteLimits
   readonly #whole: Shared
   readonly #users = new Map<string, ByteAccount>()
   readonly #addresses = new Map<string, ByteAccount>()
 
-  /** `passed` hears now and then how many bytes have been taken since the last time. */
+  /** `passed` is called from time to time with the number of bytes taken since the last call. */
   constructor(limits: ByteLimits, passed: (bytes: number) => void = () => {}) {
     this.#limits = limits
     this.#whole = { used: 0, limit: limits.total, taken: 0, passed }
   }
 
-  /** Bytes held for everybody. */
+  /** Bytes held in all accounts. */
   get used(): number {
     return this.#whole.used
   }
 
-  /** The one account of a user, for as long as the hub runs. */
+  /** The account of a user; it exists as long as the hub runs. */
   user(userId: string): ByteAccount {
     let account = this.#users.get(userId)
     if (!account) {
@@ -137,7 +137,7 @@ export class BytesInFlight {
     return account
   }
 
-  /** The account of an address, entered: the caller leaves it when its request is over. */
+  /** The account of an address, already entered: the caller leaves it when its request ends. */
   enterAddress(address: string): ByteAccount {
     let account = this.#addresses.get(address)
     if (!account) {

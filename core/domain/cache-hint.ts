@@ -1,20 +1,20 @@
 import { isJsonObject, type JsonValue } from '../contract/json.ts'
 
 export interface CacheHint {
-  /** How long the answer counts as fresh, in milliseconds; 0: not at all. */
+  /** How long the response may be cached, in milliseconds; 0: not at all. */
   readonly ttlMs: number
-  /** `public`: the answer is the same for everybody. */
+  /** `public`: the response is the same for every caller. */
   readonly cacheScope: 'public' | 'private'
 }
 
-/** What a result of the modern era says about keeping it; one that says nothing must not be kept. */
+/** The cache hint in a result of the modern era; a result without one must not be cached. */
 export function cacheHint(result: JsonValue): CacheHint {
   const { ttlMs, cacheScope } = isJsonObject(result) ? result : {}
   const usable = typeof ttlMs === 'number' && Number.isSafeInteger(ttlMs) && ttlMs > 0
   return { ttlMs: usable ? ttlMs : 0, cacheScope: cacheScope === 'public' ? 'public' : 'private' }
 }
 
-/** What holds for two answers together. */
+/** The stricter combination of two hints. */
 export function narrower(a: CacheHint, b: CacheHint): CacheHint {
   return {
     ttlMs: Math.min(a.ttlMs, b.ttlMs),

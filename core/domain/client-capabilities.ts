@@ -1,18 +1,18 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import type { AskCapability, SessionScope } from '../contract/records.ts'
 
-/** The first versions that know of these. */
+/** The versions that introduced these features. */
 const ELICITATION = '2025-06-18'
 const MODES_AND_TOOLS = '2025-11-25'
 
-/** All that the hub can pass on to a client that declares it. */
+/** All client capabilities that the hub can forward. */
 const ALL: JsonObject = {
   sampling: { tools: {}, context: {} },
   elicitation: { form: {}, url: {} },
   roots: { listChanged: true },
 }
 
-/** What a server may ask a client for, and what the client declares for it. */
+/** Server requests to clients, and the client capability that each needs. */
 const CAPABILITY: Readonly<Record<string, AskCapability>> = {
   'sampling/createMessage': 'sampling',
   'elicitation/create': 'elicitation',
@@ -20,8 +20,8 @@ const CAPABILITY: Readonly<Record<string, AskCapability>> = {
 }
 
 /**
- * Of what a client declared, that which a server may ask it for (`sampling`, `elicitation`, `roots`), in the form that a server
- * of this version knows: no elicitation before 2025-06-18; no URL mode, and no settings of sampling, before 2025-11-25.
+ * The declared capabilities for server requests (`sampling`, `elicitation`, `roots`), in the form of this protocol
+ * version: no elicitation before 2025-06-18; no URL mode, and no sampling settings, before 2025-11-25.
  */
 export function askableCapabilities({ sampling, elicitation, roots }: JsonObject, version: string): JsonObject {
   const latest = version >= MODES_AND_TOOLS
@@ -34,22 +34,23 @@ export function askableCapabilities({ sampling, elicitation, roots }: JsonObject
 }
 
 /**
- * What the connection declares that reads a server's lists. Many servers list a tool that asks only where their client can be
- * asked. Where each client has a connection of its own, this one stands for all that a client may have, so that the lists hold
- * what any of them can use. A server whose calls may come by it must not be told of what some of the callers cannot do.
+ * The capabilities that the connection declares which reads a server's lists. Many servers list a tool that sends
+ * requests only to clients that support them. When each client has a dedicated connection, this one declares
+ * everything, so that the lists hold what any client can use. A server whose shared connection serves calls must not
+ * see capabilities that some callers lack.
  */
 export function listReaderCapabilities(session: SessionScope | undefined, version: string): JsonObject {
   return session === 'per-session' ? askableCapabilities(ALL, version) : {}
 }
 
-/** What a client must have declared to be asked this; undefined for what is no question to clients. */
+/** The capability that a client must declare for this server request; undefined for other methods. */
 export function askedCapability(method: string): AskCapability | undefined {
   return Object.hasOwn(CAPABILITY, method) ? CAPABILITY[method] : undefined
 }
 
 /**
- * What a server's lists may depend on of all that a client declares, in one of 23 forms, so that no client can make the hub
- * read them oftener; undefined where nothing of it can be asked.
+ * The declared capabilities that a server's lists may depend on, in one of 23 forms, so that no client can cause more
+ * reads; undefined when it declares none.
  */
 export function listedFor({ sampling, elicitation, roots }: JsonObject): JsonObject | undefined {
   if (sampling === undefined && elicitation === undefined && roots === undefined) return undefined
@@ -69,12 +70,12 @@ export function listedFor({ sampling, elicitation, roots }: JsonObject): JsonObj
   }
 }
 
-/** All that a client can declare which the hub passes on, as a server of this version knows it. */
+/** All capabilities that the hub forwards, in the form of this version. */
 export function everyCapability(version: string): JsonObject {
   return askableCapabilities(ALL, version)
 }
 
-/** Why a server may not ask this of a client with these capabilities; undefined when it may. */
+/** The error for a server request that a client with these capabilities does not support; undefined when it does. */
 export function askRefusal(
   method: string,
   params: JsonObject | undefined,
@@ -89,7 +90,7 @@ export function askRefusal(
   return taken ? undefined : { code: -32602, message: `The client takes no elicitation of mode "${mode}"` }
 }
 
-/** A declaration without modes means forms, which were all there was at first. */
+/** A declaration without modes means forms, the only mode at first. */
 function takesForms(elicitation: JsonValue): boolean {
   return !isJsonObject(elicitation) || elicitation.form !== undefined || elicitation.url === undefined
 }

@@ -1,13 +1,13 @@
-/** How far around a place it is looked what belongs together there; longer pile-ups of marks are cut inside. */
+/** How far around a position grapheme boundaries are searched; longer clusters are cut inside. */
 const NEAR = 64
 const CHARACTERS = new Intl.Segmenter('en', { granularity: 'grapheme' })
 
 /**
- * Where a piece of a text ends that begins at `start` and has at most so many bytes of UTF-8: between characters as a reader
- * sees them, so that a flag, a family or a letter with its accents stays whole where it fits at all.
+ * The end of a piece of text from `start` with at most `maxBytes` of UTF-8, at a grapheme boundary: a flag, a family
+ * emoji or a letter with its accents stays whole if it fits at all.
  */
 export function pieceEnd(text: string, start: number, maxBytes: number): number {
-  // A character has at least one byte, so that no more than these need to be looked at.
+  // A character has at least one byte, so no more than `maxBytes` of them can fit.
   let end = Math.min(text.length, start + maxBytes)
   const bytes = Buffer.from(text.slice(start, end))
   if (bytes.length > maxBytes) {
@@ -18,12 +18,12 @@ export function pieceEnd(text: string, start: number, maxBytes: number): number 
   return end < text.length ? betweenCharacters(text, start, end) : end
 }
 
-/** The longest beginning of a text within so many bytes of UTF-8. */
+/** The longest prefix of a text within `maxBytes` of UTF-8. */
 export function cutBytes(text: string, maxBytes: number): string {
   return text.slice(0, pieceEnd(text, 0, maxBytes))
 }
 
-/** Whether the character before is the first half of a pair. */
+/** Whether this code unit is the first half of a surrogate pair. */
 export function isHighSurrogate(code: number): boolean {
   return code >= 0xd800 && code <= 0xdbff
 }
@@ -32,7 +32,7 @@ function isLow(code: number): boolean {
   return code >= 0xdc00 && code <= 0xdfff
 }
 
-/** The last place between two characters that is not behind `end`; `end` itself where there is none but `start`. */
+/** The last grapheme boundary at or before `end`; `end` itself when there is none after `start`. */
 function betweenCharacters(text: string, start: number, end: number): number {
   const from = Math.max(start, end - NEAR)
   let found = from

@@ -1,4 +1,4 @@
-/** Milliseconds of each unit, largest first: the order in which a text names them. */
+/** Milliseconds of each unit, largest first, which is the order in a text. */
 const UNITS: readonly (readonly [string, number])[] = [
   ['w', 7 * 86_400_000],
   ['d', 86_400_000],
@@ -11,9 +11,9 @@ const UNITS: readonly (readonly [string, number])[] = [
 const DURATION = /^(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+)s)?(?:(\d+)ms)?$/
 
 /**
- * A duration in milliseconds: `"5m"`, `"30d"`, `"1h30m"`, `"250ms"`, or a whole number of milliseconds.
- * Strict: whole numbers, each unit at most once, largest first, no spaces, no sign; undefined for anything else, and for
- * what does not fit a safe integer. Zero is a duration; whether it is allowed is the caller's rule.
+ * A duration in milliseconds: `"5m"`, `"30d"`, `"1h30m"`, `"250ms"`, or a whole number of milliseconds. Strict: whole
+ * numbers, each unit at most once, largest first, no spaces, no sign; undefined for anything else, and beyond a safe
+ * integer. Zero is valid; the caller decides whether to allow it.
  */
 export function parseDuration(input: unknown): number | undefined {
   if (typeof input === 'number') return Number.isSafeInteger(input) && input >= 0 ? input : undefined

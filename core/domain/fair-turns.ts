@@ -1,6 +1,6 @@
 /**
- * Work that takes milliseconds: one piece is done a turn of the event loop, owner by owner, so that neither requests nor the
- * work of others wait for the work of one.
+ * Queues work that takes milliseconds: one item per turn of the event loop, round-robin by owner, so that neither
+ * requests nor other owners' work wait for one owner's.
  */
 export class FairTurns {
   readonly #queues = new Map<string, (() => void)[]>()
@@ -23,7 +23,7 @@ export class FairTurns {
     }
     const [ownerId, queue] = first
     const work = queue.shift()
-    // Behind the other owners.
+    // Re-added after the other owners.
     this.#queues.delete(ownerId)
     if (queue.length > 0) this.#queues.set(ownerId, queue)
     setImmediate(() => this.#next())

@@ -1,6 +1,6 @@
 import { faultName } from '../contract/errors.ts'
 
-/** By the codes of the system, of SQLite and of PostgreSQL. */
+/** Phrases by error codes of the system, SQLite and PostgreSQL. */
 const REASONS: readonly (readonly [RegExp, string])[] = [
   [/^28/, 'it refuses the user or the password'],
   [/^3D000/, 'it has no database of that name'],
@@ -18,7 +18,7 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
   [/^(?:SQLITE_IOERR|EIO)/, 'the disk failed'],
 ]
 
-/** Why something failed, for whoever runs the hub: a phrase where the code is known, and the code itself. */
+/** The reason of a failure for the operator: a phrase for a known code, and the code itself. */
 export function faultWords(error: unknown, code = faultName(error)): string {
   const known = REASONS.find(([pattern]) => pattern.test(code))?.[1]
   return known === undefined ? code : `${known}, ${code}`

@@ -4,7 +4,7 @@ import type { GroupRecord, MemberTool, Visibility } from '../contract/records.ts
 import { canonical } from './json/canonical-json.ts'
 import { Fields } from './json/fields.ts'
 import { checkName, isNameProblem, nameKey } from './names.ts'
-import { allOrArray, readArguments, readNames, readToolName, refuseTwice } from './server/tool-override.ts'
+import { allOrArray, readArguments, readNames, readToolName, rejectDuplicates } from './server/tool-override.ts'
 
 const LARGEST_RESULT_BYTES = 2 ** 30
 const ANSWER_FIELDS = [
@@ -20,7 +20,7 @@ const ANSWER_FIELDS = [
   'warnings',
   'tools',
 ]
-/** Every field that the body of a group may have. `servers` is what the settings files of other hubs call the members. */
+/** Every field of a group's body. `servers` is the name of `members` in settings files of other hubs. */
 export const GROUP_FIELDS: readonly string[] = [
   'name',
   'description',
@@ -33,11 +33,11 @@ export const GROUP_FIELDS: readonly string[] = [
 ] as const
 const MEMBER_FIELDS = ['server', 'name', 'alias', 'tools', 'prompts', 'resources'] as const
 
-/** A member as the body names it; the reference is not looked up yet. */
+/** A member as in the body; its reference is not resolved yet. */
 export interface MemberInput {
   /** `name` or `owner~name`. */
   readonly server: string
-  /** Where in the body the reference stands. */
+  /** The reference's position in the body. */
   readonly pointer: string
   readonly alias?: string
   readonly tools: 'all' | readonly MemberTool[]
@@ -55,7 +55,7 @@ export interface ParsedGroupBody {
   readonly members: readonly MemberInput[]
 }
 
-/** Reads a whole body. Throws `validation_failed` with every wrong field (at most 50). */
+/** Parses a whole body. Throws `validation_failed` with all invalid fields (at most 50). */
 export function parseGroupBody(
   body: JsonObject,
   options: { unknownFields?: 'refuse' | 'ignore' } = {},
@@ -66,7 +66,7 @@ export function parseGroupBody(
   return parsed
 }
 
-/** The same with the errors handed back. Undefined when there are any. */
+/** The same, but adds problems to `errors`. Undefined when there are any. */
 export function readGroupBody(
   body: JsonObject,
   errors: FieldError[],
@@ -98,7 +98,7 @@ export function readGroupBody(
   }
 }
 
-/** Reads one member without its server, as `PUT …/members/{server}` has it. Throws `validation_failed`. */
+/** Parses one member without its server, the body of `PUT …/members/{server}`. Throws `validation_failed`. */
 export function parseMemberBody(server: string, body: JsonObject): MemberInput {
   const errors: FieldError[] = []
   const fields = new Fields(body, '#', errors)
@@ -108,7 +108,7 @@ export function parseMemberBody(server: string, body: JsonObject): MemberInput {
   return member
 }
 
-/** The body of a group, as {@link parseGroupBody} reads it. */
+/** The body of a group, in the form that {@link parseGroupBody} accepts. */
 export function groupBodyOf(group: GroupRecord): JsonObject {
   return {
     name: group.name,
@@ -194,7 +194,7 @@ function readTools(fields: Fields): 'all' | readonly MemberTool[] {
       },
     ]
   })
-  refuseTwice(
+  rejectDuplicates(
     fields,
     'tools',
     tools.map(tool => tool.name),
@@ -202,7 +202,7 @@ function readTools(fields: Fields): 'all' | readonly MemberTool[] {
   return tools
 }
 
-/** The alias that two members share, by its folded form. */
+/** An alias that two members share, compared case-folded. */
 export function sharedAlias(members: readonly { readonly alias?: string }[]): string | undefined {
   const seen = new Set<string>()
   for (const { alias } of members) {

@@ -1,18 +1,18 @@
 const NOTHING = Buffer.alloc(0)
 const LEAST_ROOM = 1024
-/** Room that stays when the bytes have gone. */
+/** Buffer kept after `clear`, at most. */
 const KEPT_ROOM = 64 * 1024
 
 /**
- * Bytes that come in pieces of any size, copied into one room that is doubled when it is full: pieces that are kept by
- * themselves cost a hundred times as much as the byte that each may hold.
+ * Collects bytes from pieces of any size in one buffer that doubles when full: separate small pieces cost up to a
+ * hundred times their size.
  */
 export class GrowingBytes {
   readonly #mostBytes: number
   #room: Buffer = NOTHING
   #length = 0
 
-  /** More than `mostBytes` are taken too, but no room beyond that is kept ready. */
+  /** More than `mostBytes` are accepted, but no spare room beyond that is allocated. */
   constructor(mostBytes: number) {
     this.#mostBytes = mostBytes
   }
@@ -32,7 +32,7 @@ export class GrowingBytes {
     this.#length = wanted
   }
 
-  /** All of them, without a copy: what is appended after `clear` overwrites it. */
+  /** All bytes, without a copy: appending after `clear` overwrites them. */
   bytes(): Buffer {
     return this.#room.subarray(0, this.#length)
   }

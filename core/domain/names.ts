@@ -2,7 +2,7 @@ import type { FieldCode } from '../contract/errors.ts'
 
 export type NameKind = 'server' | 'group' | 'user' | 'alias'
 
-/** A name as it is kept (NFC), and the form on which uniqueness is judged. */
+/** A name as stored (NFC), and the key that must be unique. */
 export interface CheckedName {
   readonly name: string
   readonly key: string
@@ -16,13 +16,13 @@ export interface NameProblem {
 /** Longest name, in code points after NFC. */
 export const NAME_CHARACTERS = 64
 
-// Digits are those with which numbers are written (Nd): circled, superscript and Roman ones are compatibility forms of others.
-// Default-ignorable code points are letters to Unicode in part (Hangul fillers), yet nobody sees them.
+// Only decimal digits (Nd): circled, superscript and Roman ones are compatibility forms of others. Unicode counts
+// some default-ignorable code points as letters (Hangul fillers), but they are invisible.
 const THING = /^(?!\p{M})(?:(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{Nd} _.-])+$/u
 const USER = /^(?!\p{M})(?:(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{Nd}_.-])+$/u
 const NEVER = new Set(['.', '..', '__proto__'])
 
-/** Brings a name to NFC and judges it. Never throws; the detail is a sentence for the person who wrote the name. */
+/** Normalizes a name to NFC and validates it. Never throws; the detail is for the person who chose the name. */
 export function checkName(kind: NameKind, input: unknown): CheckedName | NameProblem {
   if (typeof input !== 'string') return { code: 'type', detail: `A ${kind} name is a string` }
   const name = input.normalize('NFC')
@@ -48,11 +48,11 @@ export function isNameProblem(result: CheckedName | NameProblem): result is Name
 }
 
 /**
- * The NFKC case-folded form: equal for names that people take for the same. ECMAScript has no case folding; upper and then
- * lower case folds the letters that the alphabet of names can hold (ß like ss, ς like σ), repeated until nothing changes.
+ * The NFKC case-folded form, equal for names that people take for the same. ECMAScript has no case folding; upper and
+ * then lower case folds all letters allowed in names (ß like ss, ς like σ), repeated until nothing changes.
  */
 export function nameKey(name: string): string {
-  // No name has these, and not every database takes them, be it only to look for them.
+  // No valid name has these, and not every database accepts them, even in a query.
   let key = name.toWellFormed().replaceAll('\0', '\ufffd')
   for (let round = 0; round < 4; round += 1) {
     const next = key.normalize('NFKC').toUpperCase().toLowerCase().replaceAll('ς', 'σ').normalize('NFKC')
@@ -62,13 +62,13 @@ export function nameKey(name: string): string {
   return key
 }
 
-/** A plain name, or one that names its owner. */
+/** A name, with its owner if the reference has one. */
 export interface ParsedRef {
   readonly owner: string | undefined
   readonly name: string
 }
 
-/** `name` or `owner~name`; `~` cannot occur in names, so the first one divides. */
+/** Splits `name` or `owner~name`; names cannot contain `~`, so the first one separates. */
 export function parseRef(ref: string): ParsedRef {
   const at = ref.indexOf('~')
   return at < 0 ? { owner: undefined, name: ref } : { owner: ref.slice(0, at), name: ref.slice(at + 1) }
@@ -78,7 +78,7 @@ export function formatRef(owner: string, name: string): string {
   return `${owner}~${name}`
 }
 
-/** A value in double quotes for a message, cut after 64 characters, control characters escaped. */
+/** A value in double quotes for a message, truncated after 64 characters, control characters escaped. */
 export function quoteName(value: string): string {
   const characters = [...value]
   return JSON.stringify(characters.length > 64 ? `${characters.slice(0, 64).join('')}…` : value)

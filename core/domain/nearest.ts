@@ -1,15 +1,15 @@
-/** Longer words are not compared: nobody misspelt a name of 65 characters by one letter. */
+/** Longer words are not compared: a typing error in a name of 65 characters or more needs no suggestion. */
 const LONGEST_WORD = 64
 /**
- * Work that one search may cost, in cells of the table of distances; about half a millisecond. Names that come later in a large
- * catalogue are then not suggested, since a caller who asks for unknown names must not slow down the others.
+ * Work limit of one search, in cells of the distance table; about half a millisecond. Later names of a large catalogue
+ * are then not suggested, so that requests with unknown names do not slow down others.
  */
 const MOST_CELLS = 50_000
-/** What a name costs that is told apart by its length alone, and one that is searched for the word, in cells. */
-const LOOK_CELLS = 2
+/** Cost of a name rejected by length alone, and of one searched for the word, in cells. */
+const LENGTH_CELLS = 2
 const SEARCH_CELLS = 20
 
-/** So many problems of one body may name a near candidate; the searches together stay within 2 ms. */
+/** Number of problems of one body that get a suggestion; the searches together stay within 2 ms. */
 export const SUGGESTIONS = 4
 
 export interface NearOptions {
@@ -19,25 +19,25 @@ export interface NearOptions {
   readonly parts?: boolean
 }
 
-/** The candidate that a person most likely meant by a misspelt word, or undefined when none is near. */
+/** The candidate that was most likely meant by a misspelt word, or undefined when none is near. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   return nearNames(word, candidates, { allowed: Math.max(1, Math.floor(word.length / 3)) })[0]
 }
 
-/** Names that a caller may have meant by a name that is not there, best first: three at most. */
+/** At most three known names that the caller may have meant, best first. */
 export function suggestNames(name: string, known: Iterable<string>): string[] {
   const allowed = Math.max(2, Math.min(4, Math.floor(name.length / 4)))
   return nearNames(name, known, { allowed, parts: true }).slice(0, 3)
 }
 
-/** The options of an error whose remedy is one of these names; none without any. */
+/** Error options with these names as the hint; empty without names. */
 export function meantHint(names: readonly string[]): { readonly hint?: string } {
   return names.length > 0 ? { hint: `Did you mean ${names.map(name => `"${name}"`).join(' or ')}?` } : {}
 }
 
 /**
- * The candidates that a person may have meant by a word, best first, those of one distance by name. Ends after a fixed
- * amount of work, however many candidates there are. Empty for a word of more than 64 characters.
+ * The candidates that may have been meant by a word, by distance and then name. Stops after a fixed amount of work,
+ * regardless of the number of candidates. Empty for a word of more than 64 characters.
  */
 function nearNames(word: string, candidates: Iterable<string>, options: NearOptions): string[] {
   if (word.length > LONGEST_WORD) return []
@@ -45,7 +45,7 @@ function nearNames(word: string, candidates: Iterable<string>, options: NearOpti
   const found: { name: string; distance: number }[] = []
   let cells = MOST_CELLS
   for (const name of candidates) {
-    cells -= LOOK_CELLS
+    cells -= LENGTH_CELLS
     if (cells < 0) break
     const measured = measure(wanted, name, options)
     if (!measured) continue
@@ -72,7 +72,7 @@ function contains(name: string, word: string): boolean {
   return word.length >= 3 && (name.includes(word) || (name.length >= 3 && word.includes(name)))
 }
 
-/** Levenshtein's distance: letters to insert, delete or replace; `allowed + 1` where it is larger than allowed. */
+/** Levenshtein distance: letters to insert, delete or replace; `allowed + 1` when it is larger than allowed. */
 function editDistance(left: string, right: string, allowed: number): number {
   let previous = new Uint8Array(right.length + 1)
   let current = new Uint8Array(right.length + 1)

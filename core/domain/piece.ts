@@ -1,7 +1,7 @@
-/** What of a list is shown at once. */
+/** Limit of one page. */
 const MOST_CHARACTERS = 1024 * 1024
 
-/** The items from `offset` on: `limit` of them, or fewer, but at least one, where they have more than 1 MiB characters. */
+/** A page of items from `offset`: at most `limit` of them, and fewer, but at least one, beyond 1 MiB of characters. */
 export function pieceOf<T>(
   items: readonly T[],
   offset: number,

@@ -3,9 +3,9 @@ import type { JsonObject } from '../contract/json.ts'
 import { remedyOf } from '../contract/remedies.ts'
 
 /**
- * A hub error as JSON-RPC writes it. `data` carries the code, the request's id, what the error adds, what to do as `hint`, and
- * as `retryAfter` the seconds after which a repetition makes sense: many clients never see HTTP's own header. A hint that
- * belongs to this error, not to its code in general, is part of the message too, since most clients show nothing else.
+ * A hub error as a JSON-RPC error. `data` has the code, the request id, the error's own data, the remedy as `hint`, and
+ * the seconds to wait as `retryAfter`, because many clients never see the HTTP header. A hint specific to this error is
+ * also appended to the message, since most clients show nothing else.
  */
 export function rpcError(error: HubError, requestId: string) {
   const { code, rpcCode, message, retryAfter } = error
@@ -20,7 +20,7 @@ export function rpcError(error: HubError, requestId: string) {
   return { code: rpcCode, message: error.hint === undefined ? message : joined(message, error.hint), data }
 }
 
-/** Two sentences; messages end without a full stop. */
+/** Joins two sentences; messages have no full stop at the end. */
 function joined(message: string, hint: string): string {
   return `${message}${/[.?!]$/.test(message) ? '' : '.'} ${hint}`
 }

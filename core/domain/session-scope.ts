@@ -2,42 +2,43 @@ import type { JsonObject } from '../contract/json.ts'
 import type { AskCapability, ServerRecord } from '../contract/records.ts'
 import type { Era } from './era.ts'
 
-/** Which side of a server a caller meets; `older`: of one that is spoken to in the newer era, that of the older one. */
+/** Which era of a server a caller uses; `older`: the legacy side of a server that the hub itself uses in the modern
+ * era. */
 export type Side = Era | 'older'
 
-/** The connection by which clients of the older era share a server's older face. */
+/** Key of the connection on which legacy clients share a server's legacy side. */
 export const OLDER_CONNECTION = 'older'
 
-/** What is asked of a server's caller to know which connection serves it. */
+/** The caller's data that determine its connection. */
 export interface ConnectionCaller {
   readonly id: string
   readonly userId: string
   readonly capabilities: JsonObject
 }
 
-/** What is known of a server when the connection of a caller is chosen. */
+/** The server's data that determine a caller's connection. */
 export interface ServerFace {
   readonly side: Side
-  /** In which this side speaks. */
+  /** Era of this side's protocol. */
   readonly era: Era
-  /** What it was seen to ask of clients; empty where nothing is known. */
+  /** Requests that the server sends to clients; empty when unknown. */
   readonly asks: readonly AskCapability[]
 }
 
-/** Whether a client declared anything that a server may ask it. */
+/** Whether a client declared a capability for server requests. */
 export function canBeAsked({ sampling, elicitation, roots }: JsonObject): boolean {
   return sampling !== undefined || elicitation !== undefined || roots !== undefined
 }
 
-/** Over HTTP a connection of its own costs no process, so that even the first question of a server reaches its client. */
+/** Over HTTP a dedicated connection costs no process, so it is used before a server's first request to a client. */
 export function isRemote(transport: ServerRecord['transport']): boolean {
   return transport === 'streamable-http' || transport === 'sse'
 }
 
 /**
- * Whether a client session must not share a server's connection with others, since only a connection of its own tells whom
- * the server asks. As configured; else (`auto`) where the client can be asked what the server was seen to ask, and of remote
- * servers as soon as it can be asked anything. A server of the modern era asks in its answers, so that there no doubt can arise.
+ * Whether a client session needs a dedicated connection, since only that shows which client a server's request is for.
+ * As configured; with `auto`, when the client supports a request that the server is known to send, or any request of a
+ * remote server. A modern server puts its requests into its results, which are never ambiguous.
  */
 export function needsOwnConnection(
   { session = 'auto', transport }: Pick<ServerRecord, 'session' | 'transport'>,
@@ -49,12 +50,12 @@ export function needsOwnConnection(
   return isRemote(transport) || asks.some(capability => capabilities[capability] !== undefined)
 }
 
-/** The key of the connection that all of one user's calls share where a server's `session` is `per-user`. */
+/** Key of the connection that all of one user's calls share when a server's `session` is `per-user`. */
 export function userConnection(userId: string, side?: Side): string {
   return `${side === 'older' ? 'older-' : ''}user-${userId}`
 }
 
-/** The key of the connection that serves a caller; undefined: the one that all share. */
+/** Key of the connection that serves a caller; undefined: the shared one. */
 export function connectionKey(
   server: Pick<ServerRecord, 'session' | 'transport'>,
   caller: ConnectionCaller | undefined,

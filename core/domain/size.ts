@@ -12,8 +12,8 @@ const UNITS: Readonly<Record<string, number>> = {
 }
 
 /**
- * A size in bytes: `"100MB"` (decimal), `"10MiB"` (binary), `"512B"`, or a whole number of bytes.
- * Strict: a whole number and one unit in this spelling (`Mb` would be megabits), no space; undefined for anything else.
+ * A size in bytes: `"100MB"` (decimal), `"10MiB"` (binary), `"512B"`, or a whole number of bytes. Strict: a whole
+ * number and one unit in this spelling (`Mb` would be megabits), without a space; undefined for anything else.
  */
 export function parseSize(input: unknown): number | undefined {
   if (typeof input === 'number') return Number.isSafeInteger(input) && input >= 0 ? input : undefined

@@ -2,8 +2,8 @@ const TIME =
   /^(\d{4})-(\d{2})-(\d{2})T([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.\d{1,9})?)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/
 
 /**
- * Milliseconds since 1970 of an ISO 8601 time with a zone, such as `2027-01-31T00:00:00Z`. Undefined for anything else: the
- * runtime's own parser takes a time without zone as the machine's, and the 31st of February as the 3rd of March.
+ * Milliseconds since 1970 of an ISO 8601 time with a zone, such as `2027-01-31T00:00:00Z`. Undefined for anything else:
+ * the runtime's parser assumes the local zone when there is none, and turns 31 February into 3 March.
  */
 export function parseTimestamp(text: string): number | undefined {
   const [, year, month, day] = TIME.exec(text) ?? []

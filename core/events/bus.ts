@@ -2,7 +2,7 @@ import type { EventCatalog, EventName, HubEvent } from './catalog.ts'
 
 type Handler<N extends EventName> = (event: HubEvent<N>) => void
 
-/** Hands events to those who listen, in order, within the emitting call. A handler that throws is reported and the rest go on. */
+/** Delivers events to listeners in order, synchronously. A handler that throws is reported, and the others still run. */
 export class EventBus {
   readonly #handlers = new Map<EventName | '*', Set<Handler<never>>>()
   readonly #onHandlerError: (error: unknown, name: EventName) => void
@@ -12,12 +12,12 @@ export class EventBus {
     this.#onHandlerError = onHandlerError
   }
 
-  /** True when somebody listens, so that a busy path may skip building the payload. */
+  /** True when there is a listener, so that a hot path can skip building the payload. */
   wants(name: EventName): boolean {
     return this.#handlers.has(name) || this.#handlers.has('*')
   }
 
-  /** `ownerId` null: the hub's own matter. Audience defaults to `owner`. */
+  /** `ownerId` null: an event of the hub itself. Audience defaults to `owner`. */
   emit<N extends EventName>(
     name: N,
     ownerId: string | null,
@@ -30,7 +30,7 @@ export class EventBus {
     this.#deliver(this.#handlers.get('*'), event)
   }
 
-  /** Listens until the returned function is called. */
+  /** Returns a function that removes the listener. */
   on<N extends EventName>(name: N, handler: Handler<N>): () => void
   on(name: '*', handler: Handler<EventName>): () => void
   on(name: EventName | '*', handler: Handler<never>): () => void {

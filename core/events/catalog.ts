@@ -3,8 +3,8 @@ import type { JsonObject } from '../contract/json.ts'
 import type { ConnectionState, LogRecord, ToolCallRecord } from '../contract/records.ts'
 
 /**
- * Every event name with its payload. An event carries `ownerId` beside the payload: only that owner and administrators
- * may see it, or everybody who is signed in when `audience` is `public`; `internal` events never leave the hub.
+ * Every event name with its payload. An event has an `ownerId` beside the payload: only that owner and administrators
+ * may see it, or every signed-in user when `audience` is `public`; `internal` events never leave the hub.
  */
 export interface EventCatalog {
   'server.created': { serverId: string; name: string }
@@ -14,7 +14,7 @@ export interface EventCatalog {
   'group.updated': { groupId: string; name: string; revision: number }
   'group.removed': { groupId: string; name: string }
   'user.created': { userId: string; name: string }
-  /** Role, disabled or epoch changed: cached credentials of this user are void. */
+  /** Role, disabled or epoch changed: cached credentials of this user are invalid. */
   'user.updated': { userId: string; name: string }
   'user.removed': { userId: string; name: string }
   'key.created': { keyId: string }
@@ -31,21 +31,21 @@ export interface EventCatalog {
     reason?: { code: ErrorCode; message: string }
     attempts: number
   }
-  /** The regular checks of a server began to fail (or it is lost otherwise), or succeed again. */
+  /** The health checks of a server began to fail (or its connection was lost), or succeed again. */
   'server.health': {
     serverId: string
     name: string
     state: 'healthy' | 'failing'
     error?: { code: ErrorCode; message: string }
   }
-  /** `older`: these lists are what clients of the older era see of a server that speaks both. */
+  /** `older`: only the lists for legacy clients changed, of a server that supports both eras. */
   'catalog.changed': {
     serverId: string
     name: string
     kinds: readonly ('tools' | 'prompts' | 'resources')[]
     older?: true
   }
-  /** A tool says something else of itself than before; `blocked`: it cannot be called until its owner approves it. */
+  /** A tool's definition changed; `blocked`: it cannot be called until its owner approves it. */
   'tool.definition_changed': { serverId: string; name: string; tool: string; hash: string; blocked: boolean }
   'tool.called': ToolCallRecord
   'log.record': LogRecord
@@ -55,19 +55,19 @@ export interface EventCatalog {
   'session.ended': { sessionId: string; userId: string; reason: string }
   /** A notification from an upstream that belongs to no call. Internal. */
   'upstream.notification': { serverId: string; sessionId?: string; method: string; params: JsonObject | undefined }
-  /** A connection (shared, or of one session) came up, first time or again. Internal. */
+  /** A connection (shared, or of one session) was established, for the first time or again. Internal. */
   'upstream.connected': { serverId: string; sessionId?: string; again: boolean }
 }
 
 export type EventName = keyof EventCatalog
 
 export interface HubEvent<N extends EventName = EventName> {
-  /** Rises by one per event of this process. */
+  /** Increases by one per event of this process. */
   readonly id: number
   readonly name: N
   /** ISO 8601 UTC. */
   readonly at: string
-  /** Whose matter it is; null for the hub's own (administrators see it). */
+  /** The owner; null for the hub itself (visible to administrators). */
   readonly ownerId: string | null
   readonly audience: 'owner' | 'public' | 'internal'
   readonly data: EventCatalog[N]

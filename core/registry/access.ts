@@ -6,7 +6,7 @@ import { canEdit, canSee, isAdmin, isPublic, type Owned } from '../domain/owners
 import type { ListQuery, Right, WriteOptions } from './api.ts'
 import { type OwnerColumns, ownerName } from './rows.ts'
 
-/** What servers and groups have alike. */
+/** Columns that servers and groups share. */
 export interface OwnedRow extends OwnerColumns {
   readonly id: string
   readonly owner_id: string
@@ -22,14 +22,15 @@ export type Kind = 'server' | 'group'
 const NOT_FOUND = { server: 'server_not_found', group: 'group_not_found' } as const
 const AMBIGUOUS = { server: 'server_ambiguous', group: 'group_ambiguous' } as const
 
-/** The same words for what is missing and for what is not visible, and nothing in them but what was asked. */
+/** The same text for a missing and for an invisible one, with nothing but the requested name in it. */
 export function notFound(kind: Kind, ref: string): HubError {
   return new HubError(NOT_FOUND[kind], `There is no ${kind} ${quoteName(ref)}`)
 }
 
 /**
- * Which of all rows with this name is meant: the actor's own; else `owner~name`; else the one public row; else, for an
- * administrator, the one there is. Throws `…_not_found`, `…_ambiguous`, and `not_owner` for what may be seen only.
+ * Chooses among all rows with this name: the actor's own; else `owner~name`; else the only public row; else, for an
+ * administrator, the only row. Throws `…_not_found`, `…_ambiguous`, and `not_owner` for a row that the actor may only
+ * see.
  */
 export function chooseRow<Row extends OwnedRow>(
   kind: Kind,
@@ -65,7 +66,7 @@ function findRow<Row extends OwnedRow>(
   return rest[0]
 }
 
-/** The folded form of the name in a reference. */
+/** The case-folded name in a reference. */
 export function refKey(ref: string): string {
   return nameKey(parseRef(ref).name)
 }
@@ -86,7 +87,7 @@ export function owned(row: Pick<OwnedRow, 'owner_id' | 'visibility' | 'owner_dis
   return { ownerId: row.owner_id, visibility: row.visibility, ownerDisabled: row.owner_disabled === 1 }
 }
 
-/** The part of a list that the query wants. `text` is what `q` is looked for in. Throws `admin_only`, `validation_failed`. */
+/** Filters and sorts a list. `text` is what `q` searches. Throws `admin_only`, `validation_failed`. */
 export function filterRows<Row extends OwnedRow>(
   rows: readonly Row[],
   actor: Actor,
@@ -112,7 +113,7 @@ interface Scopable<Query> {
   where(factory: never): Query
 }
 
-/** The query of a list without most rows that its scope leaves out, so that they are not even read; `filterRows` decides. */
+/** Adds the query's scope to SQL, so that most other rows are not read; `filterRows` decides exactly. */
 export function inScopeOf<Query>(
   query: Query & Scopable<Query>,
   table: 'server' | 'server_group',
@@ -134,7 +135,7 @@ function inScope(row: OwnedRow, actor: Actor, scope: NonNullable<ListQuery['scop
 
 const SORT_COLUMNS = { name: 'name_key', createdAt: 'created_at', updatedAt: 'updated_at' } as const
 
-/** Compares by one of the three fields, and by name, owner and id where that is equal. */
+/** Compares by one of the three fields, then by name, owner and id. */
 function compareRows(sort: string): (left: OwnedRow, right: OwnedRow) => number {
   const { field, descending } = parseSort(sort, Object.keys(SORT_COLUMNS))
   const column = SORT_COLUMNS[field as keyof typeof SORT_COLUMNS]
@@ -154,12 +155,12 @@ export function parseSort(sort: string, fields: readonly string[]): { field: str
   throw new HubError('validation_failed', detail, { errors: [{ pointer: '?sort', code: 'sort_field', detail }] })
 }
 
-/** By code unit: the same order on every machine and database. */
+/** By code unit: the same order on every machine and in every database. */
 export function byText(left: string, right: string): number {
   return left < right ? -1 : left > right ? 1 : 0
 }
 
-/** Throws `version_conflict` when the writer saw another revision, or expects that there is no record. */
+/** Throws `version_conflict` when the writer saw another revision, or expected no record. */
 export function checkRevision(kind: string, revision: number, { ifRevision, ifMissing }: WriteOptions): void {
   if (ifMissing) {
     throw new HubError('version_conflict', `The ${kind} exists already: its revision is ${revision}`, {

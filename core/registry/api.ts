@@ -15,8 +15,8 @@ import type { RightsCap } from '../domain/server/owner-rights.ts'
 import type { UserGrants } from '../domain/server/spawn-policy.ts'
 
 /**
- * The ownership-aware registry: every call takes the actor on whose behalf it is made, checks, does one transaction,
- * and emits its event after the commit. What an actor may not see is refused exactly as if it were missing.
+ * The registry with ownership rules: every call takes the actor, checks its rights, runs one transaction, and emits its
+ * event after the commit. What an actor may not see is rejected exactly as if it were missing.
  */
 export interface Registry {
   readonly servers: ServerRegistry
@@ -48,26 +48,27 @@ export interface ListQuery {
 }
 
 export interface WriteOptions {
-  /** The revision that the writer saw; another one now is `version_conflict`. Absent: the write is taken. */
+  /** The revision that the writer saw; `version_conflict` when it is another one now. Absent: no check. */
   readonly ifRevision?: number
-  /** The writer wants to make what does not exist yet (`If-None-Match: *`): `version_conflict` where it does. */
+  /** The writer wants to create a record (`If-None-Match: *`): `version_conflict` when it exists. */
   readonly ifMissing?: true
 }
 
 export interface ServerRegistry {
-  /** All that match, unpaged: the route filters by live state and cuts the page. */
+  /** All matches, unpaged: the route filters by live state and pages. */
   list(actor: Actor, query: ListQuery): Promise<readonly ServerRecord[]>
   /**
-   * (actor, name) first, then `owner~name`, then the one public server of that name, then, for an administrator, the one
-   * of that name at all. Two candidates: `server_ambiguous` naming them. Not visible: `server_not_found`, as if missing.
-   * Visible but not editable with right `edit`: `not_owner`.
+   * Resolves (actor, name) first, then `owner~name`, then the only public server of that name, then, for an
+   * administrator, the only one at all. Several candidates: `server_ambiguous`, which lists them. Not visible:
+   * `server_not_found`, as if missing. Visible but not editable with right `edit`: `not_owner`.
    */
   resolve(actor: Actor, ref: Ref, right: Right): Promise<ServerRecord>
   /** By id with the same rights; undefined when missing or not visible. */
   byId(actor: Actor, id: string): Promise<ServerRecord | undefined>
   /**
-   * `body` is the flat body of the API (or the nested one); all wrong fields are reported at once. `unseen`: somebody else
-   * wrote it, and the actor may not have read it: where its owner has more rights than everybody, it waits for a review.
+   * `body` is the flat body of the API (or the nested one); all invalid fields are reported at once. `unseen`: somebody
+   * else wrote it and the actor may not have read it. Such a server of an owner with more than ordinary rights waits
+   * for a review.
    */
   create(actor: Actor, body: JsonObject, options?: { readonly unseen?: boolean }): Promise<ServerRecord>
   replace(actor: Actor, ref: Ref, body: JsonObject, options?: WriteOptions): Promise<ServerRecord>
@@ -77,13 +78,13 @@ export interface ServerRegistry {
   setEnabled(actor: Actor, ref: Ref, enabled: boolean): Promise<ServerRecord>
   /** The inline OpenAPI document of a server that the actor may edit, as UTF-8. Undefined when it has none. */
   document(actor: Actor, ref: Ref): Promise<Uint8Array | undefined>
-  /** The flat body as the API shows it to someone who may edit: secrets masked. */
+  /** The flat body for the API, for an actor who may edit: secrets masked. */
   publicBody(record: ServerRecord): JsonObject
-  /** The configuration to connect with: secrets opened, `${variables}` filled in. Throws variable_unknown. Never shown. */
+  /** The configuration for connecting: secrets opened, `${variables}` filled in. Throws variable_unknown. Never shown. */
   effective(id: string): Promise<EffectiveServer>
   /**
-   * Checks a body as `create` would, without saving; returns what a trial connection needs. Masks stand for the secrets of
-   * `edited`, as far as the actor may change that server; where they fit nothing they are `secret_mask`.
+   * Validates a body as `create` would, without saving; returns the settings for a trial connection. Masks stand for the
+   * secrets of `edited`, if the actor may change that server; a mask that matches no secret is `secret_mask`.
    */
   draft(actor: Actor, body: JsonObject, edited?: Ref): Promise<EffectiveServer>
 }
@@ -92,16 +93,16 @@ export interface EffectiveServer {
   readonly settings: ServerSettings
   readonly ownerId: string
   readonly ownerRole: Role
-  /** Never reused; the uid of sandboxed processes is made of it. */
+  /** Never reused; the uid of sandboxed processes is derived from it. */
   readonly ownerNumber: number
   readonly ownerGrants: UserGrants
-  /** Why the role and the grants above may be less than the owner’s own. */
+  /** The limit due to which the role and grants above may be less than the owner’s own. */
   readonly rightsCap?: RightsCap
-  /** What must not come out of anything about the server: its opened secrets, and those of their parts that others repeat. */
+  /** Texts to redact in everything about the server: its opened secrets, and their parts that may appear alone. */
   readonly secrets: readonly string[]
-  /** SHA-256 of all that would need a new connection when it changes. */
+  /** SHA-256 of all settings whose change requires a new connection. */
   readonly configHash: string
-  /** Reads the inline OpenAPI document whose stand-in is in `settings`, as UTF-8. Absent: there is none. */
+  /** Reads the inline OpenAPI document whose placeholder is in `settings`, as UTF-8. Absent: there is none. */
   readonly document?: () => Promise<Uint8Array>
 }
 
@@ -111,10 +112,11 @@ export interface UsableMember {
   readonly server: ServerRecord
 }
 
-/** A group as a write has left it, with the members that the actor may use: its answer needs no read after the commit. */
+/** A written group with the members that the actor may use, so that the response needs no read after the commit. */
 export interface WrittenGroup extends GroupRecord {
   readonly usable: readonly UsableMember[]
-  /** Names of members whose servers were deleted since the members were last written; for who may edit the group. */
+  /** Names of members whose servers were deleted since the members were last written; for actors who may edit the
+   * group. */
   readonly lost: readonly string[]
 }
 
@@ -160,7 +162,7 @@ export interface UserRegistry {
   credentials(name: string): Promise<{ readonly user: UserRecord; readonly passwordHash: string | null } | undefined>
   /** True while no administrator with a password exists, so that set-up is open. */
   needsSetup(): Promise<boolean>
-  /** Fills in user row 1 (made without name at the first start) and makes it the administrator. Once. */
+  /** Gives user row 1 (created without a name at the first start) a name and the administrator role. Once. */
   completeSetup(name: string, passwordHash: string): Promise<UserRecord>
   create(
     actor: Actor,
@@ -171,15 +173,15 @@ export interface UserRegistry {
       readonly mustChangePassword?: boolean
     },
   ): Promise<UserRecord>
-  /** Role, disabled, name, password, grants: each change that narrows rights raises the token epoch. */
+  /** Changes role, disabled, name, password or grants. Every change that reduces rights increases the token epoch. */
   update(actor: Actor, name: string, change: UserChange, options?: WriteOptions): Promise<UserRecord>
-  /** `user_owns_resources` unless one of the two is given; `last_admin` when it is that. */
+  /** `user_owns_resources` unless one of the two is given; `last_admin` for the last administrator. */
   remove(
     actor: Actor,
     name: string,
     options: { readonly transferTo?: string; readonly cascade?: boolean },
   ): Promise<void>
-  /** The user's own password; raises the epoch. */
+  /** The user's own password; increases the epoch. */
   setPassword(userId: string, passwordHash: string): Promise<UserRecord>
   /** Replaces a hash in place (bcrypt → argon2id after a sign-in); no epoch change, no event. */
   rehash(userId: string, passwordHash: string): Promise<void>
@@ -205,7 +207,7 @@ export interface KeyRecord {
   readonly createdAt: string
 }
 
-/** A key whose secret is new: it is in this answer and nowhere else. */
+/** A key with a new secret, which no other response ever contains. */
 export interface NewKey {
   readonly key: KeyRecord
   readonly secret: string
@@ -225,16 +227,16 @@ export interface KeyRegistry {
   remove(actor: Actor, id: string): Promise<void>
   /** By the SHA-256 (hex) of a presented secret. */
   byHash(hash: string): Promise<KeyRecord | undefined>
-  /** Notes the use; batched, at most once a minute per key. */
+  /** Records the use; batched, at most once a minute per key. */
   touch(id: string): void
   /** Scopes as the API shows them: refs in place of ids. */
   publicScopes(key: KeyRecord): Promise<readonly JsonValue[]>
 }
 
 export interface SettingRegistry {
-  /** What is stored for a user, in bytes: servers, documents, groups, settings and keys; and of it what lists read. */
+  /** Stored bytes of a user: servers, documents, groups, settings and keys; `config` is the part that lists read. */
   storedBytes(userId: string): Promise<{ readonly total: number; readonly config: number }>
-  /** A system setting made by the API, or undefined. */
+  /** A system setting made through the API, or undefined. */
   system(key: string): Promise<JsonValue | undefined>
   allSystem(): Promise<Readonly<Record<string, JsonValue>>>
   setSystem(actor: Actor, values: Readonly<Record<string, JsonValue | null>>): Promise<void>
@@ -259,7 +261,7 @@ export interface AuditEntry {
 }
 
 export interface AuditRegistry {
-  /** Never throws and never waits: written in batches. */
+  /** Never throws or blocks: written in batches. */
   record(actor: Actor, entry: AuditEntry): void
   list(
     actor: Actor,
@@ -268,10 +270,10 @@ export interface AuditRegistry {
   flush(): Promise<void>
 }
 
-/** What the settings file says, mirrored into the store with `origin: file`. */
+/** The content of the settings file, mirrored into the store with `origin: file`. */
 export interface FileState {
   readonly users: readonly { readonly name: string; readonly passwordHash?: string; readonly role: Role }[]
-  /** `owner` absent: user row 1. `problem` in place of settings for an entry that cannot be read. */
+  /** `owner` absent: user row 1. */
   readonly servers: readonly {
     readonly owner?: string
     readonly name: string
@@ -281,7 +283,8 @@ export interface FileState {
 }
 
 export interface FileMirror {
-  /** Makes the store say what the file says; what vanished from the file goes. One transaction; events for what differs. */
+  /** Makes the store match the file; entries that left the file are removed. One transaction; events for the
+   * differences. */
   apply(state: FileState): Promise<{
     readonly applied: readonly string[]
     readonly problems: readonly { readonly entry: string; readonly errors: readonly FieldError[] }[]

@@ -2,7 +2,7 @@ import { LIMITS } from '../config/limits.ts'
 import type { Store } from '../store/open.ts'
 import { read, type Writer, write } from '../store/transact.ts'
 
-/** Rows of one statement; between two of them everybody else gets the database. */
+/** Rows per statement; other work on the database runs between statements. */
 const BATCH = 500
 
 interface Share {
@@ -11,8 +11,8 @@ interface Share {
 }
 
 /**
- * Removes audit rows that are older than `auditMs`, and of each user the oldest above `auditRowsKept`; what the hub did by
- * itself counts for the owner whom it concerned. Nobody's rows make room for another's. Returns how many went.
+ * Deletes audit rows older than `auditMs`, and each user's oldest ones above `auditRowsKept`; the hub's own actions
+ * count for the owner that they concern. One user's rows never displace another's. Returns the number of deleted rows.
  */
 export async function trimAudit(store: Store, nowMs: number): Promise<number> {
   const before = new Date(nowMs - LIMITS.auditMs).toISOString()
@@ -32,7 +32,7 @@ export async function trimAudit(store: Store, nowMs: number): Promise<number> {
       })
       gone += some
       excess -= some
-      await othersFirst()
+      await yieldToOthers()
     }
   }
   return gone
@@ -75,10 +75,10 @@ async function inBatches(
     const { numDeletedRows } = await write(store, remove)
     gone += Number(numDeletedRows)
     if (Number(numDeletedRows) < BATCH) return gone
-    await othersFirst()
+    await yieldToOthers()
   }
 }
 
-function othersFirst(): Promise<void> {
+function yieldToOthers(): Promise<void> {
   return new Promise(resolve => setImmediate(resolve))
 }

@@ -9,22 +9,22 @@ interface Share<Row> {
   skipped: number
 }
 
-/** Rows of one share that were counted and not written. */
+/** Rows of one share that were counted but not written. */
 export interface SkippedRows<Row> {
-  /** The first row of the hour: whose it was. */
+  /** The first row of the hour, with the user's columns. */
   readonly first: Row
   readonly skipped: number
   readonly sinceMs: number
 }
 
 /**
- * How many audit rows each user may cause in an hour, so that nobody fills the database or drives out what others did.
- * Beyond it rows are counted; the count is written as one row when the hour is over.
+ * Limits the audit rows that each user may cause in an hour, so that nobody fills the database or displaces other
+ * users' rows. Rows beyond the limit are counted; the count is written as one row when the hour ends.
  */
 export class AuditShares<Row> {
   readonly #shares = new Map<string, Share<Row>>()
 
-  /** Whether the row of this share is to be written. `over` hears of the share's last hour when that had rows too many. */
+  /** Whether to write the row. Calls `over` for the share's previous hour when that had skipped rows. */
   take(key: string, row: Row, nowMs: number, over: (skipped: SkippedRows<Row>) => void): boolean {
     const known = this.#shares.get(key)
     if (!known || nowMs - known.sinceMs >= HOUR_MS) {
@@ -40,7 +40,7 @@ export class AuditShares<Row> {
     return false
   }
 
-  /** Ends the hours that are over, or all: each that had rows too many is handed back once. */
+  /** Ends the hours that are over, or all; returns those with skipped rows. */
   end(nowMs: number, all = false): readonly SkippedRows<Row>[] {
     const over: SkippedRows<Row>[] = []
     for (const [key, share] of this.#shares) {

@@ -14,7 +14,7 @@ import { type RegistryDeps, timestamp } from './context.ts'
 import { auditItem } from './rows.ts'
 
 const FLUSH_MS = 500
-/** More than this many are not kept while the database does not answer: the oldest go, and are counted. */
+/** Queue limit while the database does not respond: the oldest records are dropped and counted. */
 const QUEUE = 10_000
 const BATCH = 500
 
@@ -26,7 +26,7 @@ type Whose = Pick<Insertable<AuditTable>, 'user_id' | 'user_name' | 'owner_id'>
 
 export class Audit implements AuditRegistry {
   readonly #deps: RegistryDeps
-  /** Without secrets: what somebody keeps secret must not change a record that another one reads. */
+  /** Redacts by key only: one user's secrets must not change a record that another user reads. */
   readonly #byKey = new Redactor()
   #queue: Insertable<AuditTable>[] = []
   readonly #shares = new AuditShares<Whose>()
@@ -55,7 +55,7 @@ export class Audit implements AuditRegistry {
     })
   }
 
-  /** Removes rows that are too old, or too many of one user, and writes what was counted. Runs by itself every hour. */
+  /** Deletes rows that are too old or too many of one user, and writes the counts of skipped rows. Runs every hour. */
   async trim(): Promise<number> {
     for (const skipped of this.#shares.end(this.#nowMs())) this.#summarise(skipped)
     await this.flush()
@@ -71,7 +71,7 @@ export class Audit implements AuditRegistry {
   #trimLater(delayMs: number): void {
     this.#trimming = setTimeout(() => {
       this.#trimLater(TRIM_MS)
-      // What cannot be removed now is removed an hour later.
+      // Failed deletions are repeated an hour later.
       this.trim().catch(() => undefined)
     }, delayMs).unref()
   }
@@ -88,12 +88,12 @@ export class Audit implements AuditRegistry {
     }
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
-      // Kept in the queue, and tried again with the next record.
+      // The rows stay in the queue and are retried with the next record.
       this.flush().catch(() => undefined)
     }, FLUSH_MS).unref()
   }
 
-  /** Records that were lost because the database did not answer for too long. */
+  /** Records lost because the database did not respond for too long. */
   get dropped(): number {
     return this.#dropped
   }
@@ -118,7 +118,7 @@ export class Audit implements AuditRegistry {
         const key = nameKey(query.user)
         const user = await db.selectFrom('user').select('id').where('name_key', '=', key).executeTakeFirst()
         const name = query.user
-        // Users that are gone are found by the name that was written down.
+        // Deleted users are found by the recorded name.
         filtered = user ? filtered.where('user_id', '=', user.id) : filtered.where('user_name', '=', name)
       }
       const { total } = await filtered.select(({ fn }) => fn.countAll().as('total')).executeTakeFirstOrThrow()
@@ -132,7 +132,7 @@ export class Audit implements AuditRegistry {
     this.#timer = undefined
     clearTimeout(this.#trimming)
     for (const skipped of this.#shares.end(this.#nowMs(), true)) this.#summarise(skipped)
-    // The summaries have started it anew.
+    // The summaries have started the timer again.
     clearTimeout(this.#timer)
     this.#timer = undefined
     await this.flush()
@@ -154,7 +154,7 @@ function cutTarget(target: string): string {
   return target.length <= TARGET_CHARACTERS ? target : `${target.slice(0, TARGET_CHARACTERS)}…`
 }
 
-/** Details that are too long give way to their size and the names of their members. */
+/** Replaces details that are too long by their size and the names of their members. */
 function detailText(detail: object): string {
   const text = JSON.stringify(detail)
   if (text.length <= LIMITS.auditDetailBytes) return text

@@ -11,11 +11,11 @@ import { createMirror } from './settings-file/mirror.ts'
 export interface OpenRegistry {
   readonly registry: Registry
   readonly mirror: FileMirror
-  /** Writes what waits and stops the timers. The store stays open. */
+  /** Writes pending records and stops the timers. The store stays open. */
   close(): Promise<void>
 }
 
-/** Builds the registry on an open store. Nothing is read or written until it is asked. */
+/** Builds the registry on an open store. Reads and writes nothing by itself. */
 export function createRegistry(deps: RegistryDeps): OpenRegistry {
   const keys = new Keys(deps)
   const audit = new Audit(deps)

@@ -20,7 +20,7 @@ export function ownerOf(row: Pick<UserTable, 'id' | 'name' | 'number' | 'role' |
   return { id, name: row.name ?? `#${number}`, role, number, grants: { network: row.network_grant } }
 }
 
-/** The owner as a server's row has it. */
+/** The owner in a joined row. */
 export function rowOwner(row: OwnerColumns & { readonly owner_id: string }): Owner {
   return ownerOf({
     ...{ id: row.owner_id, name: row.owner_name, number: row.owner_number },
@@ -32,7 +32,7 @@ export async function userById(db: Reader, id: string): Promise<UserTable | unde
   return db.selectFrom('user').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
-/** By name in any letter case, or `#number` for the first user before set-up. */
+/** By name, ignoring letter case, or `#number` for the first user before set-up. */
 export async function userByName(db: Reader, name: string): Promise<UserTable | undefined> {
   const number = /^#(\d{1,9})$/.exec(name)?.[1]
   const users = db.selectFrom('user').selectAll()
@@ -40,7 +40,7 @@ export async function userByName(db: Reader, name: string): Promise<UserTable | 
   return users.where('number', '=', Number(number)).where('name', 'is', null).executeTakeFirst()
 }
 
-/** To whom plain entries of the settings file belong: the first user, or who took over from it. */
+/** The owner of plain entries of the settings file: the first user, or the user who took over its servers. */
 export async function fileOwner(db: Reader): Promise<UserTable> {
   const setting = await db
     .selectFrom('setting')
@@ -57,8 +57,8 @@ export async function fileOwner(db: Reader): Promise<UserTable> {
 }
 
 /**
- * Whose a thing is to be: `wanted` (a user's name, from the body), else `current`, else the actor. Throws `field_forbidden`
- * when an ordinary user names somebody else, `validation_failed` for an unknown name.
+ * Chooses an owner: `wanted` (a user's name in the body), else `current`, else the actor. Throws `field_forbidden` when
+ * an ordinary user names somebody else, `validation_failed` for an unknown name.
  */
 export async function chooseOwner(
   db: Reader,

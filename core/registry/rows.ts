@@ -4,7 +4,7 @@ import type { KeyScope, Role, ServerRecord, ServerSettings } from '../contract/r
 import type { AccessKeyTable, ServerTable, UserTable } from '../store/tables.ts'
 import type { KeyRecord, UserRecord } from './api.ts'
 
-/** What a row says of its owner, joined from the user table. */
+/** The owner's columns, joined from the user table. */
 export interface OwnerColumns {
   readonly owner_name: string | null
   readonly owner_key: string | null
@@ -14,7 +14,7 @@ export interface OwnerColumns {
   readonly owner_disabled: number
 }
 
-/** The columns of the user table that say it. */
+/** The joined columns of the user table. */
 export const OWNER_COLUMNS = [
   'user.name as owner_name',
   'user.name_key as owner_key',
@@ -26,18 +26,18 @@ export const OWNER_COLUMNS = [
 
 export type ServerRow = Selectable<ServerTable> & OwnerColumns
 
-/** What the hub remembers of an entry of the settings file. */
+/** The source of an entry in the settings file. */
 export interface FileOrigin {
-  /** The owner as the file names it; absent for a plain entry, which belongs to the first user. */
+  /** The owner as written in the file; absent for a plain entry, which belongs to the first user. */
   readonly owner?: string
 }
 
-/** The JSON in `server.config`: the settings but for what has columns of its own. */
+/** The JSON in `server.config`: the settings without those that have their own columns. */
 type StoredConfig = Omit<ServerSettings, 'name' | 'transport' | 'visibility' | 'enabled'> & {
   readonly file?: FileOrigin
 }
 
-/** How an owner is called. The first user has no name until set-up; `#` cannot occur in one. */
+/** An owner's display name. The first user has no name until set-up; real names cannot contain `#`. */
 export function ownerName(row: Pick<OwnerColumns, 'owner_name' | 'owner_number'>): string {
   return row.owner_name ?? `#${row.owner_number}`
 }
@@ -72,7 +72,7 @@ function storedConfig(row: Pick<ServerTable, 'config'>): StoredConfig {
   return JSON.parse(row.config) as StoredConfig
 }
 
-/** The columns that settings fill. Secrets must be sealed already. */
+/** The columns for settings, whose secrets must be sealed already. */
 export function serverColumns(
   settings: ServerSettings,
   file: FileOrigin | undefined,
@@ -112,7 +112,7 @@ export function keyRecord(row: AccessKeyTable): KeyRecord {
   }
 }
 
-/** A row of the audit as the API shows it. */
+/** A row of the audit log for the API. */
 export function auditItem(row: {
   id: number | string
   at: string

@@ -12,20 +12,20 @@ import { selectServers } from './server-rows.ts'
 import { configHash, resealSettings, resealText, sealedFileTexts, sealedTexts } from './servers/server-secrets.ts'
 import { resealSetting } from './settings.ts'
 
-/** How many stored values each key sealed, by key id. */
+/** Number of stored values that each key sealed, by key id. */
 export type SealedCounts = ReadonlyMap<string, number>
 
-/** What became of sealed values. */
+/** Outcome of re-sealing. */
 export interface Resealed {
-  /** Sealed anew. */
+  /** Sealed again. */
   readonly changed: number
-  /** Under the first key already. */
+  /** Already sealed with the first key. */
   readonly kept: number
-  /** Where the others are: they do not open, and stay as they are. */
+  /** Positions of values that cannot be opened; they are unchanged. */
   readonly lost: readonly string[]
 }
 
-/** Counts the sealed values of the database. */
+/** Counts the sealed values in the database. */
 export async function countStored(db: Reader): Promise<SealedCounts> {
   const counts = new Map<string, number>()
   const servers = await db.selectFrom('server').select('config').execute()
@@ -38,7 +38,7 @@ export async function countStored(db: Reader): Promise<SealedCounts> {
   return counts
 }
 
-/** Counts the sealed values that entries of the settings file hold. */
+/** Counts the sealed values in entries of the settings file. */
 export function countInFile(entries: FileState['servers']): SealedCounts {
   const counts = new Map<string, number>()
   for (const entry of entries) for (const { text } of sealedFileTexts(flat(entry))) count(counts, sealedBy(text))
@@ -50,8 +50,8 @@ function count(counts: Map<string, number>, kid: string | undefined): void {
 }
 
 /**
- * Seals all values of the database with the sealer's first key, in one transaction: all or none. What is known of a server by
- * the hash of its configuration stays known.
+ * Seals all values of the database with the sealer's first key, in one transaction. Caches keyed by a server's
+ * configuration hash stay valid.
  */
 export async function resealStored(store: Store, sealer: Sealer, kid: string): Promise<Resealed> {
   return write(store, async trx => {
@@ -87,7 +87,7 @@ async function resealServer(trx: Writer, row: ServerRow, tally: Tally): Promise<
   }
 }
 
-/** What sealed texts of the settings file become, by the text, and how many. Writes nothing. */
+/** The new sealed texts of the settings file by the old ones, and their counts. Writes nothing. */
 export async function resealFileEntries(
   store: Store,
   sealer: Sealer,
@@ -133,7 +133,7 @@ class Tally implements Resealed {
     this.#kid = kid
   }
 
-  /** The text that is to stand in the place of `text`: itself where nothing is to be done or nothing can be. */
+  /** Returns the replacement of `text`: unchanged when it needs none or cannot be opened. */
   reseal(text: string, where: string, seal: (text: string) => string | undefined): string {
     if (sealedBy(text) === this.#kid) {
       this.kept += 1

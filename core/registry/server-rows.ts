@@ -1,7 +1,7 @@
 import type { Reader } from '../store/transact.ts'
 import { OWNER_COLUMNS, type ServerRow } from './rows.ts'
 
-/** All servers with their owners. */
+/** All servers with their owners' columns. */
 export function selectServers(db: Reader) {
   return db
     .selectFrom('server')
@@ -18,7 +18,7 @@ export async function serverRowsByKey(db: Reader, key: string): Promise<ServerRo
   return selectServers(db).where('server.name_key', '=', key).execute()
 }
 
-/** The groups that a server is in; read before it goes. */
+/** The groups that have these servers as members; call it before the servers are deleted. */
 export async function groupsWith(
   db: Reader,
   serverIds: readonly string[],

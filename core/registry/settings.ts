@@ -44,12 +44,12 @@ export class Settings implements SettingRegistry {
   }
 
   async setUser(actor: Actor, userId: string, values: Readonly<Record<string, JsonValue | null>>): Promise<void> {
-    refuseForeign(actor, userId)
+    rejectOtherUsers(actor, userId)
     await this.#set(userId, values, userId)
   }
 
   async setUserSecret(actor: Actor, userId: string, key: string, value: string | null): Promise<void> {
-    refuseForeign(actor, userId)
+    rejectOtherUsers(actor, userId)
     await write(this.#deps.store, async (trx, after) => {
       const owner = await userById(trx, userId)
       if (!owner) throw noSuchUser()
@@ -74,9 +74,9 @@ export class Settings implements SettingRegistry {
       rows
         .filter(row => row.secret === 1 && row.key.startsWith(prefix))
         .map(row => {
-          // One whose key is lost is still set, for its owner to see and to enter anew.
+          // A secret whose key is lost is still shown as set, so that its owner can enter it again.
           const secret = opened(this.#deps.sealer, row, row.value) ?? ''
-          // Of a short secret four characters would be too many.
+          // Four characters would reveal too much of a short secret.
           return [row.key, { last4: secret.length >= 12 ? secret.slice(-4) : '', setAt: row.updated_at }]
         }),
     )
@@ -137,7 +137,7 @@ export class Settings implements SettingRegistry {
   }
 }
 
-/** The same value for the same place, sealed with the sealer's first key; undefined when it does not open. */
+/** Seals a value again for the same field, with the sealer's first key; undefined when it cannot be opened. */
 export function resealSetting(sealer: Sealer, row: Pick<SettingTable, 'scope' | 'key'>, sealed: string) {
   const value = opened(sealer, row, sealed)
   return value === undefined ? undefined : sealer.seal(PURPOSE, place(row.scope, row.key), value)
@@ -147,7 +147,7 @@ function opened(sealer: Sealer, row: Pick<SettingTable, 'scope' | 'key'>, sealed
   try {
     return sealer.open(PURPOSE, place(row.scope, row.key), sealed)
   } catch {
-    // A key that went out of the ring, or a row that was moved.
+    // The key was removed from the ring, or the row was moved.
     return undefined
   }
 }
@@ -156,8 +156,8 @@ function place(userId: string, key: string): { owner: string; record: string; fi
   return { owner: userId, record: 'setting', field: key }
 }
 
-/** Another's settings are as if they were not there. */
-function refuseForeign(actor: Actor, userId: string): void {
+/** Another user's settings appear not to exist. */
+function rejectOtherUsers(actor: Actor, userId: string): void {
   if (!isAdmin(actor) && !(actor.kind === 'user' && actor.userId === userId)) throw noSuchUser()
 }
 

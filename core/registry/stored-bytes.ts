@@ -8,24 +8,24 @@ import type { ServerTable, UserTable } from '../store/tables.ts'
 import type { Reader } from '../store/transact.ts'
 import type { Owner } from './owners.ts'
 
-/** What one server takes of its owner's account, in bytes. */
+/** One server's share of its owner's storage quota, in bytes. */
 export interface ServerBytes {
-  /** Configuration without the document: what every list reads. */
+  /** Configuration without the document; every list reads it. */
   readonly config: number
   readonly document: number
 }
 
 const NO_BYTES: ServerBytes = { config: 0, document: 0 }
 
-/** Of a server's row or of the columns that are to become one. */
+/** For a server's row, or the columns of a new one. */
 export function serverBytes({ config }: Pick<ServerTable, 'config'>): ServerBytes {
   const stored = JSON.parse(config) as ServerSettings
   return { config: Buffer.byteLength(config), document: storedDocument(stored.config)?.bytes ?? 0 }
 }
 
 /**
- * Whether the owner's account takes `added`, with `freed` given back at the same time. Asked before anything is written. What
- * does not grow is never refused. Administrators have no account: the machine is theirs. Throws `quota_stored_bytes`.
+ * Checks the owner's storage quota for `added` minus `freed`, before anything is written. A change that does not grow
+ * is never rejected. Administrators have no quota. Throws `quota_stored_bytes`.
  */
 export async function checkServerBytes(
   db: Reader,
@@ -47,8 +47,8 @@ export async function checkServerBytes(
 }
 
 /**
- * Runs a write of groups, settings or keys and then looks at their owner's account: one that is over its limit and grew is
- * refused, which undoes the transaction. Throws `quota_stored_bytes`.
+ * Runs a write of groups, settings or keys and then checks the owner's quota: growth beyond the limit is rejected,
+ * which rolls the transaction back. Throws `quota_stored_bytes`.
  */
 export async function withinStoredBytes<T>(
   db: Reader,
@@ -63,7 +63,7 @@ export async function withinStoredBytes<T>(
   return result
 }
 
-/** Whether the heir's account takes the servers and groups of somebody whose account goes. Throws `quota_stored_bytes`. */
+/** Checks the heir's quota for a leaving user's servers and groups. Throws `quota_stored_bytes`. */
 export async function checkInheritedBytes(db: Reader, giverId: string, heir: UserTable): Promise<void> {
   if (heir.role === 'admin') return
   const { config, documents } = await storedBytes(db, giverId)
@@ -82,7 +82,7 @@ function sum({ config, documents, others }: Account): number {
   return config + documents + others
 }
 
-/** What is stored for a user, in bytes. The database knows the lengths without reading the values. */
+/** Stored bytes of a user. The database knows the lengths without reading the values. */
 export async function storedBytes(db: Reader, userId: string): Promise<Account> {
   const ofServers = db.selectFrom('server').where('owner_id', '=', userId)
   const servers = ofServers.select(sumBytes('server.config').as('sum'))

@@ -1,20 +1,20 @@
 import { HubError } from '../contract/errors.ts'
 
-/** The path of a request's URL, percent-encoded as it came, and its query without `?`. */
+/** The path of a request's URL, percent-encoded as received, and its query without `?`. */
 export interface Target {
   readonly path: string
   readonly query: string
 }
 
 /**
- * Encoded slashes, backslashes, dots and NUL make a second spelling of a path that rules and routers read differently;
- * `;` begins parameters in some of them; `//` is an empty segment to some and none to others.
+ * Encoded slashes, backslashes, dots and NUL give a path a second spelling that rules and routers read differently; `;`
+ * begins parameters in some of them; some ignore the empty segment in `//`.
  */
 const NOT_CANONICAL = /\/\/|[;\\#\s]|%(?:2f|5c|2e|00|(?![0-9a-f]{2}))/i
 
-/** Cuts a request's URL. `new URL` costs more than all other checks together, and would hide what came. */
+/** Splits a request's URL. `new URL` costs more than all other checks together, and would normalize the text. */
 export function targetOf(url: string): Target {
-  // Without a usable Host the runtime gives the path alone.
+  // Without a valid Host header the runtime gives only the path.
   const start = url.charCodeAt(0) === 0x2f ? 0 : url.indexOf('/', url.indexOf('://') + 3)
   if (start < 0) return { path: '/', query: '' }
   const query = url.indexOf('?', start)
@@ -23,7 +23,7 @@ export function targetOf(url: string): Target {
   return { path: url.slice(start, query), query: url.slice(query + 1, fragment < 0 ? undefined : fragment) }
 }
 
-/** Throws `path_invalid` for a path in any form but the canonical one. The runtime has resolved dot segments before. */
+/** Throws `path_invalid` for a path that is not canonical. The runtime has already resolved dot segments. */
 export function requireCanonical(path: string): void {
   if (!NOT_CANONICAL.test(path) && (!path.includes('%') || isUtf8(path))) return
   throw new HubError('path_invalid', 'The path is not in canonical form')
@@ -40,7 +40,7 @@ function isUtf8(path: string): boolean {
 
 const CREDENTIAL_NAMES = new Set(['token', 'access_token'])
 
-/** Throws `token_in_url` when the query holds a credential: URLs end up in logs, histories and Referer headers. */
+/** Throws `token_in_url` when the query has a credential: URLs end up in logs, histories and Referer headers. */
 export function refuseTokenInQuery(query: string, allowToken: boolean): void {
   if (query === '') return
   for (const name of new URLSearchParams(query).keys()) {

@@ -1,4 +1,4 @@
-/** On every answer. Scripts, styles and frames have no place in any of them but the console, which sets its own policy. */
+/** Sent with every response. No response needs scripts, styles or frames except the console, which sets its own policy. */
 export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
@@ -6,7 +6,7 @@ export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'cross-origin-opener-policy': 'same-origin',
 }
 
-/** Puts on what an answer lacks. Some answers have headers that cannot be written: those are made anew. */
+/** Adds missing headers. Copies a response whose headers are immutable. */
 export function withHeaders(response: Response, headers: Readonly<Record<string, string>>): Response {
   try {
     addMissing(response.headers, headers)
@@ -18,7 +18,8 @@ export function withHeaders(response: Response, headers: Readonly<Record<string,
   }
 }
 
-/** The items of a header that is a list, in lower case. An expression for commas with space around them is slow on endless space. */
+/** The items of a list header, in lower case. A regular expression for commas with spaces would be slow on long runs of
+ * spaces. */
 export function headerItems(value: string | null | undefined): string[] {
   return (value ?? '')
     .toLowerCase()

@@ -1,14 +1,14 @@
 import type { ByteAccount } from '../domain/byte-account.ts'
 import { LongText } from '../domain/json/long-text.ts'
 
-/** Below this many bytes an answer goes to the socket at once: the system's own buffers take it, read or not. */
+/** Smaller responses are written at once: the system's socket buffers take them even when the client does not read. */
 export const HELD_BYTES = 64 * 1024
-/** What the runtime gets at a time; it asks for more when the socket has taken it. */
+/** Bytes per chunk; the runtime pulls the next when the socket has taken one. */
 const SLICE_BYTES = 64 * 1024
 
 /**
- * A body whose bytes are held by an account until the socket has taken the last of them, or the client went away. Adds them
- * without asking: the caller has made sure that they fit. The text belongs to the body alone from now on.
+ * A body whose bytes are charged to an account until the socket has taken the last of them or the client disconnects.
+ * Adds them without a check: the caller has made sure that they fit. The body takes ownership of the text.
  */
 export function heldBody(text: LongText, account: ByteAccount): ReadableStream<Uint8Array> {
   account.add(text.byteLength)
@@ -30,7 +30,7 @@ export function heldBody(text: LongText, account: ByteAccount): ReadableStream<U
           controller.close()
           return
         }
-        // A copy, since what the runtime has not written yet must outlive the part.
+        // Copied, since the runtime's pending write must outlive the part.
         controller.enqueue(new Uint8Array(part.subarray(at, at + SLICE_BYTES)))
         at += SLICE_BYTES
         if (at < part.byteLength) return
@@ -44,12 +44,13 @@ export function heldBody(text: LongText, account: ByteAccount): ReadableStream<U
   )
 }
 
-/** At once, while the collector would find it hundreds of megabytes later. Short ones share their memory with others. */
+/** Frees memory at once, which the collector would do hundreds of megabytes later. Small parts share a buffer. */
 function freeMemory({ buffer, byteLength }: Uint8Array<ArrayBuffer>): void {
   if (byteLength > SLICE_BYTES) buffer.transfer(0)
 }
 
-/** The same answer with its body held, where it is whole and large. Throws `quota_bytes`, `overloaded`. */
+/** The same response with its body charged to an account, if it is complete and large. Throws `quota_bytes`,
+ * `overloaded`. */
 export async function heldResponse(response: Response, holder: { readonly account: ByteAccount }): Promise<Response> {
   const length = Number(response.headers.get('content-length') ?? Number.NaN)
   if (!(length > HELD_BYTES) || response.body === null) return response
@@ -57,7 +58,7 @@ export async function heldResponse(response: Response, holder: { readonly accoun
   if (!account.fits(length)) throw account.refusal(length)
   const { status, statusText } = response
   const headers = new Headers(response.headers)
-  // The parts come as the client takes them, so the runtime sends them chunked.
+  // The runtime sends the parts chunked, as the client reads them.
   headers.delete('content-length')
   const text = new LongText([new Uint8Array(await response.arrayBuffer())])
   return new Response(heldBody(text, account), { status, statusText, headers })

@@ -1,17 +1,18 @@
 import type { CredentialSource } from '../auth/api.ts'
 
-/** What one request is known to be before a handler sees it. */
+/** Facts about a request that are known before its handler runs. */
 export interface RequestInfo extends CredentialSource {
   readonly requestId: string
   /** The client's address, after trusted proxies; IPv4-mapped IPv6 as IPv4. */
   readonly clientAddress: string
-  /** Whether forwarding headers came from a peer that is not a trusted proxy. */
+  /** Whether a peer that is not a trusted proxy sent forwarding headers. */
   readonly untrustedForwarding: boolean
-  /** How clients reach the hub for this request: scheme, host and base path, without a slash at the end. */
+  /** The hub's address for this client: scheme, host and base path, without a slash at the end. */
   readonly baseUrl: string
-  /** Takes the idle limit off this one connection; for streams. */
+  /** Disables the idle timeout of this connection; for streams. */
   keepOpen(): void
-  /** Turns the request into a WebSocket. False when it is no upgrade, or the server cannot; nothing was sent then. */
+  /** Upgrades the request to a WebSocket. Returns false when it is no upgrade request or the server cannot; nothing was
+   * sent then. */
   upgrade?(handler: SocketHandler): boolean
 }
 
@@ -19,17 +20,17 @@ export interface RequestInfo extends CredentialSource {
 export interface Socket {
   /** False when the peer reads too slowly and the text was dropped. */
   send(text: string): boolean
-  /** Asks for a sign of life; a peer that gave none since the last two times is cut off. */
+  /** Sends a ping; a peer that did not answer the last two is disconnected. */
   ping(): void
   close(code: number, reason?: string): void
 }
 
-/** Text frames only; binary ones, frames over the limit and floods are answered by the server itself. */
+/** Handles text frames; the server itself handles binary ones, frames over the limit and floods. */
 export interface SocketHandler {
   open(socket: Socket): void
   message(socket: Socket, text: string): void
-  /** The peer reads again after a `send` that was refused. */
+  /** The peer reads again after a dropped `send`. */
   drain(socket: Socket): void
-  /** Once, whoever ended it. */
+  /** Called once, whichever side closed it. */
   close(socket: Socket): void
 }

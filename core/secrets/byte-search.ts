@@ -1,17 +1,18 @@
-/** No pattern may be shorter, in bytes. */
+/** Shortest pattern allowed, in bytes. */
 const SLOT_BYTES = 4
 const SLOTS = 65_536
 /** `…` in UTF-8. */
 const MARK = [0xe2, 0x80, 0xa6] as const
-/** Texts are cut shorter than this for messages, in bytes, but for what is redacted before. */
+/** Longest cut text before a `…`, in bytes. Text is redacted before it is cut, so longer ones need no search. */
 const CUT_BYTES = 512
-/** Of a pattern of this length or more, this many of its first bytes are a match already, and as many more as follow. */
+/** For a pattern of this length or more, this many of its first bytes are already a match, together with all equal
+ * bytes after. */
 const LONG_BYTES = 128
 
 /**
- * Searches bytes for any of many patterns in one pass. However the patterns are made, a position costs at most some hundred
- * comparisons: the patterns are sorted and found by bisection, and no comparison goes on beyond `LONG_BYTES` without the
- * bytes becoming a match that is passed over.
+ * Searches bytes for many patterns in one pass. The worst case is some hundred comparisons per position, whatever the
+ * patterns are: they are sorted and found by bisection, and comparing more than `LONG_BYTES` always yields a match,
+ * whose bytes are skipped.
  */
 export class ByteSearch {
   readonly #short: SortedPatterns
@@ -31,7 +32,7 @@ export class ByteSearch {
     this.#long = new SortedPatterns(all.filter(({ length }) => length >= LONG_BYTES))
   }
 
-  /** Start and end of each stretch that patterns cover, in turn; stretches that overlap are one. */
+  /** Start and end of each stretch covered by patterns, in order; overlapping stretches are merged. */
   find(bytes: Uint8Array): number[] {
     const spans: number[] = []
     const last = bytes.length
@@ -46,7 +47,7 @@ export class ByteSearch {
         const common = this.#long.longestCommonAt(bytes, at)
         if (common >= LONG_BYTES) {
           length = common
-          // Each of the bytes passed over would be compared with what follows it once more.
+          // A skipped position would repeat the comparison of the bytes after it.
           longFrom = at + common - LONG_BYTES + 1
         }
       }

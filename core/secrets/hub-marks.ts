@@ -1,11 +1,11 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { HubError } from '../contract/errors.ts'
 
-/** The header by which requests to upstreams tell the hubs that they came through. */
+/** Request header to upstreams that lists the marks of all hubs it passed through; detects loops. */
 export const CHAIN_HEADER = 'x-patchbay-instance'
-/** The member of a list's `_meta` that tells the hubs that it came through: of forwarders that drop headers too. */
+/** Member of a list's `_meta` with the same marks: also detects loops through proxies that drop headers. */
 export const LIST_MARKS = 'patchbay/instances'
-/** More hubs than anybody puts one behind another. */
+/** Limit of hubs in one chain, far above real use. */
 export const MOST_MARKS = 16
 
 const SALT_BYTES = 6
@@ -14,8 +14,8 @@ const MARK_CHARACTERS = 20
 const MARK = /^[\w.-]{1,64}$/
 
 /**
- * Marks by which this hub, and nobody else, recognises what came back to it. Each one has a salt of its own, so that two of them
- * tell nobody that they are of the same hub; nothing but the key makes or recognises one.
+ * Marks by which this hub alone recognises its own requests and lists. Every mark has its own random salt, so two marks
+ * do not reveal that they come from the same hub; making or recognising one needs the key.
  */
 export class HubMarks {
   readonly #key: string | Uint8Array
@@ -36,7 +36,7 @@ export class HubMarks {
     return timingSafeEqual(bytes.subarray(SALT_BYTES), this.#proof(bytes.subarray(0, SALT_BYTES)))
   }
 
-  /** Throws `loop_detected` where a request's header has a mark of this hub, or more of them than anybody means. */
+  /** Throws `loop_detected` when a request's header has a mark of this hub, or more than `MOST_MARKS` marks. */
   validate(header: string | null): void {
     if (header === null) return
     const marks = chainOf(header)
@@ -49,7 +49,7 @@ export class HubMarks {
   }
 }
 
-/** The marks of a request's header; one more than there may be where there are more. */
+/** The marks in a request's header, at most `MOST_MARKS` + 1, so that the caller sees when there are too many. */
 export function chainOf(header: string): readonly string[] {
   return header
     .split(/[\s,]+/, 2 * MOST_MARKS)
@@ -61,7 +61,7 @@ function loop(message: string): HubError {
   return new HubError('loop_detected', message)
 }
 
-/** The marks in the `_meta` of a list, as far as they can be such. */
+/** The well-formed marks in the `_meta` of a list. */
 export function marksOf(meta: unknown): readonly string[] {
   const marks = typeof meta === 'object' && meta !== null ? (meta as Record<string, unknown>)[LIST_MARKS] : undefined
   if (!Array.isArray(marks)) return []

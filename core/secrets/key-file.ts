@@ -7,17 +7,18 @@ import { inDataDir, StartError } from '../config/start-error.ts'
 
 export const KEY_BYTES = 32
 
-/** What the hub makes for itself at the first start, besides its master key. */
+/** What the hub generates at its first start, besides its master key. */
 export interface HubKeys {
   /** Signs session tokens, where JWT_SECRET is not set. */
   readonly jwtSecret: Uint8Array
-  /** Tells this hub from every other one. A UUID. */
+  /** Identifies this hub. A UUID. */
   readonly instanceId: string
 }
 
 /**
- * Reads `jwt.key` and `instance-id`, 0600 files of the data folder, making those that are missing. A file that cannot be read
- * as what it is called is StartError master_key_invalid and never made anew; data_dir_unwritable when the file system refuses.
+ * Reads `jwt.key` and `instance-id`, files of mode 0600 in the data folder, and creates the missing ones. Throws
+ * StartError master_key_invalid for a malformed file, which is never replaced; data_dir_unwritable when the file system
+ * refuses.
  */
 export async function readHubKeys(dataDir: string): Promise<HubKeys> {
   const jwtFile = join(dataDir, 'jwt.key')
@@ -34,8 +35,8 @@ export async function readHubKeys(dataDir: string): Promise<HubKeys> {
 }
 
 /**
- * A key of 32 bytes from a file that has it as base64url. Undefined when there is no file. StartError when it is no key
- * (master_key_invalid), or cannot be read (data_dir_unwritable).
+ * Reads a key of 32 bytes, stored as base64url. Undefined when there is no file. Throws StartError master_key_invalid
+ * for a malformed key, data_dir_unwritable when the file cannot be read.
  */
 export async function readKeyFile(path: string): Promise<Uint8Array | undefined> {
   const text = await readOwnFile(path)
@@ -48,12 +49,13 @@ export async function readKeyFile(path: string): Promise<Uint8Array | undefined>
   )
 }
 
-/** A new random key in a file of mode 0600. Of two makers one wins, and both get the same. Throws StartError data_dir_unwritable. */
+/** Writes a new random key to a file of mode 0600. When two processes race, both return the same key. Throws StartError
+ * data_dir_unwritable. */
 export async function makeKeyFile(path: string): Promise<Uint8Array> {
   return Buffer.from(await make(path, randomBytes(KEY_BYTES).toString('base64url')), 'base64url')
 }
 
-/** Puts a new random key in the place of the one in the file: at every moment the file holds one of them, whole. */
+/** Replaces the key in the file with a new random one, atomically. */
 export async function replaceKeyFile(path: string): Promise<Uint8Array> {
   const key = randomBytes(KEY_BYTES)
   const temporary = await writeBeside(path, key.toString('base64url'))
@@ -62,7 +64,7 @@ export async function replaceKeyFile(path: string): Promise<Uint8Array> {
   return key
 }
 
-/** A second name for the same file, and durable before anything happens to the first one. One that is there already stays. */
+/** Hard-links the file to a second name, durably, before the first one is changed. An existing `name` is kept. */
 export async function keepUnder(path: string, name: string): Promise<void> {
   await linkOnce(path, name)
   await syncFolder(dirname(name))
@@ -70,7 +72,7 @@ export async function keepUnder(path: string, name: string): Promise<void> {
 
 async function make(path: string, text: string): Promise<string> {
   await inDataDir(path, async () => {
-    // Linked into place when it is whole: a crash leaves no half key.
+    // Linked into place once complete: a crash leaves no partial key.
     const temporary = await writeBeside(path, text)
     try {
       await linkOnce(temporary, path)

@@ -8,7 +8,7 @@ import { kidOf } from './seal.ts'
 
 /** One key that seals secrets at rest. */
 export interface MasterKey {
-  /** What it is called in the texts that it sealed. */
+  /** The key id written into every text that it seals. */
   readonly kid: string
   readonly key: Uint8Array
   /** The environment variable, or the file of the data folder, that holds it. */
@@ -21,9 +21,9 @@ const OLD_KEY_FILE = 'master.key.old'
 export type GivenKeys = Pick<HubConfig, 'masterKey' | 'masterKeyOld'>
 
 /**
- * The keys that are there, the one that seals first: MASTER_KEY or else `master.key`; then, while keys are exchanged, the
- * previous one: MASTER_KEY_OLD, `master.key.old`, or `master.key` when MASTER_KEY has taken its place. None, one or two.
- * Throws StartError master_key_invalid for a file that holds no key.
+ * The available keys, the sealing one first: MASTER_KEY or else `master.key`; then, during a rotation, the previous
+ * one: MASTER_KEY_OLD, `master.key.old`, or `master.key` when MASTER_KEY has replaced it. None, one or two. Throws
+ * StartError master_key_invalid for a file that holds no key.
  */
 export async function readMasterKeys(dataDir: string, given: GivenKeys): Promise<readonly MasterKey[]> {
   const fromFile = async (from: typeof KEY_FILE | typeof OLD_KEY_FILE): Promise<MasterKey[]> => {
@@ -44,23 +44,23 @@ export async function readMasterKeys(dataDir: string, given: GivenKeys): Promise
     .slice(0, 2)
 }
 
-/** Whether a hub has made its own key here, which it does once it has opened its first database. */
+/** Whether the hub has generated its own key in this folder, which it does after it has first opened its database. */
 export async function hasMasterKeyFile(dataDir: string): Promise<boolean> {
   return (await readKeyFile(join(dataDir, KEY_FILE))) !== undefined
 }
 
 function fromEnvironment(from: 'MASTER_KEY' | 'MASTER_KEY_OLD', text: string | undefined): MasterKey[] {
   if (text === undefined) return []
-  // Of base64 both alphabets are read alike.
+  // Node's base64 decoder accepts both alphabets.
   const key = Buffer.from(text, /^[0-9A-Fa-f]{64}$/.test(text) ? 'hex' : 'base64')
   if (key.length !== KEY_BYTES) throw new StartError('master_key_invalid', `${from} has not ${KEY_BYTES} bytes`)
   return [{ kid: kidOf(key), key, from }]
 }
 
 /**
- * The keys to run with. `stored`: which keys sealed what is stored. Makes `master.key` when there is no key and nothing to
- * open. Throws StartError master_key_missing when something was sealed with a key that is not there, so that nobody goes on
- * under a new key by mistake; `acceptLoss` lets the hub start without it.
+ * The keys to run with. `stored`: ids of the keys that sealed stored values. Creates `master.key` when there is no key
+ * and nothing is sealed. Throws StartError master_key_missing when a value was sealed with an absent key, so that the
+ * hub never continues under a new key by mistake; `acceptLoss` starts it anyway.
  */
 export async function openMasterKeys(
   dataDir: string,
@@ -86,9 +86,8 @@ function missingText(missing: readonly string[], keys: readonly MasterKey[], dat
 }
 
 /**
- * The keys for sealing everything anew: two of them, or one when there is nothing to exchange. Where the key is a file of the
- * hub's own, a new one takes its place and the old one stays as `master.key.old`; where an exchange was begun before, its
- * keys are taken up again.
+ * The keys to re-seal everything with: two, or one when there is nothing to rotate. When the key is the hub's own file,
+ * a new one replaces it and the old one is kept as `master.key.old`; an interrupted rotation continues with its keys.
  */
 export async function beginRotation(dataDir: string, given: GivenKeys): Promise<readonly MasterKey[]> {
   const present = await readMasterKeys(dataDir, given)
@@ -99,7 +98,7 @@ export async function beginRotation(dataDir: string, given: GivenKeys): Promise<
   return readMasterKeys(dataDir, given)
 }
 
-/** Everything is sealed with the first key: the old one that the hub itself had kept goes. */
+/** Removes the old key that the hub kept itself; call it once everything is sealed with the first key. */
 export async function endRotation(dataDir: string): Promise<void> {
   await unlink(join(dataDir, OLD_KEY_FILE)).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error

@@ -1,14 +1,14 @@
 import { Buffer } from 'node:buffer'
 
-/** A part of a URL's path this long or longer is taken for a key, as capability URLs have them; `mcp` and `v1` are none. */
+/** A segment of a URL's path of this length or more counts as a key, as in capability URLs; `mcp` and `v1` do not. */
 const LONG_SEGMENT = 16
 
 /**
- * A secret and those of its parts that others may repeat alone: what stands behind a scheme (`Bearer abc`), user name and
- * password of Basic, of a URL its password, the values of its query and the long segments of its path, and long lines.
+ * A secret and those of its parts that may appear alone: the credential after a scheme (`Bearer abc`), user name and
+ * password of Basic; of a URL its password, query values and long path segments; and long lines.
  */
 export function secretParts(secret: string): string[] {
-  // Headers travel without the spaces around them.
+  // HTTP strips the spaces around a header's value.
   const parts = new Set([secret, secret.trim()])
   const [, scheme = '', behind] = /^([A-Za-z][A-Za-z0-9-]*) +(\S+)$/.exec(secret) ?? []
   if (behind !== undefined) parts.add(behind)
@@ -22,7 +22,7 @@ export function secretParts(secret: string): string[] {
   return [...parts]
 }
 
-/** A key of several lines comes out line by line where it is written to standard error. Its first and last are no secret. */
+/** A PEM key is written to standard error line by line. Its first and last lines are not secret. */
 function longLines(text: string): string[] {
   if (!/[\r\n]/.test(text)) return []
   const lines = text.split(/[\r\n]+/).map(line => line.trim())
@@ -48,12 +48,12 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    // A lone percent sign: it is no encoding of anything.
+    // A lone percent sign: the text is not percent-encoded.
     return text
   }
 }
 
-/** A key of bytes in the texts that it is written as. */
+/** A binary key in its usual encodings. */
 export function keyTexts(key: Uint8Array): string[] {
   const bytes = Buffer.from(key)
   return [bytes.toString('base64url'), bytes.toString('base64'), bytes.toString('hex')]

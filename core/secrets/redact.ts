@@ -4,7 +4,7 @@ import { decodeEscapes, type Escaping, JSON_ESCAPES, mapOffsets, PERCENT } from 
 import { SHORTEST_SECRET, secretForms } from './secret-forms.ts'
 
 const REDACTED = '[redacted]'
-/** How often a text is decoded in a row: a JSON text inside JSON inside an address. */
+/** Nested encodings that are decoded: a JSON text inside JSON inside an address. */
 const DECODINGS = 3
 const ESCAPINGS = [PERCENT, JSON_ESCAPES]
 const DEEPEST = 16
@@ -12,19 +12,18 @@ const DEEPEST = 16
 const SECRET_KEY =
   /^(?:.*[_.-])?(?:authorization|cookie|set_cookie|password|passwd|pwd|secret|token|api_?key|apikey|private_?key|credentials?)$/
 
-/** Members of records that say who, what and where. Never rewritten: whoever may not see them does not get the record. */
+/** Identifying members of records. Never rewritten: access to the record is what is restricted. */
 const IDENTIFYING = new Set([
   ...['server', 'serverId', 'owner', 'ownerId', 'user', 'userId', 'actor', 'target', 'address', 'tool', 'group'],
   ...['requestId', 'sessionId', 'plugin', 'hash', 'code', 'level', 'status', 'method'],
 ])
 
 /**
- * Takes the secrets of one scope out of texts and records: of one server, or the keys that the hub itself made. Secrets of
- * several owners never share a redactor, since what it rewrites tells everybody who can write and read it what they are.
- *
- * A secret is found as it is, inside base64 (standard and URL alphabet, at any offset), in hexadecimal, and each of these
- * percent-encoded or escaped as JSON, in whatever way and up to three times. Costs a few passes over the text, however many
- * secrets there are. Where a text was cut short with `…`, the beginning of a secret before that mark counts as well.
+ * Redacts the secrets of one scope in texts and records: those of one server, or the keys that the hub generated.
+ * Secrets of different owners never share a redactor: somebody who can write a text and read it redacted could test
+ * guesses. A secret is found as it is, in base64 (standard and URL alphabet, at any offset), in hexadecimal, and each
+ * of these percent-encoded or JSON-escaped in any spelling, nested up to three times. Costs a few passes over the text,
+ * however many secrets there are. In a text cut short with `…`, the beginning of a secret before that mark matches too.
  */
 export class Redactor {
   readonly #secrets: Set<string>
@@ -35,7 +34,7 @@ export class Redactor {
     this.#secrets = new Set([...secrets].filter(({ length }) => length >= SHORTEST_SECRET))
   }
 
-  /** Those that are looked for. */
+  /** The secrets to search for. */
   get secrets(): readonly string[] {
     return [...this.#secrets]
   }
@@ -48,14 +47,15 @@ export class Redactor {
   /** The text with each secret replaced by `[redacted]`. */
   text(text: string): string {
     if (this.#secrets.size === 0 || text.length < SHORTEST_SECRET) return text
-    // Made when it is first needed: most servers start and stop without a text that is looked at.
+    // Built on first use: most servers start and stop without a text to redact.
     this.#search ??= new ByteSearch([...this.#secrets].flatMap(secretForms))
     const bytes = Buffer.from(text)
     const spans = searchDecoded(this.#search, bytes, DECODINGS)
     return spans.length === 0 ? text : replaceSpans(text, bytes.length === text.length ? spans : inUnits(text, spans))
   }
 
-  /** A copy of a value that may be logged: its texts redacted but for those that identify, and by key what names a secret. */
+  /** A copy that is safe to log: texts redacted except identifying members, and values of keys that name a secret
+   * replaced. */
   record<T>(value: T): T {
     return this.#copy(value, 0, new Set()) as T
   }
@@ -97,7 +97,7 @@ export function isSecretKey(key: string): boolean {
   )
 }
 
-/** What is found in the bytes as they are, and in what decoding makes of them, as spans of the bytes. */
+/** Matches in the bytes themselves and in their decodings, as spans of `bytes`. */
 function searchDecoded(search: ByteSearch, bytes: Uint8Array, decodings: number): readonly number[] {
   const found: (readonly number[])[] = [search.find(bytes), search.findCut(bytes)]
   if (decodings > 0) {

@@ -3,7 +3,7 @@ import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } f
 import { HubError } from '../contract/errors.ts'
 import type { JsonValue } from '../contract/json.ts'
 
-/** Where a sealed value belongs. It opens nowhere else. */
+/** Where a sealed value belongs. It cannot be opened for any other context. */
 export interface SealContext {
   /** User id. */
   readonly owner: string
@@ -14,11 +14,12 @@ export interface SealContext {
 }
 
 export interface Sealer {
-  /** `enc:v1:<kid>:<base64url>`. `purpose` names a kind of use, such as `server`; each has a key of its own. */
+  /** Returns `enc:v1:<kid>:<base64url>`. `purpose` names a kind of use, such as `server`; each has its own subkey. */
   seal(purpose: string, context: SealContext, text: string): string
-  /** Throws HubError `config_invalid` for a text that was not sealed for just this place, or by a key that is not in the ring. */
+  /** Throws HubError `config_invalid` for a text that was sealed for another context, or with a key that is not in the
+   * ring. */
   open(purpose: string, context: SealContext, sealed: string): string
-  /** A short opaque text that only this hub can have made; for session ids and cursors. ASCII, base64url. */
+  /** A short opaque text that only this hub can create, for session ids and cursors. ASCII, base64url. */
   sealToken(purpose: string, value: JsonValue): string
   /** The value, or undefined for anything that this hub did not seal for this purpose. Never throws. */
   openToken(purpose: string, token: string): JsonValue | undefined
@@ -42,14 +43,14 @@ export function sealedBy(text: string): string | undefined {
   return isSealed(text) ? text.slice(PREFIX.length, PREFIX.length + 8) : undefined
 }
 
-/** What a key is called in the texts that it sealed. Tells nothing of the key. */
+/** The id of a key, written into the texts that it seals. Reveals nothing about the key. */
 export function kidOf(key: Uint8Array): string {
   return createHash('sha256').update('patchbay kid\0').update(key).digest('hex').slice(0, 8)
 }
 
 /**
- * AES-256-GCM with a subkey per purpose (HKDF-SHA-256). `keys`: one, or two while keys are exchanged; the first one seals,
- * both open. Throws RangeError for any other number and for keys that have not exactly 32 bytes.
+ * AES-256-GCM with a subkey per purpose (HKDF-SHA-256). `keys`: one, or two during a rotation; the first one seals,
+ * both open. Throws RangeError for any other number and for keys of other than 32 bytes.
  */
 export function createSealer(keys: readonly Uint8Array[]): Sealer {
   if (keys.length < 1 || keys.length > 2) throw new RangeError(`One or two keys are wanted, not ${keys.length}`)
@@ -89,7 +90,7 @@ export function createSealer(keys: readonly Uint8Array[]): Sealer {
     },
     openToken(purpose, token) {
       const bytes = this.openTokenBytes(purpose, token)
-      // What opens was written by sealToken, so that it parses.
+      // Only sealToken writes what can be opened here, so it parses.
       return bytes && (JSON.parse(Buffer.from(bytes).toString()) as JsonValue)
     },
     sealTokenBytes(purpose, bytes) {
@@ -113,13 +114,13 @@ interface Ring {
   readonly key: Uint8Array
 }
 
-/** Base64 has stray bits behind the last byte: what changes them would be another id of the same session. */
+/** Rejects non-canonical base64, whose unused last bits could be changed: that would give one session a second id. */
 function onlySpelling(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64url')
   return bytes.toString('base64url') === text ? bytes : undefined
 }
 
-/** JSON keeps the parts apart, so that no two places have the same text. */
+/** JSON separates the parts unambiguously, so no two contexts give the same text. */
 function associated(purpose: string, context: SealContext): Buffer {
   return Buffer.from(JSON.stringify([purpose, context.owner, context.record, context.field]))
 }
@@ -138,7 +139,7 @@ function decrypt(key: Buffer, aad: Buffer, box: Buffer): Buffer | undefined {
   try {
     return Buffer.concat([decipher.update(box.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()])
   } catch {
-    // The only thing that final() says is that the tag does not fit, which is the answer asked for here.
+    // final() throws only when the authentication tag does not match.
     return undefined
   }
 }

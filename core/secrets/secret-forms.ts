@@ -1,13 +1,13 @@
 import { Buffer } from 'node:buffer'
 
-/** Shorter secrets are not looked for: they would match ordinary words. In UTF-16 code units. */
+/** Shorter secrets are not searched for, as they would match ordinary words. In UTF-16 code units. */
 export const SHORTEST_SECRET = 8
 
 /**
- * The byte strings (one character per byte) that a secret is searched as: its UTF-8 and Latin-1 bytes, the bytes with `+` for
- * spaces as forms have it, what base64 of both alphabets makes of it at any offset, and hexadecimal. Percent-encoding and JSON
- * escapes can be over-encoded in too many ways, so the text is decoded instead; only their usual forms are here, for a text
- * in which a stray `%0` or backslash before the secret takes its first character for its own.
+ * The byte strings (one character per byte) to search for: the secret's UTF-8 and Latin-1 bytes, the bytes with `+` for
+ * spaces as in forms, base64 of both alphabets at any offset, and hexadecimal. Percent-encoding and JSON escapes have
+ * too many spellings, so the text is decoded instead; only their usual spellings are here, since a stray `%0` or
+ * backslash before a secret would swallow its first character in decoding.
  */
 export function secretForms(secret: string): string[] {
   const utf8 = Buffer.from(secret, 'utf8')
@@ -19,7 +19,7 @@ export function secretForms(secret: string): string[] {
   ]
   for (const form of usualEscapes(secret)) forms.push(Buffer.from(form).toString('latin1'))
   if (secret.includes(' ')) forms.push(utf8.toString('latin1').replaceAll(' ', '+'))
-  // As `btoa`, `escape` and older HTTP clients have it, where that is something else.
+  // Latin-1, as `btoa`, `escape` and older HTTP clients encode, where it differs from UTF-8.
   if (/[\u0080-\u00ff]/.test(secret) && !/[\u0100-\uffff]/.test(secret)) {
     const latin1 = Buffer.from(secret, 'latin1')
     forms.push(latin1.toString('latin1'), ...base64Forms(latin1))
@@ -30,13 +30,13 @@ export function secretForms(secret: string): string[] {
 function usualEscapes(secret: string): string[] {
   if (/^[\w.~-]*$/.test(secret)) return []
   const json = JSON.stringify(secret).slice(1, -1)
-  // Half a surrogate pair has no UTF-8 form, and these functions refuse it.
+  // encodeURIComponent throws for a lone surrogate, which has no UTF-8 form.
   const component = encodeURIComponent(secret.toWellFormed())
   const lower = component.replace(/%[0-9A-F]{2}/g, hex => hex.toLowerCase())
   return [json, component, component.replaceAll('%20', '+'), lower, lower.replaceAll('%20', '+')]
 }
 
-/** The characters of base64 that depend on the secret alone, for each of the three offsets at which it may begin. */
+/** The base64 characters that depend on the secret alone, for each of the three offsets at which it may begin. */
 function base64Forms(bytes: Buffer): string[] {
   const padded = Buffer.concat([Buffer.alloc(2), bytes])
   return [0, 1, 2].flatMap(offset => {

@@ -6,14 +6,14 @@ interface Held {
   readonly redactor: Redactor
 }
 
-/** For each server the redactor that knows its secrets, and no others. */
+/** One redactor for each server, with that server's secrets only. */
 export class ServerRedactors {
   readonly #none = new Redactor()
   readonly #held = new Map<string, Held>()
 
   /**
-   * From now on these are the server's secrets. `lent`: keys of its owner that are used for it; absent: those of before.
-   * Returns a redactor that stays as it is when others are held later, for what is opened with these.
+   * Replaces the server's secrets. `lent`: keys of its owner that are used for it; absent: unchanged. Returns a
+   * redactor that later calls do not change, for a connection that uses these secrets.
    */
   hold(serverId: string, own: readonly string[], lent?: readonly string[]): Redactor {
     const before = this.#held.get(serverId)
@@ -24,19 +24,19 @@ export class ServerRedactors {
     return redactor
   }
 
-  /** The redactor of a server; one without secrets where none are held. */
+  /** The redactor of a server; one without secrets when none are held. */
   of(serverId: string): Pick<Redactor, 'text' | 'record'> {
     return this.#held.get(serverId)?.redactor ?? this.#none
   }
 
   /**
-   * What a process says that dies of a fault, without the secrets of any server. Only for a text that no user reads: in any
-   * other it would tell one owner what another one's secrets are.
+   * Redacts the secrets of all servers from the crash message of a process. Only for a text that no user reads: any
+   * other would let one owner test guesses at another's secrets.
    */
-  lastWords(text: string): string {
-    let said = text
-    for (const { redactor } of this.#held.values()) said = redactor.text(said)
-    return said
+  redactAll(text: string): string {
+    let redacted = text
+    for (const { redactor } of this.#held.values()) redacted = redactor.text(redacted)
+    return redacted
   }
 
   forget(serverId: string): void {

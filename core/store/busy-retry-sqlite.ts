@@ -1,24 +1,24 @@
 import { CompiledQuery, type DatabaseConnection, type Driver, type QueryResult, SqliteDialect } from 'kysely'
 import { storageCode } from './errors.ts'
 
-/** How long a statement may wait for another process that writes, in milliseconds. */
+/** How long a statement may wait for the lock of another process, in milliseconds. */
 const BUSY_MS = 250
-const LOOK_MS = 10
-/** So long after the last refusal, a lock that is met is another one. */
+const RETRY_MS = 10
+/** A refusal that comes longer than this after the previous one counts as a new lock. */
 const FORGET_MS = 100
 
 /**
- * SQLite without its own busy wait, which would stop the whole thread: a statement that meets the lock of another process is
- * tried again while everything else goes on. Those that queue behind it wait no longer than it does: the time is counted
- * from the first refusal for all of them, and once it is over each fails at once (SQLITE_BUSY) until the lock is gone.
+ * SQLite without its own busy wait, which would block the whole thread: a statement that finds the database locked by
+ * another process is retried asynchronously. Queued statements share its deadline: the time counts from the first
+ * refusal, and after it every statement fails at once (SQLITE_BUSY) until the lock is released.
  */
 export class BusyRetrySqliteDialect extends SqliteDialect {
   override createDriver(): Driver {
-    return new PatientDriver(super.createDriver())
+    return new BusyRetryDriver(super.createDriver())
   }
 }
 
-class PatientDriver implements Driver {
+class BusyRetryDriver implements Driver {
   readonly #driver: Driver
   readonly #connections = new WeakMap<DatabaseConnection, DatabaseConnection>()
   readonly #lockWait = new LockWait()
@@ -34,7 +34,7 @@ class PatientDriver implements Driver {
     const inner = await this.#driver.acquireConnection()
     const known = this.#connections.get(inner)
     if (known) return known
-    const made = new PatientConnection(inner, this.#lockWait)
+    const made = new BusyRetryConnection(inner, this.#lockWait)
     this.#connections.set(inner, made)
     return made
   }
@@ -47,7 +47,8 @@ class PatientDriver implements Driver {
     return this.#driver.commitTransaction(connection)
   }
 
-  /** Never rejects: what is to be told is the error that led here. A rollback that fails is made up for later. */
+  /** Never rejects: the caller should see the error that caused the rollback. A failed rollback is repeated before the
+   * next statement. */
   async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
     await this.#driver.rollbackTransaction(connection).catch(() => undefined)
   }
@@ -63,10 +64,10 @@ class PatientDriver implements Driver {
 
 const ROLLBACK = CompiledQuery.raw('rollback')
 
-class PatientConnection implements DatabaseConnection {
+class BusyRetryConnection implements DatabaseConnection {
   readonly #connection: DatabaseConnection
   readonly #lockWait: LockWait
-  /** A transaction has failed, and so has its rollback. */
+  /** A transaction and its rollback have both failed. */
   #unfinished = false
 
   constructor(connection: DatabaseConnection, lockWait: LockWait) {
@@ -76,9 +77,9 @@ class PatientConnection implements DatabaseConnection {
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
     const isRollback = query.sql === ROLLBACK.sql
-    // Nobody may read or write inside of what another one left behind.
+    // No statement may run inside the transaction that another caller left open.
     if (isRollback || this.#unfinished) await this.#rollback()
-    return isRollback ? { rows: [] } : await this.#patiently<R>(query)
+    return isRollback ? { rows: [] } : await this.#executeWithRetry<R>(query)
   }
 
   async #rollback(): Promise<void> {
@@ -92,16 +93,16 @@ class PatientConnection implements DatabaseConnection {
     this.#unfinished = false
   }
 
-  async #patiently<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+  async #executeWithRetry<R>(query: CompiledQuery): Promise<QueryResult<R>> {
     for (;;) {
       try {
         const result = await this.#connection.executeQuery<R>(query)
-        // Reading succeeds beside a lock and says nothing about it.
-        if (result.numAffectedRows !== undefined) this.#lockWait.renew()
+        // A read succeeds despite a write lock, so only writes show that it is free.
+        if (result.numAffectedRows !== undefined) this.#lockWait.reset()
         return result
       } catch (error) {
-        if (storageCode(error) !== 'SQLITE_BUSY' || !this.#lockWait.left()) throw error
-        await new Promise(resolve => setTimeout(resolve, LOOK_MS))
+        if (storageCode(error) !== 'SQLITE_BUSY' || !this.#lockWait.mayRetry()) throw error
+        await new Promise(resolve => setTimeout(resolve, RETRY_MS))
       }
     }
   }
@@ -111,18 +112,18 @@ class PatientConnection implements DatabaseConnection {
   }
 }
 
-/** How long the present lock has been in the way. */
+/** Measures how long the present lock has lasted. */
 class LockWait {
   #firstMs = Number.NEGATIVE_INFINITY
   #lastMs = Number.NEGATIVE_INFINITY
 
-  /** A statement had the lock for itself. */
-  renew(): void {
+  /** A write succeeded, so the lock is free. */
+  reset(): void {
     this.#lastMs = Number.NEGATIVE_INFINITY
   }
 
-  /** A statement was refused: may it try again? */
-  left(): boolean {
+  /** A statement was refused; returns whether it may retry. */
+  mayRetry(): boolean {
     const now = performance.now()
     if (now - this.#lastMs > FORGET_MS) this.#firstMs = now
     this.#lastMs = now

@@ -1,17 +1,18 @@
 import pg from 'pg'
 
-/** What pg says of a statement that was not answered in `query_timeout`. */
+/** pg's message for a statement that got no response within `query_timeout`. */
 const UNANSWERED = 'Query read timeout'
 
 /**
- * A connection that is closed once a statement on it was not answered in time. By itself pg keeps it and gives it to the next
- * caller, whose statements wait behind the one that nobody answers: for ever, where the way to the server is lost. The server
- * undoes what was begun on a connection that is closed.
+ * A connection that is closed after a statement on it timed out. pg alone would return it to the pool, and the next
+ * caller's statements would queue behind the unanswered one: for ever, when the network path is lost. The server rolls
+ * back whatever was open on a closed connection.
  */
 export class CutOffClient extends pg.Client {
   constructor(config?: string | pg.ClientConfig) {
     super(config)
-    // While it is lent nobody listens, and an error that nobody hears ends the process. The statement on it fails as well.
+    // While the pool has lent it there is no listener, and an unhandled error event ends the process. The statement
+    // fails anyway.
     this.on('error', () => undefined)
   }
 

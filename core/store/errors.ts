@@ -1,6 +1,6 @@
 import { HubError } from '../contract/errors.ts'
 
-/** Why the database could not be opened at start. `exitName` is what the process says when it ends for it. */
+/** The database could not be opened at start. `exitName` is the code that the process prints when it exits for it. */
 export class StoreOpenError extends Error {
   override readonly name = 'StoreOpenError'
   readonly exitName: 'store_corrupt' | 'store_unavailable' | 'data_dir_unwritable'
@@ -11,7 +11,7 @@ export class StoreOpenError extends Error {
   }
 }
 
-/** SQLite's result code name or PostgreSQL's SQLSTATE or the system's errno name, whichever the driver gave. */
+/** SQLite's result code name, PostgreSQL's SQLSTATE or the system's errno name, whichever the driver gave. */
 export function storageCode(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null || !('code' in error)) return undefined
   return typeof error.code === 'string' ? error.code : undefined
@@ -23,14 +23,14 @@ export function isUniqueViolation(error: unknown): boolean {
   return code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY' || code === '23505'
 }
 
-/** Whether another transaction won, so that the whole of this one is worth repeating. */
+/** Whether a concurrent transaction won, so that the whole transaction should be retried. */
 export function isSerializationFailure(error: unknown): boolean {
   const code = storageCode(error)
   return code === '40001' || code === '40P01'
 }
 
 const FULL = new Set(['SQLITE_FULL', '53100', 'ENOSPC', 'EDQUOT'])
-/** The database answers, and its disk takes no writes: the file system or the server is read-only, or broken. */
+/** The database responds, but its disk accepts no writes: the file system or the server is read-only or broken. */
 const NO_WRITES = /^(?:SQLITE_(?:READONLY|IOERR)|EROFS|EIO|25006$)/
 const BUSY = /^(?:SQLITE_BUSY|SQLITE_LOCKED)|^(?:55P03|57014|40001|40P01)$/
 const UNAVAILABLE =
@@ -38,7 +38,7 @@ const UNAVAILABLE =
 const LOST =
   /Connection terminated|Query read timeout|timeout exceeded when trying to connect|Cannot use a pool after calling end|connection is not open/i
 
-/** The hub's own error for a failure of the database; anything else comes back as it is. */
+/** Maps a database failure to the hub's error; returns anything else unchanged. */
 export function storageError(error: unknown): unknown {
   if (error instanceof HubError) return error
   const code = storageCode(error)
@@ -55,13 +55,13 @@ export function storageError(error: unknown): unknown {
   return error
 }
 
-/** Whether a write failed because of the disk below the database, so that the next one will fail as well. */
+/** Whether a write failed because of the database's disk, so that the next one will fail as well. */
 export function isRefusedWrite(error: unknown): boolean {
   const code = storageCode(error)
   return code !== undefined && (FULL.has(code) || NO_WRITES.test(code))
 }
 
-/** Runs work on the database; its failures come out as `storage_full`, `storage_busy` or `storage_unavailable`. */
+/** Runs work on the database; its failures are thrown as `storage_full`, `storage_busy` or `storage_unavailable`. */
 export async function withStorageErrors<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()

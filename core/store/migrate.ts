@@ -12,7 +12,7 @@ import { clientSessions } from './migrations/0008-client-sessions.ts'
 import { askingAndLostMembers } from './migrations/0009-asking-and-lost-members.ts'
 import type { Tables } from './tables.ts'
 
-/** Every migration by its name, in order. One that was released is never changed. */
+/** All migrations in order. A released one is never changed. */
 function migrations(dialect: 'sqlite' | 'postgres'): Record<string, Migration> {
   return {
     '0001-first-tables': firstTables(dialect),
@@ -27,7 +27,7 @@ function migrations(dialect: 'sqlite' | 'postgres'): Record<string, Migration> {
   }
 }
 
-/** Brings the tables to the newest form, in one transaction per migration. Throws what the database said. */
+/** Brings the tables to the newest schema, one transaction per migration. Throws the database's own error. */
 export async function migrateToLatest(db: Kysely<Tables>, dialect: 'sqlite' | 'postgres'): Promise<void> {
   const known = migrations(dialect)
   const migrator = new Migrator({ db, provider: { getMigrations: async () => known } })

@@ -20,13 +20,13 @@ export interface Store {
   readonly db: Kysely<Tables>
   readonly dialect: DialectName
   /**
-   * Resolves when the database answers: `unwritable` when its disk refused a write (full, read-only) and does so still.
+   * Resolves when the database responds: `unwritable` when its disk refused a write (full, read-only) and still does.
    * Throws `storage_unavailable` or `storage_busy`.
    */
   ping(): Promise<'ok' | 'unwritable'>
-  /** Of a database that may fall silent. */
+  /** Detects a database that stopped responding; PostgreSQL only. */
   readonly silence?: Silence
-  /** Ends all connections. The store is of no use afterwards. */
+  /** Ends all connections. The store cannot be used afterwards. */
   close(): Promise<void>
 }
 
@@ -36,31 +36,31 @@ export interface StoreOptions {
   /** Absolute path of a folder that exists. */
   readonly dataDir: string
   /**
-   * A hub has filled a database here before: a file of no bytes is then what is left of it, and `store_corrupt`. Default
-   * false: such a file is one that has just been made.
+   * A hub has used this data folder before, so an empty database file means lost data: `store_corrupt`. Default false:
+   * an empty file is a new one.
    */
   readonly usedBefore?: boolean
 }
 
 /** The database's file in the data folder. */
 export const SQLITE_FILE = 'patchbay.db'
-/** SQLite's own name for it, which it uses in other journal modes alone. */
+/** SQLite's own code for a moved file, which it uses only in other journal modes. */
 const MOVED = 'SQLITE_READONLY_DBMOVED'
-/** For opening alone: SQLite's busy wait stops the whole thread. Later, the dialect waits without that. */
+/** Used for opening only, as SQLite's busy wait blocks the thread. Later statements retry without blocking. */
 const OPEN_BUSY_MS = 250
 const POSTGRES_CONNECT_MS = 4_000
-/** The server gives a statement up by itself; one that does not even do that is given up a little later here. */
+/** The server cancels a statement after this long; the client gives up a little later, in case the server does not. */
 const POSTGRES_STATEMENT_MS = 3_500
 const POSTGRES_SILENCE_MS = 4_000
-/** New tables may take long to make where there is much in the old ones. */
+/** Migrations may take long when the old tables are large. */
 const POSTGRES_MIGRATION_MS = 300_000
-/** How long a database may take to say goodbye: one that hangs must not hold the hub's end. */
+/** How long closing may take: a database that hangs must not delay the hub's exit. */
 const CLOSE_MS = 2_000
 const POSTGRES_CONNECTIONS = 10
 
 /**
- * Opens the database and brings its tables up to date. Throws StoreOpenError: `store_corrupt` (the file is left as it
- * is), `store_unavailable`, `data_dir_unwritable`.
+ * Opens the database and migrates its tables. Throws StoreOpenError: `store_corrupt` (the file is not changed),
+ * `store_unavailable`, `data_dir_unwritable`.
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const { databaseUrl } = options
@@ -95,14 +95,14 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 }
 
 /**
- * The database as it is, for looking only: nothing is made, migrated or locked. Undefined when there is none yet. Throws
+ * Opens the database read-only: nothing is created, migrated or locked. Undefined when there is none yet. Throws
  * StoreOpenError `store_unavailable`.
  */
-export async function openStoreToLook(options: StoreOptions): Promise<Pick<Store, 'db' | 'close'> | undefined> {
+export async function openStoreReadOnly(options: StoreOptions): Promise<Pick<Store, 'db' | 'close'> | undefined> {
   const path = join(options.dataDir, SQLITE_FILE)
   let db: Kysely<Tables>
   if (options.databaseUrl !== undefined) db = openPostgres(options.databaseUrl)
-  else if (existsSync(path)) db = lookInto(path)
+  else if (existsSync(path)) db = openSqliteReadOnly(path)
   else return undefined
   const close = () => closed(db)
   try {
@@ -116,7 +116,7 @@ export async function openStoreToLook(options: StoreOptions): Promise<Pick<Store
   }
 }
 
-function lookInto(path: string): Kysely<Tables> {
+function openSqliteReadOnly(path: string): Kysely<Tables> {
   try {
     const database = new Database(path, { readonly: true, timeout: OPEN_BUSY_MS })
     return new Kysely<Tables>({ dialect: new BusyRetrySqliteDialect({ database: adapted(database) }) })
@@ -125,7 +125,7 @@ function lookInto(path: string): Kysely<Tables> {
   }
 }
 
-/** Overwritten and deleted rows of SQLite stay readable in its files until their room is used again: it is given up here. */
+/** Overwrites the unused pages of SQLite's files, which still hold updated and deleted rows. */
 export async function forgetOldPages(store: Store): Promise<void> {
   if (store.dialect !== 'sqlite') return
   await sql`vacuum`.execute(store.db)
@@ -137,11 +137,11 @@ async function openSqlite({ dataDir, usedBefore = false }: StoreOptions, watch: 
   let database: Database | undefined
   try {
     if (usedBefore && (await isEmptyFile(path))) throw new StoreOpenError('store_corrupt', corrupt(path, 'it is empty'))
-    // Made first, so that the file is never readable for others; SQLite gives its side files the same mode.
+    // Created here, so that the file is never readable by others; SQLite gives its side files the same mode.
     await (await open(path, 'a', 0o600)).close()
     await chmod(path, 0o600)
     database = new Database(path, { timeout: OPEN_BUSY_MS })
-    // Looked at before anything is set: setting the journal mode already writes.
+    // Checked before any pragma is set: setting the journal mode already writes.
     for (const table of checkedTables(database)) {
       const verdict = database.pragma(`quick_check('${table.replaceAll("'", "''")}')`, { simple: true })
       if (verdict !== 'ok') throw new StoreOpenError('store_corrupt', corrupt(path, 'a check of its pages fails'))
@@ -159,20 +159,20 @@ async function openSqlite({ dataDir, usedBefore = false }: StoreOptions, watch: 
   }
 }
 
-/** Looked at when they are read: they may hold gigabytes, and a start that looks at each of their pages grows with them. */
+/** Not checked at start but when read: they may hold gigabytes, and checking them would slow every start. */
 const UNCHECKED = new Set(['server_document', 'server_catalog'])
 
 function checkedTables(database: Database): readonly string[] {
   const rows = database.prepare("select name from sqlite_schema where type = 'table'").all() as { name: string }[]
   const tables = rows.map(({ name }) => name).filter(name => !UNCHECKED.has(name))
-  // Without a name the whole file is checked; so is one that has no table yet.
+  // Without a name the check covers the whole file, and so does the check of a file that has no table yet.
   return ['sqlite_schema', ...tables]
 }
 
 /**
- * Transactions begin with the write lock, since the one that asks for it later is refused at once when another process has it.
- * SQLite ends a transaction by itself when the disk is full. The driver's own rollback would then fail, and its error would
- * stand in the place of the one that says why.
+ * Transactions take the write lock at once, since an upgrade to it later is refused immediately when another process
+ * holds it. SQLite ends a transaction by itself when the disk is full. The driver's rollback would then fail, and its
+ * error would hide the original one.
  */
 function adapted(database: Database, inPlace: () => boolean = () => true): SqliteDatabase {
   return {
@@ -183,7 +183,7 @@ function adapted(database: Database, inPlace: () => boolean = () => true): Sqlit
         return database.prepare('begin immediate')
       }
       const ended = text === 'rollback' && !database.inTransaction
-      // Any statement that returns nothing and changes nothing.
+      // Any statement that returns and changes nothing.
       const statement = database.prepare(ended ? 'select 1 where 0' : text)
       if (!statement.readonly && !database.inTransaction) refuseMoved(inPlace)
       return statement
@@ -191,7 +191,7 @@ function adapted(database: Database, inPlace: () => boolean = () => true): Sqlit
   }
 }
 
-/** What would be written to a file that nobody finds any more is lost. */
+/** Refuses a write to a file that is no longer at its path: the data would be lost. */
 function refuseMoved(inPlace: () => boolean): void {
   if (inPlace()) return
   throw Object.assign(new Error('The database file was moved, removed or replaced while the hub ran'), { code: MOVED })
@@ -218,12 +218,12 @@ function openPostgres(databaseUrl: string, { watch, silence, statementMs }: Post
     keepAlive: true,
     application_name: 'patchbay',
   })
-  // An idle connection that breaks is reported here; the pool drops it, and the next query says what is wrong.
+  // Emitted when an idle connection breaks; the pool drops it, and the next query reports what is wrong.
   pool.on('error', () => {})
   return new Kysely<Tables>({
     dialect: new PostgresDialect({ pool }),
     log: event => {
-      if (event.level === 'query') silence?.heard()
+      if (event.level === 'query') silence?.recordAnswer()
       watch?.note(event)
     },
   })

@@ -1,32 +1,33 @@
 import { HubError } from '../contract/errors.ts'
 
-/** Longest wait for a database that says nothing: whoever asked is to have its answer within 5 s. */
+/** Longest wait for a database that does not respond, in milliseconds: a caller gets its error within 5 s. */
 const SILENT_MS = 4_500
 
-/** Notices that a database says nothing at all any more, whatever that is: no connection, no place among them, no answer. */
+/** Detects a database that does not respond at all, for whatever reason: no connection, no free pool slot, no answer. */
 export class Silence {
   readonly #silentMs: number
-  #heardAtMs = Number.NEGATIVE_INFINITY
+  #answeredAtMs = Number.NEGATIVE_INFINITY
 
   constructor(silentMs = SILENT_MS) {
     this.#silentMs = silentMs
   }
 
-  /** It has answered somebody. */
-  heard(): void {
-    this.#heardAtMs = performance.now()
+  /** A statement was answered. */
+  recordAnswer(): void {
+    this.#answeredAtMs = performance.now()
   }
 
   /**
-   * The outcome of work on the database, or `storage_unavailable` once nobody was answered for so long. The work goes on by
-   * itself then: `over` says so, and nothing of it may be kept. Work that takes longer on a database that answers is not cut.
+   * The outcome of work on the database, or `storage_unavailable` when no statement of anybody was answered for so
+   * long. The work then continues in the background: `over` returns true, and it must not commit. Slow work on a
+   * database that responds is not cut.
    */
   async within<T>(work: (over: () => boolean) => Promise<T>): Promise<T> {
     const { promise, reject } = Promise.withResolvers<never>()
     let isOver = false
     const check = (): void => {
-      const leftMs = this.#heardAtMs + this.#silentMs - performance.now()
-      // What was heard as the work began is no sign of life.
+      const leftMs = this.#answeredAtMs + this.#silentMs - performance.now()
+      // An answer from around the start of the work does not show that the database still responds.
       if (leftMs > this.#silentMs / 10) {
         timer = setTimeout(check, leftMs)
         return

@@ -26,7 +26,7 @@ export interface UserTable {
   number: number
   /** Null for the first row until set-up fills it in. */
   name: string | null
-  /** NFKC case-folded form, on which uniqueness is judged. */
+  /** NFKC case-folded name, which must be unique. */
   name_key: string | null
   role: 'admin' | 'user'
   password_hash: string | null
@@ -48,25 +48,25 @@ export interface ServerTable {
   name_key: string
   transport: string
   /**
-   * JSON of the ServerSettings but for name, transport, visibility and enabled; secrets inside are sealed texts. An inline
+   * JSON of the ServerSettings without name, transport, visibility and enabled; secrets inside are sealed. An inline
    * OpenAPI document is in `server_document`.
    */
   config: string
   visibility: 'private' | 'public'
   enabled: number
   origin: 'file' | 'store'
-  /** JSON {code, message, pointer?} of an entry that cannot be used. */
+  /** JSON {code, message, pointer?} of an entry that is invalid. */
   problem: string | null
-  /** The most that the server may do where its owner may do more; null: what its owner may. */
+  /** The server's rights where they are less than its owner's; null: the same as its owner's. */
   rights_cap: 'none' | 'proxy' | null
-  /** 1 until its owner has confirmed the configuration that came with the server; it stays switched off so long. */
+  /** 1 until the new owner has confirmed the configuration that came with the server; it stays disabled until then. */
   awaits_review: Generated<number>
   revision: number
   created_at: string
   updated_at: string
 }
 
-/** The inline OpenAPI document of a server. Read when the server starts or somebody asks for the document, never for lists. */
+/** The inline OpenAPI document of a server. Read when the server starts or on request, never for lists. */
 export interface ServerDocumentTable {
   server_id: string
   /** Of `content`, in hex. */
@@ -102,10 +102,10 @@ export interface GroupMemberTable {
   resources: string
 }
 
-/** A member that went with its server, until the members of the group are written anew. */
+/** A member removed with its server; kept until the group's members are next replaced. */
 export interface GroupLostMemberTable {
   group_id: string
-  /** As the group's owner knew it: with its owner where that was somebody else. */
+  /** As shown to the group's owner: with its owner's name when that was another user. */
   server_name: string
   lost_at: string
 }
@@ -134,14 +134,14 @@ export interface AccessKeyTable {
   created_at: string
 }
 
-/** Sign-ins that were signed out. Rows go when no token of them could be valid any more. */
+/** Signed-out sign-ins. A row is deleted once all its tokens have expired. */
 export interface RevokedTokenTable {
   /** The id of the first token of the sign-in. */
   token_id: string
   expires_at: string
 }
 
-/** The last lists of each server, so that a sleeping or starting server is not missing from them. */
+/** The last lists of each server, so that the tools of a sleeping or starting server stay listed. */
 export interface ServerCatalogTable {
   server_id: string
   /** Hash of the configuration that the lists were read with. */
@@ -151,56 +151,56 @@ export interface ServerCatalogTable {
   read_at: string
 }
 
-/** Items of one list: one a line, `fingerprint hash json`. */
+/** Items of one list, one per line: `fingerprint hash json`. */
 export interface ServerCatalogPartTable {
   server_id: string
   list_id: string
-  /** From 0 on, without a gap. */
+  /** From 0, without gaps. */
   part: number
   items: string
 }
 
-/** What each tool said of itself, so that a change is noticed over restarts too. */
+/** Hashes of each tool's definition, so that a change is noticed across restarts. */
 export interface ToolDefinitionTable {
   server_id: string
   /** The upstream's own name. */
   tool: string
   /** Hash of the definition that was last seen. */
   seen_hash: string
-  /** Hash of the one that was approved, or seen first. */
+  /** Hash of the definition that was approved, or of the first one. */
   approved_hash: string
   /** When `seen_hash` was first seen. */
   seen_at: string
 }
 
-/** Which era of MCP a server was found to speak, and what it was asked with. */
+/** The era of MCP that a probe found, and the configuration and credentials of that probe. */
 export interface ServerEraTable {
   server_id: string
   era: 'legacy' | 'modern'
   config_hash: string
-  /** SHA-256 of the headers that went along, those of plugins included. */
+  /** SHA-256 of the headers that were sent, including those of plugins. */
   credential_hash: string
   probed_at: string
 }
 
-/** What a server was seen to ask of its clients. It holds for this configuration and this version of the server. */
+/** The requests that a server sends to clients. Valid for this configuration and server version. */
 export interface ServerAskingTable {
   server_id: string
   config_hash: string
-  /** Of the server, and of the protocol that it speaks with the hub. */
+  /** The server's version and the protocol version that it negotiated with the hub. */
   version: string
   /** JSON of AskCapability[]. */
   asks: string
-  /** JSON of the names of tools that it lists only for clients that can be asked. */
+  /** JSON of the names of tools that it lists only for clients with these capabilities. */
   tools: string
   seen_at: string
 }
 
-/** Open sessions of MCP clients. A session that ends loses its row, so that no later process takes its id. */
+/** Open sessions of MCP clients. The row is deleted when the session ends, so that no later process accepts its id. */
 export interface ClientSessionTable {
   /** Hash of the session's id. */
   key: string
-  /** Up to 30 s behind the last use. */
+  /** Updated at most every 30 s. */
   used_at: string
 }
 
@@ -211,7 +211,7 @@ export interface AuditTable {
   user_id: string | null
   user_name: string
   action: string
-  /** Whose thing it was, for what an ordinary user may see. */
+  /** Owner of the target; decides which entries an ordinary user may see. */
   owner_id: string | null
   target: string
   request_id: string | null

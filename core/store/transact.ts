@@ -4,26 +4,26 @@ import { isSerializationFailure, storageError, withStorageErrors } from './error
 import type { Store } from './open.ts'
 import type { Tables } from './tables.ts'
 
-/** The database itself or a transaction on it: what a reader needs. */
+/** The database itself or a transaction on it. */
 export type Reader = Kysely<Tables>
 export type Writer = Transaction<Tables>
 
-/** Runs when the transaction is committed, in the order given; never when it was not. */
+/** Registers an effect that runs after the commit, in order; never when the transaction fails. */
 export type AfterCommit = (effect: () => void) => void
 
-/** Tries of a transaction that others win against, on PostgreSQL. */
+/** Attempts of a transaction that loses to concurrent ones, on PostgreSQL. */
 const TRIES = 8
 
-/** Reads; failures of the database come out as storage errors. */
+/** Runs reads; failures of the database are thrown as storage errors. */
 export function read<T>(store: Store, work: (db: Reader) => Promise<T>): Promise<T> {
   const { silence } = store
   return withStorageErrors(() => (silence ? silence.within(() => work(store.db)) : work(store.db)))
 }
 
 /**
- * One transaction, as if it ran alone; what is handed to `after` happens once it is committed. With PostgreSQL it is
- * repeated when another one won, so `work` must have no effects but those on the database and through `after`.
- * SQLite has one connection: inside, only `trx` may be used, as the store itself would wait for ever.
+ * Runs one serializable transaction; effects passed to `after` run once it is committed. PostgreSQL retries it on a
+ * conflict, so `work` must have no effects except on the database and through `after`. SQLite has one connection:
+ * inside, use only `trx`, as the store itself would deadlock.
  */
 export async function write<T>(store: Store, work: (trx: Writer, after: AfterCommit) => Promise<T>): Promise<T> {
   const { silence } = store
@@ -34,7 +34,7 @@ export async function write<T>(store: Store, work: (trx: Writer, after: AfterCom
     const run = (over: () => boolean) =>
       alone.execute(async trx => {
         const value = await work(trx, effect => effects.push(effect))
-        // Its caller was told that nothing was saved.
+        // The caller already got an error, so nothing may be saved.
         if (over()) throw new HubError('storage_unavailable', 'The database answered too late')
         return value
       })

@@ -2,24 +2,24 @@ import type { Kysely, LogEvent } from 'kysely'
 import { isRefusedWrite } from './errors.ts'
 import type { Tables } from './tables.ts'
 
-/** How often a disk that was full is tried again, in milliseconds: anybody may ask for `/health`. */
+/** How often a full disk is tried again, in milliseconds: anybody may request `/health`. */
 const TRY_MS = 1_000
-/** More than one small change needs, so that a disk with its last page free is not called well. */
+/** More than one small change needs, so that a disk with one free page does not count as writable. */
 const TRIED_BYTES = 65_536
-/** A row that nothing reads. */
+/** A row that no code reads. */
 const TRIED = { scope: 'system:write-watch', key: 'tried' }
 
-/** Remembers that the database refused a write for its disk, until one goes through again. */
+/** Remembers that the database refused a write because of its disk, until a write succeeds. */
 export class WriteWatch {
   #refused = false
   #triedMs = Number.NEGATIVE_INFINITY
 
-  /** Told of every statement, by Kysely. */
+  /** Kysely calls this for every statement. */
   readonly note = (event: LogEvent): void => {
     if (event.level === 'error' && isRefusedWrite(event.error)) this.#refused = true
   }
 
-  /** Whether the database takes writes. Tries one, at most once a second, when it refused one before. */
+  /** Whether the database accepts writes. After a refusal, tries one at most once a second. */
   async check(db: Kysely<Tables>): Promise<'ok' | 'unwritable'> {
     const nowMs = performance.now()
     if (this.#refused && nowMs - this.#triedMs >= TRY_MS) {
@@ -40,6 +40,6 @@ async function tryWriting(db: Kysely<Tables>): Promise<void> {
     .values({ ...TRIED, ...values })
     .onConflict(conflict => conflict.columns(['scope', 'key']).doUpdateSet(values))
     .execute()
-  // Not in one transaction: SQLite would write nothing of a row that comes and goes.
+  // Not in one transaction: SQLite would write nothing for a row that is inserted and deleted in it.
   await db.deleteFrom('setting').where('scope', '=', TRIED.scope).where('key', '=', TRIED.key).execute()
 }

@@ -2,20 +2,20 @@ import { type FileHandle, mkdir, open, rename, rm, stat } from 'node:fs/promises
 import { dirname } from 'node:path'
 
 export interface LogFileLimits {
-  /** The file is put aside before it grows beyond this many bytes. */
+  /** The file is rotated before it exceeds this many bytes. */
   readonly maxBytes: number
-  /** Files that were put aside and are kept, the newest; 1 or more. */
+  /** Number of rotated files kept; 1 or more. */
   readonly maxFiles: number
 }
 
-/** How long after a failure it is tried again to put the file aside, in milliseconds; until then the file grows on. */
+/** How long after a failed rotation the next one is tried, in milliseconds; until then the file keeps growing. */
 const RETRY_MS = 60_000
 /** How often the path is compared with the open file, in milliseconds. */
 const FOLLOW_MS = 1_000
 
 /**
- * A log file with an end: when it is full it becomes `<path>.1`, what was `.1` becomes `.2`, and the oldest goes. No line is
- * lost when that fails: the old file is written on.
+ * A log file of limited size: when it is full it becomes `<path>.1`, the former `.1` becomes `.2`, and the oldest is
+ * deleted. When that fails no line is lost: writing continues in the old file.
  */
 export class LogFile {
   readonly #path: string
@@ -23,8 +23,8 @@ export class LogFile {
   #handle: FileHandle
   #bytes: number
   #failedAtMs = Number.NEGATIVE_INFINITY
-  /** Takes the place of `#handle` before the next write. */
-  #fresh: { readonly handle: FileHandle; readonly bytes: number } | undefined
+  /** Replaces `#handle` before the next write. */
+  #reopened: { readonly handle: FileHandle; readonly bytes: number } | undefined
   #followedAtMs = 0
 
   private constructor(path: string, limits: LogFileLimits, handle: FileHandle, bytes: number) {
@@ -34,7 +34,8 @@ export class LogFile {
     this.#bytes = bytes
   }
 
-  /** Opens the file to append to it. Without limits, and where it is no ordinary file, it has no end. Throws what the system says. */
+  /** Opens the file for appending. Its size is unlimited without limits and for special files. Throws the file system's
+   * error. */
   static async open(path: string, limits?: LogFileLimits): Promise<LogFile> {
     await mkdir(dirname(path), { recursive: true })
     const handle = await open(path, 'a', 0o600)
@@ -47,18 +48,18 @@ export class LogFile {
     return this.#handle.fd
   }
 
-  /** Counts what was written. */
+  /** Counts written bytes. */
   wrote(bytes: number): void {
     this.#bytes += bytes
   }
 
-  /** Whether so many bytes more are too many for this file. One that is empty takes any number. */
+  /** Whether the file must be rotated before this many more bytes. An empty one accepts any number. */
   isFull(bytes: number): boolean {
     if (this.#bytes === 0 || this.#bytes + bytes <= this.#limits.maxBytes) return false
     return performance.now() - this.#failedAtMs >= RETRY_MS
   }
 
-  /** Puts the file aside and begins a new one. Never rejects. Nothing may be written meanwhile. */
+  /** Rotates the file. Never rejects. Nothing may be written meanwhile. */
   async rotate(): Promise<void> {
     const path = this.#path
     try {
@@ -73,21 +74,21 @@ export class LogFile {
       this.#bytes = (await handle.stat()).size
       await old.close()
     } catch {
-      // A folder that takes no new names, or a full disk: the old file is still open, under whatever name it has by now.
+      // The folder is not writable or the disk is full: the old file is still open, possibly under its new name.
       this.#failedAtMs = performance.now()
     }
   }
 
   /**
-   * Opens the file at its path anew, for the writes after the next call of `follow`. Its folder is not made. Resolves with the
-   * system's message where that failed; the old file stays in use then.
+   * Opens the file at its path again; `follow` then switches to it. Does not create its folder. On failure resolves
+   * with the system's message, and the old file stays in use.
    */
   async reopen(): Promise<string | undefined> {
     try {
       const handle = await open(this.#path, 'a', 0o600)
       const { size } = await handle.stat()
-      await this.#fresh?.handle.close()
-      this.#fresh = { handle, bytes: size }
+      await this.#reopened?.handle.close()
+      this.#reopened = { handle, bytes: size }
       return undefined
     } catch (error) {
       return String(error)
@@ -95,15 +96,15 @@ export class LogFile {
   }
 
   /**
-   * Call before each write, while none is under way. Begins to use a file that was opened anew, and looks once a second, beside
-   * the writing, whether another program has moved the file away.
+   * Call before each write, while none is under way. Switches to a reopened file, and checks once a second in the
+   * background whether another program has moved the file away.
    */
   follow(): void {
-    if (this.#fresh) {
+    if (this.#reopened) {
       const old = this.#handle
-      this.#handle = this.#fresh.handle
-      this.#bytes = this.#fresh.bytes
-      this.#fresh = undefined
+      this.#handle = this.#reopened.handle
+      this.#bytes = this.#reopened.bytes
+      this.#reopened = undefined
       void old.close().catch(() => undefined)
     }
     const nowMs = performance.now()
@@ -115,14 +116,14 @@ export class LogFile {
   async #reopenWhenMoved(): Promise<void> {
     const handle = this.#handle
     const [there, own] = await Promise.all([stat(this.#path).catch(() => undefined), handle.stat()])
-    // Rotated by the hub itself meanwhile, the open file is the one at the path already.
-    if (handle !== this.#handle || this.#fresh) return
+    // The hub rotated the file meanwhile, so the open file is already the one at the path.
+    if (handle !== this.#handle || this.#reopened) return
     if (there?.ino !== own.ino || there.dev !== own.dev) await this.reopen()
   }
 
   async close(): Promise<void> {
     await this.#handle.close()
-    await this.#fresh?.handle.close()
+    await this.#reopened?.handle.close()
   }
 }
 

@@ -1,31 +1,31 @@
 import { write } from 'node:fs'
 import { LogFile, type LogFileLimits } from './log-file.ts'
 
-/** Lines wait for each other this long, in milliseconds, so that a busy hub writes in batches. */
+/** Lines are collected for this long, in milliseconds, so that a busy hub writes in batches. */
 const BATCH_MS = 200
 const BATCH_CHARACTERS = 8 * 1024
-/** What may wait for a log that is not read, or cannot be written; beyond it the oldest lines are lost. */
+/** Limits of the queue while the log cannot be written; beyond them the oldest lines are lost. */
 const MOST_LINES = 10_000
 const MOST_CHARACTERS = 16 * 1024 * 1024
 const RETRY_MS = 1_000
 const RETRY_BUSY_MS = 20
-/** How long the end of the hub waits for the last lines. */
+/** How long stopping waits for the last lines. */
 const FLUSH_MS = 1_000
 const STANDARD_OUTPUT = 1
 
 export interface LogWriterOptions {
   /** Absolute path; absent: standard output. */
   readonly file?: string
-  /** When the file is put aside for a new one, and how many are kept. Absent: it grows without end. */
+  /** When the file is rotated, and how many are kept. Absent: it grows without limit. */
   readonly limits?: LogFileLimits
-  /** The line that stands in the place of `count` lost ones. */
+  /** Renders the line that replaces `count` lost ones. */
   readonly lost: (count: number) => string
 }
 
 /**
- * Writes lines without ever holding anybody up: whoever reads the log may stop reading or go away, and the disk may be
- * full. One write is under way at a time; lines wait behind it in a bounded queue, and how many were lost is told in the
- * log itself as soon as it takes lines again.
+ * Writes lines without blocking, even when the reader of the log is slow or gone or the disk is full. One write is
+ * under way at a time; further lines wait in a bounded queue, and the number of lost lines is logged as soon as writing
+ * succeeds again.
  */
 export class LogWriter {
   /** Absent: standard output. */
@@ -33,7 +33,7 @@ export class LogWriter {
   readonly #lost: LogWriterOptions['lost']
   #waiting: string[] = []
   #waitingCharacters = 0
-  /** What is being written, as far as it is not. */
+  /** The unwritten rest of the batch that is being written. */
   #batch: Uint8Array | undefined
   #dropped = 0
   #refused = false
@@ -50,17 +50,17 @@ export class LogWriter {
     return new LogWriter(file === undefined ? undefined : await LogFile.open(file, limits), lost)
   }
 
-  /** As `LogFile.reopen`, before the next write; without a file it does nothing. */
+  /** Calls `LogFile.reopen`; without a file it does nothing. */
   reopen(): Promise<string | undefined> {
     return this.#file?.reopen() ?? Promise.resolve(undefined)
   }
 
-  /** Whether the last write was refused, or lines were lost since the last one that was not. */
+  /** Whether the last write failed, or lines were lost since the last successful one. */
   get failing(): boolean {
     return this.#refused || this.#dropped > 0
   }
 
-  /** `line` ends with a line end. */
+  /** `line` ends with a line feed. */
   write(line: string): void {
     this.#waiting.push(line)
     this.#waitingCharacters += line.length
@@ -69,12 +69,12 @@ export class LogWriter {
       this.#dropped += 1
     }
     if (this.#batch) return
-    if (this.#waitingCharacters >= BATCH_CHARACTERS) this.hurry()
-    else this.#timer ??= setTimeout(() => this.hurry(), BATCH_MS)
+    if (this.#waitingCharacters >= BATCH_CHARACTERS) this.flushNow()
+    else this.#timer ??= setTimeout(() => this.flushNow(), BATCH_MS)
   }
 
-  /** Does not wait for more lines. */
-  hurry(): void {
+  /** Writes the queue without waiting for more lines. */
+  flushNow(): void {
     if (this.#batch) return
     clearTimeout(this.#timer)
     this.#timer = undefined
@@ -94,21 +94,21 @@ export class LogWriter {
     else this.#next(batch)
   }
 
-  /** Resolves when all is written, or after a second. Lines that come later are still taken. */
+  /** Resolves when everything is written, or after a second. Later lines are still accepted. */
   async flush(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#drained.push(resolve)
-    this.hurry()
+    this.flushNow()
     const limit = setTimeout(resolve, FLUSH_MS)
     await promise
     clearTimeout(limit)
   }
 
-  /** Writes what waits, and closes the file. */
+  /** Writes the queue and closes the file. */
   async end(): Promise<void> {
     await this.flush()
     clearTimeout(this.#timer)
-    // Closing would wait for a write that hangs; the process is about to end anyway.
+    // Closing would wait for a write that hangs; the process is about to exit anyway.
     if (!this.#batch) await this.#file?.close()
   }
 
@@ -116,7 +116,7 @@ export class LogWriter {
     this.#file?.follow()
     write(this.#file?.fd ?? STANDARD_OUTPUT, batch, 0, batch.length, null, (error, written) => {
       if (error || written === 0) {
-        // A full disk may show only as nothing written.
+        // A full disk may show only as zero bytes written.
         const busy = error?.code === 'EAGAIN' || error?.code === 'EBUSY'
         this.#refused = !busy
         this.#timer = setTimeout(() => this.#next(batch), busy ? RETRY_BUSY_MS : RETRY_MS)
@@ -131,8 +131,8 @@ export class LogWriter {
       }
       this.#batch = undefined
       const more = this.#drained.length > 0 || this.#waitingCharacters >= BATCH_CHARACTERS || this.#dropped > 0
-      if (more) this.hurry()
-      else if (this.#waiting.length > 0) this.#timer = setTimeout(() => this.hurry(), BATCH_MS)
+      if (more) this.flushNow()
+      else if (this.#waiting.length > 0) this.#timer = setTimeout(() => this.flushNow(), BATCH_MS)
     })
   }
 }

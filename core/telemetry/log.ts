@@ -7,7 +7,7 @@ import type { ServerRedactors } from '../secrets/server-redactors.ts'
 import type { LogFileLimits } from './log-file.ts'
 import { LogWriter } from './log-writer.ts'
 
-/** Longest text of one field and of one line, in characters, before it is cut with a mark. */
+/** Longest text of one field, and of one line, in characters; longer ones are truncated with a mark. */
 const FIELD_LIMIT = 8 * 1024
 const LINE_LIMIT = 32 * 1024
 
@@ -16,18 +16,18 @@ export interface LogOptions {
   readonly format: 'json' | 'pretty'
   /** Absolute path; absent: standard output. */
   readonly file?: string
-  /** When the file is put aside for a new one, and how many are kept. Absent: it grows without end. */
+  /** When the file is rotated, and how many are kept. Absent: it grows without limit. */
   readonly fileLimits?: LogFileLimits
-  /** Takes the keys of the hub out of every record, before it is cut, written or told. */
+  /** Redacts the hub's keys in every record, before truncation, writing and events. */
   readonly redactor: Pick<Redactor, 'text' | 'record'>
-  /** Takes the secrets of a server out of the records whose `serverId` says that they are about it. */
+  /** Redacts a server's secrets in records with its `serverId`. */
   readonly servers: Pick<ServerRedactors, 'of'>
   readonly bus: EventBus
 }
 
 export type LogFields = Readonly<Record<string, unknown>>
 
-/** The hub's log: one JSON record a line, in the specification's form. Nothing else in the hub writes to standard output. */
+/** The hub's log: one JSON record per line, in the specified format. Nothing else in the hub writes to standard output. */
 export class HubLog {
   readonly #pino: pino.Logger
   readonly #put: (line: string) => void
@@ -72,7 +72,7 @@ export class HubLog {
     return new HubLog(logger, put, writer, options)
   }
 
-  /** A logger whose records all carry these fields. `ownerId` says who may read them; it is not written. */
+  /** A logger that adds these fields to all its records. `ownerId` sets who may read them; it is not written. */
   with(fields: LogFields = {}): PluginLogger {
     const at = (level: LogLevel, method: 'debug' | 'info' | 'warn' | 'error') => (message: string, more?: LogFields) =>
       this.#write(level, method, message, { ...fields, ...more })
@@ -84,10 +84,10 @@ export class HubLog {
     }
   }
 
-  /** The one record that a finished tools/call leaves. */
+  /** Logs one finished tools/call. */
   call(record: ToolCallRecord): void {
     if (!this.#pino.isLevelEnabled('info')) return
-    // Nothing of it is redacted: names say which call it was.
+    // Nothing is redacted: the names identify the call.
     const fields = {
       server: cut(record.server),
       tool: cut(record.tool),
@@ -98,23 +98,23 @@ export class HubLog {
       group: cut(record.group),
     }
     const timestamp = new Date().toISOString()
-    // As pino would, for a third of its time: with every call it was a tenth of what the main thread does.
+    // Same output as pino in a third of its time: with every call, pino took a tenth of the main thread's time.
     this.#put(`${JSON.stringify({ level: 'INFO', timestamp, ...fields, message: 'tools/call' })}\n`)
     this.#emit('INFO', 'tools/call', fields, record.ownerId)
   }
 
-  /** Whether records wait for a log that cannot be written, or were lost and that is not told yet. */
+  /** Whether records wait for a log that cannot be written, or were lost without a line about it yet. */
   get failing(): boolean {
     return this.#writer.failing
   }
 
-  /** Opens the log file anew, after it was moved away; one that cannot be opened is told in the old one. Never rejects. */
+  /** Reopens the log file after it was moved away; a failure is logged to the old one. Never rejects. */
   async reopen(): Promise<void> {
     const failure = await this.#writer.reopen()
     if (failure !== undefined) this.with().warn('The log file cannot be opened anew', { error: failure })
   }
 
-  /** Writes what waits, within a second, and closes the file. */
+  /** Writes queued records, within a second, and closes the file. */
   end(): Promise<void> {
     return this.#writer.end()
   }
@@ -122,14 +122,14 @@ export class HubLog {
   #write(level: LogLevel, method: 'debug' | 'info' | 'warn' | 'error', message: string, fields: LogFields): void {
     if (!this.#pino.isLevelEnabled(method)) return
     const { ownerId, ...given } = fields
-    // Before anything is cut: half a secret would not be known as one.
+    // Redacted before truncation: half a secret would not be recognised.
     const { serverId } = given
     const server = typeof serverId === 'string' ? this.#servers.of(serverId) : undefined
     const stacks = withStacks(given)
     const written = cutFields(this.#redactor.record(server ? server.record(stacks) : stacks))
     const text = cut(this.#redactor.text(server ? server.text(message) : message))
     this.#pino[method](written, text)
-    if (level === 'ERROR') this.#writer.hurry()
+    if (level === 'ERROR') this.#writer.flushNow()
     this.#emit(level, text, written, typeof ownerId === 'string' ? ownerId : null)
   }
 
@@ -151,7 +151,7 @@ function cut(text: string): string {
     : `${text.slice(0, FIELD_LIMIT)}… (${text.length - FIELD_LIMIT} more characters)`
 }
 
-/** Errors as the text that tells where they came from. */
+/** Replaces errors with their stack traces. */
 function withStacks(fields: LogFields): Record<string, unknown> {
   const kept: Record<string, unknown> = {}
   for (const key in fields) {
@@ -177,7 +177,7 @@ function cutLine(line: string): string {
   return `${JSON.stringify({ level, timestamp, message, cut: `the record had ${line.length} characters` })}\n`
 }
 
-/** C1 controls and the Unicode line ends are not escaped by JSON, yet terminals and log readers act on them. */
+/** JSON does not escape C1 controls and Unicode line ends, but terminals and log readers act on them. */
 function escapeControls(line: string): string {
   return line.replace(
     /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,

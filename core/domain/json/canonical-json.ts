@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonValue } from '../../contract/json.ts'
 
-/** One text for equal values, whatever the order of their members. */
+/** The same text for equal values, regardless of the order of their members. */
 export function canonical(value: JsonValue): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
   if (!isJsonObject(value)) return JSON.stringify(value)

@@ -11,7 +11,7 @@ interface SourceAccess {
 // The TypeScript library does not describe these members of JSON yet; Bun and Deno have them.
 const json = JSON as unknown as SourceAccess
 
-/** Numbers of fewer digits, and of smaller exponents, are the same before and after. */
+/** Numbers with fewer digits and smaller exponents survive parsing and writing. */
 const MAY_LOSE = /[\d.]{16}|\d[eE][+-]?\d{3}/
 const LARGE_EXPONENT = /[eE][+-]?\d{3}/
 
@@ -22,14 +22,15 @@ function keepSource(this: unknown, _key: string, value: JsonValue, context: { re
 }
 
 /**
- * Parses a text so that `JSON.stringify` writes its numbers as they were: beyond 2⁵³, of more digits than a double has, and
- * beyond its range. Such a number is an object (see {@link isRawNumber}); all others are numbers. Throws SyntaxError.
+ * Parses a text so that `JSON.stringify` writes its numbers unchanged: beyond 2⁵³, with more digits than a double has,
+ * and beyond its range. Such a number becomes an object (see {@link isRawNumber}); others are plain numbers. Throws
+ * SyntaxError.
  */
 export function parseExact(text: string): JsonValue {
   return MAY_LOSE.test(text) ? json.parse(text, keepSource) : (JSON.parse(text) as JsonValue)
 }
 
-/** May hold a number that JSON writes in another way: a zero at the end of a fraction, an exponent, `-0`, a tiny fraction. */
+/** Detects numbers that JSON.stringify would write differently: trailing zeros, exponents, `-0`, tiny fractions. */
 const MAY_CHANGE = /\.\d*0(?!\d)|\d[eE]|-0|0\.000000/
 
 function keepAllSources(
@@ -43,8 +44,8 @@ function keepAllSources(
 }
 
 /**
- * Parses a text so that `JSON.stringify` writes each of its numbers exactly as it was: what {@link parseExact} keeps, and also
- * `1.0`, `1e3` and `-0`, which some programs tell from `1`, `1000` and `0`. Throws SyntaxError.
+ * Parses a text so that `JSON.stringify` writes every number exactly as it was: like {@link parseExact}, and also
+ * `1.0`, `1e3` and `-0`, which some programs distinguish from `1`, `1000` and `0`. Throws SyntaxError.
  */
 export function parseAsWritten(text: string): JsonValue {
   return MAY_LOSE.test(text) || MAY_CHANGE.test(text)
@@ -52,13 +53,13 @@ export function parseAsWritten(text: string): JsonValue {
     : (JSON.parse(text) as JsonValue)
 }
 
-/** A number that is kept as its source text. */
+/** Whether a value is a number kept as its source text. */
 export function isRawNumber(value: unknown): boolean {
-  // Asked of nearly every object; none but these has the member, and looking for it takes a third of the time.
+  // Called for nearly every object; the check for the member first saves two thirds of the time.
   return typeof value === 'object' && value !== null && 'rawJSON' in value && json.isRawJSON(value)
 }
 
-/** The nearest double of a number, kept as its source text or not; undefined for what is none. */
+/** The nearest double of a number, whether kept as source text or not; undefined for other values. */
 export function asDouble(value: unknown): number | undefined {
   if (typeof value === 'number') return value
   return isRawNumber(value) ? Number(JSON.stringify(value)) : undefined

@@ -5,12 +5,12 @@ import { quoteName } from '../names.ts'
 import { nearest, SUGGESTIONS } from '../nearest.ts'
 import { pointerToken } from './json-pointer.ts'
 
-/** Longest string of a field whose rule does not say more, in UTF-8 bytes. */
+/** Default limit of a string field, in UTF-8 bytes. */
 export const STRING_BYTES = 8 * 1024
 
 /**
- * Reads the members of one JSON object, noting every wrong one instead of stopping at the first.
- * Each reader returns undefined for a member that is absent or wrong; `errors` tells the two apart.
+ * Reads the members of one JSON object and collects all problems instead of stopping at the first. Each reader returns
+ * undefined for a member that is absent or invalid; `errors` shows which.
  */
 export class Fields {
   readonly errors: FieldError[]
@@ -47,12 +47,12 @@ export class Fields {
     return false
   }
 
-  /** Notes each member that is not in the list; the first ones with what was probably meant. */
+  /** Reports each member that is not in the list; the first ones with a suggestion. */
   refuseUnknown(known: Iterable<string>): void {
     const names = new Set(known)
     for (const name of Object.keys(this.#body)) {
       if (names.has(name)) continue
-      // So many are told; the rest would be made for nothing.
+      // No more errors than this are shown.
       if (this.errors.length >= MOST_ERRORS) return
       const near = this.errors.length < SUGGESTIONS ? nearest(name, names) : undefined
       this.problem(
@@ -73,7 +73,7 @@ export class Fields {
     return value
   }
 
-  /** A string for people to read. One that not every database could keep as it is has the wrong `format`. */
+  /** A human-readable string. `format` when not every database could store it. */
   text(name: string): string | undefined {
     const value = this.string(name)
     if (value === undefined || isPlainText(value)) return value
@@ -86,7 +86,7 @@ export class Fields {
     return this.problem(name, 'type', `"${name}" must be true or false`)
   }
 
-  /** A whole number from `min` to `max`; `unit` is named in the message. */
+  /** A whole number from `min` to `max`; the message names `unit`. */
   integer(name: string, min: number, max: number, unit = ''): number | undefined {
     const value = this.raw(name)
     if (value === undefined) return undefined
@@ -120,7 +120,7 @@ export class Fields {
     return this.problem(name, 'type', `"${name}" must be an array, not ${aKind(value)}`)
   }
 
-  /** Notes a list or map of more entries than `most`, before any is looked at. True when it may be read. */
+  /** Reports a list or map of more than `most` entries before any is read. Returns whether it may be read. */
   atMost(name: string, most: number): boolean {
     const value = this.raw(name)
     const count = typeof value === 'object' && value !== null ? Object.keys(value).length : 0
@@ -129,7 +129,7 @@ export class Fields {
     return false
   }
 
-  /** A reader of a member that is an object; undefined when it is absent or none. */
+  /** A reader of a member that is an object; undefined when it is absent or invalid. */
   nested(name: string): Fields | undefined {
     const value = this.object(name)
     return value && new Fields(value, this.pointer(name), this.errors)
@@ -158,18 +158,18 @@ export class Fields {
   }
 }
 
-/** Whether a text is without NUL and without halves of surrogate pairs, which UTF-8 cannot write. */
+/** Whether a text has no NUL and no lone surrogates, which UTF-8 cannot encode. */
 export function isPlainText(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed()
 }
 
-/** For the end of a sentence: `null`, `an array`, `a number`. */
+/** A value's type with its article, for a message: `null`, `an array`, `a number`. */
 export function aKind(value: JsonValue): string {
   const word = kind(value)
   return word === 'null' ? word : `${/^[aeiou]/.test(word) ? 'an' : 'a'} ${word}`
 }
 
-/** What a JSON value is called in a message. */
+/** A JSON value's type, for a message. */
 export function kind(value: JsonValue): string {
   if (value === null) return 'null'
   return Array.isArray(value) ? 'array' : typeof value

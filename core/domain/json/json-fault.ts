@@ -1,13 +1,13 @@
 import { visit } from 'jsonc-parser'
 
-/** What is wrong with a JSON text, and where. Line and column count from 1. */
+/** The problem of a JSON text and its position. Line and column count from 1. */
 export interface JsonFault {
   readonly line: number
   readonly column: number
   readonly what: string
 }
 
-/** What is wrong first with a text that JSON.parse refuses. */
+/** The first problem of a text that JSON.parse rejects. */
 export function jsonFault(text: string): JsonFault {
   let found: JsonFault | undefined
   visit(
@@ -22,7 +22,7 @@ export function jsonFault(text: string): JsonFault {
   return found ?? { line: 1, column: 1, what: 'something that is no JSON' }
 }
 
-/** For the end of a sentence: `line 3, column 7: a colon was expected`. */
+/** For the end of a message: `line 3, column 7: a colon was expected`. */
 export function shownFault({ line, column, what }: JsonFault): string {
   return `line ${line}, column ${column}: ${what}`
 }
@@ -45,7 +45,7 @@ const PHRASES: Readonly<Record<number, string>> = {
   16: 'a control character in a string is not escaped',
 }
 
-/** The parser's own enumeration of errors is ambient constants, which a single-file compiler cannot read. */
+/** Text of a parser error. Its enumeration is an ambient constant, which a single-file compiler cannot use. */
 export function jsonPhrase(error: number): string {
   return PHRASES[error] ?? 'something that is no JSON'
 }

@@ -9,45 +9,46 @@ import { jsonFault, shownFault } from './json-fault.ts'
 import { pointerToken } from './json-pointer.ts'
 import { mustHoldMore, scanShape } from './json-shape.ts'
 
-/** Limits of a JSON text that somebody else wrote. */
+/** Limits of an untrusted JSON text. */
 export interface JsonLimits {
   /** Deepest nesting; the outermost object is 1. Default 64. */
   readonly depth?: number
-  /** Members and array elements in all. Default 10_000. */
+  /** Members and array elements in total. Default 10_000. */
   readonly members?: number
-  /** Characters of all keys and strings in all, foreign parts left out. Default no limit but that of the body. */
+  /** Characters of all keys and strings in total, without foreign parts. Default: only the body's own limit. */
   readonly characters?: number
-  /** Numbers are kept as they are written (see `parseAsWritten`). Default: they become the nearest doubles. */
+  /** Keeps numbers as written (see `parseAsWritten`). Default: the nearest doubles. */
   readonly asWritten?: true
-  /** Parts that are data of a foreign form, such as an inline OpenAPI document: own limits, and `constructor` is a key like others. */
+  /** Parts in a foreign format, such as an inline OpenAPI document: own limits, and `constructor` is an ordinary key. */
   readonly foreign?: {
-    /** How the JSON Pointers of such parts end, such as `/openapi/schema`. A text in such a place is foreign as well. */
+    /** Endings of the JSON Pointers of such parts, such as `/openapi/schema`. A string there is foreign as well. */
     readonly endings: readonly string[]
     readonly depth: number
     readonly members: number
-    /** `__proto__` is a key like others too, since these parts are passed on as they are. Default: it is refused. */
+    /** `__proto__` is an ordinary key too, since these parts are passed on unchanged. Default: rejected. */
     readonly anyKey?: true
   }
 }
 
 export const JSON_DEPTH = 64
 export const JSON_MEMBERS = 10_000
-/** Longest way of keys to any value of the hub's own objects: messages and secrets name values by their JSON Pointers. */
+/** Longest path of keys to a value in the hub's own objects: messages and secrets refer to values by JSON Pointer. */
 export const JSON_PATH_CHARACTERS = 1_024
 const NEVER = '__proto__'
 const NOT_IN_OWN_OBJECTS = new Set(['constructor', 'prototype'])
-/** Of a pointer in a message. One into the hub's own objects is shorter; one into a foreign part may have any length. */
+/** Longest pointer in a message. Pointers into own objects are shorter; pointers into foreign parts may have any
+ * length. */
 const POINTER_CHARACTERS = 4 * JSON_PATH_CHARACTERS
 
 /**
- * Parses a JSON text that must be an object: RFC 8259 to the letter, no key twice in one object, no key that reaches a
- * prototype. Throws HubError `json_empty`, `json_invalid` (line and column in `data`), `json_not_object`,
- * `json_duplicate_key`, `json_too_deep`, `json_too_large`, `key_forbidden`.
+ * Parses a JSON text that must be an object: strict RFC 8259, no duplicate keys, no key that reaches a prototype.
+ * Throws HubError `json_empty`, `json_invalid` (line and column in `data`), `json_not_object`, `json_duplicate_key`,
+ * `json_too_deep`, `json_too_large`, `key_forbidden`.
  */
 export function parseJsonObject(text: string, limits: JsonLimits = {}): JsonObject {
   if (text.trim() === '') throw new HubError('json_empty', 'The body is empty; a JSON object is wanted')
   const shape = scanShape(text)
-  // Judged before parsing: a parser that recurses would meet the nesting first, and one value costs up to a microsecond.
+  // Checked before parsing: a recursive parser would overflow first, and each value costs up to a microsecond.
   const deepest = (limits.depth ?? JSON_DEPTH) + (limits.foreign?.depth ?? 0)
   if (shape.depth > deepest) throw tooDeep(deepest)
   const most = (limits.members ?? JSON_MEMBERS) + (limits.foreign?.members ?? 0)
@@ -58,12 +59,12 @@ export function parseJsonObject(text: string, limits: JsonLimits = {}): JsonObje
     throw new HubError('json_not_object', `The body is ${what}; a JSON object is wanted`)
   }
   const named = guardJson(value, limits)
-  // Parsing keeps the last of two equal keys, so that fewer members than colons means a duplicate.
+  // JSON.parse keeps the last of two equal keys, so fewer members than colons means a duplicate.
   if (shape.colons !== named) throw duplicateKey(text)
   return value
 }
 
-/** The same limits for a value that is parsed already. Returns the number of object members in it. */
+/** Applies the same limits to a parsed value. Returns the number of object members. */
 export function guardJson(root: JsonValue, limits: JsonLimits = {}): number {
   const guard = new Guard(root, limits)
   guard.walk(root, '', 1, { ...scopeOf(limits), foreign: false, anyKey: false })
@@ -105,10 +106,10 @@ class Guard {
     }
   }
 
-  /** A member of the hub's own objects; its value may be where a foreign part begins. */
+  /** A member of the hub's own objects; a foreign part may begin at its value. */
   #walkMember(name: string, child: JsonValue, pointer: string, depth: number, scope: Scope): void {
     this.#count(name.length)
-    // Before the pointer is built, of which there will be one for each value.
+    // Checked before building the pointer, which happens for each value.
     if (pointer.length + name.length > JSON_PATH_CHARACTERS) throw keysTooLong()
     const at = `${pointer}/${pointerToken(name)}`
     const { foreign } = this.#limits
@@ -135,14 +136,14 @@ function takeMembers(scope: Scope, count: number): void {
   if (scope.left < 0) throw tooMany(scope.members)
 }
 
-/** The refusal of a value that holds a forbidden key. Searches for it again, so that the walk keeps no path. */
+/** The error for a forbidden key; searches again for its position, so that valid values pay nothing. */
 function keyForbidden(root: JsonValue, foreign: JsonLimits['foreign']): HubError {
   const error = forbiddenKey(root, foreign)
   const detail = error?.detail ?? 'A key is never accepted'
   return new HubError('key_forbidden', detail, error ? { errors: [error] } : {})
 }
 
-/** The first forbidden key of a value, with its whole pointer. */
+/** The first forbidden key of a value, with its full pointer. */
 export function forbiddenKey(root: JsonValue, foreign?: JsonLimits['foreign']): FieldError | undefined {
   const search = new KeySearch(foreign)
   if (!search.find(root, false)) return undefined
@@ -153,7 +154,7 @@ export function forbiddenKey(root: JsonValue, foreign?: JsonLimits['foreign']): 
 }
 
 class KeySearch {
-  /** The way to the key once it is found. */
+  /** The path to the key once it is found. */
   readonly steps: (string | number)[] = []
   readonly #foreign: JsonLimits['foreign']
 
@@ -177,7 +178,7 @@ class KeySearch {
 
   #isForeign(): boolean {
     const last = `/${this.steps.at(-1)}`
-    // Lists have no part in the ends of pointers, as in the walk above.
+    // Array indices are not part of these endings, as above.
     const way = () => this.steps.flatMap(step => (typeof step === 'string' ? `/${pointerToken(step)}` : [])).join('')
     return this.#foreign?.endings.some(ending => ending.endsWith(last) && way().endsWith(ending)) ?? false
   }
@@ -204,14 +205,14 @@ function parseStrictly(text: string, parse: (text: string) => JsonValue): JsonVa
   }
 }
 
-/** The error for a text that JSON.parse refuses, with line and column in the message and in `data`. */
+/** The error for a text that JSON.parse rejects, with line and column in the message and in `data`. */
 export function jsonInvalid(message: string, text: string, cause: unknown): HubError {
   const fault = jsonFault(text)
   const { line, column } = fault
   return new HubError('json_invalid', `${message}: ${shownFault(fault)}`, { cause, data: { line, column } })
 }
 
-/** The error for a text with a key twice in one object; reads the text again to say where the second one stands. */
+/** The error for a text with a duplicate key; parses it again to find the second one's position. */
 export function duplicateKey(text: string): HubError {
   const scopes: Set<string>[] = []
   let found: { name: string; line: number; column: number } | undefined

@@ -5,7 +5,7 @@ export function pointerToken(name: string | number): string {
   return String(name).replaceAll('~', '~0').replaceAll('/', '~1')
 }
 
-/** The member names of a pointer such as `/env/API_KEY`; undefined for a text that is no pointer to a member. */
+/** The member names of a pointer such as `/env/API_KEY`; undefined for an invalid pointer. */
 export function pointerPath(pointer: string): string[] | undefined {
   if (!pointer.startsWith('/') || /~(?![01])/.test(pointer)) return undefined
   return pointer
@@ -14,7 +14,7 @@ export function pointerPath(pointer: string): string[] | undefined {
     .map(token => token.replaceAll('~1', '/').replaceAll('~0', '~'))
 }
 
-/** The value that a pointer names, or undefined. Own members and array elements only. */
+/** The value at a pointer, or undefined. Own members and array elements only. */
 export function valueAt(root: JsonValue, pointer: string): JsonValue | undefined {
   const path = pointerPath(pointer)
   if (!path) return undefined
@@ -32,8 +32,8 @@ type Replace = (text: string, pointer: string) => string
 const NOTHING: ReadonlySet<string> = new Set()
 
 /**
- * A copy in which every string is what `replace` makes of it. Pointers begin with `/`; the root string has `''`. What stands
- * at a pointer of `left` is not copied and stays as it is.
+ * Copies a value with every string replaced by the result of `replace`. Pointers begin with `/`; that of a root string
+ * is `''`. Values at the pointers in `left` are not copied.
  */
 export function mapStrings<T extends JsonValue>(root: T, replace: Replace, pointer = '', left = NOTHING): T {
   return walk(root, replace, pointer, left) as T

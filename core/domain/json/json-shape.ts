@@ -1,23 +1,23 @@
 import { stringEnd } from './json-depth.ts'
 
-/** What a JSON text holds outside of its strings. */
+/** Counts of a JSON text, outside of its strings. */
 export interface JsonShape {
-  /** Levels of nesting. */
+  /** Nesting depth. */
   readonly depth: number
   readonly colons: number
   readonly commas: number
-  /** Objects and arrays. */
+  /** Number of objects and arrays. */
   readonly containers: number
-  /** Some number is written with a fraction or an exponent, in 16 characters or more, or as `-0`: it may not survive being parsed. */
+  /** Some number has a fraction or exponent, 16 characters or more, or is `-0`: parsing may change it. */
   readonly oddNumbers: boolean
 }
 
-/** Whether a text of this shape holds more members and elements than this for certain, empty objects left aside. */
+/** Whether a text of this shape certainly has more than `members` members and elements, not counting empty objects. */
 export function mustHoldMore({ commas, containers }: JsonShape, members: number): boolean {
   return commas > members || commas + containers > 2 * members
 }
 
-/** Reads the shape in one pass and without recursion; says something of valid JSON alone. */
+/** Counts in one pass without recursion; meaningful for valid JSON only. */
 export function scanShape(text: string): JsonShape {
   let depth = 0
   let deepest = 0
@@ -50,7 +50,7 @@ export function scanShape(text: string): JsonShape {
       default:
         if (code <= 0x39 && (code >= 0x30 || code === 0x2d)) {
           const end = numberEnd(text, at)
-          oddNumbers ||= isOdd(text, at, end)
+          oddNumbers ||= mayChangeWhenParsed(text, at, end)
           at = end - 1
         }
     }
@@ -58,14 +58,14 @@ export function scanShape(text: string): JsonShape {
   return { depth: deepest, colons, commas, containers, oddNumbers }
 }
 
-/** Behind the digits, with their sign; a fraction or an exponent is not read. */
+/** The index after the digits and sign; fraction and exponent are not included. */
 function numberEnd(text: string, from: number): number {
   let at = from + 1
   while (text.charCodeAt(at) >= 0x30 && text.charCodeAt(at) <= 0x39) at += 1
   return at
 }
 
-function isOdd(text: string, from: number, end: number): boolean {
+function mayChangeWhenParsed(text: string, from: number, end: number): boolean {
   const next = text.charCodeAt(end)
   // . E e
   if (next === 0x2e || next === 0x45 || next === 0x65) return true

@@ -1,7 +1,7 @@
-/** Longer JSON texts cross threads, and go to clients, as UTF-8; in characters. */
+/** Longer JSON texts are passed between threads and sent to clients as UTF-8; in characters. */
 export const LONG_CHARACTERS = 64 * 1024
 
-/** A long JSON text as UTF-8, in parts. Written to a client as it is, never decoded on that way. */
+/** A long JSON text as UTF-8 in parts, written to a client without being decoded. */
 export class LongText {
   readonly parts: readonly Uint8Array<ArrayBuffer>[]
   readonly byteLength: number
@@ -11,17 +11,17 @@ export class LongText {
     this.byteLength = parts.reduce((sum, part) => sum + part.byteLength, 0)
   }
 
-  /** The same with short texts before and behind it; its bytes are shared. */
+  /** The same text between two short ones; its bytes are shared. */
   within(head: string, tail: string): LongText {
     return new LongText([Buffer.from(head), ...this.parts, Buffer.from(tail)])
   }
 
-  /** Whether the ASCII text is in one of the parts. */
+  /** Whether one of the parts contains the ASCII text. */
   includes(text: string): boolean {
     return this.parts.some(part => asBuffer(part).includes(text))
   }
 
-  /** Decodes all of it, which takes milliseconds. */
+  /** Decodes the whole text, which takes milliseconds. */
   toString(): string {
     const [only] = this.parts
     return only && this.parts.length === 1 ? asBuffer(only).toString() : Buffer.concat(this.parts).toString()
@@ -31,24 +31,24 @@ export class LongText {
 /** JSON text of any length. */
 export type JsonText = string | LongText
 
-/** Its bytes, or of a short one its characters. */
+/** Bytes of a long text, characters of a short one. */
 export function weightOfText(text: JsonText): number {
   return typeof text === 'string' ? text.length : text.byteLength
 }
 
-/** The text within others. */
+/** The text between two others. */
 export function textWithin(head: string, text: JsonText, tail: string): JsonText {
   return typeof text === 'string' ? `${head}${text}${tail}` : text.within(head, tail)
 }
 
-/** The texts of a JSON array as its text. */
+/** Joins JSON texts to a JSON array. */
 export function arrayText(texts: readonly JsonText[]): JsonText {
   if (texts.every(text => typeof text === 'string')) return `[${texts.join(',')}]`
   const parts = texts.flatMap((text, at) => [Buffer.from(at === 0 ? '[' : ','), ...partsOf(text)])
   return new LongText([...parts, Buffer.from(']')])
 }
 
-/** The UTF-8 of a text. */
+/** The text as UTF-8. */
 export function partsOf(text: JsonText): readonly Uint8Array<ArrayBuffer>[] {
   return typeof text === 'string' ? [Buffer.from(text)] : text.parts
 }

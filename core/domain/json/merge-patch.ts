@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 
-/** RFC 7396: `null` removes, objects merge member by member, everything else replaces. Neither argument is changed. */
+/** RFC 7396: `null` removes, objects merge member by member, other values replace. Neither argument is changed. */
 export function mergePatch(target: JsonObject, patch: JsonObject): JsonObject {
   return merge(target, patch) as JsonObject
 }
@@ -12,6 +12,6 @@ function merge(target: JsonValue | undefined, patch: JsonValue): JsonValue {
     if (value === null) members.delete(key)
     else members.set(key, merge(members.get(key), value))
   }
-  // fromEntries defines own members even for `__proto__`, where an assignment would change the prototype.
+  // fromEntries makes `__proto__` an own member; an assignment would change the prototype.
   return Object.fromEntries(members)
 }

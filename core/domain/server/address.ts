@@ -9,7 +9,7 @@ const HEADER_NAME_CHARACTERS = 256
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/
 
-/** Headers that belong to the connection, to framing or to MCP itself: the hub makes them. */
+/** Headers of the connection, of framing or of MCP itself: the hub sets them. */
 const RESERVED = new Set([
   'host',
   'connection',
@@ -29,7 +29,7 @@ const RESERVED = new Set([
 
 type Report = (error: FieldError) => void
 
-/** Judges an http or https URL with its variables filled in. Returns the URL, or undefined when it was reported. */
+/** Validates an http or https URL with its variables filled in. Returns the URL, or undefined after a report. */
 export function checkUrl(text: string, pointer: string, report: Report): URL | undefined {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: exactly these must not be in a URL
   if (/[\u0000-\u0020\u007f]/.test(text)) {
@@ -59,19 +59,19 @@ export function checkUrl(text: string, pointer: string, report: Report): URL | u
   return url
 }
 
-/** DNS has no empty labels, but for the one at the end, and no long ones. */
+/** DNS names have no empty labels, except at the end, and none over 63 characters. */
 function isHostName(host: string): boolean {
   if (host.startsWith('[')) return true
   const labels = host.replace(/\.$/, '').split('.')
   return host.length <= 254 && labels.every(label => label !== '' && label.length <= 63)
 }
 
-/** What may be echoed of a URL: a query may hold a key, and the part before @ a password. */
+/** The part of a URL that may be shown: a query may hold a key, and the part before @ a password. */
 function shownUrl(text: string): string {
   return text.replace(/[?#].*$/s, '').replace(/\/\/[^/]*@/, '//')
 }
 
-/** Judges headers with their variables filled in. */
+/** Validates headers with their variables filled in. */
 export function checkHeaders(headers: Readonly<Record<string, string>>, pointer: string, report: Report): void {
   const seen = new Map<string, string>()
   const entries = Object.entries(headers)
@@ -106,7 +106,7 @@ function checkHeaderName(name: string, pointer: string, report: Report): void {
   }
 }
 
-/** Judges the names of client headers that may be passed on; credentials and cookies of a client never are. */
+/** Validates the names of client headers to pass on; a client's credentials and cookies never are. */
 export function checkPassthroughHeader(name: string, pointer: string, report: Report): void {
   if (/^(?:authorization|cookie|set-cookie|x-auth-token)$/i.test(name)) {
     report({ pointer, code: 'header_reserved', detail: `The client's header "${name}" is never passed on` })

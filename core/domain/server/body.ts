@@ -14,7 +14,7 @@ import { checkPins } from './tool-override.ts'
 import { FIELDS_OF, readTransport, refuseForeignFields, TRANSPORT_FIELDS } from './transport.ts'
 import { expandVariables, textFiller, VARIABLE_COUNT } from './variables.ts'
 
-/** Members of an answer that a client may send back with the rest; they say nothing and are not taken. */
+/** Response fields that a client may send back; they are ignored. */
 const ANSWER_FIELDS = [
   'id',
   'ref',
@@ -55,10 +55,10 @@ const COMMON_FIELDS = [
   'reviewed',
 ] as const
 
-/** Every field that the flat body may have. */
+/** Every field of the flat body. */
 export const SERVER_FIELDS: readonly string[] = [...COMMON_FIELDS, ...TRANSPORT_FIELDS]
 
-/** What the JSON of one server may be: a request's, and what a patch makes of the stored one. */
+/** Limits of the JSON of one server: of a request body, and of the result of a patch. */
 export const SERVER_JSON = {
   depth: JSON_DEPTH,
   members: JSON_MEMBERS,
@@ -66,32 +66,32 @@ export const SERVER_JSON = {
   foreign: { endings: ['/openapi/schema'], depth: OPENAPI_LIMITS.depth, members: OPENAPI_LIMITS.nodes },
 } as const satisfies JsonLimits
 
-/** Secrets of one server: each is sealed, opened at each start, and looked for in all that its server says. */
+/** Secrets per server: each is sealed, opened at each start, and searched for in everything that the server writes. */
 export const SECRET_COUNT = 1_000
 
 export interface ParsedServerBody {
-  /** Secrets in the clear, variables not filled in. */
+  /** Secrets in plain text, variables not filled in. */
   readonly settings: ServerSettings
   /** `settings.config` with `${variables}` filled in. */
   readonly filled: JsonObject
-  /** The owner's name that the body asks for. */
+  /** The owner's name in the body. */
   readonly owner?: string
-  /** The hash of the stored configuration that the sender has read and takes over. */
+  /** The hash of the stored configuration that the sender has reviewed and accepts. */
   readonly reviewed?: string
   /** Whether the body listed the secrets itself. */
   readonly secretsListed: boolean
-  /** Fields that are not known, where those are let pass. */
+  /** Unknown fields, when they are ignored. */
   readonly ignored: readonly FieldError[]
 }
 
 export interface ServerBodyOptions {
-  /** The settings file is shared with other programs, whose fields are no fault. Default `refuse`. */
+  /** The settings file is shared with other programs, so their fields are allowed there. Default `refuse`. */
   readonly unknownFields?: 'refuse' | 'ignore'
 }
 
 /**
- * The one flat form of a body: `{name, config: {…}}` unfolded and `type` renamed to `transport`. What cannot be unfolded
- * (a field in both places with different values) is added to `errors` as `ambiguous`.
+ * The flat form of a body: `{name, config: {…}}` is flattened and `type` renamed to `transport`. A field with two
+ * different values is added to `errors` as `ambiguous`.
  */
 export function flattenServerBody(body: JsonObject, errors: FieldError[]): JsonObject {
   const { config, ...outer } = body
@@ -109,22 +109,22 @@ export function flattenServerBody(body: JsonObject, errors: FieldError[]): JsonO
   return { ...rest, transport: type }
 }
 
-/** The refusal of a body with these errors; where `body` is nested, pointers lead into its `config`. */
+/** The error for a body with these problems; for a nested `body`, pointers lead into its `config`. */
 export function serverInvalid(errors: readonly FieldError[], body: JsonObject): HubError {
   const tooLarge = errors.find(error => error.code === 'openapi_too_large')
   if (tooLarge) return new HubError('openapi_too_large', tooLarge.detail, { errors: [tooLarge] })
   const { config, ...outer } = body
   if (!isJsonObject(config)) return validationError(errors, 'The server cannot be saved')
-  const led = errors.map(error => {
+  const nested = errors.map(error => {
     const [field] = pointerPath(error.pointer.slice(1)) ?? []
     const inside =
       field !== undefined && field !== 'config' && Object.hasOwn(config, field) && !Object.hasOwn(outer, field)
     return inside ? { ...error, pointer: `#/config${error.pointer.slice(1)}` } : error
   })
-  return validationError(led, 'The server cannot be saved')
+  return validationError(nested, 'The server cannot be saved')
 }
 
-/** Reads a flat body; what is wrong is added to `errors`. Undefined when there is any. */
+/** Parses a flat body; problems are added to `errors`. Undefined when there are any. */
 export function readServerBody(
   flat: JsonObject,
   errors: FieldError[],
@@ -170,7 +170,7 @@ export function readServerBody(
   }
 }
 
-/** The flat body of settings, as {@link readServerBody} reads it. Secrets stay as they are in the settings. */
+/** The flat body of settings, in the form that {@link readServerBody} accepts. Secrets are copied unchanged. */
 export function serverBodyOf(settings: ServerSettings): JsonObject {
   return {
     name: settings.name,
@@ -209,7 +209,7 @@ function readName(fields: Fields): string | undefined {
   return checked.name
 }
 
-/** Spellings of other programs that mean one of the four. */
+/** Transport names of other programs. */
 const TRANSPORT_SYNONYMS: Readonly<Record<string, TransportName>> = {
   http: 'streamable-http',
   streamableHttp: 'streamable-http',
@@ -285,7 +285,7 @@ function readSecrets(fields: Fields, flat: JsonObject): readonly string[] | unde
   return [...new Set(listed)]
 }
 
-/** The nested form is unfolded once. */
+/** The nested form is flattened once only. */
 function withoutConfig({ config, ...inner }: JsonObject, errors: FieldError[]): JsonObject {
   if (config === undefined) return inner
   errors.push({ pointer: '#/config/config', code: 'unknown_field', detail: '"config" is not a field within "config"' })

@@ -4,23 +4,23 @@ import { RESULT_BYTES } from '../result-bytes.ts'
 import { checkPassthroughHeader, HEADER_COUNT } from './address.ts'
 import { readNames, readToolOverrides } from './tool-override.ts'
 
-/** The SDK's own request timeout. */
+/** The default request timeout of the MCP SDK. */
 const DEFAULT_TIMEOUT_MS = 60_000
 const LONGEST_TIMEOUT_MS = 3_600_000
 const DEFAULT_MAX_TIMEOUT_MS = 600_000
 const LONGEST_MAX_TIMEOUT_MS = 86_400_000
 const DEFAULT_LAZY_IDLE_MS = 300_000
-/** The longest delay that a timer of the runtime takes. */
+/** The longest delay of a timer in the runtime. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
-/** Two checks of a server never follow each other more closely, so that none is worn out by being asked. */
+/** Shortest interval between two health checks, so that they do not overload a server. */
 const SHORTEST_INTERVAL_MS = 100
 const PATH_BYTES = 2_048
 const HEALTH_CHECK: HealthCheck = { enabled: true, interval: 30_000, timeout: 5_000, retries: 2 }
 
 type Common = Omit<ServerSettings, 'name' | 'transport' | 'transportInferred' | 'config' | 'variables' | 'secrets'>
 
-/** The fields that every transport has, with their defaults. What is wrong is noted in `fields.errors`. */
+/** Parses the fields common to all transports, with their defaults. Problems are added to `fields.errors`. */
 export function readCommon(fields: Fields): Common {
   const description = fields.text('description')
   const maxResultBytes = fields.integer('maxResultBytes', RESULT_BYTES.least, RESULT_BYTES.most, 'bytes')
@@ -58,7 +58,7 @@ function readTimeouts(fields: Fields): Pick<Common, 'timeoutMs' | 'maxTimeoutMs'
   return { timeoutMs, maxTimeoutMs: maxTimeoutMs ?? Math.max(timeoutMs, DEFAULT_MAX_TIMEOUT_MS) }
 }
 
-/** `disabled` is how the settings files of other programs say it. */
+/** `disabled` is used by settings files of other programs. */
 function readEnabled(fields: Fields): boolean {
   const enabled = fields.boolean('enabled')
   const disabled = fields.boolean('disabled')
@@ -88,7 +88,7 @@ function readHealthCheck(fields: Fields): HealthCheck {
   }
 }
 
-/** A path on the server's own origin, with a query at most. */
+/** A path on the server's own origin, optionally with a query. */
 function readPath(fields: Fields, name: string): string | undefined {
   const path = fields.string(name, PATH_BYTES)
   if (path === undefined) return undefined
@@ -110,7 +110,7 @@ function readPassthroughHeaders(fields: Fields): readonly string[] {
   return [...new Set(names.map(name => name.toLowerCase()))]
 }
 
-/** Left out where they say what holds anyway. */
+/** Left out when they equal the default. */
 function readOffered(fields: Fields): Pick<ServerSettings, 'definitionPolicy' | 'prompts' | 'resources'> {
   const definitionPolicy = fields.oneOf('definitionPolicy', ['report', 'pin'])
   const prompts = readNames(fields, 'prompts')

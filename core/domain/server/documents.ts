@@ -5,9 +5,9 @@ import { type DocumentFacts, documentFacts } from './document-facts.ts'
 import { DOCUMENT, documentProblem, jsonDocument } from './openapi.ts'
 
 /**
- * A body in which every inline OpenAPI document is its JSON text, what is wrong with the documents, and what is known of them. A text of many
- * megabytes costs little to carry about, whereas each look at an object costs time with its size. Takes that time itself:
- * call it where it holds up nobody.
+ * Replaces every inline OpenAPI document in a body with its JSON text, and returns the documents' problems and facts. A
+ * text of many megabytes is cheap to pass around, but each walk over an object takes time proportional to its size.
+ * This function takes that time itself: call it in a worker.
  */
 export function documentsAsText(body: JsonObject): {
   readonly value: JsonObject

@@ -1,6 +1,7 @@
 /**
- * Variables by which a loader, interpreter, shell or package runner takes in code or another program. An ordinary user may
- * not set them: they would turn a permitted command into another one. Judged in upper case, as some programs read both.
+ * Variables that make a loader, interpreter, shell or package runner load code or start another program. Ordinary users
+ * may not set them: they would turn a permitted command into another one. Compared in upper case, as some programs
+ * ignore case.
  */
 const FORBIDDEN: readonly RegExp[] = [
   // the dynamic loader and the C library

@@ -3,15 +3,15 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/js
 /** The key of a user's setting that holds the consents. */
 export const HEADER_CONSENTS = 'passthroughHeaders'
 
-/** What a user lets pass to one server of another owner. */
+/** The headers that a user passes to one server of another owner. */
 export interface HeaderConsent {
-  /** Whose server it was when the user agreed: a later owner was not agreed to. */
+  /** The server's owner at the time of consent: it does not extend to a later owner. */
   readonly ownerId: string
   /** Lower-case names. */
   readonly headers: readonly string[]
 }
 
-/** The consents in a user's stored settings, by the server's id. */
+/** The consents in a user's stored settings, by server id. */
 export function readHeaderConsents(settings: Readonly<Record<string, JsonValue>>): Map<string, HeaderConsent> {
   const stored = settings[HEADER_CONSENTS]
   const consents = new Map<string, HeaderConsent>()
@@ -24,7 +24,7 @@ export function readHeaderConsents(settings: Readonly<Record<string, JsonValue>>
   return consents
 }
 
-/** The consents as they are stored; null where there are none. */
+/** The stored form of the consents; null when there are none. */
 export function storedHeaderConsents(consents: ReadonlyMap<string, HeaderConsent>): JsonObject | null {
   if (consents.size === 0) return null
   return Object.fromEntries(

@@ -20,48 +20,48 @@ const AUTH_TEXTS = [
   'clientSecret',
 ]
 const AUTH_URLS = ['tokenUrl', 'openIdConnectUrl']
-/** Those of them that are sent as they are in a header, a query or a cookie. */
+/** Those that are sent unchanged in a header, query or cookie. */
 const SENT_AS_IS = ['value', 'token']
 const AUTH_FIELDS: readonly string[] = [...AUTH_TEXTS, ...AUTH_URLS, 'scopes']
 
-/** Where an inline document stands in a configuration. Its texts are foreign data: no variable and no mask is in them. */
+/** Pointer of an inline document. Its strings are foreign data: without variables and masks. */
 export const DOCUMENT = '/openapi/schema'
-/** Where its stand-in is once it is stored. */
+/** Pointer of its placeholder once it is stored. */
 const STORED = '/openapi/document'
 const LEFT_AS_IS: ReadonlySet<string> = new Set([DOCUMENT, STORED])
 
-/** Characters of a document that takes some milliseconds at most: as many as bodies that the main thread parses itself. */
+/** Limit of documents parsed on the main thread, in characters: some milliseconds; the same as for bodies. */
 const SMALL_TEXT = 128 * 1024
-/** Addresses of a stored document that are kept in its stand-in; a document that names more is judged by these later. */
+/** Addresses of a stored document kept in its placeholder; of more, only these are checked later. */
 const KEPT_SERVERS = 64
 const NO_ADDRESS =
   'The document names no http or https address under "servers": give the address of the API as "baseUrl"'
 
-/** What a configuration holds in place of an inline document, which is stored apart from it. */
+/** The placeholder in a configuration for an inline document, which is stored separately. */
 export interface StoredDocument {
   /** SHA-256 of the document's text, in hex. */
   readonly sha256: string
-  /** Of the text, in UTF-8. */
+  /** Bytes of the text in UTF-8. */
   readonly bytes: number
-  /** Distinct origins that calls go to without a "baseUrl". Absent for a document that was given as YAML or as a short text. */
+  /** Distinct origins of calls without a "baseUrl". Absent for YAML and short texts. */
   readonly servers?: readonly string[]
 }
 
-/** The stand-in of an inline document in the transport part of a configuration; undefined when there is none. */
+/** The placeholder of an inline document in the transport part of a configuration; undefined when there is none. */
 export function storedDocument(config: JsonObject): StoredDocument | undefined {
   const { openapi } = config
   const document = isJsonObject(openapi) ? openapi.document : undefined
   return isJsonObject(document) ? (document as unknown as StoredDocument) : undefined
 }
 
-/** A transport part with `document` in the place of its "schema" and "url". */
+/** The transport part with `document` in place of its "schema" and "url". */
 export function withStoredDocument(config: JsonObject, document: StoredDocument): JsonObject {
   const { schema: _, document: __, ...openapi } = isJsonObject(config.openapi) ? config.openapi : {}
   const { servers, ...rest } = document
   return { ...config, openapi: { ...openapi, document: { ...rest, ...(servers ? { servers: [...servers] } : {}) } } }
 }
 
-/** A transport part with `document` in the place of its stand-in. */
+/** The transport part with `document` in place of the placeholder. */
 export function withInlineDocument(config: JsonObject, document: JsonValue): JsonObject {
   const { document: _, ...openapi } = isJsonObject(config.openapi) ? config.openapi : {}
   return { ...config, openapi: { ...openapi, schema: document } }
@@ -72,7 +72,7 @@ export function inlineDocument(config: JsonObject): JsonValue | undefined {
   return isJsonObject(config.openapi) ? config.openapi.schema : undefined
 }
 
-/** The distinct origins of an inline document's addresses, at most 64; undefined for a document that is a text. */
+/** The distinct origins of an inline document's addresses, at most 64; undefined for a text. */
 export function documentOrigins(document: JsonValue): readonly string[] | undefined {
   if (!isJsonObject(document)) return undefined
   const origins = new Set<string>()
@@ -84,7 +84,8 @@ export function documentOrigins(document: JsonValue): readonly string[] | undefi
   return [...origins]
 }
 
-/** Maps every text of a configuration, or of its part at `pointer`, but those of an inline OpenAPI document or its stand-in. */
+/** Maps every string of a configuration, or of its part at `pointer`, except in an inline OpenAPI document or its
+ * placeholder. */
 export function mapOwnTexts<T extends JsonValue>(
   config: T,
   replace: (text: string, pointer: string) => string,
@@ -93,12 +94,12 @@ export function mapOwnTexts<T extends JsonValue>(
   return mapStrings(config, replace, pointer, LEFT_AS_IS)
 }
 
-/** Whether a pointer into a flat body leads to or into an inline OpenAPI document or its stand-in. */
+/** Whether a pointer into a flat body leads to or into an inline OpenAPI document or its placeholder. */
 export function pointsIntoDocument(pointer: string): boolean {
   return [...LEFT_AS_IS].some(place => pointer === place || pointer.startsWith(`${place}/`))
 }
 
-/** Judges the `openapi` block of a filled-in body, an inline document included; what is wrong is noted in `fields.errors`. */
+/** Validates the `openapi` block of a filled-in body, including an inline document; adds problems to `fields.errors`. */
 export function readOpenapi(fields: Fields): void {
   if (!fields.required('openapi')) return
   const block = fields.nested('openapi')
@@ -124,7 +125,7 @@ export function readOpenapi(fields: Fields): void {
   readDocument(block)
 }
 
-/** The addresses that the block names, with the pointer of each: where documents, calls and secrets go. */
+/** All addresses of the block with their pointers: of documents, calls and secrets. */
 export function openapiAddresses(filled: JsonObject): readonly { pointer: string; text: string }[] {
   const block = isJsonObject(filled.openapi) ? filled.openapi : {}
   const found: { pointer: string; text: string }[] = []
@@ -148,7 +149,7 @@ function readUrl(fields: Fields, name: string): void {
   if (url !== undefined) checkUrl(url, fields.pointer(name), error => fields.errors.push(error))
 }
 
-/** The credentials by the names of the document's security schemes, or one scheme for all (then it has a `type`). */
+/** Credentials by security scheme of the document, or one scheme for all (with a `type`). */
 function authEntries(auth: JsonValue | undefined): readonly (readonly [pointer: string, entry: JsonObject])[] {
   if (!isJsonObject(auth)) return []
   if (typeof auth.type === 'string') return [['/openapi/auth', auth]]
@@ -191,7 +192,7 @@ const DOCUMENT_CODES: ReadonlySet<string> = new Set<FieldCode>([
   'openapi_too_large',
 ])
 
-/** What is wrong with a document, and with which field of the `openapi` block. */
+/** A document's problem, and the field of the `openapi` block that it concerns. */
 interface DocumentProblem {
   readonly field: 'schema' | 'baseUrl'
   readonly code: FieldCode
@@ -206,16 +207,16 @@ function readDocument(block: Fields): void {
   }
   const problem =
     typeof schema === 'string'
-      ? (asProblem(() => judgeText(schema)) ?? smallTextProblem(schema, block.has('baseUrl')))
+      ? (asProblem(() => checkText(schema)) ?? smallTextProblem(schema, block.has('baseUrl')))
       : documentProblem(schema, JSON.stringify(schema), block.has('baseUrl'))
   if (problem) block.problem(problem.field, problem.code, problem.detail)
 }
 
-/** Judges a document that is an object, of which `text` is the JSON; undefined when nothing is wrong. */
+/** Validates a document given as an object; `text` is its JSON. Undefined when it is valid. */
 export function documentProblem(schema: JsonObject, text: string, hasBaseUrl: boolean): DocumentProblem | undefined {
   const problem = asProblem(() => {
     judgeOpenApiDocument(schema)
-    judgeBytes(text)
+    checkByteLength(text)
   })
   if (problem) return problem
   if (hasBaseUrl || documentServers(schema).some(server => /^https?:\/\//i.test(server))) return undefined
@@ -232,7 +233,7 @@ function asProblem(validate: () => void): DocumentProblem | undefined {
   }
 }
 
-/** Judges the stand-in of a document that is stored already; whether it is stored for this server is judged by the registry. */
+/** Validates the placeholder of a stored document; the registry checks that it is stored for this server. */
 function readStoredDocument(block: Fields): void {
   if (block.has('url') || !block.has('document')) return
   const document = block.nested('document')
@@ -242,13 +243,13 @@ function readStoredDocument(block: Fields): void {
   block.problem('baseUrl', 'required', NO_ADDRESS)
 }
 
-/** A JSON text that is read here; a larger one was read where its body was, and YAML is by the transport. */
+/** Validates a small JSON text; larger ones were validated with their body, YAML is by the transport. */
 function smallTextProblem(text: string, hasBaseUrl: boolean): DocumentProblem | undefined {
   const document = text.length <= SMALL_TEXT ? jsonDocument(text) : undefined
   return document && documentProblem(document, text, hasBaseUrl)
 }
 
-/** The document that a text holds as JSON; undefined for a text that is none, which may be YAML. */
+/** The document in a JSON text; undefined for other text, which may be YAML. */
 export function jsonDocument(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text)
@@ -258,15 +259,15 @@ export function jsonDocument(text: string): JsonObject | undefined {
   }
 }
 
-/** A text is read where it can hold up nobody else; here only what can be told at a glance. */
-function judgeText(text: string): void {
-  judgeBytes(text)
-  // No expression for the whole line: one that passes over white space takes the square of a text's length.
+/** Quick checks only: a text is parsed in a worker. */
+function checkText(text: string): void {
+  checkByteLength(text)
+  // Not anchored to the line: an expression that skips white space would be quadratic in the text's length.
   if (/(?:openapi|swagger)["']?[ \t]{0,8}:/.test(text)) return
   throw new HubError('openapi_unsupported', 'The text of "schema" is no OpenAPI document in JSON or YAML')
 }
 
-function judgeBytes(text: string): void {
+function checkByteLength(text: string): void {
   const bytes = Buffer.byteLength(text)
   if (bytes <= OPENAPI_LIMITS.bytes) return
   throw new HubError(

@@ -1,15 +1,15 @@
 import type { Role } from '../../contract/records.ts'
 import type { UserGrants } from './spawn-policy.ts'
 
-/** The part of an account that decides what its servers may do. */
+/** The part of an account that determines its servers' rights. */
 export interface OwnerRights {
   readonly role: Role
   readonly grants: UserGrants
 }
 
 /**
- * The most that one server may do, whatever its owner may: what an ordinary user with this network grant may. Held by
- * servers that were configured by an account with fewer rights than their present owner has.
+ * Upper limit of one server's rights, whatever its owner may do: those of an ordinary user with this network grant. For
+ * servers that were configured by an account with fewer rights than their present owner's.
  */
 export type RightsCap = UserGrants['network']
 
@@ -20,13 +20,13 @@ function level({ role, grants }: OwnerRights): keyof typeof RANKS {
   return role === 'admin' ? 'admin' : grants.network
 }
 
-/** The rights of a server: those of its owner, but no more than its cap. */
+/** The rights of a server: its owner's, limited by its cap. */
 export function cappedRights<Rights extends OwnerRights>(rights: Rights, cap: RightsCap | undefined): Rights {
   if (cap === undefined || RANKS[level(rights)] <= RANKS[cap]) return rights
   return { ...rights, role: 'user', grants: { network: cap } }
 }
 
-/** The cap of a server that goes from an account with the rights `giver` to its new owner; undefined where nothing rises. */
+/** The cap of a server that moves from an account with the rights `giver`; undefined when its rights do not increase. */
 export function capOfMove(giver: OwnerRights, heir: OwnerRights): RightsCap | undefined {
   const given = level(giver)
   return given === 'admin' || RANKS[level(heir)] <= RANKS[given] ? undefined : given

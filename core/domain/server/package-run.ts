@@ -1,21 +1,22 @@
-/** A command that means: install these packages, then run a program of theirs. */
+/** A command that installs packages and then runs a program from them. */
 export interface PackageRun {
   readonly runner: 'npm' | 'bun' | 'uv'
-  /** What to install, as the runner writes it: `name`, `name@1.2`, `@scope/name`, `name[extra]==1.2`. The first has the program. */
+  /** Packages to install, in the runner's syntax: `name`, `name@1.2`, `@scope/name`, `name[extra]==1.2`. The first has
+   * the program. */
   readonly specs: readonly string[]
-  /** The program's name; undefined: the one that the first package is known for. */
+  /** The program's name; undefined: the first package's default one. */
   readonly program: string | undefined
-  /** What the program gets. */
+  /** The program's arguments. */
   readonly args: readonly string[]
 }
 
 interface Grammar {
   readonly runner: PackageRun['runner']
-  /** Options that name a package to install, their value behind them or after `=`. */
+  /** Options that name a package to install; the value follows or comes after `=`. */
   readonly packages: readonly string[]
-  /** Further packages beside the one with the program. */
+  /** Options for further packages, beside the one with the program. */
   readonly besides: readonly string[]
-  /** Options without a value that say nothing here. */
+  /** Options without a value that do not matter here. */
   readonly flags: readonly string[]
 }
 
@@ -28,7 +29,7 @@ const NPX: Grammar = {
 const BUNX: Grammar = { ...NPX, runner: 'bun', flags: ['-y', '--yes', '--bun', '--silent', '--verbose', '--'] }
 const UVX: Grammar = { runner: 'uv', packages: ['--from'], besides: ['--with', '-w'], flags: ['-q', '--quiet', '--'] }
 
-/** The ways in which each runner is called, longest first. */
+/** The command lines of each runner, longest first. */
 const CALLS: readonly (readonly [readonly string[], Grammar])[] = [
   [['uv', 'tool', 'run'], UVX],
   [['uvx'], UVX],
@@ -39,12 +40,12 @@ const CALLS: readonly (readonly [readonly string[], Grammar])[] = [
   [['bunx'], BUNX],
 ]
 
-/** The whole path of a program that everybody finds by its name. */
+/** The absolute path of a program that is found by name anyway. */
 const SHARED_PROGRAM = /^(?:\/usr(?:\/local)?)?\/bin\/([^/]+)$/
 
 /**
- * Reads the command line of a package runner (npx, bunx, uvx and their longer forms, by name or whole path). Undefined for
- * every other program, and for options beyond those that only name packages: such a command runs as it stands.
+ * Parses the command line of a package runner (npx, bunx, uvx and their longer forms, by name or absolute path).
+ * Undefined for other programs, and for options beyond those that name packages: such a command runs unchanged.
  */
 export function readPackageRun(command: string, args: readonly string[]): PackageRun | undefined {
   const words = [SHARED_PROGRAM.exec(command)?.[1] ?? command, ...args]
@@ -85,13 +86,13 @@ function finish(
   if (named.length > 0) return { runner, specs: [...named, ...besides], program: word, args }
   if (!isSpec(word)) return undefined
   if (runner !== 'uv') return { runner, specs: [word, ...besides], program: undefined, args }
-  // uvx writes a version as npx does.
+  // uvx accepts a version in the form of npx.
   const [name = '', version] = word.split('@')
   const spec = version === undefined || version === 'latest' ? name : `${name}==${version}`
   return { runner, specs: [spec, ...besides], program: name.replace(/\[.*$/, ''), args }
 }
 
-/** A package of a registry: no path, no URL, nothing that an installer would take for an option. */
+/** A package of a registry: not a path, URL, or text that an installer would parse as an option. */
 function isSpec(word: string | undefined): word is string {
   if (word === undefined || word.length > 300) return false
   return /^(?:@[\w.-]+\/)?[A-Za-z0-9_][\w.-]*(?:\[[\w.,-]+\])?(?:(?:@|==|>=|<=|~=|>|<)[\w.*+~^<>=,|! -]*)?$/.test(word)

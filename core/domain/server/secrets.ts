@@ -1,10 +1,10 @@
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import { mapStrings, pointerToken } from '../json/json-pointer.ts'
 
-/** What a sealed value looks like from outside; the last four characters follow when they give nothing away. */
+/** The mask for a secret; its last four characters follow when that is safe. */
 const MASK = '••••'
 
-/** The fields in which a value may be sealed. */
+/** The fields that may hold sealed values. */
 export const SECRET_FIELDS = ['env', 'headers', 'variables', 'args', 'url', 'openapi'] as const
 
 const SECRET_NAME = /key|token|secret|passw|pwd|authorization|credential|cookie/i
@@ -18,7 +18,7 @@ function isSecretName(name: string): boolean {
   return SECRET_NAME.test(name)
 }
 
-/** Pointers of the values that are secrets by their names, where a flat body does not list them itself. */
+/** Pointers of the values that are secrets by name, for a flat body without its own list. */
 export function secretPointers(body: JsonObject): string[] {
   const found: string[] = []
   for (const field of ['env', 'headers', 'variables']) {
@@ -34,7 +34,8 @@ export function secretPointers(body: JsonObject): string[] {
   return found
 }
 
-/** Every text of a scheme but those that say what it is: `value`, or a name given by the document, tells nothing. */
+/** Every string of a scheme except descriptive ones: names such as `value`, or those given by the document, do not show
+ * secrecy. */
 function collectAuth(auth: JsonObject, at: string, found: string[]): void {
   const isScheme = at !== AUTH || typeof auth.type === 'string'
   for (const [name, item] of Object.entries(auth)) {
@@ -46,19 +47,19 @@ function collectAuth(auth: JsonObject, at: string, found: string[]): void {
   }
 }
 
-/** How a secret is shown: its last four characters only when at least eight stay hidden. */
+/** The mask of a secret: with its last four characters only when at least eight stay hidden. */
 export function maskSecret(secret: string): string {
   return secret.length >= 12 ? `${MASK}${secret.slice(-4)}` : MASK
 }
 
-/** A flat body that was not saved, as it may be shown: what is a secret by its name, or is listed as one, is masked. */
+/** A flat body that was not saved, for display: secrets by name and listed ones are masked. */
 export function maskedSecrets(body: JsonObject): JsonObject {
   const listed = Array.isArray(body.secrets) ? body.secrets : []
   const secret = new Set([...secretPointers(body), ...listed])
   return mapStrings(body, (text, pointer) => (secret.has(pointer) ? maskSecret(text) : text))
 }
 
-/** Whether a value was meant as a mask and not as a secret. */
+/** Whether a value is a mask, not a secret. */
 export function looksMasked(value: string): boolean {
   return value.startsWith(MASK)
 }

@@ -4,19 +4,19 @@ import type { Role } from '../../contract/records.ts'
 import { quoteName } from '../names.ts'
 import { envKeyForbidden } from './env-keys.ts'
 
-/** What the boot probe found that this machine can enforce on a child process. */
+/** The isolation of child processes that this machine supports, as probed at boot. */
 export type SandboxLevel = 'full' | 'uid' | 'none'
 
-/** How far a process may reach: nowhere, through the hub's guarded proxy, or as far as the hub itself. */
+/** A process's network: none, the hub's guarded proxy, or the hub's own. */
 export type ChildNetwork = 'none' | 'proxy' | 'host'
 
-/** What an administrator gave a user beyond what everybody has. */
+/** Rights that administrators grant to a user beyond the default. */
 export interface UserGrants {
-  /** The most that the network of this user's servers may be. Default `none`. */
+  /** The most network access of this user's servers. Default `none`. */
   readonly network: 'none' | 'proxy'
 }
 
-/** Where a sandboxed server finds its work folder. */
+/** The work folder inside the sandbox. */
 export const WORK_FOLDER = '/home/server'
 
 export interface SpawnPolicyInput {
@@ -24,19 +24,19 @@ export interface SpawnPolicyInput {
   readonly level: SandboxLevel
   readonly ownerRole: Role
   readonly grants: UserGrants
-  /** The server's own part of its configuration, variables filled in. */
+  /** The transport part of the server's configuration, variables filled in. */
   readonly config: JsonObject
 }
 
-/** How the process runs. Outside the sandbox it shares the hub's network. */
+/** How to run the process. Outside the sandbox it shares the hub's network. */
 export type SpawnVerdict =
   | { readonly sandbox: 'off' }
   | { readonly sandbox: 'full'; readonly network: ChildNetwork; readonly cwd: string }
 
 /**
- * The one rule that stands before every start of a process and before saving what would start one: create, edit,
- * start, restart, test, batch, import. Asked at each start, since a machine may lose its sandbox and an owner the role.
- * Throws `stdio_not_permitted`, `network_not_permitted`, `env_key_forbidden` or `cwd_forbidden`.
+ * The check before every start of a process and every save that could cause one: create, edit, start, restart, test,
+ * batch, import. Repeated at each start, since a machine may lose its sandbox and an owner the role. Throws
+ * `stdio_not_permitted`, `network_not_permitted`, `env_key_forbidden` or `cwd_forbidden`.
  */
 export function spawnPolicy(input: SpawnPolicyInput): SpawnVerdict {
   const { policy, level, ownerRole, grants, config } = input
@@ -75,7 +75,7 @@ function refuseForbiddenKeys({ env }: JsonObject): void {
   })
 }
 
-/** The working directory inside the sandbox, by the path's own words; a link that leads out is found on the disk. */
+/** The working directory inside the sandbox, checked by text; symbolic links that lead out are checked on the disk. */
 function cwdInside({ cwd }: JsonObject): string {
   if (typeof cwd !== 'string') return WORK_FOLDER
   const parts = cwd.split('/').filter(part => part !== '' && part !== '.')
@@ -86,7 +86,7 @@ function cwdInside({ cwd }: JsonObject): string {
   return parts.length === 0 ? WORK_FOLDER : `${WORK_FOLDER}${path}`
 }
 
-/** The refusal of a working directory that is not, or does not stay, in the server's own folder. */
+/** The error for a working directory outside the server's own folder. */
 export function cwdForbidden(cwd: string): HubError {
   return new HubError('cwd_forbidden', `The working directory ${quoteName(cwd)} lies outside the server’s own folder`, {
     hint: 'Leave "cwd" out, or give a path relative to the server’s folder.',

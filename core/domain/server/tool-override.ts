@@ -8,12 +8,12 @@ import type { FillText } from './variables.ts'
 
 const TOOL_CHARACTERS = 256
 const ARGUMENTS = 256
-/** Overrides of one server, and names that are let through; as many as a catalogue has items of one kind. */
+/** Limit of overrides and of allowed names per server; equals a catalogue's limit per kind. */
 const NAMES = 5_000
-/** Of one pinned or preset value, as JSON. */
+/** Limit of one pinned or default value, as JSON. */
 const VALUE_CHARACTERS = 64 * 1024
 
-/** `tools` of a server: by original name, what its owner makes of each. */
+/** Parses a server's `tools`: overrides by original tool name. */
 export function readToolOverrides(fields: Fields): Readonly<Record<string, ToolOverride>> {
   const tools = fields.atMost('tools', NAMES) ? fields.nested('tools') : undefined
   if (!tools) return {}
@@ -21,7 +21,7 @@ export function readToolOverrides(fields: Fields): Readonly<Record<string, ToolO
   for (const original of Object.keys(fields.object('tools') ?? {})) {
     const block = tools.nested(original)
     if (!block) continue
-    // A body could not bring the last one back.
+    // `__proto__` could not be removed again through a body.
     if (original.length > TOOL_CHARACTERS || /\p{C}/u.test(original) || original === '__proto__') {
       tools.problem(original, 'format', `${quoteName(original)} cannot be the name of a tool`)
     }
@@ -42,7 +42,7 @@ export function readToolOverrides(fields: Fields): Readonly<Record<string, ToolO
   return Object.fromEntries(overrides)
 }
 
-/** The name under which a tool is offered; its final shape is made where names are exposed. */
+/** The new name of a tool; made unique and valid where names are exposed. */
 export function readToolName(fields: Fields, field: string): string | undefined {
   const name = fields.string(field, TOOL_CHARACTERS)
   if (name === undefined) return undefined
@@ -50,7 +50,7 @@ export function readToolName(fields: Fields, field: string): string | undefined 
   return fields.problem(field, 'format', `${quoteName(name)} cannot be the name of a tool`)
 }
 
-/** `arguments` of a tool: `{name → {pin, default, hidden, description}}`. */
+/** Parses the `arguments` of a tool: `{name → {pin, default, hidden, description}}`. */
 export function readArguments(tool: Fields): { readonly arguments?: Readonly<Record<string, ArgumentOverride>> } {
   const block = tool.nested('arguments')
   if (!block) return {}
@@ -93,7 +93,7 @@ function readValue(rule: Fields, field: 'pin' | 'default'): JsonValue | undefine
   return rule.problem(field, 'length', `The ${kind(value)} in "${field}" is longer than ${VALUE_CHARACTERS} characters`)
 }
 
-/** Pinned arguments may name variables, which are filled in when the tool is called. */
+/** Pinned arguments may contain variables, which are filled in at each call. */
 export function checkPins(tools: Readonly<Record<string, ToolOverride>>, fill: FillText): void {
   for (const [tool, { arguments: rules = {} }] of Object.entries(tools))
     for (const [name, { pin }] of Object.entries(rules)) {
@@ -103,13 +103,13 @@ export function checkPins(tools: Readonly<Record<string, ToolOverride>>, fill: F
     }
 }
 
-/** `all`, or the names that are let through; `prompts` and `resources` of servers and members. */
+/** `all`, or the allowed names, for `prompts` and `resources` of servers and members. */
 export function readNames(fields: Fields, field: 'prompts' | 'resources'): 'all' | readonly string[] {
   if (!fields.has(field) || fields.raw(field) === 'all') return 'all'
   const list = allOrArray(fields, field)
   const names = list.filter(item => typeof item === 'string')
   if (names.length < list.length) fields.problem(field, 'type', `"${field}" must be "all" or an array of strings`)
-  refuseTwice(fields, field, names)
+  rejectDuplicates(fields, field, names)
   return names
 }
 
@@ -123,7 +123,7 @@ export function allOrArray(fields: Fields, field: string): JsonValue[] {
   return []
 }
 
-export function refuseTwice(fields: Fields, field: string, names: readonly string[]): void {
+export function rejectDuplicates(fields: Fields, field: string, names: readonly string[]): void {
   const seen = new Set<string>()
   for (const name of names) {
     if (seen.has(name)) fields.problem(field, 'duplicate', `${quoteName(name)} comes twice in "${field}"`)

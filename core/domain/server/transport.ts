@@ -8,11 +8,11 @@ import { quoteName } from '../names.ts'
 import { checkHeaders, checkUrl } from './address.ts'
 import { openapiAddresses, readOpenapi } from './openapi.ts'
 
-/** The largest argument list or environment that every system takes with room to spare, in bytes. */
+/** Limit of an argument list or environment in bytes, well below every system's own. */
 export const PROCESS_BYTES = 128 * 1024
 const COMMAND_BYTES = 4096
 
-/** Which fields belong to which transport. */
+/** The fields of each transport. */
 export const FIELDS_OF: Readonly<Record<TransportName, readonly string[]>> = {
   stdio: ['command', 'args', 'env', 'cwd', 'sandbox', 'network'],
   sse: ['url', 'headers'],
@@ -22,13 +22,13 @@ export const FIELDS_OF: Readonly<Record<TransportName, readonly string[]>> = {
 
 export const TRANSPORT_FIELDS: readonly string[] = [...new Set(Object.values(FIELDS_OF).flat())]
 
-/** A transport's own part: as it was written, and with its variables filled in. */
+/** A transport's own fields: as written, and with variables filled in. */
 export interface TransportPart {
   readonly config: JsonObject
   readonly filled: JsonObject
 }
 
-/** Notes each field that belongs to another transport than this one. */
+/** Reports each field that belongs to another transport. */
 export function refuseForeignFields(fields: Fields, transport: TransportName, era: ServerSettings['era']): void {
   for (const name of TRANSPORT_FIELDS) {
     if (!fields.has(name) || FIELDS_OF[transport].includes(name)) continue
@@ -38,7 +38,7 @@ export function refuseForeignFields(fields: Fields, transport: TransportName, er
     fields.problem('era', 'field_not_for_transport', `No server of the transport ${transport} speaks 2026-07-28`)
 }
 
-/** Judges the transport's part, as written for its form and as filled in for its content. */
+/** Validates the transport's fields: their form as written, their content as filled in. */
 export function readTransport(
   transport: TransportName,
   raw: JsonObject,
@@ -57,7 +57,7 @@ export function readTransport(
 
 function readStdio(fields: Fields): void {
   if (fields.required('command')) checkCommand(fields)
-  // Judged first: what is too large for a process is not looked at argument by argument.
+  // The total size is checked first, so that huge lists are not checked argument by argument.
   const args = fields.strings('args') ?? []
   if (tooLarge(fields, 'args', args)) return
   for (const [index, argument] of args.entries()) {
@@ -126,7 +126,7 @@ function readHeaders(fields: Fields): void {
   checkHeaders(fields.stringMap('headers') ?? {}, fields.pointer('headers'), error => fields.errors.push(error))
 }
 
-/** The addresses that a filled-in transport part names, with the pointer of each. */
+/** All addresses of a filled-in transport part, with their pointers. */
 export function addressesOf(transport: TransportName, filled: JsonObject): readonly { pointer: string; url: URL }[] {
   if (transport === 'stdio') return []
   const named = transport === 'openapi' ? openapiAddresses(filled) : [{ pointer: '#/url', text: filled.url }]

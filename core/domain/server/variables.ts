@@ -4,31 +4,31 @@ import { mapStrings, pointerToken } from '../json/json-pointer.ts'
 import { nearest, SUGGESTIONS } from '../nearest.ts'
 import { mapOwnTexts } from './openapi.ts'
 
-/** Longest text that a filled-in string may become, in characters: variables that name variables grow by powers. */
+/** Longest filled-in string, in characters: nested variables grow exponentially. */
 const FILLED_CHARACTERS = 256 * 1024
-/** Of all texts of one configuration together, once filled in. */
+/** Limit of all filled-in strings of one configuration together. */
 const FILLED_CHARACTERS_IN_ALL = 1024 * 1024
-/** Variables that may stand between a variable and the last one that it leads to. */
+/** Longest chain of variables that refer to each other. */
 const VARIABLE_DEPTH = 32
-/** Variables of one server; held where its body is read. */
+/** Variables per server; checked when its body is parsed. */
 export const VARIABLE_COUNT = 1_000
 
-// `$${` is a plain `${`, for commands whose own syntax has it.
-// One group around the whole, so that `split` keeps the references at odd places.
+// `$${` stands for a plain `${`, for commands that use it themselves. One group around the whole, so that `split`
+// puts the references at odd indices.
 const REFERENCE = /(\$?\$\{[^{}]*\})/
 
 export type Variables = Readonly<Record<string, string>>
 
-/** Variables with the references among themselves filled in, and what is wrong with them. */
+/** Variables with their references to each other filled in, and the problems found. */
 export interface ExpandedVariables {
   readonly values: Variables
   readonly errors: readonly FieldError[]
 }
 
 /**
- * Fills in `${NAME}` inside the variables' own values. A name that is not among them is `variable_unknown` (the hub's
- * environment is never looked at), one that leads back to itself `variable_cycle`. Takes time in the length of the values and
- * of what they become; texts that would become too long are not built.
+ * Fills in `${NAME}` inside the variables' own values. An unknown name is `variable_unknown` (the hub's environment is
+ * never used), a circular one `variable_cycle`. Takes time proportional to the values and results; results over the
+ * limit are not built.
  */
 export function expandVariables(variables: Variables): ExpandedVariables {
   const names = Object.keys(variables)
@@ -63,12 +63,12 @@ function cycle(name: string, open: ReadonlySet<string>, inner: string): string {
   return `The variable "${name}" leads back to itself: ${[...open, inner].join(' → ')}`
 }
 
-/** A way to fill in the texts of one configuration, which counts what they become. */
+/** Fills in one string of a configuration; counts the total length. */
 export type FillText = (text: string, pointer: string) => string
 
 /**
- * Fills the texts of one configuration from expanded variables; what is wrong goes to `errors`, and leaves nothing behind in
- * the text. All texts together may become 1 MiB long: what is beyond is a `length`, and is not built.
+ * Fills in the strings of one configuration from expanded variables; problems go to `errors`, and the string gets
+ * nothing in their place. All strings together are limited to 1 MiB: beyond that is a `length` problem.
  */
 export function textFiller(values: Variables, errors: FieldError[]): FillText {
   const filler = new Filler(errors)
@@ -83,7 +83,7 @@ export function textFiller(values: Variables, errors: FieldError[]): FillText {
   }
 }
 
-/** Fills in every string of a configuration. Throws `variable_unknown`, naming what is wrong and where it is used. */
+/** Fills in every string of a configuration. Throws `variable_unknown` with the problem and its position. */
 export function fillVariables<T extends JsonValue>(config: T, variables: Variables): T {
   const { fill, check } = checkedFiller(variables)
   const filled = mapOwnTexts(config, (text, pointer) => fill(text, `#${pointer}`))
@@ -91,7 +91,7 @@ export function fillVariables<T extends JsonValue>(config: T, variables: Variabl
   return filled
 }
 
-/** Fills in every string of the arguments that are named. Throws `variable_unknown`, as `fillVariables`. */
+/** Fills in every string of the named arguments. Throws `variable_unknown`, as `fillVariables` does. */
 export function fillArguments(given: JsonObject, names: readonly string[], variables: Variables): JsonObject {
   const { fill, check } = checkedFiller(variables)
   const filled = new Map<string, JsonValue>(Object.entries(given))
@@ -119,11 +119,11 @@ function checkedFiller(variables: Variables): { readonly fill: FillText; check()
   return { fill: textFiller(values, problems), check }
 }
 
-/** Replaces references, within the limits for one text and for all. */
+/** Replaces references within the limits of one string and of all. */
 class Filler {
   readonly errors: FieldError[]
   #left = FILLED_CHARACTERS_IN_ALL
-  /** References that named no variable; the first ones are compared with the names that there are. */
+  /** References to unknown variables; the first ones get a suggestion. */
   #unknown = 0
 
   constructor(errors: FieldError[] = []) {
@@ -142,13 +142,13 @@ class Filler {
     this.problem(pointer, 'variable_unknown', `\${${shown}} is not a variable of this server${hint}`)
   }
 
-  /** The text with its references replaced; empty, and a problem, where that would be too long. */
+  /** Returns the text with its references replaced; empty, with a problem, when that would be too long. */
   fill(text: string, pointer: string, lookUp: (name: string) => string): string {
     const most = Math.min(FILLED_CHARACTERS, this.#left)
     let length = text.length
-    // All further texts would be too long as well, and one problem says so.
+    // All further strings would be too long as well; one problem is enough.
     if (this.#left < 0) return ''
-    // Measured before it is built: a short text may name a long value ten thousand times.
+    // Measured before building: a short text may repeat a long value ten thousand times.
     const parts = length > most ? [] : text.split(REFERENCE)
     for (let at = 1; at < parts.length && length <= most; at += 2) {
       const reference = parts[at] ?? ''

@@ -5,45 +5,45 @@ import { MARK } from './param-marks.ts'
 import { definitionHash } from './tool-definition.ts'
 import { uiUris } from './ui-uris.ts'
 
-/** What one item costs beside its text: its object, its names in tables, its row of definitions. */
+/** Memory of an item beside its text, in bytes: its object, names in tables, row of definitions. */
 const OVERHEAD_BYTES = 512
 const SUMMARY_CHARACTERS = 1_024
 const NOT_LATIN1 = /[^\0-\xff]/
 
 /**
- * One entry of an upstream's list. The hub keeps its JSON as text, since parsed lists need five to ten times the memory, and
- * beside it what names, lists and checks need, so that nothing is parsed but what is shown or called.
+ * One entry of an upstream's list. Its JSON is kept as text, since parsed lists need five to ten times the memory,
+ * together with the values for names, lists and checks, so that only items that are shown or called are parsed.
  */
 export interface CatalogItem {
   /** `name` of a tool or prompt, `uri`, `uriTemplate`. */
   readonly key: string
   /** JSON without raw line ends. */
   readonly text: string
-  /** 48 bits of the SHA-256 of the text. */
+  /** First 48 bits of the SHA-256 of the text. */
   readonly fingerprint: number
-  /** Memory that it needs: one byte a character, two in a text with a character beyond Latin-1, and 512 for the rest. */
+  /** Memory: one byte per character, two in a text with a character beyond Latin-1, plus 512. */
   readonly bytes: number
-  /** SHA-256 (hex) of what a tool says of itself, before secrets are taken out; empty for other kinds. */
+  /** SHA-256 (hex) of a tool's definition before redaction; empty for other kinds. */
   readonly hash: string
-  /** `description`, cut at 1,024 characters; absent where there is none. */
+  /** `description`, truncated to 1,024 characters; absent when there is none. */
   readonly summary?: string
-  /** The resources by which a tool is drawn; mostly none. */
+  /** UI resources of a tool (MCP Apps); mostly none. */
   readonly uiUris?: readonly string[]
-  /** Some argument goes out as a header too. */
+  /** Some argument is also sent as a header. */
   readonly marked?: true
 }
 
-/** The list that an item is from, by which its key and hash are found. */
+/** The list of an item, which determines its key and hash. */
 export type CatalogItemKind = 'tools' | 'prompts' | 'resources' | 'resourceTemplates'
 
 const KEYS = { tools: 'name', prompts: 'name', resources: 'uri', resourceTemplates: 'uriTemplate' } as const
 
-/** The member by which the items of a list are told apart. */
+/** The member that identifies the items of a list. */
 export function catalogKey(kind: CatalogItemKind): 'name' | 'uri' | 'uriTemplate' {
   return KEYS[kind]
 }
 
-/** `text`: the JSON of `item`, where it is at hand. */
+/** `text`: the JSON of `item`, if available. */
 export function catalogItem(kind: CatalogItemKind, item: JsonObject, text = JSON.stringify(item)): CatalogItem {
   const uris = kind === 'tools' ? uiUris(item) : []
   const { description } = item
@@ -61,7 +61,7 @@ export function catalogItem(kind: CatalogItemKind, item: JsonObject, text = JSON
   }
 }
 
-/** The item as an object, parsed anew each time: to be asked for what is shown, called or changed alone. */
+/** The item as an object, parsed again at each call: use it only for items that are shown, called or changed. */
 export function itemJson({ text }: Pick<CatalogItem, 'text'>): JsonObject {
   const value = parseExact(text)
   return isJsonObject(value) ? value : {}
@@ -75,7 +75,7 @@ function fingerprintOf(text: string): number {
   return createHash('sha256').update(text).digest().readUIntBE(0, 6)
 }
 
-/** Whether two lists say the same in the same order. */
+/** Whether two lists have the same items in the same order. */
 export function sameItems(one: readonly CatalogItem[], other: readonly CatalogItem[]): boolean {
   if (one === other) return true
   if (one.length !== other.length) return false

@@ -1,25 +1,25 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 
-/** An argument that also goes out as a header: `Mcp-Param-{name}`. */
+/** An argument that is also sent as the header `Mcp-Param-{name}`. */
 export interface ParamMark {
   readonly name: string
-  /** The keys that lead to it from the arguments. */
+  /** The path of keys to it in the arguments. */
   readonly path: readonly string[]
 }
 
 export const MARK = 'x-mcp-header'
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const PRIMITIVES: ReadonlySet<JsonValue | undefined> = new Set(['string', 'integer', 'boolean'])
-/** Keywords whose value is data, not a schema: whatever is in there marks nothing. */
+/** Keywords whose value is data, not a schema: marks in it are ignored. */
 const DATA: ReadonlySet<string> = new Set(['const', 'enum', 'default', 'examples', MARK])
 /** Keywords whose value maps names to schemas. */
 const NAMED: ReadonlySet<string> = new Set(['$defs', 'definitions', 'patternProperties', 'dependentSchemas'])
 const DEEPEST = 64
 
 /**
- * The marks of a tool's input schema, by the rules of the specification: on primitive properties that a chain of
- * `properties` alone leads to, with names that are header tokens and differ in more than letter case. Throws an Error that
- * says which rule is broken.
+ * The marks of a tool's input schema by the rules of the specification: on primitive properties that are reachable by
+ * `properties` alone, with distinct header tokens as names, ignoring letter case. Throws an Error that names the broken
+ * rule.
  */
 export function paramMarks(inputSchema: JsonValue | undefined): readonly ParamMark[] {
   const walk = new MarkWalk()
@@ -68,7 +68,7 @@ class MarkWalk {
   }
 }
 
-/** What was given for a marked argument; undefined when it was left out. */
+/** The value of a marked argument; undefined when it was left out. */
 export function markedValue({ path }: ParamMark, argumentsGiven: JsonValue | undefined): JsonValue | undefined {
   let value = argumentsGiven
   for (const key of path) {
@@ -78,7 +78,7 @@ export function markedValue({ path }: ParamMark, argumentsGiven: JsonValue | und
   return value
 }
 
-/** The text of a marked argument; undefined for one that a header cannot carry. */
+/** The header text of a marked argument; undefined when a header cannot carry it. */
 export function markedText(value: JsonValue | undefined): string | undefined {
   if (typeof value === 'string') return value
   if (typeof value === 'boolean') return String(value)

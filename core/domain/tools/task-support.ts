@@ -1,16 +1,16 @@
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import { type CatalogItem, itemJson } from './catalog-item.ts'
 
-/** How a tool can be called as a task (MCP 2025-11-25); a tool that says nothing, or `forbidden`, cannot. */
+/** Whether a tool can be called as a task (MCP 2025-11-25); without a value, or with `forbidden`, it cannot. */
 export type TaskSupport = 'required' | 'optional'
 
-/** Whether a server with these capabilities takes calls of tools as tasks; what its tools say counts only then. */
+/** Whether a server with these capabilities accepts tool calls as tasks; otherwise its tools' own values do not count. */
 export function takesTasks({ tasks }: JsonObject): boolean {
   const requests = isJsonObject(tasks) ? tasks.requests : undefined
   return isJsonObject(requests) && isJsonObject(requests.tools) && requests.tools.call !== undefined
 }
 
-/** What of `tasks` a client is told: the parts that the hub passes on. */
+/** The `tasks` capability for clients: the parts that the hub forwards. */
 export function taskCapability(capabilities: JsonObject): JsonObject | undefined {
   const { tasks } = capabilities
   if (!isJsonObject(tasks) || !takesTasks(capabilities)) return undefined

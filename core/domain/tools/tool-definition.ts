@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import type { JsonObject } from '../../contract/json.ts'
 import { canonical } from '../json/canonical-json.ts'
 
-/** What a caller, or its model, acts on. Icons and `_meta` may change with every list and mean nothing to it. */
+/** Fields that a caller or its model acts on. Icons and `_meta` may change with every list and are ignored. */
 const MEANING = ['name', 'title', 'description', 'inputSchema', 'outputSchema', 'annotations'] as const
 
-/** SHA-256 (hex) of what a tool says of itself, whatever the order of its members, so that a change can be noticed. */
+/** SHA-256 (hex) of a tool's definition, independent of the order of its members, for detecting changes. */
 export function definitionHash(definition: JsonObject): string {
   const meaning = MEANING.flatMap(field => {
     const value = definition[field]

@@ -1,10 +1,10 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import type { ArgumentOverride, ToolOverride } from '../../contract/records.ts'
 
-/** What is done with the arguments of one tool, by name. */
+/** Overrides of one tool's arguments, by name. */
 export type ArgumentRules = Readonly<Record<string, ArgumentOverride>>
 
-/** The owner's override of one tool. A tool may be called `constructor`: only own members are overrides. */
+/** The owner's override of one tool. A tool may be named `constructor`, so only own members count. */
 export function overrideOf<T extends ToolOverride>(
   overrides: Readonly<Record<string, T>>,
   original: string,
@@ -13,8 +13,8 @@ export function overrideOf<T extends ToolOverride>(
 }
 
 /**
- * The rules of a server and of a group's member together; undefined when there are none. What the server's owner pinned or
- * hid stays so in every group, since a group may be somebody else's; the rest a member may say anew.
+ * Combines the rules of a server and of a group's member; undefined when there are none. What the server's owner pinned
+ * or hid stays so in every group, since a group may belong to another user; a member may override the rest.
  */
 export function joinRules(
   server: ArgumentRules | undefined,
@@ -34,8 +34,8 @@ function joinRule(server: ArgumentOverride, member: ArgumentOverride): ArgumentO
 }
 
 /**
- * The pinned arguments into which the server's variables are filled: what the server's owner wrote. A group may be somebody
- * else's, who must not learn a variable by pinning it where the server repeats what it is sent.
+ * The pinned arguments in which the server's variables are filled in: those written by the server's owner. A group's
+ * owner could otherwise read a variable by pinning it where the server echoes its arguments.
  */
 export function pinsWithVariables(
   rules: ArgumentRules | undefined,
@@ -49,11 +49,11 @@ export function pinsWithVariables(
   })
 }
 
-/** Keywords whose schemas speak of the same object. */
+/** Keywords whose schemas describe the same object. */
 const PARTS = ['allOf', 'anyOf', 'oneOf']
 const DEEPEST = 8
 
-/** The input schema as callers see it: without what they may not set, with defaults and descriptions of the owner. */
+/** The input schema for callers: without arguments that they may not set, with the owner's defaults and descriptions. */
 export function shapeSchema(schema: JsonValue | undefined, rules: ArgumentRules): JsonObject {
   return shapePart({ type: 'object', ...(isJsonObject(schema) ? schema : {}) }, rules, 0)
 }
@@ -82,7 +82,7 @@ function shapePart(part: JsonObject, rules: ArgumentRules, depth: number): JsonO
   return shaped
 }
 
-/** The arguments that a caller need not give any more. */
+/** The arguments that a caller may leave out. */
 function settledBy(rules: ArgumentRules): ReadonlySet<string> {
   const found = Object.entries(rules).filter(
     ([, { pin, hidden, default: preset }]) => pin !== undefined || hidden || preset !== undefined,
@@ -108,7 +108,7 @@ function shapeProperties(given: JsonObject, rules: ArgumentRules): JsonObject {
   return fromMap(properties)
 }
 
-/** The arguments as the upstream gets them: pinned values win over the caller's, hidden ones are not the caller's to set. */
+/** The arguments for the upstream: pinned values replace the caller's, and hidden arguments are removed. */
 export function shapeArguments(given: JsonObject | undefined, rules: ArgumentRules): JsonObject {
   const shaped = new Map<string, JsonValue>(Object.entries(given ?? {}))
   for (const [name, { pin, hidden, default: preset }] of Object.entries(rules)) {
@@ -119,7 +119,7 @@ export function shapeArguments(given: JsonObject | undefined, rules: ArgumentRul
   return fromMap(shaped)
 }
 
-/** The names that both lists let through. */
+/** The names that both lists allow. */
 export function bothNames(
   a: 'all' | readonly string[] | undefined,
   b: 'all' | readonly string[] | undefined,
@@ -129,7 +129,7 @@ export function bothNames(
   return a.filter(name => b.includes(name))
 }
 
-/** `Object.fromEntries` makes own members of every name, `__proto__` too. */
+/** Uses `Object.fromEntries`, which makes own members of every name, even `__proto__`. */
 function fromMap<T>(map: ReadonlyMap<string, T>): Record<string, T> {
   return Object.fromEntries(map)
 }

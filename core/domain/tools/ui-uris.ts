@@ -1,10 +1,10 @@
 import type { JsonObject } from '../../contract/json.ts'
 import { isPlainObject } from '../json/exact-json.ts'
 
-/** How MCP Apps named the same before `_meta.ui.resourceUri`; servers still write both. */
+/** The key of MCP Apps before `_meta.ui.resourceUri`; servers still write both. */
 const EARLIER_UI_KEY = 'ui/resourceUri'
 
-/** `_meta.ui.resourceUri` names the resource that draws a tool or its result. */
+/** Maps `_meta.ui.resourceUri`, the UI resource of a tool. */
 export function withUiUri(item: JsonObject, map: (uri: string) => string): JsonObject {
   const meta = item._meta
   if (!isPlainObject(meta)) return item
@@ -21,7 +21,7 @@ export function withUiUri(item: JsonObject, map: (uri: string) => string): JsonO
   }
 }
 
-/** The resources that an item is drawn by. */
+/** The UI resources of an item. */
 export function uiUris(item: JsonObject): string[] {
   const found: string[] = []
   withUiUri(item, uri => {

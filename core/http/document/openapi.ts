@@ -5,7 +5,7 @@ import type { JsonObject } from '../../contract/json.ts'
 import { type RunnableRoute, runnable } from '../pipeline.ts'
 import type { ResponseSpec, Route } from '../route.ts'
 
-/** What an operation says besides what the standard has. */
+/** Our extension of an operation. */
 interface Access {
   readonly 'x-access': RunnableRoute['access']
 }
@@ -14,8 +14,8 @@ type Operation = V31.OperationObject<Access>
 type ParameterSchema = NonNullable<V31.ParameterObject['schema']>
 
 /**
- * The API as an OpenAPI 3.1 document, from the schemas that validate requests. `x-access` of an operation is its entry in the
- * access table: public, user or admin.
+ * The API as an OpenAPI 3.1 document, generated from the schemas that validate requests. `x-access` is an operation's
+ * entry in the access table: public, user or admin.
  */
 export function openApiDocument(routes: readonly Route[], version: string): JsonObject {
   const paths: V31.PathsObject<Access> = {}
@@ -47,7 +47,7 @@ export function openApiDocument(routes: readonly Route[], version: string): Json
       },
     },
   }
-  // Through text, so that what is undefined is left out and nothing is shared with the schemas.
+  // Through JSON text, which drops undefined members and shares nothing with the schemas.
   return JSON.parse(JSON.stringify(document)) as JsonObject
 }
 

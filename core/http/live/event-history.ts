@@ -3,31 +3,32 @@ import type { LiveEvent, Topic } from './live-events.ts'
 
 export interface HistoryLimits {
   readonly events: number
-  /** Of all events together, as UTF-8. */
+  /** UTF-8 bytes of all events together. */
   readonly bytes: number
   readonly ageMs: number
 }
 
-/** What is kept of an event before its text, as JSON on a line of its own. */
+/** The metadata stored before an event's text, as one line of JSON. */
 type Head = readonly [id: string, name: EventName, ownerId: string | null, isPublic: boolean]
 
 /**
- * The last events of one topic, for readers who were away. They lie in one buffer and not as objects: an object that stays,
- * made amid the short-lived ones of a busy hub, holds the memory block around it, which for a thousand events comes to megabytes.
+ * The last events of one topic, for readers that reconnect. They are stored in one buffer, not as objects: a long-lived
+ * object among the short-lived ones of a busy hub keeps its whole memory block, which for a thousand events takes
+ * megabytes.
  */
 export class EventHistory {
   readonly #topic: Topic
   readonly #limits: HistoryLimits
-  /** Of the kept events, in a ring: the oldest is at `#oldest`, and `#count` of them follow each other. */
+  /** Ring buffers of the kept events: the oldest is at `#oldest`, followed by `#count` - 1 others. */
   readonly #numbers: Float64Array
   readonly #timesMs: Float64Array
   readonly #starts: Uint32Array
   readonly #ends: Uint32Array
   #oldest = 0
   #count = 0
-  /** Each event in one piece; behind the last that fits before the end of the buffer comes the one at its beginning. */
+  /** Event texts, each contiguous; an event that does not fit before the end of the buffer is written at its start. */
   #buffer: Buffer | undefined
-  /** The last event that is not kept; undefined while nobody follows, so that it is not known. */
+  /** The last event that is not kept; undefined while nothing is recorded, when it is unknown. */
   #forgotten: number | undefined
 
   /** `followed`: every event since the start of the process will be added. */
@@ -63,14 +64,14 @@ export class EventHistory {
     this.#ends[slot] = start + length
   }
 
-  /** Events will be missed from now on. */
+  /** Recording stops: later events will be missing. */
   interrupt(): void {
     this.#count = 0
     this.#buffer = undefined
     this.#forgotten = undefined
   }
 
-  /** What came after the event of this number; not `complete` when some of that is not kept. */
+  /** The events after this number; `complete` is false when some of them are not kept. */
   after(number: number): { readonly events: readonly LiveEvent[]; readonly complete: boolean } {
     this.#forgetOld()
     const events: LiveEvent[] = []
@@ -93,13 +94,13 @@ export class EventHistory {
     return { id, name, topic: this.#topic, number, ownerId, isPublic, text: record.slice(end + 1) }
   }
 
-  /** Where so many bytes are free, after the oldest events gave way. */
+  /** Returns an offset with this many free bytes, dropping the oldest events. */
   #makeRoom(length: number): number {
     if (this.#count === this.#limits.events) this.#forgetOldest()
     const newest = this.#count === 0 ? 0 : this.#ends[this.#slot(this.#count - 1)]!
     const fits = newest + length <= this.#limits.bytes
     const start = fits ? newest : 0
-    // Those behind the newest are older than those at the beginning.
+    // Events after the newest one in the buffer are older than those at its start.
     while (this.#count > 0 && !fits && this.#starts[this.#oldest]! >= newest) this.#forgetOldest()
     while (this.#count > 0 && this.#starts[this.#oldest]! < start + length && this.#ends[this.#oldest]! > start)
       this.#forgetOldest()

@@ -4,13 +4,13 @@ import type { EventName, HubEvent } from '../../events/catalog.ts'
 export const TOPICS = ['servers', 'logs', 'alerts', 'metrics', 'calls'] as const
 export type Topic = (typeof TOPICS)[number]
 
-/** An event as it is told, its text made once for all readers. */
+/** An event for the stream, its text built once for all readers. */
 export interface LiveEvent {
-  /** The process and the event's number in it: a number alone would mean another event after a restart. */
+  /** The process's id and the event's number in it: after a restart, a number alone would be ambiguous. */
   readonly id: string
   readonly name: EventName
   readonly topic: Topic
-  /** Rises within one process. */
+  /** Increases within one process. */
   readonly number: number
   readonly ownerId: string | null
   readonly isPublic: boolean
@@ -18,7 +18,7 @@ export interface LiveEvent {
   readonly text: string
 }
 
-/** Own events, public ones, and for administrators all. Internal ones never come this far. */
+/** The owner's events, public ones, and all for administrators. Internal ones never get here. */
 export function visibleTo(event: LiveEvent, actor: UserActor): boolean {
   return event.isPublic || actor.role === 'admin' || (event.ownerId !== null && event.ownerId === actor.userId)
 }
@@ -32,7 +32,7 @@ export function liveEvent(
   const { id: number, name, at, ownerId, audience } = event
   const id = `${boot}-${number}`
   const owner = ownerId === null ? null : (ownerNames.get(ownerId) ?? null)
-  // Who may read a log record is not part of it.
+  // The field that says who may read a log record is not part of it.
   const { ownerId: reader, ...data } = event.data as Record<string, unknown>
   const text = JSON.stringify({ id, event: name, at, owner, data })
   return { id, name, topic, number, ownerId, isPublic: audience === 'public', text }

@@ -6,14 +6,14 @@ import type { Socket, SocketHandler } from '../../request/request-info.ts'
 import type { LiveFeed, LiveSink } from './live.ts'
 import type { Topic } from './live-events.ts'
 
-/** How long a socket without a credential may stay, in milliseconds. */
+/** How long a socket may stay unauthenticated, in milliseconds. */
 const FIRST_MESSAGE_MS = 5_000
 const BAD_MESSAGES = 3
 
 export interface LiveSocketOptions {
   readonly feed: LiveFeed
   readonly authenticator: Pick<Authenticator, 'authenticateToken'>
-  /** Known from the headers; absent: the first message must say, as `{type: "auth", token}`. */
+  /** The actor from the headers; absent: the first message must be `{type: "auth", token}`. */
   readonly actor: UserActor | undefined
   readonly source: CredentialSource
   readonly topics: ReadonlySet<Topic>
@@ -21,7 +21,7 @@ export interface LiveSocketOptions {
   readonly firstMessageMs?: number
 }
 
-/** The feed over one WebSocket. Says `{type: "ready"}` once it knows who listens, and nothing at all before. */
+/** The feed over one WebSocket. Sends `{type: "ready"}` after authentication, and nothing before. */
 export function liveSocket(options: LiveSocketOptions): SocketHandler {
   const { feed, authenticator, source, topics, since } = options
   let state: 'waiting' | 'known' | 'closed' = 'waiting'
@@ -43,7 +43,7 @@ export function liveSocket(options: LiveSocketOptions): SocketHandler {
       const actor = await whoIs()
       clearTimeout(timer)
       const joined = await feed.join(actor, topics, since, sink(socket))
-      // Another message or the end may have come meanwhile.
+      // The socket may have been closed meanwhile.
       if (isClosed()) joined.leave()
       else membership = joined
     } catch (error) {

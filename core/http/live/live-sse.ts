@@ -2,10 +2,10 @@ import type { UserActor } from '../../contract/records.ts'
 import type { LiveFeed } from './live.ts'
 import type { Topic } from './live-events.ts'
 
-/** What may wait for a reader, in bytes, besides what the system's own buffers hold. */
+/** Limit of the queue for one reader, in bytes, beside the system's own buffers. */
 const WAITING_BYTES = 256 * 1024
 
-/** The feed as Server-Sent Events, until the client goes or the credential ends. Throws `quota_streams`. */
+/** The feed as Server-Sent Events, until the client disconnects or the credential ends. Throws `quota_streams`. */
 export async function liveEventStream(
   feed: LiveFeed,
   actor: UserActor,
@@ -24,7 +24,7 @@ export async function liveEventStream(
     {
       start: started => {
         controller = started
-        // Some servers hold the head of an answer back until the first bytes of its body.
+        // Some servers hold back a response's head until the first bytes of its body.
         started.enqueue(encoder.encode(': ok\n\n'))
       },
       pull: () => membership?.drained(),
@@ -51,7 +51,7 @@ export async function liveEventStream(
       ended.close()
     },
   })
-  // The client may have gone while its place was made.
+  // The client may have disconnected while it was joined.
   if (signal.aborted) close()
   return new Response(stream, { headers: { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' } })
 }

@@ -8,7 +8,7 @@ import type { Registry } from '../../registry/api.ts'
 import { EventHistory } from './event-history.ts'
 import { type LiveEvent, liveEvent, TOPICS, type Topic, visibleTo } from './live-events.ts'
 
-/** Events that are told from the start of the hub on, so that a reader who comes back gets what was missed. */
+/** Events recorded from the hub's start, so that reconnecting readers get those that they missed. */
 const ALWAYS: readonly EventName[] = [
   'server.created',
   'server.updated',
@@ -25,21 +25,21 @@ const ALWAYS: readonly EventName[] = [
   'plugin.failed',
   'plugin.changed',
 ]
-/** Events of the busy paths: told, and even built, only while somebody wants them. */
+/** Frequent events: emitted and even built only while a reader has subscribed to them. */
 const WHILE_WANTED = { logs: 'log.record', calls: 'tool.called' } as const satisfies Partial<Record<Topic, EventName>>
 const PING_MS = 15_000
 const STUCK_MS = 30_000
 
-/** One reader's end, whatever carries it. */
+/** One reader's connection, over any transport. */
 export interface LiveSink {
-  /** From here on nothing is missed. */
+  /** Called when the reader is registered: it misses nothing from now on. */
   joined(): void
-  /** False when there was no room: the event is lost to this reader. */
+  /** False when the queue is full: the event is lost to this reader. */
   event(event: LiveEvent): boolean
-  /** How many were lost since the last word; null: unknown. False when there is no room for that either. */
+  /** Reports the events lost since the last call; null: unknown. False when the queue is too full for that as well. */
   lost(count: number | null): boolean
   ping(): void
-  /** The feed tells nothing more, for this reason. */
+  /** The feed has ended, for this reason. */
   end(code: ErrorCode): void
 }
 
@@ -47,9 +47,9 @@ export interface LiveFeedOptions {
   readonly bus: EventBus
   readonly credentials: Pick<LiveCredentials, 'watch'>
   readonly users: Pick<Registry['users'], 'list'>
-  /** Milliseconds between two pings. Default 15_000: a peer that answers none is gone within 60 s. */
+  /** Milliseconds between two pings. Default 15_000: a peer that answers none is disconnected within 60 s. */
   readonly pingMs?: number
-  /** How long a reader may take nothing while something waits for it, in milliseconds. Default 30_000. */
+  /** How long a reader may accept nothing while events wait, in milliseconds. Default 30_000. */
   readonly stuckMs?: number
 }
 
@@ -59,13 +59,13 @@ interface Reader {
   readonly sink: LiveSink
   lost: number
   stuckSinceMs: number
-  /** The end of the credential matters no longer. */
+  /** Stops watching the credential. */
   unwatch: () => void
 }
 
 /**
- * Tells events to those who may see them: own ones, public ones, and to administrators all. One feed serves every reader;
- * a reader who cannot keep up loses events and is told how many. Readers go when their credential ends.
+ * Sends events to the readers that may see them: own and public ones, all to administrators. One feed serves all
+ * readers; a slow reader loses events and gets their number. Readers are disconnected when their credential ends.
  */
 export class LiveFeed {
   readonly #options: LiveFeedOptions
@@ -89,8 +89,8 @@ export class LiveFeed {
   }
 
   /**
-   * Adds a reader and tells what came after `since` (the id of the last event it has seen). Returns how to leave.
-   * Throws `quota_streams`.
+   * Adds a reader and sends the events after `since` (the id of the last event it has seen). Returns functions to leave
+   * and to report a drained queue. Throws `quota_streams`.
    */
   async join(
     actor: UserActor,
@@ -112,10 +112,10 @@ export class LiveFeed {
     this.#follow()
     sink.joined()
     if (since !== undefined) this.#catchUp(reader, since)
-    return { leave: () => this.#remove(reader), drained: () => this.#tellLost(reader) }
+    return { leave: () => this.#remove(reader), drained: () => this.#reportLost(reader) }
   }
 
-  /** Ends every reader; for when the hub stops. */
+  /** Disconnects every reader, when the hub stops. */
   dispose(): void {
     for (const reader of [...this.#readers]) this.#end(reader, 'draining')
     for (const stop of this.#stops.splice(0)) stop()
@@ -135,35 +135,35 @@ export class LiveFeed {
     if (event.audience === 'internal') return
     const payload = liveEvent(this.#boot, topic, event, this.#names)
     this.#histories.get(topic)?.add(payload)
-    for (const reader of this.#readers) this.#give(reader, payload)
+    for (const reader of this.#readers) this.#send(reader, payload)
   }
 
-  /** An id of another process, or one that is too old, leaves a gap of unknown size. */
+  /** An id of another process, or one that is too old, means a gap of unknown size. */
   #catchUp(reader: Reader, since: string): void {
     const [boot, text = ''] = since.split('-')
     const number = boot === this.#boot && /^\d{1,15}$/.test(text) ? Number(text) : undefined
     const parts = [...reader.topics].map(topic => this.#histories.get(topic)?.after(number ?? 0))
     if (number === undefined || parts.some(part => part?.complete === false)) reader.sink.lost(null)
     const missed = parts.flatMap(part => part?.events ?? []).sort((left, right) => left.number - right.number)
-    for (const event of missed) this.#give(reader, event)
+    for (const event of missed) this.#send(reader, event)
   }
 
-  #give(reader: Reader, event: LiveEvent): void {
+  #send(reader: Reader, event: LiveEvent): void {
     if (!reader.topics.has(event.topic) || !visibleTo(event, reader.actor)) return
-    if (this.#tellLost(reader) && reader.sink.event(event)) return
+    if (this.#reportLost(reader) && reader.sink.event(event)) return
     if (reader.lost === 0) reader.stuckSinceMs = performance.now()
     reader.lost += 1
   }
 
-  /** False while the reader has no room even for the number that it lost. */
-  #tellLost(reader: Reader): boolean {
+  /** False while the queue is too full even for the number of lost events. */
+  #reportLost(reader: Reader): boolean {
     if (reader.lost === 0) return true
     if (!reader.sink.lost(reader.lost)) return false
     reader.lost = 0
     return true
   }
 
-  /** Timers and busy events, as far as the present readers want them. */
+  /** Starts or stops the ping timer and the listeners of frequent events, as the present readers need them. */
   #follow(): void {
     for (const [topic, name] of Object.entries(WHILE_WANTED) as [keyof typeof WHILE_WANTED, EventName][]) {
       const wanted = [...this.#readers].some(reader => reader.topics.has(topic))

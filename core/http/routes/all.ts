@@ -17,7 +17,7 @@ import { toolCallRoutes } from './servers/server-tool-call.ts'
 import { serverToolRoutes } from './servers/server-tools.ts'
 import { serverRoutes } from './servers/servers.ts'
 
-/** Everything that the routes of resources need of the hub. */
+/** Dependencies of the resource routes. */
 export interface ResourceRoutesDeps {
   readonly registry: Registry
   readonly upstreams: Upstreams
@@ -32,11 +32,11 @@ export interface ResourceRoutesDeps {
   readonly startedAtMs: number
   readonly draining: () => boolean
   readonly checks: HealthDeps['checks']
-  /** What this hub can do, as `/api/public/info` tells it. */
+  /** Features of this hub for `/api/public/info`. */
   readonly features: Readonly<Record<string, boolean>>
 }
 
-/** Servers, groups, settings, health, public answers and administration. A fixed path stands before `{ref}`. */
+/** Routes of servers, groups, settings, health, public data and administration. Fixed paths come before `{ref}`. */
 export function resourceRoutes(deps: ResourceRoutesDeps): Route[] {
   return [
     ...serverImportRoutes(deps),

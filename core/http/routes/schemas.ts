@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 
-/** JSON of any shape, as an upstream wrote it. */
+/** JSON of any shape from an upstream. */
 export const anyJson = z.unknown() as z.ZodType<JsonValue>
 export const anyObject = z.record(z.string(), z.unknown())
 
-/** A time as the hub writes it: ISO 8601 UTC with milliseconds. */
+/** A time in the hub's format: ISO 8601 UTC with milliseconds. */
 export const timestamp = z.string().meta({ description: 'ISO 8601 UTC with milliseconds', format: 'date-time' })
 
 /** `name` (the caller's own first) or `owner~name`. */
@@ -15,13 +15,13 @@ export const refParams = z.object({ ref })
 export const refToolParams = z.object({ ref, tool: z.string().min(1).max(512) })
 export const refServerParams = z.object({ ref, server: ref })
 
-/** A whole number in a query: decimal digits, and nothing that only JavaScript takes for a number. */
+/** A whole number in a query: decimal digits only, no other number syntax of JavaScript. */
 function wholeNumber(min: number, max: number) {
   const digits = z.string().transform(text => (/^-?\d{1,16}$/.test(text) ? Number(text) : Number.NaN))
   return digits.pipe(z.int().min(min).max(max))
 }
 
-/** The cut of a list: every list takes these two. */
+/** Paging parameters of all lists. */
 export const pageFields = {
   limit: wholeNumber(1, 1000).default(100),
   offset: wholeNumber(0, Number.MAX_SAFE_INTEGER).default(0),
@@ -29,7 +29,7 @@ export const pageFields = {
 
 const SORT_KEYS = ['name', '-name', 'createdAt', '-createdAt', 'updatedAt', '-updatedAt']
 
-/** By what the lists of servers, groups and users are sorted. */
+/** Sort keys of the lists of servers, groups and users. */
 export const sortKey = z
   .string()
   .superRefine((text, context) => {
@@ -39,7 +39,7 @@ export const sortKey = z
   })
   .meta({ enum: SORT_KEYS, description: 'Default `name`; `-` in front: descending' })
 
-/** The filters that the registry itself judges, for servers and groups alike. */
+/** Filters that the registry applies to servers and groups. */
 export const ownershipFilters = {
   scope: z
     .enum(['mine', 'visible', 'all'])
@@ -52,7 +52,7 @@ export const ownershipFilters = {
 
 export const pageQuery = z.strictObject(pageFields)
 
-/** The answer of every list. `total` counts what matches, not what is on the page. */
+/** The response of every list. `total` counts all matches, not only this page. */
 export function listOf<T extends z.ZodType>(item: T) {
   return z.object({
     items: z.array(item),
@@ -73,16 +73,16 @@ export const flag = z.enum(['true', 'false']).optional().meta({ description: '`t
 export const visibility = z.enum(['private', 'public'])
 
 /**
- * A body whose fields the registry judges, so that all wrong ones are reported at once and in the order that keeps a bad body
- * from telling anything about a foreign record. The fields given here are what the API document shows.
+ * A body that the registry validates, so that all invalid fields are reported at once, and in an order in which an
+ * invalid body reveals nothing about another user's record. `fields` is for the API document.
  */
-export function judgedByRegistry(fields: z.ZodObject, example: Readonly<Record<string, unknown>>) {
+export function validatedByRegistry(fields: z.ZodObject, example: Readonly<Record<string, unknown>>) {
   const { $schema, additionalProperties, ...shown } = z.toJSONSchema(fields, { io: 'input' })
-  // A request body was parsed from JSON text, so that its values are JSON already; walking 17 MiB again would prove nothing.
+  // A parsed request body is JSON already; walking up to 17 MiB again would prove nothing.
   return anyObject.meta({ ...shown, examples: [example] }) as unknown as z.ZodType<JsonObject>
 }
 
-/** One thing that went wrong within a larger answer: the members of a problem body without those of the request. */
+/** An error inside a larger response: a problem body without the members of the request. */
 export const problemPart = z.object({
   code: z.string(),
   title: z.string(),

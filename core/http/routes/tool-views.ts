@@ -7,20 +7,20 @@ import { meantHint, suggestNames } from '../../domain/nearest.ts'
 import { type CatalogItem, itemJson } from '../../domain/tools/catalog-item.ts'
 import { type ArgumentRules, overrideOf, shapeSchema } from '../../domain/tools/tool-shape.ts'
 
-/** One tool of a server: what the upstream wrote, and what its owner made of it. Its definition is parsed when it is asked for. */
+/** One tool of a server: the upstream's definition, and its owner's override. The definition is parsed on demand. */
 export class ServerTool {
   readonly original: string
-  /** After the owner's override; the name that others know. */
+  /** The exposed name, after the owner's override. */
   readonly name: string
   readonly enabled: boolean
   readonly overridden: boolean
-  /** What is done with its arguments. */
+  /** Overrides of its arguments. */
   readonly rules: ArgumentRules | undefined
-  /** It says something else of itself than was approved, or seen first. */
-  /** Of what the upstream wrote, where something has changed of that: of the two faces of a server of both eras either one. */
+  /** Of the upstream's definition; after a change, of the changed one, which may be that of either era of the server. */
   readonly hash: string
+  /** The definition differs from the approved one, or from the first one. */
   readonly changed: boolean
-  /** Changed, and its owner wants to be asked: it cannot be called. */
+  /** The definition changed and its owner must approve it: the tool cannot be called. */
   readonly waiting: boolean
   readonly #item: CatalogItem
   readonly #override: ToolOverride | undefined
@@ -42,12 +42,12 @@ export class ServerTool {
     this.#override = override
   }
 
-  /** About what its definition is long. */
+  /** Approximate length of its definition. */
   get characters(): number {
     return this.#item.text.length
   }
 
-  /** For lists of many servers: what its owner wrote, or the first 1,024 characters of the upstream's description. */
+  /** For lists of many servers: the owner's description, or the first 1,024 characters of the upstream's. */
   get summary(): string | undefined {
     return this.#override?.description ?? this.#item.summary
   }
@@ -56,7 +56,7 @@ export class ServerTool {
     return itemJson(this.#item)
   }
 
-  /** The definition as others see it. */
+  /** The definition as exposed to callers. */
   get exposed(): JsonObject {
     const { definition, rules, name } = this
     const description = this.#override?.description ?? definition.description
@@ -69,7 +69,7 @@ export class ServerTool {
   }
 }
 
-/** The tools in the order of the upstream. */
+/** The tools in the upstream's order. */
 export function serverTools(
   { id, tools: overrides, definitionPolicy }: Pick<ServerRecord, 'id' | 'tools' | 'definitionPolicy'>,
   live: Pick<Upstreams, 'catalog' | 'definitions'>,
@@ -87,12 +87,12 @@ export function serverTools(
   })
 }
 
-/** What may be called, and is shown to those who only see the server. */
+/** The tools that can be called, which are also those shown to other users. */
 export function openTools(...from: Parameters<typeof serverTools>): readonly ServerTool[] {
   return serverTools(...from).filter(tool => tool.enabled && !tool.waiting)
 }
 
-/** The whole list entry for somebody who may edit the server. */
+/** The full list entry for actors who may edit the server. */
 export function ownedTool(tool: ServerTool): JsonObject {
   const { exposed } = tool
   return {
@@ -106,20 +106,21 @@ export function ownedTool(tool: ServerTool): JsonObject {
   }
 }
 
-/** For somebody who only sees the server: no trace of what was renamed. */
+/** For other users: without the original name. */
 export function viewedTool(tool: ServerTool): JsonObject {
   const { exposed } = tool
   return { ...exposed, tokens: tokensOf(exposed) }
 }
 
-/** About as many tokens as a model needs to read it: characters of the JSON text divided by four, rounded up. */
+/** Estimated tokens for a model: characters of the JSON text divided by four, rounded up. */
 export function tokensOf(definition: JsonObject): number {
   return Math.ceil(JSON.stringify(definition).length / 4)
 }
 
 /**
- * The tool behind a name in a path: by its name for others, then by its original name, then by a name in which what a
- * path cannot carry (such as `/`) is written `_`. Throws `tool_not_found`, with the nearest name of this server.
+ * Finds the tool for a name in a path: by its exposed name, then its original one, then by a name in which characters
+ * that a path cannot have (such as `/`) are replaced by `_`. Throws `tool_not_found`, with the nearest name of this
+ * server.
  */
 export function findTool(server: string, tools: readonly ServerTool[], name: string): ServerTool {
   const shaped = tools.filter(tool => shapedName(tool.name) === name)

@@ -10,7 +10,7 @@ import type { RequestInfo } from '../../request/request-info.ts'
 import type { Reply } from '../route.ts'
 import { openTools, type ServerTool } from './tool-views.ts'
 
-/** The live side of a server, as answers need it. */
+/** Live data of a server for responses. */
 export type LiveView = Pick<Upstreams, 'status' | 'catalog' | 'definitions'>
 
 export interface ServerViewDeps {
@@ -18,17 +18,17 @@ export interface ServerViewDeps {
   readonly upstreams: LiveView
 }
 
-/** Whether the actor gets the whole record of something; what may be changed is judged by the registry. */
+/** Whether the actor gets the full record; the registry checks rights to change it. */
 export function seesWhole(actor: UserActor | undefined, ownerId: string): boolean {
   return actor !== undefined && canEdit(actor, { ownerId })
 }
 
-/** `owner~name`, the form that means the same for everybody. */
+/** `owner~name`, the form that is unambiguous for everybody. */
 export function qualified(record: { readonly ownerName: string; readonly name: string }): string {
   return formatRef(record.ownerName, record.name)
 }
 
-/** What answers say of any server or group besides its body. */
+/** Fields of every server or group in responses, beside its body. */
 export function recordFields(record: ServerRecord | GroupRecord): object {
   return {
     id: record.id,
@@ -42,7 +42,7 @@ export function recordFields(record: ServerRecord | GroupRecord): object {
   }
 }
 
-/** A server as this actor may know it. */
+/** A server as visible to this actor. */
 export function serverView(deps: ServerViewDeps, actor: UserActor | undefined, record: ServerRecord): object {
   return seesWhole(actor, record.ownerId) ? wholeServer(deps, record) : viewedServer(deps.upstreams, record)
 }
@@ -58,17 +58,17 @@ function wholeServer(deps: ServerViewDeps, record: ServerRecord): object {
   }
 }
 
-/** What a server is held to that was configured by an account with fewer rights than its owner has. */
+/** The limits of a server that was configured by an account with fewer rights than its owner's. */
 function reviewOf(record: ServerRecord): object {
   const { rightsCap, awaitsReview = false } = record
   if (rightsCap === undefined) return {}
   return { review: { required: awaitsReview, network: rightsCap, hash: reviewHash(record) } }
 }
 
-/** A server's own list of tools has the others. */
+/** More tools than this are only in a server's own list of tools. */
 const SUMMARISED_TOOLS = 100
 
-/** What anybody may know of a public server: tools that cannot be called are left out, and not counted. */
+/** A public server for other users: tools that cannot be called are left out and not counted. */
 export function viewedServer(live: LiveView, record: ServerRecord): object {
   const catalog = live.catalog(record.id)
   const tools = openTools(record, live)
@@ -92,7 +92,7 @@ function toolSummary({ name, summary }: ServerTool): object {
   return { name, ...(summary === undefined ? {} : { description: summary }) }
 }
 
-/** An answer with one record: its revision is the entity tag, when the actor sees one. */
+/** A response with one record: its revision is the entity tag, if visible to the actor. */
 export function recordReply(view: object, status = 200, location?: string): Reply {
   const revision = (view as { readonly revision?: unknown }).revision
   const headers = {
@@ -107,8 +107,8 @@ export function etag(revision: number): string {
 }
 
 /**
- * The revision that `If-Match` names; absent or `*`: any. `If-None-Match: *` wants that there is none. Throws
- * `version_conflict` for what is no revision.
+ * The revision in `If-Match`; absent or `*`: any. `If-None-Match: *` requires that no record exists. Throws
+ * `version_conflict` for an invalid revision.
  */
 export function writeOptions(headers: Headers): WriteOptions {
   const ifMissing = headers.get('if-none-match')?.trim() === '*' ? ({ ifMissing: true } as const) : {}
@@ -123,7 +123,7 @@ export function writeOptions(headers: Headers): WriteOptions {
   return { ifRevision: Number(revision), ...ifMissing }
 }
 
-/** One page of a list that is whole in memory. */
+/** One page of a list in memory. */
 export function page<T>(
   items: readonly T[],
   query: { readonly limit: number; readonly offset: number },
@@ -132,7 +132,7 @@ export function page<T>(
   return { items: items.slice(offset, offset + limit), total: items.length, limit, offset }
 }
 
-/** The filters of a query that were given. */
+/** The filters present in a query. */
 export function listQuery(query: { readonly [K in keyof ListQuery]: ListQuery[K] | undefined }): ListQuery {
   const { scope, q, owner, sort } = query
   return {
@@ -146,7 +146,7 @@ export function listQuery(query: { readonly [K in keyof ListQuery]: ListQuery[K]
 export interface ServerFilter {
   readonly state?: ServerStatus['state'] | undefined
   readonly transport?: ServerRecord['transport'] | undefined
-  /** Ids of the servers of a group; absent: any. */
+  /** Ids of a group's servers; absent: any. */
   readonly members?: ReadonlySet<string> | undefined
 }
 
@@ -156,7 +156,7 @@ export function matchesFilter(record: ServerRecord, status: () => ServerStatus, 
   return filter.state === undefined || status().state === filter.state
 }
 
-/** Notes who did what to a server or a group. */
+/** Records a change of a server or group in the audit log. */
 export function noteChange(
   audit: Pick<AuditRegistry, 'record'>,
   actor: UserActor,

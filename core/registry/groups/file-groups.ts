@@ -2,10 +2,10 @@ import { type Reader, read } from '../../store/transact.ts'
 import type { RegistryDeps } from '../context.ts'
 import { selectGroups } from './group-rows.ts'
 
-/** Scope of the settings that hold, by group id, the owner as the settings file names it; plain entries have none. */
+/** Scope of the settings that hold, by group id, the owner as written in the settings file; plain entries have none. */
 export const FILE_OWNERS = 'internal:group-owner'
 
-/** The owner of a group of the settings file, as the file names it; undefined for a plain entry. */
+/** The owner of a group of the settings file, as written there; undefined for a plain entry. */
 export async function groupOwnerInFile(db: Reader, groupId: string): Promise<string | undefined> {
   const setting = await db
     .selectFrom('setting')
@@ -16,7 +16,7 @@ export async function groupOwnerInFile(db: Reader, groupId: string): Promise<str
   return setting && (JSON.parse(setting.value) as string)
 }
 
-/** The groups of the settings file that this server is a member of, by the words of the file. */
+/** The groups of the settings file that have this server as a member, by their names in the file. */
 export function fileGroupsWith(
   deps: Pick<RegistryDeps, 'store'>,
   serverId: string,

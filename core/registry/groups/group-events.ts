@@ -9,7 +9,7 @@ export interface ChangedGroup {
   readonly revision: number
 }
 
-/** Raises the revision of groups whose members changed, and tells of each once that is committed. */
+/** Increases the revision of groups whose members changed, and emits an event for each after the commit. */
 export async function touchGroups(
   deps: RegistryDeps,
   trx: Writer,
@@ -23,11 +23,11 @@ export async function touchGroups(
       .set({ revision, updated_at: timestamp(deps) })
       .where('id', '=', group.id)
       .execute()
-    after(() => tellGroup(deps, 'group.updated', { ...group, revision }))
+    after(() => emitGroupEvent(deps, 'group.updated', { ...group, revision }))
   }
 }
 
-export function tellGroup(
+export function emitGroupEvent(
   deps: Pick<RegistryDeps, 'bus'>,
   event: 'group.created' | 'group.updated' | 'group.removed',
   group: ChangedGroup,

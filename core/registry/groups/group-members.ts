@@ -11,9 +11,9 @@ import { serverRowsByKey } from '../server-rows.ts'
 import type { NewMember } from './group-rows.ts'
 
 /**
- * Looks up the servers that a group's members name, as its owner sees them: own ones first, then public ones. Throws
- * `quota_members`, `name_taken` for an alias used twice, and `validation_failed` with `member_not_found` (also for what is
- * not visible), `ambiguous` and `duplicate`.
+ * Looks up the servers of a group's members as its owner sees them: own ones first, then public ones. Throws
+ * `quota_members`, `name_taken` for a duplicate alias, and `validation_failed` with `member_not_found` (also for an
+ * invisible server), `ambiguous` and `duplicate`.
  */
 export async function findMembers(db: Reader, owner: Owner, inputs: readonly MemberInput[]): Promise<NewMember[]> {
   const { members, errors } = await lookUpMembers(db, owner, inputs)
@@ -27,10 +27,10 @@ export function refuseTooManyMembers(count: number): void {
   throw new HubError('quota_members', `A group has at most ${LIMITS.membersPerGroup} members, not ${count}`)
 }
 
-/** What the members of one group select, in characters of JSON: it is read whenever the group is. */
+/** Limit of the selections of one group's members, in characters of JSON: they are read whenever the group is. */
 const SELECTION_CHARACTERS = 1024 * 1024
 
-/** Throws `quota_members` where members, added one by one, select more than one body could. */
+/** Throws `quota_members` when members that were added one by one select more than one body could. */
 export function refuseLargeSelections(members: readonly NewMember[]): void {
   const characters = members.reduce(
     (sum, { tools, prompts, resources }) => sum + tools.length + prompts.length + resources.length,
@@ -50,7 +50,7 @@ export function refuseSharedAlias(members: readonly { readonly alias?: string }[
   }
 }
 
-/** The same, with what is wrong handed back beside those members that were found. */
+/** The same, but returns the errors together with the members that were found. */
 export async function lookUpMembers(
   db: Reader,
   owner: Owner,
@@ -82,7 +82,7 @@ function newMember(serverId: string, input: Omit<MemberInput, 'server' | 'pointe
 
 async function lookUp(db: Reader, owner: Owner, ref: string): Promise<ServerRow | Omit<FieldError, 'pointer'>> {
   const missing = { code: 'member_not_found', detail: `There is no server ${quoteName(ref)}` } as const
-  // Only what the group's owner may use can be a member, whoever writes the group.
+  // Only servers that the group's owner may use can be members, whoever writes the group.
   const usable = (await serverRowsByKey(db, refKey(ref))).filter(row => canUse(owner.id, owned(row)))
   if (parseRef(ref).owner === undefined && !usable.some(row => row.owner_id === owner.id) && usable.length > 1) {
     const refs = usable.map(row => formatRef(ownerName(row), row.name)).sort()

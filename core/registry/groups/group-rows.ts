@@ -42,13 +42,13 @@ export function selectMembers(db: Reader) {
     .orderBy('group_member.position')
 }
 
-/** A member's server, as far as rights are concerned. */
+/** The ownership of a member's server, for checking rights. */
 export function serverOf(member: MemberRow): Owned {
   const ownerDisabled = member.owner_disabled === 1
   return { ownerId: member.server_owner_id, visibility: member.server_visibility, ownerDisabled }
 }
 
-/** The group as this actor may know it: members whose servers it may not see leave no trace. */
+/** The group as visible to this actor: members whose servers it may not see are left out. */
 export function groupRecord(row: GroupRow, members: readonly MemberRow[], actor: Actor): GroupRecord {
   return {
     id: row.id,
@@ -80,15 +80,15 @@ function groupMember(row: MemberRow): GroupMember {
   }
 }
 
-/** A member as it is written: its server looked up, the lists as JSON. */
+/** A member as stored: its server's id, its selections as JSON. */
 export type NewMember = Omit<GroupMemberTable, 'group_id' | 'position'>
 
-/** Makes these the members of a group, in this order. */
+/** Replaces the members of a group, in this order. */
 export async function writeMembers(trx: Writer, groupId: string, members: readonly NewMember[]): Promise<void> {
   await trx.deleteFrom('group_member').where('group_id', '=', groupId).execute()
   await trx.deleteFrom('group_lost_member').where('group_id', '=', groupId).execute()
   const rows = members.map((member, position) => ({ ...member, group_id: groupId, position }))
-  // In parts: a statement of SQLite takes 32,766 values, one of PostgreSQL 65,535.
+  // In batches: a statement of SQLite takes 32,766 values, one of PostgreSQL 65,535.
   for (let at = 0; at < rows.length; at += 500) {
     await trx
       .insertInto('group_member')
@@ -97,7 +97,7 @@ export async function writeMembers(trx: Writer, groupId: string, members: readon
   }
 }
 
-/** A group with all its members, whoever asks. */
+/** A group with all its members, regardless of the actor. */
 export interface KnownGroup {
   readonly row: GroupRow
   readonly members: readonly MemberRow[]

@@ -17,7 +17,7 @@ import { ownerName } from '../rows.ts'
 import { selectServers } from '../server-rows.ts'
 import { withinStoredBytes } from '../stored-bytes.ts'
 import { FILE_OWNERS, groupOwnerInFile } from './file-groups.ts'
-import { tellGroup } from './group-events.ts'
+import { emitGroupEvent } from './group-events.ts'
 import { findMembers, refuseLargeSelections } from './group-members.ts'
 import {
   asNewMember,
@@ -32,14 +32,14 @@ import {
 import { lostMembers } from './lost-members.ts'
 import { asWritten } from './usable-members.ts'
 
-/** What a write makes of a group; `members` absent: they stay. */
+/** A change of a group; `members` absent: unchanged. */
 export interface GroupChange {
   readonly body: ParsedGroupBody
   readonly owner: Owner
   readonly members?: readonly NewMember[]
 }
 
-/** Writes groups, to the settings file first where that holds them. Rights are judged by the caller. */
+/** Writes groups; those of the settings file are written to the file first. The caller checks the rights. */
 export class GroupWriter {
   readonly #deps: RegistryDeps
 
@@ -66,16 +66,16 @@ export class GroupWriter {
         await writeMembers(trx, id, members)
       })
       const { row, members: rows } = await written(trx, id)
-      after(() => tellGroup(this.#deps, 'group.created', row))
+      after(() => emitGroupEvent(this.#deps, 'group.created', row))
       return asWritten(trx, actor, groupRecord(row, rows, actor))
     })
   }
 
-  /** Undefined when the row is not as it was known any more. */
+  /** Undefined when the row has changed since it was read. */
   async save(actor: Actor, known: KnownGroup, change: GroupChange): Promise<WrittenGroup | undefined> {
     const { row } = known
     if (change.members) refuseLargeSelections(change.members)
-    // Members that are written anew, though they are the same, take note of those that went.
+    // Writing the members again, even unchanged ones, clears the list of lost members.
     const noted = change.members !== undefined && (await this.#lost(row.id)).length > 0
     if (!noted && !differs(known, change)) {
       return read(this.#deps.store, db => asWritten(db, actor, groupRecord(row, known.members, actor)))
@@ -101,10 +101,10 @@ export class GroupWriter {
       const { row: now, members } = await written(trx, row.id)
       const seen = row.visibility === 'public' || now.visibility === 'public' ? 'public' : 'owner'
       after(() => {
-        // For the former owner it is gone, unless everybody sees it.
+        // For the former owner the group is gone, unless it is public.
         const lost = now.owner_id !== row.owner_id && now.visibility !== 'public'
-        if (lost) tellGroup(this.#deps, 'group.removed', row, 'owner')
-        tellGroup(this.#deps, 'group.updated', now, seen)
+        if (lost) emitGroupEvent(this.#deps, 'group.removed', row, 'owner')
+        emitGroupEvent(this.#deps, 'group.updated', now, seen)
       })
       return asWritten(trx, actor, groupRecord(now, members, actor))
     })
@@ -120,7 +120,7 @@ export class GroupWriter {
       const gone = await trx.deleteFrom('server_group').where('id', '=', row.id).executeTakeFirst()
       if (Number(gone.numDeletedRows) === 0) throw notFound('group', ref)
       await trx.deleteFrom('setting').where('scope', '=', FILE_OWNERS).where('key', '=', row.id).execute()
-      after(() => tellGroup(this.#deps, 'group.removed', row))
+      after(() => emitGroupEvent(this.#deps, 'group.removed', row))
     })
   }
 
@@ -135,7 +135,7 @@ export class GroupWriter {
         throw nameTaken(change.body.name)
       return fileBody(db, row, change)
     })
-    // Left as the file has them unless the change names them: they may say more than the store understood.
+    // Unchanged members stay as in the file, which may have more than the store understood.
     const { members: changed, ...rest } = body
     const same =
       change.members === undefined || canonicalMembers(members.map(asNewMember)) === canonicalMembers(change.members)
@@ -175,7 +175,7 @@ export function groupColumns(
   }
 }
 
-/** Whether a change would change anything. */
+/** Whether the change differs from the stored group. */
 export function differs({ row, members }: KnownGroup, change: GroupChange): boolean {
   const columns = groupColumns(change.body)
   const names = Object.keys(columns) as (keyof typeof columns)[]
@@ -190,7 +190,7 @@ function canonicalMembers(members: readonly NewMember[]): string {
   return canonical(members.map(member => ({ ...member })))
 }
 
-/** The body as the settings file has it: members of the group's own owner by their plain names. */
+/** The body for the settings file: servers of the group's owner by their plain names. */
 async function fileBody(db: Reader, row: GroupRow, change: GroupChange): Promise<JsonObject> {
   const members = change.members ?? []
   const ids = members.map(member => member.server_id)
@@ -217,7 +217,7 @@ async function fileBody(db: Reader, row: GroupRow, change: GroupChange): Promise
   })
 }
 
-/** Throws `quota_groups` when the owner has as many groups as anybody may. */
+/** Throws `quota_groups` when the owner has reached the limit. */
 export async function checkGroupQuota(db: Reader, owner: Owner): Promise<void> {
   const { count } = await db
     .selectFrom('server_group')

@@ -93,16 +93,18 @@ export class Groups implements GroupRegistry {
 
   async patch(actor: Actor, ref: Ref, patch: JsonObject, options: WriteOptions = {}): Promise<WrittenGroup> {
     return this.#update(actor, ref, options, async (db, { row, members }) => {
-      // Who takes the group over gets what its owner could use: a member that became private since may be the heir’s own.
+      // A new owner gets only members that the old one could use: a server that became private may belong to the new
+      // owner.
       const taken = Object.hasOwn(patch, 'owner')
         ? members.filter(member => canUse(row.owner_id, serverOf(member)))
         : members
       const { members: seen = [], ...base } = groupBodyOf(groupRecord(row, taken, actor))
       const parsed = parseGroupBody({ ...mergePatch({ ...base, members: seen }, withMembers(patch)) })
       const owner = await chooseOwner(db, actor, parsed.owner, rowOwner(row))
-      // Members that the patch does not speak of stay, those whose servers its sender cannot see among them.
-      const spoken = Object.hasOwn(patch, 'members') || Object.hasOwn(patch, 'servers') || owner.id !== row.owner_id
-      if (!spoken) return { body: parsed, owner }
+      // A patch without members keeps all of them, including servers that the sender cannot see.
+      const changesMembers =
+        Object.hasOwn(patch, 'members') || Object.hasOwn(patch, 'servers') || owner.id !== row.owner_id
+      if (!changesMembers) return { body: parsed, owner }
       return { body: parsed, owner, members: await findMembers(db, owner, parsed.members) }
     })
   }
@@ -120,7 +122,7 @@ export class Groups implements GroupRegistry {
       const found = await lookUpMembers(db, owner, [input])
       const [member] = found.members
       const [wrong] = found.errors
-      // The server is named by the path here, so that a wrong one is no fault of the body.
+      // The path names the server here, so the error must not point into the body.
       if (wrong?.code === 'ambiguous') throw new HubError('server_ambiguous', wrong.detail)
       if (!member) throw notFound('server', server)
       const members: NewMember[] = known.members.map(asNewMember)
@@ -136,7 +138,7 @@ export class Groups implements GroupRegistry {
     return this.#update(actor, ref, {}, async (db, known) => {
       const present = new Set(known.members.map(member => member.server_id))
       const candidates = await serverRowsByKey(db, refKey(server))
-      // Among the members first: the same name may mean another server of the actor's own.
+      // Only the members are searched: the same name may also be another server of the actor's own.
       const inside = candidates.filter(row => present.has(row.id))
       const { id } = chooseRow('server', inside, actor, server, 'see')
       const members = known.members.filter(member => member.server_id !== id).map(asNewMember)
@@ -156,7 +158,7 @@ export class Groups implements GroupRegistry {
     return groupBodyOf(record)
   }
 
-  /** Makes the change of what is stored now and saves it if nobody else saved meanwhile; else all of it again. */
+  /** Applies a change to the stored group and saves it; repeats both when somebody else saved meanwhile. */
   async #update(
     actor: Actor,
     ref: Ref,
@@ -182,7 +184,7 @@ export class Groups implements GroupRegistry {
   }
 }
 
-/** `servers` in a patch means the members. */
+/** Accepts `servers` in a patch as `members`. */
 function withMembers(patch: JsonObject): JsonObject {
   const { servers, ...rest } = patch
   return servers === undefined || Object.hasOwn(rest, 'members') ? patch : { ...rest, members: servers }

@@ -4,12 +4,12 @@ import type { Reader, Writer } from '../../store/transact.ts'
 import { ownerName } from '../rows.ts'
 import { selectMembers, serverOf } from './group-rows.ts'
 
-/** Statements have room for so many rows at once. */
+/** Rows per statement. */
 const ROWS_AT_ONCE = 500
 
 /**
- * Writes down which groups lose members with these servers, under the names that the groups' owners know; read before the
- * servers go. What a group's owner could not see any more leaves no trace.
+ * Records which groups lose members together with these servers, by the names that the groups' owners know; call it
+ * before the servers are deleted. Servers that a group's owner could no longer see are not recorded.
  */
 export async function rememberLostMembers(trx: Writer, serverIds: readonly string[], at: string): Promise<void> {
   if (serverIds.length === 0) return
@@ -34,7 +34,7 @@ export async function rememberLostMembers(trx: Writer, serverIds: readonly strin
   }
 }
 
-/** The names of the members that a group lost since its members were last written. */
+/** The names of the members that a group has lost since its members were last written. */
 export async function lostMembers(db: Reader, groupId: string): Promise<string[]> {
   const rows = await db
     .selectFrom('group_lost_member')

@@ -7,7 +7,7 @@ import { serverRecord } from '../rows.ts'
 import { selectServers } from '../server-rows.ts'
 import { lostMembers } from './lost-members.ts'
 
-/** The members of a group whose servers this actor may use; for others than users, its owner. */
+/** The members of a group whose servers this actor may use; for a system actor, those that its owner may use. */
 export async function usableMembers(db: Reader, actor: Actor, group: GroupRecord): Promise<UsableMember[]> {
   const ids = group.members.map(member => member.serverId)
   if (ids.length === 0) return []
@@ -20,7 +20,7 @@ export async function usableMembers(db: Reader, actor: Actor, group: GroupRecord
   })
 }
 
-/** Read within the transaction that writes: behind its end a failure would deny a change that is kept. */
+/** Reads within the writing transaction: after the commit, a failed read would report a saved change as failed. */
 export async function asWritten(db: Reader, actor: Actor, group: GroupRecord): Promise<WrittenGroup> {
   return { ...group, usable: await usableMembers(db, actor, group), lost: await lostMembers(db, group.id) }
 }

@@ -3,14 +3,14 @@ import type { Actor, Credential, KeyScope } from '../../contract/records.ts'
 
 type KeyCredential = Extract<Credential, { kind: 'key' }>
 
-/** What a key that is made or rotated opens, and until when (ISO 8601 UTC; null: until it is deleted). */
+/** Scopes and expiry of a key that is created or rotated (ISO 8601 UTC; null: until it is deleted). */
 export interface KeyReach {
   readonly scopes: readonly KeyScope[]
   readonly expiresAt: string | null
 }
 
 /**
- * The end of a new key: as wanted, but a key that was made by a key ends with its maker at the latest. Adds `range` to
+ * The expiry of a new key: as wanted, but a key created with a key expires no later than that key. Adds `range` to
  * `errors` for a later one.
  */
 export function boundedExpiry(actor: Actor, wanted: string | null, errors: FieldError[]): string | null {
@@ -26,8 +26,8 @@ export function boundedExpiry(actor: Actor, wanted: string | null, errors: Field
 }
 
 /**
- * Throws `insufficient_scope` when the actor came by an access key and would get hold of one that opens more, or that lives
- * longer: a key cannot widen what its owner gave it.
+ * Throws `insufficient_scope` when an actor with an access key would obtain one with more scopes or a later expiry: a
+ * key cannot extend the rights that its owner gave it.
  */
 export function refuseWiderKey(actor: Actor, wanted: KeyReach): void {
   const maker = keyOf(actor)

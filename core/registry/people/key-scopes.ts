@@ -12,7 +12,7 @@ import { selectServers, serverRowsByKey } from '../server-rows.ts'
 
 const SCOPES = 50
 
-/** The scopes of a key as the API shows them: refs in place of ids; what is gone is left out. */
+/** The scopes of a key for the API: refs in place of ids; deleted servers and groups are left out. */
 export async function publicScopes(db: Reader, { scopes }: KeyRecord): Promise<JsonValue[]> {
   const ids = (kind: 'groupId' | 'serverId') =>
     scopes.flatMap(scope => (typeof scope === 'object' && kind in scope ? [Object.values(scope)[0] as string] : []))
@@ -31,7 +31,7 @@ export async function publicScopes(db: Reader, { scopes }: KeyRecord): Promise<J
   })
 }
 
-/** Scopes as they are written, refs looked up as the actor sees them; what is wrong is added to `errors`. */
+/** Parses scopes and resolves their refs as the actor sees them; adds problems to `errors`. */
 export async function readScopes(
   db: Reader,
   actor: Actor,

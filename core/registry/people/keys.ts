@@ -17,9 +17,9 @@ import { boundedExpiry, refuseWiderKey } from './key-bounds.ts'
 import { publicScopes, readScopes } from './key-scopes.ts'
 
 const LABEL_CHARACTERS = 100
-/** A use is noted at most this often per key. */
+/** A use is recorded at most this often per key, in milliseconds. */
 const TOUCH_MS = 60_000
-/** Uses are collected this long before they are written. */
+/** Uses are collected for this long before they are written, in milliseconds. */
 const FLUSH_MS = 2_000
 
 export class Keys implements KeyRegistry {
@@ -74,7 +74,7 @@ export class Keys implements KeyRegistry {
       const secret = newSecret()
       const rotated = { ...row, ...secretColumns(secret), last_used_at: null }
       await trx.updateTable('access_key').set(rotated).where('id', '=', id).execute()
-      // The old secret is void: to whoever holds it, the key is removed.
+      // The old secret is invalid, so `key.removed` ends everything that uses it.
       after(() => {
         this.#forget(id)
         this.#deps.bus.emit('key.removed', row.owner_id, { keyId: id })
@@ -109,16 +109,16 @@ export class Keys implements KeyRegistry {
     this.#pending.set(id, at.toISOString())
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
-      // What could not be written is a time that is shown, and comes again with the next use.
+      // Only the shown time of use is lost, until the next use.
       this.flush().catch(() => undefined)
     }, FLUSH_MS).unref()
   }
 
-  /** Writes the uses that wait. */
+  /** Writes collected uses. */
   async flush(): Promise<void> {
     const uses = [...this.#pending]
     this.#pending.clear()
-    // What is older keeps nothing from being noted; among it are the keys of people who were removed.
+    // Older entries no longer suppress a write; they include keys of deleted users.
     const old = (this.#deps.now?.() ?? new Date()).getTime() - TOUCH_MS
     for (const [id, atMs] of this.#touched) if (atMs <= old) this.#touched.delete(id)
     if (uses.length === 0) return
@@ -163,13 +163,13 @@ export class Keys implements KeyRegistry {
   }
 }
 
-/** Read within the transaction that writes: behind its end a failure would lose the secret of a key that is kept. */
+/** Reads within the writing transaction: after the commit, a failed read would lose the secret of a saved key. */
 async function newKey(db: Reader, row: AccessKeyTable, secret: string): Promise<NewKey> {
   const key = keyRecord(row)
   return { key, secret, scopes: await publicScopes(db, key) }
 }
 
-/** 256 random bits behind the prefix by which secret scanners know the key. */
+/** 256 random bits after the prefix by which secret scanners recognise the key. */
 function newSecret(): string {
   return `pb_${randomBytes(32).toString('base64url')}`
 }

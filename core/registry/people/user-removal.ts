@@ -4,14 +4,14 @@ import type { UserTable } from '../../store/tables.ts'
 import { type AfterCommit, type Reader, read, type Writer, write } from '../../store/transact.ts'
 import { type RegistryDeps, timestamp } from '../context.ts'
 import { groupOwnerInFile } from '../groups/file-groups.ts'
-import { tellGroup, touchGroups } from '../groups/group-events.ts'
+import { emitGroupEvent, touchGroups } from '../groups/group-events.ts'
 import { type GroupRow, selectGroups } from '../groups/group-rows.ts'
 import { checkGroupQuota } from '../groups/group-writer.ts'
 import { rememberLostMembers } from '../groups/lost-members.ts'
 import { fileOwner, ownerOf } from '../owners.ts'
 import { fileOrigin, type ServerRow, serverColumns, serverRecord, userRecord } from '../rows.ts'
 import { groupsWith, selectServers } from '../server-rows.ts'
-import { heldAfterMove, heldColumns, settingsInWaiting } from '../servers/held-rights.ts'
+import { heldAfterMove, heldColumns, settingsAwaitingReview } from '../servers/held-rights.ts'
 import { checkServerQuota } from '../servers/server-quota.ts'
 import { openSettings, sealSettings } from '../servers/server-secrets.ts'
 import { checkInheritedBytes } from '../stored-bytes.ts'
@@ -23,8 +23,8 @@ interface Belongings {
 }
 
 /**
- * Removes a user with keys and settings. Servers and groups go over to `transferTo`, or away with `cascade`; without either
- * they forbid it. Entries of the settings file are taken out of it first.
+ * Removes a user with keys and settings. Servers and groups are moved to `transferTo`, or removed with `cascade`;
+ * without either they prevent the removal. Entries of the settings file are removed from the file first.
  */
 export async function removeUser(
   deps: RegistryDeps,
@@ -105,8 +105,8 @@ async function handOver(
   { servers, groups }: Belongings,
   heir: UserTable,
 ): Promise<void> {
-  await refuseTwins(trx, { servers, groups }, heir)
-  await forgetUnusableMembers(trx, groups)
+  await rejectDuplicateNames(trx, { servers, groups }, heir)
+  await removeUnusableMembers(trx, groups)
   const giverId = servers[0]?.owner_id ?? groups[0]?.owner_id
   if (giverId !== undefined) await checkInheritedBytes(trx, giverId, heir)
   const at = timestamp(deps)
@@ -114,10 +114,15 @@ async function handOver(
   for (const row of servers) {
     const record = serverRecord(row)
     const place = { ownerId: heir.id, id: row.id }
-    // Sealed anew: a secret opens for its owner's record alone.
+    // Sealed again for the new owner: a sealed secret opens only for its owner and record.
     const opened = openSettings(deps.sealer, record, record)
     const held = heldAfterMove(row, owner)
-    const settings = sealSettings(deps.sealer, place, held.awaitsReview ? settingsInWaiting(opened) : opened, undefined)
+    const settings = sealSettings(
+      deps.sealer,
+      place,
+      held.awaitsReview ? settingsAwaitingReview(opened) : opened,
+      undefined,
+    )
     await checkServerQuota(trx, owner, settings, undefined)
     const revision = row.revision + 1
     await trx
@@ -141,10 +146,10 @@ async function handOver(
 }
 
 /**
- * Members that the leaving user could not use any more (a public server that became private) leave its groups: they could
- * be servers of the heir, who did not choose them.
+ * Removes members that the leaving user could no longer use (a public server that became private) from its groups: they
+ * could be servers of the heir, who did not choose them.
  */
-async function forgetUnusableMembers(trx: Writer, groups: readonly GroupRow[]): Promise<void> {
+async function removeUnusableMembers(trx: Writer, groups: readonly GroupRow[]): Promise<void> {
   const [first] = groups
   if (!first) return
   const foreign = trx
@@ -163,7 +168,7 @@ async function forgetUnusableMembers(trx: Writer, groups: readonly GroupRow[]): 
     .execute()
 }
 
-async function refuseTwins(db: Reader, { servers, groups }: Belongings, heir: UserTable): Promise<void> {
+async function rejectDuplicateNames(db: Reader, { servers, groups }: Belongings, heir: UserTable): Promise<void> {
   const theirs = await belongings(db, heir.id)
   const server = servers.find(row => theirs.servers.some(duplicate => duplicate.name_key === row.name_key))
   const group = groups.find(row => theirs.groups.some(duplicate => duplicate.name_key === row.name_key))
@@ -193,7 +198,7 @@ async function removeAll(
       .execute()
   if (ids.length > 0) await trx.deleteFrom('server').where('id', 'in', ids).execute()
   after(() => {
-    for (const group of groups) tellGroup(deps, 'group.removed', group)
+    for (const group of groups) emitGroupEvent(deps, 'group.removed', group)
     for (const { id, name, owner_id, visibility } of servers) {
       deps.bus.emit('server.removed', owner_id, { serverId: id, name }, visibility === 'public' ? 'public' : 'owner')
     }

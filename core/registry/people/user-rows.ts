@@ -14,7 +14,7 @@ export interface NewUser {
   readonly origin: Origin
 }
 
-/** Adds a user under the next number. Numbers are never given twice: a process uid is made of them. */
+/** Adds a user with the next number. Numbers are never reused: process uids are derived from them. */
 export async function insertUser(deps: Pick<RegistryDeps, 'now'>, trx: Writer, user: NewUser): Promise<UserTable> {
   const at = timestamp(deps)
   const row: UserTable = {
@@ -37,7 +37,7 @@ export async function insertUser(deps: Pick<RegistryDeps, 'now'>, trx: Writer, u
   return row
 }
 
-/** One more than the highest number that was ever given, though its user may be gone. */
+/** One more than the highest number ever used, including deleted users. */
 async function nextNumber(trx: Writer, at: string): Promise<number> {
   const { highest } = await trx
     .selectFrom('user')
@@ -49,14 +49,14 @@ async function nextNumber(trx: Writer, at: string): Promise<number> {
   return number
 }
 
-/** The first user while it has no name: set-up fills it in. */
+/** The first user while it has no name, which set-up will give it. */
 export async function usersBySetup(db: Reader): Promise<UserTable | undefined> {
   return db.selectFrom('user').selectAll().where('name', 'is', null).orderBy('number').executeTakeFirst()
 }
 
 /**
- * To be called before an ordinary user becomes an administrator: what the user's servers may do stays as it was, until each
- * of them is confirmed.
+ * Call it before an ordinary user becomes an administrator: caps the rights of the user's servers at the present ones,
+ * until each is confirmed.
  */
 export async function capServersOf(trx: Writer, { id, network_grant }: UserTable): Promise<void> {
   const held = trx.updateTable('server').set({ rights_cap: network_grant }).where('owner_id', '=', id)
@@ -64,7 +64,7 @@ export async function capServersOf(trx: Writer, { id, network_grant }: UserTable
   if (network_grant === 'none') await held.where('rights_cap', '=', 'proxy').execute()
 }
 
-/** How many others could still administer the hub. */
+/** Number of other users who can administer the hub. */
 export async function otherAdmins(db: Reader, userId: string): Promise<number> {
   const { count } = await db
     .selectFrom('user')
@@ -77,7 +77,7 @@ export async function otherAdmins(db: Reader, userId: string): Promise<number> {
   return Number(count)
 }
 
-/** A value that the registry keeps for itself; no route shows it. */
+/** A value for the registry's own use; no route shows it. */
 export async function internalSetting(db: Reader, key: string): Promise<unknown> {
   const row = await db
     .selectFrom('setting')

@@ -92,7 +92,7 @@ export class Users implements UserRegistry {
       const disabled = change.disabled ?? row.disabled === 1
       const role = change.role ?? row.role
       if (row.role === 'admin' && row.disabled === 0 && (role !== 'admin' || disabled)) await keepAnAdmin(trx, row)
-      // Each change that narrows rights, and each new password, ends what was signed in before.
+      // Every reduction of rights and every new password ends earlier sign-ins.
       const narrower = (disabled && row.disabled === 0) || (row.role === 'admin' && role !== 'admin')
       const next: UserTable = {
         ...row,
@@ -171,7 +171,7 @@ export class Users implements UserRegistry {
   }
 }
 
-/** Set-up is open while nobody could sign in as an administrator. */
+/** Set-up is open while no administrator can sign in. */
 async function needsSetup(db: Reader): Promise<boolean> {
   const admin = await db
     .selectFrom('user')
@@ -183,7 +183,7 @@ async function needsSetup(db: Reader): Promise<boolean> {
   return admin === undefined
 }
 
-/** The user by name, if the actor may know of it: administrators all, others themselves. */
+/** The user by name, if visible to the actor: administrators see all, others only themselves. */
 async function visibleUser(db: Reader, actor: Actor, name: string): Promise<UserTable> {
   const row = await db.selectFrom('user').selectAll().where('name_key', '=', nameKey(name)).executeTakeFirst()
   if (row && (isAdmin(actor) || (actor.kind === 'user' && actor.userId === row.id))) return row
@@ -204,7 +204,7 @@ async function keepAnAdmin(db: Reader, row: UserTable): Promise<void> {
   if ((await otherAdmins(db, row.id)) === 0) throw lastAdmin(userRecord(row).name)
 }
 
-/** What the settings file says of a user is changed there; so is the name by which the file names an owner. */
+/** Fields from the settings file are changed there; so is a name by which the file refers to an owner. */
 async function refuseFileFields(
   db: Reader,
   row: UserTable,

@@ -14,17 +14,17 @@ import {
 } from '../../domain/server/openapi.ts'
 import type { Reader, Writer } from '../../store/transact.ts'
 
-/** An inline OpenAPI document that is to be stored. */
+/** A new inline OpenAPI document. */
 export interface NewDocument extends StoredDocument {
-  /** As it came: an object, or a text in JSON or YAML. */
+  /** As received: an object, or a text in JSON or YAML. */
   readonly value: JsonValue
   /** Its text in UTF-8. */
   readonly content: Uint8Array
 }
 
 /**
- * A parsed body with its inline document taken out: the stand-in is in `settings` and `filled`, the document beside them.
- * `known`: what is known already of a document that comes as its text.
+ * Takes the inline document out of a parsed body: `settings` and `filled` get the placeholder. `known`: the already
+ * known facts about a document that comes as a text.
  */
 export function takeDocument<P extends ParsedServerBody>(
   parsed: P,
@@ -44,8 +44,8 @@ export function takeDocument<P extends ParsedServerBody>(
 }
 
 /**
- * The transport part with the document itself where the body brought an object, to judge every address that it names. Of a
- * text the stand-in names those that are known.
+ * The transport part with the document itself if the body has it as an object, so that every address in it is checked.
+ * For a text, the placeholder has the known addresses.
  */
 export function fullyFilled({
   filled,
@@ -63,8 +63,8 @@ function newDocument(value: JsonValue, known?: StoredDocument): NewDocument {
 }
 
 /**
- * A flat body in which the stand-in of a document is the one that is stored. Beside "schema" or "url" it says nothing, since
- * clients send answers back. One that names another document than the stored one is noted in `errors`.
+ * Replaces the placeholder of a document with the stored one. It is ignored beside "schema" or "url", since clients
+ * send responses back. A placeholder of another document than the stored one is added to `errors`.
  */
 export function keepDocument(flat: JsonObject, stored: ServerSettings | undefined, errors: FieldError[]): JsonObject {
   const { openapi } = flat
@@ -80,7 +80,7 @@ export function keepDocument(flat: JsonObject, stored: ServerSettings | undefine
   return flat
 }
 
-/** Stores the document of a server in place of the one before; without one, what was stored goes. Within a transaction. */
+/** Replaces the stored document of a server; deletes it when the settings have none. Call it within a transaction. */
 export async function writeDocument(
   trx: Writer,
   serverId: string,
@@ -100,7 +100,7 @@ export async function writeDocument(
   }
 }
 
-/** The text of a server's document in UTF-8. Throws `config_invalid` when another one is stored by now, or none. */
+/** The text of a server's document in UTF-8. Throws `config_invalid` when it was replaced or deleted. */
 export async function readDocument(db: Reader, serverId: string, sha256: string): Promise<Uint8Array> {
   const row = await db
     .selectFrom('server_document')

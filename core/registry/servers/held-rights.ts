@@ -12,14 +12,14 @@ import type { Draft } from './server-draft.ts'
 import { checkServerRights } from './server-rights.ts'
 import { configHash, mapSecrets } from './server-secrets.ts'
 
-/** What a server is held to, beside the rights of its owner. */
+/** Limits of a server beyond the rights of its owner. */
 export interface HeldRights {
   readonly cap: RightsCap | undefined
-  /** It stays switched off until its configuration is confirmed. */
+  /** The server stays disabled until its configuration is confirmed. */
   readonly awaitsReview: boolean
 }
 
-export const HELD_TO_NOTHING: HeldRights = { cap: undefined, awaitsReview: false }
+export const NO_LIMITS: HeldRights = { cap: undefined, awaitsReview: false }
 
 export function heldRights(row: Pick<ServerRow, 'rights_cap' | 'awaits_review'>): HeldRights {
   return { cap: row.rights_cap ?? undefined, awaitsReview: row.awaits_review === 1 }
@@ -32,35 +32,35 @@ export function heldColumns({ cap, awaitsReview }: HeldRights): {
   return { rights_cap: cap ?? null, awaits_review: awaitsReview ? 1 : 0 }
 }
 
-/** The owner as far as its rights count for this server. */
+/** The owner with the rights that apply to this server. */
 export function effectiveOwner(row: ServerRow): Owner {
   return cappedRights(rowOwner(row), heldRights(row).cap)
 }
 
-/** What a server is held to when it goes to this owner. An owner with no more rights than it had is not held to anything. */
+/** The limits of a server that moves to this owner; none for an owner without additional rights. */
 export function heldAfterMove(row: ServerRow, heir: Owner): HeldRights {
   const cap = capOfMove(effectiveOwner(row), heir)
-  return cap === undefined ? HELD_TO_NOTHING : { cap, awaitsReview: true }
+  return cap === undefined ? NO_LIMITS : { cap, awaitsReview: true }
 }
 
-/** The same for a server that an unknown account configured, which had no more rights than everybody. */
+/** The same for a server configured by an unknown account, which counts as an ordinary user's. */
 export function heldFromNobody(heir: Owner): HeldRights {
   const cap = capOfMove({ role: 'user', grants: { network: 'none' } }, heir)
-  return cap === undefined ? HELD_TO_NOTHING : { cap, awaitsReview: true }
+  return cap === undefined ? NO_LIMITS : { cap, awaitsReview: true }
 }
 
-/** Settings as a server has them that waits for its new owner: switched off, and in the sandbox also when that has looked. */
-export function settingsInWaiting<Settings extends ServerSettings>(settings: Settings): Settings {
+/** The settings of a server that waits for its new owner: disabled, and in the sandbox also after the review. */
+export function settingsAwaitingReview<Settings extends ServerSettings>(settings: Settings): Settings {
   const config = settings.transport === 'stdio' ? { ...settings.config, sandbox: 'full' } : settings.config
   return { ...settings, config, enabled: false }
 }
 
-/** Names the exact configuration of a server, as `reviewed` must repeat it. */
+/** A hash of the exact configuration of a server, which `reviewed` must repeat. */
 export function reviewHash(record: ServerRecord): string {
   return configHash(record, { id: record.ownerId, role: 'review' })
 }
 
-/** Throws `review_required` for a hash of another configuration than the stored one. */
+/** Throws `review_required` when the hash is not that of the stored configuration. */
 function checkReviewed(record: ServerRecord, reviewed: string): void {
   if (reviewed === reviewHash(record)) return
   throw new HubError('review_required', `"reviewed" does not name the present configuration of "${record.name}"`, {
@@ -69,7 +69,7 @@ function checkReviewed(record: ServerRecord, reviewed: string): void {
 }
 
 /**
- * Nobody confirms what is hidden: a secret of the former owner, kept by its mask, must not be a part of the command or the
+ * Nobody can confirm what is hidden: a masked secret of the former owner must not be a part of the command or the
  * address. Throws `validation_failed` with `secret_required`.
  */
 function refuseHiddenParts(settings: ServerSettings, kept: readonly string[]): void {
@@ -90,31 +90,31 @@ function refuseHiddenParts(settings: ServerSettings, kept: readonly string[]): v
   )
 }
 
-/** The scheme and host of an address, as text: one with a mask in it is no URL. */
+/** Scheme and host of an address, by text: an address with a mask in it is not a valid URL. */
 function originOf(address: JsonValue | undefined): string | undefined {
   return typeof address === 'string' ? /^[^/]*\/\/[^/?#]*/.exec(address)?.[0] : undefined
 }
 
-/** What waits for a review is not switched on, and has no more rights than it came with. `cause`: what those refuse. */
+/** The error for enabling a server before its review, or giving it more rights. `cause`: the missing right. */
 export function reviewRequired(name: string, cause?: HubError): HubError {
   const why = `"${name}" was configured by an account with fewer rights, and keeps those until it is reviewed`
   return new HubError('review_required', cause ? `${why}: ${cause.message}` : why, cause ? { cause } : {})
 }
 
-/** What a server is held to after a save. Throws `review_required` for a hash of another configuration. */
+/** The limits of a server after a save. Throws `review_required` for a hash of another configuration. */
 export function heldAfterSave(actor: Actor, row: ServerRow, owner: Owner, draft: Draft): HeldRights {
   const moved = owner.id !== row.owner_id
   if (draft.reviewed === undefined) return moved ? heldAfterMove(row, owner) : heldRights(row)
   checkReviewed(serverRecord(row), draft.reviewed)
   if (actor.kind === 'user' && actor.restricted)
     throw outsideAdministration(`"${row.name}" cannot be given more rights from this address`)
-  // Who gives a server to somebody else has not read it for them.
+  // Giving a server to another user is not a review by that user.
   if (moved && !(actor.kind === 'user' && actor.userId === owner.id)) return heldAfterMove(row, owner)
   if (heldRights(row).awaitsReview) refuseHiddenParts(draft.settings, draft.kept)
-  return HELD_TO_NOTHING
+  return NO_LIMITS
 }
 
-/** `checkServerRights` with the rights that the server has; what only its owner has on top is `review_required`. */
+/** Runs `checkServerRights` with the server's limits; a right that only its owner has is `review_required`. */
 export function checkHeldRights(
   deps: Parameters<typeof checkServerRights>[0],
   owner: Owner,

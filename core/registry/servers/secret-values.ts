@@ -2,7 +2,7 @@ import type { ServerSettings } from '../../contract/records.ts'
 import { valueAt } from '../../domain/json/json-pointer.ts'
 import { secretParts } from '../../secrets/parts.ts'
 
-/** The texts of opened settings that must not come out again: each secret, and those of its parts that others repeat alone. */
+/** The texts to redact for opened settings: each secret, and its parts that may appear alone. */
 export function secretValues(forms: readonly Pick<ServerSettings, 'config' | 'variables' | 'secrets'>[]): string[] {
   const found = new Set<string>()
   for (const { config, variables, secrets } of forms) {

@@ -14,26 +14,26 @@ import type { Owner } from '../owners.ts'
 import { keepDocument, type NewDocument, takeDocument } from './documents.ts'
 import { openSettings, restoreMasks, type SecretPlace, withoutMasks } from './server-secrets.ts'
 
-/** What is stored of the server that a body is to replace. */
+/** The stored server that a body is to replace. */
 export type Stored = SecretPlace & { readonly settings: ServerSettings }
 
 export interface Draft extends ParsedServerBody {
-  /** The inline document that the body brought; `settings` and `filled` hold its stand-in. */
+  /** The inline document in the body; `settings` and `filled` have its placeholder. */
   readonly document?: NewDocument
-  /** Pointers of secrets that the body kept by their masks. */
+  /** Pointers of secrets that the body keeps by their masks. */
   readonly kept: readonly string[]
 }
 
 /**
- * Refuses a body for what is wrong with it in itself, before anything is looked up: so a bad body tells nothing about a
- * server that its sender may not see.
+ * Rejects an invalid body before any look-up, so that the response reveals nothing about a server that the sender may
+ * not see.
  */
-export function judgeBodyAlone(body: JsonObject): void {
+export function validateBody(body: JsonObject): void {
   const errors: FieldError[] = []
   if (!readServerBody(withoutMasks(flattenServerBody(body, errors)), errors)) throw serverInvalid(errors, body)
 }
 
-/** Reads a body with the masks of `stored` put back. Throws `validation_failed` with every wrong field. */
+/** Parses a body with the masks of `stored` resolved. Throws `validation_failed` with all invalid fields. */
 export function draftServer(deps: Pick<RegistryDeps, 'sealer'>, body: JsonObject, stored: Stored | undefined): Draft {
   const errors: FieldError[] = []
   const restored = restoreMasks(deps.sealer, flattenServerBody(body, errors), stored, errors)
@@ -44,7 +44,7 @@ export function draftServer(deps: Pick<RegistryDeps, 'sealer'>, body: JsonObject
   return { ...parsed, settings: keepInferred({ ...parsed.settings, secrets }, stored), kept: restored.kept }
 }
 
-/** The pointers that name a text of the body. One that names more than a text would leave it in the clear. */
+/** The pointers to strings in the body. A pointer to more than a string is rejected, as its value would stay unsealed. */
 function presentSecrets(flat: JsonObject, secrets: readonly string[]): readonly string[] {
   const wrong: FieldError[] = []
   const present = secrets.filter((pointer, index) => {
@@ -60,15 +60,15 @@ function presentSecrets(flat: JsonObject, secrets: readonly string[]): readonly 
 }
 
 /**
- * Which secrets a patched body has when the patch does not list them: those that were, and by name those that are new. A
- * field that its owner had listed as no secret stays none.
+ * The secrets of a patched body when the patch does not list them: the stored ones, and new fields with a secret's
+ * name. A field that its owner had listed as not secret stays so.
  */
 export function patchedSecrets(before: JsonObject, after: JsonObject, stored: readonly string[]): string[] {
   const added = secretPointers(after).filter(pointer => valueAt(before, pointer) === undefined)
   return [...stored.filter(pointer => typeof valueAt(after, pointer) === 'string'), ...added]
 }
 
-/** A body that says what is there already does not settle a transport that was left open. */
+/** Keeps an inferred transport as inferred when the body repeats what is stored. */
 function keepInferred(settings: ServerSettings, stored: Stored | undefined): ServerSettings {
   const same =
     stored?.settings.transportInferred === true &&
@@ -78,8 +78,8 @@ function keepInferred(settings: ServerSettings, stored: Stored | undefined): Ser
 }
 
 /**
- * Somebody other than the owner who sends secrets elsewhere must know them: where the origin or command changes, or the
- * owner, each secret that was kept by its mask is `secret_required`.
+ * Only the owner may send kept secrets elsewhere: when another user changes the origin or command, or the owner
+ * changes, each secret that was kept by its mask is `secret_required`.
  */
 export function refuseMovedSecrets(
   deps: Pick<RegistryDeps, 'sealer'>,
@@ -96,7 +96,8 @@ export function refuseMovedSecrets(
     draft.kept.map(pointer => ({
       pointer: `#${pointer}`,
       code: 'secret_required' as const,
-      detail: 'The server is to be reached elsewhere, and not by its owner’s word: enter the secret anew',
+      detail:
+        'The change sends the secret to another destination, and its owner did not make it: enter the secret again',
     })),
     'The secrets must be entered anew',
   )
@@ -107,18 +108,18 @@ function storedDestination(deps: Pick<RegistryDeps, 'sealer'>, stored: Stored): 
     const settings = openSettings(deps.sealer, stored, stored.settings)
     return destination({ settings, filled: fillVariables(settings.config, settings.variables) })
   } catch (error) {
-    // A configuration that cannot be read leads nowhere, so that any other is another one.
+    // An unreadable configuration has no destination, so any other one differs.
     if (error instanceof HubError) return undefined
     throw error
   }
 }
 
-/** Where the secrets go: the origins, or the command with its arguments and folder. */
+/** The destination of the secrets: the origins, or the command with its arguments and folder. */
 function destination({ settings, filled }: Pick<ParsedServerBody, 'settings' | 'filled'>): string {
   const { command = null, args = [], cwd = null } = filled
   if (settings.transport === 'stdio') return canonical(['stdio', command, args, cwd])
   const origins = addressesOf(settings.transport, filled).map(({ url }) => url.origin)
   if (settings.transport !== 'openapi') return canonical(['http', ...origins])
-  // An inline document says where calls and credentials go; any other one may lead elsewhere.
+  // An inline document determines where calls and credentials go; another document may lead elsewhere.
   return canonical(['openapi', ...origins, storedDocument(filled)?.sha256 ?? null])
 }

@@ -8,18 +8,18 @@ import { addressesOf } from '../../domain/server/transport.ts'
 import type { RegistryDeps } from '../context.ts'
 import type { Owner } from '../owners.ts'
 
-/** What is judged, as it is kept by now. */
+/** The stored server that is being changed. */
 interface StoredServer {
   readonly id: string
-  /** It stays so, or is only switched on or off. */
+  /** The save changes nothing, or only enables or disables it. */
   readonly unchanged: boolean
 }
 
 /**
- * Whether a server of this owner may be configured so; its owner's rights decide, whoever saves it. Throws HubError:
- * field_forbidden, network_not_permitted, env_key_forbidden, cwd_forbidden, stdio_not_permitted, url_address_blocked, and
- * `validation_failed` with `loop_detected`. `filled` has its variables filled in. `stored` is undefined for a server that is
- * not saved yet.
+ * Checks whether a server of this owner may have this configuration; the owner's rights count, whoever saves it. Throws
+ * HubError: field_forbidden, network_not_permitted, env_key_forbidden, cwd_forbidden, stdio_not_permitted,
+ * url_address_blocked, and `validation_failed` with `loop_detected`. `filled` has its variables filled in. `stored` is
+ * undefined for a new server.
  */
 export function checkServerRights(
   deps: Pick<RegistryDeps, 'stdio' | 'outboundAllow' | 'ownPorts' | 'leavesWorkFolder'>,
@@ -38,7 +38,7 @@ function checkProcess(
   filled: JsonObject,
   stored: StoredServer | undefined,
 ): void {
-  // What an administrator left is not refused to who only switches it on: it does not count any more.
+  // A value from an administrator must not stop another owner from enabling the server: it has no effect then.
   if (role !== 'admin' && filled.sandbox === 'off' && !stored?.unchanged) {
     throw new HubError('field_forbidden', 'Only servers of administrators run with sandbox "off"')
   }

@@ -12,7 +12,7 @@ import type { NewDocument } from './documents.ts'
 
 const PURPOSE = 'server'
 
-/** The place of a record's secrets: they open nowhere else. */
+/** The record of sealed secrets: they cannot be opened for any other. */
 export interface SecretPlace {
   readonly ownerId: string
   readonly id: string
@@ -20,7 +20,7 @@ export interface SecretPlace {
 
 type Held = Pick<ServerSettings, 'config' | 'variables' | 'secrets'>
 
-/** Settings with every secret replaced by what `replace` makes of it. */
+/** Settings with every secret replaced by the result of `replace`. */
 export function mapSecrets<S extends Held>(settings: S, replace: (value: string, pointer: string) => string): S {
   if (settings.secrets.length === 0) return settings
   const secret = new Set(settings.secrets)
@@ -32,8 +32,8 @@ export function mapSecrets<S extends Held>(settings: S, replace: (value: string,
 }
 
 /**
- * Seals the secrets of settings. One whose text is unchanged keeps the sealed text of `stored`, so that a save which changes
- * nothing changes nothing.
+ * Seals the secrets of settings. An unchanged secret keeps the sealed text of `stored`, so that a save without changes
+ * leaves the record identical.
  */
 export function sealSettings(
   sealer: Sealer,
@@ -50,28 +50,28 @@ export function sealSettings(
   })
 }
 
-/** Opens the secrets of a stored record. Throws HubError `config_invalid` for one that does not open. */
+/** Opens the secrets of a stored record. Throws HubError `config_invalid` when one cannot be opened. */
 export function openSettings<S extends ServerSettings>(sealer: Sealer, place: SecretPlace, stored: S): S {
   return mapSecrets(stored, (sealed, pointer) => sealer.open(PURPOSE, contextOf(place, pointer), sealed))
 }
 
-/** Every sealed text of settings as they are stored. */
+/** All sealed texts of stored settings. */
 export function sealedTexts(stored: Held): string[] {
   return [...secretTexts(stored).values()]
 }
 
-/** Stored settings with `replace` applied to each sealed text; themselves where they have none. */
+/** Stored settings with `replace` applied to each sealed text; the same object when there is none. */
 export function resealSettings<S extends Held>(stored: S, replace: (sealed: string, pointer: string) => string): S {
   return mapSecrets(stored, replace)
 }
 
-/** The same value for the same place, sealed with the sealer's first key; undefined when it does not open. */
+/** Seals a value again for the same field, with the sealer's first key; undefined when it cannot be opened. */
 export function resealText(sealer: Sealer, place: SecretPlace, pointer: string, sealed: string): string | undefined {
   const value = opensTo(sealer, place, pointer, sealed)
   return value === undefined ? undefined : sealer.seal(PURPOSE, contextOf(place, pointer), value)
 }
 
-/** The texts of a settings-file entry, as a flat body, that were sealed by a hub. */
+/** The sealed texts in a settings-file entry, given as a flat body. */
 export function sealedFileTexts(flat: JsonObject): { readonly text: string; readonly pointer: string }[] {
   const found: { text: string; pointer: string }[] = []
   mapOwnTexts(flat, (text, pointer) => {
@@ -86,14 +86,14 @@ function isSealedField(text: string, pointer: string): boolean {
   return isSealed(text) && fields.includes(pointer.split('/')[1] ?? '')
 }
 
-/** The flat body with its secrets masked. One that cannot be opened any more is masked without its last characters. */
+/** The flat body with its secrets masked. A secret that cannot be opened is masked without its last characters. */
 export function maskedBody(sealer: Sealer, place: SecretPlace, stored: ServerSettings): JsonObject {
   return serverBodyOf(
     mapSecrets(stored, (sealed, pointer) => maskSecret(opensTo(sealer, place, pointer, sealed) ?? '')),
   )
 }
 
-/** Puts stored secrets back where a flat body has their masks. */
+/** Replaces masks in a flat body with the stored secrets. */
 export function restoreMasks(
   sealer: Sealer,
   flat: JsonObject,
@@ -117,7 +117,7 @@ export function restoreMasks(
   return { flat: restored, kept }
 }
 
-/** A flat body whose masks are replaced by harmless texts, to judge everything else of it before its record is known. */
+/** Replaces masks in a flat body with harmless texts, so that the rest can be validated before its record is known. */
 export function withoutMasks(flat: JsonObject): JsonObject {
   return replaceMasks(flat, (_, pointer) => (/^\/(?:url|openapi)/.test(pointer) ? 'https://masked.invalid/' : 'masked'))
 }
@@ -134,7 +134,7 @@ function replaceMasks(flat: JsonObject, replace: (text: string, pointer: string)
   )
 }
 
-/** Opens values of a settings-file entry that this hub sealed there; the rest is as somebody wrote it. */
+/** Opens values of a settings-file entry that this hub sealed; other values are unchanged. */
 export function openFileSecrets(
   sealer: Sealer,
   place: SecretPlace,
@@ -151,7 +151,7 @@ export function openFileSecrets(
   })
 }
 
-/** What an edit hands to the settings file: masks for the secrets that it keeps, sealed texts for those that are new. */
+/** The body to write to the settings file: masks for kept secrets, sealed texts for new ones. */
 export function fileBody(
   sealer: Sealer,
   place: SecretPlace,
@@ -164,15 +164,15 @@ export function fileBody(
       masked.has(pointer) ? maskSecret(opensTo(sealer, place, pointer, text) ?? '') : text,
     ),
   )
-  // Without a new one, the stand-in says to the file that its own document stays.
+  // Without a new document, the placeholder makes the file keep its own.
   const body = document ? withInlineDocument(shown, document.value) : shown
-  // A list that says no more than the names do would be noise in the file.
+  // A list that equals the one inferred from the names would only clutter the file.
   const byName = new Set(secretPointers(body))
   const listed = sealed.secrets.length !== byName.size || sealed.secrets.some(pointer => !byName.has(pointer))
   return listed ? { ...body, secrets: secrets ?? [] } : body
 }
 
-/** Which fields of the flat body differ between two stored forms. */
+/** The fields of the flat body that differ between two stored forms. */
 export function changedFields(before: ServerSettings, after: ServerSettings): string[] {
   const left = serverBodyOf(before)
   const right = serverBodyOf(after)
@@ -183,8 +183,8 @@ export function changedFields(before: ServerSettings, after: ServerSettings): st
 }
 
 /**
- * SHA-256 of all that would need a new connection. It covers the sealed form of the secrets, so that nobody who reads the
- * hash can try out what they might be.
+ * SHA-256 of all settings whose change requires a new connection. Secrets are hashed in sealed form, so that the hash
+ * cannot be used to test guesses.
  */
 export function configHash(settings: ServerSettings, owner: { id: string; role: string }): string {
   const {
@@ -198,7 +198,7 @@ export function configHash(settings: ServerSettings, owner: { id: string; role: 
     healthCheck,
   } = settings
   const { enabled, endpoints } = healthCheck
-  // Left out where there are none, so that what was stored under earlier hashes stays theirs.
+  // Left out when empty, so that hashes stored by earlier versions stay valid.
   const asked = enabled && endpoints && Object.keys(endpoints).length > 0 ? { endpoints: { ...endpoints } } : {}
   const all = { owner: owner.id, role: owner.role, transport, transportInferred, config, variables: { ...variables } }
   return createHash('sha256')
@@ -220,7 +220,7 @@ function opensTo(sealer: Sealer, place: SecretPlace, pointer: string, sealed: st
   try {
     return sealer.open(PURPOSE, contextOf(place, pointer), sealed)
   } catch {
-    // A key that went out of the ring: the secret is lost, and the caller says so where it matters.
+    // The key was removed from the ring: the secret is lost, and the caller reports it.
     return undefined
   }
 }

@@ -28,21 +28,21 @@ import { fullyFilled, readDocument, writeDocument } from './documents.ts'
 import {
   checkHeldRights,
   effectiveOwner,
-  HELD_TO_NOTHING,
   heldAfterSave,
   heldColumns,
   heldFromNobody,
   heldRights,
+  NO_LIMITS,
   reviewRequired,
-  settingsInWaiting,
+  settingsAwaitingReview,
 } from './held-rights.ts'
 import { secretValues } from './secret-values.ts'
-import { type Draft, draftServer, judgeBodyAlone, patchedSecrets, refuseMovedSecrets } from './server-draft.ts'
+import { type Draft, draftServer, patchedSecrets, refuseMovedSecrets, validateBody } from './server-draft.ts'
 import { checkServerQuota } from './server-quota.ts'
 import { checkServerRights } from './server-rights.ts'
 import { changedFields, configHash, fileBody, maskedBody, openSettings, sealSettings } from './server-secrets.ts'
 
-/** How often an update is made again when others change the same server in between. */
+/** Attempts of an update when others change the same server meanwhile. */
 const TRIES = 8
 
 export class Servers implements ServerRegistry {
@@ -71,8 +71,8 @@ export class Servers implements ServerRegistry {
   async create(actor: Actor, body: JsonObject, { unseen = false } = {}): Promise<ServerRecord> {
     const draft = draftServer(this.#deps, body, undefined)
     const owner = await read(this.#deps.store, db => chooseOwner(db, actor, draft.owner, undefined))
-    const held = unseen ? heldFromNobody(owner) : HELD_TO_NOTHING
-    const seen = held.awaitsReview ? settingsInWaiting(draft.settings) : draft.settings
+    const held = unseen ? heldFromNobody(owner) : NO_LIMITS
+    const seen = held.awaitsReview ? settingsAwaitingReview(draft.settings) : draft.settings
     const wanted = { ...seen, ...confinement(actor, undefined, []) }
     const rights = rightsOwner(owner, wanted)
     checkServerRights(this.#deps, rights, draft.settings.transport, fullyFilled(draft))
@@ -100,7 +100,7 @@ export class Servers implements ServerRegistry {
   }
 
   async replace(actor: Actor, ref: Ref, body: JsonObject, options: WriteOptions = {}): Promise<ServerRecord> {
-    judgeBodyAlone(body)
+    validateBody(body)
     return this.#update(actor, ref, () => body, options)
   }
 
@@ -111,9 +111,9 @@ export class Servers implements ServerRegistry {
     try {
       return await this.#update(actor, ref, record => patched(this.publicBody(record), record, flat), options)
     } catch (error) {
-      // What is wrong is told where the patch has it.
-      const led = patch.config !== undefined && error instanceof HubError && error.code === 'validation_failed'
-      throw led ? serverInvalid(error.errors ?? [], patch) : error
+      // Errors point into the patch as it was sent.
+      const nested = patch.config !== undefined && error instanceof HubError && error.code === 'validation_failed'
+      throw nested ? serverInvalid(error.errors ?? [], patch) : error
     }
   }
 
@@ -143,7 +143,7 @@ export class Servers implements ServerRegistry {
     const row = await read(this.#deps.store, db => serverRowById(db, id))
     if (!row) throw new HubError('server_not_found', 'The server does not exist any more')
     const record = serverRecord(row)
-    // The wall behind every start, whoever asks for it: a call, a look at its health, a program that ended.
+    // Checked here because every start passes: calls, health checks and restarts.
     if (record.ownerDisabled) throw ownerDisabled(record)
     if (record.problem) throw new HubError(record.problem.code, record.problem.message)
     const settings = openSettings(this.#deps.sealer, record, record)
@@ -166,7 +166,7 @@ export class Servers implements ServerRegistry {
     const settings = { ...draft.settings, ...confinement(actor, undefined, []), config: draft.filled }
     checkServerRights(this.#deps, rightsOwner(owner, settings), settings.transport, fullyFilled(draft))
     const secrets = secretValues([draft.settings, settings])
-    const { cap } = row ? heldRights(row) : HELD_TO_NOTHING
+    const { cap } = row ? heldRights(row) : NO_LIMITS
     const { document } = draft
     const asStored = { ...settings, config: draft.settings.config }
     const effective = effectiveServer(settings, owner, asStored, async sha256 =>
@@ -185,7 +185,8 @@ export class Servers implements ServerRegistry {
     return read(this.#deps.store, db => readDocument(db, id, sha256))
   }
 
-  /** Makes the body of what is stored now, judges it, and saves it if nobody else saved meanwhile; else all of it again. */
+  /** Builds the new body from the stored server, validates and saves it; repeats all when somebody else saved
+   * meanwhile. */
   async #update(
     actor: Actor,
     ref: Ref,
@@ -201,7 +202,7 @@ export class Servers implements ServerRegistry {
     throw new HubError('storage_busy', `The server ${quoteName(ref)} is being changed by others all the time`)
   }
 
-  /** Undefined when the row is not as it was any more. */
+  /** Undefined when the row has changed since it was read. */
   async #save(actor: Actor, row: ServerRow, body: JsonObject): Promise<ServerRecord | undefined> {
     const { sealer, store } = this.#deps
     const before = serverRecord(row)
@@ -212,16 +213,16 @@ export class Servers implements ServerRegistry {
     const place = { ownerId: owner.id, id: row.id }
     const moved = owner.id !== row.owner_id
     const held = heldAfterSave(actor, row, owner, draft)
-    const wanted = moved && held.awaitsReview ? settingsInWaiting(draft.settings) : draft.settings
+    const wanted = moved && held.awaitsReview ? settingsAwaitingReview(draft.settings) : draft.settings
     if (held.awaitsReview && wanted.enabled) throw reviewRequired(before.name)
     const sealed = sealSettings(sealer, place, wanted, moved ? undefined : before)
     const changed = [...changedFields(before, sealed), ...(moved ? ['owner'] : [])]
     const settings = { ...sealed, ...confinement(actor, before, changed) }
     const rights = rightsOwner(owner, settings)
-    // Switching off is always allowed: it is what is left when a rule has become stricter.
+    // Disabling is always allowed, also when the rules have become stricter.
     const unchanged = changed.every(field => field === 'enabled')
     if (unchanged && settings.enabled) refusePlainStart(actor, cappedRights(owner, held.cap), settings)
-    // What waits for a review is judged with that, by the rules that hold for its owner then.
+    // A moved server that awaits review is checked at the review, by the rules valid then.
     if (!(moved && held.awaitsReview) && (!unchanged || settings.enabled))
       checkHeldRights(this.#deps, rights, held, settings, fullyFilled(draft), { id: row.id, unchanged })
     if (settings.confined && row.origin === 'file') {
@@ -255,7 +256,7 @@ export class Servers implements ServerRegistry {
       const record = serverRecord(await this.#written(trx, row.id))
       const seen = record.visibility === 'public' || before.visibility === 'public'
       after(() => {
-        // For the former owner it is gone, unless everybody sees it.
+        // For the former owner the server is gone, unless it is public.
         const lost = owner.id !== row.owner_id && record.visibility !== 'public'
         if (lost) this.#emit('server.removed', before, false)
         this.#emit('server.updated', record, seen, changed)
@@ -273,7 +274,7 @@ export class Servers implements ServerRegistry {
     await writer.writeServer(fileOrigin(row)?.owner, row.name, body)
   }
 
-  /** Groups of the settings file name their members: the file must not lose one by its new name. */
+  /** Renames the member in groups of the settings file, which refer to members by name. */
   async #renameInFileGroups(row: ServerRow, owner: Owner, newName: string): Promise<void> {
     const groups = await fileGroupsWith(this.#deps, row.id)
     if (groups.length === 0) return
@@ -282,7 +283,7 @@ export class Servers implements ServerRegistry {
     for (const group of groups) await writer.renameMember(group, { owner: ownerName(row), name: row.name }, newName)
   }
 
-  /** Before the file is written; the store itself would refuse it too late. */
+  /** Checked before the file is written; the store's own check would come too late. */
   async #rejectDuplicate(row: ServerRow, owner: Owner, name: string): Promise<void> {
     const duplicates = await read(this.#deps.store, db => serverRowsByKey(db, nameKey(name)))
     if (duplicates.some(duplicate => duplicate.owner_id === owner.id && duplicate.id !== row.id))
@@ -309,7 +310,7 @@ export class Servers implements ServerRegistry {
     return chooseRow('server', candidates, actor, ref, right)
   }
 
-  /** Undefined for what the actor may not change: masks then fit nothing, as if there were no such server. */
+  /** Undefined when the actor may not change it: masks then match nothing, as if there were no such server. */
   async #editable(actor: Actor, ref: Ref): Promise<ServerRow | undefined> {
     try {
       return await this.#row(actor, ref, 'edit')
@@ -343,7 +344,7 @@ export class Servers implements ServerRegistry {
   }
 }
 
-/** `stored`: the same settings as they are saved, secrets sealed where they are. */
+/** `stored`: the same settings as saved, with secrets sealed. */
 function effectiveServer(
   settings: ServerSettings,
   realOwner: Owner,
@@ -359,21 +360,21 @@ function effectiveServer(
   }
 }
 
-/** The whole body that a patch makes of the body as its sender saw it. */
+/** The full body after applying a patch to the body that its sender saw. */
 function patched(seen: JsonObject, record: ServerRecord, patch: JsonObject): JsonObject {
   const { secrets: _, ...base } = seen
   const left = { ...base }
-  // What decides between the transports came or went: the transport is found anew unless the patch says it.
+  // A field that determines the transport was added or removed: infer the transport again unless the patch has it.
   const decided = ['command', 'url', 'openapi'].some(
     field => Object.hasOwn(patch, field) && (patch[field] === null) === Object.hasOwn(base, field),
   )
   if (record.transportInferred || decided) delete left.transport
-  // A longer timeout than the longest one moves it along, unless the patch says what it is to be.
+  // A timeout above the longest one raises that too, unless the patch sets it.
   const timeout = typeof patch.timeout === 'number' ? patch.timeout : 0
   if (!Object.hasOwn(patch, 'maxTimeout') && timeout > record.maxTimeoutMs) delete left.maxTimeout
   if (patch.disabled !== undefined && !Object.hasOwn(patch, 'enabled')) delete left.enabled
   const body = withWholeDocument(mergePatch(left, patch), patch)
-  // Many small patches must not make what one body could not.
+  // The size limit of one body also holds for the sum of many small patches.
   guardJson(body, SERVER_JSON)
   if (Object.hasOwn(patch, 'secrets') && patch.secrets !== null) return body
   return { ...body, secrets: patchedSecrets(base, body, record.secrets) }
@@ -383,7 +384,7 @@ function ownerDisabled({ name, ownerName: owner }: ServerRecord): HubError {
   return new HubError('owner_disabled', `The server ${quoteName(name)} is ${owner}’s, whose account is disabled`)
 }
 
-/** A document replaces the one before as a whole: the patch does not reach into it, and its nulls are its own. */
+/** A document is replaced as a whole: the patch is not merged into it, and its nulls are data. */
 function withWholeDocument(body: JsonObject, patch: JsonObject): JsonObject {
   const { openapi } = patch
   if (!isJsonObject(openapi) || !isJsonObject(body.openapi)) return body

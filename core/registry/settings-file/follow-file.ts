@@ -12,8 +12,8 @@ export interface FollowOptions {
 }
 
 /**
- * Makes the store say what the settings file says, now and after every valid edit, one after the other. An invalid edit
- * changes nothing: it is logged and told as `config.rejected`. The watch ends with the settings file's own `dispose`.
+ * Mirrors the settings file into the store, now and after every valid edit, in order. An invalid edit changes nothing:
+ * it is logged and emitted as `config.rejected`. The settings file's own `dispose` ends the watch.
  */
 export async function followSettingsFile({ settings, mirror, bus, log }: FollowOptions): Promise<void> {
   const apply = async (state: SettingsState): Promise<readonly string[]> => {

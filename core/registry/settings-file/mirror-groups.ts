@@ -5,7 +5,7 @@ import { formatRef, nameKey, quoteName } from '../../domain/names.ts'
 import type { FileState } from '../api.ts'
 import { timestamp } from '../context.ts'
 import { FILE_OWNERS } from '../groups/file-groups.ts'
-import { tellGroup } from '../groups/group-events.ts'
+import { emitGroupEvent } from '../groups/group-events.ts'
 import { lookUpMembers, refuseSharedAlias } from '../groups/group-members.ts'
 import { type GroupRow, knownById, type NewMember, selectGroups, writeMembers } from '../groups/group-rows.ts'
 import { differs, groupColumns } from '../groups/group-writer.ts'
@@ -15,7 +15,7 @@ import { entryOwner, type MirrorRun } from './mirror-run.ts'
 
 type FileGroup = FileState['groups'][number]
 
-/** Groups of the file, made or brought to what it says; those that it does not name any more go. */
+/** Creates and updates the groups of the file; removes those that left it. */
 export async function mirrorGroups(run: MirrorRun, entries: readonly FileGroup[]): Promise<void> {
   const rows = await selectGroups(run.trx).execute()
   const known = new Map(rows.map(row => [`${row.owner_id}/${row.name_key}`, row]))
@@ -33,7 +33,7 @@ export async function mirrorGroups(run: MirrorRun, entries: readonly FileGroup[]
     seen.add(place)
     if (twice)
       report(run, entry, [{ pointer: '#/name', code: 'duplicate', detail: 'Two groups of one owner have this name' }])
-    // What was right before stays as it was, as long as its entry cannot be read.
+    // A stored group keeps its last valid state while its entry is invalid.
     else if (parsed) await mirrorGroup(run, entry, owner, row, parsed)
     else report(run, entry, errors)
   }
@@ -64,13 +64,13 @@ async function mirrorGroup(
       .values({ ...columns, id, owner_id: owner.id, revision: 1, created_at: at })
       .execute()
     await writeMembers(trx, id, members)
-    await nameOwner(run, id, entry.owner)
+    await rememberOwnerName(run, id, entry.owner)
     run.applied.push(`groups/${ref}`)
     const made = { id, name: parsed.name, owner_id: owner.id, visibility: parsed.visibility, revision: 1 }
-    run.after(() => tellGroup(deps, 'group.created', made))
+    run.after(() => emitGroupEvent(deps, 'group.created', made))
     return
   }
-  await nameOwner(run, id, entry.owner)
+  await rememberOwnerName(run, id, entry.owner)
   if (row.origin === 'file' && !differs(known, { body: parsed, owner, members })) return
   const revision = row.revision + 1
   await trx
@@ -81,10 +81,10 @@ async function mirrorGroup(
   await writeMembers(trx, id, members)
   run.applied.push(`groups/${ref}`)
   const seen = row.visibility === 'public' || parsed.visibility === 'public' ? 'public' : 'owner'
-  run.after(() => tellGroup(deps, 'group.updated', { ...row, ...groupColumns(parsed), revision }, seen))
+  run.after(() => emitGroupEvent(deps, 'group.updated', { ...row, ...groupColumns(parsed), revision }, seen))
 }
 
-/** Those members that are there; what is wrong with others is reported. Undefined when the group cannot be as it is said. */
+/** The members that exist; problems with others are reported. Undefined when the group is invalid as a whole. */
 async function findMembers(
   run: MirrorRun,
   entry: FileGroup,
@@ -104,8 +104,8 @@ async function findMembers(
   }
 }
 
-/** Remembers how the file names the owner, for edits of the entry later. */
-async function nameOwner({ trx, deps }: MirrorRun, id: string, owner: string | undefined): Promise<void> {
+/** Remembers the owner as written in the file, for later edits of the entry. */
+async function rememberOwnerName({ trx, deps }: MirrorRun, id: string, owner: string | undefined): Promise<void> {
   await trx.deleteFrom('setting').where('scope', '=', FILE_OWNERS).where('key', '=', id).execute()
   if (owner === undefined) return
   const row = { scope: FILE_OWNERS, key: id, value: JSON.stringify(owner), secret: 0, updated_at: timestamp(deps) }
@@ -119,7 +119,7 @@ async function removeVanished(run: MirrorRun, rows: readonly GroupRow[]): Promis
   await run.trx.deleteFrom('setting').where('scope', '=', FILE_OWNERS).where('key', 'in', ids).execute()
   for (const row of rows) {
     run.applied.push(`groups/${formatRef(ownerName(row), row.name)}`)
-    run.after(() => tellGroup(run.deps, 'group.removed', row))
+    run.after(() => emitGroupEvent(run.deps, 'group.removed', row))
   }
 }
 

@@ -4,17 +4,17 @@ import type { AfterCommit, Writer } from '../../store/transact.ts'
 import type { RegistryDeps } from '../context.ts'
 import { type Owner, ownerOf, userByName } from '../owners.ts'
 
-/** One run of the mirror: where it writes, and what it has to tell. */
+/** The context of one run of the mirror, with its results. */
 export interface MirrorRun {
   readonly deps: RegistryDeps
   readonly trx: Writer
   readonly after: AfterCommit
-  /** What was made, changed or removed: `servers/ada~time`. */
+  /** Created, changed and removed entries, such as `servers/ada~time`. */
   readonly applied: string[]
   readonly problems: { readonly entry: string; readonly errors: readonly FieldError[] }[]
 }
 
-/** Whose an entry is: `plainOwner`'s unless it names somebody. Undefined, and reported, when that user is not there. */
+/** The owner of an entry: `plainOwner` unless it names one. Undefined, and reported, when that user does not exist. */
 export async function entryOwner(
   run: MirrorRun,
   named: string | undefined,

@@ -17,12 +17,12 @@ import { type FileOrigin, fileOrigin, type ServerRow, serverColumns, serverRecor
 import { groupsWith, selectServers } from '../server-rows.ts'
 import { fullyFilled, keepDocument, type NewDocument, takeDocument, writeDocument } from '../servers/documents.ts'
 import {
-  HELD_TO_NOTHING,
   type HeldRights,
   heldAfterMove,
   heldColumns,
   heldRights,
-  settingsInWaiting,
+  NO_LIMITS,
+  settingsAwaitingReview,
 } from '../servers/held-rights.ts'
 import { checkServerRights } from '../servers/server-rights.ts'
 import {
@@ -34,12 +34,12 @@ import {
 } from '../servers/server-secrets.ts'
 import { entryOwner, type MirrorRun } from './mirror-run.ts'
 
-/** Documents in entries are judged by themselves. */
+/** Limits without documents in entries, which are checked separately. */
 const DOCUMENTS = { ...SERVER_JSON.foreign, anyKey: true } as const
 
 type Problem = NonNullable<ServerRecord['problem']>
 
-/** Servers of the file, made or brought to what it says; those that it does not name any more go. */
+/** Creates and updates the servers of the file; removes those that left it. */
 export async function mirrorServers(run: MirrorRun, entries: FileState['servers']): Promise<void> {
   const rows = await selectServers(run.trx).execute()
   const known = new Map(rows.map(row => [`${row.owner_id}/${row.name_key}`, row]))
@@ -60,7 +60,7 @@ export async function mirrorServers(run: MirrorRun, entries: FileState['servers'
     const held = row ? heldRights(row) : heldAfterRenaming(rows, entries, plainOwner, owner, key)
     const written = held.cap === undefined ? entry : inOwnFolder(entry)
     const read = readEntry(run, written, { ownerId: owner.id, id }, cappedRights(owner, held.cap), name, problem)
-    const settings = held.awaitsReview ? settingsInWaiting(read.settings) : read.settings
+    const settings = held.awaitsReview ? settingsAwaitingReview(read.settings) : read.settings
     await save(run, entry, owner, id, row, { ...read, settings, held })
   }
   await removeVanished(
@@ -69,7 +69,7 @@ export async function mirrorServers(run: MirrorRun, entries: FileState['servers'
   )
 }
 
-/** A name that cannot be used is listed under the nearest one that can. */
+/** An invalid name is listed under the nearest valid one. */
 function entryName(written: string): { name: string; key: string; problem?: FieldError } {
   const checked = checkName('server', written)
   if (!isNameProblem(checked)) return checked
@@ -83,7 +83,7 @@ function entryName(written: string): { name: string; key: string; problem?: Fiel
   return { name, key: nameKey(name), problem: { pointer: '#/name', ...checked } }
 }
 
-/** A new entry that was another owner's until now passes to its owner as by any other way. */
+/** The limits of a new entry that belonged to another owner until now: the same as for any other move. */
 function heldAfterRenaming(
   rows: readonly ServerRow[],
   entries: FileState['servers'],
@@ -99,12 +99,12 @@ function heldAfterRenaming(
     )
   const moved = rows.filter(row => row.origin === 'file' && row.name_key === key && !isNamed(row))
   const held = moved.map(row => heldAfterMove(row, owner)).filter(({ awaitsReview }) => awaitsReview)
-  return held.find(({ cap }) => cap === 'none') ?? held[0] ?? HELD_TO_NOTHING
+  return held.find(({ cap }) => cap === 'none') ?? held[0] ?? NO_LIMITS
 }
 
 /**
- * Entries of administrators begin in the folder of the file, which is added where they name none. One that has only the
- * rights of an ordinary user begins in its own folder, as it did while its owner was one.
+ * Entries of administrators run in the file's folder, which is the default there. A server with only the rights of an
+ * ordinary user runs in its own folder, as it did while its owner was one.
  */
 function inOwnFolder<Entry extends FileState['servers'][number]>(entry: Entry): Entry {
   const { cwd, ...body } = entry.body
@@ -151,7 +151,7 @@ function readEntry(
   }
 }
 
-/** The file gives nobody a right: what its owner may not have is listed, and does not run. */
+/** The file grants no rights: an entry that its owner may not have is listed but does not run. */
 function refusedBy(
   run: MirrorRun,
   owner: Owner,
@@ -168,7 +168,7 @@ function refusedBy(
   }
 }
 
-/** What is listed in place of an entry that cannot be read. */
+/** Listed in place of an entry that cannot be parsed. */
 function placeholder(name: string, flat: JsonObject): ServerSettings {
   const body: JsonObject =
     flat.url !== undefined || flat.openapi !== undefined

@@ -17,10 +17,10 @@ import type { MirrorRun } from './mirror-run.ts'
 
 type FileUser = FileState['users'][number]
 
-/** Users of the file, made or brought to what it says. Returns those that it named before and does not name any more. */
+/** Creates and updates the users of the file. Returns those that left it. */
 export async function mirrorUsers(run: MirrorRun, users: readonly FileUser[]): Promise<UserTable[]> {
   const seen = new Set<string>()
-  // Administrators first: the first one of them is who fills in the first user.
+  // Administrators first: the first of them becomes the unnamed first user.
   for (const user of [...users].sort((left, right) => rank(left.role) - rank(right.role))) {
     const checked = checkName('user', user.name)
     if (isNameProblem(checked)) {
@@ -65,7 +65,7 @@ async function mirrorUser(run: MirrorRun, { name, key }: { name: string; key: st
     return
   }
   const role = await allowedRole(run, present, user)
-  // The hash is taken when the file's own one changes: a password changed in the hub stays until then.
+  // The hash is applied only when it changes in the file: a password changed in the hub stays until then.
   const newHash = user.passwordHash !== undefined && (await rememberHash(run, present.id, user.passwordHash))
   const passwordHash = newHash ? (user.passwordHash ?? null) : present.password_hash
   const narrower = present.name !== null && (passwordHash !== present.password_hash || rank(role) > rank(present.role))
@@ -79,7 +79,7 @@ async function mirrorUser(run: MirrorRun, { name, key }: { name: string; key: st
   await save(run, next)
 }
 
-/** The role that the file gives, unless nobody could administer the hub then. */
+/** The role in the file, unless that would leave no administrator. */
 async function allowedRole(run: MirrorRun, row: UserTable, user: FileUser): Promise<Role> {
   if (user.role === 'admin' || row.role !== 'admin' || row.disabled === 1) return user.role
   if ((await otherAdmins(run.trx, row.id)) > 0) return user.role
@@ -91,7 +91,7 @@ async function allowedRole(run: MirrorRun, row: UserTable, user: FileUser): Prom
   return 'admin'
 }
 
-/** Whether the file's hash is another one than last time. */
+/** Whether the file's hash differs from the last run's. */
 async function rememberHash(run: MirrorRun, userId: string, hash: string | undefined): Promise<boolean> {
   if (hash === undefined) return false
   const digest = createHash('sha256').update(hash).digest('hex')
@@ -100,7 +100,7 @@ async function rememberHash(run: MirrorRun, userId: string, hash: string | undef
   return true
 }
 
-/** A user that left the file goes, unless that would lose what it made in the hub, or lock everybody out. */
+/** Removes users that left the file, except owners of servers or groups, and the last administrator. */
 export async function removeVanishedUsers(run: MirrorRun, users: readonly UserTable[]): Promise<void> {
   const { trx } = run
   const owner = await fileOwner(trx)

@@ -6,7 +6,7 @@ import type { MirrorRun } from './mirror-run.ts'
 import { mirrorServers } from './mirror-servers.ts'
 import { mirrorUsers, removeVanishedUsers } from './mirror-users.ts'
 
-/** Applies one state at a time, so that the last one given is the one that stays. */
+/** Applies states one at a time, so that the last one given takes effect. */
 export function createMirror(deps: RegistryDeps): FileMirror {
   let turn: Promise<unknown> = Promise.resolve()
   return {
@@ -24,7 +24,7 @@ function applyState(deps: RegistryDeps, state: FileState): ReturnType<FileMirror
     const vanished = await mirrorUsers(run, state.users)
     await mirrorServers(run, state.servers)
     await mirrorGroups(run, state.groups)
-    // Last: what they own of the file is gone by now.
+    // Done last: their entries in the file have been removed by now.
     await removeVanishedUsers(run, vanished)
     return { applied: run.applied, problems: run.problems }
   })

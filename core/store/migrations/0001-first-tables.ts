@@ -3,8 +3,8 @@ import { type CreateTableBuilder, type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
 
 /**
- * The tables of the first release, and user row 1: it has no name and no password until set-up, so that what the settings
- * file names belongs to somebody from the first start and never moves.
+ * The tables of the first release, and user row 1: it has no name and no password until set-up, so that the entries of
+ * the settings file have an owner from the first start and never change it.
  */
 export function firstTables(dialect: 'sqlite' | 'postgres'): Migration {
   return {
@@ -55,7 +55,8 @@ async function people(db: Kysely<never>): Promise<void> {
   await db.schema.createIndex('revoked_token_end').on('revoked_token').column('expires_at').execute()
 }
 
-/** What servers and groups have alike. An owner with things cannot go: whoever removes it says what becomes of them. */
+/** Columns that servers and groups share. An owner with servers or groups cannot be deleted: the caller must move them
+ * first. */
 function owned<Name extends string>(table: CreateTableBuilder<Name>): CreateTableBuilder<Name, string> {
   return table
     .addColumn('id', 'text', column => column.primaryKey())

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely'
 import type { Migration } from 'kysely/migration'
 
-/** What administrators grant to single users beyond what everybody has. */
+/** Rights that administrators grant to single users beyond the default. */
 export const userGrants: Migration = {
   async up(db: Kysely<never>) {
     await db.schema

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely'
 import type { Migration } from 'kysely/migration'
 
-/** Hashes of the tools' definitions: what was last seen of each, and what its owner approved. */
+/** Hashes of tool definitions: the last one seen and the one that the owner approved. */
 export const toolDefinitions: Migration = {
   async up(db: Kysely<never>) {
     await db.schema

@@ -10,8 +10,9 @@ interface Row {
 }
 
 /**
- * Inline OpenAPI documents move from the configuration into a table of their own, which is read for a start alone; the
- * configuration keeps hash, size and origins. Rows are moved one by one, so that only one document is in memory.
+ * Moves inline OpenAPI documents from the configuration to a table of their own, which is read only when a server
+ * starts; the configuration keeps hash, size and origins. Rows are moved one by one, so that only one document is in
+ * memory.
  */
 export function serverDocuments(dialect: 'sqlite' | 'postgres'): Migration {
   return {

@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely'
 import type { Migration } from 'kysely/migration'
 
 /**
- * The lists of each server in rows of bounded size. Those that were stored as one text are dropped: they are read again from
+ * Stores each server's lists in rows of bounded size. Lists stored as one text are dropped: they are read again from
  * the servers.
  */
 export const catalogParts: Migration = {

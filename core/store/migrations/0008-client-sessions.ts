@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely'
 import type { Migration } from 'kysely/migration'
 
-/** Which sessions of MCP clients are open, so that a hub that starts again goes on with them and with no others. */
+/** The open sessions of MCP clients, so that a restarted hub continues these and accepts no others. */
 export const clientSessions: Migration = {
   async up(db: Kysely<never>) {
     await db.schema

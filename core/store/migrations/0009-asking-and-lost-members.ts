@@ -2,8 +2,9 @@ import type { Kysely } from 'kysely'
 import type { Migration } from 'kysely/migration'
 
 /**
- * What each server was seen to ask of clients, so that it need not be looked at again at every start; and the members that
- * groups lost because their servers were deleted, so that the group can say so.
+ * The requests that each server sends to clients (sampling, elicitation, roots), so that they need not be detected
+ * again at every start; and the members that groups lost because their servers were deleted, so that the group can show
+ * them.
  */
 export const askingAndLostMembers: Migration = {
   async up(db: Kysely<never>) {

@@ -20,7 +20,7 @@ test('within() does not cut what takes longer while the database answers', async
   const began = performance.now()
   const outcome = silence.within(async over => {
     while (performance.now() - began < 700) {
-      silence.heard()
+      silence.recordAnswer()
       await new Promise(resolve => setTimeout(resolve, 10))
     }
     return over() ? 'cut' : 'whole'

@@ -1,4 +1,4 @@
-/** The programs for which a ready configuration can be made. */
+/** Clients for which a configuration can be generated. */
 export const CLIENTS = [
   'claude-desktop',
   'claude-code',
@@ -15,11 +15,11 @@ export interface ClientConfig {
   readonly client: Client
   readonly endpoint: string
   readonly format: 'json' | 'toml' | 'shell'
-  /** Where the text belongs; absent for a command. */
+  /** The file for the text; absent for a command. */
   readonly path?: string
-  /** What to paste, with `<ACCESS_KEY>` where the key goes. JSON texts are whole files: merge them into an existing one. */
+  /** Text to paste, with `<ACCESS_KEY>` for the key. JSON texts are whole files, to be merged into an existing one. */
   readonly text: string
-  /** The same by the client's own command line, where it has one. */
+  /** The equivalent command of the client's CLI, if it has one. */
   readonly command?: string
   readonly note?: string
 }
@@ -29,14 +29,14 @@ export const KEY_PLACEHOLDER = '<ACCESS_KEY>'
 const AUTHORIZATION = `Bearer ${KEY_PLACEHOLDER}`
 const headers = { Authorization: AUTHORIZATION }
 
-/** The configuration with which a client reaches one endpoint of this hub. `name` is the group's name. */
+/** The configuration with which a client connects to one endpoint of this hub. `name` is the group's name. */
 export function clientConfig(client: Client, name: string, endpoint: string): ClientConfig {
   return { client, endpoint, ...MAKERS[client](entryName(name), endpoint) }
 }
 
 /**
- * The clients' own rules for entry names differ; letters, digits, dash and underscore pass everywhere (Claude Code refuses
- * the rest, and in TOML it needs no quotes).
+ * The clients' rules for entry names differ; letters, digits, dash and underscore are valid everywhere (Claude Code
+ * rejects others, and they need no quotes in TOML).
  */
 export function entryName(name: string): string {
   const plain = name
@@ -89,7 +89,7 @@ const MAKERS: Readonly<Record<Client, (name: string, endpoint: string) => Made>>
 // biome-ignore lint/suspicious/noTemplateCurlyInString: mcp-remote fills the variable in, not this program.
 const HEADER_FROM_VARIABLE = 'Authorization:${AUTHORIZATION}'
 
-/** Its file starts programs only, so that a bridge from stdio stands between. */
+/** Its file can only start programs, so a stdio bridge is needed. */
 function claudeDesktop(name: string, url: string): Made {
   const args = [
     '-y',
@@ -108,7 +108,7 @@ function claudeDesktop(name: string, url: string): Made {
   }
 }
 
-/** mcp-remote speaks plain http to these two names only, unless told otherwise. */
+/** mcp-remote accepts plain http for these two names only, without a flag. */
 function bridgeRefuses(url: string): boolean {
   const { protocol, hostname } = new URL(url)
   return protocol === 'http:' && !['localhost', '127.0.0.1'].includes(hostname)
@@ -134,7 +134,7 @@ function json(value: object): string {
   return `${JSON.stringify(value, null, 2)}\n`
 }
 
-/** A TOML basic string escapes as JSON does. */
+/** A TOML basic string has the same escapes as JSON. */
 function tomlText(text: string): string {
   return JSON.stringify(text)
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { exampleList, judgedByRegistry, listOf, timestamp, visibility } from '../schemas.ts'
+import { exampleList, listOf, timestamp, validatedByRegistry, visibility } from '../schemas.ts'
 import { argumentRules } from '../servers/server-schemas.ts'
 import { CLIENTS } from './group-client-config.ts'
 
@@ -39,9 +39,9 @@ const groupFields = z.object({
 
 const example = { name: 'daily', members: ['time', { server: 'notes', tools: ['search'] }] }
 
-export const groupBody = judgedByRegistry(groupFields, example)
-export const groupPatch = judgedByRegistry(groupFields.partial(), { description: 'For every day' })
-export const memberBody = judgedByRegistry(memberFields, { tools: ['search'] })
+export const groupBody = validatedByRegistry(groupFields, example)
+export const groupPatch = validatedByRegistry(groupFields.partial(), { description: 'For every day' })
+export const memberBody = validatedByRegistry(memberFields, { tools: ['search'] })
 
 const groupWarning = z
   .object({

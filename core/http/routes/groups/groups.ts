@@ -39,7 +39,7 @@ const tag = 'groups'
 const path = '/api/groups/{ref}'
 const one = { description: 'The group', schema: group, example: exampleGroup }
 
-/** List, create and edit groups, their members, and what a client of one sees. */
+/** Routes to list, create and edit groups and their members, and to show what a client of a group sees. */
 export function groupRoutes(deps: GroupRoutesDeps): Route[] {
   return [listGroups(deps), createGroup(deps), ...oneGroup(deps), ...members(deps), ...clientSide(deps)]
 }
@@ -207,15 +207,15 @@ function clientSide(deps: GroupRoutesDeps): Route[] {
   ]
 }
 
-/** Where MCP clients of this actor reach the group: another owner's is named with its owner. */
+/** The group's MCP endpoint for this actor; another owner's group has its owner in the path. */
 export function endpointOf(info: RequestInfo, actor: UserActor, record: GroupRecord): string {
   const owner = record.ownerId === actor.userId ? '' : `@${encodeURIComponent(record.ownerName)}/`
   return `${info.baseUrl}/mcp/${owner}${encodeURIComponent(record.name)}`
 }
 
 /**
- * A group as this actor may know it. Who does not own it learns of no member that it could not use: a public group does
- * not publish private servers.
+ * A group as visible to this actor. Other users see only members that they can use: a public group does not publish
+ * private servers.
  */
 function groupView(deps: GroupRoutesDeps, actor: UserActor, info: RequestInfo, record: WrittenGroup): object {
   const { usable } = record
@@ -234,7 +234,7 @@ function groupView(deps: GroupRoutesDeps, actor: UserActor, info: RequestInfo, r
 }
 
 async function readView(deps: GroupRoutesDeps, actor: UserActor, info: RequestInfo, record: GroupRecord) {
-  // A list of groups merges the lists of each: everything else has its turn in between.
+  // Each view merges its members' lists: yield to other work in between.
   await new Promise(resolve => setImmediate(resolve))
   const { groups } = deps.registry
   const [usable, lost] = [await groups.usableMembers(actor, record), await groups.lostMembers(record.id)]
@@ -250,7 +250,7 @@ function serversOf(usable: readonly UsableMember[]) {
   return usable.map(({ server }) => server)
 }
 
-/** How many of a group's usable servers are in each state. */
+/** The number of a group's usable servers in each state. */
 export function countStates(states: readonly ('online' | 'connecting' | 'offline')[]) {
   const count = (state: string) => states.filter(each => each === state).length
   return {

@@ -19,7 +19,7 @@ export interface AdminRoutesDeps {
 
 const tag = 'administration'
 
-/** Every child, every live connection, every session, and who did what. */
+/** Routes for child processes, live connections, sessions and the audit log. */
 export function adminRoutes(deps: AdminRoutesDeps): Route[] {
   return [processRoute(deps), ...sessionRoutes(deps), auditRoute(deps)]
 }
@@ -73,7 +73,7 @@ function processRoute({ registry, upstreams }: AdminRoutesDeps): Route {
   })
 }
 
-/** Children first; then what is online without one. A child whose server was just deleted is listed without a name. */
+/** Child processes first, then online servers without one. A child of a just deleted server is listed without a name. */
 export function liveConnections(
   records: readonly ServerRecord[],
   processes: readonly ProcessInfo[],

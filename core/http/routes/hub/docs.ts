@@ -7,12 +7,12 @@ import { openApiDocument } from '../../document/openapi.ts'
 import { type Route, route } from '../../route.ts'
 
 export interface DocsRoutesDeps {
-  /** All routes of the hub but these. */
+  /** All other routes of the hub. */
   readonly routes: readonly Route[]
   readonly version: string
 }
 
-/** The API's own description, for programs and for people. */
+/** The API's documentation, as an OpenAPI document and as a page. */
 export function docsRoutes({ routes, version }: DocsRoutesDeps): Route[] {
   let document: JsonObject | undefined
   const described = (): JsonObject => {
@@ -26,7 +26,7 @@ export function docsRoutes({ routes, version }: DocsRoutesDeps): Route[] {
       access: 'public',
       summary: 'Leads browsers to the page about this API',
       tag: 'about',
-      responses: { 303: { description: 'To `/api/docs`, for whoever accepts HTML; 404 for everybody else' } },
+      responses: { 303: { description: 'To `/api/docs`, for clients that accept HTML; 404 for others' } },
       handle({ request, info }) {
         if (!request.headers.get('accept')?.includes('text/html'))
           throw new HubError('route_not_found', 'There is nothing at this path')

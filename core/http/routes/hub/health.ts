@@ -2,28 +2,29 @@ import { z } from 'zod'
 import type { Upstreams } from '../../../connections/api.ts'
 import { type Reply, type Route, route } from '../../route.ts'
 
-/** What the hub knows of its own parts. */
+/** The state of the hub's parts. */
 export interface HealthChecks {
-  /** `unwritable` while the disk of the database refuses writes: what needs none goes on. */
+  /** `unwritable` while the database's disk rejects writes: reads still work. */
   readonly store: 'ok' | 'unwritable' | 'lost'
-  /** Of the log: `failed` while records wait or are lost, `none` where it goes to standard output and nothing is wrong. */
+  /** State of the log: `failed` while records wait or are lost, `none` for standard output without problems. */
   readonly sinks: 'ok' | 'failed' | 'none'
   readonly plugins: 'ok' | 'failed'
-  /** `short` while no further server that runs a command can be started: the last ones are kept for the hub itself. */
+  /** `short` while the remaining file descriptors are reserved for the hub, so no further command can be started. */
   readonly descriptors: 'ok' | 'short'
-  /** What this machine can enforce on child processes; `lost` where what makes the sandbox has gone since the start. */
+  /** Isolation of child processes that this machine supports; `lost` when the sandbox's programs vanished after the
+   * start. */
   readonly sandbox: 'full' | 'uid' | 'none' | 'lost'
-  /** For people: what does not hold though the level does; absent where there is nothing to say. */
+  /** Human-readable limitations of the sandbox despite its level; absent when there are none. */
   readonly sandboxNotes?: readonly string[]
 }
 
 export interface HealthDeps {
   readonly version: string
-  /** Of `performance.now()`, which no change of the clock moves. */
+  /** Time of `performance.now()`, which is independent of the clock. */
   readonly startedAtMs: number
   readonly upstreams: Pick<Upstreams, 'counts'>
   draining(): boolean
-  /** Asks the store itself; must answer within a second or so, since load balancers wait for it. */
+  /** Queries the store; must respond within about a second, since load balancers wait for it. */
   checks(): Promise<HealthChecks>
 }
 
@@ -57,7 +58,7 @@ const example = {
   checks: { store: 'ok', sinks: 'ok', plugins: 'ok', descriptors: 'ok', sandbox: 'full' },
 }
 
-/** Whether the hub can do its work. */
+/** The health check. */
 export function healthRoutes(deps: HealthDeps): Route[] {
   return [
     route({
@@ -95,8 +96,8 @@ function healthReply(deps: HealthDeps, checks: HealthChecks): Reply {
 }
 
 /**
- * A failed plugin or sink, a disk that takes no writes, a want of descriptors, or a lost sandbox degrades the hub, which still serves; only
- * stopping and a lost store take it out of service.
+ * A failed plugin or sink, an unwritable disk, a shortage of descriptors or a lost sandbox is `degraded` with status
+ * 200: the hub still serves. Only stopping and a lost store respond 503.
  */
 export function healthStatus(
   checks: HealthChecks,

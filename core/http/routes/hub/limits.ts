@@ -12,7 +12,7 @@ export interface LimitRoutesDeps {
   readonly registry: Pick<Registry, 'servers' | 'groups' | 'keys' | 'settings'>
   readonly mcp: Pick<McpEndpoint, 'usage'>
   readonly upstreams: Pick<Upstreams, 'processesOf' | 'isolatedThreadsOf' | 'catalogBytesOf'>
-  /** Streams that a user reads at `/api/stream`. */
+  /** Streams that a user has open at `/api/stream`. */
   readonly liveStreams: (userId: string) => number
 }
 
@@ -32,7 +32,7 @@ const example = {
   ],
 }
 
-/** Every limit with its value, and what the caller uses of those that are counted per user. */
+/** All limits with their values, and the caller's usage of per-user ones. */
 export function limitRoutes(deps: LimitRoutesDeps): Route[] {
   return [
     route({
@@ -51,7 +51,7 @@ export function limitRoutes(deps: LimitRoutesDeps): Route[] {
 
 type Usage = Partial<Record<LimitName, number>>
 
-/** The table of limits as the API shows it. */
+/** The table of limits for the API. */
 export function limitItems(used: Usage) {
   return Object.entries(LIMITS).map(([name, value]) => {
     const count = used[name as LimitName]
@@ -83,7 +83,7 @@ async function usage({ registry, mcp, upstreams, liveStreams }: LimitRoutesDeps,
     keysPerUser: keys.length,
     hostedKeysPerUser: Object.keys(hosted).length,
     passthroughServersPerUser: readHeaderConsents(settings).size,
-    // Held against both, when a server is switched on and when a process starts: the larger one meets it first.
+    // The limit applies both to enabled servers and to running processes; the larger number reaches it first.
     liveStdioPerUser: Math.max(switchedOn, upstreams.processesOf(actor.userId)),
     isolatedThreadsPerUser: upstreams.isolatedThreadsOf(actor.userId),
     liveStreamsPerUser: liveStreams(actor.userId),

@@ -14,16 +14,16 @@ export interface PluginView {
   readonly isolated: boolean
   /** As `point/id`. */
   readonly contributions: readonly string[]
-  /** Why it failed. */
+  /** The failure's reason. */
   readonly message?: string
 }
 
-/** What an administrator sees and changes of the plugin host. */
+/** The plugin host for administrators. */
 export interface PluginsView {
   list(): readonly PluginView[]
   /**
-   * Stops the plugin, and starts it with what is new. Resolves when that is done, with state `failed` when the plugin
-   * did not come up. Throws `plugin_not_found`, `validation_failed` for a configuration that the plugin refuses.
+   * Stops the plugin and starts it with the change. Resolves afterwards, with state `failed` when the plugin did not
+   * start. Throws `plugin_not_found`, `validation_failed` for a configuration that the plugin rejects.
    */
   configure(name: string, change: { readonly enabled?: boolean; readonly config?: JsonObject }): Promise<PluginView>
 }

@@ -22,24 +22,24 @@ interface KeptPage {
   readonly etag: string
 }
 
-/** A state that changed without an event that is listened to is seen after so long, in milliseconds. */
+/** How long a page is cached, in milliseconds, for changes of state without an event in `CHANGES`. */
 const KEPT_MS = 1_000
-/** Different pages (limit and offset) that are kept at once. */
+/** Cached pages (by limit and offset). */
 const PAGES = 32
 const HEADERS = { 'cache-control': 'public, max-age=60' }
 
-/** What decides which servers are public and how they are described. */
+/** Events that change which servers are public or how they are described. */
 const CHANGES: readonly EventName[] = [
   ...(['server.created', 'server.updated', 'server.removed'] as const),
   ...(['user.created', 'user.updated', 'user.removed', 'config.changed'] as const),
 ]
 
-/** Nobody is signed in: the hub itself reads the list. */
+/** Requests are anonymous, so the hub itself reads the list. */
 const READER: SystemActor = { kind: 'system', purpose: 'public server list' }
 
 /**
- * The pages of the public server list as they are sent. Each is made once and kept for a second or until a server or user
- * changes, and all who ask at the same time wait for the same one: many anonymous requests cost as much as one.
+ * Cached pages of the public server list. Each is built once and cached for a second or until a server or user changes,
+ * and concurrent requests share one build: many anonymous requests cost as much as one.
  */
 export class PublicPages {
   readonly #deps: PublicPagesDeps
@@ -50,15 +50,15 @@ export class PublicPages {
     for (const name of CHANGES) deps.bus.on(name, () => this.#pages.clear())
   }
 
-  /** The answer to one request: 304 when the client has the page already. */
+  /** The response to one request: 304 when the client already has the page. */
   async answer(query: PageQuery, headers: Headers): Promise<Response> {
     const { text, etag } = await this.#page(query)
-    const sent = { ...HEADERS, etag }
+    const headersOut = { ...HEADERS, etag }
     const known = (headers.get('if-none-match') ?? '').split(',').map(tag => tag.trim())
     if (known.some(tag => tag === '*' || tag.replace(/^W\//, '') === etag)) {
-      return new Response(null, { status: 304, headers: sent })
+      return new Response(null, { status: 304, headers: headersOut })
     }
-    return wholeBody(text, 'application/json', { headers: sent })
+    return wholeBody(text, 'application/json', { headers: headersOut })
   }
 
   #page(query: PageQuery): Promise<KeptPage> {
@@ -73,7 +73,7 @@ export class PublicPages {
     }
     const made = this.#make(query)
     this.#pages.set(key, { madeAtMs: nowMs, page: made })
-    // A failure is not kept: the next one who asks makes the page anew.
+    // A failure is not cached: the next request builds the page again.
     made.catch(() => {
       if (this.#pages.get(key)?.page === made) this.#pages.delete(key)
     })

@@ -6,11 +6,11 @@ import { PublicPages, type PublicPagesDeps } from './public-pages.ts'
 
 export interface PublicRoutesDeps extends PublicPagesDeps {
   readonly version: string
-  /** What this hub can do, such as `{assistant: false}`. */
+  /** Features of this hub, such as `{assistant: false}`. */
   readonly features: Readonly<Record<string, boolean>>
 }
 
-/** The version of the programs that this one follows on from; fixed by the specification. */
+/** The version of the predecessor programs; fixed by the specification. */
 const BASELINE = '1.0.25'
 
 const info = z.object({
@@ -20,7 +20,7 @@ const info = z.object({
   features: z.record(z.string(), z.boolean()),
 })
 
-/** What anybody may know without signing in. */
+/** Routes without sign-in. */
 export function publicRoutes({ version, features, ...deps }: PublicRoutesDeps): Route[] {
   const pages = new PublicPages(deps)
   return [
@@ -53,7 +53,7 @@ export function publicRoutes({ version, features, ...deps }: PublicRoutesDeps): 
           example: exampleList(exampleViewedServer),
         },
       },
-      // Who asks makes no difference to the answer, so that a shared cache may keep it, and the hub does.
+      // The response is the same for every caller, so shared caches and the hub itself may cache it.
       handle: ({ query, request }) => pages.answer(query, request.headers),
     }),
   ]

@@ -14,7 +14,7 @@ export interface SettingsRoutesDeps {
   readonly registry: Pick<Registry, 'settings' | 'servers' | 'audit'>
 }
 
-/** Hosted-platform keys lie among a user's secrets under this prefix. */
+/** Prefix of hosted-platform keys among a user's secrets. */
 export const HOSTED_KEY_PREFIX = 'hostedKeys.'
 
 const language = z.enum(['en', 'zh'])
@@ -23,7 +23,7 @@ const platform = z.string().regex(/^[a-z0-9][a-z0-9-]{0,63}$/, 'a platform is lo
 
 const KEY_CHARACTERS = 8192
 
-/** It goes into a header; and what the API shows of a key is not the key. */
+/** Sent in a header; a masked value is rejected, since it is not the key. */
 const hostedKey = z
   .string()
   .min(1)
@@ -152,7 +152,7 @@ async function refuseTooMany(
   throw validationError([{ pointer: '#/hostedKeys', code: 'length', detail }])
 }
 
-/** What was changed, without any value: a secret is among them. */
+/** The names of changed settings, without values, which may be secret. */
 export function changedKeys({ hostedKeys, ...plain }: Patch): string[] {
   return [...Object.keys(plain), ...Object.keys(hostedKeys ?? {}).map(name => `${HOSTED_KEY_PREFIX}${name}`)]
 }

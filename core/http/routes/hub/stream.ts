@@ -35,7 +35,7 @@ const query = z.strictObject({
   since: z.string().max(64).optional().meta({ description: 'The id of the last event that was seen' }),
 })
 
-/** What happens, as it happens. */
+/** The live stream of events. */
 export function streamRoutes({ feed, authenticator }: StreamRoutesDeps): Route[] {
   return [
     route({
@@ -47,7 +47,8 @@ export function streamRoutes({ feed, authenticator }: StreamRoutesDeps): Route[]
       query,
       responses: {
         200: {
-          description: 'Events with `id`, `event`, `at`, `owner` and `data`; `stream.lost` says how many were not told',
+          description:
+            'Events with `id`, `event`, `at`, `owner` and `data`; `stream.lost` has the number of events that were not sent',
           contentType: 'text/event-stream',
           schema: z.string(),
         },
@@ -58,7 +59,7 @@ export function streamRoutes({ feed, authenticator }: StreamRoutesDeps): Route[]
         return liveEventStream(feed, actor, topics, lastSeen, signal)
       },
       upgrade({ actor, query: { topics, since }, info }) {
-        // Read now: the address of a connection is not known any more once it is a WebSocket.
+        // Read before the upgrade, which makes the connection's address unavailable.
         const { addressKey, mayAdminister } = info
         const source = { addressKey, mayAdminister }
         if (info.upgrade?.(liveSocket({ feed, authenticator, actor, source, topics, since }))) return

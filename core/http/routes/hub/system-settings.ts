@@ -7,7 +7,7 @@ import type { Registry } from '../../../registry/api.ts'
 import { type Route, route } from '../../route.ts'
 import { anyJson } from '../schemas.ts'
 
-/** The configuration in force, and the layer that each value came from. */
+/** The configuration in effect, and the layer of each value. */
 export interface ConfigView {
   readonly values: HubConfig
   readonly sources: Readonly<Partial<Record<keyof HubConfig, ConfigSource>>>
@@ -22,7 +22,7 @@ export interface SystemSettingsDeps {
 
 const texts = z.array(z.string().max(253)).max(100).nullable().optional()
 
-/** What the API may change: settings that the hub can do without until its store is open, and no secrets. */
+/** Settings that the API may change: not needed before the store is open, and not secret. */
 const changeable = z.strictObject({
   publicUrl: z.string().max(2048).nullable().optional(),
   allowedHosts: texts,
@@ -42,7 +42,7 @@ const changeable = z.strictObject({
 type Key = keyof z.output<typeof changeable>
 const KEYS = Object.keys(changeable.shape) as readonly Key[]
 
-/** Shown, and held by environment and file alone: most are needed before there is a store to read a setting from. */
+/** Shown but not changeable: set by environment and file only, mostly needed before the store is open. */
 const FIXED = VARIABLES.filter(
   ({ key, secret }) => !secret && key !== 'adminUsername' && !(key in changeable.shape),
 ).map(({ key }) => key)
@@ -70,7 +70,7 @@ const exampleSources = {
   logLevel: { source: 'env', variable: 'LOG_LEVEL', locked: true, restart: true, pending: false },
 }
 
-/** System settings: environment over file over store over default. */
+/** System settings with the precedence environment, file, store, default. */
 export function systemSettingsRoutes({ registry, config }: SystemSettingsDeps): Route[] {
   const common = { path: '/api/admin/settings', tag: 'administration' } as const
   const responses = { 200: { description: 'Value by key', schema: values, example: exampleValues } }
@@ -123,7 +123,7 @@ function locked(config: ConfigView, key: Key): boolean {
   return source === 'env' || source === 'file'
 }
 
-/** A stored value counts unless a stronger layer holds the key. */
+/** A stored value applies unless environment or file sets the key. */
 export function systemSettings({ values: inForce, ...rest }: ConfigView, stored: Stored): object {
   const config = { values: inForce, ...rest }
   const fixed = FIXED.map(key => [key, inForce[key]] as const)
@@ -155,7 +155,7 @@ function origin(
   return { source: config.sources[key] ?? 'default', variable: variableOf(key) }
 }
 
-/** Whether the store says otherwise than what was in force at the start: another value, or none where there was one. */
+/** Whether the store differs from the values at the start: another value, or a removed one. */
 function waits(config: ConfigView, key: Key, stored: Stored): boolean {
   const value = stored[key]
   if (value === undefined) return config.sources[key] === 'store'
@@ -167,8 +167,8 @@ function variableOf(key: keyof HubConfig): string {
 }
 
 /**
- * Reads values as those of the environment are read, so that what is kept is what the next start would make of it: one that
- * it could not read would stop it. Null stays null. Throws `validation_failed`, naming each wrong one.
+ * Parses values like environment variables, so that a stored value is valid at the next start: an invalid one would
+ * prevent it. Null stays null. Throws `validation_failed` with each invalid one.
  */
 export function readSettings(body: Readonly<Record<string, JsonValue>>): Record<string, JsonValue> {
   const errors: FieldError[] = []
@@ -187,7 +187,7 @@ function settingText(value: JsonValue): string {
   return Array.isArray(value) ? value.join(',') : String(value)
 }
 
-/** Throws `setting_locked`, naming each key that is held and by what. */
+/** Throws `setting_locked` with each locked key and the layer that sets it. */
 export function refuseLocked(config: ConfigView, keys: readonly Key[]): void {
   const held = keys.filter(key => locked(config, key))
   if (held.length === 0) return

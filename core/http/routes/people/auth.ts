@@ -17,10 +17,10 @@ export interface AuthRoutesDeps {
 }
 
 const tag = 'sign-in'
-/** Nobody is known yet when a sign-in fails. */
+/** The audit actor for failed sign-ins, when no user is known. */
 const SIGN_IN: Actor = { kind: 'system', purpose: 'sign-in' }
 
-/** Sign-in, sign-out, and what people do about their own session. */
+/** Sign-in, sign-out, refresh, and a user's own account. */
 export function authRoutes(deps: AuthRoutesDeps): Route[] {
   return [loginRoute(deps), logoutRoute(deps), refreshRoute(deps), meRoute(deps), passwordRoute(deps)]
 }
@@ -45,7 +45,7 @@ function loginRoute(deps: AuthRoutesDeps): Route {
   })
 }
 
-/** Who signs in. Answer and time are the same whether the name or the password is wrong. */
+/** Authenticates a user. Response and duration are the same whether the name or the password is wrong. */
 async function authenticate(
   deps: AuthRoutesDeps,
   name: string,
@@ -70,7 +70,7 @@ async function authenticate(
       detail: { address: info.clientAddress },
     })
   } catch (error) {
-    // The hub was too busy to judge: no failure of the person.
+    // The hub was too busy to check the password: the attempt does not count.
     attempt.withdrawn()
     throw error
   }
@@ -121,7 +121,7 @@ function meRoute({ registry }: AuthRoutesDeps): Route {
     beforePasswordChange: true,
     responses: { 200: { description: 'You', schema: me, example: { ...exampleUser, credential: 'session' } } },
     async handle({ actor }) {
-      // The role of this request: an administrator outside ADMIN_ADDRESSES is an ordinary user.
+      // The role in this request: an administrator outside ADMIN_ADDRESSES is an ordinary user.
       const { role } = actor
       return { body: { ...userView(await ownRecord(registry, actor)), role, credential: actor.credential.kind } }
     },
@@ -159,7 +159,7 @@ function newPasswordProblem(current: string, next: string, userName: string) {
   return { pointer, code: 'password_weak' as const, detail: 'The new password is the one that you have' }
 }
 
-/** A stolen session must not be a way to guess the password quickly. */
+/** Throttled like a sign-in, so that a stolen session cannot be used to guess the password quickly. */
 async function requirePassword(
   { registry, auth }: AuthRoutesDeps,
   actor: UserActor,

@@ -41,7 +41,7 @@ const exampleKey = {
 }
 const exampleWithSecret = { ...exampleKey, secret: `pb_${'x'.repeat(39)}8fQ2` }
 
-/** Access keys: credentials for programs, within scopes, until they are deleted or expire. */
+/** Access keys: credentials for programs, with scopes, valid until they are deleted or expire. */
 export function keyRoutes(deps: KeyRoutesDeps): Route[] {
   return [listRoute(deps), createRoute(deps), rotateRoute(deps), removeRoute(deps)]
 }
@@ -77,7 +77,7 @@ function createRoute(deps: KeyRoutesDeps): Route {
     body: z
       .strictObject({
         label: z.string(),
-        // Judged by the registry, which knows what a scope names.
+        // Validated by the registry, which can resolve the refs in scopes.
         scopes: z.array(anyJson).default(['mcp']).meta({
           items: scopeSchema,
           description: '`mcp` is all that you may use under /mcp; a group or server only that',

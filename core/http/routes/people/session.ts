@@ -8,8 +8,8 @@ import { userView } from './user-schemas.ts'
 type SessionCredential = Extract<Credential, { kind: 'session' }>
 
 /**
- * A new session token, the answer that brings it, and who acts by it from now on. It belongs to a new sign-in, or to `family`.
- * Throws token_expired when the sign-in of the family was 30 days ago.
+ * Issues a session token, for a new sign-in or for `family`, and returns its actor and the response body. Throws
+ * token_expired when the sign-in of the family was 30 days ago.
  */
 export async function openSession(tokens: Pick<Auth['tokens'], 'issue'>, user: UserRecord, family?: TokenFamily) {
   const { token, expiresAt, ...ids } = await tokens.issue(user, family)
@@ -19,8 +19,8 @@ export async function openSession(tokens: Pick<Auth['tokens'], 'issue'>, user: U
 }
 
 /**
- * What an access key must not do, whatever its scopes: become a session, or make, change or empty accounts, which would
- * outlive it and open more. Throws `insufficient_scope`.
+ * Rejects access keys, whatever their scopes, where a session is needed: to create sessions, or to create, change or
+ * remove accounts, which would outlive the key and exceed its rights. Throws `insufficient_scope`.
  */
 export function requireSession({ credential }: UserActor): SessionCredential {
   if (credential.kind === 'session') return credential

@@ -19,7 +19,7 @@ const setupBody = z
   .strictObject({ token: z.string(), username: z.string(), password: z.string() })
   .meta({ examples: [{ token: 'k3j9-x2m4-p7q8', username: 'ada', password: 'a long sentence of mine' }] })
 
-/** First run: whoever can read the hub's log becomes the administrator. Not there at all once somebody is. */
+/** Set-up of the first administrator by somebody who can read the hub's log. The routes are 404 afterwards. */
 export function setupRoutes({ registry, auth, setupToken }: SetupRoutesDeps): Route[] {
   const requireOpen = async (): Promise<string> => {
     if (setupToken !== undefined && (await registry.users.needsSetup())) return setupToken
@@ -72,7 +72,7 @@ export function setupRoutes({ registry, auth, setupToken }: SetupRoutesDeps): Ro
   ]
 }
 
-/** In a time that does not depend on where they differ. */
+/** Compares in constant time. */
 function equalSecrets(left: string, right: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text, 'utf8').digest()
   return timingSafeEqual(digest(left), digest(right))

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { UserRecord } from '../../../registry/api.ts'
 import { timestamp } from '../schemas.ts'
 
-/** What an administrator gave a user beyond what everybody has. */
+/** Rights that administrators grant to a user beyond the default. */
 export const userGrants = z.strictObject({
   network: z.enum(['none', 'proxy']).meta({
     description: 'The most that the network of sandboxed servers of this user may be. Default none',
@@ -43,7 +43,7 @@ export const exampleSession = {
   user: exampleUser,
 }
 
-/** The number of a user's process uid and the epoch of the tokens are the hub's own matter. */
+/** Leaves out the uid number and the token epoch, which are internal. */
 export function userView(record: UserRecord): z.infer<typeof user> {
   const { id, name, role, disabled, mustChangePassword, grants, origin, revision, createdAt, updatedAt } = record
   return { id, name, role, disabled, mustChangePassword, grants, origin, revision, createdAt, updatedAt }

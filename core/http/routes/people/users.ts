@@ -25,7 +25,7 @@ const mustChangePassword = z.boolean().optional().meta({
   description: 'The next thing to do after signing in. Default false for a new user, true for a reset by another',
 })
 
-/** The people of this hub, for administrators. */
+/** User management for administrators. */
 export function userRoutes(deps: UserRoutesDeps): Route[] {
   return [listRoute(deps), createRoute(deps), readRoute(deps), changeRoute(deps), removeRoute(deps)]
 }
@@ -98,7 +98,7 @@ function createRoute(deps: UserRoutesDeps): Route {
   })
 }
 
-/** A problem of the name that is told beside those of the other fields. */
+/** A problem of the name that is reported together with those of other fields. */
 function onUsername(code: FieldError['code']) {
   return {
     path: ['username'],
@@ -107,7 +107,7 @@ function onUsername(code: FieldError['code']) {
   }
 }
 
-/** The registry knows the name alone, not the word by which the body gave it. */
+/** Points the registry's error to the field that the body used for the name. */
 function nameTakenAt(pointer: string, error: unknown): unknown {
   if (!(error instanceof HubError) || error.code !== 'username_taken') return error
   return new HubError(error.code, error.message, {
@@ -180,7 +180,7 @@ async function changeOf(
   const { name, role: newRole, disabled, password, grants } = body
   const problem = password === undefined ? undefined : passwordProblem(password, name ?? before.name)
   if (problem) throw validationError([problem])
-  // Whoever resets a password knows it: it is good for one sign-in.
+  // An administrator who resets a password knows it, so the user must change it at the next sign-in.
   const reset = password !== undefined && before.id !== actor.userId
   const mustChange = body.mustChangePassword ?? (reset ? true : undefined)
   return {
@@ -193,7 +193,7 @@ async function changeOf(
   }
 }
 
-/** The change as the audit may keep it. */
+/** The change without secrets, for the audit log. */
 function auditable({
   name,
   role: newRole,

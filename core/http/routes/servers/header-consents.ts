@@ -9,10 +9,10 @@ import { qualified } from '../views.ts'
 
 type Registries = Pick<Registry, 'settings' | 'servers'>
 
-/** The header names of a change by the reference of a server; null takes the consent back. */
+/** Header names by server reference; null withdraws the consent. */
 export type ConsentPatch = Readonly<Record<string, readonly string[] | null>>
 
-/** The caller's consents by `owner~name`. Those to servers that are gone, or changed their owner, are left out. */
+/** The caller's consents by `owner~name`, without deleted servers and those that changed their owner. */
 export async function shownConsents({ settings, servers }: Registries, actor: UserActor) {
   const shown: Record<string, readonly string[]> = {}
   for (const [serverId, { ownerId, headers }] of readHeaderConsents(await settings.user(actor.userId))) {
@@ -22,9 +22,9 @@ export async function shownConsents({ settings, servers }: Registries, actor: Us
   return shown
 }
 
-/** The setting that a change leads to. Throws `validation_failed` with every wrong server and name. */
+/** The setting after a change. Throws `validation_failed` with every invalid server and header name. */
 export async function changedConsents({ settings, servers }: Registries, actor: UserActor, patch: ConsentPatch) {
-  // Before any is looked up.
+  // Checked before any server is looked up.
   const count = Object.keys(patch).length
   if (count > LIMITS.passthroughServersPerUser) throw validationError([tooMany(count)])
   const consents = readHeaderConsents(await settings.user(actor.userId))

@@ -1,7 +1,7 @@
 import { ERROR_CODES, type FieldError, HubError } from '../../../contract/errors.ts'
 import { remedyOf } from '../../../contract/remedies.ts'
 
-/** What is told about one entry of a batch or an import; the request's own members stay with the whole answer. */
+/** The error of one entry of a batch or an import; the request's own members are in the whole response. */
 export interface ProblemPart {
   readonly code: string
   readonly title: string
@@ -12,10 +12,10 @@ export interface ProblemPart {
 }
 
 /**
- * An error that is not the hub's own tells nothing of itself, as everywhere outside the log. Pointers into the entry become
- * what `led` makes of them: pointers into the whole that holds it.
+ * An error that is not a HubError becomes `internal` without details, which only the log shows. `mapPointer` converts
+ * pointers into the entry to pointers into the request body.
  */
-export function problemPart(error: unknown, led = (pointer: string) => pointer): ProblemPart {
+export function problemPart(error: unknown, mapPointer = (pointer: string) => pointer): ProblemPart {
   const known = error instanceof HubError ? error : new HubError('internal', 'The entry could not be handled')
   const hint = remedyOf(known)
   return {
@@ -24,6 +24,6 @@ export function problemPart(error: unknown, led = (pointer: string) => pointer):
     status: known.status,
     detail: known.message,
     ...(hint === undefined ? {} : { hint }),
-    ...(known.errors && { errors: known.errors.map(each => ({ ...each, pointer: led(each.pointer) })) }),
+    ...(known.errors && { errors: known.errors.map(each => ({ ...each, pointer: mapPointer(each.pointer) })) }),
   }
 }

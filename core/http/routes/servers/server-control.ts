@@ -19,7 +19,7 @@ export interface ServerControlDeps {
   readonly credentials: Pick<LiveCredentials, 'during'>
 }
 
-/** Longest that `?wait=` holds an answer, in milliseconds. */
+/** Longest `?wait=`, in milliseconds. */
 const MAX_WAIT_MS = 60_000
 
 const tag = 'servers'
@@ -33,7 +33,7 @@ const SUMMARY: Readonly<Record<Verb, string>> = {
   refresh: 'Read the lists of a server again, and find out anew which versions of MCP it speaks',
 }
 
-/** Start, stop, restart, refresh, and the last lines of stderr. */
+/** Routes to start, stop, restart and refresh a server, and to read its stderr. */
 export function serverControlRoutes(deps: ServerControlDeps): Route[] {
   const verbs: readonly Verb[] = ['start', 'stop', 'restart', 'refresh']
   return [...verbs.map(verb => controlRoute(deps, verb)), logRoute(deps)]
@@ -69,25 +69,25 @@ function controlRoute(deps: ServerControlDeps, verb: Verb): Route {
   })
 }
 
-/** What the verb means for a server as it is now: on and off are kept in the registry, the rest is of the moment. */
+/** Applies the verb: enabling and disabling are stored in the registry, the rest affects only the present connection. */
 async function apply(
   { registry, upstreams }: ServerControlDeps,
   actor: UserActor,
   record: ServerRecord,
   verb: Verb,
 ): Promise<ServerRecord> {
-  // Switching off is kept for later; the rest would begin what may not run.
+  // Disabling is allowed and stored; the other verbs would start something that may not run.
   if (verb !== 'stop' && record.ownerDisabled) {
     throw new HubError('owner_disabled', `Cannot ${verb} "${record.name}": the account of its owner is disabled`)
   }
   if (verb === 'refresh') {
     if (!record.enabled) throw switchedOff(record)
-    // A probe starts the command once more.
+    // A probe starts the command again, so the save checks whether this actor may start it.
     if (actor.restricted) await registry.servers.setEnabled(actor, qualified(record), true)
     upstreams.refresh(record.id, { probe: true })
     return record
   }
-  // Also where nothing changes by it: the owner may have lost the right to run this.
+  // Also without a change: the save checks whether the owner still may run this.
   const now = await registry.servers.setEnabled(actor, qualified(record), verb !== 'stop')
   if (verb === 'restart' && record.enabled) upstreams.restart(record.id)
   else if (verb === 'stop') upstreams.stop(record.id)
@@ -101,7 +101,7 @@ function switchedOff(record: ServerRecord): HubError {
   })
 }
 
-/** The milliseconds of `?wait=`; absent is 0. Throws `validation_failed` at `?wait`. */
+/** The milliseconds in `?wait=`; absent is 0. Throws `validation_failed` at `?wait`. */
 export function waitOf(text: string | undefined): number {
   if (text === undefined) return 0
   const waitMs = parseDuration(text)
@@ -140,7 +140,7 @@ function logRoute(deps: ServerControlDeps): Route {
   })
 }
 
-/** The page that ends `offset` lines before the last one: a log is read from its end. */
+/** The page that ends `offset` lines before the last one: logs are paged from the end. */
 export function lastLines<T>(lines: readonly T[], query: { readonly limit: number; readonly offset: number }) {
   const newestFirst = page([...lines].reverse(), query)
   return { ...newestFirst, items: [...newestFirst.items].reverse() }

@@ -13,7 +13,7 @@ import type { Registry } from '../../../registry/api.ts'
 import type { RequestInfo } from '../../../request/request-info.ts'
 import { nextTurn } from '../../next-turn.ts'
 import { type Route, route } from '../../route.ts'
-import { anyObject, flag, judgedByRegistry, problemPart as problemSchema } from '../schemas.ts'
+import { anyObject, flag, problemPart as problemSchema, validatedByRegistry } from '../schemas.ts'
 import { tokensOf } from '../tool-views.ts'
 import { noteChange, qualified } from '../views.ts'
 import { type ProblemPart, problemPart } from './problem-part.ts'
@@ -29,7 +29,7 @@ export interface ServerImportDeps {
 
 const tag = 'servers'
 
-/** Trial connections, and servers from the files of other programs. */
+/** Trial connections, and import of servers from other programs' settings. */
 export function serverImportRoutes(deps: ServerImportDeps): Route[] {
   return [trialRoute(deps), importRoute(deps)]
 }
@@ -41,7 +41,7 @@ const trialReport = z.object({
   ),
   tools: z.array(z.looseObject({ name: z.string(), tokens: z.number().int() })),
   tokens: z.number().int().meta({ description: 'About what a model pays to read all tools' }),
-  warnings: z.array(z.string()).meta({ description: 'What was left out or is odd' }),
+  warnings: z.array(z.string()).meta({ description: 'Ignored and suspicious parts' }),
   error: z.object({ code: z.string(), message: z.string() }).optional(),
 })
 
@@ -69,7 +69,7 @@ function trialRoute(deps: ServerImportDeps): Route {
     ...largeBody,
     responses: { 200: { description: 'Each step with its outcome', schema: trialReport, example: exampleTrial } },
     async handle({ actor, body, info, signal }) {
-      // The name is left aside: the configuration of a server that exists is tried as well, under edit.
+      // Renamed, so that the configuration of an existing server can be tried while it is edited.
       const unnamed = { ...body, name: `trial-${randomUUID().slice(0, 8)}` }
       const draft = await deps.registry.servers.draft(actor, unnamed, editedRef(body))
       const { transport, transportInferred = false, config, timeoutMs, era } = draft.settings
@@ -85,7 +85,7 @@ function trialRoute(deps: ServerImportDeps): Route {
   })
 }
 
-/** The server whose stored secrets the masks of a body stand for. */
+/** The server whose stored secrets the masks in a body refer to. */
 function editedRef({ name, owner }: JsonObject): string | undefined {
   if (typeof name !== 'string') return undefined
   return typeof owner === 'string' ? formatRef(owner, name) : name
@@ -125,7 +125,7 @@ const importFields = z.object({
   }),
 })
 
-/** The document is judged by itself, whether it is a text in the body or an object in it. */
+/** The document has its own limits, whether it is a string or an object in the body. */
 const IMPORT_JSON = {
   ...SERVER_JSON,
   foreign: { ...SERVER_JSON.foreign, endings: [...SERVER_JSON.foreign.endings, '/document'] },
@@ -141,7 +141,7 @@ function importRoute(deps: ServerImportDeps): Route {
       'Take servers over from Claude Desktop, Cursor, VS Code, Windsurf, a settings file, a command line or a URL',
     tag,
     query: z.strictObject({ dryRun: flag }),
-    body: judgedByRegistry(importFields, { document: 'npx -y @modelcontextprotocol/server-memory' }),
+    body: validatedByRegistry(importFields, { document: 'npx -y @modelcontextprotocol/server-memory' }),
     ...largeBody,
     json: IMPORT_JSON,
     responses: { 200: { description: 'Each entry with its verdict', schema: answer, example: exampleImport } },
@@ -201,18 +201,18 @@ async function takeOver(
   }
 }
 
-/** Whoever imports the entry of somebody else has not written what it runs. */
+/** Whether the entry names another owner: the actor may then not have read what it runs. */
 function isOthers(actor: UserActor, { from }: ImportedEntry): boolean {
   return from !== undefined && nameKey(from) !== nameKey(actor.name)
 }
 
-function invalid(name: string, error: unknown, pointer?: string, led?: (pointer: string) => string): Verdict {
-  const problem = problemPart(error, led)
+function invalid(name: string, error: unknown, pointer?: string, mapPointer?: (pointer: string) => string): Verdict {
+  const problem = problemPart(error, mapPointer)
   const where = pointer ?? problem.errors?.[0]?.pointer
   return { name, verdict: 'invalid', ...(where === undefined ? {} : { pointer: where }), error: problem }
 }
 
-/** The server that already has the name in the namespace that the entry is meant for. */
+/** The server that already has this name in the entry's namespace. */
 async function existingRef(
   deps: ServerImportDeps,
   actor: UserActor,
@@ -222,13 +222,13 @@ async function existingRef(
   try {
     return qualified(await deps.registry.servers.resolve(actor, formatRef(owner, entry.name), 'see'))
   } catch (error) {
-    // A name that no server can have is refused with the rest of the entry; a failing store must not read as "new".
+    // An invalid name is reported with the rest of the entry; a failing store must not count as "new".
     if (error instanceof HubError && error.status < 500) return undefined
     throw error
   }
 }
 
-/** A dry run creates nothing, so that a second entry of one name would still read as new: it would not be. */
+/** In a dry run, marks later entries of a name as existing, since an import would create only the first. */
 export function firstOfEachName(verdicts: readonly Verdict[]): readonly Verdict[] {
   const seen = new Set<string>()
   return verdicts.map(verdict => {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { LIMITS } from '../../../config/limits.ts'
 import type { JsonLimits } from '../../../domain/json/json-guard.ts'
 import { SERVER_JSON } from '../../../domain/server/body.ts'
-import { anyJson, anyObject, judgedByRegistry, timestamp, visibility } from '../schemas.ts'
+import { anyJson, anyObject, timestamp, validatedByRegistry, visibility } from '../schemas.ts'
 
 const milliseconds = (description: string) =>
   z
@@ -10,7 +10,7 @@ const milliseconds = (description: string) =>
     .int()
     .meta({ description: `Milliseconds. ${description}` })
 
-/** For bodies that may hold an inline OpenAPI document, whose limits are those of documents. */
+/** Limits of bodies that may have an inline OpenAPI document. */
 export const largeBody: { readonly bodyLimit: number; readonly json: JsonLimits } = {
   bodyLimit: LIMITS.serverBodyBytes,
   json: SERVER_JSON,
@@ -99,9 +99,12 @@ const serverFields = z.object({
 
 const stdioExample = { name: 'time', command: 'uvx', args: ['mcp-server-time'] }
 
-/** Create and replace; the nested `{name, config}` that existing clients send is taken as well. */
-export const serverBody = judgedByRegistry(serverFields, stdioExample)
-export const serverPatch = judgedByRegistry(serverFields.partial(), { description: 'Tells the time', timeout: 30_000 })
+/** For creating and replacing; the nested `{name, config}` of existing clients is accepted as well. */
+export const serverBody = validatedByRegistry(serverFields, stdioExample)
+export const serverPatch = validatedByRegistry(serverFields.partial(), {
+  description: 'Tells the time',
+  timeout: 30_000,
+})
 
 export const serverStatus = z.object({
   state: connectionState,
@@ -184,7 +187,7 @@ const fullServer = z.looseObject({
   status: serverStatus,
 })
 
-/** What somebody gets who sees a public server of another owner: nothing of its configuration. */
+/** A public server for users who do not own it: without its configuration. */
 export const viewedServer = z.strictObject({
   name: z.string(),
   owner: z.string(),

@@ -24,11 +24,11 @@ export interface ToolCallDeps {
   readonly credentials: Pick<LiveCredentials, 'during'>
 }
 
-/** How long a call waits for the lists of a server that was never online, in milliseconds. */
+/** How long a call waits for the lists of a server that has never been online, in milliseconds. */
 const CATALOG_WAIT_MS = 2_000
 const KEEP_ALIVE_MS = 15_000
 
-/** Data of the tool, which the hub passes on unread: zod's own record would leave out a key `__proto__`. */
+/** The tool's data, forwarded unchanged: zod's own record would drop a key `__proto__`. */
 const toolArguments = z
   .custom<JsonObject | null>(value => value === null || isPlainObject(value), {
     error: 'must be an object',
@@ -37,7 +37,7 @@ const toolArguments = z
   .optional()
   .meta({ type: ['object', 'null'], additionalProperties: {}, description: 'Null is the same as no arguments' })
 
-/** The whole body has the limits of others; its arguments are one level within. */
+/** The usual limits for the whole body; the arguments are one level deeper. */
 const ARGUMENTS_JSON: JsonLimits = {
   asWritten: true,
   foreign: {
@@ -60,7 +60,7 @@ const answer = z.object({
   requestId: z.string(),
 })
 
-/** Calls one tool without an MCP client. */
+/** Route to call one tool without an MCP client. */
 export function toolCallRoutes(deps: ToolCallDeps): Route[] {
   return [
     route({
@@ -112,14 +112,14 @@ interface Finished {
   readonly durationMs: number
 }
 
-/** The upstream's name of a tool: what the path says is the name for others, the original, or a form that fits a path. */
+/** Resolves a tool's original name: the path has its exposed name, the original one, or a form that is valid in a path. */
 async function toolName({ upstreams }: ToolCallDeps, record: ServerRecord, name: string): Promise<string> {
   if (!upstreams.catalog(record.id)) await upstreams.catalogsReady([record.id], CATALOG_WAIT_MS)
   const catalog = upstreams.catalog(record.id)
   if (!catalog) return name
   const tools = serverTools(record, upstreams)
   const tool = findTool(record.name, tools, name)
-  // Switched off is missing, for the owner too: a call from the console must mean what a call through `/mcp` means.
+  // A disabled tool is missing for its owner too: a call from the console must behave like a call through `/mcp`.
   if (!tool.enabled) throw toolNotFound(record.name, name, tools)
   return tool.original
 }
@@ -146,8 +146,8 @@ async function plain(job: Job): Promise<Response> {
 }
 
 /**
- * The answer as JSON text. The upstream's own text is put in as it is, since a number beyond 2⁵³ would not survive being
- * parsed and written again. Throws the hub's error when there is no answer of the upstream.
+ * The response as JSON text. The upstream's text is inserted unchanged, since parsing and writing would change numbers
+ * beyond 2⁵³. Throws the hub's error when the upstream gave no result.
  */
 export function answerText({ outcome, durationMs }: Finished, requestId: string): JsonText {
   const rest = `"durationMs":${durationMs},"requestId":${JSON.stringify(requestId)}}`
@@ -164,7 +164,7 @@ export function answerText({ outcome, durationMs }: Finished, requestId: string)
   throw new HubError('connection_lost', 'The call was cancelled before the server answered')
 }
 
-/** The head goes out at once with a comment behind it: Bun holds part of a head back until the first body chunk. */
+/** The first chunk is a comment, sent at once: Bun holds back a part of the head until the first body chunk. */
 function streamed(job: Job): Response {
   const encoder = new TextEncoder()
   const stop = new AbortController()
@@ -190,7 +190,7 @@ function streamed(job: Job): Response {
   return new Response(stream, { headers: { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' } })
 }
 
-/** The token is the hub's own and means nothing to the caller. */
+/** Removes the progress token, which is the hub's own. */
 function progressEvent({ progressToken, ...progress }: JsonObject): string {
   return sseEvent('progress', JSON.stringify(progress))
 }
@@ -203,7 +203,7 @@ function lastEvent(done: Finished, requestId: string): string {
   }
 }
 
-/** The upstream's text may hold line breaks between JSON tokens: each line becomes a `data:` line of its own. */
+/** The upstream's text may have line breaks between JSON tokens: each line becomes its own `data:` line. */
 export function sseEvent(name: string, text: string): string {
   const data = text.split(/\r\n|\r|\n/).map(line => `data: ${line}\n`)
   return `event: ${name}\n${data.join('')}\n`

@@ -58,7 +58,7 @@ const exampleListing = (...items: readonly unknown[]) => ({
   warnings: [],
 })
 
-/** What a server offers, online or not, and what its owner makes of each tool. */
+/** Routes for a server's tools, prompts and resources, online or not, and for its owner's overrides. */
 export function serverToolRoutes(deps: ServerToolsDeps): Route[] {
   return [
     listRoute(deps, 'tools', toolItem, exampleTool),
@@ -107,7 +107,7 @@ function listRoute(deps: ServerToolsDeps, kind: Kind, item: z.ZodType, example: 
   })
 }
 
-/** A page of the items of one kind as this actor may know them. */
+/** A page of the items of one kind that are visible to this actor. */
 function offered(
   deps: ServerToolsDeps,
   actor: UserActor,
@@ -186,7 +186,7 @@ function approveTool(deps: ServerToolsDeps): Route {
   })
 }
 
-/** A server that was never online has no list yet: then the override may be set by any name. */
+/** A server that was never online has no list yet: an override may then use any name. */
 function originalName(deps: ServerToolsDeps, record: ServerRecord, name: string): string {
   const catalog = deps.upstreams.catalog(record.id)
   if (!catalog || Object.hasOwn(record.tools, name)) return name

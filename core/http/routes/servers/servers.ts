@@ -45,7 +45,7 @@ export interface ServerRoutesDeps {
 const tag = 'servers'
 const one = { description: 'The server', schema: server, example: exampleServer }
 
-/** List, create and edit servers. */
+/** Routes to list, create and edit servers. */
 export function serverRoutes(deps: ServerRoutesDeps): Route[] {
   return [listServers(deps), createServer(deps), createBatch(deps), ...oneServer(deps), documentRoute(deps)]
 }
@@ -156,7 +156,7 @@ type BatchResult = { readonly index: number; readonly status: number; readonly n
   | { readonly error: ProblemPart }
 )
 
-/** One after the other, in the order of the request: of two that share a name the first is created. */
+/** In the order of the request: of two with the same name the first is created. */
 async function createEach(
   deps: ServerRoutesDeps,
   actor: UserActor,
@@ -264,7 +264,7 @@ function documentRoute({ registry }: ServerRoutesDeps): Route {
     async handle({ actor, params }) {
       const content = await registry.servers.document(actor, params.ref)
       if (!content) return { status: 204 }
-      // Not parsed for it: a JSON document begins with a brace.
+      // The type is detected without parsing: a JSON document begins with a brace.
       const type = content[0] === 0x7b ? 'application/json' : 'application/yaml'
       return new Response(content.slice(), { headers: { 'content-type': type } })
     },
