@@ -218,8 +218,8 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     draining,
     load: userId => sessions.load(userId),
   })
-  const wires = new Wires(new LegacyWire(sessions, now), posts, modern, deps.bytes)
-  const sse = new SseWire({ ...opening, scopes, intake, now })
+  const wires = new Wires(new LegacyWire(sessions, sealer, now), posts, modern, deps.bytes)
+  const sse = new SseWire({ ...opening, scopes, intake, sealer, now })
   const front = new Front({
     ...opening,
     auth,

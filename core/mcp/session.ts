@@ -12,7 +12,7 @@ import type { IdText } from './rpc.ts'
 import type { Scope } from './scope.ts'
 import type { ExchangeTarget } from './scope-types.ts'
 import { type AskStream, SessionAsks } from './session-asks.ts'
-import type { SessionStreams } from './session-streams.ts'
+import type { SessionStream, SessionStreams } from './session-streams.ts'
 import { OLDER_BINDING, userBinding } from './user-binding.ts'
 import type { UserReplay } from './user-replay.ts'
 
@@ -57,7 +57,7 @@ export interface OpenCall {
   readonly method: string
   readonly target?: ExchangeTarget
   /** Where what precedes its answer is written. */
-  readonly stream: AskStream & { readonly broken: boolean }
+  readonly stream: AskStream & { readonly broken: boolean; readonly carrier: SessionStream | undefined }
   /** `answer`: what the client is told; absent: nothing. */
   abort(reason: string, answer?: HubError): void
 }
@@ -180,6 +180,18 @@ export class Session implements Hearer {
   /** No open stream and no call, so that nobody would notice its end at once. */
   get idle(): boolean {
     return this.calls.size === 0 && this.streams.open === 0
+  }
+
+  /**
+   * The ids of the calls in flight that this stream's reader keeps note of: those answered on it where the streams of calls are
+   * taken up again, else all whose answer has begun, on the stream of what belongs to no call.
+   */
+  callsOn(stream: SessionStream): IdText[] {
+    const ownStreams = this.wire === 'streamable-http' && primesStreams(this.protocolVersion)
+    const ids: IdText[] = []
+    for (const [id, { stream: reply }] of this.calls)
+      if (ownStreams ? reply.carrier === stream : stream.named && reply.carrier) ids.push(id)
+    return ids
   }
 
   ownConnection(server: ServerRecord): SessionBinding | undefined {
