@@ -208,9 +208,10 @@ export class Session implements Hearer {
 
   /** Cancels the calls, gives up what was asked and closes the streams. `answer`: what the calls are answered; `code`: the last word of streams. */
   end(answer?: HubError, code?: ErrorCode): void {
-    this.ended = true
     for (const call of [...this.calls.values()]) call.abort('The session has ended', answer)
     this.calls.clear()
+    // Not before: what the calls are answered still goes out on its streams.
+    this.ended = true
     this.asks.end()
     this.streams.end(code)
     this.load.bytes.give(this.#storedBytes)

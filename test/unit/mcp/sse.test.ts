@@ -342,6 +342,20 @@ describe('the pair of 2024-11-05 refuses', () => {
   })
 })
 
+test('of a stopped hub, calls in flight are answered `draining` before their streams end', async () => {
+  await using hub = hubWith(() => new Promise(() => {}))
+  const older = await new SseClient(hub, '/sse/work').open()
+  await older.send('tools/call', run, 1)
+  const newer = await new RawClient(hub, '/mcp/work').open()
+  const plain = newer.send('tools/call', run)
+  await until(() => hub.mcp.sessions().reduce((sum, { callsInFlight }) => sum + callsInFlight, 0) === 2)
+  await hub.mcp.drain(20)
+  const draining = { error: { data: { code: 'draining' } } }
+  expect(await older.message()).toMatchObject({ id: 1, ...draining })
+  expect(await older.message()).toBeUndefined()
+  expect(await (await plain).json()).toMatchObject(draining)
+})
+
 test('a stream of the older pair ends with its credential and with its group', async () => {
   await using hub = hubWith()
   const client = await new SseClient(hub, '/sse/work').open()
