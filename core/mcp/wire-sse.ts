@@ -234,9 +234,9 @@ function introduceReturned(session: Session, headers: Headers): void {
   session.initialized = true
 }
 
-/** A client that knows its version is not at its beginning. */
+/** A client that knows its version, or an event of the hub, is not at its beginning. */
 function returns(headers: Headers): boolean {
-  return headers.has('mcp-protocol-version') && comesBack(headers)
+  return (headers.has('mcp-protocol-version') || headers.has('last-event-id')) && comesBack(headers)
 }
 
 function notFound(): HubError {

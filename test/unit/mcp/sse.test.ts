@@ -233,10 +233,13 @@ describe('a client that comes back without its last event, as the SDK does', () 
 
   test('is told where to post when it does not say where it was', async () => {
     await using hub = hubWith()
-    const client = await new SseClient(hub, '/sse/work').stream(version)
-    expect(JSON.parse(client.endpoint)).toMatchObject({ method: 'ping' })
-    const event = await client.reader.event()
-    expect(event?.data).toStartWith('/messages?sessionId=')
+    const back = async (headers: Record<string, string>) => {
+      const client = await new SseClient(hub, '/sse/work').stream(headers)
+      expect(JSON.parse(client.endpoint)).toMatchObject({ method: 'ping' })
+      const event = await client.reader.event()
+      expect(event?.data).toStartWith('/messages?sessionId=')
+    }
+    await Promise.all([back(version), back({ 'last-event-id': 'of-another-process.2.1' })])
   })
 
   test('hears nothing of this where its kind does not come back', async () => {
