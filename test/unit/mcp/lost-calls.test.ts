@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
-import { comesBack, openCalls, sealCalls } from '../../../core/mcp/lost-calls.ts'
+import { comesBack, openCalls, sealCalls } from '../../../core/mcp/legacy/lost-calls.ts'
 import { createSealer } from '../../../core/secrets/seal.ts'
 
 const sealer = createSealer([randomBytes(32)])
