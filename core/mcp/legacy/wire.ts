@@ -49,7 +49,7 @@ export class LegacyWire {
       throw new HubError('stream_exists', `Cannot open a stream: this session has ${MAX_STREAMS} already`)
     info.keepOpen()
     const response = resumed ?? this.#opened(session, scoped, lastEventId ?? '')
-    session.asks.streamOpened()
+    session.requests.streamOpened()
     return response
   }
 
