@@ -229,8 +229,8 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     draining,
     load: userId => sessions.load(userId),
   })
-  const eras = new EraDispatcher(new LegacyWire(sessions, now), posts, modern, deps.bytes)
-  const sse = new SseWire({ ...opening, scopes, dispatcher, now })
+  const eras = new EraDispatcher(new LegacyWire(sessions, sealer, now), posts, modern, deps.bytes)
+  const sse = new SseWire({ ...opening, scopes, dispatcher, sealer, now })
   const endpoint = new HttpEndpoint({
     ...opening,
     auth,

@@ -40,6 +40,7 @@ export class LegacyDispatcher {
     const call = new LegacyCall(session, requestId, message, weight, reply, headers)
     session.calls.set(message.id, call)
     session.load.calls += 1
+    session.streams.callsChanged()
     session.requests.streamOpened()
     let outcome: Outcome | Promise<Outcome>
     try {

@@ -18,11 +18,14 @@ import {
 } from '../rpc/rpc.ts'
 import type { ExchangeTarget } from '../scope/scope-types.ts'
 import type { Session } from './session.ts'
+import type { SessionStream } from './session-streams.ts'
 
 /** Where what comes of a call is written. */
 export interface CallReply {
   /** Nobody reads its stream now; the client may come back for it. */
   readonly broken: boolean
+  /** What the answer is going to be written on; undefined while it can still be a plain one. */
+  readonly carrier: SessionStream | undefined
   answer(text: JsonText): void
   /** There is no answer: the call was cancelled. */
   withoutAnswer(): void
@@ -115,6 +118,7 @@ export class LegacyCall implements Exchange {
     else if (outcome.kind === 'failed')
       this.#reply.answer(errorMessage(this.#id, rpcError(outcome.error, this.requestId)))
     else this.#reply.withoutAnswer()
+    session.streams.callsChanged()
   }
 
   #answer(resultText: JsonText): void {

@@ -78,6 +78,10 @@ export class PostResponse implements SilentReply {
     return this.#stream !== undefined && !this.#stream.connection
   }
 
+  get carrier(): SessionStream | undefined {
+    return this.#stream
+  }
+
   /** The answer to one of the requests. */
   answer(text: JsonText): void {
     if (this.#done) return
@@ -121,6 +125,7 @@ export class PostResponse implements SilentReply {
     const texts = this.#takeTexts()
     for (const text of texts) streams.send(stream, text)
     this.#resolve(connection.response)
+    streams.callsChanged()
     return stream
   }
 

@@ -22,6 +22,11 @@ export class SessionStream {
   last = 0
   /** Nothing more will come. */
   finished = false
+  /** Its reader takes more than messages in the middle of it. */
+  named = false
+  /** The calls in flight of which its reader was told last, and what event ids say of them. */
+  calls = ''
+  callsInId = ''
 
   constructor(number: number, standalone: boolean) {
     this.number = number
@@ -29,8 +34,17 @@ export class SessionStream {
   }
 }
 
-/** What a connection begins with; `id` names the place behind which it goes on. */
-export type Greeting = (connection: SseConnection, id: string) => void
+/** What the two wires do each in its own way, above all to let a process to come know of calls that were in flight. */
+export interface StreamManner {
+  /** Writes what each connection begins with. `id` names the place behind which it goes on. */
+  greet(connection: SseConnection, id: string, calls: string): void
+  /** The calls in flight of which this stream's reader keeps note: the same text for the same ones, empty without any. */
+  calls(stream: SessionStream): string
+  /** What an event id says of them behind its place. Default: nothing. */
+  inEventId?(calls: string): string
+  /** Lets a reader that takes more than messages know that they are others than before. */
+  tell(connection: SseConnection, id: string, calls: string): void
+}
 
 /** Where the streams of all sessions are kept alive and counted. */
 export interface StreamHost {
@@ -55,18 +69,18 @@ export class SessionStreams {
   readonly #host: StreamHost
   readonly #account: StreamAccount
   readonly #tag: string
-  readonly #greet: Greeting | undefined
+  readonly #manner: StreamManner
   readonly #streams = new Map<number, SessionStream>()
   #ring: RingEvent[] = []
   #ringBytes = 0
   #lastNumber = 0
 
-  /** `tag` is what event ids begin with; `greet` writes what each connection begins with. */
-  constructor(host: StreamHost, account: StreamAccount, tag: string, greet?: Greeting) {
+  /** `tag` is what event ids begin with. */
+  constructor(host: StreamHost, account: StreamAccount, tag: string, manner: StreamManner) {
     this.#host = host
     this.#account = account
     this.#tag = tag
-    this.#greet = greet
+    this.#manner = manner
     this.standalone = this.create(true)
   }
 
@@ -103,7 +117,8 @@ export class SessionStreams {
     })
     stream.connection = connection
     this.#host.opened(connection)
-    this.#greet?.(connection, this.#id(stream, after))
+    this.#note(stream)
+    this.#manner.greet(connection, this.#id(stream, after), stream.calls)
     return connection
   }
 
@@ -116,14 +131,28 @@ export class SessionStreams {
     stream.connection?.close()
   }
 
-  /** A new stream for what belongs to no call; it takes over what no connection took yet. */
-  openStandalone(): Response {
+  /**
+   * A new stream for what belongs to no call; it takes over what no connection took yet. `named`: its reader takes more than
+   * messages in the middle of it.
+   */
+  openStandalone(named: boolean): Response {
     const before = this.standalone
     const stream = this.create(true)
+    stream.named = named
     const connection = this.connect(stream)
     this.#goOnWith(stream)
     if (!before.connection) this.#streams.delete(before.number)
+    this.callsChanged()
     return connection.response
+  }
+
+  /** A stream that says this and ends. */
+  openBrief(texts: readonly string[]): Response {
+    const stream = this.create()
+    const { response } = this.connect(stream)
+    for (const text of texts) this.send(stream, text)
+    this.finish(stream)
+    return response
   }
 
   /**
@@ -143,6 +172,23 @@ export class SessionStreams {
     if (stream.finished) connection.close()
     else if (stream.standalone) this.#goOnWith(stream)
     return connection.response
+  }
+
+  /** The calls in flight are others than before. */
+  callsChanged(): void {
+    const { standalone } = this
+    const { connection } = standalone
+    // Behind a large answer it would count against the reader as too slow: then it is told at the next change.
+    if (!connection || connection.full || !standalone.named || !this.#note(standalone)) return
+    this.#manner.tell(connection, this.#id(standalone, standalone.delivered), standalone.calls)
+  }
+
+  /** What each connection begins with is said now: it was not known before. */
+  greetNow(): void {
+    const { standalone } = this
+    if (!standalone.connection) return
+    this.#note(standalone)
+    this.#manner.greet(standalone.connection, this.#id(standalone, standalone.delivered), standalone.calls)
   }
 
   /** Forgets what is too old, and streams that have ended and of which nothing is left. */
@@ -227,7 +273,17 @@ export class SessionStreams {
     this.#account.replay.delete(event)
   }
 
+  /** Keeps what the reader is told of the calls in flight with what is written next; false where that is nothing new. */
+  #note(stream: SessionStream): boolean {
+    const calls = this.#manner.calls(stream)
+    if (calls === stream.calls) return false
+    stream.calls = calls
+    stream.callsInId = (calls !== '' && this.#manner.inEventId?.(calls)) || ''
+    return true
+  }
+
   #id(stream: SessionStream, sequence: number): string {
-    return `${this.#tag}.${stream.number}.${sequence}`
+    if (this.#manner.inEventId) this.#note(stream)
+    return `${this.#tag}.${stream.number}.${sequence}${stream.callsInId}`
   }
 }

@@ -13,7 +13,7 @@ import type { ExchangeTarget } from '../scope/scope-types.ts'
 import type { NotificationTarget } from '../scope/subscribers.ts'
 import { OLDER_BINDING, userBinding } from '../scope/user-binding.ts'
 import { type AskStream, SessionRequests } from './session-requests.ts'
-import type { SessionStreams } from './session-streams.ts'
+import type { SessionStream, SessionStreams } from './session-streams.ts'
 import type { UserReplay } from './user-replay.ts'
 
 export interface SessionInfo {
@@ -68,7 +68,7 @@ export interface OpenCall {
   readonly method: string
   readonly target?: ExchangeTarget
   /** Where what precedes its answer is written. */
-  readonly stream: AskStream & { readonly broken: boolean }
+  readonly stream: AskStream & { readonly broken: boolean; readonly carrier: SessionStream | undefined }
   /** `answer`: what the client is told; absent: nothing. */
   abort(reason: string, answer?: HubError): void
 }
@@ -193,6 +193,18 @@ export class Session implements NotificationTarget {
     return this.calls.size === 0 && this.streams.open === 0
   }
 
+  /**
+   * The ids of the calls in flight that this stream's reader keeps note of: those answered on it where the streams of calls are
+   * taken up again, else all whose answer has begun, on the stream of what belongs to no call.
+   */
+  callsOn(stream: SessionStream): IdText[] {
+    const ownStreams = this.wire === 'streamable-http' && primesStreams(this.protocolVersion)
+    const ids: IdText[] = []
+    for (const [id, { stream: reply }] of this.calls)
+      if (ownStreams ? reply.carrier === stream : stream.named && reply.carrier) ids.push(id)
+    return ids
+  }
+
   ownConnection(server: ServerRecord): SessionBinding | undefined {
     const face = this.scope.face(server.id)
     if (needsOwnConnection(server, this.binding.capabilities, face))
@@ -207,9 +219,10 @@ export class Session implements NotificationTarget {
 
   /** Cancels the calls, gives up what was asked and closes the streams. `answer`: what the calls are answered; `code`: the last word of streams. */
   end(answer?: HubError, code?: ErrorCode): void {
-    this.ended = true
     for (const call of [...this.calls.values()]) call.abort('The session has ended', answer)
     this.calls.clear()
+    // Not before: what the calls are answered still goes out on its streams.
+    this.ended = true
     this.requests.end()
     this.streams.end(code)
     this.load.bytes.give(this.#storedBytes)

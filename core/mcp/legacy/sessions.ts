@@ -5,19 +5,21 @@ import type { UserActor } from '../../contract/records.ts'
 import type { BytesInFlight } from '../../domain/byte-account.ts'
 import { endedByHub } from '../rpc/ended-by-hub.ts'
 import type { Scope } from '../scope/scope.ts'
+import { EventIdCalls } from './event-id-calls.ts'
 import type { SessionInfo } from './session.ts'
-import { type Introduction, primesStreams, Session, type UserLoad } from './session.ts'
+import { type Introduction, Session, type UserLoad } from './session.ts'
 import { boundTo, openSessionId, sealSessionId, type TokenSealer } from './session-id.ts'
 import type { SessionRecords } from './session-records.ts'
-import { type Greeting, SessionStreams, type StreamHost } from './session-streams.ts'
+import { SessionStreams, type StreamHost } from './session-streams.ts'
+import type { SseEndpoint } from './sse-endpoint.ts'
 import { UserReplay } from './user-replay.ts'
 
 interface SessionRequest extends Introduction {
   readonly principal: string
   readonly actor: UserActor
   readonly scope: Scope
-  /** For a session of the older pair: the path that its `endpoint` event names. */
-  readonly endpointOf?: (sessionId: string) => string
+  /** For a session of the older pair. `session`: when it is there. */
+  readonly endpointOf?: (sessionId: string, session: () => Session) => SseEndpoint
 }
 
 /** Who names an id, and where. */
@@ -153,11 +155,11 @@ export class SessionTable {
   }
 
   #add(request: SessionRequest, id: string): Session {
-    const { now, streamHost } = this.#parts
-    const { actor, scope, protocolVersion, endpointOf } = request
+    const { now, streamHost, sealer } = this.#parts
+    const { actor, scope, endpointOf } = request
     const load = this.load(actor.userId)
     const key = hash(id, KEY_BYTES)
-    const session = new Session({
+    const session: Session = new Session({
       ...request,
       id,
       key,
@@ -167,7 +169,7 @@ export class SessionTable {
         load,
         // Not made of the id: the same session in another process counts its events anew.
         randomBytes(EVENT_TAG_BYTES).toString('base64url'),
-        endpointOf ? nameEndpoint(endpointOf(id)) : primesStreams(protocolVersion) ? prime : undefined,
+        endpointOf?.(id, () => session) ?? new EventIdCalls(sealer, () => session),
       ),
       wire: endpointOf ? 'sse' : 'streamable-http',
       openedMs: now(),
@@ -289,13 +291,6 @@ export function checkCallQuota(load: OpenCounts): void {
     throw new HubError('quota_calls', `Cannot take the call: ${LIMITS.callsPerUser} of yours are in flight`, {
       retryAfterSeconds: 1,
     })
-}
-
-/** From 2025-11-25 on: an empty event whose id makes even a stream that breaks at once one that can be resumed. */
-const prime: Greeting = (connection, id) => connection.priming(id)
-
-function nameEndpoint(path: string): Greeting {
-  return (connection, id) => connection.named('endpoint', id, path)
 }
 
 /** A session of the older pair lives by its stream; without one it waits only for a client that comes back. */

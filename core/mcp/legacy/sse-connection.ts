@@ -69,6 +69,11 @@ export class SseConnection {
     return !this.#ended
   }
 
+  /** So much waits for its reader that the next event would cut it off. */
+  get full(): boolean {
+    return this.#queuedWeight >= MAX_QUEUED
+  }
+
   /** One event in one `data:` line. False when the reader is gone, or too slow and therefore cut off. */
   event(id: string, data: LongText): boolean {
     return this.#message(`event: message\nid: ${id}\ndata: `, data)
@@ -111,7 +116,7 @@ export class SseConnection {
   /** Writes one event, or none of it. */
   #write(...chunks: readonly Uint8Array[]): boolean {
     if (this.#ended) return false
-    if (this.#queuedWeight >= MAX_QUEUED) return this.#cut('overflow')
+    if (this.full) return this.#cut('overflow')
     const bytes = chunks.reduce((sum, chunk) => sum + chunk.byteLength, 0)
     if (!this.#account.fits(bytes)) return this.#cut('quota_bytes')
     this.#account.add(bytes)

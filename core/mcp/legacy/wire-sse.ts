@@ -22,10 +22,14 @@ import type { Scope } from '../scope/scope.ts'
 import type { LegacyDispatcher } from './dispatcher.ts'
 import { type InitializeParts, initializeResult, refuseWhileDraining } from './initialize.ts'
 import type { CallReply } from './legacy-call.ts'
+import { comesBack, openCalls } from './lost-calls.ts'
 import { bodyWeight, readBody } from './request-body.ts'
 import { checkBodyType, checkGetAccept, checkVersion } from './request-headers.ts'
 import { methodNotAllowed } from './scoped-request.ts'
 import { admitStream, type Session, takesArrays } from './session.ts'
+import type { TokenSealer } from './session-id.ts'
+import type { SessionStream } from './session-streams.ts'
+import { SseEndpoint } from './sse-endpoint.ts'
 
 /** What a session speaks until its client has said what it speaks. */
 const FIRST_VERSION = '2024-11-05'
@@ -33,6 +37,7 @@ const FIRST_VERSION = '2024-11-05'
 interface SseWireParts extends InitializeParts {
   readonly scopes: ScopeTable
   readonly dispatcher: LegacyDispatcher
+  readonly sealer: TokenSealer
   readonly now: () => number
 }
 
@@ -50,6 +55,8 @@ interface KnownRequest {
  */
 export class SseWire {
   readonly #parts: SseWireParts
+  /** Clients that came back and have not yet said where they posted before. */
+  readonly #asked = new Map<IdText, { readonly session: Session; readonly endpoint: SseEndpoint }>()
 
   constructor(parts: SseWireParts) {
     this.#parts = parts
@@ -70,27 +77,44 @@ export class SseWire {
     // What changed while nobody was here is no news to the first who comes.
     if (!this.#parts.subscribers.hasSubscribers(scope)) scope.markAnnounced()
     const base = new URL(info.baseUrl).pathname.replace(/\/$/, '')
+    const opened = this.#opened({ principal, actor, scope }, base, returns(request.headers))
+    return opened.streams.openStandalone(comesBack(request.headers))
+  }
+
+  #opened(claim: Pick<KnownRequest, 'principal' | 'actor'> & { scope: Scope }, base: string, back: boolean): Session {
+    const { sessions, sealer } = this.#parts
+    let endpoint: SseEndpoint | undefined
     const session = sessions.open({
-      principal,
-      actor,
-      scope,
+      ...claim,
       protocolVersion: FIRST_VERSION,
       clientInfo: {},
       capabilities: {},
       bytes: 0,
-      endpointOf: id => `${base}${MESSAGES_PATH}?sessionId=${id}`,
+      endpointOf: (id, opened) => {
+        endpoint = new SseEndpoint(`${base}${MESSAGES_PATH}?sessionId=${id}`, sealer, opened)
+        return endpoint
+      },
     })
-    return session.streams.openStandalone()
+    if (back && endpoint) {
+      const question = endpoint.ask(() => this.#asked.delete(question))
+      this.#asked.set(question, { session, endpoint })
+    }
+    return session
   }
 
   /** POST of messages. Throws session_not_found alike for an id that is unknown, ended, another caller's or of `/mcp`. */
   async post(known: KnownRequest): Promise<Response> {
     const { request, principal, actor } = known
     if (request.method !== 'POST') throw methodNotAllowed(MESSAGES_PATH, request.method, ['POST'])
-    const session = await this.#session(request, principal, actor)
+    const query = new URLSearchParams(targetOf(request.url).query)
+    const session = await this.#session(query, principal, actor)
+    const load = session?.load ?? this.#askedOf(principal)?.load
+    if (!load) throw notFound()
     checkBodyType(request.headers)
-    const text = await readBody(request, session.load.bytes)
+    const text = await readBody(request, load.bytes)
     const value = parseBody(text)
+    if (this.#isBack(known, value, query, session)) return new Response(null, { status: 202 })
+    if (!session) throw notFound()
     checkVersion(request.headers, session.introduced ? session.protocolVersion : undefined)
     session.actor = actor
     session.lastUsedMs = this.#parts.now()
@@ -100,9 +124,9 @@ export class SseWire {
     return new Response(null, { status: 202 })
   }
 
-  async #session(request: Request, principal: string, actor: UserActor): Promise<Session> {
+  async #session(query: URLSearchParams, principal: string, actor: UserActor): Promise<Session | undefined> {
     const { sessions, scopes } = this.#parts
-    const id = new URLSearchParams(targetOf(request.url).query).get('sessionId')
+    const id = query.get('sessionId')
     if (id === null)
       throw new HubError('session_required', `${MESSAGES_PATH} needs "sessionId" as the endpoint event named it`)
     const session = sessions.get(id)
@@ -111,7 +135,27 @@ export class SseWire {
       if (path) await scopes.find(actor, principal, path, 'legacy')
       if (!session.ended) return session
     }
-    throw new HubError('session_not_found', `There is no such session; open ${SSE_ROOT} again`)
+    return undefined
+  }
+
+  #askedOf(principal: string): Session | undefined {
+    for (const { session } of this.#asked.values()) if (session.principal === principal) return session
+    return undefined
+  }
+
+  /** The answer to the question on a new stream, at the address of the stream before it. */
+  #isBack(known: KnownRequest, value: JsonValue, query: URLSearchParams, before: Session | undefined): boolean {
+    const message = Array.isArray(value) ? undefined : readMessage(value)
+    if (message?.kind !== 'result' && message?.kind !== 'error') return false
+    const asked = this.#asked.get(message.id)
+    if (asked?.session.principal !== known.principal) return false
+    const { session, endpoint } = asked
+    this.#asked.delete(message.id)
+    const lost = openCalls(this.#parts.sealer, session.principal, session.scope.path, query.get('calls') ?? '')
+    // Nobody reads what is still to come there.
+    if (before && before !== session) void this.#parts.sessions.end(before, 'deleted')
+    endpoint.settle(lost, known.info.requestId)
+    return true
   }
 
   #resume(scope: Scope, actor: UserActor, lastEventId: string): Response | undefined {
@@ -190,6 +234,15 @@ function introduceReturned(session: Session, headers: Headers): void {
   session.initialized = true
 }
 
+/** A client that knows its version, or an event of the hub, is not at its beginning. */
+function returns(headers: Headers): boolean {
+  return (headers.has('mcp-protocol-version') || headers.has('last-event-id')) && comesBack(headers)
+}
+
+function notFound(): HubError {
+  return new HubError('session_not_found', `There is no such session; open ${SSE_ROOT} again`)
+}
+
 function refuse({ info }: KnownRequest, session: Session, id: IdText | undefined, error: HubError): void {
   new StreamReply(session).answer(errorMessage(id, rpcError(error, info.requestId)))
 }
@@ -204,6 +257,10 @@ class StreamReply implements CallReply {
 
   get broken(): boolean {
     return !this.#session.streams.standalone.connection
+  }
+
+  get carrier(): SessionStream {
+    return this.#session.streams.standalone
   }
 
   answer(text: JsonText): void {

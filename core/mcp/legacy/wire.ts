@@ -1,7 +1,10 @@
 import { HubError } from '../../contract/errors.ts'
+import { callsInEventId } from './event-id-calls.ts'
+import { comesBack, lostAnswers } from './lost-calls.ts'
 import { checkGetAccept, checkVersion } from './request-headers.ts'
 import { methodNotAllowed, requireSession, type ScopedRequest } from './scoped-request.ts'
-import { admitStream, type Session } from './session.ts'
+import { admitStream, primesStreams, type Session } from './session.ts'
+import type { TokenSealer } from './session-id.ts'
 import type { SessionTable } from './sessions.ts'
 
 /** GET streams of one session at a time; a client needs one, and one more while it reconnects. */
@@ -10,10 +13,12 @@ const MAX_STREAMS = 8
 /** Streamable HTTP as of 2025-03-26 to 2025-11-25, besides what is POSTed. */
 export class LegacyWire {
   readonly #sessions: SessionTable
+  readonly #sealer: TokenSealer
   readonly #now: () => number
 
-  constructor(sessions: SessionTable, now: () => number) {
+  constructor(sessions: SessionTable, sealer: TokenSealer, now: () => number) {
     this.#sessions = sessions
+    this.#sealer = sealer
     this.#now = now
   }
 
@@ -43,8 +48,19 @@ export class LegacyWire {
     if (!resumed && session.streams.openStandalones >= MAX_STREAMS)
       throw new HubError('stream_exists', `Cannot open a stream: this session has ${MAX_STREAMS} already`)
     info.keepOpen()
-    const response = resumed ?? session.streams.openStandalone()
+    const response = resumed ?? this.#opened(session, scoped, lastEventId ?? '')
     session.requests.streamOpened()
+    return response
+  }
+
+  /** A client that comes back from an earlier process is told first of the calls that were lost with it. */
+  #opened(session: Session, { request, info }: ScopedRequest, lastEventId: string): Response {
+    const { streams, protocolVersion } = session
+    const answers = lostAnswers(callsInEventId(this.#sealer, session, lastEventId), info.requestId)
+    // Then what it takes up again is the stream of the call itself.
+    if (answers.length > 0 && primesStreams(protocolVersion)) return streams.openBrief(answers)
+    const response = streams.openStandalone(comesBack(request.headers))
+    for (const answer of answers) streams.send(streams.standalone, answer)
     return response
   }
 

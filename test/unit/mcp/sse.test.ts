@@ -75,6 +75,11 @@ class SseClient {
   async message(): Promise<Answer | undefined> {
     const event = await this.reader.event()
     if (event?.id !== undefined) this.lastEventId = event.id
+    // Its address is told anew when other calls are in flight.
+    if (event?.data?.startsWith('/')) {
+      this.endpoint = event.data
+      return this.message()
+    }
     return event?.data ? (JSON.parse(event.data) as Answer) : undefined
   }
 }
@@ -185,6 +190,70 @@ describe('the pair of 2024-11-05', () => {
   })
 })
 
+describe('a client that comes back without its last event, as the SDK does', () => {
+  const version = { 'mcp-protocol-version': '2025-06-18' }
+
+  /** Two calls, one of which was answered, and a stream that broke. */
+  async function broken(hub: Hub): Promise<SseClient> {
+    const client = await new SseClient(hub, '/sse/work').open('2025-06-18')
+    await client.send('tools/call', run, 'lost')
+    await client.send('ping', undefined, 'answered')
+    expect(await client.message()).toMatchObject({ id: 'answered' })
+    client.endpoint = (await client.reader.event())?.data ?? ''
+    await client.reader.close()
+    await until(() => hub.mcp.sessions()[0]?.streams === 0)
+    return client
+  }
+
+  test('is asked where it was, and told once of the calls that were in flight there', async () => {
+    await using hub = hubWith(() => new Promise(() => {}))
+    const client = await broken(hub)
+    const before = client.endpoint
+    const question = JSON.parse((await new SseClient(hub, '/sse/work').stream(version)).endpoint)
+    expect(question).toMatchObject({ method: 'ping', id: expect.any(String) })
+    await client.stream(version)
+    const asked = JSON.parse(client.endpoint) as { id: string }
+    client.endpoint = before
+    const answer = { jsonrpc: '2.0', id: asked.id, result: {} }
+    const bob = await fetch(`${hub.url}${before}`, {
+      method: 'POST',
+      headers: { authorization: 'Bearer bob', 'content-type': 'application/json' },
+      body: JSON.stringify(answer),
+    })
+    expect(bob.status).toBe(404)
+    expect((await client.post(answer)).status).toBe(202)
+    const told = await client.message()
+    expect(told).toMatchObject({ id: 'lost', error: { data: { code: 'connection_lost' } } })
+    expect(client.endpoint).not.toBe(before)
+    await client.send('ping', undefined, 'next')
+    expect(await client.message()).toMatchObject({ id: 'next', result: {} })
+    client.endpoint = before
+    expect((await client.post(answer)).status).toBe(404)
+  })
+
+  test('is told where to post when it does not say where it was', async () => {
+    await using hub = hubWith()
+    const back = async (headers: Record<string, string>) => {
+      const client = await new SseClient(hub, '/sse/work').stream(headers)
+      expect(JSON.parse(client.endpoint)).toMatchObject({ method: 'ping' })
+      const event = await client.reader.event()
+      expect(event?.data).toStartWith('/messages?sessionId=')
+    }
+    await Promise.all([back(version), back({ 'last-event-id': 'of-another-process.2.1' })])
+  })
+
+  test('hears nothing of this where its kind does not come back', async () => {
+    const gate = Promise.withResolvers<void>()
+    await using hub = hubWith(() => gate.promise)
+    const client = await new SseClient(hub, '/sse/work').stream({ ...version, 'user-agent': 'python-httpx/0.28.1' })
+    expect(client.endpoint).toStartWith('/messages?sessionId=')
+    await client.send('tools/call', run, 1)
+    gate.resolve()
+    const event = await client.reader.event()
+    expect(JSON.parse(event?.data ?? '')).toMatchObject({ id: 1, result: {} })
+  })
+})
+
 describe('the pair of 2024-11-05 refuses', () => {
   test('what needs a credential, on every request', async () => {
     await using hub = hubWith()
@@ -274,6 +343,20 @@ describe('the pair of 2024-11-05 refuses', () => {
     const response = await new SseClient(hub, '/sse/work').get()
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '5'])
   })
+})
+
+test('of a stopped hub, calls in flight are answered `draining` before their streams end', async () => {
+  await using hub = hubWith(() => new Promise(() => {}))
+  const older = await new SseClient(hub, '/sse/work').open()
+  await older.send('tools/call', run, 1)
+  const newer = await new RawClient(hub, '/mcp/work').open()
+  const plain = newer.send('tools/call', run)
+  await until(() => hub.mcp.sessions().reduce((sum, { callsInFlight }) => sum + callsInFlight, 0) === 2)
+  await hub.mcp.drain(20)
+  const draining = { error: { data: { code: 'draining' } } }
+  expect(await older.message()).toMatchObject({ id: 1, ...draining })
+  expect(await older.message()).toBeUndefined()
+  expect(await (await plain).json()).toMatchObject(draining)
 })
 
 test('a stream of the older pair ends with its credential and with its group', async () => {
