@@ -33,6 +33,7 @@ import { PluginHost } from './plugin-host/host.ts'
 import { pluginsView, registryView } from './plugin-host/views.ts'
 import type { Registry } from './registry/api.ts'
 import { createRegistry, type OpenRegistry } from './registry/create.ts'
+import { removeNobodys } from './registry/document-parts.ts'
 import { followSettingsFile } from './registry/follow-file.ts'
 import { countStored } from './registry/sealed-values.ts'
 import { HubMarks } from './secrets/hub-marks.ts'
@@ -123,6 +124,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   const keys: HubKeys = await readHubKeys(loaded.config.dataDir)
   const store: Store = await openStore(await storeOptions(loaded.config)).catch(asStartError)
   undo.defer(() => store.close())
+  await removeNobodys(store)
   const sealer = await openSealer(loaded.config, await countStored(store.db), redactor, log)
   redactor.add(...keyTexts(keys.jwtSecret))
   const sandbox = await probing

@@ -10,6 +10,7 @@ import { flattenServerBody, type ParsedServerBody, readServerBody, SERVER_JSON }
 import { WORK_FOLDER } from '../domain/spawn-policy.ts'
 import type { FileState } from './api.ts'
 import { timestamp } from './context.ts'
+import { insertWhole } from './document-parts.ts'
 import { fullyFilled, keepDocument, type NewDocument, takeDocument, writeDocument } from './documents.ts'
 import { touchGroups } from './group-events.ts'
 import {
@@ -201,6 +202,7 @@ async function save(
       .insertInto('server')
       .values({ ...columns, id, owner_id: owner.id, revision: 1, created_at: at, updated_at: at })
       .execute()
+    if (document) await insertWhole(trx, document)
     await writeDocument(trx, id, sealed, document)
     run.applied.push(`servers/${ref}`)
     run.after(() => deps.bus.emit('server.created', owner.id, { serverId: id, name: sealed.name }, audience(sealed)))
@@ -215,7 +217,10 @@ async function save(
     .set({ ...columns, revision, updated_at: at })
     .where('id', '=', id)
     .execute()
-  if (changed.includes('openapi')) await writeDocument(trx, id, sealed, document)
+  if (changed.includes('openapi')) {
+    if (document) await insertWhole(trx, document)
+    await writeDocument(trx, id, sealed, document)
+  }
   run.applied.push(`servers/${ref}`)
   const told = { serverId: id, name: sealed.name, revision, changed }
   const seen = before.visibility === 'public' ? 'public' : audience(sealed)

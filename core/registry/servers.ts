@@ -17,6 +17,7 @@ import { checkRevision, chooseRow, filterRows, inScopeOf, notFound, owned, refKe
 import type { EffectiveServer, ListQuery, Ref, Right, ServerRegistry, WriteOptions } from './api.ts'
 import { confinement, outsideAdministration, refusePlainStart, rightsOwner } from './confined.ts'
 import { type RegistryDeps, timestamp } from './context.ts'
+import { withDocument } from './document-parts.ts'
 import { fullyFilled, readDocument, writeDocument } from './documents.ts'
 import { fileGroupsWith } from './file-groups.ts'
 import { touchGroups } from './group-events.ts'
@@ -79,7 +80,7 @@ export class Servers implements ServerRegistry {
     const id = randomUUID()
     const settings = sealSettings(this.#deps.sealer, { ownerId: owner.id, id }, wanted, undefined)
     const at = timestamp(this.#deps)
-    return this.#write(settings.name, owner, async (trx, after) => {
+    return this.#write(draft, owner, async (trx, after) => {
       await checkServerQuota(trx, rights, settings, undefined)
       const columns = serverColumns(settings, undefined)
       await checkServerBytes(trx, owner, serverBytes(columns))
@@ -182,7 +183,7 @@ export class Servers implements ServerRegistry {
   }
 
   #readDocument(id: string, sha256: string): Promise<Uint8Array> {
-    return read(this.#deps.store, db => readDocument(db, id, sha256))
+    return readDocument(this.#deps.store, id, sha256)
   }
 
   /** Makes the body of what is stored now, judges it, and saves it if nobody else saved meanwhile; else all of it again. */
@@ -234,7 +235,7 @@ export class Servers implements ServerRegistry {
     if (row.origin === 'file') await this.#writeFile(row, owner, draft, fileBody(sealer, place, settings, draft))
     if (settings.name !== before.name) await this.#renameInFileGroups(row, owner, settings.name)
 
-    return this.#write(settings.name, owner, async (trx, after) => {
+    return this.#write(draft, owner, async (trx, after) => {
       await checkServerQuota(trx, rights, settings, before)
       const columns = serverColumns(settings, fileOrigin(row))
       const freed = owner.id === row.owner_id ? serverBytes(row) : undefined
@@ -295,11 +296,16 @@ export class Servers implements ServerRegistry {
     })
   }
 
-  async #write<T>(name: string, owner: Owner, work: (trx: Writer, after: AfterCommit) => Promise<T>): Promise<T> {
+  async #write<T>(
+    { settings, document }: Draft,
+    owner: Owner,
+    work: (trx: Writer, after: AfterCommit) => Promise<T>,
+  ): Promise<T> {
+    const { store } = this.#deps
     try {
-      return await write(this.#deps.store, work)
+      return await withDocument(store, document, () => write(store, work))
     } catch (error) {
-      throw isUniqueViolation(error) ? nameTaken(name, owner) : error
+      throw isUniqueViolation(error) ? nameTaken(settings.name, owner) : error
     }
   }
 

@@ -160,7 +160,7 @@ async function openSqlite({ dataDir, usedBefore = false }: StoreOptions, watch: 
 }
 
 /** Looked at when they are read: they may hold gigabytes, and a start that looks at each of their pages grows with them. */
-const UNCHECKED = new Set(['server_document', 'server_catalog'])
+const UNCHECKED = new Set(['openapi_document_part', 'server_catalog'])
 
 function checkedTables(database: Database): readonly string[] {
   const rows = database.prepare("select name from sqlite_schema where type = 'table'").all() as { name: string }[]
