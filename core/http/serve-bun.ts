@@ -10,6 +10,7 @@ import { targetOf } from './canonical.ts'
 import { preflightResponse, withCors } from './cors.ts'
 import { problemResponse, rpcErrorResponse } from './errors.ts'
 import { SECURITY_HEADERS, withHeaders } from './headers.ts'
+import { boundReceiveBuffers } from './receive-buffer.ts'
 import type { Socket, SocketHandler } from './route.ts'
 
 /** Seconds of silence before a socket is closed: longer than a body may pause, so that the pause is answered first. */
@@ -83,6 +84,7 @@ export function serveBun(options: ServeOptions): HttpServer {
       const running = start(options, fetch)
       server = running
       const port = running.port ?? options.port
+      boundReceiveBuffers(port)
       const host = options.host.includes(':') ? `[${options.host}]` : options.host
       return { port, address: `http://${host}:${port}${options.basePath}` }
     },
