@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject } from '../contract/json.ts'
 import { SequenceMap } from '../contract/sequence-map.ts'
 import type { Era } from '../domain/era.ts'
 import { asDouble, parseExact } from '../domain/exact-json.ts'
-import { LongText } from '../domain/long-text.ts'
+import { freePart, LongText } from '../domain/long-text.ts'
 import { fillArguments, type Variables } from '../domain/variables.ts'
 import type { RpcError, UpstreamRequest } from './api.ts'
 import type { CallHome, PendingCall } from './call.ts'
@@ -265,7 +265,7 @@ export class Connection implements PortClient, CallHome {
 
   #longResult({ id, isError, bytes }: LongResult): void {
     const call = this.#take(id)
-    if (!call) return
+    if (!call) return freePart(bytes)
     this.#events.answered(call)
     call.finish({ kind: 'result', isError, text: new LongText([bytes]) })
   }

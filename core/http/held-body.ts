@@ -1,5 +1,5 @@
 import type { ByteAccount } from '../domain/byte-account.ts'
-import { LongText } from '../domain/long-text.ts'
+import { freePart, LongText } from '../domain/long-text.ts'
 
 /** Below this many bytes an answer goes to the socket at once: the system's own buffers take it, read or not. */
 export const HELD_BYTES = 64 * 1024
@@ -18,7 +18,7 @@ export function heldBody(text: LongText, account: ByteAccount): ReadableStream<U
   const release = (): void => {
     if (released) return
     released = true
-    for (const part of parts.splice(0)) freeMemory(part)
+    for (const part of parts.splice(0)) freePart(part)
     account.give(text.byteLength)
   }
   return new ReadableStream<Uint8Array>(
@@ -36,17 +36,12 @@ export function heldBody(text: LongText, account: ByteAccount): ReadableStream<U
         if (at < part.byteLength) return
         at = 0
         parts.shift()
-        freeMemory(part)
+        freePart(part)
       },
       cancel: release,
     },
     { highWaterMark: 0 },
   )
-}
-
-/** At once, while the collector would find it hundreds of megabytes later. Short ones share their memory with others. */
-function freeMemory({ buffer, byteLength }: Uint8Array<ArrayBuffer>): void {
-  if (byteLength > SLICE_BYTES) buffer.transfer(0)
 }
 
 /** The same answer with its body held, where it is whole and large. Throws `quota_bytes`, `overloaded`. */

@@ -13,6 +13,7 @@ import { type Client, type Hub, LOOPBACK, startHub } from '../support/hub.ts'
 import { RawClient } from '../support/raw-mcp.ts'
 import { firstLine, StubbornClient } from '../support/stubborn-client.ts'
 import { until } from '../support/wait.ts'
+import { MOST_MS, slowness } from '../support/work.ts'
 
 const MIB = 2 ** 20
 const RESIDENT_MIB = 600
@@ -22,16 +23,18 @@ let upstream: HeavyUpstream
 let mallory: Client
 let calm: HealthFigures
 let stubborn: StubbornClient
+let slow = 1
 const opened: RawClient[] = []
 
 beforeAll(async () => {
-  hub = await startHub({ env: LOOPBACK })
+  hub = await startHub({ env: LOOPBACK, watchTurns: true })
   upstream = await heavyUpstream()
   mallory = await hub.user('mallory')
   await mallory.ok('POST', '/api/servers', { name: 'heavy', url: upstream.url })
   await until(async () => (await mallory.ok('GET', '/api/servers/heavy')).status.state === 'online')
   stubborn = new StubbornClient(hub)
   calm = await calmHealth(hub, 1_000)
+  slow = slowness()
 }, 60_000)
 
 afterEach(async () => {
@@ -54,11 +57,16 @@ async function used(name: string): Promise<number> {
   return items.find((item: { name: string }) => item.name === name)?.used
 }
 
-/** Does the work, and judges what the hub held meanwhile. Returns how it answered others. */
+/**
+ * Does the work, and judges what the hub held meanwhile, and for how long one turn held it up. Returns how it answered others.
+ */
 async function attack(work: () => Promise<unknown>): Promise<HealthFigures> {
+  await hub.longestTurnMs()
   const seen = await healthDuring(hub, work)
-  console.log(`under attack: ${JSON.stringify(seen)}`)
+  const longestTurnMs = await hub.longestTurnMs()
+  console.log(`under attack: ${JSON.stringify({ ...seen, longestTurnMs })}`)
   expect(seen.residentMiB).toBeLessThan(RESIDENT_MIB)
+  expect(longestTurnMs).toBeLessThan(MOST_MS * Math.max(slow, slowness()))
   return seen
 }
 
