@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { boundReceiveBuffers, RECEIVE_BUFFER_BYTES } from '../../../core/http/receive-buffer.ts'
+import { boundReceiveBuffers, RECEIVE_BUFFER_BYTES } from '../../../core/http/serve-bun-buffers.ts'
 import { until } from '../../support/wait.ts'
 
 test.each(['127.0.0.1', '::'])('the system keeps no more of a body than is asked for: %s', async hostname => {
