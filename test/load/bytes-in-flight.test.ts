@@ -17,6 +17,8 @@ import { MOST_MS, slowness } from '../support/work.ts'
 
 const MIB = 2 ** 20
 const RESIDENT_MIB = 600
+/** A collection of memory may fall into a turn, and make it half as long again. */
+const COLLECTION = 1.5
 
 let hub: Hub
 let upstream: HeavyUpstream
@@ -66,7 +68,7 @@ async function attack(work: () => Promise<unknown>): Promise<HealthFigures> {
   const longestTurnMs = await hub.longestTurnMs()
   console.log(`under attack: ${JSON.stringify({ ...seen, longestTurnMs })}`)
   expect(seen.residentMiB).toBeLessThan(RESIDENT_MIB)
-  expect(longestTurnMs).toBeLessThan(MOST_MS * Math.max(slow, slowness()))
+  expect(longestTurnMs).toBeLessThan(MOST_MS * COLLECTION * Math.max(slow, slowness()))
   return seen
 }
 
