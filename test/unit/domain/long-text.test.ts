@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { arrayText, freeText, LongText, textWithin } from '../../../core/domain/long-text.ts'
+import { arrayText, freeText, LongText, textWithin } from '../../../core/domain/json/long-text.ts'
 
 const long = (text: string) => new LongText([Buffer.from(text)])
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { sql } from 'kysely'
 import { LIMITS } from '../../../core/config/limits.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
-import { removeNobodys } from '../../../core/registry/document-parts.ts'
+import { removeNobodys } from '../../../core/registry/servers/document-parts.ts'
 import { migrateToLatest } from '../../../core/store/migrate.ts'
 import { openWorld, refusal, type World } from './world.ts'
 
