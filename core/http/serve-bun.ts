@@ -11,6 +11,7 @@ import type { Admitted, Peer, RequestGuard } from './api.ts'
 import type { App } from './app.ts'
 import { preflightResponse, withCors } from './cors.ts'
 import { problemResponse, rpcErrorResponse } from './errors.ts'
+import { boundReceiveBuffers } from './serve-bun-buffers.ts'
 
 /** Seconds of silence before a socket is closed: longer than a body may pause, so that the pause is answered first. */
 const IDLE_SECONDS = 40
@@ -83,6 +84,7 @@ export function serveBun(options: ServeOptions): HttpServer {
       const running = start(options, fetch)
       server = running
       const port = running.port ?? options.port
+      boundReceiveBuffers(port)
       const host = options.host.includes(':') ? `[${options.host}]` : options.host
       return { port, address: `http://${host}:${port}${options.basePath}` }
     },

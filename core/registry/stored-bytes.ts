@@ -87,8 +87,8 @@ export async function storedBytes(db: Reader, userId: string): Promise<Account> 
   const ofServers = db.selectFrom('server').where('owner_id', '=', userId)
   const servers = ofServers.select(sumBytes('server.config').as('sum'))
   const documents = ofServers
-    .innerJoin('server_document', 'server_document.server_id', 'server.id')
-    .select(({ fn }) => fn.sum<number | null>('server_document.bytes').as('sum'))
+    .innerJoin('openapi_document', 'openapi_document.server_id', 'server.id')
+    .select(({ fn }) => fn.sum<number | null>('openapi_document.bytes').as('sum'))
   const ofGroups = db.selectFrom('server_group').where('owner_id', '=', userId)
   const groups = ofGroups.select(sumBytes('server_group.description').as('sum'))
   const members = ofGroups

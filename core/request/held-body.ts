@@ -1,5 +1,5 @@
 import type { ByteAccount } from '../domain/byte-account.ts'
-import { LongText } from '../domain/json/long-text.ts'
+import { freePart, LongText } from '../domain/json/long-text.ts'
 
 /** Smaller responses are written at once: the system's socket buffers take them even when the client does not read. */
 export const HELD_BYTES = 64 * 1024
@@ -18,7 +18,7 @@ export function heldBody(text: LongText, account: ByteAccount): ReadableStream<U
   const release = (): void => {
     if (released) return
     released = true
-    for (const part of parts.splice(0)) freeMemory(part)
+    for (const part of parts.splice(0)) freePart(part)
     account.give(text.byteLength)
   }
   return new ReadableStream<Uint8Array>(
@@ -36,17 +36,12 @@ export function heldBody(text: LongText, account: ByteAccount): ReadableStream<U
         if (at < part.byteLength) return
         at = 0
         parts.shift()
-        freeMemory(part)
+        freePart(part)
       },
       cancel: release,
     },
     { highWaterMark: 0 },
   )
-}
-
-/** Frees memory at once, which the collector would do hundreds of megabytes later. Small parts share a buffer. */
-function freeMemory({ buffer, byteLength }: Uint8Array<ArrayBuffer>): void {
-  if (byteLength > SLICE_BYTES) buffer.transfer(0)
 }
 
 /** The same response with its body charged to an account, if it is complete and large. Throws `quota_bytes`,

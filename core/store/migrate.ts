@@ -10,6 +10,7 @@ import { serverDocuments } from './migrations/0006-server-documents.ts'
 import { catalogParts } from './migrations/0007-catalog-parts.ts'
 import { clientSessions } from './migrations/0008-client-sessions.ts'
 import { askingAndLostMembers } from './migrations/0009-asking-and-lost-members.ts'
+import { documentParts } from './migrations/0010-document-parts.ts'
 import type { Tables } from './tables.ts'
 
 /** All migrations in order. A released one is never changed. */
@@ -24,6 +25,7 @@ function migrations(dialect: 'sqlite' | 'postgres'): Record<string, Migration> {
     '0007-catalog-parts': catalogParts,
     '0008-client-sessions': clientSessions,
     '0009-asking-and-lost-members': askingAndLostMembers,
+    '0010-document-parts': documentParts(dialect),
   }
 }
 

@@ -160,7 +160,7 @@ async function openSqlite({ dataDir, usedBefore = false }: StoreOptions, watch: 
 }
 
 /** Not checked at start but when read: they may hold gigabytes, and checking them would slow every start. */
-const UNCHECKED = new Set(['server_document', 'server_catalog'])
+const UNCHECKED = new Set(['openapi_document_part', 'server_catalog', 'server_catalog_part'])
 
 function checkedTables(database: Database): readonly string[] {
   const rows = database.prepare("select name from sqlite_schema where type = 'table'").all() as { name: string }[]

@@ -4,7 +4,8 @@ import type { Generated } from 'kysely'
 export interface Tables {
   user: UserTable
   server: ServerTable
-  server_document: ServerDocumentTable
+  openapi_document: OpenapiDocumentTable
+  openapi_document_part: OpenapiDocumentPartTable
   server_group: GroupTable
   group_member: GroupMemberTable
   group_lost_member: GroupLostMemberTable
@@ -49,7 +50,7 @@ export interface ServerTable {
   transport: string
   /**
    * JSON of the ServerSettings without name, transport, visibility and enabled; secrets inside are sealed. An inline
-   * OpenAPI document is in `server_document`.
+   * OpenAPI document is in `openapi_document`.
    */
   config: string
   visibility: 'private' | 'public'
@@ -67,12 +68,19 @@ export interface ServerTable {
 }
 
 /** The inline OpenAPI document of a server. Read when the server starts or on request, never for lists. */
-export interface ServerDocumentTable {
-  server_id: string
-  /** Of `content`, in hex. */
+export interface OpenapiDocumentTable {
+  id: string
+  /** Null until the server is saved to which it belongs. */
+  server_id: string | null
+  /** Of its text, in hex. */
   sha256: string
   bytes: number
-  /** The document's text in UTF-8. */
+}
+
+/** The text of a document in UTF-8, in parts that are counted from 0. */
+export interface OpenapiDocumentPartTable {
+  document_id: string
+  part: number
   content: Uint8Array
 }
 

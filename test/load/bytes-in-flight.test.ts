@@ -13,25 +13,32 @@ import { type Client, type Hub, LOOPBACK, startHub } from '../support/hub.ts'
 import { RawClient } from '../support/raw-mcp.ts'
 import { firstLine, StubbornClient } from '../support/stubborn-client.ts'
 import { until } from '../support/wait.ts'
+import { MOST_MS, slowness } from '../support/work.ts'
 
 const MIB = 2 ** 20
 const RESIDENT_MIB = 600
+/** Also by the clock, which other programs slow down: `bun run soak` on a machine that has nothing else to do. */
+const STRICT = process.env.PATCHBAY_STRICT_LATENCY === '1'
+/** A collection of memory may fall into a turn, and make it half as long again. */
+const COLLECTION = 1.5
 
 let hub: Hub
 let upstream: HeavyUpstream
 let mallory: Client
 let calm: HealthFigures
 let stubborn: StubbornClient
+let slow = 1
 const opened: RawClient[] = []
 
 beforeAll(async () => {
-  hub = await startHub({ env: LOOPBACK })
+  hub = await startHub({ env: LOOPBACK, watchTurns: true })
   upstream = await heavyUpstream()
   mallory = await hub.user('mallory')
   await mallory.ok('POST', '/api/servers', { name: 'heavy', url: upstream.url })
   await until(async () => (await mallory.ok('GET', '/api/servers/heavy')).status.state === 'online')
   stubborn = new StubbornClient(hub)
   calm = await calmHealth(hub, 1_000)
+  slow = slowness()
 }, 60_000)
 
 afterEach(async () => {
@@ -54,21 +61,17 @@ async function used(name: string): Promise<number> {
   return items.find((item: { name: string }) => item.name === name)?.used
 }
 
-/** Does the work, and judges what the hub held meanwhile. Returns how it answered others. */
-async function attack(work: () => Promise<unknown>): Promise<HealthFigures> {
-  const seen = await healthDuring(hub, work)
-  console.log(`under attack: ${JSON.stringify(seen)}`)
-  expect(seen.residentMiB).toBeLessThan(RESIDENT_MIB)
-  return seen
-}
-
 /**
- * The attack also costs the test's own threads the processor that the hub shares with them, so that twice the bounds are allowed
- * here.
+ * Does the work, and judges what the hub held meanwhile, and for how long one turn of the main thread kept others waiting.
  */
-async function expectPrompt(seen: HealthFigures): Promise<void> {
-  const { p99Ms, worstMs } = seen
-  expect(await slowerThanCalm(hub, { ...seen, p99Ms: p99Ms / 2, worstMs: worstMs / 2 }, calm)).toEqual([])
+async function attack(work: () => Promise<unknown>): Promise<void> {
+  await hub.longestTurnMs()
+  const seen = await healthDuring(hub, work)
+  const longestTurnMs = await hub.longestTurnMs()
+  console.log(`under attack: ${JSON.stringify({ ...seen, longestTurnMs })}`)
+  expect(seen.residentMiB).toBeLessThan(RESIDENT_MIB)
+  expect(longestTurnMs).toBeLessThan(MOST_MS * COLLECTION * Math.max(slow, slowness()))
+  if (STRICT) expect(await slowerThanCalm(hub, seen, calm)).toEqual([])
 }
 
 async function session(): Promise<RawClient> {
@@ -87,19 +90,18 @@ function toolCall(name: string, args: object, id = 1): string {
 
 test('replay events of 40 sessions, 9 MiB each', async () => {
   const clients = await sessions(40)
-  const seen = await attack(async () => {
+  await attack(async () => {
     for (const client of clients) {
       const response = await client.post(toolCall('notes', { size: 10, answer: 9 * MIB, count: 1 }))
       await response.text()
     }
     expect(await used('eventReplayBytesPerUser')).toBeLessThanOrEqual(LIMITS.eventReplayBytesPerUser)
   })
-  await expectPrompt(seen)
 }, 60_000)
 
 test('answers of 9 MiB that nobody reads, on 60 connections', async () => {
   const client = await session()
-  const seen = await attack(async () => {
+  await attack(async () => {
     for (let index = 0; index < 60; index += 1) {
       await stubborn.post('/mcp/heavy', client.headers, toolCall('bytes', { size: 9 * MIB }, index))
     }
@@ -110,7 +112,6 @@ test('answers of 9 MiB that nobody reads, on 60 connections', async () => {
     expect(refused).toContain('"code":"quota_bytes"')
   })
   stubborn.close()
-  await expectPrompt(seen)
 }, 60_000)
 
 test('bodies of 16 MiB that never end, on 60 connections', async () => {
@@ -203,7 +204,7 @@ test('what 60 clients say of themselves, 3 MiB each, then the most that is taken
 
 test('40 streams that nobody reads while large notes and answers come', async () => {
   const clients = await sessions(40)
-  const seen = await attack(async () => {
+  await attack(async () => {
     for (const client of clients) {
       const body = toolCall('notes', { size: MIB - 200, answer: 5 * MIB, count: 4 })
       await stubborn.post('/mcp/heavy', { ...client.headers }, body)
@@ -212,7 +213,6 @@ test('40 streams that nobody reads while large notes and answers come', async ()
     expect(await used('bytesInFlightPerUser')).toBeLessThanOrEqual(LIMITS.bytesInFlightPerUser)
   })
   stubborn.close()
-  await expectPrompt(seen)
 }, 60_000)
 
 test('10 servers with a thread of their own, used by 30 sessions', async () => {

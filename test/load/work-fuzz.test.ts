@@ -16,6 +16,7 @@ test(
       TEMPLATES: '["file:///{+path}", "note://{a}/{b}/{c}"]',
     }
     const hub = await startHub({
+      watchTurns: true,
       settings: { mcpServers: { s: stdioFixture('varied', offers), t: { command: 'true', enabled: false } } },
     })
     try {

@@ -7,7 +7,8 @@
  *   bun run soak --seed 7              the faults of an earlier run, and its properties
  *   bun run soak --quiet               without faults, to tell what calls leave behind from what faults do
  *   bun run soak --fuzz-runs 0         without the properties
- *   bun run soak --work-rounds 0       without the growing bodies, each of which is sent ten times by default
+ *   bun run soak --work-rounds 0       without the growing bodies, each of which is sent ten times by default, and without one
+ *                                      user's attacks on memory, of which the answers to others are timed by the clock here
  */
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -86,5 +87,6 @@ if (fuzzRuns > 0) {
 if (workRounds > 0) {
   const env = { PATCHBAY_WORK_ROUNDS: String(workRounds) }
   failed = !(await passes(env, './test/load/work-fuzz.test.ts')) || failed
+  failed = !(await passes({ PATCHBAY_STRICT_LATENCY: '1' }, './test/load/bytes-in-flight.test.ts')) || failed
 }
 process.exit(failed ? 1 : 0)

@@ -32,6 +32,8 @@ export interface HubOptions {
   readonly folder?: string
   /** Lets `watchFor` ask for the number of timers. Default false. */
   readonly countTimers?: boolean
+  /** Lets {@link Hub.longestTurnMs} be asked. Default false. */
+  readonly watchTurns?: boolean
   /** Longest wait for the address. Default 15_000. */
   readonly timeoutMs?: number
 }
@@ -66,6 +68,14 @@ export class Hub {
   /** Waits for a text in the log, whose lines arrive here later than the answers of the requests that caused them. */
   logged(text: string): Promise<boolean> {
     return until(() => this.log().includes(text), { what: `"${text}" in the log` })
+  }
+
+  /** Processor time of the longest turn of the main thread since the last time that this was asked, with `watchTurns`. */
+  async longestTurnMs(): Promise<number> {
+    const said = () => [...this.#log.text.matchAll(/^longest turn: (.+)$/gm)].map(([, ms]) => Number(ms))
+    const before = said().length
+    this.signal('SIGUSR2')
+    return until(() => said()[before], { what: 'the longest turn' })
   }
 
   get setupToken(): string | undefined {
@@ -166,7 +176,8 @@ export async function startHub(options: HubOptions = {}): Promise<Hub> {
     })
   }
   const log = { text: '' }
-  const preload = options.countTimers ? ['--preload', join(import.meta.dir, 'count-timers.ts')] : []
+  const loaded = [...(options.countTimers ? ['count-timers.ts'] : []), ...(options.watchTurns ? ['turn-watch.ts'] : [])]
+  const preload = loaded.flatMap(file => ['--preload', join(import.meta.dir, file)])
   const child = Bun.spawn(
     [...(options.wrap ?? []), process.execPath, ...preload, join(ROOT, 'core/main.ts'), ...(options.args ?? [])],
     {

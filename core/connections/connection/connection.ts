@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import { SequenceMap } from '../../contract/sequence-map.ts'
 import type { Era } from '../../domain/era.ts'
 import { asDouble, parseExact } from '../../domain/json/exact-json.ts'
-import { LongText } from '../../domain/json/long-text.ts'
+import { freePart, LongText } from '../../domain/json/long-text.ts'
 import { fillArguments, type Variables } from '../../domain/server/variables.ts'
 import type { RpcError, UpstreamRequest } from '../api.ts'
 import {
@@ -265,7 +265,7 @@ export class Connection implements PortClient, CallHome {
 
   #longResult({ id, isError, bytes }: LongResult): void {
     const call = this.#take(id)
-    if (!call) return
+    if (!call) return freePart(bytes)
     this.#events.answered(call)
     call.finish({ kind: 'result', isError, text: new LongText([bytes]) })
   }

@@ -1,5 +1,6 @@
 import { dlopen, FFIType, ptr } from 'bun:ffi'
 import { closeSync, fstatSync, readdirSync, readFileSync, writeSync } from 'node:fs'
+import { cLibraries } from '../../config/c-library.ts'
 
 /** Two connected ends of a Unix socket. */
 export interface SocketPair {
@@ -17,19 +18,12 @@ const SYMBOLS = {
   socketpair: { args: [FFIType.i32, FFIType.i32, FFIType.i32, FFIType.ptr], returns: FFIType.i32 },
 } as const
 
-/** Where the C library is, most common first: glibc, musl, macOS. */
-function libraries(): readonly string[] {
-  if (process.platform === 'darwin') return ['libSystem.B.dylib']
-  const musl = process.arch === 'arm64' ? 'libc.musl-aarch64.so.1' : 'libc.musl-x86_64.so.1'
-  return ['libc.so.6', musl]
-}
-
 /**
  * How to make socket pairs here, or undefined when the C library cannot be called; children then go through main's
  * pipes. The ends close on exec. macOS has no flag for that; there Bun starts programs with all other descriptors closed.
  */
 export function openSocketPairs(): MakePair | undefined {
-  for (const name of libraries()) {
+  for (const name of cLibraries()) {
     try {
       const { symbols } = dlopen(name, SYMBOLS)
       const type = process.platform === 'darwin' ? SOCK_STREAM : SOCK_STREAM | LINUX_SOCK_CLOEXEC

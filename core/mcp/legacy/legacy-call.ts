@@ -2,7 +2,7 @@ import type { AskReply, SessionBinding } from '../../connections/api.ts'
 import type { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { UserActor } from '../../contract/records.ts'
-import { type JsonText, weightOfText } from '../../domain/json/long-text.ts'
+import { freeText, type JsonText, weightOfText } from '../../domain/json/long-text.ts'
 import { HELD_BYTES } from '../../request/held-body.ts'
 import type { Exchange, Outcome } from '../call/exchange.ts'
 import { logLevelOf } from '../rpc/log-levels.ts'
@@ -124,8 +124,12 @@ export class LegacyCall implements Exchange {
   #answer(resultText: JsonText): void {
     const { bytes } = this.#session.load
     const weight = weightOfText(resultText)
-    if (weight <= HELD_BYTES || bytes.fits(weight)) this.#reply.answer(resultMessage(this.#id, resultText))
-    else this.#reply.answer(errorMessage(this.#id, rpcError(bytes.refusal(weight), this.requestId)))
+    if (weight <= HELD_BYTES || bytes.fits(weight)) {
+      this.#reply.answer(resultMessage(this.#id, resultText))
+      return
+    }
+    this.#reply.answer(errorMessage(this.#id, rpcError(bytes.refusal(weight), this.requestId)))
+    freeText(resultText)
   }
 
   #notify(method: string, params: JsonObject | undefined): void {

@@ -1,7 +1,7 @@
 import type { RpcError } from '../../connections/api.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
-import { type JsonText, weightOfText } from '../../domain/json/long-text.ts'
+import { freeText, type JsonText, weightOfText } from '../../domain/json/long-text.ts'
 import type { Outcome } from '../call/exchange.ts'
 import { errorMessage, isPlainObject, parseExact, resultMessage } from '../rpc/rpc.ts'
 import { modernError, modernRefusal, statusOf } from './errors.ts'
@@ -63,9 +63,9 @@ export class ModernResponseWriter {
     const shaped = this.#faces.of(scope).shape(method, text, keepable)
     if (shaped !== undefined) {
       const refusal = post.refusal(weightOfText(shaped))
-      if (refusal) this.#refuse(exchange, post, refusal)
-      else post.answer(resultMessage(post.id, shaped), 200)
-      return
+      if (!refusal) return post.answer(resultMessage(post.id, shaped), 200)
+      this.#refuse(exchange, post, refusal)
+      return freeText(text)
     }
     const error = new HubError('upstream_protocol', 'The server answered with a result of a kind that it may not send')
     this.#refuse(exchange, post, error)

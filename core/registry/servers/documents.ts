@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { type FieldError, HubError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import type { ServerSettings } from '../../contract/records.ts'
@@ -12,14 +12,14 @@ import {
   withInlineDocument,
   withStoredDocument,
 } from '../../domain/server/openapi.ts'
-import type { Reader, Writer } from '../../store/transact.ts'
+import type { Store } from '../../store/open.ts'
+import type { Writer } from '../../store/transact.ts'
+import { giveDocument, readParts, type WrittenDocument } from './document-parts.ts'
 
 /** A new inline OpenAPI document. */
-export interface NewDocument extends StoredDocument {
+export interface NewDocument extends StoredDocument, WrittenDocument {
   /** As received: an object, or a text in JSON or YAML. */
   readonly value: JsonValue
-  /** Its text in UTF-8. */
-  readonly content: Uint8Array
 }
 
 /**
@@ -34,7 +34,7 @@ export function takeDocument<P extends ParsedServerBody>(
   const value = inlineDocument(config)
   if (parsed.settings.transport !== 'openapi' || value === undefined) return parsed
   const document = newDocument(value, known)
-  const { value: _, content: __, ...standIn } = document
+  const { id: _, value: __, content: ___, ...standIn } = document
   return {
     ...parsed,
     settings: { ...parsed.settings, config: withStoredDocument(config, standIn) },
@@ -55,11 +55,12 @@ export function fullyFilled({
 }
 
 function newDocument(value: JsonValue, known?: StoredDocument): NewDocument {
+  const id = randomUUID()
   const content = Buffer.from(typeof value === 'string' ? value : JSON.stringify(value))
-  if (known && typeof value === 'string' && known.bytes === content.length) return { ...known, value, content }
+  if (known && typeof value === 'string' && known.bytes === content.length) return { ...known, id, value, content }
   const servers = documentOrigins(value)
   const sha256 = createHash('sha256').update(content).digest('hex')
-  return { sha256, bytes: content.length, ...(servers ? { servers } : {}), value, content }
+  return { id, sha256, bytes: content.length, ...(servers ? { servers } : {}), value, content }
 }
 
 /**
@@ -80,35 +81,22 @@ export function keepDocument(flat: JsonObject, stored: ServerSettings | undefine
   return flat
 }
 
-/** Replaces the stored document of a server; deletes it when the settings have none. Call it within a transaction. */
+/** Replaces the stored document of a server by one that was written; deletes it when the settings have none. Call it within a transaction. */
 export async function writeDocument(
   trx: Writer,
   serverId: string,
   settings: ServerSettings,
   document: NewDocument | undefined,
 ): Promise<void> {
-  const wanted = storedDocument(settings.config)
-  if (!wanted) {
-    await trx.deleteFrom('server_document').where('server_id', '=', serverId).execute()
-  } else if (document) {
-    const row = { sha256: document.sha256, bytes: document.bytes, content: document.content }
-    await trx
-      .insertInto('server_document')
-      .values({ server_id: serverId, ...row })
-      .onConflict(conflict => conflict.column('server_id').doUpdateSet(row))
-      .execute()
-  }
+  if (!storedDocument(settings.config)) {
+    await trx.deleteFrom('openapi_document').where('server_id', '=', serverId).execute()
+  } else if (document) await giveDocument(trx, serverId, document.id)
 }
 
 /** The text of a server's document in UTF-8. Throws `config_invalid` when it was replaced or deleted. */
-export async function readDocument(db: Reader, serverId: string, sha256: string): Promise<Uint8Array> {
-  const row = await db
-    .selectFrom('server_document')
-    .select('content')
-    .where('server_id', '=', serverId)
-    .where('sha256', '=', sha256)
-    .executeTakeFirst()
-  if (row) return row.content
+export async function readDocument(store: Store, serverId: string, sha256: string): Promise<Uint8Array> {
+  const content = await readParts(store, serverId, sha256)
+  if (content) return content
   throw new HubError(
     'config_invalid',
     'The OpenAPI document of the server is not stored any more; save the server again',

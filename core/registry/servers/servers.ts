@@ -24,6 +24,7 @@ import { fileOrigin, ownerName, type ServerRow, serverColumns, serverRecord } fr
 import { groupsWith, selectServers, serverRowById, serverRowsByKey } from '../server-rows.ts'
 import { checkServerBytes, serverBytes } from '../stored-bytes.ts'
 import { confinement, outsideAdministration, refusePlainStart, rightsOwner } from './confined.ts'
+import { withDocument } from './document-parts.ts'
 import { fullyFilled, readDocument, writeDocument } from './documents.ts'
 import {
   checkHeldRights,
@@ -79,7 +80,7 @@ export class Servers implements ServerRegistry {
     const id = randomUUID()
     const settings = sealSettings(this.#deps.sealer, { ownerId: owner.id, id }, wanted, undefined)
     const at = timestamp(this.#deps)
-    return this.#write(settings.name, owner, async (trx, after) => {
+    return this.#write(draft, owner, async (trx, after) => {
       await checkServerQuota(trx, rights, settings, undefined)
       const columns = serverColumns(settings, undefined)
       await checkServerBytes(trx, owner, serverBytes(columns))
@@ -182,7 +183,7 @@ export class Servers implements ServerRegistry {
   }
 
   #readDocument(id: string, sha256: string): Promise<Uint8Array> {
-    return read(this.#deps.store, db => readDocument(db, id, sha256))
+    return readDocument(this.#deps.store, id, sha256)
   }
 
   /** Builds the new body from the stored server, validates and saves it; repeats all when somebody else saved
@@ -235,7 +236,7 @@ export class Servers implements ServerRegistry {
     if (row.origin === 'file') await this.#writeFile(row, owner, draft, fileBody(sealer, place, settings, draft))
     if (settings.name !== before.name) await this.#renameInFileGroups(row, owner, settings.name)
 
-    return this.#write(settings.name, owner, async (trx, after) => {
+    return this.#write(draft, owner, async (trx, after) => {
       await checkServerQuota(trx, rights, settings, before)
       const columns = serverColumns(settings, fileOrigin(row))
       const freed = owner.id === row.owner_id ? serverBytes(row) : undefined
@@ -297,11 +298,16 @@ export class Servers implements ServerRegistry {
     })
   }
 
-  async #write<T>(name: string, owner: Owner, work: (trx: Writer, after: AfterCommit) => Promise<T>): Promise<T> {
+  async #write<T>(
+    { settings, document }: Draft,
+    owner: Owner,
+    work: (trx: Writer, after: AfterCommit) => Promise<T>,
+  ): Promise<T> {
+    const { store } = this.#deps
     try {
-      return await write(this.#deps.store, work)
+      return await withDocument(store, document, () => write(store, work))
     } catch (error) {
-      throw isUniqueViolation(error) ? nameTaken(name, owner) : error
+      throw isUniqueViolation(error) ? nameTaken(settings.name, owner) : error
     }
   }
 

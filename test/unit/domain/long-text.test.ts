@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { arrayText, LongText, textWithin } from '../../../core/domain/json/long-text.ts'
+import { arrayText, freeText, LongText, textWithin } from '../../../core/domain/json/long-text.ts'
 
 const long = (text: string) => new LongText([Buffer.from(text)])
 
@@ -24,4 +24,12 @@ test('includes() looks at the bytes of a part of a larger buffer alone', () => {
   const text = new LongText([whole.subarray(12)])
   expect(text.includes('"a"')).toBe(true)
   expect(text.includes('_meta')).toBe(false)
+})
+
+test('gives the memory of its long parts back at once, and not that which others share', () => {
+  const long = new Uint8Array(64 * 1024 + 1)
+  const short = new Uint8Array(64 * 1024)
+  freeText(new LongText([long, short]))
+  freeText('a text')
+  expect([long.buffer.byteLength, short.buffer.byteLength]).toEqual([0, 64 * 1024])
 })

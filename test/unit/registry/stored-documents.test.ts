@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { sql } from 'kysely'
 import { LIMITS } from '../../../core/config/limits.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
+import { removeNobodys } from '../../../core/registry/servers/document-parts.ts'
 import { migrateToLatest } from '../../../core/store/migrate.ts'
 import { openWorld, refusal, type World } from './world.ts'
 
@@ -19,9 +20,16 @@ function documentOf(bytes: number, url = 'https://pets.example/v1'): JsonObject 
 }
 
 async function stored(name: string) {
-  const query = world.store.db.selectFrom('server').leftJoin('server_document', 'server_id', 'server.id')
-  const columns = query.select(['config', 'sha256', 'bytes', 'content', 'revision'])
+  const query = world.store.db.selectFrom('server').leftJoin('openapi_document', 'server_id', 'server.id')
+  const columns = query.select(['config', 'sha256', 'bytes', 'revision'])
   return columns.where('name', '=', name).executeTakeFirstOrThrow()
+}
+
+/** How many documents and parts of documents are stored for anybody or nobody. */
+async function counts(): Promise<readonly [documents: number, parts: number]> {
+  const { db } = world.store
+  const documents = await db.selectFrom('openapi_document').select('id').execute()
+  return [documents.length, (await db.selectFrom('openapi_document_part').select('part').execute()).length]
 }
 
 async function textOf(name: string): Promise<string | undefined> {
@@ -37,10 +45,10 @@ describe('an inline document', () => {
   })
 
   test('lies apart from the configuration, whose stand-in tells hash, size and origins', async () => {
-    const { config, sha256, bytes, content } = await stored('pets')
+    const { config, sha256, bytes } = await stored('pets')
     const text = JSON.stringify(document)
     expect(config).not.toContain('x-padding')
-    expect([bytes, new TextDecoder().decode(content ?? undefined)]).toEqual([Buffer.byteLength(text), text])
+    expect([bytes, await textOf('pets')]).toEqual([Buffer.byteLength(text), text])
     expect(sha256).toBe(new Bun.CryptoHasher('sha256').update(text).digest('hex'))
     const record = await world.registry.servers.resolve(world.bob, 'pets', 'see')
     expect(record.config).toEqual({ openapi: { document: { sha256, bytes, servers: ['https://pets.example'] } } })
@@ -79,7 +87,34 @@ describe('an inline document', () => {
 
   test('goes with its server', async () => {
     await world.registry.servers.remove(world.bob, 'pets')
-    expect(await world.store.db.selectFrom('server_document').select('server_id').execute()).toEqual([])
+    expect(await counts()).toEqual([0, 0])
+  })
+
+  test('is stored in parts, each in a turn of its own, and leaves nothing behind when another takes its place', async () => {
+    const large = documentOf(3.5 * MiB)
+    let turns = 0
+    const watch = setInterval(() => {
+      turns += 1
+    }, 0)
+    await world.registry.servers.patch(world.bob, 'pets', { openapi: { schema: large } })
+    expect(turns).toBeGreaterThanOrEqual(4)
+    turns = 0
+    expect(await textOf('pets')).toBe(JSON.stringify(large))
+    expect(turns).toBeGreaterThanOrEqual(3)
+    clearInterval(watch)
+    expect(await counts()).toEqual([1, 4])
+    const taken = { name: 'pets', openapi: { schema: large } }
+    expect((await refusal(world.registry.servers.create(world.bob, taken))).code).toBe('server_name_taken')
+    expect(await counts()).toEqual([1, 4])
+    await world.registry.servers.patch(world.bob, 'pets', { openapi: { schema: document } })
+    expect(await counts()).toEqual([1, 1])
+  })
+
+  test('that a hub has written and not given to its server is removed when the next one starts', async () => {
+    const left = { id: 'left', server_id: null, sha256: 'x', bytes: 1 }
+    await world.store.db.insertInto('openapi_document').values(left).execute()
+    await removeNobodys(world.store)
+    expect(await counts()).toEqual([1, 1])
   })
 
   test('of an earlier database moves out of the configuration', async () => {
@@ -87,7 +122,8 @@ describe('an inline document', () => {
     const { config } = await stored('pets')
     const earlier = JSON.parse(config) as JsonObject
     const inline = JSON.stringify({ ...earlier, config: { openapi: { schema: document } } })
-    await db.schema.dropTable('server_document').execute()
+    await db.schema.dropTable('openapi_document_part').execute()
+    await db.schema.dropTable('openapi_document').execute()
     await db.schema.dropTable('server_catalog_part').execute()
     await db.schema.dropTable('client_session').execute()
     await db.schema.dropTable('server_asking').execute()

@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { LIMITS } from '../../../config/limits.ts'
 import type { JsonObject } from '../../../contract/json.ts'
 import type { UserActor } from '../../../contract/records.ts'
+import { nextTurn } from '../../../domain/next-turn.ts'
 import type { Registry } from '../../../registry/api.ts'
 import type { RequestInfo } from '../../../request/request-info.ts'
-import { nextTurn } from '../../next-turn.ts'
 import { type Route, route } from '../../route.ts'
 import {
   exampleList,

@@ -1,0 +1,68 @@
+import { dlopen, FFIType, ptr } from 'bun:ffi'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { cLibraries } from '../config/c-library.ts'
+
+/**
+ * What the system may hold of one connection before the hub has read it, as asked for; Linux takes twice as much, for its own
+ * needs. Left alone it grows to megabytes (`tcp_rmem`), and all that is there on all connections is read in one turn.
+ */
+export const RECEIVE_BUFFER_BYTES = 128 * 1024
+
+const SOL_SOCKET = 1
+const SO_RCVBUF = 8
+const LISTEN = '0A'
+
+const SYMBOLS = {
+  setsockopt: { args: [FFIType.i32, FFIType.i32, FFIType.i32, FFIType.ptr, FFIType.u32], returns: FFIType.i32 },
+} as const
+
+/**
+ * Bounds the receive buffer of every connection that this process accepts at `port` from now on: they take it from the socket
+ * that listens. The runtime has no option for that. False where it cannot be done: elsewhere than on Linux, or without /proc.
+ */
+export function boundReceiveBuffers(port: number): boolean {
+  if (process.platform !== 'linux') return false
+  try {
+    const { setsockopt } = cSymbols()
+    const value = new Int32Array([RECEIVE_BUFFER_BYTES])
+    const done = listeningAt(port).map(fd => setsockopt(fd, SOL_SOCKET, SO_RCVBUF, ptr(value), value.byteLength) === 0)
+    return done.length > 0 && done.every(Boolean)
+  } catch {
+    // A system that hides /proc, or a C library that cannot be called: connections then have the system's own buffers.
+    return false
+  }
+}
+
+function cSymbols() {
+  const [glibc = '', musl = ''] = cLibraries()
+  try {
+    return dlopen(glibc, SYMBOLS).symbols
+  } catch {
+    return dlopen(musl, SYMBOLS).symbols
+  }
+}
+
+/** Descriptors of this process that listen at a TCP port. */
+function listeningAt(port: number): number[] {
+  const sockets = new Set(['tcp', 'tcp6'].flatMap(table => inodesListeningAt(port, `/proc/self/net/${table}`)))
+  return readdirSync('/proc/self/fd').flatMap(fd => (sockets.has(linkOf(fd)) ? Number(fd) : []))
+}
+
+/** A line of the table: `sl local_address rem_address st tx:rx tr:tm retrnsmt uid timeout inode`, addresses as `HEX:PORT`. */
+function inodesListeningAt(port: number, table: string): string[] {
+  const rows = readFileSync(table, 'latin1')
+    .split('\n')
+    .map(line => line.trim().split(/\s+/))
+  return rows.flatMap(([, local = '', , state, , , , , , inode]) =>
+    state === LISTEN && Number.parseInt(local.split(':')[1] ?? '', 16) === port ? `socket:[${inode}]` : [],
+  )
+}
+
+function linkOf(fd: string): string {
+  try {
+    return readlinkSync(`/proc/self/fd/${fd}`)
+  } catch {
+    // The one that the folder itself was read by is closed again.
+    return ''
+  }
+}

@@ -1,0 +1,108 @@
+import type { Buffer } from 'node:buffer'
+import { HubError } from '../../contract/errors.ts'
+import { nextTurn } from '../../domain/next-turn.ts'
+import type { StoredDocument } from '../../domain/server/openapi.ts'
+import type { Store } from '../../store/open.ts'
+import { type Reader, read, type Writer, write } from '../../store/transact.ts'
+
+/** What is written and read at a time: some milliseconds, while a document of 15 MB as a whole takes a hundred. */
+const PART_BYTES = 1024 * 1024
+
+/** A document as it is written. */
+export interface WrittenDocument extends Pick<StoredDocument, 'sha256' | 'bytes'> {
+  /** Of this one writing: two servers with the same document have one each. */
+  readonly id: string
+  /** Its text in UTF-8. */
+  readonly content: Buffer
+}
+
+/**
+ * Does `save` with the document written beside, part by part, each in a turn and a transaction of its own. It is nobody's
+ * until `save` gives it to its server with {@link giveDocument}; one that was not given is removed again.
+ */
+export async function withDocument<T>(
+  store: Store,
+  document: WrittenDocument | undefined,
+  save: () => Promise<T>,
+): Promise<T> {
+  if (!document) return save()
+  try {
+    await write(store, trx => insertDocument(trx, document))
+    for (const row of partsOf(document)) {
+      await nextTurn()
+      await write(store, async trx => void (await trx.insertInto('openapi_document_part').values(row).execute()))
+    }
+    await nextTurn()
+    return await save()
+  } finally {
+    await removeNobodys(store, document.id)
+  }
+}
+
+/** The same within a transaction, for documents that the administrator's own file brings. */
+export async function insertWhole(trx: Writer, document: WrittenDocument): Promise<void> {
+  await insertDocument(trx, document)
+  for (const row of partsOf(document)) await trx.insertInto('openapi_document_part').values(row).execute()
+}
+
+/** Gives a written document to its server, in the place of the one before. Throws `storage_busy` when it is gone. */
+export async function giveDocument(trx: Writer, serverId: string, id: string): Promise<void> {
+  await trx.deleteFrom('openapi_document').where('server_id', '=', serverId).execute()
+  const { numUpdatedRows } = await trx
+    .updateTable('openapi_document')
+    .set({ server_id: serverId })
+    .where('id', '=', id)
+    .executeTakeFirst()
+  if (Number(numUpdatedRows) === 1) return
+  throw new HubError('storage_busy', 'The OpenAPI document was removed while its server was being saved; save it again')
+}
+
+/**
+ * The text of a server's document in UTF-8, read part by part; undefined when another one is stored by now, or none.
+ */
+export async function readParts(store: Store, serverId: string, sha256: string): Promise<Uint8Array | undefined> {
+  const found = await read(store, db => documentOf(db, serverId, sha256))
+  if (!found) return undefined
+  const content = new Uint8Array(found.bytes)
+  let length = 0
+  for (let part = 0; length < found.bytes; part += 1) {
+    const row = await read(store, db => partOf(db, found.id, part))
+    // Another document took its place meanwhile.
+    if (!row) return undefined
+    content.set(row.content, length)
+    length += row.content.length
+    await nextTurn()
+  }
+  return content
+}
+
+/**
+ * Removes documents that were given to no server: this one, or at the start of the hub all that one before has left when it
+ * ended in the middle. What a database refuses to remove now is removed at the next start.
+ */
+export async function removeNobodys(store: Store, id?: string): Promise<void> {
+  const removal = write(store, async trx => {
+    const nobodys = trx.deleteFrom('openapi_document').where('server_id', 'is', null)
+    await (id === undefined ? nobodys : nobodys.where('id', '=', id)).execute()
+  })
+  await removal.catch(() => undefined)
+}
+
+async function insertDocument(trx: Writer, { id, sha256, bytes }: WrittenDocument): Promise<void> {
+  await trx.insertInto('openapi_document').values({ id, server_id: null, sha256, bytes }).execute()
+}
+
+function* partsOf({ id, content }: WrittenDocument): Generator<{ document_id: string; part: number; content: Buffer }> {
+  for (let part = 0; part * PART_BYTES < content.length; part += 1)
+    yield { document_id: id, part, content: content.subarray(part * PART_BYTES, (part + 1) * PART_BYTES) }
+}
+
+function documentOf(db: Reader, serverId: string, sha256: string) {
+  const ofServer = db.selectFrom('openapi_document').select(['id', 'bytes']).where('server_id', '=', serverId)
+  return ofServer.where('sha256', '=', sha256).executeTakeFirst()
+}
+
+function partOf(db: Reader, id: string, part: number) {
+  const ofDocument = db.selectFrom('openapi_document_part').select('content').where('document_id', '=', id)
+  return ofDocument.where('part', '=', part).executeTakeFirst()
+}
