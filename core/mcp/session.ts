@@ -172,6 +172,10 @@ export class Session implements Hearer {
     this.asks.streamOpened()
   }
 
+  get bytes(): ByteAccount {
+    return this.load.bytes
+  }
+
   /** What upstream connections of this session alone may know of it. */
   get binding(): SessionBinding {
     return this.#binding
