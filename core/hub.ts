@@ -236,6 +236,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       upstreams: connections,
       mcp,
       credentials: auth.liveCredentials,
+      bytes,
       plugins: pluginsView(plugins),
       config: { values: config, sources: Object.fromEntries(sources) },
       importDocument: (document, sender) => bodyParser.importDocument(document, sender),

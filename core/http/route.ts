@@ -24,6 +24,8 @@ export interface RequestInfo extends CredentialSource {
 
 /** The hub's end of one WebSocket. */
 export interface Socket {
+  /** What was sent and not taken yet, in bytes. */
+  readonly waitingBytes: number
   /** False when the peer reads too slowly and the text was dropped. */
   send(text: string): boolean
   /** Asks for a sign of life; a peer that gave none since the last two times is cut off. */

@@ -11,7 +11,7 @@ import { type PluginsView, pluginRoutes } from './plugins.ts'
 import { publicRoutes } from './public.ts'
 import { serverControlRoutes } from './server-control.ts'
 import { type ServerImportDeps, serverImportRoutes } from './server-import.ts'
-import { toolCallRoutes } from './server-tool-call.ts'
+import { type ToolCallDeps, toolCallRoutes } from './server-tool-call.ts'
 import { serverToolRoutes } from './server-tools.ts'
 import { serverRoutes } from './servers.ts'
 import { settingsRoutes } from './settings.ts'
@@ -24,6 +24,7 @@ export interface ResourceRoutesDeps {
   readonly bus: Pick<EventBus, 'on'>
   readonly mcp: Pick<McpEndpoint, 'callTool' | 'groupView' | 'sessions' | 'usage' | 'endSession'>
   readonly credentials: Pick<LiveCredentials, 'during'>
+  readonly bytes: ToolCallDeps['bytes']
   readonly plugins: PluginsView
   readonly config: ConfigView
   readonly importDocument: ServerImportDeps['importDocument']
