@@ -150,6 +150,8 @@ export const LIMITS = {
   stderrLines: 200,
   /** Worker threads of servers with `isolate`; all connections to one server share its thread. */
   isolatedThreadsPerUser: 8,
+  /** Connections of all sandboxed programs of one owner through the hub's proxy. */
+  tunnelsPerUser: 256,
   startsAtOnce: 8,
   drainMs: 30_000,
   eventReplayEvents: 1_000,
