@@ -145,6 +145,8 @@ export const LIMITS = {
   /** Of one notification of an upstream; a larger one counts as malformed. */
   upstreamNoticeBytes: 1 * MiB,
   upstreamWriteBacklogBytes: 8 * MiB,
+  /** The same of all programs of one owner in one thread of connections; the one for which most waits is ended. */
+  upstreamWriteBacklogBytesPerUser: 16 * MiB,
   /** Long answers of one user's servers between a connection thread and the main thread, which takes them one after the other. */
   unsettledAnswerBytes: 4 * MiB,
   stderrLines: 200,
