@@ -117,6 +117,7 @@ export class Session implements Hearer {
   readonly asks = new SessionAsks({
     capabilities: () => this.binding.capabilities,
     anyStream: () => this.#anyStream(),
+    bytes: () => this.bytes,
     streamWaitMs: LIMITS.askStreamWaitMs,
     answerMs: LIMITS.askAnswerMs,
   })
