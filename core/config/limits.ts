@@ -130,6 +130,8 @@ export const LIMITS = {
   noticeBytes: 64 * KiB,
   /** Of one server, whose definitions are remembered; what it dropped and had shown last is forgotten first. */
   toolDefinitions: 20_000,
+  /** Of the names of them, those that it lists now not counted. */
+  toolDefinitionNameBytes: 1 * MiB,
   openapiBytes: OPENAPI_LIMITS.bytes,
   openapiYamlBytes: OPENAPI_LIMITS.yamlBytes,
   openapiOperations: OPENAPI_LIMITS.operations,

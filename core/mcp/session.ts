@@ -109,7 +109,7 @@ export class Session implements Hearer {
   logLevel: number | undefined
   /** Requests in flight by the text of their id. */
   readonly calls = new Map<IdText, OpenCall>()
-  /** URL elicitations that went to this client: `{server id} {elicitation id}`. */
+  /** URL elicitations that went to this client: hashes of server and elicitation. */
   readonly elicitations = new Set<string>()
   /** Keys of its resource subscriptions. */
   readonly subscriptions = new Set<string>()
