@@ -120,7 +120,9 @@ test('openEgress() answers 503 to programs of an owner who has 256 connections t
   }
   const owner = { pace: share.pace, enter, leave: () => share.leave(), held() {}, gone() {} }
   const hold = `push @held, dial("") for 1..${MOST}; sleep 99`
-  const clients = await Promise.all(Array.from({ length: LIMITS.tunnelsPerUser / MOST }, () => withClient(hold, { owner })))
+  const clients = await Promise.all(
+    Array.from({ length: LIMITS.tunnelsPerUser / MOST }, () => withClient(hold, { owner })),
+  )
   await until(() => entered === LIMITS.tunnelsPerUser, { what: 'as many connections as may be' })
   const asking = `my $s = dial("${REQUEST}"); sysread($s, my $all, 999); print $all; sleep 99`
   await using refused = await withClient(asking, { owner })
@@ -134,13 +136,13 @@ test('openEgress() answers 503 to programs of an owner who has 256 connections t
 
 test('openEgress() counts what an owner’s program does not take, and stops reading for it', async () => {
   let sent = 0
+  const write = (socket: { write(bytes: Uint8Array): number }) => {
+    sent += socket.write(new Uint8Array(4 * 2 ** 20))
+  }
   const flood = Bun.listen({
     hostname: '127.0.0.1',
     port: 0,
-    socket: {
-      data: socket => void (sent += socket.write(new Uint8Array(4 * 2 ** 20))),
-      drain: socket => void (sent += socket.write(new Uint8Array(4 * 2 ** 20))),
-    },
+    socket: { data: write, drain: write },
   })
   const account = bytesInFlight().user('u-ann')
   {

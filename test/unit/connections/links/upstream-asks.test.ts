@@ -8,7 +8,7 @@ test('a question whose id is as long as its server likes is refused, and not kep
   const asks = new UpstreamAsks({
     conn: 1,
     capabilities: () => ({ roots: {} }),
-    calls: new CallTable(),
+    calls: new CallTable(60_000, 600_000),
     arm() {},
     send: text => sent.push(text),
     frame: text => framed.push(text),
