@@ -148,14 +148,14 @@ export const LIMITS = {
   upstreamNoticeBytes: 1 * MiB,
   upstreamWriteBacklogBytes: 8 * MiB,
   /** The same of all programs of one owner in one thread of connections; the one for which most waits is ended. */
-  upstreamWriteBacklogBytesPerUser: 16 * MiB,
+  ownerWriteBacklogBytes: 16 * MiB,
   /** Long answers of one user's servers between a connection thread and the main thread, which takes them one after the other. */
   unsettledAnswerBytes: 4 * MiB,
   stderrLines: 200,
   /** Worker threads of servers with `isolate`; all connections to one server share its thread. */
   isolatedThreadsPerUser: 8,
   /** Connections of all sandboxed programs of one owner through the hub's proxy. */
-  tunnelsPerUser: 256,
+  ownerTunnels: 256,
   startsAtOnce: 8,
   drainMs: 30_000,
   eventReplayEvents: 1_000,

@@ -17,7 +17,7 @@ export class ExitShare implements EgressOwner {
   }
 
   enter(): boolean {
-    if (this.#connections >= LIMITS.tunnelsPerUser) return false
+    if (this.#connections >= LIMITS.ownerTunnels) return false
     this.#connections += 1
     return true
   }

@@ -196,7 +196,7 @@ class ConnectionWorker {
   #backlogOf(owner: string): WriteBacklog {
     const known = this.#backlogs.get(owner)
     if (known) return known
-    const backlog = new WriteBacklog(LIMITS.upstreamWriteBacklogBytesPerUser)
+    const backlog = new WriteBacklog(LIMITS.ownerWriteBacklogBytes)
     this.#backlogs.set(owner, backlog)
     return backlog
   }

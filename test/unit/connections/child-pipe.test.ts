@@ -78,7 +78,7 @@ function deaf(backlog: WriteBacklog, reads = 0) {
 }
 
 test('what many children of one owner do not read ends the one with most, and not those that read', async () => {
-  const most = HUB.upstreamWriteBacklogBytesPerUser
+  const most = HUB.ownerWriteBacklogBytes
   const backlog = new WriteBacklog(most)
   const children = Array.from({ length: 5 }, () => deaf(backlog))
   const reading = deaf(backlog, Number.POSITIVE_INFINITY)

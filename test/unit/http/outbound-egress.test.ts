@@ -121,9 +121,9 @@ test('openEgress() answers 503 to programs of an owner who has 256 connections t
   const owner = { pace: share.pace, enter, leave: () => share.leave(), held() {}, gone() {} }
   const hold = `push @held, dial("") for 1..${MOST}; sleep 99`
   const clients = await Promise.all(
-    Array.from({ length: LIMITS.tunnelsPerUser / MOST }, () => withClient(hold, { owner })),
+    Array.from({ length: LIMITS.ownerTunnels / MOST }, () => withClient(hold, { owner })),
   )
-  await until(() => entered === LIMITS.tunnelsPerUser, { what: 'as many connections as may be' })
+  await until(() => entered === LIMITS.ownerTunnels, { what: 'as many connections as may be' })
   const asking = `my $s = dial("${REQUEST}"); sysread($s, my $all, 999); print $all; sleep 99`
   await using refused = await withClient(asking, { owner })
   await until(() => refused.said.out.includes('quota_streams'))
