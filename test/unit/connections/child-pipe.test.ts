@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { LIMITS as HUB } from '../../../core/config/limits.ts'
-import { LinePipe } from '../../../core/connections/child-pipe.ts'
-import { WriteBacklog } from '../../../core/connections/write-backlog.ts'
+import { LinePipe } from '../../../core/connections/worker/child-pipe.ts'
+import { WriteBacklog } from '../../../core/connections/worker/write-backlog.ts'
 
 const LIMITS = { maxBytes: 10_000_000, tooLong: () => undefined }
 

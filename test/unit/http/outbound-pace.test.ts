@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { PassThrough, Writable } from 'node:stream'
-import { carry, createPace } from '../../../core/http/outbound-pace.ts'
+import { carry, createPace } from '../../../core/outbound/pace.ts'
 import { until } from '../../support/wait.ts'
 
 test('createPace() lets a burst pass, then makes what comes wait for its share', () => {

@@ -3,7 +3,7 @@ import { readdirSync, readlinkSync } from 'node:fs'
 import { connect } from 'node:net'
 import { LIMITS } from '../../../core/config/limits.ts'
 import type { LogRecord } from '../../../core/contract/records.ts'
-import { LiveFeed } from '../../../core/http/live.ts'
+import { LiveFeed } from '../../../core/http/live/live.ts'
 import { until } from '../../support/wait.ts'
 import { HUB, startHttp, type TestHttp } from './server.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { SentElicitations } from '../../../core/mcp/sent-elicitations.ts'
-import type { Session } from '../../../core/mcp/session.ts'
+import { SentElicitations } from '../../../core/mcp/legacy/sent-elicitations.ts'
+import type { Session } from '../../../core/mcp/legacy/session.ts'
 
 test('an elicitation is known by a few bytes, however long an id its server chose, and 100 of each session', () => {
   const sent = new SentElicitations()

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { LIMITS } from '../../../core/config/limits.ts'
-import { SessionAsks, type SessionAsksHost } from '../../../core/mcp/session-asks.ts'
+import { SessionAsks, type SessionAsksHost } from '../../../core/mcp/legacy/session-asks.ts'
 import { bytesInFlight } from '../../support/bytes.ts'
 import { until } from '../../support/wait.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { HeldStreams } from '../../../../core/connections/links/held-streams.ts'
+import { HeldStreams } from '../../../../core/connections/worker/links/held-streams.ts'
 
 const UPDATED = 'notifications/resources/updated'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { CallTable } from '../../../../core/connections/links/call-table.ts'
-import { UpstreamAsks } from '../../../../core/connections/links/upstream-asks.ts'
+import { CallTable } from '../../../../core/connections/worker/links/call-table.ts'
+import { UpstreamAsks } from '../../../../core/connections/worker/links/upstream-asks.ts'
 
 test('a question whose id is as long as its server likes is refused, and not kept until it is answered', () => {
   const sent: string[] = []
