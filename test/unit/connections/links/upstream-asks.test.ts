@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test'
 import { CallTable } from '../../../../core/connections/worker/links/call-table.ts'
-import { UpstreamAsks } from '../../../../core/connections/worker/links/upstream-asks.ts'
+import { ServerRequestTable } from '../../../../core/connections/worker/links/server-requests-table.ts'
 
 test('a question whose id is as long as its server likes is refused, and not kept until it is answered', () => {
   const sent: string[] = []
   const framed: string[] = []
-  const asks = new UpstreamAsks({
+  const asks = new ServerRequestTable({
     conn: 1,
     capabilities: () => ({ roots: {} }),
     calls: new CallTable(60_000, 600_000),

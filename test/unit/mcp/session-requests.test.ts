@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { LIMITS } from '../../../core/config/limits.ts'
-import { SessionAsks, type SessionAsksHost } from '../../../core/mcp/legacy/session-asks.ts'
+import { type SessionAsksHost, SessionRequests } from '../../../core/mcp/legacy/session-requests.ts'
 import { bytesInFlight } from '../../support/bytes.ts'
 import { until } from '../../support/wait.ts'
 
@@ -16,7 +16,7 @@ function world(options: Partial<SessionAsksHost> = {}) {
   const stream = { send: (text: string) => void sent.push(JSON.parse(text)) }
   const state = { open: true }
   const account = bytesInFlight().user('u-ann')
-  const asks = new SessionAsks({
+  const asks = new SessionRequests({
     capabilities: () => ({ roots: {} }),
     anyStream: () => (state.open ? stream : undefined),
     streamWaitMs: 5_000,

@@ -10,7 +10,7 @@ const MAX_WAITING_BYTES = 256 * 1024
 
 interface Update {
   /** Tells everybody, and says how many notices that were. */
-  tell(): number
+  send(): number
   /** What it holds in memory while it waits; 0 where that counts elsewhere. */
   readonly bytes: number
 }
@@ -28,7 +28,7 @@ interface Account {
  * once. Beyond 2,000 notices, and 2,000 for each second, updates wait until they can be paid for, those of one resource
  * become one, and none is lost: so a flood costs the same however many clients hear it.
  */
-export class UpdatePace {
+export class NotificationRateLimiter {
   readonly #now: () => number
   readonly #accounts = new Map<string, Account>()
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -45,16 +45,16 @@ export class UpdatePace {
   }
 
   /** Tells what `key` stands for, now or later. It takes the place of an older one that waits. */
-  told(serverId: string, key: string, update: Update): void {
+  schedule(serverId: string, key: string, update: Update): void {
     const account = this.#accounts.get(serverId) ?? newAccount(this.#now())
     this.#accounts.set(serverId, account)
     this.#refill(account)
-    if (account.left > 0 && account.waiting.size === 0) account.left -= update.tell()
+    if (account.left > 0 && account.waiting.size === 0) account.left -= update.send()
     else {
       account.waitingBytes += update.bytes - (account.waiting.get(key)?.bytes ?? 0)
       account.waiting.set(key, update)
     }
-    this.#timer ??= setTimeout(() => this.#look(), LOOK_MS)
+    this.#timer ??= setTimeout(() => this.#flush(), LOOK_MS)
   }
 
   dispose(): void {
@@ -63,19 +63,19 @@ export class UpdatePace {
     this.#accounts.clear()
   }
 
-  #look(): void {
+  #flush(): void {
     this.#timer = undefined
     for (const [serverId, account] of this.#accounts) {
       this.#refill(account)
-      for (const [key, { tell, bytes }] of account.waiting) {
+      for (const [key, { send, bytes }] of account.waiting) {
         if (account.left <= 0) break
         account.waiting.delete(key)
         account.waitingBytes -= bytes
-        account.left -= tell()
+        account.left -= send()
       }
       if (account.waiting.size === 0 && account.left === AT_ONCE) this.#accounts.delete(serverId)
     }
-    if (this.#accounts.size > 0) this.#timer ??= setTimeout(() => this.#look(), LOOK_MS)
+    if (this.#accounts.size > 0) this.#timer ??= setTimeout(() => this.#flush(), LOOK_MS)
   }
 
   #refill(account: Account): void {
