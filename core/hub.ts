@@ -107,8 +107,11 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   const lock: DataLock = await lockDataDir(loaded.config.dataDir)
   undo.defer(() => lock.release())
   undo.defer(() => loaded.settings.dispose())
+  const garbage = new GarbageWatch({ periodBytes: GARBAGE_PERIOD_BYTES })
+  const { bytesInFlightPerUser: perUser, bytesInFlightPerAddress: perAddress, bytesInFlight: total } = LIMITS
+  const bytes = new BytesInFlight({ perUser, perAddress, total }, passed => garbage.passed(passed))
   // Looked at while the store is opened: neither waits for the other.
-  const probing = openSandbox(loaded.config.dataDir)
+  const probing = openSandbox(loaded.config.dataDir, bytes)
   undo.defer(async () => void (await probing))
 
   const startedAtMs = performance.now()
@@ -170,9 +173,6 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   undo.defer(() => plugins.stop())
 
   const marks = new HubMarks(keys.jwtSecret)
-  const garbage = new GarbageWatch({ periodBytes: GARBAGE_PERIOD_BYTES })
-  const { bytesInFlightPerUser: perUser, bytesInFlightPerAddress: perAddress, bytesInFlight: total } = LIMITS
-  const bytes = new BytesInFlight({ perUser, perAddress, total }, passed => garbage.passed(passed))
   const connections: Connections = createConnections({
     garbage,
     registry,
@@ -238,6 +238,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       upstreams: connections,
       mcp,
       credentials: auth.liveCredentials,
+      bytes,
       plugins: pluginsView(plugins),
       config: { values: config, sources: Object.fromEntries(sources) },
       importDocument: (document, sender) => bodyParser.importDocument(document, sender),

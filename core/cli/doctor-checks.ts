@@ -10,6 +10,7 @@ import { openSettingsFile } from '../config/settings-file.ts'
 import { StartError } from '../config/start-error.ts'
 import { openSandbox } from '../connections/sandbox/sandbox.ts'
 import { faultName } from '../contract/errors.ts'
+import { BytesInFlight } from '../domain/byte-account.ts'
 import { StoreOpenError } from '../store/errors.ts'
 import { findHub, HubClient } from './client.ts'
 import type { CommandIo } from './io.ts'
@@ -26,6 +27,9 @@ export interface Finding {
 }
 
 type Check = (io: CommandIo) => Promise<readonly Finding[]>
+
+/** No user's program runs while the sandbox is checked. */
+const NOTHING_HELD = new BytesInFlight({ perUser: 0, perAddress: 0, total: 0 })
 
 /** In the order in which a starting hub would fail on them. */
 export const CHECKS: readonly Check[] = [
@@ -192,7 +196,7 @@ async function sandbox(io: CommandIo): Promise<readonly Finding[]> {
     return [{ subject, state: 'warn', detail: `not looked at, since nothing can be made in ${folder}` }]
   try {
     await chmod(place, 0o711)
-    const { level, detail, notes } = await openSandbox(place)
+    const { level, detail, notes } = await openSandbox(place, NOTHING_HELD)
     if (level === 'full' && notes.length === 0) return [{ subject, state: 'ok', detail: `level full: ${detail}` }]
     if (level === 'full') {
       const remedy = 'docs/security.md, "Memory" and "Core dumps"'

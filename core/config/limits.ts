@@ -130,6 +130,8 @@ export const LIMITS = {
   noticeBytes: 64 * KiB,
   /** Remembered definitions of one server; the oldest that it no longer lists are dropped first. */
   toolDefinitions: 20_000,
+  /** Names of remembered tools that the server no longer lists. */
+  toolDefinitionNameBytes: 1 * MiB,
   openapiBytes: OPENAPI_LIMITS.bytes,
   openapiYamlBytes: OPENAPI_LIMITS.yamlBytes,
   openapiOperations: OPENAPI_LIMITS.operations,
@@ -145,12 +147,16 @@ export const LIMITS = {
   /** Of one notification of an upstream; a larger one counts as malformed. */
   upstreamNoticeBytes: 1 * MiB,
   upstreamWriteBacklogBytes: 8 * MiB,
+  /** The same for all programs of one owner in one worker; the program with the largest backlog is ended. */
+  ownerWriteBacklogBytes: 16 * MiB,
   /** Long responses of one user's servers on their way from a worker to the main thread, which takes them one at a
    * time. */
   unsettledAnswerBytes: 4 * MiB,
   stderrLines: 200,
   /** Worker threads of servers with `isolate`; all connections to one server share its thread. */
   isolatedThreadsPerUser: 8,
+  /** Connections of all sandboxed programs of one owner through the hub's proxy. */
+  ownerTunnels: 256,
   startsAtOnce: 8,
   drainMs: 30_000,
   eventReplayEvents: 1_000,

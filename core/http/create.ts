@@ -56,6 +56,8 @@ export interface HttpDeps {
   readonly marks?: HubMarks
   /** Times of the live stream, where they differ from its own. */
   readonly live?: Pick<LiveFeedOptions, 'pingMs' | 'stuckMs'>
+  /** As `serveBun` has it. */
+  readonly streamIdleSeconds?: number
 }
 
 export interface Http {
@@ -75,7 +77,8 @@ export function createHttp(deps: HttpDeps): Http {
   const { config, registry, auth, bus, log, version } = deps
   const nextId = createRequestIds()
   const guard = createGuard(config, nextId)
-  const feed = new LiveFeed({ bus, credentials: auth.liveCredentials, users: registry.users, ...deps.live })
+  const { liveCredentials: credentials } = auth
+  const feed = new LiveFeed({ bus, credentials, users: registry.users, bytes: deps.bytes, ...deps.live })
   const described: readonly Route[] = [
     ...setupRoutes({ registry, auth, setupToken: deps.setupToken }),
     ...authRoutes({ registry, auth }),
@@ -106,7 +109,9 @@ export function createHttp(deps: HttpDeps): Http {
     ...(deps.marks ? { marks: deps.marks } : {}),
   })
   const { host, port, basePath } = config
-  const server = serveBun({ host, port, basePath, guard, app, mcp: deps.mcp, log, nextId })
+  const { mcp, streamIdleSeconds } = deps
+  const idle = streamIdleSeconds === undefined ? {} : { streamIdleSeconds }
+  const server = serveBun({ host, port, basePath, guard, app, mcp, log, nextId, ...idle })
   return {
     guard,
     routes,

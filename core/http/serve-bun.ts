@@ -15,6 +15,11 @@ import { boundReceiveBuffers } from './serve-bun-buffers.ts'
 
 /** Seconds of silence before a socket is closed: longer than a body may pause, so that the pause is answered first. */
 const IDLE_SECONDS = 40
+/**
+ * The same of event streams, which write a sign of life every 15 s. Whoever takes nothing for so long is cut off: also when the
+ * stream has ended, since what was left for its reader would be held for as long as that pleases.
+ */
+const STREAM_IDLE_SECONDS = 120
 /** What the runtime refuses without a body of ours. Far above every limit, each of which is judged where it applies. */
 const BACKSTOP_BYTES = 4 * LIMITS.serverBodyBytes
 /** How long answers may take to go out when the server stops, in milliseconds; the calls behind them were waited for before. */
@@ -33,6 +38,8 @@ export interface ServeOptions {
   readonly log: Pick<PluginLogger, 'error'>
   /** Names a request that was refused before it had a name. */
   readonly nextId: () => string
+  /** Seconds for which the reader of an event stream may take nothing while something waits for it. Default 120, at most 255. */
+  readonly streamIdleSeconds?: number
 }
 
 export interface HttpServer {
@@ -64,7 +71,7 @@ export function serveBun(options: ServeOptions): HttpServer {
   let server: Server | undefined
 
   const fetch = (request: Request, running: Server): Response | Promise<Response | undefined> => {
-    const peer = new BunPeer(running, request)
+    const peer = new BunPeer(running, request, options.streamIdleSeconds ?? STREAM_IDLE_SECONDS)
     let admitted: Admitted
     try {
       admitted = guard.admit(request, peer)
@@ -74,7 +81,9 @@ export function serveBun(options: ServeOptions): HttpServer {
     if (isMcp(admitted.path)) {
       const response =
         preflightResponse(request, admitted.corsOrigin) ?? mcp.fetch(request, admitted.path, admitted.info)
-      return response instanceof Promise ? response.then(late => named(late, admitted)) : named(response, admitted)
+      return response instanceof Promise
+        ? response.then(late => answeredMcp(late, admitted, peer))
+        : answeredMcp(response, admitted, peer)
     }
     return answer(app, request, admitted, peer)
   }
@@ -105,7 +114,8 @@ async function settledWithin(work: Promise<void>, milliseconds: number): Promise
   clearTimeout(timer)
 }
 
-function named(response: Response, { info, corsOrigin }: Admitted): Response {
+function answeredMcp(response: Response, { info, corsOrigin }: Admitted, peer: BunPeer): Response {
+  peer.answered(response)
   const name = { 'x-request-id': info.requestId }
   // Most are made with them.
   const known = response.headers.has('content-security-policy')
@@ -207,10 +217,12 @@ class BunPeer implements Peer {
   #keptOpen = false
   readonly #server: Server
   readonly #request: Request
+  readonly #streamIdleSeconds: number
 
-  constructor(server: Server, request: Request) {
+  constructor(server: Server, request: Request, streamIdleSeconds: number) {
     this.#server = server
     this.#request = request
+    this.#streamIdleSeconds = streamIdleSeconds
   }
 
   get address(): string {
@@ -231,8 +243,9 @@ class BunPeer implements Peer {
 
   /** The limit belongs to the connection, not to the request: without this, a client that stays would never be closed. */
   answered(response: Response): void {
-    if (!this.#keptOpen || response.headers.get('content-type') === 'text/event-stream') return
-    this.#server.timeout(this.#request, IDLE_SECONDS)
+    if (!this.#keptOpen) return
+    const isStream = response.headers.get('content-type') === 'text/event-stream'
+    this.#server.timeout(this.#request, isStream ? this.#streamIdleSeconds : IDLE_SECONDS)
   }
 }
 
@@ -243,8 +256,12 @@ class BunSocketEnd implements Socket {
     this.#ws = ws
   }
 
+  get waitingBytes(): number {
+    return this.#ws.getBufferedAmount()
+  }
+
   send(text: string): boolean {
-    if (this.#ws.data.ended || this.#ws.getBufferedAmount() > SOCKET_WAITING_BYTES) return false
+    if (this.#ws.data.ended || this.waitingBytes > SOCKET_WAITING_BYTES) return false
     return this.#ws.send(text) !== 0
   }
 

@@ -5,7 +5,7 @@ import { HubError } from '../contract/errors.ts'
 import type { AddressRights } from '../domain/address.ts'
 import { resolveTargets } from './dial.ts'
 import type { Lookup } from './lookup.ts'
-import { type Pace, paced } from './pace.ts'
+import { type Carried, carry } from './pace.ts'
 import { type ProxyRequest, parseProxyHead } from './proxy-head.ts'
 import { connectFirst } from './tcp.ts'
 
@@ -13,7 +13,7 @@ const HEAD_MS = 10_000
 const HEAD_BYTES = 16 * 1024
 /** A tunnel in which nothing moves for so long is closed. */
 const IDLE_MS = 10 * 60_000
-/** At a time. As many more are told so, and those beyond are closed without a word. */
+/** Of one process at a time. As many more are told so, and those beyond are closed without a word. */
 const CONNECTIONS = 64
 /** A client that was refused has so long to read why: it may never close its end. */
 const LINGER_MS = 1_000
@@ -30,8 +30,15 @@ export interface EgressOptions {
   /** Narrows it to some hosts. Default: all that the rights permit. */
   readonly permits?: (host: string, port: number) => boolean
   readonly lookup: Lookup
-  /** For all that it carries, both ways: what passes here takes the hub's time. */
-  readonly pace: Pace
+  /** For all that it carries, both ways: what passes here takes the hub's time and memory. */
+  readonly owner: EgressOwner
+}
+
+/** What all processes of one owner share. */
+export interface EgressOwner extends Carried {
+  /** A connection more; false when the owner has as many as one may. */
+  enter(): boolean
+  leave(): void
 }
 
 /** A proxy's end in the hub. */
@@ -56,6 +63,11 @@ export function openEgress(options: EgressOptions): Egress {
     const full = open.size >= CONNECTIONS
     open.add(client)
     client.on('close', () => open.delete(client))
+    if (!full && !options.owner.enter()) {
+      dismiss(client, answer(503, 'Service Unavailable', 'quota_streams'))
+      return
+    }
+    if (!full) client.on('close', () => options.owner.leave())
     if (full) dismiss(client, answer(503, 'Service Unavailable', 'overloaded'))
     else void serve(client, options)
   })
@@ -101,8 +113,8 @@ async function serve(client: Socket, options: EgressOptions): Promise<void> {
     if (request.kind === 'tunnel') client.write('HTTP/1.1 200 Connection established\r\n\r\n')
     else upstream.write(request.head)
     if (rest.length > 0) upstream.write(rest)
-    client.pipe(paced(options.pace)).pipe(upstream)
-    upstream.pipe(paced(options.pace)).pipe(client)
+    carry(client, upstream, options.owner)
+    carry(upstream, client, options.owner)
   } catch (error) {
     dismiss(client, refusal(error))
   }

@@ -18,6 +18,8 @@ export interface RequestInfo extends CredentialSource {
 
 /** The hub's end of one WebSocket. */
 export interface Socket {
+  /** What was sent and not taken yet, in bytes. */
+  readonly waitingBytes: number
   /** False when the peer reads too slowly and the text was dropped. */
   send(text: string): boolean
   /** Sends a ping; a peer that did not answer the last two is disconnected. */

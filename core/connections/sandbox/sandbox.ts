@@ -3,14 +3,15 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { faultName, HubError } from '../../contract/errors.ts'
 import type { AddressRights } from '../../domain/address.ts'
+import type { BytesInFlight } from '../../domain/byte-account.ts'
 import type { ChildNetwork, SandboxLevel } from '../../domain/server/spawn-policy.ts'
 import { WORK_FOLDER } from '../../domain/server/spawn-policy.ts'
 import { openEgress } from '../../outbound/egress.ts'
 import { createLookup } from '../../outbound/lookup.ts'
-import { createPace, type Pace } from '../../outbound/pace.ts'
 import { openSocketPairs } from '../process/descriptors.ts'
 import { SandboxCgroups } from './cgroup.ts'
 import { resolveInside, sandboxLost } from './command.ts'
+import { ExitShare } from './exit-share.ts'
 import { missingStages, type ProbeResult, plainObstacle, probeSandbox } from './probe.ts'
 import {
   type EnclosedCommand,
@@ -27,8 +28,6 @@ import { type FolderPlace, WorkFolders } from './work-folders.ts'
 const EXITS = 'egress'
 const EXIT_SOCKET = '/run/patchbay/egress.sock'
 const PROXY_PORT = 3128
-/** Of all sandboxed programs of one owner together: some tenth of what the hub's thread could carry. */
-const EXIT_BYTES_PER_SECOND = 64 * 1024 * 1024
 const PROXY_URL = `http://127.0.0.1:${PROXY_PORT}`
 /** In both letter cases, as programs differ; Node looks at them only when it is told to. */
 const PROXY_ENV = {
@@ -62,6 +61,8 @@ export interface ConfinedProgram {
   readonly env: Readonly<Record<string, string>>
 }
 
+type Accounts = Pick<BytesInFlight, 'user'>
+
 /** Without the level `full` nothing enters. */
 const NOWHERE: Runtime = { folder: '', bun: '' }
 
@@ -84,10 +85,18 @@ export class Sandbox {
   readonly #runtime: Runtime
   readonly #exits: string
   readonly #lookup = createLookup()
-  readonly #paces = new Map<string, Pace>()
+  readonly #bytes: Accounts
+  readonly #shares = new Map<string, ExitShare>()
   readonly #cgroups: SandboxCgroups | undefined
 
-  constructor(found: ProbeResult, dataDir: string, runtime: Runtime = NOWHERE, cgroups?: SandboxCgroups) {
+  constructor(
+    found: ProbeResult,
+    dataDir: string,
+    bytes: Accounts,
+    runtime: Runtime = NOWHERE,
+    cgroups?: SandboxCgroups,
+  ) {
+    this.#bytes = bytes
     this.level = found.level
     this.detail = found.detail
     this.notes = found.notes
@@ -150,10 +159,10 @@ export class Sandbox {
 
   /** A way out through the hub, for one process. */
   #openExit(uid: number, { ownerId, rights, permits }: SandboxPolicy) {
-    const pace = this.#paces.get(ownerId) ?? createPace(EXIT_BYTES_PER_SECOND)
-    this.#paces.set(ownerId, pace)
+    const owner = this.#shares.get(ownerId) ?? new ExitShare(this.#bytes.user(ownerId))
+    this.#shares.set(ownerId, owner)
     const path = join(this.#exits, randomBytes(6).toString('hex'))
-    const egress = openEgress({ path, uid, rights, lookup: this.#lookup, pace, ...(permits ? { permits } : {}) })
+    const egress = openEgress({ path, uid, rights, lookup: this.#lookup, owner, ...(permits ? { permits } : {}) })
     // It starts in the server's folder, whose .env and bunfig.toml are the program's own business.
     const bun = [`${RUNTIME_FOLDER}/bun`, '--no-env-file', '--config=/dev/null']
     const helper = [...bun, `${RUNTIME_FOLDER}/sandbox-egress.ts`]
@@ -166,11 +175,14 @@ export class Sandbox {
   }
 }
 
-/** Finds out what this machine can enforce. Never rejects: what cannot be found out is level `none`. */
-export async function openSandbox(dataDir: string): Promise<Sandbox> {
+/**
+ * Finds out what this machine can enforce. Never rejects: what cannot be found out is level `none`. `bytes`: where what is held
+ * for the programs counts.
+ */
+export async function openSandbox(dataDir: string, bytes: Accounts): Promise<Sandbox> {
   // Before anything is made ready: a copy of the runtime has 100 MB.
   const obstacle = plainObstacle()
-  const none = (detail: string) => new Sandbox({ level: 'none', detail, notes: [] }, dataDir)
+  const none = (detail: string) => new Sandbox({ level: 'none', detail, notes: [] }, dataDir, bytes)
   if (obstacle !== undefined) return none(obstacle)
   try {
     const makePair = openSocketPairs()
@@ -179,7 +191,7 @@ export async function openSandbox(dataDir: string): Promise<Sandbox> {
     await rm(join(dataDir, EXITS), { recursive: true, force: true })
     const runtime = await prepareRuntime(join(dataDir, 'runtime'))
     const cgroups = SandboxCgroups.open()
-    return new Sandbox(await probeSandbox(dataDir, runtime, { makePair, cgroups }), dataDir, runtime, cgroups)
+    return new Sandbox(await probeSandbox(dataDir, runtime, { makePair, cgroups }), dataDir, bytes, runtime, cgroups)
   } catch (error) {
     return none(`the sandbox could not be looked at (${faultName(error)})`)
   }

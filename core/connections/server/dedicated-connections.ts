@@ -31,6 +31,7 @@ const FRESH_MS = 2_000
 const TOOLS_CHANGED = 'notifications/tools/list_changed'
 const SUBSCRIBE = 'resources/subscribe'
 const UNSUBSCRIBE = 'resources/unsubscribe'
+const MOST_SUBSCRIPTIONS = 1_000
 
 interface SessionEntry {
   readonly slot: ConnectionSlot
@@ -39,8 +40,11 @@ interface SessionEntry {
   readonly older: boolean
   /** Absent where nobody is behind it in person. */
   binding: SessionBinding | undefined
-  /** What the upstream tells of over this connection, for as long as it stays open. */
-  readonly subscriptions: Set<string>
+  /**
+   * Hashes of the URIs that it was asked to tell of over this connection, which stays open for them. Also of those that the
+   * server refused, so that a caller could have as many as it likes: what was asked for longest ago is forgotten first.
+   */
+  readonly subscriptions: Set<number | bigint>
   connection: Connection | undefined
   opening: boolean
   /** When it was last tried to open it (`performance.now()`). */
@@ -104,8 +108,8 @@ export class DedicatedConnections {
     }
     entry.binding = session
     entry.usedAtMs = performance.now()
-    if (method === SUBSCRIBE) entry.subscriptions.add(String(params?.uri))
-    else if (method === UNSUBSCRIBE) entry.subscriptions.delete(String(params?.uri))
+    if (method === SUBSCRIBE) noteSubscription(entry.subscriptions, String(params?.uri))
+    else if (method === UNSUBSCRIBE) entry.subscriptions.delete(Bun.hash(String(params?.uri)))
     return entry.slot
   }
 
@@ -365,4 +369,10 @@ export class DedicatedConnections {
     this.#closing.add(closing)
     void closing.then(() => this.#closing.delete(closing))
   }
+}
+
+function noteSubscription(noted: Set<number | bigint>, uri: string): void {
+  noted.add(Bun.hash(uri))
+  const [oldest] = noted
+  if (noted.size > MOST_SUBSCRIPTIONS && oldest !== undefined) noted.delete(oldest)
 }

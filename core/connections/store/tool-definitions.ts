@@ -86,10 +86,19 @@ export class ToolDefinitions {
    * tools that it might be there to make forgotten.
    */
   #forgetSome(serverId: string, definitions: Map<string, Known>, kept: (tool: string) => boolean): void {
-    const excess = definitions.size - LIMITS.toolDefinitions
-    if (excess <= 0) return
-    const gone = [...definitions.keys()].filter(tool => !kept(tool)).slice(-excess)
-    for (const tool of gone) definitions.delete(tool)
+    let excess = definitions.size - LIMITS.toolDefinitions
+    let excessBytes = -LIMITS.toolDefinitionNameBytes
+    for (const tool of definitions.keys()) if (!kept(tool)) excessBytes += tool.length
+    if (excess <= 0 && excessBytes <= 0) return
+    const gone: string[] = []
+    for (const tool of [...definitions.keys()].reverse()) {
+      if (excess <= 0 && excessBytes <= 0) break
+      if (kept(tool)) continue
+      definitions.delete(tool)
+      gone.push(tool)
+      excess -= 1
+      excessBytes -= tool.length
+    }
     for (let start = 0; start < gone.length; start += ROWS_AT_ONCE) {
       const some = gone.slice(start, start + ROWS_AT_ONCE)
       this.#then(serverId, () =>

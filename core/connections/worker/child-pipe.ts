@@ -3,6 +3,7 @@ import type { WireError } from '../../contract/errors.ts'
 import type { LongMessage } from '../../contract/long-message.ts'
 import type { ChildPipe } from '../../contract/transport.ts'
 import { LineFramer, LONGEST_DROPPED_BYTES } from './line-framer.ts'
+import type { WriteBacklog } from './write-backlog.ts'
 
 /** Bytes that answered no pending call, after which a child has to wait for the rest of the slice of time. */
 const FLOOD_BYTES = 128 * 1024
@@ -16,6 +17,8 @@ const STEP_BYTES = 16 * 1024
 const LINE_BYTES = 1024
 /** So many bytes of a line that is dropped count as one: some 40 MB a second are read past, which costs little. */
 const DROPPED_SHARE = 16
+/** From so many bytes on what waits for a child counts. */
+const COUNTED_BYTES = 64 * 1024
 
 /** How long a child that has closed its input may go on answering what it read before. */
 const INPUT_CLOSED_MS = 3_000
@@ -45,6 +48,8 @@ export interface PipeOptions {
   readonly tooLong: (message: LongMessage) => void
   /** Absent: always. */
   readonly window?: ReadWindow
+  /** Where what waits for the child counts for its owner. */
+  readonly backlog?: WriteBacklog
 }
 
 /** What carries the bytes: a socket, or main in its place. */
@@ -67,6 +72,7 @@ export class LinePipe implements CarriedPipe {
   #early: string[] = []
   #out: string[] = []
   #outBytes = 0
+  #countedBytes = 0
   #rest: Uint8Array | undefined
   #flushing = false
   #countAsAnswer = false
@@ -122,16 +128,20 @@ export class LinePipe implements CarriedPipe {
     if (this.#gone) return
     this.#out.push(text)
     this.#outBytes += text.length
-    if (this.#outBytes + (this.#rest?.length ?? 0) > LIMITS.upstreamWriteBacklogBytes) {
-      this.fail({
-        code: 'upstream_protocol',
-        message: `The server does not read its standard input: ${LIMITS.upstreamWriteBacklogBytes} bytes are waiting`,
-      })
-      return
-    }
-    if (this.#flushing) return
+    const waiting = this.#outBytes + (this.#rest?.length ?? 0)
+    if (waiting > LIMITS.upstreamWriteBacklogBytes) return this.unread(LIMITS.upstreamWriteBacklogBytes)
+    this.#count()
+    if (this.#flushing || this.#gone) return
     this.#flushing = true
     queueMicrotask(() => this.#flush())
+  }
+
+  /** So many bytes wait for the child, which is too much. */
+  unread(bytes: number): void {
+    this.fail({
+      code: 'upstream_protocol',
+      message: `The server does not read its standard input: ${bytes} bytes are waiting`,
+    })
   }
 
   end(): void {
@@ -146,7 +156,9 @@ export class LinePipe implements CarriedPipe {
     clearTimeout(this.#resume)
     clearTimeout(this.#inputClosed)
     this.#out = []
+    this.#outBytes = 0
     this.#rest = undefined
+    this.#count()
     this.#unread = undefined
     this.#carrier?.destroy()
   }
@@ -254,10 +266,25 @@ export class LinePipe implements CarriedPipe {
     if (this.#resume === undefined && !this.#waiting && !this.#gone) this.#carrier?.resume?.()
   }
 
+  /** Little is not worth counting, and almost always gone at once. */
+  #count(): void {
+    // What is left of a text holds the memory of all of it.
+    const waiting = this.#outBytes + (this.#rest?.buffer.byteLength ?? 0)
+    const bytes = waiting < COUNTED_BYTES ? 0 : waiting
+    if (bytes === this.#countedBytes) return
+    this.#countedBytes = bytes
+    this.#options.backlog?.set(this, bytes)
+  }
+
   #flush(): void {
     this.#flushing = false
     const carrier = this.#carrier
     if (!carrier || this.#gone) return
+    this.#writeTo(carrier)
+    this.#count()
+  }
+
+  #writeTo(carrier: Carrier): void {
     if (this.#rest) {
       const taken = Math.max(0, carrier.write(this.#rest))
       if (taken < this.#rest.length) {

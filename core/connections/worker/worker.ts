@@ -27,6 +27,7 @@ import { ModernLink } from './links/modern.ts'
 import type { LinkIo, UpstreamLink } from './links/upstream-link.ts'
 import { ListPaces } from './lists/list-paces.ts'
 import { withoutSecrets } from './upstream-texts.ts'
+import { WriteBacklog } from './write-backlog.ts'
 
 /** Bytes of large messages of a worker between two collections. */
 const GARBAGE_PERIOD_BYTES = 32 * 1024 * 1024
@@ -49,6 +50,7 @@ class ConnectionWorker {
   readonly #lookup = createLookup()
   /** By owner: nobody waits for the answers of another user's servers. */
   readonly #windows = new Map<string, AnswerWindow>()
+  readonly #backlogs = new Map<string, WriteBacklog>()
   readonly #transports = new Map<string, Promise<TransportDefinition>>()
   readonly #garbage = new GarbageWatch({ periodBytes: GARBAGE_PERIOD_BYTES })
   #out: string[] = []
@@ -179,6 +181,7 @@ class ConnectionWorker {
       maxBytes: options.maxResultBytes,
       tooLong: link.tooLong.bind(link),
       window: this.#windowOf(options.owner),
+      backlog: this.#backlogOf(options.owner),
     }
     if (child.kind === 'descriptors') {
       return await openDescriptors(child, pipeOptions, () => this.#post({ type: 'taken', conn }))
@@ -195,6 +198,14 @@ class ConnectionWorker {
     const window = new AnswerWindow(LIMITS.unsettledAnswerBytes)
     this.#windows.set(owner, window)
     return window
+  }
+
+  #backlogOf(owner: string): WriteBacklog {
+    const known = this.#backlogs.get(owner)
+    if (known) return known
+    const backlog = new WriteBacklog(LIMITS.ownerWriteBacklogBytes)
+    this.#backlogs.set(owner, backlog)
+    return backlog
   }
 
   #transport(module: string): Promise<TransportDefinition> {

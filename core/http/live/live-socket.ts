@@ -54,6 +54,9 @@ export function liveSocket(options: LiveSocketOptions): SocketHandler {
   const isClosed = (): boolean => state === 'closed'
 
   const sink = (socket: Socket): LiveSink => ({
+    get waitingBytes() {
+      return isClosed() ? 0 : socket.waitingBytes
+    },
     joined() {
       if (!isClosed()) socket.send('{"type":"ready"}')
     },

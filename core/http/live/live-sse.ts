@@ -39,6 +39,9 @@ export async function liveEventStream(
   }
   signal.addEventListener('abort', close, { once: true })
   membership = await feed.join(actor, topics, since, {
+    get waitingBytes() {
+      return controller ? WAITING_BYTES - (controller.desiredSize ?? WAITING_BYTES) : 0
+    },
     joined() {},
     event: ({ id, name, text }) => write(`id: ${id}\nevent: ${name}\ndata: ${text}\n\n`),
     lost: count => write(`event: stream.lost\ndata: ${JSON.stringify({ lost: count })}\n\n`),

@@ -2,6 +2,7 @@ import type { LiveCredentials } from '../../auth/live-credentials.ts'
 import { LIMITS } from '../../config/limits.ts'
 import { type ErrorCode, HubError } from '../../contract/errors.ts'
 import type { UserActor } from '../../contract/records.ts'
+import type { ByteAccount, BytesInFlight } from '../../domain/byte-account.ts'
 import type { EventBus } from '../../events/bus.ts'
 import type { EventName, HubEvent } from '../../events/catalog.ts'
 import type { Registry } from '../../registry/api.ts'
@@ -32,6 +33,8 @@ const STUCK_MS = 30_000
 
 /** One reader's connection, over any transport. */
 export interface LiveSink {
+  /** Bytes that the hub holds because the reader has not taken them. */
+  readonly waitingBytes: number
   /** Called when the reader is registered: it misses nothing from now on. */
   joined(): void
   /** False when the queue is full: the event is lost to this reader. */
@@ -47,6 +50,8 @@ export interface LiveFeedOptions {
   readonly bus: EventBus
   readonly credentials: Pick<LiveCredentials, 'watch'>
   readonly users: Pick<Registry['users'], 'list'>
+  /** Bytes waiting for a reader are charged to its user. */
+  readonly bytes: Pick<BytesInFlight, 'user'>
   /** Milliseconds between two pings. Default 15_000: a peer that answers none is disconnected within 60 s. */
   readonly pingMs?: number
   /** How long a reader may accept nothing while events wait, in milliseconds. Default 30_000. */
@@ -57,6 +62,9 @@ interface Reader {
   readonly actor: UserActor
   readonly topics: ReadonlySet<Topic>
   readonly sink: LiveSink
+  readonly account: ByteAccount
+  /** What the account holds for it. */
+  countedBytes: number
   lost: number
   stuckSinceMs: number
   /** Stops watching the credential. */
@@ -106,13 +114,15 @@ export class LiveFeed {
         retryAfterSeconds: 10,
       })
     }
-    const reader: Reader = { actor, topics, sink, lost: 0, stuckSinceMs: 0, unwatch: () => {} }
+    const account = this.#options.bytes.user(actor.userId)
+    const counts = { countedBytes: 0, lost: 0, stuckSinceMs: 0 }
+    const reader: Reader = { actor, topics, sink, account, ...counts, unwatch: () => {} }
     reader.unwatch = this.#options.credentials.watch(actor, ({ code }) => this.#end(reader, code))
     this.#readers.add(reader)
     this.#follow()
     sink.joined()
     if (since !== undefined) this.#catchUp(reader, since)
-    return { leave: () => this.#remove(reader), drained: () => this.#reportLost(reader) }
+    return { leave: () => this.#remove(reader), drained: () => this.#drained(reader) }
   }
 
   /** Disconnects every reader, when the hub stops. */
@@ -150,9 +160,21 @@ export class LiveFeed {
 
   #send(reader: Reader, event: LiveEvent): void {
     if (!reader.topics.has(event.topic) || !visibleTo(event, reader.actor)) return
-    if (this.#reportLost(reader) && reader.sink.event(event)) return
+    if (this.#reportLost(reader) && this.#fits(reader, event) && reader.sink.event(event)) return count(reader)
     if (reader.lost === 0) reader.stuckSinceMs = performance.now()
     reader.lost += 1
+  }
+
+  /** Always true for a reader with an empty queue. */
+  #fits(reader: Reader, { text }: LiveEvent): boolean {
+    count(reader)
+    return reader.countedBytes === 0 || reader.account.fits(text.length)
+  }
+
+  #drained(reader: Reader): void {
+    if (!this.#readers.has(reader)) return
+    count(reader)
+    this.#reportLost(reader)
   }
 
   /** False while the queue is too full even for the number of lost events. */
@@ -190,6 +212,7 @@ export class LiveFeed {
   #ping(): void {
     const stuckMs = this.#options.stuckMs ?? STUCK_MS
     for (const reader of this.#readers) {
+      count(reader)
       if (reader.lost > 0 && performance.now() - reader.stuckSinceMs > stuckMs) this.#end(reader, 'overloaded')
       else reader.sink.ping()
     }
@@ -204,6 +227,8 @@ export class LiveFeed {
   #remove(reader: Reader): void {
     if (!this.#readers.delete(reader)) return
     reader.unwatch()
+    reader.account.give(reader.countedBytes)
+    reader.countedBytes = 0
     this.#follow()
   }
 
@@ -216,4 +241,13 @@ export class LiveFeed {
       throw error
     }
   }
+}
+
+/** Makes the account hold what waits for the reader now. */
+function count(reader: Reader): void {
+  const { account, sink, countedBytes } = reader
+  const { waitingBytes } = sink
+  reader.countedBytes = waitingBytes
+  if (waitingBytes > countedBytes) account.add(waitingBytes - countedBytes)
+  else if (waitingBytes < countedBytes) account.give(countedBytes - waitingBytes)
 }

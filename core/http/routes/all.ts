@@ -13,7 +13,7 @@ import { settingsRoutes } from './hub/settings.ts'
 import { type ConfigView, systemSettingsRoutes } from './hub/system-settings.ts'
 import { serverControlRoutes } from './servers/server-control.ts'
 import { type ServerImportDeps, serverImportRoutes } from './servers/server-import.ts'
-import { toolCallRoutes } from './servers/server-tool-call.ts'
+import { type ToolCallDeps, toolCallRoutes } from './servers/server-tool-call.ts'
 import { serverToolRoutes } from './servers/server-tools.ts'
 import { serverRoutes } from './servers/servers.ts'
 
@@ -24,6 +24,7 @@ export interface ResourceRoutesDeps {
   readonly bus: Pick<EventBus, 'on'>
   readonly mcp: Pick<McpEndpoint, 'callTool' | 'groupView' | 'sessions' | 'usage' | 'endSession'>
   readonly credentials: Pick<LiveCredentials, 'during'>
+  readonly bytes: ToolCallDeps['bytes']
   readonly plugins: PluginsView
   readonly config: ConfigView
   readonly importDocument: ServerImportDeps['importDocument']

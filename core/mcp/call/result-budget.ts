@@ -54,7 +54,7 @@ export class ResultBudget {
       return JSON.stringify({ content: [{ type: 'text', text }], isError: true })
     }
     const { id, part, index, offset } = place
-    if ('block' in part) return JSON.stringify({ content: [part.block] })
+    if ('block' in part) return `{"content":[${part.block}]}`
     const piece = this.#piece(id, index, part.text, offset, maxBytes)
     return JSON.stringify({ content: [{ type: 'text', text: piece }] })
   }

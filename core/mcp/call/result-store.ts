@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { LIMITS } from '../../config/limits.ts'
-import type { JsonObject } from '../../contract/json.ts'
 import type { ExchangeTarget } from '../scope/scope-types.ts'
 
-/** A text that is read piece by piece, or one block that is read as a whole. */
-export type Part = { readonly text: string } | { readonly block: JsonObject }
+/**
+ * A text that is read piece by piece, or the JSON text of one block that is read as a whole: as an object it could take twenty
+ * times its length.
+ */
+export type Part = { readonly text: string } | { readonly block: string }
 
 /** Whose call it was: nobody else reads on. */
 export interface Reader {
@@ -48,7 +50,7 @@ export class ResultStore {
   /** The id under which the parts are found. What is larger than all room is not kept. */
   keep({ key, actor }: Reader, parts: readonly Part[], id: string = randomUUID(), source?: Source): string {
     // A text takes up to two bytes a character in memory.
-    const size = (part: Part) => ('text' in part ? part.text.length : JSON.stringify(part.block).length)
+    const size = (part: Part) => ('text' in part ? part.text : part.block).length
     const bytes = parts.reduce((sum, part) => sum + 2 * size(part), ENTRY_BYTES)
     if (bytes > LIMITS.keptResultBytesPerUser) return id
     const own = this.#ofUser.get(actor.userId) ?? { bytes: 0, ids: new Set<string>() }

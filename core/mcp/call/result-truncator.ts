@@ -59,7 +59,7 @@ export class ResultTruncator {
     }
     const { type, resource } = block
     const inside = isPlainObject(resource) && typeof resource.text === 'string' ? resource : undefined
-    this.parts.push(inside ? { text: String(inside.text) } : { block })
+    this.parts.push(inside ? { text: String(inside.text) } : { block: JSON.stringify(block) })
     const what = inside ? `${type} ${String(inside.uri).slice(0, 256)}` : String(type)
     this.#notes.push(`${what} of ${bytes} bytes is left out, read it by ${this.#handle(this.parts.length - 1)}`)
     return false

@@ -4,11 +4,23 @@ const AT_ONCE = 2_000
 /** Between two looks at what waits; a wait that is needed anyway. */
 const LOOK_MS = 50
 
+/** Updates of one server that wait, each for itself, until its clients can be told, and their bytes. */
+const MAX_WAITING = 1_000
+const MAX_WAITING_BYTES = 256 * 1024
+
+interface Update {
+  /** Tells everybody, and says how many notices that were. */
+  send(): number
+  /** What it holds in memory while it waits; 0 where that counts elsewhere. */
+  readonly bytes: number
+}
+
 /** What a server may still cause, and which of its updates wait. */
 interface Account {
   left: number
   atMs: number
-  readonly waiting: Map<string, () => number>
+  readonly waiting: Map<string, Update>
+  waitingBytes: number
 }
 
 /**
@@ -25,18 +37,23 @@ export class NotificationRateLimiter {
     this.#now = now
   }
 
-  /** How many updates of a server wait. */
-  waiting(serverId: string): number {
-    return this.#accounts.get(serverId)?.waiting.size ?? 0
+  /** Whether a further update of so many bytes may wait for itself. */
+  takes(serverId: string, bytes: number): boolean {
+    const account = this.#accounts.get(serverId)
+    if (!account) return bytes <= MAX_WAITING_BYTES
+    return account.waiting.size < MAX_WAITING && account.waitingBytes + bytes <= MAX_WAITING_BYTES
   }
 
-  /** `tell` tells everybody what `key` stands for, and says how many notices that were. It takes the place of an older one. */
-  schedule(serverId: string, key: string, send: () => number): void {
-    const account = this.#accounts.get(serverId) ?? { left: AT_ONCE, atMs: this.#now(), waiting: new Map() }
+  /** Tells what `key` stands for, now or later. It takes the place of an older one that waits. */
+  schedule(serverId: string, key: string, update: Update): void {
+    const account = this.#accounts.get(serverId) ?? newAccount(this.#now())
     this.#accounts.set(serverId, account)
     this.#refill(account)
-    if (account.left > 0 && account.waiting.size === 0) account.left -= send()
-    else account.waiting.set(key, send)
+    if (account.left > 0 && account.waiting.size === 0) account.left -= update.send()
+    else {
+      account.waitingBytes += update.bytes - (account.waiting.get(key)?.bytes ?? 0)
+      account.waiting.set(key, update)
+    }
     this.#timer ??= setTimeout(() => this.#flush(), LOOK_MS)
   }
 
@@ -50,9 +67,10 @@ export class NotificationRateLimiter {
     this.#timer = undefined
     for (const [serverId, account] of this.#accounts) {
       this.#refill(account)
-      for (const [key, send] of account.waiting) {
+      for (const [key, { send, bytes }] of account.waiting) {
         if (account.left <= 0) break
         account.waiting.delete(key)
+        account.waitingBytes -= bytes
         account.left -= send()
       }
       if (account.waiting.size === 0 && account.left === AT_ONCE) this.#accounts.delete(serverId)
@@ -65,4 +83,8 @@ export class NotificationRateLimiter {
     account.left = Math.min(AT_ONCE, account.left + ((now - account.atMs) * PER_SECOND) / 1_000)
     account.atMs = now
   }
+}
+
+function newAccount(atMs: number): Account {
+  return { left: AT_ONCE, atMs, waiting: new Map(), waitingBytes: 0 }
 }

@@ -31,10 +31,10 @@ interface Subscription {
 
 /** Of one session or listen stream at a time. */
 const MAX_SUBSCRIPTIONS = 1_000
+/** What a subscription takes in memory besides its texts. */
+const SUBSCRIPTION_BYTES = 512
 /** How long a listen stream waits to hear which subscriptions hold. */
 const LISTEN_WAIT_MS = 1_000
-/** Updates of one server that wait, each for itself, until its clients can be told. */
-const MAX_WAITING = 1_000
 const EMPTY: Outcome = { kind: 'result', resultText: '{}' }
 const UPDATED = 'notifications/resources/updated'
 
@@ -73,6 +73,7 @@ export class Subscriptions {
       uris.map(uri => {
         const found = subscribable(target.scope, uri, steps)
         if (!found || target.subscriptions.size >= MAX_SUBSCRIPTIONS) return false
+        if (!target.bytes.fits(weightOf(subscriptionKey(found.member, target, found.original), uri))) return false
         const added = this.#add(target, found.member, found.original, uri)
         return Promise.race([added.then(({ kind }) => kind === 'result'), late.promise])
       }),
@@ -86,6 +87,7 @@ export class Subscriptions {
     if (session.subscriptions.size >= MAX_SUBSCRIPTIONS)
       if (!session.subscriptions.has(subscriptionKey(member, session, original)))
         throw new HubError('quota_streams', `Cannot subscribe: this session has ${MAX_SUBSCRIPTIONS} subscriptions`)
+    // It throws quota_bytes before anything is kept or sent.
     const reply = await this.#add(session, member, original, uri)
     return reply.kind === 'result' ? EMPTY : router.outcome(routed, member, reply, { original, uri })
   }
@@ -93,6 +95,8 @@ export class Subscriptions {
   async #add(target: NotificationTarget, member: ScopeMember, original: string, uri: string): Promise<UpstreamReply> {
     const key = subscriptionKey(member, target, original)
     const known = this.#byKey.get(key)
+    const isNew = known?.subscribers.get(target)?.has(uri) !== true
+    if (isNew) target.bytes.take(weightOf(key, uri))
     const subscription = known ?? {
       key,
       sessionId: target.ownConnection(member.server)?.id,
@@ -109,8 +113,7 @@ export class Subscriptions {
     // It may have ended while the upstream was asked.
     if (target.ended && target.subscriptions.size > 0) this.drop(target)
     if (reply.kind === 'result') return reply
-    subscription.subscribers.delete(target)
-    target.subscriptions.delete(key)
+    part(subscription, target)
     if (this.#byKey.get(key) === subscription && subscription.subscribers.size === 0) this.#forget(subscription)
     return reply
   }
@@ -119,9 +122,12 @@ export class Subscriptions {
     const { session, member, original, uri } = this.#resolve(routed, params)
     const subscription = this.#byKey.get(subscriptionKey(member, session, original))
     const forms = subscription?.subscribers.get(session)
-    if (!subscription || !forms) return EMPTY
-    forms.delete(uri)
-    if (forms.size > 0) return EMPTY
+    if (!subscription || !forms?.has(uri)) return EMPTY
+    if (forms.size > 1) {
+      forms.delete(uri)
+      session.bytes.give(weightOf(subscription.key, uri))
+      return EMPTY
+    }
     const reply = this.#leave(subscription, session)
     return reply === undefined ? EMPTY : router.outcome(routed, member, await reply, { original, uri })
   }
@@ -155,12 +161,13 @@ export class Subscriptions {
     if (typeof uri !== 'string') return
     const subscribed = this.#byConnection.get(connectionKey(serverId, sessionId))
     const covering = [...(subscribed?.covering(uri) ?? [])]
+    const bytes = 2 * JSON.stringify(params).length
     const later = (at: string, own?: JsonObject): void => {
       const send = () => this.#notify(serverId, sessionId, at, own)
-      this.#pace.schedule(serverId, JSON.stringify([sessionId ?? '', at]), send)
+      this.#pace.schedule(serverId, JSON.stringify([sessionId ?? '', at]), { send, bytes: own ? bytes : 0 })
     }
     if (covering.length === 0) return
-    if (this.#pace.waiting(serverId) < MAX_WAITING) later(uri, params)
+    if (this.#pace.takes(serverId, bytes)) later(uri, params)
     // So many parts of what was subscribed to have changed that it is told as a whole.
     else for (const { original } of covering) later(original)
   }
@@ -255,8 +262,7 @@ export class Subscriptions {
   }
 
   #leave(subscription: Subscription, target: NotificationTarget): Promise<UpstreamReply> | undefined {
-    subscription.subscribers.delete(target)
-    target.subscriptions.delete(subscription.key)
+    part(subscription, target)
     if (subscription.subscribers.size > 0) return undefined
     this.#forget(subscription)
     // The upstream forgets with the connection; one that is down must not be woken up for this.
@@ -264,6 +270,18 @@ export class Subscriptions {
     if (target.ended && target.ownConnection(subscription.member.server)?.kind === 'session') return undefined
     return this.#send('resources/unsubscribe', subscription.member, target, subscription.original)
   }
+}
+
+/** This one does not use it any more: what it counted for is given back. */
+function part({ key, subscribers }: Subscription, target: NotificationTarget): void {
+  for (const uri of subscribers.get(target) ?? []) target.bytes.give(weightOf(key, uri))
+  subscribers.delete(target)
+  target.subscriptions.delete(key)
+}
+
+/** What one form of a subscribed URI counts for: two bytes a character at most, here and in the thread of the connection. */
+function weightOf(key: string, uri: string): number {
+  return SUBSCRIPTION_BYTES + 2 * (2 * key.length + uri.length)
 }
 
 function subscriptionKey({ server }: ScopeMember, target: NotificationTarget, original: string): string {

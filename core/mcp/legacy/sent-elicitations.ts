@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Session } from './session.ts'
 
 /** Of one session. */
@@ -38,6 +39,7 @@ export class SentElicitations {
   }
 }
 
+/** Of one length, however long an id the server chose. */
 function elicitationKey(serverId: string, elicitationId: string): string {
-  return `${serverId} ${elicitationId}`
+  return createHash('sha256').update(`${serverId} ${elicitationId}`).digest('base64url')
 }

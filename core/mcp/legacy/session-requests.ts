@@ -1,6 +1,7 @@
 import { LIMITS } from '../../config/limits.ts'
 import type { AskReply } from '../../connections/api.ts'
 import type { JsonObject } from '../../contract/json.ts'
+import type { ByteAccount } from '../../domain/byte-account.ts'
 import { isPlainObject, type Message, notificationMessage, requestMessage } from '../rpc/rpc.ts'
 
 /** Where a request to the client is written. */
@@ -13,6 +14,8 @@ export interface SessionAsksHost {
   readonly capabilities: () => JsonObject
   /** A stream that the client reads now and that may carry a request of no particular call. */
   readonly anyStream: () => AskStream | undefined
+  /** Of the session's user: what waits for a stream counts for it. */
+  readonly bytes: () => ByteAccount
   /** How long a request of no particular call waits for a stream. */
   readonly streamWaitMs: number
   /** How long the client has for its answer to such a request. */
@@ -20,8 +23,8 @@ export interface SessionAsksHost {
 }
 
 interface OpenAsk {
-  /** What was sent, or will be sent when there is a stream. */
-  readonly text: string
+  /** What will be sent when there is a stream; '' once it was. */
+  text: string
   /** The stream it went out on; undefined while none is open. */
   stream: AskStream | undefined
   /** Set when one call caused it: it ends with that call. */
@@ -72,7 +75,7 @@ export class SessionRequests {
       if (ask.stream) continue
       const stream = this.#host.anyStream()
       if (!stream) return
-      this.#waitingCharacters -= ask.text.length
+      this.#waited(ask)
       this.#send(id, ask, stream)
     }
   }
@@ -108,7 +111,7 @@ export class SessionRequests {
     const id = this.#lastId
     const text = requestMessage(id, method, params)
     const stream = cause ?? this.#host.anyStream()
-    if (!stream && this.#waitingCharacters + text.length > LIMITS.eventReplayBytes)
+    if (!stream && !this.#mayWait(text))
       return Promise.resolve(refusal(-32603, 'The client has no open stream, and too many requests wait for one'))
     const { promise, resolve } = Promise.withResolvers<AskReply>()
     const withdraw = () => this.#withdraw(id)
@@ -135,11 +138,23 @@ export class SessionRequests {
     ask.stream = stream
     if (!ask.cause) ask.timer = setTimeout(() => this.#late(id), this.#host.answerMs)
     stream.send(ask.text)
+    ask.text = ''
+  }
+
+  #mayWait({ length }: string): boolean {
+    return this.#waitingCharacters + length <= LIMITS.eventReplayBytes && this.#host.bytes().fits(2 * length)
+  }
+
+  /** Nothing of it waits any more. */
+  #waited({ text }: OpenAsk): void {
+    this.#waitingCharacters -= text.length
+    this.#host.bytes().give(2 * text.length)
   }
 
   #wait(id: number, ask: OpenAsk): void {
     const { streamWaitMs } = this.#host
     this.#waitingCharacters += ask.text.length
+    this.#host.bytes().add(2 * ask.text.length)
     ask.timer = setTimeout(() => {
       this.#settle(id, refusal(-32603, `The client had no call and no open stream for ${streamWaitMs} ms`))
     }, streamWaitMs)
@@ -168,7 +183,7 @@ export class SessionRequests {
     if (!ask) return
     this.#open.delete(id)
     clearTimeout(ask.timer)
-    if (!ask.stream) this.#waitingCharacters -= ask.text.length
+    if (!ask.stream) this.#waited(ask)
     ask.answer(answer)
   }
 }

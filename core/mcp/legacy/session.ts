@@ -120,7 +120,7 @@ export class Session implements NotificationTarget {
   logLevel: number | undefined
   /** Requests in flight by the text of their id. */
   readonly calls = new Map<IdText, OpenCall>()
-  /** URL elicitations that went to this client: `{server id} {elicitation id}`. */
+  /** URL elicitations that went to this client: hashes of server and elicitation. */
   readonly elicitations = new Set<string>()
   /** Keys of its resource subscriptions. */
   readonly subscriptions = new Set<string>()
@@ -128,6 +128,7 @@ export class Session implements NotificationTarget {
   readonly requests = new SessionRequests({
     capabilities: () => this.binding.capabilities,
     anyStream: () => this.#anyStream(),
+    bytes: () => this.bytes,
     streamWaitMs: LIMITS.askStreamWaitMs,
     answerMs: LIMITS.askAnswerMs,
   })
@@ -181,6 +182,10 @@ export class Session implements NotificationTarget {
   set initialized(value: boolean) {
     this.#initialized = value
     this.requests.streamOpened()
+  }
+
+  get bytes(): ByteAccount {
+    return this.load.bytes
   }
 
   /** What upstream connections of this session alone may know of it. */

@@ -95,6 +95,11 @@ export class SseConnection {
     return this.#write(Buffer.from(`event: message\ndata: ${data}\n\n`))
   }
 
+  /** Whole events as they are written. */
+  events(text: string): boolean {
+    return this.#write(Buffer.from(text))
+  }
+
   comment(): boolean {
     return this.#write(Buffer.from(': ok\n\n'))
   }

@@ -267,21 +267,24 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
     if (!this.parkable || missingCapability(method, params, this.capabilities))
       return Promise.resolve(notOffered(method))
     if (signal.aborted || this.#outcome) return Promise.resolve(withdrawn())
+    const { account } = this.#held
+    const bytes = params ? 2 * JSON.stringify(params).length : 0
+    if (!account.fits(bytes)) return Promise.resolve(tooMuch())
+    account.add(bytes)
     this.#lastAsk += 1
     const key = `${method.split('/')[0]}_${this.#lastAsk}`
     const { promise, resolve } = Promise.withResolvers<AskReply>()
-    const withdraw = () => {
-      if (this.#asks?.delete(key)) resolve(withdrawn())
+    const answer = (reply: AskReply): void => {
+      signal.removeEventListener('abort', withdraw)
+      account.give(bytes)
+      resolve(reply)
+    }
+    const withdraw = (): void => {
+      if (this.#asks?.delete(key)) answer(withdrawn())
     }
     signal.addEventListener('abort', withdraw, { once: true })
     this.#asks ??= new Map()
-    this.#asks.set(key, {
-      ...inputRequest(method, params),
-      answer: reply => {
-        signal.removeEventListener('abort', withdraw)
-        resolve(reply)
-      },
-    })
+    this.#asks.set(key, { ...inputRequest(method, params), answer })
     if (this.#post) this.#beginRound()
     return promise
   }
@@ -317,4 +320,8 @@ function notOffered(method: string): AskReply {
 
 function withdrawn(): AskReply {
   return { error: { code: -32603, message: 'The request was withdrawn before the client answered' } }
+}
+
+function tooMuch(): AskReply {
+  return { error: { code: -32603, message: 'The hub cannot keep the question: its user has too much in flight' } }
 }

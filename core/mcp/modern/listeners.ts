@@ -4,6 +4,7 @@ import type { SessionBinding } from '../../connections/api.ts'
 import { type ErrorCode, HubError } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import type { ServerRecord, UserActor } from '../../contract/records.ts'
+import type { ByteAccount } from '../../domain/byte-account.ts'
 import { SUBSCRIPTION_KEY } from '../../domain/era.ts'
 import type { ScopedRequest } from '../legacy/scoped-request.ts'
 import { admitStream, type UserLoad } from '../legacy/session.ts'
@@ -46,12 +47,20 @@ export class Listener implements NotificationTarget {
   readonly id: IdText
   readonly subscriptions = new Set<string>()
   readonly connection: SseConnection
+  readonly bytes: ByteAccount
   readonly #tag: JsonObject
   readonly #methods: Set<string>
   /** What came before the acknowledgement, which goes first. */
   #early: string[] | undefined = []
 
-  constructor({ scope, actor }: ScopedRequest, id: IdText, methods: Set<string>, connection: SseConnection) {
+  constructor(
+    { scope, actor }: ScopedRequest,
+    id: IdText,
+    methods: Set<string>,
+    connection: SseConnection,
+    bytes: ByteAccount,
+  ) {
+    this.bytes = bytes
     this.scope = scope
     this.actor = actor
     this.id = id
@@ -127,7 +136,7 @@ export class Listeners {
       host.closed(connection)
       this.#forget(listener)
     })
-    const listener = new Listener(scoped, id, new Set(wishes.map(({ method }) => method)), connection)
+    const listener = new Listener(scoped, id, new Set(wishes.map(({ method }) => method)), connection, load.bytes)
     load.streams += 1
     host.opened(connection)
     // What changed while nobody was here is no news to the first who comes.

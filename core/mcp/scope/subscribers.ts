@@ -1,5 +1,6 @@
 import type { SessionBinding } from '../../connections/api.ts'
 import type { ServerRecord } from '../../contract/records.ts'
+import type { ByteAccount } from '../../domain/byte-account.ts'
 import type { Notice } from '../rpc/notice.ts'
 import type { Scope } from './scope.ts'
 
@@ -11,6 +12,8 @@ export interface NotificationTarget {
   readonly ended: boolean
   /** Keys of its resource subscriptions. */
   readonly subscriptions: Set<string>
+  /** Of its user: what it subscribes to counts for it. */
+  readonly bytes: ByteAccount
   /** What it did not ask for is left out. */
   notify(notice: Notice): void
   /** The session whose own connection to this server is used on its behalf; undefined: the shared one. */

@@ -1,5 +1,7 @@
 import { expect, test } from 'bun:test'
+import { LIMITS as HUB } from '../../../core/config/limits.ts'
 import { LinePipe } from '../../../core/connections/worker/child-pipe.ts'
+import { WriteBacklog } from '../../../core/connections/worker/write-backlog.ts'
 
 const LIMITS = { maxBytes: 10_000_000, tooLong: () => undefined }
 
@@ -51,4 +53,60 @@ test('lines that were read with a flood wait with it, in order, and count when t
   pipe.ended()
   expect(lines).toEqual([...all, 'closed'])
   expect(resumed).toBe(0)
+})
+
+/** A child that reads so many bytes of what it is written, and then nothing. */
+function deaf(backlog: WriteBacklog, reads = 0) {
+  const closed: string[] = []
+  let left = reads
+  const pipe = new LinePipe({
+    ...LIMITS,
+    closed: ({ message }) => closed.push(message),
+    expecting: () => false,
+    backlog,
+  })
+  pipe.attach({
+    write: data => {
+      const taken = Math.min(left, data.length)
+      left -= taken
+      return taken
+    },
+    end: () => undefined,
+    destroy: () => undefined,
+  })
+  return { pipe, closed }
+}
+
+test('what many children of one owner do not read ends the one with most, and not those that read', async () => {
+  const most = HUB.ownerWriteBacklogBytes
+  const backlog = new WriteBacklog(most)
+  const children = Array.from({ length: 5 }, () => deaf(backlog))
+  const reading = deaf(backlog, Number.POSITIVE_INFINITY)
+  // Each alone may be so far behind.
+  const text = 'x'.repeat(most / 5 - 1_000)
+  for (const { pipe } of children) pipe.write(text)
+  await Promise.resolve()
+  children[2]?.pipe.write('y'.repeat(100_000))
+  expect(children.map(({ closed }) => closed.length)).toEqual([0, 0, 1, 0, 0])
+  expect(children[2]?.closed[0]).toMatch(/^The server does not read its standard input: \d+ bytes are waiting$/)
+  for (let sent = 0; sent < 100; sent += 1) {
+    reading.pipe.write(text.slice(0, 500_000))
+    await Promise.resolve()
+  }
+  expect(reading.closed).toEqual([])
+  // A child that is gone makes room.
+  for (const { pipe } of children) pipe.destroy()
+  const late = deaf(backlog)
+  late.pipe.write('x'.repeat(HUB.upstreamWriteBacklogBytes - 10))
+  expect(late.closed).toEqual([])
+})
+
+test('a text of which a little is left counts as a whole, since it holds all of its memory', async () => {
+  const backlog = new WriteBacklog(2_000_000)
+  const children = Array.from({ length: 3 }, () => deaf(backlog, 899_990))
+  for (const { pipe } of children) {
+    pipe.write('x'.repeat(900_000))
+    await Promise.resolve()
+  }
+  expect(children.filter(({ closed }) => closed.length > 0)).toHaveLength(1)
 })

@@ -18,6 +18,7 @@ import { secretValues } from '../../../core/registry/servers/secret-values.ts'
 import { ServerRedactors } from '../../../core/secrets/server-redactors.ts'
 import type { Tables } from '../../../core/store/tables.ts'
 import { stdioTransport } from '../../../plugins/transport-stdio/plugin.ts'
+import { bytesInFlight } from '../../support/bytes.ts'
 import { atMost } from '../../support/pace.ts'
 
 export const FIXTURE = join(import.meta.dir, 'fixtures', 'server.ts')
@@ -153,7 +154,7 @@ export async function startRig(
     store: { db },
     bus,
     config: { workers: 2, stdioPolicy: 'sandboxed', outboundAllow: [], registries: [], dataDir, ...config },
-    sandbox: new Sandbox({ level: 'none', detail: 'not looked at', notes: [] }, dataDir),
+    sandbox: new Sandbox({ level: 'none', detail: 'not looked at', notes: [] }, dataDir, bytesInFlight()),
     transports: () => new Map([['stdio', stdioTransport]]),
     headerProviders: () => new Map(),
     log,

@@ -125,3 +125,16 @@ test('each face of a server that speaks both eras has its own definitions, and i
   again.approve(serverId, 'a', hash)
   expect([again.of(serverId).get('a')?.changed, again.of(serverId, 'older').get('a')?.changed]).toEqual([false, false])
 })
+
+test('names as long as a server likes fill no more than 1 MiB of what is remembered, and make nothing older forgotten', async () => {
+  const definitions = await opened()
+  definitions.read(serverId, [tool('a'), tool('b')])
+  for (let n = 1; n <= 20; n += 1) definitions.read(serverId, [tool(`${n}${'x'.repeat(200_000)}`), tool('b')])
+  const names = [...definitions.of(serverId).keys()]
+  expect(names.slice(0, 2)).toEqual(['a', 'b'])
+  const listed = 200_002
+  expect(names.join('').length).toBeLessThan(LIMITS.toolDefinitionNameBytes + listed)
+  expect(names.at(-1)).toStartWith('20x')
+  await definitions.flush()
+  expect((await opened()).of(serverId).size).toBe(names.length)
+})

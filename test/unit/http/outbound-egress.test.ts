@@ -1,7 +1,10 @@
 import { expect, test } from 'bun:test'
 import { readdirSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
+import { LIMITS } from '../../../core/config/limits.ts'
+import { ExitShare } from '../../../core/connections/sandbox/exit-share.ts'
 import { type EgressOptions, openEgress } from '../../../core/outbound/egress.ts'
+import { bytesInFlight } from '../../support/bytes.ts'
 import { makeTemp, removeTemp } from '../../support/temp.ts'
 import { until } from '../../support/wait.ts'
 
@@ -33,7 +36,7 @@ async function withClient(script: string, more: Partial<EgressOptions> = {}) {
     ...{ path, uid: process.getuid?.() ?? 0 },
     rights: async () => ({ networks: [], admin: false }),
     lookup: async () => [],
-    pace: () => 0,
+    owner: new ExitShare(bytesInFlight().user('u-ann')),
     ...more,
   })
   const child = Bun.spawn(['/usr/bin/perl', '-e', DIAL + script, path], { stdio: ['pipe', 'pipe', 'inherit'] })
@@ -91,12 +94,67 @@ test('openEgress() measures what it carries, both ways', async () => {
     syswrite($s, "a" x 1000); my $all = ""; while (length($all) < 1000) { sysread($s, $x, 999); $all .= $x } print "back"; sleep 99`
   await using client = await withClient(script, {
     rights: async () => ({ networks: ['127.0.0.0/8'], admin: false }),
-    pace: bytes => {
-      measured += bytes
-      return 0
+    owner: {
+      enter: () => true,
+      leave() {},
+      held() {},
+      gone() {},
+      pace: bytes => {
+        measured += bytes
+        return 0
+      },
     },
   })
   await until(() => client.said.out === 'back')
   expect(measured).toBe(2_000)
   echo.stop(true)
+})
+
+test('openEgress() answers 503 to programs of an owner who has 256 connections through all exits together', async () => {
+  const share = new ExitShare(bytesInFlight().user('u-ann'))
+  let entered = 0
+  const enter = () => {
+    const taken = share.enter()
+    if (taken) entered += 1
+    return taken
+  }
+  const owner = { pace: share.pace, enter, leave: () => share.leave(), held() {}, gone() {} }
+  const hold = `push @held, dial("") for 1..${MOST}; sleep 99`
+  const clients = await Promise.all(
+    Array.from({ length: LIMITS.ownerTunnels / MOST }, () => withClient(hold, { owner })),
+  )
+  await until(() => entered === LIMITS.ownerTunnels, { what: 'as many connections as may be' })
+  const asking = `my $s = dial("${REQUEST}"); sysread($s, my $all, 999); print $all; sleep 99`
+  await using refused = await withClient(asking, { owner })
+  await until(() => refused.said.out.includes('quota_streams'))
+  expect(refused.said.out).toStartWith('HTTP/1.1 503 ')
+  await Promise.all(clients.map(client => client[Symbol.asyncDispose]()))
+  await using next = await withClient(asking, { owner })
+  await until(() => next.said.out !== '')
+  expect(next.said.out).toStartWith('HTTP/1.1 403 ')
+})
+
+test('openEgress() counts what an owner’s program does not take, and stops reading for it', async () => {
+  let sent = 0
+  const write = (socket: { write(bytes: Uint8Array): number }) => {
+    sent += socket.write(new Uint8Array(4 * 2 ** 20))
+  }
+  const flood = Bun.listen({
+    hostname: '127.0.0.1',
+    port: 0,
+    socket: { data: write, drain: write },
+  })
+  const account = bytesInFlight().user('u-ann')
+  {
+    await using client = await withClient(
+      `my $s = dial("CONNECT 127.0.0.1:${flood.port} HTTP/1.1\\r\\n\\r\\n"); sysread($s, my $x, 39); syswrite($s, "go"); print "on"; sleep 99`,
+      { owner: new ExitShare(account), rights: async () => ({ networks: ['127.0.0.0/8'], admin: false }) },
+    )
+    await until(() => client.said.out === 'on')
+    await until(() => account.used > 0, { what: 'bytes that wait for the program' })
+    expect(account.used).toBeLessThanOrEqual(2 ** 20)
+  }
+  await until(() => account.used === 0, { what: 'all bytes given back' })
+  flood.stop(true)
+  expect(sent).toBeLessThan(64 * 2 ** 20)
 })

@@ -1,5 +1,7 @@
 import { expect, test } from 'bun:test'
-import { createPace, paced } from '../../../core/outbound/pace.ts'
+import { PassThrough, Writable } from 'node:stream'
+import { carry, createPace } from '../../../core/outbound/pace.ts'
+import { until } from '../../support/wait.ts'
 
 test('createPace() lets a burst pass, then makes what comes wait for its share', () => {
   const pace = createPace(1_000_000)
@@ -10,20 +12,51 @@ test('createPace() lets a burst pass, then makes what comes wait for its share',
   expect(pace(1_000_000)).toBeWithin(1_500, 2_001)
 })
 
-test('paced() streams that share a pace take their time together, and pass on every byte in order', async () => {
+test('carry() takes its time together with what shares its pace, passes on every byte in order, and holds one piece at most', async () => {
   const pace = createPace(1_000_000)
   const since = performance.now()
-  const carry = async (mark: number): Promise<Buffer> => {
-    const stream = paced(pace)
-    for (let count = 0; count < 10; count += 1) stream.write(Buffer.alloc(15_000, mark + count))
-    stream.end()
-    return Buffer.concat(await stream.toArray())
+  let heldBytes = 0
+  let mostBytes = 0
+  const through = async (mark: number): Promise<Buffer> => {
+    const [from, to] = [new PassThrough(), new PassThrough()]
+    carry(from, to, {
+      pace,
+      held: bytes => {
+        heldBytes += bytes
+        mostBytes = Math.max(mostBytes, heldBytes)
+      },
+      gone: bytes => {
+        heldBytes -= bytes
+      },
+    })
+    for (let count = 0; count < 10; count += 1) from.write(Buffer.alloc(15_000, mark + count))
+    from.end()
+    return Buffer.concat(await to.toArray())
   }
-  const carried = await Promise.all([carry(0), carry(100)])
+  const carried = await Promise.all([through(0), through(100)])
+  expect([heldBytes, mostBytes]).toEqual([0, 30_000])
   for (const [index, bytes] of carried.entries()) {
     const expected = Array.from({ length: 10 }, (_, count) => Buffer.alloc(15_000, index * 100 + count))
     expect(bytes.equals(Buffer.concat(expected))).toBe(true)
   }
   // 300,000 bytes less the burst.
   expect(performance.now() - since).toBeGreaterThan(240)
+})
+
+test('carry() gives back what was held for a taker that takes nothing when that goes', async () => {
+  let heldBytes = 0
+  const from = new PassThrough()
+  const to = new Writable({ write: () => {} })
+  const held = (bytes: number) => {
+    heldBytes += bytes
+  }
+  carry(from, to, { pace: () => 0, held, gone: bytes => held(-bytes) })
+  for (let count = 0; count < 5; count += 1) from.write(Buffer.alloc(1_000))
+  await until(() => heldBytes > 0)
+  expect(heldBytes).toBe(1_000)
+  to.destroy()
+  await until(() => heldBytes === 0)
+  from.write(Buffer.alloc(1_000))
+  await Bun.sleep(0)
+  expect(heldBytes).toBe(0)
 })

@@ -3,6 +3,7 @@ import { type Auth, createAuth } from '../../../core/auth/create.ts'
 import type { JsonValue } from '../../../core/contract/json.ts'
 import type { PluginLogger } from '../../../core/contract/plugin.ts'
 import type { Actor, Role, UserActor } from '../../../core/contract/records.ts'
+import type { BytesInFlight } from '../../../core/domain/byte-account.ts'
 import { EventBus } from '../../../core/events/bus.ts'
 import { BodyParser } from '../../../core/http/body/body-parser.ts'
 import { createHttp, type Http, type HttpDeps } from '../../../core/http/create.ts'
@@ -26,6 +27,7 @@ export interface TestHttp extends AsyncDisposable {
   readonly auth: Auth
   readonly registry: Registry
   readonly bus: EventBus
+  readonly bytes: BytesInFlight
   /** Messages of the log, with their fields. */
   readonly logged: { message: string; fields: Readonly<Record<string, unknown>> | undefined }[]
   /** A new user; with no password that fits unless a hash is given. */
@@ -46,6 +48,7 @@ export async function startHttp(
     readonly routes?: readonly Route[]
     readonly setupToken?: string
     readonly live?: HttpDeps['live']
+    readonly streamIdleSeconds?: number
     readonly empty?: true
   } = {},
 ): Promise<TestHttp> {
@@ -66,6 +69,7 @@ export async function startHttp(
   const logged: TestHttp['logged'] = []
   const note: PluginLogger['info'] = (message, fields) => void logged.push({ message, fields })
   const bodyParser = new BodyParser()
+  const bytes = bytesInFlight()
   const http = createHttp({
     bodyParser,
     findPluginRoute: () => undefined,
@@ -84,7 +88,7 @@ export async function startHttp(
     auth,
     bus,
     log: { debug: note, info: note, warn: note, error: note },
-    bytes: bytesInFlight(),
+    bytes,
     mcp: {
       fetch: (_request, path, info) => Response.json({ path, requestId: info.requestId }),
       usage: () => ({
@@ -104,6 +108,7 @@ export async function startHttp(
     setupToken: options.setupToken,
     version: '1.1.0',
     ...(options.live ? { live: options.live } : {}),
+    ...(options.streamIdleSeconds === undefined ? {} : { streamIdleSeconds: options.streamIdleSeconds }),
   })
   const end = async (): Promise<void> => {
     await http.stop(false)
@@ -130,6 +135,7 @@ export async function startHttp(
     auth,
     registry,
     bus,
+    bytes,
     logged,
     person: (name, { role = 'user', passwordHash = '' } = {}) =>
       registry.users.create(HUB, { name, role, passwordHash }),

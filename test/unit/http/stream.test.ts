@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'bun:test'
+import { readdirSync, readlinkSync } from 'node:fs'
 import { connect } from 'node:net'
+import { LIMITS } from '../../../core/config/limits.ts'
 import type { LogRecord } from '../../../core/contract/records.ts'
 import { LiveFeed } from '../../../core/http/live/live.ts'
 import { until } from '../../support/wait.ts'
@@ -220,8 +222,9 @@ describe('events', () => {
       addressKey: '127.0.0.1',
       mayAdminister: true,
     })
-    const feed = new LiveFeed({ bus: hub.bus, credentials: hub.auth.liveCredentials, users: hub.registry.users })
-    const sink = { joined() {}, event: () => true, lost: () => true, ping() {}, end() {} }
+    const { bus, bytes, registry } = hub
+    const feed = new LiveFeed({ bus, bytes, credentials: hub.auth.liveCredentials, users: registry.users })
+    const sink = { waitingBytes: 0, joined() {}, event: () => true, lost: () => true, ping() {}, end() {} }
     const join = () => feed.join(actor, new Set(['servers'] as const), undefined, sink)
     const first = await join()
     for (let joined = 1; joined < 100; joined += 1) await join()
@@ -351,4 +354,76 @@ describe('the WebSocket', () => {
     await hub[Symbol.asyncDispose]()
     expect(await adas.closed()).toEqual({ code: 1001, reason: '{"code":"draining"}' })
   })
+})
+
+describe('readers that take nothing', () => {
+  /** Connections that read until they are answered, and nothing after that. */
+  async function stubborn(hub: TestHttp, token: string, upgrade: boolean) {
+    const socket = connect(hub.port, '127.0.0.1')
+    let text = ''
+    socket.on('error', () => {})
+    socket.on('data', data => {
+      text += data
+    })
+    const key = 'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13'
+    const more = upgrade ? `Upgrade: websocket\r\nConnection: Upgrade\r\n${key}\r\n` : ''
+    const head = `GET /api/stream?topics=servers HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n${more}\r\n`
+    socket.write(head)
+    await until(() => text.includes(upgrade ? 'ready' : ': ok'))
+    socket.pause()
+    return { socket, [Symbol.dispose]: () => socket.destroy() }
+  }
+
+  function sockets(): number {
+    const targets = readdirSync('/proc/self/fd').map(fd => {
+      try {
+        return readlinkSync(`/proc/self/fd/${fd}`)
+      } catch {
+        // The one that listed them.
+        return ''
+      }
+    })
+    return targets.filter(target => target.startsWith('socket:')).length
+  }
+
+  /** Tells events until `enough`: at first the system's own buffers take them. */
+  async function tell(hub: TestHttp, owner: string, enough: () => boolean) {
+    const name = 'x'.repeat(20_000)
+    for (let sent = 0; sent < 3_000 && !enough(); sent += 1) {
+      created(hub, owner, name)
+      if (sent % 5 === 0) await new Promise(resolve => setImmediate(resolve))
+    }
+    expect(enough()).toBe(true)
+  }
+
+  test('what waits for them counts for their user, within the bytes that one may have, until they have gone', async () => {
+    const { hub, bob, bobToken } = await twoPeople()
+    await using _hub = hub
+    const account = hub.bytes.user(bob.id)
+    const readers = await Promise.all([false, false, true, true].map(upgrade => stubborn(hub, bobToken, upgrade)))
+    await tell(hub, bob.id, () => account.used > 4 * 200 * 1024)
+    const { used } = account
+    // Something else has used up the rest: nothing more is kept for them, but what one takes that has taken all the rest.
+    account.add(LIMITS.bytesInFlightPerUser - used)
+    for (let sent = 0; sent < 50; sent += 1) created(hub, bob.id, 'x'.repeat(20_000))
+    expect(account.used).toBeLessThan(LIMITS.bytesInFlightPerUser + readers.length * 20_500)
+    account.give(LIMITS.bytesInFlightPerUser - used)
+    for (const { socket } of readers) socket.destroy()
+    await until(() => account.used === 0, { what: 'all bytes given back' })
+  }, 30_000)
+
+  test('a stream that ended while its reader took nothing is not held for as long as that pleases', async () => {
+    const times = { live: { pingMs: 50, stuckMs: 100 }, streamIdleSeconds: 4 }
+    await using hub = await startHttp(times)
+    const bob = await hub.person('bob')
+    using reader = await stubborn(hub, await hub.tokenOf('bob'), false)
+    const account = hub.bytes.user(bob.id)
+    await tell(hub, bob.id, () => account.used > 200 * 1024)
+    for (let sent = 0; sent < 20; sent += 1) created(hub, bob.id, 'x'.repeat(20_000))
+    const left = sockets() - 1
+    await until(() => account.used === 0, { what: 'the feed to end it' })
+    expect(sockets()).toBe(left + 1)
+    await until(() => sockets() <= left, { what: 'the connection to be cut off', timeoutMs: 10_000 })
+    expect(reader.socket.destroyed).toBe(false)
+  }, 30_000)
 })

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { LIMITS } from '../../../core/config/limits.ts'
 import type { AskReply, UpstreamReply, UpstreamRequest } from '../../../core/connections/api.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
 import { type Answer, SseReader } from '../../support/raw-mcp.ts'
@@ -368,4 +369,21 @@ test('log messages come to whom asked for them, from the level on, on the stream
   expect(await levels('info')).toEqual(['info', 'error'])
   const told = one.upstreams.seen.filter(({ request }) => request.method === 'logging/setLevel')
   expect(told.map(({ request }) => request.params?.level)).toEqual(['error', 'debug'])
+})
+
+test('questions that wait for their answers count for the caller, and those that do not fit are refused', async () => {
+  const long = { ...FORM, message: 'x'.repeat(2 ** 20) }
+  await using one = hub(together(...Array.from({ length: 40 }, () => ['elicitation/create', long] as const)))
+  const client = new RawModern(one, '/mcp/g')
+  const { result } = await call(client)
+  const asked = Object.keys(result.inputRequests)
+  expect(asked.length).toBeWithin(20, 33)
+  const used = () => one.mcp.usage('u-alice').bytesInFlightPerUser
+  await until(() => used() < LIMITS.bytesInFlightPerUser)
+  expect(used()).toBeGreaterThan(2 * asked.length * 2 ** 20)
+  const inputResponses = Object.fromEntries(asked.map(key => [key, ELICITED]))
+  const done = await call(client, { requestState: result.requestState, inputResponses })
+  const refused = heard(done).filter((each: AskReply) => 'error' in each)
+  expect([refused.length, refused[0].error.message]).toEqual([40 - asked.length, expect.stringContaining('in flight')])
+  await until(() => used() === 0)
 })

@@ -16,23 +16,25 @@ function paced(): { readonly pace: NotificationRateLimiter; readonly schedule: s
 
 test('an update is told at once, and so is each of several in a row, as long as few hear them', () => {
   const { pace, schedule } = paced()
-  for (let n = 1; n <= 100; n += 1) pace.schedule('a', 'uri', () => schedule.push(`${n}`) && 10)
+  for (let n = 1; n <= 100; n += 1) pace.schedule('a', 'uri', { send: () => schedule.push(`${n}`) && 10, bytes: 0 })
   expect(schedule).toHaveLength(100)
   pace.dispose()
 })
 
 test('what costs too much waits, the newest of each key alone, and is told as soon as it is paid for; other servers do not wait', async () => {
   const { pace, schedule, pass } = paced()
-  const send = (text: string, cost: number) => () => {
-    schedule.push(text)
-    return cost
-  }
+  const send = (text: string, cost: number) => ({
+    send: () => {
+      schedule.push(text)
+      return cost
+    },
+    bytes: 1_000,
+  })
   pace.schedule('a', 'x', send('x1', 3_000))
   for (let n = 2; n <= 50; n += 1) {
     pace.schedule('a', 'x', send(`x${n}`, 1))
     pace.schedule('a', 'y', send(`y${n}`, 1))
   }
-  expect(pace.waiting('a')).toBe(2)
   pace.schedule('b', 'x', send('other', 1))
   expect(schedule).toEqual(['x1', 'other'])
   // The debt of 1,000 is paid after half a second.
@@ -42,16 +44,33 @@ test('what costs too much waits, the newest of each key alone, and is told as so
   pass(2)
   await until(() => schedule.length === 4, { what: 'the rest to be told' })
   expect(schedule.slice(2)).toEqual(['x51', 'y50'])
-  expect(pace.waiting('a')).toBe(0)
   pace.dispose()
 })
 
 test('nothing is told any more once it was disposed of', async () => {
   const { pace, schedule, pass } = paced()
-  pace.schedule('a', 'x', () => 3_000)
-  pace.schedule('a', 'x', () => schedule.push('late'))
+  pace.schedule('a', 'x', { send: () => 3_000, bytes: 0 })
+  pace.schedule('a', 'x', { send: () => schedule.push('late'), bytes: 0 })
   pace.dispose()
   pass(10_000)
   await Bun.sleep(60)
   expect(schedule).toEqual([])
+})
+
+test('what waits for itself has at most 1,000 updates and 256 KiB of each server, and those that were told make room', async () => {
+  const { pace, schedule, pass } = paced()
+  const update = (bytes: number, cost = 1) => ({ send: () => schedule.push('told') * 0 + cost, bytes })
+  pace.schedule('a', 'first', update(0, 3_000))
+  for (let n = 1; n <= 4; n += 1) pace.schedule('a', `${n}`, update(60 * 1024))
+  expect(['a', 'b'].map(server => pace.takes(server, 17 * 1024))).toEqual([false, true])
+  expect(pace.takes('a', 16 * 1024)).toBe(true)
+  // The newer one takes the older one's place.
+  pace.schedule('a', '4', update(1024))
+  expect(pace.takes('a', 60 * 1024)).toBe(true)
+  for (let n = 5; n <= 1_000; n += 1) pace.schedule('a', `${n}`, update(0))
+  expect(pace.takes('a', 1)).toBe(false)
+  pass(2_000)
+  await until(() => schedule.length === 1_001, { what: 'the rest to be told' })
+  expect(pace.takes('a', 256 * 1024)).toBe(true)
+  pace.dispose()
 })

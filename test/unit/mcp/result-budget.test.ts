@@ -1,3 +1,4 @@
+import { heapStats } from 'bun:jsc'
 import { describe, expect, test } from 'bun:test'
 import type { JsonObject } from '../../../core/contract/json.ts'
 import { cutBytes, pieceEnd } from '../../../core/domain/cut-text.ts'
@@ -162,6 +163,19 @@ describe('a result budget', () => {
     expect(cut).toMatchObject({ isError: true, _meta: { kept: 1 } })
     expect(cut.content.slice(0, 3)).toEqual([text('before'), small, text('after')])
     expect(read(handleIn(cut.content[3].text), 1_000)).toEqual({ content: [image] })
+  })
+
+  test('keeps a block of a million empty lists as its text, which counts, and not as a hundred bytes for each', () => {
+    const { results, read } = budget()
+    const data = `[${'[],'.repeat(1_000_000)}[]]`
+    const whole = `{"content":[{"type":"other","data":${data}}]}`
+    Bun.gc(true)
+    const before = heapStats().objectCount
+    const cut = JSON.parse(String(results.truncate('tools/call', whole, 1_000, reader('alice|/mcp/g'))))
+    Bun.gc(true)
+    expect(heapStats().objectCount - before).toBeLessThan(100_000)
+    expect(results.bytesOf('alice')).toBeGreaterThan(2 * data.length)
+    expect(read(handleIn(cut.content[0].text), 1_000).content[0].data).toHaveLength(1_000_001)
   })
 
   test('numbers beyond 2⁵³ come through a cut unchanged', () => {

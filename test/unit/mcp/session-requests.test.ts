@@ -1,5 +1,7 @@
 import { expect, test } from 'bun:test'
+import { LIMITS } from '../../../core/config/limits.ts'
 import { type SessionAsksHost, SessionRequests } from '../../../core/mcp/legacy/session-requests.ts'
+import { bytesInFlight } from '../../support/bytes.ts'
 import { until } from '../../support/wait.ts'
 
 interface Sent {
@@ -13,15 +15,17 @@ function world(options: Partial<SessionAsksHost> = {}) {
   const sent: Sent[] = []
   const stream = { send: (text: string) => void sent.push(JSON.parse(text)) }
   const state = { open: true }
+  const account = bytesInFlight().user('u-ann')
   const asks = new SessionRequests({
     capabilities: () => ({ roots: {} }),
     anyStream: () => (state.open ? stream : undefined),
     streamWaitMs: 5_000,
     answerMs: 5_000,
+    bytes: () => account,
     ...options,
   })
   const ask = (signal = new AbortController().signal) => asks.onSession('roots/list', undefined, signal)
-  return { asks, ask, sent, stream, state }
+  return { asks, ask, sent, stream, state, account }
 }
 
 test('a question of the session outlives the call whose stream carried it; one of the call ends with it', async () => {
@@ -92,4 +96,26 @@ test('what the client did not declare is refused at once, and so is everything o
   expect(await open).toMatchObject({ error: { code: -32603 } })
   expect(await ask()).toMatchObject({ error: { code: -32603 } })
   expect(sent).toHaveLength(1)
+})
+
+test('what waits for a stream counts for the user of the session, until it goes out or is given up', async () => {
+  const { asks, state, account } = world()
+  state.open = false
+  const withdrawn = new AbortController()
+  const question = (signal: AbortSignal) => asks.onSession('roots/list', { filler: 'x'.repeat(300_000) }, signal)
+  void question(withdrawn.signal)
+  const one = account.used
+  expect(one).toBeGreaterThan(300_000)
+  void question(new AbortController().signal)
+  expect(account.used).toBe(2 * one)
+  withdrawn.abort()
+  expect(account.used).toBe(one)
+  account.add(LIMITS.bytesInFlightPerUser - one)
+  expect(await question(new AbortController().signal)).toMatchObject({ error: { code: -32603 } })
+  account.give(LIMITS.bytesInFlightPerUser - one)
+  state.open = true
+  asks.streamOpened()
+  expect(account.used).toBe(0)
+  asks.end()
+  expect(account.used).toBe(0)
 })

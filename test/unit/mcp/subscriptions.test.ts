@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import type { UpstreamReply } from '../../../core/connections/api.ts'
 import { RawClient, SseReader } from '../../support/raw-mcp.ts'
 import { until } from '../../support/wait.ts'
+import { RawModern } from './modern-support.ts'
 import { catalog, serverRecord, startHub, textReply, tool } from './support.ts'
 
 const time = serverRecord('time')
@@ -137,4 +138,49 @@ test('requests for the same resource go out one after the other, so that the las
   answers[2]?.(DONE)
   expect((await again).result).toEqual({})
   expect(methods()).toEqual(['resources/subscribe', 'resources/unsubscribe', 'resources/subscribe'])
+})
+
+test('URIs count for the user who subscribes to them, by sessions and listen streams, until they are left', async () => {
+  await using hub = startHub((world, upstreams) => {
+    world.servers.push(time)
+    upstreams.add(time.id, catalog({ resourceTemplates: [{ uriTemplate: 'a://{+path}', name: 'all' }] }), () => DONE)
+  })
+  const used = () => hub.mcp.usage('u-alice').bytesInFlightPerUser
+  const long = (name: string) => ({ uri: `a://${name}/${'x'.repeat(2 ** 21)}` })
+  const clients = [await new RawClient(hub, '/mcp/time').open(), await new RawClient(hub, '/mcp/time').open()]
+  const [one, two] = clients as [RawClient, RawClient]
+  const atRest = used()
+  expect((await one.call('resources/subscribe', long('1'))).result).toEqual({})
+  const each = used() - atRest
+  expect(each).toBeGreaterThan(2 * 2 ** 21)
+  for (const name of ['1', '2', '3']) await one.call('resources/subscribe', long(name))
+  expect(used() - atRest).toBe(3 * each)
+  const codes: unknown[] = []
+  for (let n = 1; n <= 4; n += 1) codes.push((await two.call('resources/subscribe', long(`b${n}`))).error?.data?.code)
+  expect(codes.at(-1)).toBe('quota_bytes')
+  const listen = await new RawModern(hub, '/mcp/time').send('subscriptions/listen', {
+    notifications: { resourceSubscriptions: [long('c').uri, 'a://short'] },
+  })
+  const reader = new SseReader(listen)
+  expect(await reader.message()).toMatchObject({ params: { notifications: { resourceSubscriptions: ['a://short'] } } })
+  await reader.close()
+  await one.call('resources/unsubscribe', long('1'))
+  expect((await two.call('resources/subscribe', long('d'))).result).toEqual({})
+  await Promise.all(clients.map(client => client.delete()))
+  await until(() => used() === 0, { what: 'all bytes given back' })
+})
+
+test('thousands of URIs of all sessions of a user end at its bytes', async () => {
+  await using hub = startHub((world, upstreams) => {
+    world.servers.push(time)
+    upstreams.add(time.id, catalog({ resourceTemplates: [{ uriTemplate: 'a://{+path}', name: 'all' }] }), () => DONE)
+  })
+  // As much as everything that one user may hold, in URIs of 16 KiB each.
+  let refused: unknown
+  for (let session = 0; refused === undefined && session < 5; session += 1) {
+    const client = await new RawClient(hub, '/mcp/time').open()
+    for (let n = 0; refused === undefined && n < 400; n += 1)
+      refused = (await client.call('resources/subscribe', { uri: `a://${session}/${n}/${'x'.repeat(2 ** 14)}` })).error
+  }
+  expect(refused).toMatchObject({ data: { code: 'quota_bytes' } })
 })

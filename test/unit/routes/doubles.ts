@@ -119,6 +119,7 @@ export class World {
   records: { readonly tool: string; readonly status: string; readonly group: string }[] = []
   requests: UpstreamRequest[] = []
   cancelled: string[] = []
+  readonly bytes = bytesInFlight()
   answer: (request: UpstreamRequest) => UpstreamReply | Promise<UpstreamReply> = () => ({
     kind: 'result',
     text: '{"content":[]}',
@@ -159,6 +160,7 @@ export class World {
         endSession: () => false,
       },
       credentials: { during: (_actor, signal, work) => work(signal) },
+      bytes: this.bytes,
       plugins: { list: () => [], configure: () => Promise.reject(new Error('not asked for')) },
       config: { values: {} as ResourceRoutesDeps['config']['values'], sources: {} },
       importDocument: async () => ({ entries: [] }),

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { LIMITS } from '../../../core/config/limits.ts'
 import { HubError } from '../../../core/contract/errors.ts'
 import { answerText, sseEvent, wantsStream } from '../../../core/http/routes/servers/server-tool-call.ts'
 import { until } from '../../support/wait.ts'
@@ -121,6 +122,33 @@ describe('a tool call as a stream', () => {
     const text = (await response?.text()) ?? ''
     expect(text).toMatch(/event: error\ndata: \{.*"code":"upstream_timeout".*"requestId":"r-1"\}/)
     expect(made.records).toMatchObject([{ status: 'upstream_timeout' }])
+  })
+
+  test('that nobody reads counts for the caller, and ends with its call when 1 MiB waits', async () => {
+    const made = world()
+    const { promise, resolve } = Promise.withResolvers<{ kind: 'cancelled' }>()
+    let tellMore = () => {}
+    made.answer = request => {
+      tellMore = () => request.progress?.({ progress: 1, message: 'x'.repeat(60_000) })
+      return promise
+    }
+    const { response } = await call(made, 'now', { ...stream, actor: bob })
+    const account = made.bytes.user(bob.userId)
+    await until(() => made.requests.length === 1)
+    tellMore()
+    expect(account.used).toBeGreaterThan(60_000)
+    for (let told = 0; told < 100; told += 1) tellMore()
+    expect([account.used, made.cancelled]).toEqual([0, ['The caller went away']])
+    resolve({ kind: 'cancelled' })
+    await response?.body?.cancel()
+  })
+
+  test('says that its result is more than the caller may have in flight', async () => {
+    const made = world()
+    made.answer = () => ({ kind: 'result', text: `{"content":[],"x":"${'x'.repeat(2_000)}"}`, isError: false })
+    made.bytes.user(bob.userId).add(LIMITS.bytesInFlightPerUser - 1_500)
+    const { response } = await call(made, 'now', { ...stream, actor: bob })
+    expect(await response?.text()).toMatch(/event: error\ndata: \{.*"code":"quota_bytes".*"requestId":"r-1"\}/)
   })
 
   test('cancels the call when its reader stops', async () => {

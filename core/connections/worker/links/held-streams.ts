@@ -7,6 +7,9 @@ import type { JsonValue } from '../../../contract/json.ts'
 const OVERLAP_MS = 500
 /** What an upstream must hold at once for one hub, the newest among them. */
 const MAX_STREAMS = 4
+/** Notices that are told apart on one stream meanwhile, and the longest of them in characters. */
+const MOST_COUNTED = 2_000
+const LONGEST_COUNTED = 1_024
 
 interface HeldStream {
   readonly id: number
@@ -46,6 +49,9 @@ export class HeldStreams {
     const stream = this.#streams.find(each => each.id === id)
     if (!stream) return false
     if (this.#streams.length === 1) return true
+    // Better told twice than all that a server makes up kept.
+    if (notice.length > LONGEST_COUNTED) return true
+    if (!stream.counts.has(notice) && stream.counts.size >= MOST_COUNTED) return true
     const count = (stream.counts.get(notice) ?? 0) + 1
     stream.counts.set(notice, count)
     if (count <= (this.#seenCounts.get(notice) ?? 0)) return false

@@ -11,8 +11,10 @@ const NAMED_BY: Readonly<Record<string, string>> = {
   'prompts/get': 'name',
   'resources/read': 'uri',
 }
-/** Names are kept with their headers; more than a server has tools and prompts means that somebody tries names out. */
-const KEPT = 10_000
+/** Names are kept with their headers; more than most servers have tools and prompts means that somebody tries names out. */
+const KEPT = 1_000
+/** In characters, the method included. */
+const LONGEST_KEPT = 256
 
 /**
  * The headers in which an upstream of the modern era finds parts of the body again. They are made from the text that goes
@@ -55,6 +57,8 @@ export class ModernHeaders {
       'mcp-method': method,
       ...(name === undefined ? {} : { 'mcp-name': headerValue(name) }),
     })
+    // A client may ask for a URI of megabytes, and for another one each time.
+    if (key.length > LONGEST_KEPT) return made
     if (this.#kept.size >= KEPT) this.#kept.clear()
     this.#kept.set(key, made)
     return made

@@ -5,6 +5,8 @@ import type { CallTable } from './call-table.ts'
 
 /** How many requests of one connection may wait for an answer. */
 const AT_ONCE = 64
+/** Of the id of such a request, which is kept meanwhile, in characters. */
+const LONGEST_ID = 1_024
 
 interface Ask {
   /** The upstream's own id, with its JSON type. */
@@ -61,6 +63,10 @@ export class ServerRequestTable {
     }
     if (this.#asks.size >= AT_ONCE) {
       this.#refuse(id, -32603, `More than ${AT_ONCE} requests wait for the client`)
+      return
+    }
+    if (typeof id === 'string' && id.length > LONGEST_ID) {
+      this.#refuse(id, -32600, `A request whose id has more than ${LONGEST_ID} characters is not passed on`)
       return
     }
     const text = JSON.stringify({ method, params })

@@ -5,12 +5,14 @@ import type { Upstreams } from '../../../connections/api.ts'
 import { HubError } from '../../../contract/errors.ts'
 import type { JsonObject } from '../../../contract/json.ts'
 import type { ServerRecord } from '../../../contract/records.ts'
+import type { BytesInFlight } from '../../../domain/byte-account.ts'
 import { isPlainObject } from '../../../domain/json/exact-json.ts'
 import type { JsonLimits } from '../../../domain/json/json-guard.ts'
 import { type JsonText, textWithin } from '../../../domain/json/long-text.ts'
 import type { McpEndpoint } from '../../../mcp/api.ts'
 import type { DirectCall } from '../../../mcp/call/direct-call.ts'
 import type { Outcome } from '../../../mcp/call/exchange.ts'
+import { SseConnection } from '../../../mcp/legacy/sse-connection.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { type Route, route } from '../../route.ts'
 import { anyJson, anyObject, refToolParams } from '../schemas.ts'
@@ -22,6 +24,7 @@ export interface ToolCallDeps {
   readonly upstreams: Pick<Upstreams, 'catalog' | 'catalogsReady' | 'definitions'>
   readonly mcp: Pick<McpEndpoint, 'callTool'>
   readonly credentials: Pick<LiveCredentials, 'during'>
+  readonly bytes: Pick<BytesInFlight, 'user'>
 }
 
 /** How long a call waits for the lists of a server that has never been online, in milliseconds. */
@@ -164,30 +167,31 @@ export function answerText({ outcome, durationMs }: Finished, requestId: string)
   throw new HubError('connection_lost', 'The call was cancelled before the server answered')
 }
 
-/** The first chunk is a comment, sent at once: Bun holds back a part of the head until the first body chunk. */
+/**
+ * Bytes that the client has not taken are charged to its user. A client that takes too little is disconnected and its call
+ * cancelled, since a server may send progress without end.
+ */
 function streamed(job: Job): Response {
-  const encoder = new TextEncoder()
   const stop = new AbortController()
-  const { requestId } = job.call
+  const { actor, requestId } = job.call
   const signal = AbortSignal.any([job.call.signal, stop.signal])
-  const stream = new ReadableStream<Uint8Array>({
-    start(controller) {
-      const write = (text: string) => {
-        if (!signal.aborted) controller.enqueue(encoder.encode(text))
-      }
-      write(': ok\n\n')
-      const alive = setInterval(() => write(': alive\n\n'), KEEP_ALIVE_MS)
-      void perform({ ...job, call: { ...job.call, signal } }, params => write(progressEvent(params)))
-        .then(done => write(lastEvent(done, requestId)))
-        .catch(error => write(sseEvent('error', JSON.stringify({ ...problemPart(error), requestId }))))
-        .finally(() => {
-          clearInterval(alive)
-          if (!signal.aborted) controller.close()
-        })
-    },
-    cancel: () => stop.abort(),
-  })
-  return new Response(stream, { headers: { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' } })
+  const account = job.deps.bytes.user(actor.userId)
+  const connection = new SseConnection(
+    () => performance.now(),
+    account,
+    () => stop.abort(),
+  )
+  const alive = setInterval(() => connection.comment(), KEEP_ALIVE_MS)
+  const failed = (error: unknown) => sseEvent('error', JSON.stringify({ ...problemPart(error), requestId }))
+  void perform({ ...job, call: { ...job.call, signal } }, params => void connection.events(progressEvent(params)))
+    .then(done => lastEvent(done, requestId))
+    .then(event => (account.fits(event.length) ? event : failed(account.refusal(event.length))), failed)
+    .then(event => {
+      clearInterval(alive)
+      connection.events(event)
+      connection.close()
+    })
+  return connection.response
 }
 
 /** Removes the progress token, which is the hub's own. */

@@ -123,3 +123,12 @@ describe('ModernHeaders', () => {
     expect(headers.of(call('t', { a: 'x' }), 'tools/call', undefined)).not.toHaveProperty('mcp-param-a')
   })
 })
+
+test('headers of a short name are made once; those of URIs as long as a client likes are not kept', () => {
+  const headers = new ModernHeaders()
+  const of = (uri: string) => headers.of(JSON.stringify({ params: { uri } }), 'resources/read')
+  expect(of('a://1')).toBe(of('a://1'))
+  const long = `a://${'x'.repeat(1_000)}`
+  expect(of(long)).toEqual(of(long))
+  expect(of(long)).not.toBe(of(long))
+})
