@@ -4,7 +4,6 @@ import type { JsonValue } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
 import type { JsonText } from '../domain/long-text.ts'
 import { targetOf } from '../http/canonical.ts'
-import type { RequestInfo } from '../http/route.ts'
 import { RefusedMessage } from './http-errors.ts'
 import { type InitializeParts, meet, refuseWhileDraining } from './initialize.ts'
 import type { Intake } from './intake.ts'
@@ -24,7 +23,7 @@ import {
   rpcError,
 } from './rpc.ts'
 import type { Scope } from './scope.ts'
-import { methodNotAllowed } from './scoped-request.ts'
+import { type KnownRequest, methodNotAllowed } from './scoped-request.ts'
 import { admitStream, type Session, takesArrays } from './session.ts'
 
 /** What a session speaks until its client has said what it speaks. */
@@ -34,14 +33,6 @@ interface SseWireParts extends InitializeParts {
   readonly scopes: ScopeTable
   readonly intake: Intake
   readonly now: () => number
-}
-
-/** One request at `/sse…` or `/messages` whose caller is known. */
-interface KnownRequest {
-  readonly request: Request
-  readonly info: RequestInfo
-  readonly actor: UserActor
-  readonly principal: string
 }
 
 /**
