@@ -43,11 +43,12 @@ export function isRemote(transport: ServerRecord['transport']): boolean {
 export function needsOwnConnection(
   { session = 'auto', transport }: Pick<ServerRecord, 'session' | 'transport'>,
   capabilities: JsonObject,
-  { era, asks }: ServerFace,
+  face: Pick<ServerFace, 'era' | 'asks'>,
 ): boolean {
   if (session !== 'auto') return session !== 'shared'
-  if (era !== 'legacy' || !canBeAsked(capabilities)) return false
-  return isRemote(transport) || asks.some(capability => capabilities[capability] !== undefined)
+  // What a face says is worked out when it is asked; most clients can be asked nothing.
+  if (!canBeAsked(capabilities) || face.era !== 'legacy') return false
+  return isRemote(transport) || face.asks.some(capability => capabilities[capability] !== undefined)
 }
 
 /** Key of the connection that all of one user's calls share when a server's `session` is `per-user`. */

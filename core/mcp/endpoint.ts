@@ -6,6 +6,7 @@ import type { RequestInfo } from '../request/request-info.ts'
 import { CHAIN_HEADER, type HubMarks } from '../secrets/hub-marks.ts'
 import type { EraDispatcher } from './era-dispatcher.ts'
 import { type ReviveParts, revive } from './legacy/revive.ts'
+import type { KnownRequest } from './legacy/scoped-request.ts'
 import type { Session } from './legacy/session.ts'
 import type { SseWire } from './legacy/wire-sse.ts'
 import { namesModernVersion } from './rpc/era.ts'
@@ -35,29 +36,34 @@ export class HttpEndpoint {
   }
 
   fetch(request: Request, path: string, info: RequestInfo): Response | Promise<Response> {
-    let caller: UserActor | undefined
-    const refused = (error: unknown) => {
-      const answered = caller ? this.#parts.refusals.answerTo(caller.userId, error) : error
-      return this.#refused(answered, request, info)
-    }
-    const enter = (actor: UserActor) => {
-      caller = actor
-      this.#parts.marks.validate(request.headers.get(CHAIN_HEADER))
-      return this.#known(request, path, info, actor)
-    }
+    let actor: UserActor | Promise<UserActor>
     try {
-      const actor = this.#parts.auth.authenticate(request.headers, 'mcp', request.method, info)
-      const answer = actor instanceof Promise ? actor.then(enter) : enter(actor)
-      return answer instanceof Promise ? answer.catch(refused) : answer
+      actor = this.#parts.auth.authenticate(request.headers, 'mcp', request.method, info)
     } catch (error) {
-      return refused(error)
+      return this.#refused(error, request, info)
+    }
+    if (!(actor instanceof Promise)) return this.#enter(request, path, info, actor)
+    return actor.then(
+      known => this.#enter(request, path, info, known),
+      error => this.#refused(error, request, info),
+    )
+  }
+
+  #enter(request: Request, path: string, info: RequestInfo, actor: UserActor): Response | Promise<Response> {
+    try {
+      const answer = this.#known(request, path, info, actor)
+      return answer instanceof Promise ? answer.catch(error => this.#refusedTo(actor, error, request, info)) : answer
+    } catch (error) {
+      return this.#refusedTo(actor, error, request, info)
     }
   }
 
   #known(request: Request, path: string, info: RequestInfo, actor: UserActor): Response | Promise<Response> {
-    const { principals, sessions } = this.#parts
+    const { principals, sessions, marks } = this.#parts
+    const chain = request.headers.get(CHAIN_HEADER)
+    marks.validate(chain)
     const principal = principals.key(actor)
-    if (!path.startsWith('/mcp')) return this.#older(request, path, info, actor, principal)
+    if (!path.startsWith('/mcp')) return this.#older({ request, info, actor, principal, chain }, path)
     const sessionId = request.headers.get('mcp-session-id')
     const named = sessionId === null ? undefined : sessions.get(sessionId)
     const session = named?.wire === 'streamable-http' ? named : undefined
@@ -68,6 +74,7 @@ export class HttpEndpoint {
         info,
         actor,
         principal,
+        chain,
         scope: session.scope,
         session,
         namesSession: true,
@@ -79,7 +86,8 @@ export class HttpEndpoint {
     const handle = (found: Scope, own: Session | undefined) => {
       if (own) own.usedPath = path
       const namesSession = sessionId !== null
-      return this.#parts.eras.handle({ request, info, actor, principal, scope: found, session: own, namesSession })
+      const known = { request, info, actor, principal, chain }
+      return this.#parts.eras.handle({ ...known, scope: found, session: own, namesSession })
     }
     const enter = (found: Scope) => {
       const own = session && session.scope === found && !session.ended ? session : undefined
@@ -93,14 +101,17 @@ export class HttpEndpoint {
   }
 
   /** `/sse…` and `/messages`. */
-  #older(request: Request, path: string, info: RequestInfo, actor: UserActor, principal: string) {
+  #older(known: KnownRequest, path: string) {
     const { scopes, sse } = this.#parts
-    const known = { request, info, actor, principal }
     if (path === MESSAGES_PATH) return sse.post(known)
     const parsed = parseScopePath(path, 'sse')
     if (!parsed) throw noScope(path)
-    const scope = scopes.find(actor, principal, parsed, 'legacy')
+    const scope = scopes.find(known.actor, known.principal, parsed, 'legacy')
     return scope instanceof Promise ? scope.then(found => sse.open(known, found)) : sse.open(known, scope)
+  }
+
+  #refusedTo({ userId }: UserActor, error: unknown, request: Request, info: RequestInfo): Response {
+    return this.#refused(this.#parts.refusals.answerTo(userId, error), request, info)
   }
 
   #refused(thrown: unknown, request: Request, info: RequestInfo): Response {

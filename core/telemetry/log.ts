@@ -1,6 +1,7 @@
 import pino from 'pino'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { LogLevel, LogRecord, ToolCallRecord } from '../contract/records.ts'
+import { TimeTexts } from '../domain/timestamp.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Redactor } from '../secrets/redact.ts'
 import type { ServerRedactors } from '../secrets/server-redactors.ts'
@@ -35,6 +36,7 @@ export class HubLog {
   readonly #bus: EventBus
   readonly #redactor: LogOptions['redactor']
   readonly #servers: LogOptions['servers']
+  readonly #times = new TimeTexts()
 
   private constructor(
     logger: pino.Logger,
@@ -97,9 +99,11 @@ export class HubLog {
       userId: record.userId,
       group: cut(record.group),
     }
-    const timestamp = new Date().toISOString()
+    const timestamp = this.#times.of(Date.now())
     // Same output as pino in a third of its time: with every call, pino took a tenth of the main thread's time.
-    this.#put(`${JSON.stringify({ level: 'INFO', timestamp, ...fields, message: 'tools/call' })}\n`)
+    this.#put(
+      `{"level":"INFO","timestamp":"${timestamp}",${JSON.stringify(fields).slice(1, -1)},"message":"tools/call"}\n`,
+    )
     this.#emit('INFO', 'tools/call', fields, record.ownerId)
   }
 

@@ -22,10 +22,9 @@ export function lookedAtFor(
   scope: Scope,
   { server }: ScopeMember,
 ): Promise<unknown> | undefined {
-  const face = scope.face(server.id)
-  const { looking } = face
-  if (looking === undefined || !capabilities || isRemote(server.transport)) return undefined
-  return face.era === 'legacy' && canBeAsked(capabilities) ? within(looking, LOOK_WAIT_MS) : undefined
+  if (!capabilities || !canBeAsked(capabilities) || isRemote(server.transport)) return undefined
+  const { looking, era } = scope.face(server.id)
+  return looking !== undefined && era === 'legacy' ? within(looking, LOOK_WAIT_MS) : undefined
 }
 
 /** For a tool that is there, but not for this client. */

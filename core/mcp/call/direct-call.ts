@@ -1,6 +1,7 @@
 import type { AskReply, SessionBinding } from '../../connections/api.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { GroupRecord, ServerRecord, UserActor } from '../../contract/records.ts'
+import { CHAIN_HEADER } from '../../secrets/hub-marks.ts'
 import { type HeadersFor, passedHeaders } from '../scope/passed-headers.ts'
 import { toResolvedScope } from '../scope/paths.ts'
 import type { Scope } from '../scope/scope.ts'
@@ -44,7 +45,7 @@ export class DirectExchange implements Exchange {
     this.actor = call.actor
     this.params = { name: exposedName(scope, call.tool), arguments: call.arguments }
     if (call.progress) this.progress = call.progress
-    const headers = passedHeaders(call.headers, scope)
+    const headers = passedHeaders(call.headers, call.headers.get(CHAIN_HEADER), scope)
     if (headers) this.passthroughHeaders = headers
     this.#signal = call.signal
     this.#signal.addEventListener('abort', () => this.cancel(), { once: true })

@@ -13,6 +13,7 @@ import type { McpMiddleware } from '../../contract/points.ts'
 import type { ToolCallRecord } from '../../contract/records.ts'
 import { meantHint, suggestNames } from '../../domain/nearest.ts'
 import { connectionKey } from '../../domain/session-scope.ts'
+import { TimeTexts } from '../../domain/timestamp.ts'
 import { READ_RESULT } from '../rpc/read-result.ts'
 import type { Refusals } from '../rpc/refusals.ts'
 import { asHubError, invalid, isPlainObject } from '../rpc/rpc.ts'
@@ -97,6 +98,7 @@ const EMPTY: Outcome = { kind: 'result', resultText: '{}' }
 export class Router {
   readonly #parts: RouterParts
   readonly #methods: ReadonlyMap<string, MethodHandler>
+  readonly #times = new TimeTexts()
 
   /** `others`: handlers of methods that this class does not have. */
   constructor(parts: RouterParts, others: Readonly<Record<string, MethodHandler>>) {
@@ -287,7 +289,7 @@ export class Router {
       // Not over yet: its retry is what counts.
       if (outcome.kind === 'input_required') return outcome
       this.#parts.recordCall({
-        at: new Date(startedMs).toISOString(),
+        at: this.#times.of(startedMs),
         requestId: exchange.requestId,
         userId: exchange.actor.userId,
         userName: exchange.actor.name,

@@ -36,7 +36,7 @@ export class LegacyDispatcher {
   /** Sends a request on its way; what comes of it goes to `reply`. */
   start(scoped: ScopedRequest, session: Session, message: RequestMessage, weight: number, reply: CallReply): void {
     const { requestId } = scoped.info
-    const headers = passedHeaders(scoped.request.headers, session.scope)
+    const headers = passedHeaders(scoped.request.headers, scoped.chain, session.scope)
     const call = new LegacyCall(session, requestId, message, weight, reply, headers)
     session.calls.set(message.id, call)
     session.load.calls += 1

@@ -4,12 +4,18 @@ import type { RequestInfo } from '../../request/request-info.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { Session } from './session.ts'
 
-/** One request at `/mcp…` whose caller and scope are known. */
-export interface ScopedRequest {
+/** One request whose caller is known. */
+export interface KnownRequest {
   readonly request: Request
   readonly info: RequestInfo
   readonly actor: UserActor
   readonly principal: string
+  /** Through which hubs it came, as its header says; null: straight from a client. */
+  readonly chain: string | null
+}
+
+/** One request at `/mcp…` whose caller and scope are known. */
+export interface ScopedRequest extends KnownRequest {
   readonly scope: Scope
   /** The session that its header names, if that is this caller's and of this path. */
   readonly session: Session | undefined

@@ -4,7 +4,6 @@ import type { JsonValue } from '../../contract/json.ts'
 import type { UserActor } from '../../contract/records.ts'
 import type { JsonText } from '../../domain/json/long-text.ts'
 import { targetOf } from '../../request/canonical-path.ts'
-import type { RequestInfo } from '../../request/request-info.ts'
 import { RefusedMessage } from '../rpc/http-errors.ts'
 import {
   asHubError,
@@ -25,7 +24,7 @@ import type { CallReply } from './legacy-call.ts'
 import { comesBack, openCalls } from './lost-calls.ts'
 import { bodyWeight, readBody } from './request-body.ts'
 import { checkBodyType, checkGetAccept, checkVersion } from './request-headers.ts'
-import { methodNotAllowed } from './scoped-request.ts'
+import { type KnownRequest, methodNotAllowed } from './scoped-request.ts'
 import { admitStream, type Session, takesArrays } from './session.ts'
 import type { TokenSealer } from './session-id.ts'
 import type { SessionStream } from './session-streams.ts'
@@ -39,14 +38,6 @@ interface SseWireParts extends InitializeParts {
   readonly dispatcher: LegacyDispatcher
   readonly sealer: TokenSealer
   readonly now: () => number
-}
-
-/** One request at `/sse…` or `/messages` whose caller is known. */
-interface KnownRequest {
-  readonly request: Request
-  readonly info: RequestInfo
-  readonly actor: UserActor
-  readonly principal: string
 }
 
 /**

@@ -241,7 +241,7 @@ export class ModernWire {
       method,
       envelope,
       post,
-      passedHeaders(scoped.request.headers, scoped.scope),
+      passedHeaders(scoped.request.headers, scoped.chain, scoped.scope),
       input,
       held,
     )

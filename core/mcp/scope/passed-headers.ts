@@ -38,11 +38,14 @@ export async function headersFor(
 
 /**
  * The headers of a request that some member of the scope gets, by lower-case name; undefined when none gets any. The hubs that
- * it came through go to every member.
+ * it came through, `chain` as their header says it, go to every member.
  */
-export function passedHeaders(headers: Headers, scope: Scope): Readonly<Record<string, string>> | undefined {
+export function passedHeaders(
+  headers: Headers,
+  chain: string | null,
+  scope: Scope,
+): Readonly<Record<string, string>> | undefined {
   const names = scope.resolved.passthroughHeaders
-  const chain = headers.get(CHAIN_HEADER)
   if (names.length === 0 && chain === null) return undefined
   const passed: Record<string, string> = chain === null ? {} : { [CHAIN_HEADER]: chainOf(chain).join(', ') }
   for (const name of names) {
