@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Answer } from '../support/client.ts'
 import { type Client, type Hub, startHub } from '../support/hub.ts'
+import { until } from '../support/wait.ts'
 
 let hub: Hub
 let admin: Client
@@ -84,7 +85,7 @@ describe('a forbidden key in the settings file', () => {
   ])('makes the entry %s one that cannot be read, and says where', async (name, pointer) => {
     const { problem } = await admin.ok('GET', `/api/servers/${name}`)
     expect(problem).toEqual({ code: 'config_invalid', pointer, message: expect.stringContaining('is never accepted') })
-    expect(hub.log()).toContain(`: ${pointer}: `)
+    await until(() => hub.log().includes(`: ${pointer}: `), { what: 'a line of the log' })
   })
 
   test('is data in an OpenAPI document', async () => {
@@ -93,7 +94,7 @@ describe('a forbidden key in the settings file', () => {
 
   test('makes a group one that cannot be used, and says where', async () => {
     expect((await admin.request('GET', '/api/groups/g')).status).toBe(404)
-    expect(hub.log()).toContain(': #/members/0/tools/0/prototype: ')
+    await until(() => hub.log().includes(': #/members/0/tools/0/prototype: '), { what: 'a line of the log' })
   })
 })
 
