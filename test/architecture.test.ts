@@ -116,6 +116,7 @@ describe('what only some files may do', () => {
     const edge = (path: string): boolean =>
       path === 'core/main.ts' ||
       path === 'core/auth/passwords.ts' ||
+      path === 'core/contract/module.ts' ||
       /^core\/http\/(serve-bun|outbound)[\w-]*\.ts$/.test(path) ||
       /^core\/connections\/[\w-]+\.ts$/.test(path) ||
       path.startsWith('core/plugin-host/')

@@ -1,8 +1,7 @@
 import type { ErrorCode, WireError } from '../contract/errors.ts'
 import type { Era } from '../domain/era.ts'
-import { eraOf, MODERN_VERSION } from '../domain/era.ts'
+import { eraOf, LATEST_LEGACY, MODERN_VERSION } from '../domain/era.ts'
 import type { Launcher, LaunchPlan } from './launcher.ts'
-import { LEGACY_VERSION } from './links/handshake.ts'
 import { openProbe } from './probe-connection.ts'
 
 /** Longest wait for the answer to the first question of the modern era, in milliseconds. */
@@ -53,7 +52,7 @@ export function saysModern(reason: WireError): boolean {
 export function notSpoken(reason: WireError, wanted: Era): WireError | undefined {
   const other = wanted === 'modern' ? 'legacy' : 'modern'
   if (verdictOf(reason, false) !== other) return undefined
-  const versions = wanted === 'modern' ? MODERN_VERSION : `the versions up to ${LEGACY_VERSION}`
+  const versions = wanted === 'modern' ? MODERN_VERSION : `the versions up to ${LATEST_LEGACY}`
   const message = `The server does not speak ${versions}, which "era": "${wanted}" asks for; set "era" to "auto"`
   return { code: 'era_not_spoken', message: `${message}. It said: ${reason.message}` }
 }

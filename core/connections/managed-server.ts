@@ -1,7 +1,7 @@
 import type { WireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord, ServerStatus } from '../contract/records.ts'
-import { type Era, eraOf } from '../domain/era.ts'
+import { type Era, eraOf, LATEST_LEGACY } from '../domain/era.ts'
 import { canUse } from '../domain/ownership.ts'
 import { OLDER_CONNECTION, userConnection } from '../domain/session-scope.ts'
 import type { ServerCatalog, UpstreamFace } from './api.ts'
@@ -12,7 +12,6 @@ import type { Connection } from './connection.ts'
 import type { ConnectionEvents } from './connection-events.ts'
 import { Latency } from './latency.ts'
 import { limitsOf } from './launcher.ts'
-import { LEGACY_VERSION } from './links/handshake.ts'
 import { Observed, OWNER_DISABLED, STOPPED } from './observed.ts'
 import { OlderFace } from './older-face.ts'
 import type { ListsRead } from './protocol.ts'
@@ -334,7 +333,7 @@ export class ManagedServer {
 
   /** The version that the server speaks with the hub, as far as is known. */
   get #version(): string {
-    return (this.#shared.opened ?? this.#lists.catalog)?.protocolVersion ?? LEGACY_VERSION
+    return (this.#shared.opened ?? this.#lists.catalog)?.protocolVersion ?? LATEST_LEGACY
   }
 
   #freshStart(): void {

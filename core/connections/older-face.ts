@@ -1,12 +1,12 @@
 import type { WireError } from '../contract/errors.ts'
 import type { ServerRecord } from '../contract/records.ts'
 import type { Era } from '../domain/era.ts'
+import { LATEST_LEGACY } from '../domain/era.ts'
 import type { ServerCatalog } from './api.ts'
 import type { Connection } from './connection.ts'
 import type { ConnectionEnd, ConnectionEvents } from './connection-events.ts'
 import { saysModern } from './era-probe.ts'
 import type { LaunchPlan } from './launcher.ts'
-import { LEGACY_VERSION } from './links/handshake.ts'
 import type { OpenedMessage } from './protocol.ts'
 import { ServerAsking } from './server-asking.ts'
 import type { ServerContext } from './server-context.ts'
@@ -77,7 +77,7 @@ export class OlderFace {
 
   /** The version that it speaks, as far as is known. */
   get version(): string {
-    return this.#opened?.protocolVersion ?? LEGACY_VERSION
+    return this.#opened?.protocolVersion ?? LATEST_LEGACY
   }
 
   /** What is being read of it is known to differ from what is here. */

@@ -1,6 +1,12 @@
 /** `legacy`: with a handshake, up to 2025-11-25. `modern`: every request carries its own version, from 2026-07-28 on. */
 export type Era = 'legacy' | 'modern'
 
+/** The versions of the legacy era, earliest first. */
+export const LEGACY_VERSIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'] as const
+
+/** The last version of the legacy era, which the hub requests of servers and offers to clients. */
+export const LATEST_LEGACY = '2025-11-25'
+
 /** The one version of the modern era that the hub speaks. */
 export const MODERN_VERSION = '2026-07-28'
 

@@ -2,6 +2,7 @@ import { type FieldError, HubError, validationError } from '../contract/errors.t
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import { OPENAPI_LIMITS } from '../contract/openapi-document.ts'
 import type { ServerSettings, TransportName } from '../contract/records.ts'
+import { canonical } from './canonical-json.ts'
 import { Fields } from './fields.ts'
 import { JSON_DEPTH, JSON_MEMBERS, type JsonLimits } from './json-guard.ts'
 import { pointerPath } from './json-pointer.ts'
@@ -306,14 +307,6 @@ function mergeOnce(outer: JsonObject, inner: JsonObject, errors: FieldError[]): 
     errors.push({ pointer: `#/${name}`, code: 'ambiguous', detail })
   }
   return { ...inner, ...outer }
-}
-
-/** One text for equal values, whatever the order of their members. */
-export function canonical(value: JsonValue): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
-  if (!isJsonObject(value)) return JSON.stringify(value)
-  const members = Object.keys(value).sort()
-  return `{${members.map(name => `${JSON.stringify(name)}:${canonical(value[name] ?? null)}`).join(',')}}`
 }
 
 function pick(flat: JsonObject, names: readonly string[]): JsonObject {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { JsonObject } from '../contract/json.ts'
-import { canonical } from './server-body.ts'
+import { canonical } from './canonical-json.ts'
 
 /** What a caller, or its model, acts on. Icons and `_meta` may change with every list and mean nothing to it. */
 const MEANING = ['name', 'title', 'description', 'inputSchema', 'outputSchema', 'annotations'] as const

@@ -6,7 +6,7 @@ import { type AddressList, addressKey, addressList, plainAddress } from './addre
 import type { Admitted, Peer, RequestGuard } from './api.ts'
 import { refuseTokenInQuery, requireCanonical, targetOf } from './canonical.ts'
 import { createHostList, type HostList } from './hosts.ts'
-import type { RequestInfo, SocketHandler } from './route.ts'
+import type { RequestInfo, SocketHandler } from './request-info.ts'
 
 export type GuardConfig = Pick<
   HubConfig,

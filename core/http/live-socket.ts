@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
 import type { LiveFeed, LiveSink } from './live.ts'
 import type { Topic } from './live-events.ts'
-import type { Socket, SocketHandler } from './route.ts'
+import type { Socket, SocketHandler } from './request-info.ts'
 
 /** How long a socket without a credential may stay, in milliseconds. */
 const FIRST_MESSAGE_MS = 5_000

@@ -10,7 +10,8 @@ import { type JsonBodyOptions, readJsonBody } from './body.ts'
 import { targetOf } from './canonical.ts'
 import { wholeBody } from './compress.ts'
 import type { RequestBytes } from './request-bytes.ts'
-import type { Method, Reply, RequestInfo, ResponseSpec, Route, RouteContext } from './route.ts'
+import type { RequestInfo } from './request-info.ts'
+import type { Method, Reply, ResponseSpec, Route, RouteContext } from './route.ts'
 import { check, closed, queryObject, queryProblems } from './validate.ts'
 
 export interface PipelineDeps {

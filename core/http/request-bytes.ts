@@ -1,7 +1,7 @@
 import type { UserActor } from '../contract/records.ts'
 import type { ByteAccount, BytesInFlight } from '../domain/byte-account.ts'
 import { addressKey } from './addresses.ts'
-import type { RequestInfo } from './route.ts'
+import type { RequestInfo } from './request-info.ts'
 
 /** What one request of the API counts for, from the first byte of its body until its answer is made. */
 export class RequestBytes {

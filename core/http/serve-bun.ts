@@ -10,7 +10,7 @@ import { targetOf } from './canonical.ts'
 import { preflightResponse, withCors } from './cors.ts'
 import { problemResponse, rpcErrorResponse } from './errors.ts'
 import { SECURITY_HEADERS, withHeaders } from './headers.ts'
-import type { Socket, SocketHandler } from './route.ts'
+import type { Socket, SocketHandler } from './request-info.ts'
 
 /** Seconds of silence before a socket is closed: longer than a body may pause, so that the pause is answered first. */
 const IDLE_SECONDS = 40

@@ -1,7 +1,9 @@
 import type { JsonObject } from '../contract/json.ts'
 import type { GroupRecord, GroupWarning, ServerRecord, UserActor } from '../contract/records.ts'
-import type { RequestInfo } from '../http/route.ts'
+import type { RequestInfo } from '../http/request-info.ts'
+import type { DirectCall } from './direct-call.ts'
 import type { Outcome } from './exchange.ts'
+import type { SessionInfo } from './session.ts'
 
 export interface McpEndpoint {
   /**
@@ -41,37 +43,6 @@ export interface McpUsage {
   readonly keptResultBytesPerUser: number
   readonly bytesInFlightPerUser: number
   readonly eventReplayBytesPerUser: number
-}
-
-/** A tools/call that names its server. */
-export interface DirectCall {
-  readonly actor: UserActor
-  /** Whoever resolved it has judged that the actor may use it. */
-  readonly server: ServerRecord
-  /** The upstream's own name of the tool. */
-  readonly tool: string
-  readonly arguments: JsonObject
-  readonly requestId: string
-  /** Of the request; those go along that the server asks for (`passthroughHeaders`) and the actor lets it have. */
-  readonly headers: Headers
-  /** Hears of progress; without it none is asked for. */
-  readonly progress?: (params: JsonObject) => void
-  /** Cancels the call upstream. */
-  readonly signal: AbortSignal
-}
-
-export interface SessionInfo {
-  /** A hash of the session's id, safe to show. */
-  readonly id: string
-  readonly userId: string
-  readonly userName: string
-  readonly scope: string
-  readonly protocolVersion: string
-  readonly clientInfo: JsonObject
-  readonly openedAt: string
-  readonly lastUsedAt: string
-  readonly streams: number
-  readonly callsInFlight: number
 }
 
 export interface GroupView {

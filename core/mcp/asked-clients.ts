@@ -1,11 +1,11 @@
 import { within } from '../connections/within.ts'
 import { HubError } from '../contract/errors.ts'
 import { everyCapability } from '../domain/client-capabilities.ts'
+import { LATEST_LEGACY } from '../domain/era.ts'
 import { canBeAsked, isRemote } from '../domain/session-scope.ts'
 import type { Exchange } from './exchange.ts'
 import type { Scope } from './scope.ts'
 import type { ScopeMember } from './scope-types.ts'
-import { LATEST_LEGACY } from './session.ts'
 
 /** Longest wait of a call for the first look at its server. */
 const LOOK_WAIT_MS = 10_000

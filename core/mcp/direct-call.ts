@@ -1,13 +1,29 @@
 import type { AskReply, SessionBinding } from '../connections/api.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { GroupRecord, ServerRecord, UserActor } from '../contract/records.ts'
-import type { DirectCall } from './api.ts'
 import type { Exchange } from './exchange.ts'
 import { type HeadersFor, passedHeaders } from './passed-headers.ts'
 import { toResolvedScope } from './paths.ts'
 import type { Scope } from './scope.ts'
 import type { ExchangeTarget, ResolvedScope, ScopeMember } from './scope-types.ts'
 import { userBinding } from './user-binding.ts'
+
+/** A tools/call that names its server. */
+export interface DirectCall {
+  readonly actor: UserActor
+  /** Whoever resolved it has judged that the actor may use it. */
+  readonly server: ServerRecord
+  /** The upstream's own name of the tool. */
+  readonly tool: string
+  readonly arguments: JsonObject
+  readonly requestId: string
+  /** Of the request; those go along that the server asks for (`passthroughHeaders`) and the actor lets it have. */
+  readonly headers: Headers
+  /** Hears of progress; without it none is asked for. */
+  readonly progress?: (params: JsonObject) => void
+  /** Cancels the call upstream. */
+  readonly signal: AbortSignal
+}
 
 /** A tools/call without a client session: there is nobody to ask, and no stream for log messages. */
 export class DirectExchange implements Exchange {

@@ -1,5 +1,5 @@
 import { HubError } from '../contract/errors.ts'
-import { LEGACY_VERSIONS } from './session.ts'
+import { LEGACY_VERSIONS } from '../domain/era.ts'
 
 /** What the SDKs send, so that most requests need no look at the parts. */
 const USUAL_ACCEPT = 'application/json, text/event-stream'

@@ -1,6 +1,6 @@
 import { HubError } from '../contract/errors.ts'
 import type { UserActor } from '../contract/records.ts'
-import type { RequestInfo } from '../http/route.ts'
+import type { RequestInfo } from '../http/request-info.ts'
 import type { Scope } from './scope.ts'
 import type { Session } from './session.ts'
 

@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { JsonObject } from '../contract/json.ts'
+import { LEGACY_VERSIONS } from '../domain/era.ts'
 import type { Sealer } from '../secrets/seal.ts'
 import { isPlainObject } from './rpc.ts'
-import { type Introduction, LEGACY_VERSIONS, type SessionWire } from './session.ts'
+import type { Introduction, SessionWire } from './session.ts'
 
 /** What seals and opens ids. */
 export type TokenSealer = Pick<Sealer, 'sealTokenBytes' | 'openTokenBytes'>

@@ -16,8 +16,19 @@ import type { SessionStreams } from './session-streams.ts'
 import { OLDER_BINDING, userBinding } from './user-binding.ts'
 import type { UserReplay } from './user-replay.ts'
 
-export const LEGACY_VERSIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'] as const
-export const LATEST_LEGACY = '2025-11-25'
+export interface SessionInfo {
+  /** A hash of the session's id, safe to show. */
+  readonly id: string
+  readonly userId: string
+  readonly userName: string
+  readonly scope: string
+  readonly protocolVersion: string
+  readonly clientInfo: JsonObject
+  readonly openedAt: string
+  readonly lastUsedAt: string
+  readonly streams: number
+  readonly callsInFlight: number
+}
 
 /** JSON-RPC arrays were part of the protocol up to this version. */
 const LAST_WITH_ARRAYS = '2025-03-26'

@@ -1,15 +1,10 @@
 import { type FieldError, HubError, validationError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { Actor, ServerSettings } from '../contract/records.ts'
+import { canonical } from '../domain/canonical-json.ts'
 import { factsIn } from '../domain/document-facts.ts'
 import { valueAt } from '../domain/json-pointer.ts'
-import {
-  canonical,
-  flattenServerBody,
-  type ParsedServerBody,
-  readServerBody,
-  serverInvalid,
-} from '../domain/server-body.ts'
+import { flattenServerBody, type ParsedServerBody, readServerBody, serverInvalid } from '../domain/server-body.ts'
 import { storedDocument } from '../domain/server-openapi.ts'
 import { secretPointers } from '../domain/server-secrets.ts'
 import { addressesOf } from '../domain/server-transport.ts'

@@ -2,11 +2,11 @@ import { type ErrorCode, HubError, toWireError, type WireError } from '../../con
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import { SequenceMap } from '../../contract/sequence-map.ts'
 import type { AnswerLink, TransportDefinition } from '../../contract/transport.ts'
+import { LATEST_LEGACY } from '../../domain/era.ts'
 import { isPlainObject, parseAsWritten } from '../../domain/exact-json.ts'
 import type { HealthReport, LinkLimits, ListKind, Liveness as LivenessLimits, OpenMessage } from '../protocol.ts'
 import { CallTable } from './call-table.ts'
 import type { Expiring } from './deadlines.ts'
-import { LEGACY_VERSION } from './handshake.ts'
 import type { LinkContext } from './link-context.ts'
 import { LinkLists } from './link-lists.ts'
 import { ALL_KINDS } from './list-watch.ts'
@@ -216,7 +216,7 @@ export class AnswersLink implements UpstreamLink, Expiring {
     this.#context.control({
       type: 'opened',
       conn,
-      protocolVersion: LEGACY_VERSION,
+      protocolVersion: LATEST_LEGACY,
       serverInfo: { ...link.serverInfo },
       capabilities: CAPABILITIES,
       ...(link.instructions === undefined ? {} : { instructions: link.instructions }),

@@ -5,10 +5,10 @@ import { type CacheHint, cacheHint, narrower } from '../../domain/cache-hint.ts'
 import { MOST_MARKS, marksOf } from '../../secrets/hub-marks.ts'
 import type { ListEntry, ListKind, ListsOutcome } from '../protocol.ts'
 import type { ListPaces } from './list-paces.ts'
-import { listPage, RawResult } from './list-page.ts'
+import { listPage } from './list-page.ts'
 import { type KnownItems, ListParts } from './list-parts.ts'
 import { ListScreen } from './list-screen.ts'
-import { isRpcError } from './own-requests.ts'
+import { isRpcError, RawResult } from './own-requests.ts'
 
 const METHODS = {
   tools: { method: 'tools/list', member: 'tools', capability: 'tools' },

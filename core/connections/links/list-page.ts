@@ -1,23 +1,12 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import { stringEnd } from '../../domain/json-depth.ts'
 import { members } from './members.ts'
+import { RawResult } from './own-requests.ts'
 
 /** A longer answer to a question for a list is taken apart as text, and its items are parsed one by one. */
 export const RAW_CHARACTERS = 64 * 1024
 /** Members beside the list, such as the cursor of the next page. */
 const REST_CHARACTERS = 64 * 1024
-
-/**
- * The text of a result that was not parsed. A page of 10 MiB can hold millions of small values, which would need
- * some 20 times its size in memory before any limit could be judged.
- */
-export class RawResult {
-  readonly text: string
-
-  constructor(text: string) {
-    this.text = text
-  }
-}
 
 export interface ListPage {
   /** The result without the list. */

@@ -5,7 +5,7 @@ import { cutShort } from '../../domain/cut-short.ts'
 import { parseExact } from '../../domain/exact-json.ts'
 import type { ListKind } from '../protocol.ts'
 import { readItem } from './list-items.ts'
-import { RawResult } from './list-page.ts'
+import { RawResult } from './own-requests.ts'
 
 /** So many items that are left out are named. */
 const TOLD = 20

@@ -12,11 +12,12 @@ import { type Incoming, readMessages, readPlainResult, refuseDeep } from './inco
 import type { Handshake, LinkContext } from './link-context.ts'
 import { LinkHealth } from './link-health.ts'
 import { LinkLists } from './link-lists.ts'
-import { findLargeResult, type RawResult } from './list-page.ts'
+import { findLargeResult } from './list-page.ts'
 import { ALL_KINDS } from './list-watch.ts'
 import type { Liveness } from './liveness.ts'
 import { judgeLongMessage } from './long-messages.ts'
 import { NoticeBudgets } from './notice-budget.ts'
+import type { RawResult } from './own-requests.ts'
 import { OwnRequests } from './own-requests.ts'
 import { type LinkIo, type UpstreamLink, wrongKind } from './upstream-link.ts'
 

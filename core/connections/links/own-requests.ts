@@ -1,11 +1,22 @@
 import { type ErrorCode, HubError } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import { parseExact } from '../../domain/exact-json.ts'
-import { RawResult } from './list-page.ts'
 
 /** What is asked of an upstream first. */
 const FIRST: ReadonlySet<string> = new Set(['initialize', 'server/discover'])
 const LISTS: ReadonlySet<string> = new Set(['tools/list', 'prompts/list', 'resources/list', 'resources/templates/list'])
+
+/**
+ * The text of a result that was not parsed. A page of 10 MiB can hold millions of small values, which would need
+ * some 20 times its size in memory before any limit could be judged.
+ */
+export class RawResult {
+  readonly text: string
+
+  constructor(text: string) {
+    this.text = text
+  }
+}
 
 interface Waiting {
   readonly method: string

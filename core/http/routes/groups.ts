@@ -3,7 +3,8 @@ import type { Upstreams } from '../../connections/api.ts'
 import type { GroupRecord, GroupWarning, UserActor } from '../../contract/records.ts'
 import type { McpEndpoint } from '../../mcp/api.ts'
 import type { Registry, UsableMember, WrittenGroup } from '../../registry/api.ts'
-import { type RequestInfo, type Route, route } from '../route.ts'
+import type { RequestInfo } from '../request-info.ts'
+import { type Route, route } from '../route.ts'
 import { CLIENTS, clientConfig } from './group-client-config.ts'
 import {
   exampleClientConfig,

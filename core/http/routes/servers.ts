@@ -4,7 +4,8 @@ import type { JsonObject } from '../../contract/json.ts'
 import type { UserActor } from '../../contract/records.ts'
 import type { Registry } from '../../registry/api.ts'
 import { nextTurn } from '../next-turn.ts'
-import { type RequestInfo, type Route, route } from '../route.ts'
+import type { RequestInfo } from '../request-info.ts'
+import { type Route, route } from '../route.ts'
 import { type ProblemPart, problemPart } from './problem-part.ts'
 import {
   exampleList,

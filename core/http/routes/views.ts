@@ -6,7 +6,8 @@ import { formatRef } from '../../domain/names.ts'
 import { canEdit } from '../../domain/ownership.ts'
 import type { AuditRegistry, ListQuery, ServerRegistry, WriteOptions } from '../../registry/api.ts'
 import { reviewHash } from '../../registry/held-rights.ts'
-import type { Reply, RequestInfo } from '../route.ts'
+import type { RequestInfo } from '../request-info.ts'
+import type { Reply } from '../route.ts'
 import { openTools, type ServerTool } from './tool-views.ts'
 
 /** The live side of a server, as answers need it. */

@@ -25,7 +25,7 @@ import type {
 } from '../../../core/contract/records.ts'
 import { type CatalogItem, catalogItem } from '../../../core/domain/catalog-item.ts'
 import { EventBus } from '../../../core/events/bus.ts'
-import type { RequestInfo } from '../../../core/http/route.ts'
+import type { RequestInfo } from '../../../core/http/request-info.ts'
 import type { McpEndpoint } from '../../../core/mcp/api.ts'
 import { createMcp } from '../../../core/mcp/create.ts'
 import type { Registry } from '../../../core/registry/api.ts'

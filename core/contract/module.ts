@@ -1,4 +1,4 @@
-import * as contract from '../contract/mod.ts'
+import * as contract from './mod.ts'
 
 /**
  * Makes `patchbay/contract` resolvable for plugin files outside the repository, in the thread that calls it. Inside the
