@@ -105,7 +105,7 @@ describe('imports', () => {
       reached.add(path)
       for (const one of byPath.get(path)?.imports ?? []) if (one.target && !one.typeOnly) walk(one.target)
     }
-    walk('core/connections/worker.ts')
+    walk('core/connections/worker/worker.ts')
     const closed = ['store', 'registry', 'auth', 'mcp', 'hub', 'cli']
     expect([...reached].filter(path => path.startsWith('core/') && closed.includes(room(path)))).toEqual([])
   })
@@ -160,11 +160,11 @@ describe('what only some files may do', () => {
   test('raw sockets and name servers are for core/http/outbound*.ts too, but for what never leaves the machine', () => {
     const allowed: Readonly<Record<string, string>> = {
       'core/cli/doctor-checks.ts': 'listens, to see whether a port is free',
-      'core/connections/sandbox-egress.ts': 'runs in the sandbox, and connects to the hub’s Unix socket',
-      'core/connections/sandbox-probe.ts': 'listens for what must not come',
-      'core/connections/sandbox-report.ts': 'runs in the sandbox, and tries what must not work',
-      'core/connections/child-pipe.ts': 'carries a descriptor that is connected already',
-      'core/connections/child-streams.ts': 'carries a descriptor that is connected already',
+      'core/connections/sandbox/inside/egress.ts': 'runs in the sandbox, and connects to the hub’s Unix socket',
+      'core/connections/sandbox/probe.ts': 'listens for what must not come',
+      'core/connections/sandbox/inside/report.ts': 'runs in the sandbox, and tries what must not work',
+      'core/connections/worker/child-pipe.ts': 'carries a descriptor that is connected already',
+      'core/connections/process/child-streams.ts': 'carries a descriptor that is connected already',
     }
     const outbound = (path: string): boolean => /^core\/http\/outbound[\w-]*\.ts$/.test(path) || path in allowed
     const importers = sources.filter(

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
-import { isPlainObject, parseAsWritten } from '../domain/exact-json.ts'
-import { jsonFault, shownFault } from '../domain/json-fault.ts'
+import { isPlainObject, parseAsWritten } from '../domain/json/exact-json.ts'
+import { jsonFault, shownFault } from '../domain/json/json-fault.ts'
 import { CommandError, OUTPUT, readArguments, UsageError } from './arguments.ts'
 import { HubClient } from './client.ts'
 import type { CommandIo } from './io.ts'

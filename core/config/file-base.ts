@@ -1,6 +1,6 @@
 import { isAbsolute, resolve } from 'node:path'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
-import { looksMasked } from '../domain/server-secrets.ts'
+import { looksMasked } from '../domain/server/secrets.ts'
 
 /** What a server entry of the settings file is relative to. */
 export interface FileBase {

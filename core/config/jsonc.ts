@@ -1,6 +1,6 @@
 import { createScanner, type Node, type ParseError, parseTree } from 'jsonc-parser'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
-import { jsonPhrase } from '../domain/json-fault.ts'
+import { jsonPhrase } from '../domain/json/json-fault.ts'
 
 /** Deepest nesting that is read. Every walker below is recursive, and a parser that overflows its stack says nothing useful. */
 const MAX_DEPTH = 256

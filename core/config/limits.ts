@@ -1,12 +1,12 @@
 import { OPENAPI_LIMITS } from '../contract/openapi-document.ts'
-import { STRING_BYTES } from '../domain/fields.ts'
-import { JSON_DEPTH, JSON_MEMBERS, JSON_PATH_CHARACTERS } from '../domain/json-guard.ts'
+import { STRING_BYTES } from '../domain/json/fields.ts'
+import { JSON_DEPTH, JSON_MEMBERS, JSON_PATH_CHARACTERS } from '../domain/json/json-guard.ts'
 import { NAME_CHARACTERS } from '../domain/names.ts'
 import { RESULT_BYTES } from '../domain/result-bytes.ts'
-import { HEADER_BYTES, HEADER_COUNT } from '../domain/server-address.ts'
-import { SECRET_COUNT } from '../domain/server-body.ts'
-import { PROCESS_BYTES } from '../domain/server-transport.ts'
-import { VARIABLE_COUNT } from '../domain/variables.ts'
+import { HEADER_BYTES, HEADER_COUNT } from '../domain/server/address.ts'
+import { SECRET_COUNT } from '../domain/server/body.ts'
+import { PROCESS_BYTES } from '../domain/server/transport.ts'
+import { VARIABLE_COUNT } from '../domain/server/variables.ts'
 import { MOST_ENTRIES } from './import-document.ts'
 
 const KiB = 1024

@@ -1,9 +1,9 @@
 import type { WireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { CacheHint } from '../domain/cache-hint.ts'
-import type { CatalogItem } from '../domain/catalog-item.ts'
 import type { Era } from '../domain/era.ts'
-import type { ProcessMark } from './process-tree.ts'
+import type { CatalogItem } from '../domain/tools/catalog-item.ts'
+import type { ProcessMark } from './process/process-tree.ts'
 
 /**
  * What crosses a worker's port. Rare messages are objects; all that belongs to a call is a *frame*, a line of text, and

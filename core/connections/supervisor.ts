@@ -1,9 +1,9 @@
 import type { ServerRecord, SystemActor } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { ServerRegistry, UserRegistry } from '../registry/api.ts'
-import type { CatalogStore } from './catalog-store.ts'
-import { ManagedServer } from './managed-server.ts'
-import type { SharedContext } from './server-context.ts'
+import { ManagedServer } from './server/managed-server.ts'
+import type { SharedContext } from './server/server-context.ts'
+import type { CatalogStore } from './store/catalog-store.ts'
 
 const TICK_MS = 1_000
 /** Events say what has changed; all records are compared now and then, so that a lost one heals by itself. */

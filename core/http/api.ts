@@ -1,4 +1,4 @@
-import type { RequestInfo, SocketHandler } from './request-info.ts'
+import type { RequestInfo, SocketHandler } from '../request/request-info.ts'
 
 /** The socket's side of a request, as the server knows it. */
 export interface Peer {

@@ -1,4 +1,4 @@
-import { withHeaders } from './headers.ts'
+import { withHeaders } from '../request/headers.ts'
 
 /** Methods that some route takes. */
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE'

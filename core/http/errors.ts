@@ -3,7 +3,7 @@ import type { PluginLogger } from '../contract/plugin.ts'
 import { remedyOf } from '../contract/remedies.ts'
 import { LOOP_HEADER } from '../contract/remote.ts'
 import { rpcError } from '../domain/rpc-error.ts'
-import { SECURITY_HEADERS } from './headers.ts'
+import { SECURITY_HEADERS } from '../request/headers.ts'
 
 /** Which request an error answers. */
 export interface ErrorScene {

@@ -2,11 +2,11 @@ import { LIMITS } from '../config/limits.ts'
 import type { HubConfig } from '../config/schema.ts'
 import { HubError } from '../contract/errors.ts'
 import { withoutEnd } from '../contract/text-ends.ts'
+import { refuseTokenInQuery, requireCanonical, targetOf } from '../request/canonical-path.ts'
+import type { RequestInfo, SocketHandler } from '../request/request-info.ts'
 import { type AddressList, addressKey, addressList, plainAddress } from './addresses.ts'
 import type { Admitted, Peer, RequestGuard } from './api.ts'
-import { refuseTokenInQuery, requireCanonical, targetOf } from './canonical.ts'
 import { createHostList, type HostList } from './hosts.ts'
-import type { RequestInfo, SocketHandler } from './request-info.ts'
 
 export type GuardConfig = Pick<
   HubConfig,

@@ -1,4 +1,4 @@
-import type { HealthChecks } from './routes/health.ts'
+import type { HealthChecks } from './routes/hub/health.ts'
 
 /** How long `/health` waits for the store's own answer, in milliseconds. */
 const STORE_PING_MS = 1_000

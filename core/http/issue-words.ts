@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { JsonValue } from '../contract/json.ts'
-import { aKind } from '../domain/fields.ts'
+import { aKind } from '../domain/json/fields.ts'
 
 /** What is wrong with a value by its schema, behind its name: `must be a string, not a number`. */
 export function wordsFor(issue: z.core.$ZodRawIssue): string {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { HubError } from '../contract/errors.ts'
 import type { RouteContribution } from '../contract/points.ts'
-import { readBytes } from './body.ts'
+import { readBytes } from './body/body.ts'
 import type { RunnableRoute } from './pipeline.ts'
 import type { Method } from './route.ts'
 

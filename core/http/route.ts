@@ -1,8 +1,8 @@
 import type { z } from 'zod'
 import type { JsonValue } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
-import type { JsonLimits } from '../domain/json-guard.ts'
-import type { RequestInfo } from './request-info.ts'
+import type { JsonLimits } from '../domain/json/json-guard.ts'
+import type { RequestInfo } from '../request/request-info.ts'
 
 export type Access = 'public' | 'user' | 'admin'
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'

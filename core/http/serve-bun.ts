@@ -4,13 +4,13 @@ import type { ErrorCode } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import { faultWords } from '../domain/fault-words.ts'
 import type { McpEndpoint } from '../mcp/api.ts'
+import { targetOf } from '../request/canonical-path.ts'
+import { SECURITY_HEADERS, withHeaders } from '../request/headers.ts'
+import type { Socket, SocketHandler } from '../request/request-info.ts'
 import type { Admitted, Peer, RequestGuard } from './api.ts'
 import type { App } from './app.ts'
-import { targetOf } from './canonical.ts'
 import { preflightResponse, withCors } from './cors.ts'
 import { problemResponse, rpcErrorResponse } from './errors.ts'
-import { SECURITY_HEADERS, withHeaders } from './headers.ts'
-import type { Socket, SocketHandler } from './request-info.ts'
 
 /** Seconds of silence before a socket is closed: longer than a body may pause, so that the pause is answered first. */
 const IDLE_SECONDS = 40

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type FieldCode, type FieldError, MOST_ERRORS } from '../contract/errors.ts'
-import { pointerToken } from '../domain/json-pointer.ts'
+import { pointerToken } from '../domain/json/json-pointer.ts'
 import { nearest, SUGGESTIONS } from '../domain/nearest.ts'
 import { wordsFor } from './issue-words.ts'
 

@@ -1,9 +1,9 @@
 import type { JsonObject } from '../contract/json.ts'
 import type { GroupRecord, GroupWarning, ServerRecord, UserActor } from '../contract/records.ts'
-import type { RequestInfo } from '../http/request-info.ts'
-import type { DirectCall } from './direct-call.ts'
-import type { Outcome } from './exchange.ts'
-import type { SessionInfo } from './session.ts'
+import type { RequestInfo } from '../request/request-info.ts'
+import type { DirectCall } from './call/direct-call.ts'
+import type { Outcome } from './call/exchange.ts'
+import type { SessionInfo } from './legacy/session.ts'
 
 export interface McpEndpoint {
   /**

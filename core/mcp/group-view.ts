@@ -1,13 +1,13 @@
 import type { Upstreams } from '../connections/api.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
-import { parseExact } from '../domain/exact-json.ts'
+import { parseExact } from '../domain/json/exact-json.ts'
 import { pieceOf } from '../domain/piece.ts'
 import type { GroupView } from './api.ts'
-import { groupWarnings } from './group-warnings.ts'
-import type { ListItem } from './list-item.ts'
-import { mergeCatalogs } from './merge.ts'
-import { blockedTools, type ResolvedScope } from './scope-types.ts'
+import { groupWarnings } from './scope/group-warnings.ts'
+import type { ListItem } from './scope/list-item.ts'
+import { mergeCatalogs } from './scope/merge.ts'
+import { blockedTools, type ResolvedScope } from './scope/scope-types.ts'
 
 /**
  * What a group offers, from the stored catalogues: a member that is offline counts as it did when it was last seen, so

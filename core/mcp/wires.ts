@@ -1,14 +1,14 @@
 import { HubError } from '../contract/errors.ts'
 import type { ByteAccount, BytesInFlight } from '../domain/byte-account.ts'
 import { FairTurns } from '../domain/fair-turns.ts'
-import { isModern, namesModernVersion } from './era.ts'
-import type { LegacyPosts } from './post.ts'
-import { bodyWeight, readBody } from './request-body.ts'
-import { checkBodyType, checkPostAccept } from './request-headers.ts'
-import { parseBody } from './rpc.ts'
-import type { ScopedRequest } from './scoped-request.ts'
-import type { LegacyWire } from './wire-legacy.ts'
-import type { ModernWire } from './wire-modern.ts'
+import type { LegacyPosts } from './legacy/post.ts'
+import { bodyWeight, readBody } from './legacy/request-body.ts'
+import { checkBodyType, checkPostAccept } from './legacy/request-headers.ts'
+import type { ScopedRequest } from './legacy/scoped-request.ts'
+import type { LegacyWire } from './legacy/wire.ts'
+import type { ModernWire } from './modern/wire.ts'
+import { isModern, namesModernVersion } from './rpc/era.ts'
+import { parseBody } from './rpc/rpc.ts'
 
 /** Characters of a body that is handled in a turn of its own. */
 const LARGE_BODY = 128 * 1024

@@ -1,4 +1,4 @@
-import { parseAsWritten } from '../domain/exact-json.ts'
+import { parseAsWritten } from '../domain/json/exact-json.ts'
 
 interface Carried {
   readonly $json: string

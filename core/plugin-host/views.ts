@@ -1,6 +1,6 @@
 import { HubError } from '../contract/errors.ts'
 import type { RegistryView } from '../contract/plugin.ts'
-import type { PluginsView } from '../http/routes/plugins.ts'
+import type { PluginsView } from '../http/routes/hub/plugins.ts'
 import type { Registry } from '../registry/api.ts'
 import type { PluginHost } from './host.ts'
 

@@ -11,8 +11,8 @@ import type {
   ServerSettings,
   Visibility,
 } from '../contract/records.ts'
-import type { RightsCap } from '../domain/owner-rights.ts'
-import type { UserGrants } from '../domain/spawn-policy.ts'
+import type { RightsCap } from '../domain/server/owner-rights.ts'
+import type { UserGrants } from '../domain/server/spawn-policy.ts'
 
 /**
  * The ownership-aware registry: every call takes the actor on whose behalf it is made, checks, does one transaction,

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../contract/json.ts'
-import type { SandboxLevel, SpawnPolicyInput } from '../domain/spawn-policy.ts'
+import type { SandboxLevel, SpawnPolicyInput } from '../domain/server/spawn-policy.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Sealer } from '../secrets/seal.ts'
 import type { Store } from '../store/open.ts'

@@ -1,12 +1,12 @@
 import type { FileMirror, Registry } from './api.ts'
 import { Audit } from './audit.ts'
 import type { RegistryDeps } from './context.ts'
-import { Groups } from './groups.ts'
-import { Keys } from './keys.ts'
-import { createMirror } from './mirror.ts'
-import { Servers } from './servers.ts'
+import { Groups } from './groups/groups.ts'
+import { Keys } from './people/keys.ts'
+import { Users } from './people/users.ts'
+import { Servers } from './servers/servers.ts'
 import { Settings } from './settings.ts'
-import { Users } from './users.ts'
+import { createMirror } from './settings-file/mirror.ts'
 
 export interface OpenRegistry {
   readonly registry: Registry

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../contract/json.ts'
 import type { ServerSettings } from '../contract/records.ts'
 import { nameKey, quoteName } from '../domain/names.ts'
-import { flattenServerBody } from '../domain/server-body.ts'
+import { flattenServerBody } from '../domain/server/body.ts'
 import { type Sealer, sealedBy } from '../secrets/seal.ts'
 import type { Store } from '../store/open.ts'
 import { type Reader, read, type Writer, write } from '../store/transact.ts'
@@ -9,7 +9,7 @@ import type { FileState } from './api.ts'
 import { fileOwner, rowOwner, userByName } from './owners.ts'
 import { type ServerRow, serverRecord } from './rows.ts'
 import { selectServers } from './server-rows.ts'
-import { configHash, resealSettings, resealText, sealedFileTexts, sealedTexts } from './server-secrets.ts'
+import { configHash, resealSettings, resealText, sealedFileTexts, sealedTexts } from './servers/server-secrets.ts'
 import { resealSetting } from './settings.ts'
 
 /** How many stored values each key sealed, by key id. */

@@ -2,7 +2,7 @@
 // loopback. Not part of the suite. Run: bun test/bench/outbound.ts
 import { spawn } from 'node:child_process'
 import { Agent, request as httpRequest } from 'node:http'
-import { createGuardedFetch } from '../../core/http/outbound.ts'
+import { createGuardedFetch } from '../../core/outbound/create.ts'
 import transport from '../../plugins/transport-http/transport.ts'
 
 const CALLS = 8_000

@@ -4,9 +4,9 @@ import fc from 'fast-check'
 import ipaddr from 'ipaddr.js'
 import { HubError } from '../../core/contract/errors.ts'
 import { type AddressRights, judgeAddress, judgeHostLiteral } from '../../core/domain/address.ts'
-import { checkUrl } from '../../core/domain/server-address.ts'
-import { createGuardedFetch } from '../../core/http/outbound.ts'
-import { resolveTargets } from '../../core/http/outbound-dial.ts'
+import { checkUrl } from '../../core/domain/server/address.ts'
+import { createGuardedFetch } from '../../core/outbound/create.ts'
+import { resolveTargets } from '../../core/outbound/dial.ts'
 import { check, hostileText } from '../support/fuzz.ts'
 
 const user: AddressRights = { networks: [], admin: false }

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { cutBytes, pieceEnd } from '../../core/domain/cut-text.ts'
 import { suggestNames } from '../../core/domain/nearest.ts'
-import { aliases, exposeNames } from '../../core/mcp/naming.ts'
-import { Steps, UriTemplate } from '../../core/mcp/uri-template.ts'
-import { mapResultUris, UriTable } from '../../core/mcp/uris.ts'
+import { aliases, exposeNames } from '../../core/mcp/scope/naming.ts'
+import { Steps, UriTemplate } from '../../core/mcp/scope/uri-template.ts'
+import { mapResultUris, UriTable } from '../../core/mcp/scope/uris.ts'
 import { check, hostileText, jsonValue } from '../support/fuzz.ts'
 
 const toolName = hostileText(

@@ -1,6 +1,6 @@
 /** An inline document of a body that a thread parses is judged when it is saved, as a small one is. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { MAIN_THREAD_BYTES } from '../../core/http/body-parser.ts'
+import { MAIN_THREAD_BYTES } from '../../core/http/body/body-parser.ts'
 import { type Client, type Hub, startHub } from '../support/hub.ts'
 
 let hub: Hub

@@ -2,10 +2,10 @@ import type { Upstreams } from '../../connections/api.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { ServerRecord, ToolOverride } from '../../contract/records.ts'
-import { type CatalogItem, itemJson } from '../../domain/catalog-item.ts'
 import { quoteName } from '../../domain/names.ts'
 import { meantHint, suggestNames } from '../../domain/nearest.ts'
-import { type ArgumentRules, overrideOf, shapeSchema } from '../../domain/tool-shape.ts'
+import { type CatalogItem, itemJson } from '../../domain/tools/catalog-item.ts'
+import { type ArgumentRules, overrideOf, shapeSchema } from '../../domain/tools/tool-shape.ts'
 
 /** One tool of a server: what the upstream wrote, and what its owner made of it. Its definition is parsed when it is asked for. */
 export class ServerTool {

@@ -5,8 +5,8 @@ import type { GroupRecord, ServerRecord, ServerStatus, UserActor } from '../../c
 import { formatRef } from '../../domain/names.ts'
 import { canEdit } from '../../domain/ownership.ts'
 import type { AuditRegistry, ListQuery, ServerRegistry, WriteOptions } from '../../registry/api.ts'
-import { reviewHash } from '../../registry/held-rights.ts'
-import type { RequestInfo } from '../request-info.ts'
+import { reviewHash } from '../../registry/servers/held-rights.ts'
+import type { RequestInfo } from '../../request/request-info.ts'
 import type { Reply } from '../route.ts'
 import { openTools, type ServerTool } from './tool-views.ts'
 

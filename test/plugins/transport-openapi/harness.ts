@@ -1,7 +1,7 @@
 import type { AnswerLink, JsonObject } from 'patchbay/contract'
 import { HubError } from '../../../core/contract/errors.ts'
-import { parseExact } from '../../../core/domain/exact-json.ts'
-import { createGuardedFetch } from '../../../core/http/outbound.ts'
+import { parseExact } from '../../../core/domain/json/exact-json.ts'
+import { createGuardedFetch } from '../../../core/outbound/create.ts'
 import transport from '../../../plugins/transport-openapi/transport.ts'
 
 /** A request as the API got it. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { AnswerWindow } from '../../../core/connections/answer-window.ts'
-import { LinePipe } from '../../../core/connections/child-pipe.ts'
+import { AnswerWindow } from '../../../core/connections/worker/answer-window.ts'
+import { LinePipe } from '../../../core/connections/worker/child-pipe.ts'
 
 const body = () => {
   const seen = {

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'bun:test'
-import { Arrival } from '../../../core/connections/arrival.ts'
-import { Observed } from '../../../core/connections/observed.ts'
-import type { ServerContext } from '../../../core/connections/server-context.ts'
+import { Arrival } from '../../../core/connections/server/arrival.ts'
+import { Observed } from '../../../core/connections/server/observed.ts'
+import type { ServerContext } from '../../../core/connections/server/server-context.ts'
 import { EventBus } from '../../../core/events/bus.ts'
 import { fixture, type Rig, serverRecord, startRig, textOf, until } from './support.ts'
 

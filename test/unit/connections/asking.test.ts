@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { LIMITS } from '../../../core/config/limits.ts'
 import type { UpstreamReply } from '../../../core/connections/api.ts'
-import { askingEvents } from '../../../core/connections/seen-asking.ts'
+import { askingEvents } from '../../../core/connections/server/seen-asking.ts'
 import type { ServerRecord } from '../../../core/contract/records.ts'
 import { type Rig, serverRecord, startRig, textOf, until } from './support.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { LinePipe } from '../../../core/connections/child-pipe.ts'
+import { LinePipe } from '../../../core/connections/worker/child-pipe.ts'
 
 const LIMITS = { maxBytes: 10_000_000, tooLong: () => undefined }
 

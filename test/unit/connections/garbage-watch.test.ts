@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { GarbageWatch } from '../../../core/connections/garbage-watch.ts'
+import { GarbageWatch } from '../../../core/connections/process/garbage-watch.ts'
 import { until } from '../../support/wait.ts'
 
 test('memory is collected once after a period of large messages, and small ones are not counted', async () => {

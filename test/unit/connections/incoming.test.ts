@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { memberText, readMessages, readPlainResult } from '../../../core/connections/links/incoming.ts'
 import { eachFrame, readNumber } from '../../../core/connections/protocol.ts'
+import { memberText, readMessages, readPlainResult } from '../../../core/connections/worker/links/incoming.ts'
 
 test('readPlainResult() finds the result of any JSON value in both shapes', () => {
   fc.assert(

@@ -2,7 +2,7 @@ import { afterEach, expect, test } from 'bun:test'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startTimeOf } from '../../../core/connections/process-tree.ts'
+import { startTimeOf } from '../../../core/connections/process/process-tree.ts'
 import { fixture, isAlive, type Rig, serverRecord, startRig, textOf, until } from './support.ts'
 
 let rig: Rig | undefined

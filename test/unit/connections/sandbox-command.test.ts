@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { stageFailure } from '../../../core/connections/sandbox-command.ts'
+import { stageFailure } from '../../../core/connections/sandbox/command.ts'
 
 const WORDS: readonly (readonly [number, string, string | undefined])[] = [
   [127, 'bwrap: 1: exec: /usr/bin/x: not found', 'command_not_found'],

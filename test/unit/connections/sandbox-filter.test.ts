@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { ALLOWED_CALLS } from '../../../core/connections/sandbox-calls.ts'
-import { syscallFilter } from '../../../core/connections/sandbox-filter.ts'
-import { REFUSED_CALLS } from '../../../core/connections/sandbox-refused-calls.ts'
+import { ALLOWED_CALLS } from '../../../core/connections/sandbox/calls.ts'
+import { syscallFilter } from '../../../core/connections/sandbox/filter.ts'
+import { REFUSED_CALLS } from '../../../core/connections/sandbox/refused-calls.ts'
 
 const ALLOW = 0x7fff0000
 const errno = (number: number): number => 0x00050000 | number

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { LIMITS } from '../../../core/config/limits.ts'
-import { ToolDefinitions } from '../../../core/connections/tool-definitions.ts'
+import { ToolDefinitions } from '../../../core/connections/store/tool-definitions.ts'
 import { HubError } from '../../../core/contract/errors.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
-import { catalogItem } from '../../../core/domain/catalog-item.ts'
-import { definitionHash } from '../../../core/domain/tool-definition.ts'
+import { catalogItem } from '../../../core/domain/tools/catalog-item.ts'
+import { definitionHash } from '../../../core/domain/tools/tool-definition.ts'
 import { openWorld, type World } from '../registry/world.ts'
 
 let world: World

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { HubError } from '../../../core/contract/errors.ts'
-import { parseJsonObject, scanShape } from '../../../core/domain/json-guard.ts'
+import { parseJsonObject, scanShape } from '../../../core/domain/json/json-guard.ts'
 
 function refused(text: string, limits = {}): HubError {
   try {

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { arrayText, LongText, textWithin } from '../../../core/domain/long-text.ts'
+import { arrayText, LongText, textWithin } from '../../../core/domain/json/long-text.ts'
 
 const long = (text: string) => new LongText([Buffer.from(text)])
 

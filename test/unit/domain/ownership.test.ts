@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { Actor, Role } from '../../../core/contract/records.ts'
-import { envKeyForbidden } from '../../../core/domain/env-keys.ts'
 import { canEdit, canSee, canUse } from '../../../core/domain/ownership.ts'
+import { envKeyForbidden } from '../../../core/domain/server/env-keys.ts'
 
 const user = (userId: string, role: Role): Actor => ({
   kind: 'user',

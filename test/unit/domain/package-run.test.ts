@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { readPackageRun } from '../../../core/domain/package-run.ts'
+import { readPackageRun } from '../../../core/domain/server/package-run.ts'
 
 const read = (line: string) => {
   const [command = '', ...args] = line.split(' ')

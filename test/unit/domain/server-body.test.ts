@@ -3,8 +3,8 @@ import { HubError } from '../../../core/contract/errors.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
 import { groupBodySchema, serverBodySchema } from '../../../core/domain/body-schemas.ts'
 import { parseGroupBody } from '../../../core/domain/group-body.ts'
-import { parseServerBody, SERVER_FIELDS, serverBodyOf } from '../../../core/domain/server-body.ts'
-import { secretPointers } from '../../../core/domain/server-secrets.ts'
+import { parseServerBody, SERVER_FIELDS, serverBodyOf } from '../../../core/domain/server/body.ts'
+import { secretPointers } from '../../../core/domain/server/secrets.ts'
 
 function wrong(work: () => unknown): string[] {
   try {

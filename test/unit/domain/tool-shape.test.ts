@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import type { JsonObject } from '../../../core/contract/json.ts'
 import { groupBodyOf, parseGroupBody } from '../../../core/domain/group-body.ts'
-import { parseServerBody, serverBodyOf } from '../../../core/domain/server-body.ts'
-import { bothNames, joinRules, overrideOf, shapeArguments, shapeSchema } from '../../../core/domain/tool-shape.ts'
+import { parseServerBody, serverBodyOf } from '../../../core/domain/server/body.ts'
+import { bothNames, joinRules, overrideOf, shapeArguments, shapeSchema } from '../../../core/domain/tools/tool-shape.ts'
 
 const schema = {
   type: 'object',

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { formatDuration, parseDuration } from '../../../core/domain/duration.ts'
-import { mergePatch } from '../../../core/domain/merge-patch.ts'
+import { mergePatch } from '../../../core/domain/json/merge-patch.ts'
 import { nearest } from '../../../core/domain/nearest.ts'
 import { parseSize } from '../../../core/domain/size.ts'
 import { parseTimestamp } from '../../../core/domain/timestamp.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { HubError } from '../../../core/contract/errors.ts'
-import { expandVariables, fillArguments, fillVariables } from '../../../core/domain/variables.ts'
+import { expandVariables, fillArguments, fillVariables } from '../../../core/domain/server/variables.ts'
 
 const ref = (name: string) => `${'$'}{${name}}`
 

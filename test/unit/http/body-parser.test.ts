@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { LIMITS } from '../../../core/config/limits.ts'
 import { HubError } from '../../../core/contract/errors.ts'
-import { BodyParser, MAIN_THREAD_BYTES } from '../../../core/http/body-parser.ts'
+import { BodyParser, MAIN_THREAD_BYTES } from '../../../core/http/body/body-parser.ts'
 
 const body = (value: object): Uint8Array =>
   new TextEncoder().encode(JSON.stringify({ ...value, padding: 'x'.repeat(2 * MAIN_THREAD_BYTES) }))

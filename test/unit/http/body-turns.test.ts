@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { BodyTurns, type LargeBody } from '../../../core/http/body-turns.ts'
+import { BodyTurns, type LargeBody } from '../../../core/outbound/body-turns.ts'
 import { until } from '../../support/wait.ts'
 
 class Body implements LargeBody {

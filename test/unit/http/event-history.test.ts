@@ -1,8 +1,8 @@
 import { heapStats } from 'bun:jsc'
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { EventHistory } from '../../../core/http/event-history.ts'
-import type { LiveEvent } from '../../../core/http/live-events.ts'
+import { EventHistory } from '../../../core/http/live/event-history.ts'
+import type { LiveEvent } from '../../../core/http/live/live-events.ts'
 import { until } from '../../support/wait.ts'
 
 const HOUR_MS = 3_600_000

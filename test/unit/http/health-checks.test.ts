@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { createHealthChecks, type HealthParts } from '../../../core/http/health-checks.ts'
-import { healthStatus } from '../../../core/http/routes/health.ts'
+import { healthStatus } from '../../../core/http/routes/hub/health.ts'
 
 const well: HealthParts = {
   pingStore: async () => 'ok',

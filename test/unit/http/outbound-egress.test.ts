@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { readdirSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { type EgressOptions, openEgress } from '../../../core/http/outbound-egress.ts'
+import { type EgressOptions, openEgress } from '../../../core/outbound/egress.ts'
 import { makeTemp, removeTemp } from '../../support/temp.ts'
 import { until } from '../../support/wait.ts'
 

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { HubError } from '../../../core/contract/errors.ts'
 import type { GuardedFetch } from '../../../core/contract/transport.ts'
-import { createGuardedFetch } from '../../../core/http/outbound.ts'
+import { createGuardedFetch } from '../../../core/outbound/create.ts'
 import { rawServer, until } from './raw-server.ts'
 
 const options = { rights: { networks: [], admin: true }, instanceId: 'hub-1' }

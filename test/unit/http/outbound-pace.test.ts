@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createPace, paced } from '../../../core/http/outbound-pace.ts'
+import { createPace, paced } from '../../../core/outbound/pace.ts'
 
 test('createPace() lets a burst pass, then makes what comes wait for its share', () => {
   const pace = createPace(1_000_000)

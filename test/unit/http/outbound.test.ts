@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { HubError } from '../../../core/contract/errors.ts'
 import type { GuardedFetch, GuardedResponse } from '../../../core/contract/transport.ts'
-import { createGuardedFetch } from '../../../core/http/outbound.ts'
+import { createGuardedFetch } from '../../../core/outbound/create.ts'
 import { rawServer, until } from './raw-server.ts'
 
 const ADMIN = { networks: [], admin: true }

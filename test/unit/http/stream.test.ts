@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
 import type { LogRecord } from '../../../core/contract/records.ts'
-import { LiveFeed } from '../../../core/http/live.ts'
+import { LiveFeed } from '../../../core/http/live/live.ts'
 import { until } from '../../support/wait.ts'
 import { HUB, startHttp, type TestHttp } from './server.ts'
 

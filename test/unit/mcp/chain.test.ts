@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { Chain, type Chained } from '../../../core/mcp/chain.ts'
+import { Chain, type Chained } from '../../../core/mcp/rpc/chain.ts'
 
 class Item implements Chained<Item> {
   chainBefore: Item | undefined

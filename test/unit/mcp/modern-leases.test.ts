@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { UpstreamReply } from '../../../core/connections/api.ts'
 import type { SessionScope, TransportName } from '../../../core/contract/records.ts'
-import { Leases } from '../../../core/mcp/leases.ts'
+import { Leases } from '../../../core/mcp/modern/leases.ts'
 import type { Answer } from '../../support/raw-mcp.ts'
 import { ALL_CAPABILITIES, RawModern } from './modern-support.ts'
 import { catalog, type Hub, serverRecord, startHub, textReply, tool, until } from './support.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { suggestNames } from '../../../core/domain/nearest.ts'
-import { aliases, exposeNames, legalName, type Nameable } from '../../../core/mcp/naming.ts'
+import { aliases, exposeNames, legalName, type Nameable } from '../../../core/mcp/scope/naming.ts'
 
 const LEGAL = /^[A-Za-z0-9_-]{1,64}$/
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import type { ResolvedGroup } from '../../../core/contract/points.ts'
 import type { UserActor } from '../../../core/contract/records.ts'
-import { Outages } from '../../../core/mcp/outages.ts'
-import { Principals, parseScopePath, ScopeTable } from '../../../core/mcp/paths.ts'
+import { Outages } from '../../../core/mcp/scope/outages.ts'
+import { Principals, parseScopePath, ScopeTable } from '../../../core/mcp/scope/paths.ts'
 import { FakeUpstreams, groupRecord, World } from './support.ts'
 
 const PATH = parseScopePath('/mcp/g')

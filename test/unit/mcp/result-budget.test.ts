@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { JsonObject } from '../../../core/contract/json.ts'
 import { cutBytes, pieceEnd } from '../../../core/domain/cut-text.ts'
-import { ResultBudget } from '../../../core/mcp/result-budget.ts'
+import { ResultBudget } from '../../../core/mcp/call/result-budget.ts'
 import { createSealer } from '../../../core/secrets/seal.ts'
 import { RawClient } from '../../support/raw-mcp.ts'
 import { RawModern } from './modern-support.ts'

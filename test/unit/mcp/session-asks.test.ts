@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { SessionAsks, type SessionAsksHost } from '../../../core/mcp/session-asks.ts'
+import { SessionAsks, type SessionAsksHost } from '../../../core/mcp/legacy/session-asks.ts'
 import { until } from '../../support/wait.ts'
 
 interface Sent {

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { SubscribedUris } from '../../../core/mcp/subscribed-uris.ts'
+import { SubscribedUris } from '../../../core/mcp/changes/subscribed-uris.ts'
 
 function subscribed(...uris: readonly string[]): SubscribedUris<string> {
   const all = new SubscribedUris<string>()

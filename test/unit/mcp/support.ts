@@ -23,12 +23,12 @@ import type {
   ToolCallRecord,
   UserActor,
 } from '../../../core/contract/records.ts'
-import { type CatalogItem, catalogItem } from '../../../core/domain/catalog-item.ts'
+import { type CatalogItem, catalogItem } from '../../../core/domain/tools/catalog-item.ts'
 import { EventBus } from '../../../core/events/bus.ts'
-import type { RequestInfo } from '../../../core/http/request-info.ts'
 import type { McpEndpoint } from '../../../core/mcp/api.ts'
 import { createMcp } from '../../../core/mcp/create.ts'
 import type { Registry } from '../../../core/registry/api.ts'
+import type { RequestInfo } from '../../../core/request/request-info.ts'
 import { HubMarks } from '../../../core/secrets/hub-marks.ts'
 import { createSealer } from '../../../core/secrets/seal.ts'
 import groups from '../../../plugins/groups/plugin.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { UpdatePace } from '../../../core/mcp/update-pace.ts'
+import { UpdatePace } from '../../../core/mcp/changes/update-pace.ts'
 import { until } from '../../support/wait.ts'
 
 /** A pace by a clock that only the test moves on. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { reviewHash } from '../../../core/registry/held-rights.ts'
+import { reviewHash } from '../../../core/registry/servers/held-rights.ts'
 import { actor, openBareWorld, openWorld, refusal, setUp, type World, wrongFields } from './world.ts'
 
 const remote = (name: string, more: object = {}) => ({ name, url: 'https://mcp.example/mcp', ...more })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { CLIENTS, clientConfig, entryName } from '../../../core/http/routes/group-client-config.ts'
+import { CLIENTS, clientConfig, entryName } from '../../../core/http/routes/groups/group-client-config.ts'
 
 const url = 'https://hub.example/mcp/daily%20work'
 const config = (client: (typeof CLIENTS)[number], endpoint = url) => clientConfig(client, 'daily work', endpoint)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { ImportedEntry } from '../../../core/config/import-document.ts'
-import { documentOf, firstOfEachName } from '../../../core/http/routes/server-import.ts'
+import { documentOf, firstOfEachName } from '../../../core/http/routes/servers/server-import.ts'
 import { ask, of, serverRecord, World } from './doubles.ts'
 
 const entries: ImportedEntry[] = [

@@ -1,16 +1,16 @@
 import { describe, expect, spyOn, test } from 'bun:test'
 import type { HubConfig } from '../../../core/config/schema.ts'
-import { liveConnections } from '../../../core/http/routes/admin.ts'
-import { countStates, endpointOf } from '../../../core/http/routes/groups.ts'
-import { healthStatus } from '../../../core/http/routes/health.ts'
-import { limitItems } from '../../../core/http/routes/limits.ts'
-import { changedKeys } from '../../../core/http/routes/settings.ts'
+import { countStates, endpointOf } from '../../../core/http/routes/groups/groups.ts'
+import { liveConnections } from '../../../core/http/routes/hub/admin.ts'
+import { healthStatus } from '../../../core/http/routes/hub/health.ts'
+import { limitItems } from '../../../core/http/routes/hub/limits.ts'
+import { changedKeys } from '../../../core/http/routes/hub/settings.ts'
 import {
   readSettings,
   refuseLocked,
   settingSources,
   systemSettings,
-} from '../../../core/http/routes/system-settings.ts'
+} from '../../../core/http/routes/hub/system-settings.ts'
 import { ada, ask, bob, groupRecord, info, of, root, serverRecord, status, World } from './doubles.ts'
 
 describe('groups', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { lastLines, waitOf } from '../../../core/http/routes/server-control.ts'
+import { lastLines, waitOf } from '../../../core/http/routes/servers/server-control.ts'
 import { ask, bob, groupRecord, of, serverRecord, World } from './doubles.ts'
 
 function world() {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { HubError } from '../../../core/contract/errors.ts'
-import { answerText, sseEvent, wantsStream } from '../../../core/http/routes/server-tool-call.ts'
+import { answerText, sseEvent, wantsStream } from '../../../core/http/routes/servers/server-tool-call.ts'
 import { until } from '../../support/wait.ts'
 import { type Asked, ask, bob, catalog, serverRecord, World } from './doubles.ts'
 

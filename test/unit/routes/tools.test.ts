@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { definitionHash } from '../../../core/domain/tool-definition.ts'
+import { definitionHash } from '../../../core/domain/tools/tool-definition.ts'
 import { findTool, ownedTool, serverTools, tokensOf, viewedTool } from '../../../core/http/routes/tool-views.ts'
 import { ask, bob, catalog, of, serverRecord, World } from './doubles.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { HubError } from '../../../core/contract/errors.ts'
-import { problemPart } from '../../../core/http/routes/problem-part.ts'
+import { problemPart } from '../../../core/http/routes/servers/problem-part.ts'
 import { matchesFilter, page, serverView, writeOptions } from '../../../core/http/routes/views.ts'
 import { ada, bob, catalog, of, root, serverRecord, status, World } from './doubles.ts'
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
-import { Listen } from '../../../../core/connections/links/listen.ts'
+import { Listen } from '../../../../core/connections/worker/links/listen.ts'
 import type { JsonObject } from '../../../../core/contract/json.ts'
 
 interface Asked {

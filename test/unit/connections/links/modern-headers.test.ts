@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { headerValue, ModernHeaders } from '../../../../core/connections/links/modern-headers.ts'
+import { headerValue, ModernHeaders } from '../../../../core/connections/worker/links/modern-headers.ts'
 import type { JsonObject } from '../../../../core/contract/json.ts'
-import { paramMarks } from '../../../../core/domain/param-marks.ts'
+import { paramMarks } from '../../../../core/domain/tools/param-marks.ts'
 
 function tool(properties: JsonObject, more: JsonObject = {}): JsonObject {
   return { name: 't', inputSchema: { type: 'object', properties, ...more } }

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { memberText } from '../../../../core/connections/links/incoming.ts'
-import { legacyResult } from '../../../../core/connections/links/modern-results.ts'
+import { memberText } from '../../../../core/connections/worker/links/incoming.ts'
+import { legacyResult } from '../../../../core/connections/worker/links/modern-results.ts'
 import type { JsonObject } from '../../../../core/contract/json.ts'
 
 function legacy(text: string): string {

@@ -1,0 +1,303 @@
+import { LIMITS } from '../../config/limits.ts'
+import { HubError } from '../../contract/errors.ts'
+import { isJsonObject, type JsonObject } from '../../contract/json.ts'
+import type { HeaderProvider, TransportContribution } from '../../contract/points.ts'
+import type { HealthCheck, ServerSettings } from '../../contract/records.ts'
+import type { AddressRights } from '../../domain/address.ts'
+import type { Era } from '../../domain/era.ts'
+import { FairTurns } from '../../domain/fair-turns.ts'
+import { RESULT_BYTES } from '../../domain/result-bytes.ts'
+import { readPackageRun } from '../../domain/server/package-run.ts'
+import { spawnPolicy } from '../../domain/server/spawn-policy.ts'
+import type { AuditEntry, EffectiveServer } from '../../registry/api.ts'
+import { secretParts } from '../../secrets/parts.ts'
+import type { Redactor } from '../../secrets/redact.ts'
+import type { ServerRedactors } from '../../secrets/server-redactors.ts'
+import type { LinkLimits, Liveness } from '../protocol.ts'
+import type { Confinement, Sandbox } from '../sandbox/sandbox.ts'
+import type { ChildSpec } from '../spawn/child-program.ts'
+import type { Child, Children } from '../spawn/children.ts'
+import type { PackageInstaller } from '../spawn/package-installer.ts'
+import { Connection } from './connection.ts'
+import type { ConnectionEvents } from './connection-events.ts'
+import type { WorkerPool } from './pool.ts'
+import type { WorkerPort } from './port.ts'
+
+/** Milliseconds from the start of a process, or of a dial, until the upstream must have shaken hands. */
+const PROCESS_START_MS = 30_000
+const DIAL_START_MS = 10_000
+/** What becomes of a failed exchange is found out though no regular checks are wanted. */
+const UNWATCHED: Liveness = { intervalMs: 0, timeoutMs: 5_000, misses: 2, always: false }
+
+export interface LauncherOptions {
+  readonly pool: WorkerPool
+  readonly redactors: Pick<ServerRedactors, 'hold'>
+  readonly children: Children
+  readonly stdioPolicy: 'sandboxed' | 'admin' | 'off'
+  readonly sandbox: Sandbox
+  readonly installer: PackageInstaller
+  /** How many enabled stdio servers an owner has. */
+  readonly stdioServersOf: (ownerId: string) => number
+  /** Where an owner's servers may connect, as it is now. */
+  readonly rightsOf: (ownerId: string) => Promise<AddressRights>
+  readonly audit: (entry: AuditEntry) => void
+  readonly outboundAllow: readonly string[]
+  readonly hubVersion: string
+  readonly transports: () => ReadonlyMap<string, TransportContribution>
+  readonly headerProviders: () => ReadonlyMap<string, HeaderProvider>
+  /** In place of the two limits above. */
+  readonly startTimeoutMs?: number
+}
+
+/** All that one start needs, judged and filled in. */
+export interface LaunchPlan {
+  readonly serverId: string
+  readonly settings: ServerSettings
+  readonly module: string
+  readonly kind: 'messages' | 'answers'
+  readonly config: JsonObject
+  /** The inline OpenAPI document that `config` holds the stand-in of, as UTF-8; parsed in the worker. See `withDocument`. */
+  readonly document?: Uint8Array
+  readonly readDocument?: () => Promise<Uint8Array>
+  readonly child: Omit<ChildSpec, 'sessionId'> | undefined
+  readonly ownerId: string
+  /** Its owner is an administrator. */
+  readonly admin: boolean
+  readonly startTimeoutMs: number
+  /** Knows the secrets of this configuration, and the keys that header providers lent to it. */
+  readonly redactor: Redactor
+}
+
+export interface LaunchOptions {
+  readonly era: Era
+  /** Tools of earlier lists, for what their schemas mark. */
+  readonly knownTools?: string
+  /** Whose connection it is; absent: the shared one. */
+  readonly session?: { readonly key: string }
+  /** What the upstream is told that the client can be asked. It is passed on only to a `session`. Absent: nothing. */
+  readonly offers?: JsonObject
+  /** Own thread, beyond what the server's settings ask. */
+  readonly isolate?: boolean
+  /** Read the lists. */
+  readonly catalog: boolean
+  readonly events: ConnectionEvents
+}
+
+/** Makes connections: asks the rule before every process, the header providers before every dial. */
+export class Launcher {
+  readonly #intake = new FairTurns()
+  readonly #options: LauncherOptions
+  #lastNumber = 0
+
+  constructor(options: LauncherOptions) {
+    this.#options = options
+  }
+
+  /** Everything that can be refused before a process starts or an address is dialled. Throws HubError. */
+  async prepare(serverId: string, effective: EffectiveServer): Promise<LaunchPlan> {
+    const { settings, ownerId, ownerRole, secrets } = effective
+    const { redactors } = this.#options
+    // Before anything is refused: the reason may quote the configuration.
+    redactors.hold(serverId, secrets)
+    const contribution = this.#contribution(settings.transport)
+    const child = contribution.child?.(settings.config)
+    const confinement = child && this.#confinement(effective)
+    const lent = child ? {} : await this.#lentHeaders(serverId, ownerId, settings)
+    const redactor = redactors.hold(serverId, secrets, Object.values(lent).flatMap(secretParts))
+    const config = Object.keys(lent).length === 0 ? settings.config : withHeaders(settings.config, lent)
+    return {
+      serverId,
+      settings,
+      module: contribution.module,
+      kind: contribution.kind ?? 'messages',
+      config,
+      ...(effective.document ? { readDocument: effective.document } : {}),
+      child: child && {
+        serverId,
+        ...child,
+        ...(confinement ? { confinement } : {}),
+        redact: redactor.text.bind(redactor),
+      },
+      redactor,
+      ownerId,
+      admin: ownerRole === 'admin',
+      startTimeoutMs: this.#options.startTimeoutMs ?? (child ? PROCESS_START_MS : DIAL_START_MS),
+    }
+  }
+
+  /**
+   * The first of two steps of a package runner's command in the sandbox: its packages are there afterwards, and the plan runs
+   * their program. Ends early once `wanted` says no. Other plans come back as they are.
+   */
+  async ready(plan: LaunchPlan, wanted: () => boolean): Promise<LaunchPlan> {
+    const { child, serverId, ownerId, settings } = plan
+    const confinement = child?.confinement
+    const run = confinement && readPackageRun(child.command, child.args)
+    if (!run) return plan
+    this.#checkQuota(plan)
+    const { command } = await this.#options.installer.ensure({ serverId, confinement, run }, wanted, installed =>
+      this.#options.audit({
+        ...{ action: 'package.install', target: settings.name, ownerId },
+        detail: {
+          ...{ serverId, runner: run.runner },
+          asked: run.specs.map(spec => plan.redactor.text(spec)),
+          installed: plan.redactor.text(installed),
+        },
+      }),
+    )
+    const [program = '', ...first] = command
+    const args = [...first, ...run.args]
+    return { ...plan, child: { ...child, command: program, args, confinement: { ...confinement, packages: 'use' } } }
+  }
+
+  /**
+   * The plan with its inline document read. Called with a place among the starts in hand, so that no more documents are in
+   * memory than servers may start at once. Throws storage errors, and `config_invalid` when the document is gone.
+   */
+  async withDocument(plan: LaunchPlan): Promise<LaunchPlan> {
+    return plan.readDocument ? { ...plan, document: await plan.readDocument() } : plan
+  }
+
+  /** Starts the process, if there is one, and the link. Throws HubError when the process cannot be started. */
+  launch(plan: LaunchPlan, options: LaunchOptions): Connection {
+    const { pool, outboundAllow } = this.#options
+    const { settings } = plan
+    const { session, offers = {} } = options
+    const sessionId = session?.key
+    const isolated = settings.isolate || options.isolate === true
+    const port = isolated ? pool.placeAlone({ ...plan, name: settings.name }) : pool.place()
+    const child = plan.child && this.#spawnFor(port, plan, plan.child, sessionId)
+    this.#lastNumber += 1
+    const connection = new Connection({
+      number: this.#lastNumber,
+      port,
+      child,
+      events: options.events,
+      era: options.era,
+      hubVersion: this.#options.hubVersion,
+      redact: plan.redactor.text.bind(plan.redactor),
+      variables: settings.variables,
+      intake: work => this.#intake.add(plan.ownerId, work),
+      released: () => pool.released(port),
+    })
+    connection.open({
+      name: settings.name,
+      module: plan.module,
+      kind: plan.kind,
+      config: plan.config,
+      secrets: plan.redactor.secrets,
+      ...(plan.document ? { document: plan.document } : {}),
+      capabilities: offers,
+      owner: plan.ownerId,
+      asks: session !== undefined && Object.keys(offers).length > 0,
+      ...limitsOf(settings),
+      startTimeoutMs: plan.startTimeoutMs,
+      // Whether the server lives is asked once, not by every caller's connection to it.
+      healthEndpoints: options.catalog ? healthEndpointsOf(settings.healthCheck) : [],
+      catalog: options.catalog,
+      ...(options.era === 'modern' && !child && options.knownTools ? { knownTools: options.knownTools } : {}),
+      rights: { networks: outboundAllow, admin: plan.admin },
+    })
+    return connection
+  }
+
+  #contribution(transport: string): TransportContribution {
+    const all = this.#options.transports()
+    const found = all.get(transport) ?? [...all.values()].find(candidate => candidate.transport === transport)
+    if (found) return found
+    throw new HubError('transport_unavailable', `No plugin offers the transport "${transport}"`, {
+      hint: 'Enable the plugin that brings it.',
+    })
+  }
+
+  /** How the process is to be shut in; undefined: not at all. Throws what the rule refuses. */
+  #confinement({ settings, ownerId, ownerRole, ownerNumber, ownerGrants }: EffectiveServer): Confinement | undefined {
+    const { stdioPolicy, sandbox } = this.#options
+    const verdict = spawnPolicy({
+      policy: stdioPolicy,
+      level: sandbox.level,
+      ownerRole,
+      grants: ownerGrants,
+      config: settings.config,
+    })
+    if (verdict.sandbox === 'off') return undefined
+    const { network, cwd } = verdict
+    // Never more than the server's own rights, which may be fewer than its owner's.
+    const rights = async () => {
+      const now = await this.#options.rightsOf(ownerId)
+      return { ...now, admin: now.admin && ownerRole === 'admin' }
+    }
+    return { ownerId, ownerNumber, ownerStdioServers: this.#options.stdioServersOf(ownerId), network, cwd, rights }
+  }
+
+  /** A thread that got no connection in the end is not kept for it. */
+  #spawnFor(port: WorkerPort, plan: LaunchPlan, spec: Omit<ChildSpec, 'sessionId'>, sessionId: string | undefined) {
+    try {
+      return this.#spawn(plan, spec, sessionId)
+    } catch (error) {
+      this.#options.pool.released(port)
+      throw error
+    }
+  }
+
+  /** Starts the process of a plan. Throws `quota_servers` when its owner has as many as anybody may have. */
+  #spawn(plan: LaunchPlan, spec: Omit<ChildSpec, 'sessionId'>, sessionId: string | undefined): Child {
+    const { children, audit } = this.#options
+    const { ownerId, settings, serverId } = plan
+    this.#checkQuota(plan)
+    const session = sessionId === undefined ? {} : { sessionId }
+    const child = children.spawn({ ...spec, ...session })
+    const { confinement } = spec
+    const how = confinement ? { sandbox: 'full', network: confinement.network } : { sandbox: 'off', network: 'host' }
+    audit({ action: 'process.start', target: settings.name, ownerId, detail: { serverId, pid: child.pid, ...how } })
+    return child
+  }
+
+  #checkQuota({ admin, ownerId, settings }: LaunchPlan): void {
+    const most = LIMITS.liveStdioPerUser
+    if (admin || this.#options.children.confinedFor(ownerId) < most) return
+    const message = `Cannot start "${settings.name}": ${most} processes of its owner run, the most that may`
+    throw new HubError('quota_servers', message, { hint: 'Stop another server that runs a command.' })
+  }
+
+  /** Headers of the providers. One that was set by hand wins, whatever the case of its letters. */
+  async #lentHeaders(
+    serverId: string,
+    ownerId: string,
+    { config, transport }: ServerSettings,
+  ): Promise<Record<string, string>> {
+    const providers = this.#options.headerProviders()
+    if (providers.size === 0 || typeof config.url !== 'string') return {}
+    const taken = new Set(Object.keys(headersIn(config)).map(name => name.toLowerCase()))
+    const lent: Record<string, string> = {}
+    for (const provider of providers.values()) {
+      const offeredHeaders = await provider.headersFor({ id: serverId, ownerId, transport, url: config.url })
+      for (const [name, value] of Object.entries(offeredHeaders)) {
+        if (taken.has(name.toLowerCase())) continue
+        taken.add(name.toLowerCase())
+        lent[name] = value
+      }
+    }
+    return lent
+  }
+}
+
+function headersIn({ headers }: JsonObject): JsonObject {
+  return isJsonObject(headers) ? headers : {}
+}
+
+function withHeaders(config: JsonObject, lent: Readonly<Record<string, string>>): JsonObject {
+  return { ...config, headers: { ...headersIn(config), ...lent } }
+}
+
+function healthEndpointsOf({ enabled, endpoints = {} }: HealthCheck): readonly string[] {
+  return enabled ? [endpoints.ping, endpoints.tools].filter(path => path !== undefined) : []
+}
+
+/** What may change of an open connection, as configured. */
+export function limitsOf({ timeoutMs, maxTimeoutMs, maxResultBytes, healthCheck }: ServerSettings): LinkLimits {
+  const { enabled, interval, timeout, retries } = healthCheck
+  const liveness = { intervalMs: interval, timeoutMs: timeout, misses: Math.max(1, retries), always: false }
+  const limits = { timeoutMs, maxTimeoutMs, maxResultBytes: maxResultBytes ?? RESULT_BYTES.usual }
+  return { ...limits, liveness: enabled ? liveness : UNWATCHED }
+}

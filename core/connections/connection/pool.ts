@@ -1,0 +1,115 @@
+import { LIMITS } from '../../config/limits.ts'
+import { HubError } from '../../contract/errors.ts'
+import type { PluginLogger } from '../../contract/plugin.ts'
+import { WorkerPort } from './port.ts'
+
+const PING_MS = 5_000
+const SILENCE_MS = 15_000
+/** A further thread costs more than 10 MB, so the first ones are filled a little before. */
+const FILL = 4
+
+export interface PoolOptions {
+  /** Most threads that connections share; isolated ones come on top. */
+  readonly size: number
+  readonly instanceId: string
+  readonly version: string
+  readonly log: PluginLogger
+  /** Hears how many characters come from the threads. */
+  readonly received: (characters: number) => void
+  /** Milliseconds between pings, and of silence after which a thread is ended. For tests. */
+  readonly pingMs?: number
+  readonly silenceMs?: number
+}
+
+/** A server whose connections share a thread with no other server's. */
+export interface IsolatedServer {
+  readonly serverId: string
+  readonly ownerId: string
+  /** For messages. */
+  readonly name: string
+}
+
+/** The connection workers: started when first needed, watched, replaced when they end. */
+export class WorkerPool {
+  readonly #options: PoolOptions
+  readonly #ports = new Set<WorkerPort>()
+  #ping: ReturnType<typeof setInterval> | undefined
+  #disposed = false
+
+  constructor(options: PoolOptions) {
+    this.#options = options
+  }
+
+  /** The thread for a new connection that needs none of its own: the least loaded of the shared ones. */
+  place(): WorkerPort {
+    let least: WorkerPort | undefined
+    let shared = 0
+    for (const port of this.#ports) {
+      if (port.isolatedFor || port.ending) continue
+      shared += 1
+      if (!least || port.load < least.load) least = port
+    }
+    if (least && (least.load < FILL || shared >= this.#options.size)) return least
+    return this.#start(undefined)
+  }
+
+  /**
+   * The thread of one server, which all its connections share. Throws `quota_threads` when its owner has as many as anybody
+   * may have.
+   */
+  placeAlone(server: IsolatedServer): WorkerPort {
+    for (const port of this.#ports) if (!port.ending && port.isolatedFor?.serverId === server.serverId) return port
+    const threads = this.isolatedOf(server.ownerId)
+    if (threads < LIMITS.isolatedThreadsPerUser) return this.#start(server)
+    throw new HubError(
+      'quota_threads',
+      `Cannot start "${server.name}": ${threads} servers of its owner have threads of their own, the most that may`,
+    )
+  }
+
+  /** Threads that servers of this owner have for themselves. */
+  isolatedOf(ownerId: string): number {
+    let threads = 0
+    for (const port of this.#ports) if (!port.ending && port.isolatedFor?.ownerId === ownerId) threads += 1
+    return threads
+  }
+
+  /** A connection in this thread has ended. */
+  released(port: WorkerPort): void {
+    if (port.isolatedFor && port.load === 0) port.terminate('its last connection was closed')
+  }
+
+  dispose(): void {
+    this.#disposed = true
+    clearInterval(this.#ping)
+    for (const port of this.#ports) port.terminate('the hub is stopping')
+  }
+
+  #start(isolatedFor: IsolatedServer | undefined): WorkerPort {
+    const { instanceId, version, log, received } = this.#options
+    const port = new WorkerPort(
+      isolatedFor,
+      { type: 'hello', instanceId, version },
+      {
+        down: (gone, detail) => {
+          this.#ports.delete(gone)
+          const expected = this.#disposed || (gone.isolatedFor !== undefined && gone.load === 0)
+          if (!expected) log.error('A connection worker ended', { detail, connections: gone.load })
+        },
+        received,
+        log: (level, message) => log[level](message),
+      },
+    )
+    this.#ports.add(port)
+    this.#ping ??= setInterval(() => this.#check(), this.#options.pingMs ?? PING_MS)
+    return port
+  }
+
+  #check(): void {
+    const limitMs = this.#options.silenceMs ?? SILENCE_MS
+    for (const port of [...this.#ports]) {
+      if (port.silentMs > limitMs) port.terminate(`it was silent for ${Math.round(port.silentMs)} ms`)
+      else port.control({ type: 'ping' })
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import type { WireError } from '../../contract/errors.ts'
+import type { Era } from '../../domain/era.ts'
+import type { Connection } from '../connection/connection.ts'
+import type { ConnectionEnd } from '../connection/connection-events.ts'
+import type { Launcher, LaunchPlan } from '../connection/launcher.ts'
+import type { OpenedMessage } from '../protocol.ts'
+
+/** How a connection went that is opened only to see whether it can be. */
+export type ProbeOutcome =
+  | { readonly kind: 'opened'; readonly message: OpenedMessage }
+  | { readonly kind: 'ended'; readonly end: ConnectionEnd }
+  /** It could not be begun, or was given up. */
+  | { readonly kind: 'none' }
+
+export interface ProbeConnection {
+  /** Never rejects. */
+  readonly outcome: Promise<ProbeOutcome>
+  /** Resolves when nothing of it is left. */
+  end(reason: WireError): Promise<void>
+}
+
+/** Opens a connection that no call will use. Never throws. */
+export function openProbe(launcher: Launcher, plan: LaunchPlan, era: Era): ProbeConnection {
+  const { promise, resolve } = Promise.withResolvers<ProbeOutcome>()
+  let connection: Connection
+  try {
+    connection = launcher.launch(plan, {
+      era,
+      catalog: false,
+      events: {
+        opened: message => resolve({ kind: 'opened', message }),
+        unusable: () => undefined,
+        ended: end => resolve({ kind: 'ended', end }),
+        lost: () => undefined,
+        input: () => undefined,
+        answered: () => undefined,
+        list: () => undefined,
+        catalog: () => undefined,
+        stale: () => undefined,
+        notification: () => undefined,
+        log: () => undefined,
+      },
+    })
+  } catch {
+    // The real start meets the same and says so.
+    return { outcome: Promise.resolve({ kind: 'none' }), end: async () => undefined }
+  }
+  return {
+    outcome: promise,
+    async end(reason) {
+      resolve({ kind: 'none' })
+      await connection.close(reason)
+    },
+  }
+}

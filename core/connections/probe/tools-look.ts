@@ -1,0 +1,120 @@
+import type { WireError } from '../../contract/errors.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import type { AskCapability } from '../../contract/records.ts'
+import { askedCapability } from '../../domain/client-capabilities.ts'
+import type { Era } from '../../domain/era.ts'
+import type { CatalogItem } from '../../domain/tools/catalog-item.ts'
+import type { AskReply } from '../api.ts'
+import type { Connection } from '../connection/connection.ts'
+import type { Launcher, LaunchPlan } from '../connection/launcher.ts'
+
+/** So long after the lists were read, or after its last question, a server has asked what it asks at once. */
+const QUIET_MS = 500
+/** Longest look after the handshake; lists that take longer than this to read are not compared. */
+const MOST_MS = 15_000
+
+export interface ToolsLook {
+  /** As listed for a client that declares what was offered. */
+  readonly tools: readonly CatalogItem[]
+  /** What it asked without a call. */
+  readonly asked: ReadonlySet<AskCapability>
+}
+
+export interface LookOptions {
+  readonly era: Era
+  /** What the server is told that the client can be asked. */
+  readonly offers: JsonObject
+  /** Why no more items are taken, if so. */
+  readonly take: (items: readonly CatalogItem[]) => string | undefined
+  readonly signal: AbortSignal
+}
+
+const LOOKED: WireError = { code: 'stopped', message: 'The hub has seen what the server lists' }
+
+/**
+ * Connects as a client that can be asked something, reads the tools, hears what the server asks of its own accord, and ends
+ * the connection. No call goes by it. Rejects with why it could not be opened; resolves with undefined where it was given up.
+ */
+export async function lookAtTools(
+  launcher: Pick<Launcher, 'launch'>,
+  plan: LaunchPlan,
+  { era, offers, take, signal }: LookOptions,
+): Promise<ToolsLook | undefined> {
+  const { promise, resolve, reject } = Promise.withResolvers<ToolsLook | undefined>()
+  const asked = new Set<AskCapability>()
+  let staged: CatalogItem[] = []
+  let before: readonly CatalogItem[] = []
+  let read: readonly CatalogItem[] | undefined
+  let quiet: ReturnType<typeof setTimeout> | undefined
+  const rest = (): void => {
+    clearTimeout(quiet)
+    if (read) quiet = setTimeout(() => resolve(read && { tools: read, asked }), QUIET_MS)
+  }
+  const most = setTimeout(() => resolve(read && { tools: read, asked }), plan.startTimeoutMs + MOST_MS)
+  const stop = (): void => resolve(undefined)
+  signal.addEventListener('abort', stop, { once: true })
+  let connection: Connection | undefined
+  try {
+    connection = launcher.launch(plan, {
+      era,
+      offers,
+      session: { key: 'look' },
+      catalog: true,
+      events: {
+        opened: () => undefined,
+        unusable: () => undefined,
+        ended: ({ reason }) => reject(new LookFailed(reason)),
+        lost: () => undefined,
+        input: () => undefined,
+        answered: () => undefined,
+        asked: method => {
+          const capability = askedCapability(method)
+          if (capability) asked.add(capability)
+          rest()
+          return Promise.resolve(nobody(method))
+        },
+        list: (kind, entries) => {
+          if (kind !== 'tools') return undefined
+          const items = entries.flatMap(entry => (typeof entry === 'number' ? (before[entry] ?? []) : entry))
+          staged.push(...items)
+          return take(items)
+        },
+        catalog: ({ lists, more }) => {
+          if (lists.read.includes('tools')) {
+            read = staged
+            before = staged
+          } else if (!more && !lists.again.includes('tools')) {
+            reject(new LookFailed({ code: 'upstream_protocol', message: lists.warnings.join('; ') }))
+          }
+          staged = []
+          rest()
+        },
+        stale: () => clearTimeout(quiet),
+        notification: () => undefined,
+        log: () => undefined,
+      },
+    })
+    return await promise
+  } finally {
+    clearTimeout(quiet)
+    clearTimeout(most)
+    signal.removeEventListener('abort', stop)
+    await connection?.close(LOOKED)
+  }
+}
+
+/** The connection ended before the lists were read. */
+export class LookFailed extends Error {
+  readonly reason: WireError
+
+  constructor(reason: WireError) {
+    super(reason.message)
+    this.reason = reason
+  }
+}
+
+function nobody(method: string): AskReply {
+  return {
+    error: { code: -32603, message: `The hub looks at what the server lists; nobody is there to answer ${method}` },
+  }
+}

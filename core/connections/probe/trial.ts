@@ -1,0 +1,219 @@
+import { fromWireError, HubError, toWireError, type WireError } from '../../contract/errors.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import type { ServerSettings, TransportName } from '../../contract/records.ts'
+import type { Era } from '../../domain/era.ts'
+import { itemJson } from '../../domain/tools/catalog-item.ts'
+import type { EffectiveServer, UserRecord } from '../../registry/api.ts'
+import type { TrialReport, TrialServer } from '../api.ts'
+import type { Connection } from '../connection/connection.ts'
+import type { Launcher, LaunchPlan } from '../connection/launcher.ts'
+import type { ListEntry, ListKind } from '../protocol.ts'
+import { mayBeModern, notSpoken, probeEra } from './era-probe.ts'
+import { suggestsSse } from './transport-choice.ts'
+
+const SHOWN_CHARACTERS = 1024 * 1024
+
+type TrialOwner = Pick<UserRecord, 'id' | 'role' | 'number' | 'grants'>
+
+interface TrialOptions {
+  readonly signal: AbortSignal
+  /** Takes the secrets of what is tried out of the report. */
+  readonly redact: (text: string) => string
+}
+
+interface Step {
+  readonly name: string
+  readonly ok: boolean
+  readonly durationMs: number
+  readonly detail?: string
+}
+
+/**
+ * Connects once with a configuration that is not saved, reads its tools, and closes; twice where only a URL is given and
+ * the first answer says that streamable HTTP is not spoken there. Never rejects. `id` stands for it in the process table.
+ */
+export async function tryServer(
+  launcher: Launcher,
+  id: string,
+  server: TrialServer,
+  owner: TrialOwner,
+  options: TrialOptions,
+): Promise<TrialReport> {
+  const { signal, redact } = options
+  const steps: Step[] = []
+  const first = await tryOnce(launcher, id, asEffective(server, owner), steps, options)
+  if (!('failure' in first)) return { ok: true, steps, ...first }
+  const { settings } = asEffective(server, owner)
+  const other = suggestsSse(settings, first.failure) && !signal.aborted
+  const last = other
+    ? await tryOnce(launcher, id, asEffective({ ...server, transport: 'sse' }, owner), steps, options)
+    : first
+  if (!('failure' in last)) return { ok: true, steps, ...last }
+  const { code, message } = last.failure
+  return { ok: false, steps, tools: [], warnings: [], error: { code, message: redact(message) } }
+}
+
+async function tryOnce(
+  launcher: Launcher,
+  id: string,
+  effective: EffectiveServer,
+  steps: Step[],
+  { signal, redact }: TrialOptions,
+): Promise<Pick<TrialReport, 'tools' | 'warnings'> | { readonly failure: WireError }> {
+  const step = async <T>(
+    name: string,
+    work: () => Promise<T>,
+    detail: (value: T) => string | undefined,
+  ): Promise<T> => {
+    const began = performance.now()
+    try {
+      const value = await work()
+      const said = detail(value)
+      steps.push({
+        name,
+        ok: true,
+        durationMs: Math.round(performance.now() - began),
+        ...(said ? { detail: redact(said) } : {}),
+      })
+      return value
+    } catch (error) {
+      const { message } = toWireError(error)
+      steps.push({ name, ok: false, durationMs: Math.round(performance.now() - began), detail: redact(message) })
+      throw error
+    }
+  }
+  const opened = Promise.withResolvers<JsonObject>()
+  const tools = Promise.withResolvers<Pick<TrialReport, 'tools' | 'warnings'>>()
+  // Either may fail before somebody waits for it.
+  opened.promise.catch(() => undefined)
+  tools.promise.catch(() => undefined)
+  const abandon = (): void => {
+    const error = new HubError('upstream_init_timeout', 'The trial was ended before the server was ready')
+    opened.reject(error)
+    tools.reject(error)
+  }
+  signal.addEventListener('abort', abandon, { once: true })
+  let connection: Connection | undefined
+  const shown = new TrialTools()
+  try {
+    const plan = await step(
+      'check',
+      () => launcher.prepare(id, effective),
+      () => undefined,
+    )
+    const ready = plan.child?.confinement
+      ? await step(
+          'make its packages ready',
+          () => launcher.ready(plan, () => !signal.aborted),
+          ({ child }) => child?.command,
+        )
+      : plan
+    const era = await trialEra(launcher, ready, signal)
+    const whole = await launcher.withDocument(ready)
+    connection = await step(
+      plan.child ? 'start the process' : `load the transport ${effective.settings.transport}`,
+      async () =>
+        launcher.launch(whole, {
+          era,
+          catalog: true,
+          events: {
+            opened: message => opened.resolve(message.serverInfo),
+            unusable: () => undefined,
+            ended: ({ reason }) => {
+              const { era: wanted } = ready.settings
+              const error = fromWireError((wanted && notSpoken(reason, wanted)) ?? reason)
+              opened.reject(error)
+              tools.reject(error)
+            },
+            lost: () => undefined,
+            input: () => undefined,
+            answered: () => undefined,
+            list: (kind, entries) => shown.add(kind, entries),
+            catalog: ({ lists: { read, warnings } }) => {
+              if (!read.includes('tools')) tools.reject(new HubError('upstream_protocol', warnings.join('; ')))
+              else tools.resolve({ tools: shown.tools, warnings })
+            },
+            stale: () => undefined,
+            notification: () => undefined,
+            log: () => undefined,
+          },
+        }),
+      ({ child }) => (child ? `pid ${child.pid}` : undefined),
+    )
+    await step(
+      plan.kind === 'answers' ? 'open' : era === 'modern' ? 'server/discover' : 'initialize',
+      () => opened.promise,
+      info => describe(info),
+    )
+    const found = await step(
+      'tools/list',
+      () => tools.promise,
+      list => `${list.tools.length} tools`,
+    )
+    return found
+  } catch (error) {
+    return { failure: toWireError(error) }
+  } finally {
+    signal.removeEventListener('abort', abandon)
+    await connection?.close({ code: 'stopped', message: 'The trial is over' })
+  }
+}
+
+/** Which era to try it with: the earlier one where the server does not say. */
+async function trialEra(launcher: Launcher, plan: LaunchPlan, signal: AbortSignal): Promise<Era> {
+  if (!mayBeModern(plan)) return 'legacy'
+  if (plan.settings.era) return plan.settings.era
+  const probe = probeEra(launcher, plan)
+  const end = (): void => void probe.end({ code: 'stopped', message: 'The trial is over' })
+  signal.addEventListener('abort', end, { once: true })
+  const era = await probe.verdict
+  signal.removeEventListener('abort', end)
+  await probe.end({ code: 'stopped', message: 'The server has said which version it speaks' })
+  return era ?? 'legacy'
+}
+
+/** The tools that a trial shows. */
+class TrialTools {
+  readonly tools: JsonObject[] = []
+  #characters = 0
+
+  add(kind: ListKind, entries: readonly ListEntry[]): string | undefined {
+    for (const entry of entries) {
+      if (kind !== 'tools' || typeof entry === 'number') continue
+      this.#characters += entry.text.length
+      if (this.#characters > SHOWN_CHARACTERS)
+        return `a trial shows ${SHOWN_CHARACTERS} characters of tools; the rest is left out`
+      this.tools.push(itemJson(entry))
+    }
+    return undefined
+  }
+}
+
+function describe({ name, version }: JsonObject): string | undefined {
+  return typeof name === 'string' ? [name, version].filter(part => typeof part === 'string').join(' ') : undefined
+}
+
+function asEffective(server: TrialServer, owner: TrialOwner): EffectiveServer {
+  const settings: ServerSettings = {
+    name: 'trial',
+    transport: server.transport as TransportName,
+    ...(server.transportInferred ? { transportInferred: true } : {}),
+    config: server.config,
+    ...(server.era ? { era: server.era } : {}),
+    variables: {},
+    timeoutMs: server.timeoutMs,
+    maxTimeoutMs: server.timeoutMs,
+    visibility: 'private',
+    enabled: true,
+    start: 'eager',
+    isolate: false,
+    healthCheck: { enabled: false, interval: 0, timeout: 0, retries: 0 },
+    passthroughHeaders: [],
+    tools: {},
+    secrets: [],
+  }
+  const { id: ownerId, number: ownerNumber, grants: ownerGrants } = owner
+  // The account may have lost the role since the draft was judged.
+  const ownerRole = server.ownerRole === 'admin' ? owner.role : 'user'
+  return { settings, ownerId, ownerRole, ownerNumber, ownerGrants, secrets: server.secrets, configHash: '' }
+}

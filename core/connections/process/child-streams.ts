@@ -1,0 +1,67 @@
+import { HubError } from '../../contract/errors.ts'
+import type { StderrWriter } from './stderr-tail.ts'
+
+/** Some 600 KB a second, of which the last lines alone are kept. */
+const STDERR_SLICE_BYTES = 32 * 1024
+const STDERR_SLICE_MS = 50
+
+/** A child's stdin and stdout by way of main. */
+export interface ChildRelay {
+  /** Reads stdout into `bytes` until it ends. */
+  pump(bytes: (chunk: Uint8Array) => void): Promise<void>
+  write(text: string): void
+  end(): void
+}
+
+/** Reads stderr at a bounded rate: a server that floods it waits in its own pipe. */
+export async function watchStderr(fd: number, tail: StderrWriter): Promise<void> {
+  let slice = 0
+  let sliceStart = 0
+  await Bun.connect({
+    fd,
+    socket: {
+      data(socket: Bun.Socket, chunk: Buffer) {
+        tail.push(chunk)
+        const now = performance.now()
+        if (now - sliceStart >= STDERR_SLICE_MS) {
+          sliceStart = now
+          slice = 0
+        }
+        slice += chunk.length
+        if (slice <= STDERR_SLICE_BYTES) return
+        slice = 0
+        socket.pause()
+        setTimeout(() => socket.resume(), STDERR_SLICE_MS)
+      },
+      close() {},
+      error() {},
+      drain() {},
+    },
+  } as unknown as Parameters<typeof Bun.connect>[0])
+}
+
+/** For a child that was started with pipes. */
+export function makeRelay(running: Bun.Subprocess, tail: StderrWriter): ChildRelay {
+  const { stdin, stdout, stderr } = running
+  if (typeof stdin !== 'object' || !(stdout instanceof ReadableStream) || !(stderr instanceof ReadableStream)) {
+    throw new HubError('spawn_failed', 'The program was started without pipes')
+  }
+  void pumpInto(stderr, chunk => tail.push(Buffer.from(chunk)))
+  return {
+    pump: bytes => pumpInto(stdout, bytes),
+    write: text => {
+      stdin.write(text)
+      stdin.flush()
+    },
+    end: () => void stdin.end(),
+  }
+}
+
+async function pumpInto(stream: ReadableStream<Uint8Array>, bytes: (chunk: Uint8Array) => void): Promise<void> {
+  const reader = stream.getReader()
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return
+    bytes(value)
+  }
+}

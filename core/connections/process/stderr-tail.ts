@@ -1,0 +1,75 @@
+import { LIMITS } from '../../config/limits.ts'
+
+const LINE_CHARACTERS = 2_000
+/** Of one chunk only the end is looked at: more than the kept lines cannot matter. */
+const CHUNK_BYTES = 32 * 1024
+/** Longest begun line that is kept as it came, so that a secret in it is whole when it is looked for. */
+const BEGUN_CHARACTERS = 8 * 1024
+/** Begun lines of so many processes are kept apart. */
+const BEGUN_LINES = 64
+
+export interface TailLine {
+  readonly at: string
+  readonly line: string
+}
+
+/** Where one process's standard error goes. */
+export interface StderrWriter {
+  push(chunk: Buffer): void
+  add(line: string): void
+}
+
+/** The last lines that a server wrote to stderr, over all its starts. */
+export class StderrTail {
+  readonly #lines: TailLine[] = []
+  readonly #begun = new Map<BegunLine, string>()
+
+  /** `redact` takes secrets out of each line before it is kept: they may be forgotten while the line is still here. */
+  writer(redact: (text: string) => string): StderrWriter {
+    const begun: BegunLine = { redact }
+    return {
+      push: chunk => this.#push(begun, chunk),
+      add: line => this.#add(redact(line)),
+    }
+  }
+
+  /** Oldest first. */
+  lines(): readonly TailLine[] {
+    const at = new Date().toISOString()
+    const begun = [...this.#begun].map(([{ redact }, text]) => ({ at, line: redact(text).slice(-LINE_CHARACTERS) }))
+    return begun.length === 0 ? this.#lines : [...this.#lines, ...begun].slice(-LIMITS.stderrLines)
+  }
+
+  #push(begun: BegunLine, chunk: Buffer): void {
+    const skipped = chunk.length > CHUNK_BYTES
+    const text = chunk.toString('utf8', skipped ? chunk.length - CHUNK_BYTES : 0)
+    const parts = ((skipped ? '' : (this.#begun.get(begun) ?? '')) + text).split('\n')
+    // What begins in the middle may begin in the middle of a secret.
+    if (skipped) parts[0] = parts.length > 1 ? '' : (parts[0] ?? '').slice(LINE_CHARACTERS)
+    const rest = parts.pop() ?? ''
+    this.#begin(begun, rest.length > BEGUN_CHARACTERS ? begun.redact(rest).slice(-LINE_CHARACTERS) : rest)
+    for (const line of parts.slice(-LIMITS.stderrLines)) this.#add(begun.redact(line))
+  }
+
+  #begin(begun: BegunLine, text: string): void {
+    this.#begun.delete(begun)
+    if (text !== '') this.#begun.set(begun, text)
+    if (this.#begun.size <= BEGUN_LINES) return
+    const [oldest] = this.#begun
+    if (!oldest) return
+    this.#begun.delete(oldest[0])
+    this.#add(oldest[0].redact(oldest[1]))
+  }
+
+  #add(redacted: string): void {
+    const clean = redacted.trimEnd()
+    if (clean === '') return
+    this.#lines.push({ at: new Date().toISOString(), line: clean.slice(0, LINE_CHARACTERS) })
+    if (this.#lines.length > LIMITS.stderrLines) this.#lines.splice(0, this.#lines.length - LIMITS.stderrLines)
+  }
+}
+
+/** Stands for a process whose last line has no end yet. */
+interface BegunLine {
+  readonly redact: (text: string) => string
+}

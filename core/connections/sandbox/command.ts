@@ -1,0 +1,81 @@
+import { isAbsolute, join } from 'node:path'
+import { HubError, type WireError } from '../../contract/errors.ts'
+import { WORK_FOLDER } from '../../domain/server/spawn-policy.ts'
+import { statsOf } from '../stats-of.ts'
+import { PACKAGE_FOLDER, RUNTIME_FOLDER, SANDBOX_PATH } from './profile.ts'
+
+/** Of what a sandbox shows, the machine's own part, which is the same outside. */
+const SHARED = ['/usr/', '/bin/', '/sbin/', '/lib/', '/lib64/']
+const OF_RUNTIME = ['bun', 'bunx']
+
+/** What the stages of the sandbox say on standard error when they cannot go on, and with which exit codes. */
+const STAGE = /^(?:bwrap|setpriv|prlimit): (.*)$/
+const STAGE_EXITS: ReadonlySet<number | null> = new Set([1, 126, 127])
+/** Of bubblewrap and of the shell behind it: there is no such program, or no such interpreter. */
+const NO_PROGRAM =
+  /^(?:execvp|(?:line )?\d+: (?:exec: )?).*: (?:No such file or directory|not found|.*required file not found)$/
+/** What concerns one server alone: its program, its folders, its owner's limits. */
+const OWN_FAILURE = /^(?:execvp|(?:line )?\d+: |Can't chdir|Can't find source path)|Resource temporarily unavailable/
+
+/**
+ * Why the program never ran, when the last words are those of the sandbox: `command_not_found`, `spawn_failed`, or
+ * `sandbox_lost` where the sandbox itself could not be made.
+ */
+export function stageFailure(command: string, exitCode: number | null, lastWords: string): WireError | undefined {
+  const said = STAGE_EXITS.has(exitCode) ? STAGE.exec(lastWords)?.[1] : undefined
+  if (said === undefined) return undefined
+  if (NO_PROGRAM.test(said)) {
+    const message = `Cannot start "${command}" in the sandbox: it, or the interpreter it names, does not exist there`
+    return { code: 'command_not_found', message }
+  }
+  if (!OWN_FAILURE.test(said)) {
+    const { code, message } = sandboxLost(command, said)
+    return { code, message }
+  }
+  const why = /Resource temporarily unavailable/.test(said)
+    ? `EAGAIN, its owner has too many processes (${said})`
+    : said
+  return { code: 'spawn_failed', message: `Cannot start "${command}" in the sandbox: ${why}` }
+}
+
+/** The refusal of a start where the sandbox, seen to hold at the hub's start, cannot be made any more. */
+export function sandboxLost(command: string, why: string): HubError {
+  return new HubError('sandbox_lost', `Cannot start "${command}": the sandbox of this machine is lost (${why})`)
+}
+
+/**
+ * The program inside the sandbox that a command means. One in the server's own folder is left to the sandbox itself, since
+ * only there its links lead where they lead. Throws `command_not_found`.
+ */
+export function resolveInside(command: string): string {
+  if (command === process.execPath) return `${RUNTIME_FOLDER}/bun`
+  if (!command.includes('/')) return byName(command)
+  if (!SHARED.some(folder => command.startsWith(folder))) {
+    if (!isAbsolute(command) || command.startsWith(`${WORK_FOLDER}/`)) return command
+    if (command === `${RUNTIME_FOLDER}/bun` || command.startsWith(`${PACKAGE_FOLDER}/`)) return command
+    throw notFound(command, `of this machine’s programs the sandbox shows those below /usr`)
+  }
+  if (isProgram(command)) return command
+  throw notFound(command, 'there is no such program')
+}
+
+function byName(command: string): string {
+  for (const folder of SANDBOX_PATH) {
+    if (folder === RUNTIME_FOLDER ? OF_RUNTIME.includes(command) : isProgram(join(folder, command))) {
+      return join(folder, command)
+    }
+  }
+  throw notFound(command, `there is no such program in ${SANDBOX_PATH.join(':')}`)
+}
+
+function isProgram(path: string): boolean {
+  // One that may be run by its owner alone cannot be run inside.
+  const stats = statsOf(path)
+  return stats?.isFile() === true && (stats.mode & 0o001) !== 0
+}
+
+function notFound(command: string, why: string): HubError {
+  return new HubError('command_not_found', `Cannot start "${command}" in the sandbox: ${why}`, {
+    hint: 'Install it for everybody below /usr, or use a package runner (npx, uvx).',
+  })
+}

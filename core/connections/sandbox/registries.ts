@@ -1,0 +1,83 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { within } from '../within.ts'
+
+const NPM = 'https://registry.npmjs.org/'
+const PYPI = 'https://pypi.org/simple'
+/** Where the files are that PyPI's index names. */
+const PYPI_FILES = 'https://files.pythonhosted.org/'
+const ASK_MS = 10_000
+
+export interface Registries {
+  readonly node: string
+  readonly python: string
+  /** All that an installation may reach. */
+  readonly urls: readonly string[]
+}
+
+/**
+ * Where packages come from: the configured addresses, of which one that ends in `/simple` is the Python index and the first
+ * other one npm's registry; else what npm and uv of this machine are configured with.
+ */
+export async function findRegistries(
+  configured: readonly string[],
+  env: { readonly PATH?: string; readonly HOME?: string },
+): Promise<Registries> {
+  if (configured.length > 0) {
+    const python = configured.find(isPythonIndex)
+    const node = configured.find(url => !isPythonIndex(url))
+    return { node: node ?? NPM, python: python ?? PYPI, urls: configured }
+  }
+  const [node, python] = await Promise.all([npmRegistry(env), uvIndex(env)])
+  return { node, python, urls: [node, python, ...(python === PYPI ? [PYPI_FILES] : [])] }
+}
+
+/** Whether a connection to this host and port is one to a registry. */
+export function permitsOf(urls: readonly string[]): (host: string, port: number) => boolean {
+  const open = new Set(
+    urls.map(text => {
+      const url = new URL(text)
+      return `${url.hostname}:${Number(url.port) || (url.protocol === 'https:' ? 443 : 80)}`
+    }),
+  )
+  return (host, port) => open.has(`${host.toLowerCase().replace(/\.$/, '')}:${port}`)
+}
+
+function isPythonIndex(url: string): boolean {
+  return /\/simple\/?$/.test(url)
+}
+
+async function npmRegistry(env: { readonly PATH?: string; readonly HOME?: string }): Promise<string> {
+  try {
+    const npm = Bun.which('npm', { PATH: env.PATH ?? '' })
+    if (!npm) return NPM
+    const asked = Bun.spawn([npm, 'config', 'get', 'registry'], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+      env: { PATH: env.PATH ?? '', HOME: env.HOME ?? '/' },
+      cwd: '/',
+      timeout: ASK_MS,
+    })
+    const said = (await within(new Response(asked.stdout).text(), ASK_MS)) ?? ''
+    return webAddress(said.trim()) ?? NPM
+  } catch {
+    // Without npm nothing is configured for it.
+    return NPM
+  }
+}
+
+async function uvIndex({ HOME }: { readonly HOME?: string }): Promise<string> {
+  const files = [...(HOME ? [join(HOME, '.config/uv/uv.toml')] : []), '/etc/uv/uv.toml']
+  for (const file of files) {
+    const text = await readFile(file, 'utf8').catch(() => '')
+    const url = webAddress(/^\s*index-url\s*=\s*"([^"]+)"/m.exec(text)?.[1] ?? '')
+    if (url !== undefined) return url
+  }
+  return PYPI
+}
+
+/** Without a user name or password: what an installation is given, its scripts could read. */
+function webAddress(text: string): string | undefined {
+  const url = URL.parse(text)
+  const plain = url && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''
+  return plain ? url.href : undefined
+}

@@ -1,0 +1,186 @@
+import { randomBytes } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { faultName, HubError } from '../../contract/errors.ts'
+import type { AddressRights } from '../../domain/address.ts'
+import type { ChildNetwork, SandboxLevel } from '../../domain/server/spawn-policy.ts'
+import { WORK_FOLDER } from '../../domain/server/spawn-policy.ts'
+import { openEgress } from '../../outbound/egress.ts'
+import { createLookup } from '../../outbound/lookup.ts'
+import { createPace, type Pace } from '../../outbound/pace.ts'
+import { openSocketPairs } from '../process/descriptors.ts'
+import { SandboxCgroups } from './cgroup.ts'
+import { resolveInside, sandboxLost } from './command.ts'
+import { missingStages, type ProbeResult, plainObstacle, probeSandbox } from './probe.ts'
+import {
+  type EnclosedCommand,
+  enclose,
+  PACKAGE_FOLDER,
+  processLimit,
+  RUNTIME_FOLDER,
+  runtimeMounts,
+  sandboxUid,
+} from './profile.ts'
+import { prepareRuntime, type Runtime } from './runtime.ts'
+import { type FolderPlace, WorkFolders } from './work-folders.ts'
+
+const EXITS = 'egress'
+const EXIT_SOCKET = '/run/patchbay/egress.sock'
+const PROXY_PORT = 3128
+/** Of all sandboxed programs of one owner together: some tenth of what the hub's thread could carry. */
+const EXIT_BYTES_PER_SECOND = 64 * 1024 * 1024
+const PROXY_URL = `http://127.0.0.1:${PROXY_PORT}`
+/** In both letter cases, as programs differ; Node looks at them only when it is told to. */
+const PROXY_ENV = {
+  ...{ HTTP_PROXY: PROXY_URL, HTTPS_PROXY: PROXY_URL, http_proxy: PROXY_URL, https_proxy: PROXY_URL },
+  ...{ NO_PROXY: 'localhost,127.0.0.1,::1', no_proxy: 'localhost,127.0.0.1,::1', NODE_USE_ENV_PROXY: '1' },
+}
+
+/** How one process is shut in, as the rule before every start has judged. */
+export interface Confinement {
+  readonly ownerId: string
+  readonly ownerNumber: number
+  /** The owner's servers that may have a process: the limit of processes follows from it. */
+  readonly ownerStdioServers: number
+  readonly network: ChildNetwork
+  /** Inside. */
+  readonly cwd: string
+  /** Where network "proxy" leads; asked at each connection. */
+  readonly rights: () => Promise<AddressRights>
+  /** Narrows network "proxy" to some hosts. */
+  readonly permits?: (host: string, port: number) => boolean
+  /** `install`: its packages' folder takes the place of its work folder; `use`: both are there, this one read-only. */
+  readonly packages?: 'install' | 'use'
+  /** See `Enclosure`. */
+  readonly ownStreams?: boolean
+}
+
+export interface ConfinedProgram {
+  readonly serverId: string
+  readonly command: string
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+}
+
+/** Without the level `full` nothing enters. */
+const NOWHERE: Runtime = { folder: '', bun: '' }
+
+/** A program on its way into the sandbox. */
+export interface Entrance extends EnclosedCommand {
+  /** Ends what stands for the program outside. To be called once it has ended, or could not be started. */
+  close(): void
+}
+
+/** The ladder full / uid / none: what this machine can enforce, and the way in where it is `full`. */
+export class Sandbox {
+  readonly level: SandboxLevel
+  /** For people: what the probe saw, or what stands in the way. */
+  readonly detail: string
+  /** For people: what does not hold though the level does. Of fixed sentences, without paths or names of this machine. */
+  readonly notes: readonly string[]
+  readonly folders: WorkFolders
+  /** What package runners installed. */
+  readonly packages: WorkFolders
+  readonly #runtime: Runtime
+  readonly #exits: string
+  readonly #lookup = createLookup()
+  readonly #paces = new Map<string, Pace>()
+  readonly #cgroups: SandboxCgroups | undefined
+
+  constructor(found: ProbeResult, dataDir: string, runtime: Runtime = NOWHERE, cgroups?: SandboxCgroups) {
+    this.level = found.level
+    this.detail = found.detail
+    this.notes = found.notes
+    this.#cgroups = cgroups
+    this.folders = new WorkFolders(join(dataDir, 'owners'))
+    this.packages = new WorkFolders(join(dataDir, 'packages'))
+    this.#runtime = runtime
+    this.#exits = join(dataDir, EXITS)
+  }
+
+  /** The level as it is now: `lost` where the programs that make the sandbox have gone since the start of the hub. */
+  get present(): SandboxLevel | 'lost' {
+    return this.level === 'full' && missingStages().length > 0 ? 'lost' : this.level
+  }
+
+  /**
+   * What starts a program inside. Makes its work folder. Throws `command_not_found`, `cwd_not_found`, `cwd_forbidden`,
+   * `sandbox_lost`.
+   */
+  enter(program: ConfinedProgram, confinement: Confinement): Entrance {
+    if (this.level !== 'full') throw new HubError('stdio_not_permitted', `There is no sandbox here: ${this.detail}`)
+    const missing = missingStages()
+    if (missing.length > 0) throw sandboxLost(program.command, `${missing.join(', ')} is missing`)
+    const uid = sandboxUid(confinement.ownerNumber)
+    const place = { ownerId: confinement.ownerId, serverId: program.serverId }
+    const command = [resolveInside(program.command), ...program.args]
+    const { mounts, cwd } = this.#places(place, uid, confinement)
+    const exit = confinement.network === 'proxy' ? this.#openExit(uid, confinement) : undefined
+    const enclosed = enclose({
+      ...{ uid, cwd, network: confinement.network },
+      command: [...(exit ? exit.prefix : []), ...command],
+      env: { ...(exit ? exit.env : {}), ...program.env },
+      processes: processLimit(confinement.ownerStdioServers),
+      mounts: [...mounts, ...runtimeMounts(this.#runtime), ...(exit ? [exit.mount] : [])],
+      ownStreams: confinement.ownStreams === true,
+    })
+    return { ...enclosed, close: () => exit?.close() }
+  }
+
+  /** Moves a process that was started as `enter` says into its owner's group, where there are such. Throws the system's error. */
+  limitMemory(pid: number, { ownerNumber, ownerStdioServers }: Confinement): void {
+    this.#cgroups?.place(pid, sandboxUid(ownerNumber), processLimit(ownerStdioServers))
+  }
+
+  /** Removes the groups of owners whose processes have ended. */
+  dispose(): void {
+    this.#cgroups?.dispose()
+  }
+
+  #places(place: FolderPlace, uid: number, { cwd, packages }: Confinement) {
+    if (packages === 'install') {
+      const mount = { from: this.packages.make(place, uid), to: PACKAGE_FOLDER, writable: true }
+      return { mounts: [mount], cwd: PACKAGE_FOLDER }
+    }
+    const work = { from: this.folders.make(place, uid), to: WORK_FOLDER, writable: true }
+    this.folders.checkCwd(place, cwd)
+    const installed = packages === 'use' ? [{ from: this.packages.path(place), to: PACKAGE_FOLDER }] : []
+    return { mounts: [work, ...installed], cwd }
+  }
+
+  /** A way out through the hub, for one process. */
+  #openExit(uid: number, { ownerId, rights, permits }: Confinement) {
+    const pace = this.#paces.get(ownerId) ?? createPace(EXIT_BYTES_PER_SECOND)
+    this.#paces.set(ownerId, pace)
+    const path = join(this.#exits, randomBytes(6).toString('hex'))
+    const egress = openEgress({ path, uid, rights, lookup: this.#lookup, pace, ...(permits ? { permits } : {}) })
+    // It starts in the server's folder, whose .env and bunfig.toml are the program's own business.
+    const bun = [`${RUNTIME_FOLDER}/bun`, '--no-env-file', '--config=/dev/null']
+    const helper = [...bun, `${RUNTIME_FOLDER}/sandbox-egress.ts`]
+    return {
+      prefix: [...helper, String(PROXY_PORT), EXIT_SOCKET],
+      env: PROXY_ENV,
+      mount: { from: path, to: EXIT_SOCKET },
+      close: () => egress.close(),
+    }
+  }
+}
+
+/** Finds out what this machine can enforce. Never rejects: what cannot be found out is level `none`. */
+export async function openSandbox(dataDir: string): Promise<Sandbox> {
+  // Before anything is made ready: a copy of the runtime has 100 MB.
+  const obstacle = plainObstacle()
+  const none = (detail: string) => new Sandbox({ level: 'none', detail, notes: [] }, dataDir)
+  if (obstacle !== undefined) return none(obstacle)
+  try {
+    const makePair = openSocketPairs()
+    if (!makePair) return none('the C library cannot be called here')
+    // Sockets of an earlier run.
+    await rm(join(dataDir, EXITS), { recursive: true, force: true })
+    const runtime = await prepareRuntime(join(dataDir, 'runtime'))
+    const cgroups = SandboxCgroups.open()
+    return new Sandbox(await probeSandbox(dataDir, runtime, { makePair, cgroups }), dataDir, runtime, cgroups)
+  } catch (error) {
+    return none(`the sandbox could not be looked at (${faultName(error)})`)
+  }
+}

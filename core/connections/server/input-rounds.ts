@@ -1,0 +1,138 @@
+import { randomUUID } from 'node:crypto'
+import { HubError } from '../../contract/errors.ts'
+import type { JsonObject, JsonValue } from '../../contract/json.ts'
+import { isPlainObject, parseExact } from '../../domain/json/exact-json.ts'
+import type { RpcError } from '../api.ts'
+import type { CallHome, PendingCall } from '../connection/call.ts'
+
+/** How often one call may be asked for more, and how long each time may take. */
+const MOST_ROUNDS = 8
+const ROUND_MS = 10 * 60_000
+/** The only requests that a server may answer with a question. */
+const MAY_ASK: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
+const CAPABILITY: Readonly<Record<string, string>> = {
+  'sampling/createMessage': 'sampling',
+  'elicitation/create': 'elicitation',
+  'roots/list': 'roots',
+}
+
+interface Question {
+  readonly key: string
+  readonly method: string
+  readonly params: JsonObject | undefined
+}
+
+/**
+ * What servers of the modern era want to hear before they answer, asked of clients of the earlier one: their questions become
+ * requests on the stream of the call, all at once, and the call goes out again with the answers and the server's state.
+ */
+export class InputRounds implements CallHome {
+  readonly #again: (call: PendingCall) => void
+  readonly #asking = new Map<PendingCall, AbortController>()
+
+  /** `again` sends the call once more. */
+  constructor(again: (call: PendingCall) => void) {
+    this.#again = again
+  }
+
+  /** Calls whose callers are being asked. */
+  get size(): number {
+    return this.#asking.size
+  }
+
+  /** `text` is the whole result that asks. The call belongs to nobody else now. */
+  begin(call: PendingCall, text: string): void {
+    const result = parseExact(text)
+    const { inputRequests, requestState } = isPlainObject(result) ? result : {}
+    const questions = readQuestions(inputRequests)
+    const state = typeof requestState === 'string' ? requestState : undefined
+    if (!MAY_ASK.has(call.request.method) || !questions || (questions.length === 0 && state === undefined)) {
+      call.fail('upstream_protocol', 'The server answered with a request for input that cannot be understood')
+      return
+    }
+    call.rounds += 1
+    if (call.rounds > MOST_ROUNDS) {
+      call.fail('upstream_protocol', `The server asked for input more than ${MOST_ROUNDS} times for one request`)
+      return
+    }
+    const unable = questions.find(({ method }) => !canAnswer(call, method))
+    if (unable) {
+      call.fail('client_capability_missing', `The server asks for ${unable.method}, which the client does not offer`)
+      return
+    }
+    call.home = this
+    void this.#round(call, questions, state)
+  }
+
+  withdraw(call: PendingCall): void {
+    this.#asking.get(call)?.abort()
+    this.#asking.delete(call)
+  }
+
+  async #round(call: PendingCall, questions: readonly Question[], state: string | undefined): Promise<void> {
+    const controller = new AbortController()
+    this.#asking.set(call, controller)
+    let failure: RpcError | undefined
+    let late = false
+    const stop = (error?: RpcError): void => {
+      failure ??= error
+      controller.abort()
+    }
+    const timer = setTimeout(() => {
+      late = true
+      stop()
+    }, ROUND_MS)
+    const responses: JsonObject = {}
+    await Promise.all(
+      questions.map(async ({ key, method, params }) => {
+        try {
+          const reply = await call.request.ask?.(method, params, controller.signal)
+          if (reply && 'result' in reply) responses[key] = reply.result
+          // The first error decides; those that follow are of questions that it withdrew.
+          else if (!controller.signal.aborted) stop(reply?.error)
+        } catch (error) {
+          stop({ code: -32603, message: error instanceof HubError ? error.message : 'The client could not be asked' })
+        }
+      }),
+    )
+    clearTimeout(timer)
+    if (!this.#asking.delete(call)) return
+    if (late) {
+      call.fail(
+        'upstream_timeout',
+        `The client did not answer the server's questions within ${ROUND_MS / 60_000} minutes`,
+      )
+    } else if (controller.signal.aborted) {
+      call.finish({ kind: 'error', error: failure ?? { code: -32603, message: 'The client could not be asked' } })
+    } else {
+      call.input = {
+        ...(questions.length > 0 ? { inputResponses: responses } : {}),
+        ...(state === undefined ? {} : { requestState: state }),
+      }
+      this.#again(call)
+    }
+  }
+}
+
+/** Undefined when one of them is no question. */
+function readQuestions(requests: JsonValue | undefined): readonly Question[] | undefined {
+  if (requests === undefined) return []
+  if (!isPlainObject(requests)) return undefined
+  const questions: Question[] = []
+  for (const [key, request] of Object.entries(requests)) {
+    if (!isPlainObject(request) || typeof request.method !== 'string' || !(request.method in CAPABILITY))
+      return undefined
+    const params = isPlainObject(request.params) ? request.params : undefined
+    // The earlier era wants an id under which a client may later hear that all is done at the address.
+    const named = params?.mode === 'url' && params.elicitationId === undefined
+    questions.push({ key, method: request.method, params: named ? { ...params, elicitationId: randomUUID() } : params })
+  }
+  return questions
+}
+
+function canAnswer({ request }: PendingCall, method: string): boolean {
+  const capability = CAPABILITY[method]
+  return (
+    request.ask !== undefined && capability !== undefined && request.session?.capabilities[capability] !== undefined
+  )
+}

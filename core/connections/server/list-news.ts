@@ -1,0 +1,38 @@
+import type { ServerRecord } from '../../contract/records.ts'
+import type { CatalogItem } from '../../domain/tools/catalog-item.ts'
+import type { ServerContext } from './server-context.ts'
+
+/** Each is an event, which others hear, keep and send on. */
+const TOLD_TOOLS = 100
+
+/** Tells that lists of a server are others now, or that more or fewer of their items are offered. */
+export function tellListChange(
+  { bus }: Pick<ServerContext, 'bus'>,
+  { id, ownerId, name }: ServerRecord,
+  kinds: readonly ('tools' | 'prompts' | 'resources')[],
+  older = false,
+): void {
+  const data = { serverId: id, name, kinds, ...(older ? { older } : {}) }
+  if (kinds.length > 0) bus.emit('catalog.changed', ownerId, data)
+}
+
+/** Keeps what the tools say of themselves, and tells where that is something new: of 100 tools by name, of more as a number. */
+export function noteDefinitions(
+  { bus, definitions, log }: Pick<ServerContext, 'bus' | 'definitions' | 'log'>,
+  { id, ownerId, name, definitionPolicy }: ServerRecord,
+  tools: readonly CatalogItem[],
+  older = false,
+): void {
+  const blocked = definitionPolicy === 'pin'
+  const news = definitions.read(id, tools, older)
+  if (news.length > TOLD_TOOLS)
+    log.warn('Many tools of a server say something else of themselves than before', {
+      server: name,
+      tools: news.length,
+      named: TOLD_TOOLS,
+    })
+  for (const { tool, hash } of news.slice(0, TOLD_TOOLS)) {
+    log.warn('A tool says something else of itself than before', { server: name, tool, blocked })
+    bus.emit('tool.definition_changed', ownerId, { serverId: id, name, tool, hash, blocked })
+  }
+}

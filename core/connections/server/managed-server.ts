@@ -1,0 +1,415 @@
+import type { WireError } from '../../contract/errors.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import type { ServerRecord, ServerStatus } from '../../contract/records.ts'
+import { type Era, eraOf, LATEST_LEGACY } from '../../domain/era.ts'
+import { canUse } from '../../domain/ownership.ts'
+import { OLDER_CONNECTION, userConnection } from '../../domain/session-scope.ts'
+import type { ServerCatalog, UpstreamFace } from '../api.ts'
+import type { PendingCall } from '../connection/call.ts'
+import type { Connection } from '../connection/connection.ts'
+import type { ConnectionEvents } from '../connection/connection-events.ts'
+import { limitsOf } from '../connection/launcher.ts'
+import type { ListsRead } from '../protocol.ts'
+import type { StoredHead } from '../store/catalog-store.ts'
+import { Arrival } from './arrival.ts'
+import { upstreamNotices } from './forward-notices.ts'
+import { Latency } from './latency.ts'
+import { Observed, OWNER_DISABLED, STOPPED } from './observed.ts'
+import { OlderFace } from './older-face.ts'
+import { isFinal, LOOP_MET } from './recovery.ts'
+import { askingEvents } from './seen-asking.ts'
+import { ServerAsking } from './server-asking.ts'
+import type { ServerContext, SharedContext } from './server-context.ts'
+import { ServerHealth } from './server-health.ts'
+import { ServerLanes } from './server-lanes.ts'
+import { ServerLists } from './server-lists.ts'
+import { serverStatus } from './server-status.ts'
+import { sessionStatus } from './session-status.ts'
+import { SharedConnection } from './shared-connection.ts'
+
+const NOT_YOURS: WireError = { code: 'stopped', message: 'You may no longer use this server' }
+
+function mayRun({ problem, ownerDisabled }: ServerRecord): boolean {
+  return problem === undefined && ownerDisabled !== true
+}
+
+/** One server: what is wanted of it, what is seen of it, and how the one follows the other. */
+export class ManagedServer {
+  readonly #context: ServerContext
+  readonly #observed: Observed
+  readonly #arrival: Arrival
+  readonly #health: ServerHealth
+  readonly #shared: SharedConnection
+  readonly #lanes: ServerLanes
+  readonly #lists: ServerLists
+  readonly #asking: ServerAsking
+  readonly #latency = new Latency()
+  readonly older: OlderFace
+  #record: ServerRecord
+  #stored: StoredHead | undefined
+  #wanted: boolean
+  /** Connected only to read the lists of a lazy server. */
+  #lookingOnly = false
+
+  constructor(record: ServerRecord, shared: SharedContext, stored: StoredHead | undefined) {
+    const context = { ...shared, redact: (text: string) => shared.redactors.of(record.id).text(text) }
+    this.#record = record
+    this.#context = context
+    this.#stored = stored
+    this.#wanted = record.enabled && mayRun(record)
+    const common = { context, record: () => this.#record }
+    this.#observed = new Observed(common.record, context)
+    this.#arrival = new Arrival(this.#observed)
+    this.#health = new ServerHealth(common.record, context)
+    this.#lists = new ServerLists(context, common.record)
+    this.#shared = new SharedConnection({
+      ...common,
+      observed: this.#observed,
+      version: () => this.#version,
+      knownTools: () => this.#lists.markedTools,
+      opening: () => this.#lists.begin({ awaited: false }),
+      opened: (connection, again) => this.#wentOnline(connection, again),
+      unusable: () => {
+        this.#arrival.end()
+        this.#lanes.base.connection = undefined
+      },
+      ended: () => this.#lists.abandon(),
+      offline: (reason, soon) => {
+        this.#lists.abandon()
+        this.#health.lost(reason)
+        if (!soon) this.#lanes.failWaiting()
+      },
+      events: configHash => this.#events(configHash),
+    })
+    this.#asking = new ServerAsking({
+      ...common,
+      plan: () => this.#shared.plan(),
+      era: () => this.era,
+      usable: () => this.#wanted && (this.state === 'online' || this.#observed.now.reason?.code === 'idle'),
+      tools: () => this.#lists.catalog?.tools,
+      found: extra => this.#lists.alsoListed(extra),
+    })
+    this.older = new OlderFace({
+      ...common,
+      plan: () => this.#shared.plan(),
+      era: () => this.era,
+      ready: () => this.#wanted && (this.state !== 'offline' || this.#observed.now.reason?.code === 'idle'),
+      open: () => this.#lanes.openOlder(),
+      connection: () => this.#lanes.connectionOf(OLDER_CONNECTION),
+      changed: () => this.#observed.changed(),
+      loopMet: () => this.#loopMet(),
+    })
+    this.#lanes = new ServerLanes({
+      ...common,
+      effective: () => this.#shared.configured(),
+      observed: this.#observed,
+      wanted: () => this.#wanted,
+      asking: this.#asking,
+      version: () => this.#version,
+      knownTools: () => this.#lists.markedTools,
+      wake: () => {
+        this.#lookingOnly = false
+        this.#shared.open()
+      },
+      answered: call => this.#latency.add(performance.now() - call.startedAtMs),
+      older: this.older,
+    })
+  }
+
+  get record(): ServerRecord {
+    return this.#record
+  }
+
+  /** Whether it should run. */
+  get wanted(): boolean {
+    return this.#wanted
+  }
+
+  get catalog(): ServerCatalog | undefined {
+    return this.#lists.catalog
+  }
+
+  /** What the server speaks, as far as is known. */
+  get era(): Era {
+    return eraOf(this.#version)
+  }
+
+  get face(): UpstreamFace {
+    return this.#asking
+  }
+
+  get state(): ServerStatus['state'] {
+    return this.#observed.now.state
+  }
+
+  /** True once nothing is under way: online with its lists, or offline. */
+  get settled(): boolean {
+    return this.state === 'offline' || (this.state === 'online' && !this.#lists.reading)
+  }
+
+  /** True when waiting for its lists is pointless or done. */
+  get listsReady(): boolean {
+    if (this.older.awaited) return false
+    return this.settled || (this.#lists.catalog !== undefined && !this.#lists.awaited)
+  }
+
+  /** The first look at the server: takes what is stored, connects if it should be on. */
+  async begin(): Promise<void> {
+    const stored = this.#stored
+    this.#stored = undefined
+    await this.#asking.restore()
+    if (stored && !this.#record.problem && (await this.#lists.restore(stored))) this.#shared.restore(stored.head)
+    if (!this.#wanted || this.#shared.turn > 0) return
+    const lazy = this.#record.start === 'lazy'
+    if (lazy && this.#lists.catalog) {
+      this.#observed.become('offline', { code: 'idle', message: 'The server starts with the first call' })
+      return
+    }
+    this.#lookingOnly = lazy
+    this.#shared.open()
+  }
+
+  dispatch(call: PendingCall): void {
+    this.#lanes.dispatch(call)
+  }
+
+  notify(sessionId: string | undefined, method: string, params: JsonObject | undefined): void {
+    this.#lanes.connectionOf(sessionId)?.notify(method, params)
+  }
+
+  endSession(sessionId: string): void {
+    this.#lanes.end(sessionId, { code: 'session_not_found', message: 'The session has ended' })
+  }
+
+  /** Users that have a connection of their own. */
+  users(): readonly string[] {
+    return this.#lanes.users()
+  }
+
+  /** Ends the connection of a user who may not use it any more. */
+  endUser(userId: string): void {
+    this.#lanes.end(userConnection(userId), NOT_YOURS)
+    this.#lanes.end(userConnection(userId, 'older'), NOT_YOURS)
+  }
+
+  start(): void {
+    if (!mayRun(this.#record)) return
+    this.#wanted = true
+    this.#freshStart()
+  }
+
+  stop(reason: WireError = STOPPED): void {
+    this.#wanted = false
+    this.#lieDown(reason)
+  }
+
+  restart(): void {
+    if (!mayRun(this.#record)) return
+    this.#wanted = true
+    const reason: WireError = { code: 'connection_lost', message: 'The server is being restarted' }
+    // Connecting before the calls come back, so that those that may be repeated wait for the new connection.
+    this.#observed.become('connecting', reason)
+    this.#lanes.closeSessions(reason)
+    this.#asking.abandon()
+    this.older.forget()
+    this.#disconnected()
+    this.#shared.restart(reason)
+  }
+
+  /** Somebody reads the lists. */
+  listed(): void {
+    const { connection } = this.#lanes.base
+    if (connection) this.#lists.listed(connection)
+  }
+
+  refresh({ probe = false }: { readonly probe?: boolean } = {}): void {
+    if (probe && this.#shared.connection) void this.#shared.ask()
+    else if (probe && !this.#shared.busy) this.#shared.forget()
+    this.#asking.stale()
+    this.older.refresh()
+    if (this.#lanes.base.connection) {
+      this.#lists.begin({ awaited: true })
+      this.#lanes.base.connection.refresh()
+    } else if (this.#wanted && this.state === 'offline') {
+      this.#freshStart()
+    }
+  }
+
+  /**
+   * The record, its owner's role or what the plugins offer has changed: restarts only when the connection would be another
+   * one. Throws when that cannot be told now.
+   */
+  async update(record: ServerRecord): Promise<void> {
+    this.#record = record
+    this.#lanes.endForeign(userId => canUse(userId, record), NOT_YOURS)
+    // Whatever start() and stop() were told meanwhile: what is kept is what counts.
+    this.#wanted = record.enabled && !record.ownerDisabled
+    if (record.ownerDisabled) return this.stop(OWNER_DISABLED)
+    if (record.problem) return this.stop(record.problem)
+    if (!this.#wanted) {
+      if (this.state !== 'offline' || this.#observed.now.reason?.code !== 'stopped') this.stop()
+      return
+    }
+    const { turn } = this.#shared
+    const effective = await this.#shared.judge(reason => this.#lieDown(reason))
+    if (turn !== this.#shared.turn || !effective) return
+    const other = effective.configHash !== this.#shared.effective?.configHash
+    if (this.#shared.connection) {
+      this.#shared.effective = effective
+      if (other) this.restart()
+      else this.#lanes.setLimits(limitsOf(effective.settings))
+      return
+    }
+    // Sessions may have connections of their own while the shared one sleeps.
+    if (other) {
+      this.#lanes.closeSessions({ code: 'connection_lost', message: 'The server has changed' })
+      this.older.forget()
+    }
+    const asleep = this.#observed.now.reason?.code === 'idle'
+    if (asleep && effective.configHash === this.#lists.configHash) return
+    this.#lookingOnly = record.start === 'lazy' && asleep
+    this.#shared.forgive()
+    this.#shared.open()
+  }
+
+  /** Regular look: idle connections end, and what should run but has no next attempt gets one. */
+  tick(nowMs: number): void {
+    this.#lanes.tick(nowMs)
+    this.older.tick()
+    const { connection } = this.#lanes.base
+    if (connection) {
+      this.#asking.tick()
+      if (this.#shared.look(nowMs) && this.inFlight() === 0) return this.restart()
+      const { idleTimeoutMs } = this.#record
+      const idleMs = nowMs - Math.max(this.#lanes.usedAtMs, this.#shared.openedAtMs)
+      if (idleTimeoutMs && idleMs > idleTimeoutMs && connection.inFlight === 0) this.#sleep()
+      return
+    }
+    const { state, reason, nextAttemptAtMs } = this.#observed.now
+    const resting = reason?.code === 'idle' || isFinal(reason?.code)
+    if (this.#wanted && state === 'offline' && !resting && nextAttemptAtMs === undefined) this.#shared.open()
+  }
+
+  status(): ServerStatus {
+    const { face, ...own } = this.#lanes.counts()
+    return serverStatus(this.#observed, this.#lists.catalog, this.#shared.opened, {
+      latencyMs: this.#latency.percentiles(),
+      pid: this.#shared.connection?.child?.pid,
+      transport: this.#shared.otherTransport ?? this.#record.transport,
+      health: this.#health.view(),
+      older: this.older.spoken,
+      connections: { ...own, shared: (this.#lanes.base.connection ? 1 : 0) + face },
+      ...sessionStatus(
+        this.#record,
+        // The older era is where it asks by its connection.
+        this.older.spoken ? this.older.asking : this.#asking,
+        this.#lanes.refused,
+        this.state === 'online',
+      ),
+    })
+  }
+
+  /** Calls back on every change of state or lists, until the returned function is called. */
+  watch(changed: () => void): () => void {
+    return this.#observed.watch(changed)
+  }
+
+  inFlight(): number {
+    return (this.#shared.connection?.inFlight ?? 0) + this.#lanes.inFlight()
+  }
+
+  /** What the owner makes of the tools has changed, though the lists are the same. */
+  toolsChanged(): void {
+    this.#lists.toolsChanged()
+    this.older.toolsChanged()
+  }
+
+  /** Resolves when nothing of it is left. */
+  async dispose(): Promise<void> {
+    this.stop({ code: 'draining', message: 'The hub is stopping' })
+    await Promise.all([this.#shared.closed(), this.#lanes.dispose(), this.#asking.dispose(), this.older.dispose()])
+    this.#lists.dispose()
+  }
+
+  /** The version that the server speaks with the hub, as far as is known. */
+  get #version(): string {
+    return (this.#shared.opened ?? this.#lists.catalog)?.protocolVersion ?? LATEST_LEGACY
+  }
+
+  #freshStart(): void {
+    if (this.#shared.busy) return
+    this.#lookingOnly = false
+    this.#shared.forgive()
+    this.#shared.open()
+  }
+
+  #events(configHash: string): Omit<ConnectionEvents, 'opened' | 'unusable' | 'ended'> {
+    return {
+      lost: (call, how, reason) => this.#lanes.lost(call, how, reason),
+      input: (call, text) => this.#lanes.input(call, text),
+      answered: call => this.#latency.add(performance.now() - call.startedAtMs),
+      health: report => this.#health.checked(report),
+      list: (kind, entries) => this.#lists.part(kind, entries),
+      catalog: read => this.#read(read, configHash),
+      stale: () => {
+        this.#asking.stale()
+        this.#lists.begin({ awaited: true })
+      },
+      ...askingEvents(capability => this.#asking.noted(capability)),
+      ...upstreamNotices(this.#context, () => this.#record),
+    }
+  }
+
+  #read(read: ListsRead, configHash: string): void {
+    const { opened, otherTransport, openedAtMs } = this.#shared
+    if (!opened) return
+    if (read.lists.instances?.some(this.#context.isOwnMark)) return this.#loopMet()
+    const before = this.#lists.catalog
+    this.#lists.read(read, opened, configHash, otherTransport)
+    this.#arrival.read(read.lists)
+    const { catalog } = this.#lists
+    if (catalog && !read.more) this.#asking.seen({ opened, configHash, tools: catalog.tools })
+    if (read.noticed.length > 0 || before?.tools !== catalog?.tools) this.older.mayDiffer()
+    this.#observed.changed()
+    const unused = this.#lanes.usedAtMs < openedAtMs && this.#lanes.base.connection?.inFlight === 0
+    if (this.#lookingOnly && unused) this.#sleep()
+  }
+
+  #wentOnline(connection: Connection, again: boolean): void {
+    const { id: serverId, ownerId } = this.#record
+    this.#arrival.begin(() => this.#context.bus.emit('upstream.connected', ownerId, { serverId, again }, 'internal'))
+    this.#lanes.opened(connection)
+  }
+
+  /** Its lists hold this hub's own, which would grow with each reading. Those known before stay, and none of these is taken. */
+  #loopMet(): void {
+    this.#lanes.closeSessions(LOOP_MET)
+    this.#disconnected()
+    this.#shared.fail(LOOP_MET)
+  }
+
+  #sleep(): void {
+    this.#lieDown({ code: 'idle', message: 'The server sleeps until the next call' })
+  }
+
+  /** Ends the connection, and attempts, for a reason that waiting does not mend. */
+  #lieDown(reason: WireError): void {
+    this.#observed.attempts = 0
+    this.#health.forget()
+    this.#observed.become('offline', reason)
+    this.#lanes.failWaiting()
+    if (reason.code !== 'idle') {
+      this.#lanes.closeSessions(reason)
+      this.#asking.abandon()
+      this.older.forget()
+    }
+    this.#disconnected()
+    this.#shared.close(reason)
+  }
+
+  #disconnected(): void {
+    this.#arrival.end()
+    this.#lanes.base.connection = undefined
+    this.#lists.abandon()
+  }
+}

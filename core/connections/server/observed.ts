@@ -1,0 +1,99 @@
+import type { WireError } from '../../contract/errors.ts'
+import type { ConnectionState, ServerRecord } from '../../contract/records.ts'
+import type { ServerContext } from './server-context.ts'
+
+export interface Observation {
+  readonly state: ConnectionState
+  /** ISO 8601 UTC. */
+  readonly since: string
+  readonly reason?: WireError
+  /** `Date.now()` of the next attempt. */
+  readonly nextAttemptAtMs?: number
+}
+
+/** The longest time that a caller is told to wait, however far away the next attempt is. */
+const MOST_WAIT_S = 300
+
+/** Nothing runs of an account that is disabled. */
+export const OWNER_DISABLED: WireError = { code: 'owner_disabled', message: 'The account of its owner is disabled' }
+
+export const STOPPED: WireError = { code: 'stopped', message: 'The server was stopped by hand' }
+
+/** The state of one server as others see it; every change of it goes out as an event. */
+export class Observed {
+  readonly #record: () => ServerRecord
+  readonly #context: ServerContext
+  readonly #watchers = new Set<() => void>()
+  #now: Observation
+  /** Failed attempts since the last time online. */
+  attempts = 0
+
+  constructor(record: () => ServerRecord, context: ServerContext) {
+    this.#record = record
+    this.#context = context
+    const { problem, enabled, ownerDisabled } = record()
+    const since = new Date().toISOString()
+    if (ownerDisabled) this.#now = { state: 'offline', since, reason: OWNER_DISABLED }
+    else if (problem) this.#now = { state: 'offline', since, reason: problem }
+    else if (enabled) this.#now = { state: 'connecting', since }
+    else this.#now = { state: 'offline', since, reason: STOPPED }
+  }
+
+  get now(): Observation {
+    return this.#now
+  }
+
+  get reason(): WireError | undefined {
+    return this.#now.reason
+  }
+
+  become(state: ConnectionState, reason?: WireError, nextAttemptInMs?: number): void {
+    const before = this.#now
+    this.#now = {
+      state,
+      since: before.state === state ? before.since : new Date().toISOString(),
+      // At once: the secret may be forgotten while the reason still stands.
+      ...(reason ? { reason: { code: reason.code, message: this.#context.redact(reason.message) } } : {}),
+      ...(nextAttemptInMs === undefined ? {} : { nextAttemptAtMs: Date.now() + nextAttemptInMs }),
+    }
+    if (before.state !== state || before.reason?.code !== reason?.code) {
+      const { id: serverId, ownerId, name } = this.#record()
+      const told = this.reason
+      const data = { serverId, name, state, attempts: this.attempts }
+      this.#context.bus.emit('connection.state', ownerId, told ? { ...data, reason: told } : data)
+    }
+    this.changed()
+  }
+
+  /** What a call hears that cannot be sent, with the time until the next attempt where there is one. */
+  offlineError(): WireError {
+    const { name } = this.#record()
+    const seconds = this.#secondsToNextAttempt()
+    const why = this.reason ? `: ${this.reason.message}` : ''
+    const what = this.#now.state === 'offline' ? 'is offline' : 'is not connected yet'
+    const message = `Server "${name}" ${what}${why}`
+    return {
+      code: 'server_offline',
+      message,
+      ...(seconds === undefined ? {} : { data: { retryAfterSeconds: seconds } }),
+    }
+  }
+
+  #secondsToNextAttempt(): number | undefined {
+    const { state, nextAttemptAtMs } = this.#now
+    // An attempt is under way.
+    if (state !== 'offline') return 1
+    if (nextAttemptAtMs === undefined) return undefined
+    return Math.min(Math.max((nextAttemptAtMs - Date.now()) / 1_000, 1), MOST_WAIT_S)
+  }
+
+  /** Calls back on every change, of the lists too, until the returned function is called. */
+  watch(changed: () => void): () => void {
+    this.#watchers.add(changed)
+    return () => this.#watchers.delete(changed)
+  }
+
+  changed(): void {
+    for (const watcher of [...this.#watchers]) watcher()
+  }
+}

@@ -1,0 +1,129 @@
+import type { ErrorCode, WireError } from '../../contract/errors.ts'
+import type { ConnectionEnd } from '../connection/connection-events.ts'
+import { backoffMs, isCrashLoop, RecentCount } from './backoff.ts'
+
+const STEADY_MS = 5_000
+const CRASH_RETRY_MS = 5 * 60_000
+/** What makes the sandbox may be installed anew at any time. */
+const SANDBOX_RETRY_MS = 60_000
+const REFUSED_RETRY_MS = 10 * 60_000
+/** The longest wait that a server can ask for (`Retry-After`). */
+const ASKED_WAIT_MS = 60 * 60_000
+const FAULTS_UNTIL_ALONE = 3
+/** So many lost sessions a minute are a server that is restarted or scaled; more are one that keeps none. */
+const SESSIONS_A_MINUTE = 20
+
+/** Reasons that only a change of the configuration, of a role or of the plugins can mend: no attempt is repeated. */
+const FINAL: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'config_invalid',
+  'variable_unknown',
+  'stdio_not_permitted',
+  'owner_disabled',
+  'network_not_permitted',
+  'env_key_forbidden',
+  'cwd_forbidden',
+  'transport_unavailable',
+  'loop_detected',
+  'quarantined',
+])
+
+/** Seen in what came back, where an address of the hub's own is refused before: what lies between may change at any time. */
+export const LOOP_MET: WireError = {
+  code: 'loop_detected',
+  message: 'The lists of the server hold those of this hub itself',
+  data: { met: true },
+}
+
+export function isFinal(code: ErrorCode | undefined): boolean {
+  return code !== undefined && FINAL.has(code)
+}
+
+/** What follows on an end or a failed start. `delayMs` undefined: no further attempt by itself. */
+export type Verdict =
+  | { readonly kind: 'now' }
+  | { readonly kind: 'offline'; readonly reason: WireError; readonly delayMs: number | undefined }
+
+/** Decides when a server is tried again: at once, after a backoff, in minutes, or not. */
+export class Recovery {
+  readonly #random: () => number
+  readonly #exits = new RecentCount()
+  readonly #losses = new RecentCount()
+  readonly #forgotten = new RecentCount()
+  readonly #workerFaults = new RecentCount()
+  #failures = 0
+  #crashLooping = false
+  #alone = false
+
+  constructor(random: () => number) {
+    this.#random = random
+  }
+
+  /** The next connection gets a thread of its own, since the server is suspected of ending threads. */
+  get alone(): boolean {
+    return this.#alone
+  }
+
+  /** Somebody asked for a start: what was before is forgiven. */
+  fresh(): void {
+    this.steady()
+    this.#exits.clear()
+    this.#losses.clear()
+    this.#forgotten.clear()
+    this.#workerFaults.clear()
+  }
+
+  /** It has been online for a minute. */
+  steady(): void {
+    this.#failures = 0
+    this.#crashLooping = false
+    this.#alone = false
+  }
+
+  /** `onlineMs`: how long it had been online; `lastWords`: what it wrote at last, for the reason of a crash loop. */
+  ended(end: ConnectionEnd, onlineMs: number, isolated: boolean, lastWords: () => string): Verdict {
+    const now = performance.now()
+    if (end.workerLost) return this.#workerLost(end, now, isolated)
+    if (end.exited && isCrashLoop(this.#exits.add(now))) this.#crashLooping = true
+    if (this.#crashLooping && end.exited) {
+      this.#failures += 1
+      const reason: WireError = { code: 'crash_loop', message: `${end.reason.message}, again and again${lastWords()}` }
+      return { kind: 'offline', reason, delayMs: CRASH_RETRY_MS }
+    }
+    // A loss with an HTTP status: the server is there and has only forgotten the session, which costs a handshake and no waiting.
+    const { code, data } = end.reason
+    const answered = end.wasOpen && code === 'connection_lost' && data?.status !== undefined
+    const forgotten = answered && this.#forgotten.add(now) <= SESSIONS_A_MINUTE
+    if (forgotten) return { kind: 'now' }
+    // One loss out of the blue is repaired at once; only what falls soon after it stood up has to wait.
+    const first = end.wasOpen && this.#losses.add(now) === 1
+    if (end.wasOpen && (first || onlineMs >= STEADY_MS)) return { kind: 'now' }
+    return this.failed(end.reason)
+  }
+
+  failed(reason: WireError): Verdict {
+    const delayMs = this.#delay(reason)
+    this.#failures += 1
+    return { kind: 'offline', reason, delayMs }
+  }
+
+  /** A server that takes its thread down three times in a minute gets one alone; if that ends too, it stays off. */
+  #workerLost(end: ConnectionEnd, nowMs: number, isolated: boolean): Verdict {
+    const suspect = this.#workerFaults.add(nowMs) >= FAULTS_UNTIL_ALONE
+    if (this.#alone || (isolated && suspect)) {
+      const message = `The server took its worker thread down again and again, alone in it at last: ${end.reason.message}`
+      return { kind: 'offline', reason: { code: 'quarantined', message }, delayMs: undefined }
+    }
+    this.#alone = suspect
+    return { kind: 'now' }
+  }
+
+  #delay({ code, data }: WireError): number | undefined {
+    // What leads back here by way of others may be mended there.
+    if (code === 'loop_detected' && data?.met === true) return REFUSED_RETRY_MS
+    if (isFinal(code)) return undefined
+    if (code === 'sandbox_lost') return SANDBOX_RETRY_MS
+    if (code === 'authorization_required' || code.startsWith('openapi_')) return REFUSED_RETRY_MS
+    const askedMs = typeof data?.retryAfterSeconds === 'number' ? data.retryAfterSeconds * 1_000 : 0
+    return Math.max(Math.min(askedMs, ASKED_WAIT_MS), backoffMs(this.#failures, this.#random))
+  }
+}

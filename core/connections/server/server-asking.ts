@@ -1,0 +1,331 @@
+import { HubError, toWireError } from '../../contract/errors.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import type { AskCapability, ServerRecord } from '../../contract/records.ts'
+import { askableCapabilities, everyCapability, listedFor } from '../../domain/client-capabilities.ts'
+import type { Era } from '../../domain/era.ts'
+import type { Side } from '../../domain/session-scope.ts'
+import type { CatalogItem } from '../../domain/tools/catalog-item.ts'
+import type { UpstreamFace } from '../api.ts'
+import type { LaunchPlan } from '../connection/launcher.ts'
+import { LookFailed, lookAtTools, type ToolsLook } from '../probe/tools-look.ts'
+import type { OpenedMessage } from '../protocol.ts'
+import type { AskFindings } from '../store/asking-store.ts'
+import type { ServerContext } from './server-context.ts'
+
+/** A look that failed is not repeated sooner. */
+const RETRY_MS = 30_000
+const AGAIN_MS = 10 * 60_000
+
+/** So long after its beginning nobody waits for the first look any more. */
+const AWAITED_MS = 10_000
+/** A reading that took longer is told as a change. */
+const LATE_MS = 4_500
+
+/** The shared connection's view, with which a look is compared. */
+export interface Seen {
+  readonly opened: Pick<OpenedMessage, 'protocolVersion' | 'serverInfo'>
+  readonly configHash: string
+  readonly tools: readonly CatalogItem[]
+}
+
+export interface ServerAskingOptions {
+  readonly context: ServerContext
+  readonly record: () => ServerRecord
+  /** How a connection is opened now. Rejects with HubError. */
+  readonly plan: () => Promise<LaunchPlan>
+  readonly era: () => Era
+  /** It is about the older side of a server that speaks both eras: found anew by each process, as its lists are. */
+  readonly older?: boolean
+  /** The tools as listed on the shared connection. */
+  readonly tools: () => readonly CatalogItem[] | undefined
+  /** The server may be connected to now: it is wanted, and no fault is known. */
+  readonly usable: () => boolean
+  /** It was found out that clients that can be asked have other tools. */
+  readonly found: (extra: readonly CatalogItem[]) => void
+}
+
+/** Tools as they are listed for clients that declare the same. */
+interface Variant {
+  readonly tools: readonly CatalogItem[]
+  /** Charged for those that are not in the shared list. */
+  readonly bytes: number
+  readonly owner: string
+  /** What it was compared with. */
+  readonly base: readonly CatalogItem[]
+  readonly epoch: number
+}
+
+const ALL: readonly AskCapability[] = ['sampling', 'elicitation', 'roots']
+
+/**
+ * What one server, or one side of it, does for clients that can be asked something: whether it asks, and which tools it lists for them. Found
+ * out by a first look, on a connection that declares all three capabilities, and by what is seen of its calls; kept as long
+ * as its configuration and version stay.
+ */
+export class ServerAsking implements UpstreamFace {
+  readonly #options: ServerAskingOptions
+  readonly #variants = new Map<string, Variant>()
+  readonly #reading = new Map<string, Promise<void>>()
+  /** All looks that are under way. */
+  readonly #open = new Set<Promise<unknown>>()
+  readonly #failedAtMs = new Map<string, number>()
+  #abort = new AbortController()
+  #found: AskFindings | undefined
+  /** What it was seen to ask during calls of this version of it. */
+  readonly #noted = new Set<AskCapability>()
+  #asks: readonly AskCapability[] = NOTHING
+  #failure: string | undefined
+  #seen: (Omit<AskFindings, 'asks' | 'tools'> & { readonly protocolVersion: string }) | undefined
+  #looking: Promise<void> | undefined
+  #lookingSinceMs = 0
+  #epoch = 0
+  #listed = 0
+  #disposed = false
+
+  constructor(options: ServerAskingOptions) {
+    this.#options = options
+  }
+
+  get era(): Era {
+    return this.#options.era()
+  }
+
+  get side(): Side {
+    return this.#options.older ? 'older' : this.era
+  }
+
+  /** What it was seen to ask; empty where nothing is known. */
+  get asks(): readonly AskCapability[] {
+    return this.#applies ? this.#asks : NOTHING
+  }
+
+  /** Names of the tools that only clients see that can be asked. */
+  get tools(): readonly string[] {
+    return this.#applies ? (this.#found?.tools ?? NOTHING) : NOTHING
+  }
+
+  /** Resolves when the first look is over; undefined while none is under way that is worth waiting for. Never rejects. */
+  get looking(): Promise<void> | undefined {
+    if (this.#looking === undefined) return undefined
+    return performance.now() - this.#lookingSinceMs < AWAITED_MS ? this.#looking : undefined
+  }
+
+  /** Another number when what `toolsFor` returns may be other tools. */
+  get listed(): number {
+    return this.#listed
+  }
+
+  /** It was looked at, or never will be. */
+  get known(): boolean {
+    return !this.#applies || this.#found !== undefined || !this.#options.context.looks
+  }
+
+  /** Why the last look failed. */
+  get failure(): string | undefined {
+    return this.#failure
+  }
+
+  get #applies(): boolean {
+    const { session = 'auto', transport } = this.#options.record()
+    return session === 'auto' && transport !== 'openapi'
+  }
+
+  /** Takes what an earlier process found. */
+  async restore(): Promise<void> {
+    const { context, record, older } = this.#options
+    if (!this.#applies || this.#found || older) return
+    this.#found = await context.askings.find(record().id)
+    this.#asks = this.#found?.asks ?? NOTHING
+  }
+
+  /** The shared connection has read its lists: looks at the server unless that was done for this version of it. */
+  seen({ opened, configHash, tools }: Seen): void {
+    const { serverInfo, protocolVersion } = opened
+    const version = JSON.stringify([protocolVersion, serverInfo.name ?? null, serverInfo.version ?? null])
+    const before = this.#seen
+    this.#seen = { configHash, version, protocolVersion }
+    if (!this.#applies || this.#looking !== undefined || this.#disposed || !this.#options.context.looks) return
+    if (this.#found?.configHash === configHash && this.#found.version === version) return
+    if (before?.configHash !== configHash || before.version !== version) this.#noted.clear()
+    else if (this.#recentlyFailed(FIRST)) return
+    this.#begin(tools)
+  }
+
+  /** Regular look while the shared connection is open: a first look that failed is taken once more after 10 min. */
+  tick(): void {
+    const tools = this.#options.tools()
+    if (this.known || this.#failure === undefined || this.#looking !== undefined || !this.#seen || !tools) return
+    if (!this.#recentlyFailed(FIRST, AGAIN_MS)) this.#begin(tools)
+  }
+
+  #begin(tools: readonly CatalogItem[]): void {
+    const looking = this.#firstLook(tools).finally(() => {
+      if (this.#looking === looking) this.#looking = undefined
+    })
+    this.#looking = looking
+    this.#lookingSinceMs = performance.now()
+  }
+
+  /** The tools may be others now, though the shared list is the same. */
+  stale(): void {
+    this.#epoch += 1
+  }
+
+  /** It asked, or said that it would have if the client could be asked. */
+  noted(capability: AskCapability): void {
+    if (!this.#applies || this.#asks.includes(capability)) return
+    const { context, record } = this.#options
+    this.#noted.add(capability)
+    this.#asks = ALL.filter(name => name === capability || this.#asks.includes(name))
+    // Without a look nothing is known of the tools, so that the next start must take one.
+    if (this.#found) this.#keep({ ...this.#found, asks: this.#asks })
+    const { id: serverId, name: server, ownerId } = record()
+    context.log.info(
+      'A server asks its client during a call; clients that can be asked have connections of their own',
+      {
+        ...{ server, serverId, ownerId, asks: this.#asks },
+      },
+    )
+  }
+
+  /** Ends the looks that are under way: the server is to be connected to no more, or in another way. */
+  abandon(): void {
+    this.#abort.abort()
+    this.#abort = new AbortController()
+    this.#looking = undefined
+  }
+
+  /** The tools that a client with these capabilities sees, where they are known and not those that all see. */
+  toolsFor(capabilities: JsonObject): readonly CatalogItem[] | undefined {
+    if (this.tools.length === 0) return undefined
+    const form = listedFor(capabilities)
+    return form && this.#variants.get(JSON.stringify(form))?.tools
+  }
+
+  /** What the lists for such a client must wait for; undefined when nothing. Never rejects. */
+  ready(capabilities: JsonObject): Promise<void> | undefined {
+    const form = listedFor(capabilities)
+    if (!form || !this.#applies) return undefined
+    const { looking } = this
+    if (looking !== undefined) return looking
+    const base = this.#options.tools()
+    if (this.tools.length === 0 || !base || !this.#options.usable()) return undefined
+    const key = JSON.stringify(form)
+    const known = this.#variants.get(key)
+    if ((known?.base === base && known.epoch === this.#epoch) || this.#recentlyFailed(key)) return undefined
+    const running = this.#reading.get(key)
+    if (running !== undefined) return running
+    const sinceMs = performance.now()
+    const reading = this.#look(key, form, base)
+      .then(look => {
+        // Whoever asked has not waited for it.
+        if (look && performance.now() - sinceMs > LATE_MS) this.#options.found([])
+      })
+      .finally(() => this.#reading.delete(key))
+    this.#reading.set(key, reading)
+    return reading
+  }
+
+  /** Resolves when nothing of its connections is left. */
+  async dispose(): Promise<void> {
+    this.#disposed = true
+    const under = [...this.#open]
+    this.abandon()
+    await Promise.all(under)
+    for (const variant of this.#variants.values()) this.#release(variant)
+    this.#variants.clear()
+  }
+
+  async #firstLook(base: readonly CatalogItem[]): Promise<void> {
+    const form = everyCapability(LATEST)
+    const look = await this.#look(JSON.stringify(listedFor(form)), form, base, FIRST)
+    const seen = this.#seen
+    if (!look || !seen) return
+    const known = new Map(base.map(item => [item.key, item]))
+    const extra = look.tools.filter(item => known.get(item.key)?.fingerprint !== item.fingerprint)
+    const asks = extra.length > 0 ? ALL : ALL.filter(name => look.asked.has(name) || this.#noted.has(name))
+    this.#keep({ asks, tools: extra.map(({ key }) => key), ...seen })
+    if (extra.length > 0) this.#options.found(extra.filter(({ key }) => !known.has(key)))
+  }
+
+  #keep(found: AskFindings): void {
+    this.#found = found
+    this.#asks = found.asks
+    this.#listed += 1
+    const { context, record, older } = this.#options
+    if (!older) context.askings.save(record().id, found)
+  }
+
+  async #look(key: string, form: JsonObject, base: readonly CatalogItem[], what = key): Promise<ToolsLook | undefined> {
+    const { context, record, plan, era } = this.#options
+    const { ownerId } = record()
+    const { signal } = this.#abort
+    const epoch = this.#epoch
+    const known = new Map(base.map(item => [item.key, item]))
+    const isShared = (item: CatalogItem): boolean => known.get(item.key)?.fingerprint === item.fingerprint
+    let bytes = 0
+    let full: string | undefined
+    let release: (() => void) | undefined
+    try {
+      const ready = await plan()
+      release = await context.looks?.acquire(ownerId)
+      if (signal.aborted) return undefined
+      const look = await lookAtTools(context.launcher, ready, {
+        era: era(),
+        offers: askableCapabilities(form, this.#seen?.protocolVersion ?? LATEST),
+        take: items => {
+          // The same items are kept once.
+          const more = items.reduce((sum, item) => sum + (isShared(item) ? 0 : item.bytes), 0)
+          if (context.account.reserve(ownerId, more, 0)) bytes += more
+          else full = 'The lists of all servers of this user are too large'
+          return full
+        },
+        signal,
+      })
+      if (full !== undefined) throw new HubError('quota_catalog_bytes', full)
+      if (signal.aborted) return undefined
+      if (!look) throw new HubError('upstream_timeout', 'Its tools were not listed in time')
+      this.#failure = undefined
+      const tools = look.tools.map(item => (isShared(item) ? (known.get(item.key) ?? item) : item))
+      this.#put(key, { tools, bytes, owner: ownerId, base, epoch })
+      bytes = 0
+      return look
+    } catch (error) {
+      if (!signal.aborted) this.#failed(what, error)
+      return undefined
+    } finally {
+      release?.()
+      context.account.release(ownerId, bytes)
+    }
+  }
+
+  #put(key: string, variant: Variant): void {
+    const before = this.#variants.get(key)
+    if (before) this.#release(before)
+    this.#variants.set(key, variant)
+    this.#listed += 1
+  }
+
+  #release({ owner, bytes }: Variant): void {
+    this.#options.context.account.release(owner, bytes)
+  }
+
+  #failed(what: string, error: unknown): void {
+    const { context, record } = this.#options
+    const { message } = error instanceof LookFailed ? error.reason : toWireError(error)
+    const { id: serverId, name: server, ownerId } = record()
+    this.#failedAtMs.set(what, performance.now())
+    this.#failure = context.redact(message)
+    context.log.warn('A server could not be looked at as a client that can be asked', {
+      ...{ server, serverId, ownerId, error: this.#failure },
+    })
+  }
+
+  #recentlyFailed(what: string, withinMs = RETRY_MS): boolean {
+    return performance.now() - (this.#failedAtMs.get(what) ?? Number.NEGATIVE_INFINITY) < withinMs
+  }
+}
+
+const FIRST = 'first'
+const LATEST = '2025-11-25'
+const NOTHING: readonly never[] = Object.freeze([])

@@ -1,0 +1,135 @@
+import { createHash } from 'node:crypto'
+import type { WireError } from '../../contract/errors.ts'
+import type { Era } from '../../domain/era.ts'
+import type { ConnectionEnd } from '../connection/connection-events.ts'
+import type { LaunchPlan } from '../connection/launcher.ts'
+import { type EraProbe, mayBeModern, notSpoken, probeEra, saysModern } from '../probe/era-probe.ts'
+import type { EraVerdict } from '../store/era-store.ts'
+import type { ServerContext } from './server-context.ts'
+
+/** After so long a server of the earlier era may have learnt the other one. */
+const LEGACY_FOR_MS = 24 * 3_600_000
+
+/** Which era one server speaks: remembered while it is sure to hold, else asked. */
+export class ServerEra {
+  readonly #context: ServerContext
+  readonly #serverId: string
+  #verdict: EraVerdict | undefined
+  #looked = false
+  #isProgram = false
+  #asking = false
+  #probe: EraProbe | undefined
+  /** The era that the configuration wants, whatever the server may speak. */
+  #pinned: Era | undefined
+
+  constructor(context: ServerContext, serverId: string) {
+    this.#context = context
+    this.#serverId = serverId
+  }
+
+  /** What the last verdict says. */
+  get known(): Era | undefined {
+    return this.#verdict?.era
+  }
+
+  /** True when the verdict has become old and nobody asks yet. */
+  get stale(): boolean {
+    const verdict = this.#verdict
+    if (this.#asking || verdict?.era !== 'legacy') return false
+    return Date.now() - Date.parse(verdict.probedAt) > LEGACY_FOR_MS
+  }
+
+  /**
+   * The era to connect with. `afresh`: ask whatever is known. Where the server says nothing, what was known holds.
+   * `still`: false once nobody wants the answer any more, so that no process is started for it.
+   */
+  async decide(
+    plan: LaunchPlan,
+    configHash: string,
+    { afresh = false, still }: { readonly afresh?: boolean; readonly still: () => boolean },
+  ): Promise<Era> {
+    if (!mayBeModern(plan)) return 'legacy'
+    this.#pinned = plan.settings.era
+    if (this.#pinned) {
+      this.#looked = true
+      this.#verdict = undefined
+      return this.#pinned
+    }
+    this.#isProgram = plan.child !== undefined
+    const credentialHash = hashOf(plan)
+    if (!this.#looked) {
+      this.#looked = true
+      this.#verdict ??= await this.#context.eras.find(this.#serverId)
+    }
+    const verdict = this.#verdict
+    const known = verdict?.configHash === configHash && verdict.credentialHash === credentialHash ? verdict : undefined
+    if ((known && !this.stale && !afresh) || !still()) return known?.era ?? 'legacy'
+    const era = await this.#ask(plan)
+    if (!still()) return 'legacy'
+    const fresh = { era: era ?? known?.era ?? 'legacy', configHash, credentialHash, probedAt: new Date().toISOString() }
+    // Without an answer the old verdict stays for now, and the next start asks again where there is none.
+    if (era !== undefined || known) this.#verdict = fresh
+    if (era !== undefined) this.#context.eras.save(this.#serverId, fresh)
+    return fresh.era
+  }
+
+  /**
+   * A connection has ended. What was thought modern and failed is asked anew before the next one, and so is an address that
+   * refused the handshake of the other era. A program that was silent when it was asked, as it takes long to start, says by
+   * its refusal what it is.
+   */
+  ended({ wasOpen, reason }: ConnectionEnd): void {
+    if (this.#verdict?.era === 'legacy' && !wasOpen && saysModern(reason)) {
+      this.#verdict = { ...this.#verdict, era: 'modern', probedAt: new Date().toISOString() }
+      this.#context.eras.save(this.#serverId, this.#verdict)
+      return
+    }
+    if (this.known === 'legacy' && (wasOpen || this.#isProgram || !refuses(reason))) return
+    // A program that ran well will come up as it was; an address may have something else behind it.
+    if (this.known === 'modern' && this.#isProgram && wasOpen && reason.code !== 'upstream_protocol') return
+    this.forget()
+  }
+
+  /** Why a connection has ended, where it is that the server does not speak the era that its configuration wants. */
+  explained(end: ConnectionEnd): ConnectionEnd {
+    const reason = this.#pinned && !end.wasOpen && !end.workerLost ? notSpoken(end.reason, this.#pinned) : undefined
+    return reason ? { ...end, reason } : end
+  }
+
+  /** The next connection asks, whatever was known. */
+  forget(): void {
+    this.#looked = true
+    if (!this.#verdict) return
+    this.#verdict = undefined
+    this.#context.eras.remove(this.#serverId)
+  }
+
+  /** Ends the question that is under way. */
+  async abandon(reason: WireError): Promise<void> {
+    await this.#probe?.end(reason)
+  }
+
+  async #ask(plan: LaunchPlan): Promise<Era | undefined> {
+    const probe = probeEra(this.#context.launcher, plan)
+    this.#probe = probe
+    this.#asking = true
+    const era = await probe.verdict
+    await probe.end({ code: 'stopped', message: 'The server has said which version it speaks' })
+    if (this.#probe === probe) {
+      this.#probe = undefined
+      this.#asking = false
+    }
+    return era
+  }
+}
+
+/** The server answered, and does not know what it was asked. */
+function refuses({ data }: WireError): boolean {
+  return data?.rpcCode !== undefined || data?.status === 400 || data?.status === 404 || data?.status === 405
+}
+
+function hashOf({ config }: LaunchPlan): string {
+  return createHash('sha256')
+    .update(JSON.stringify(config.headers ?? null))
+    .digest('hex')
+}

@@ -1,0 +1,55 @@
+import type { ErrorCode, WireError } from '../../contract/errors.ts'
+import type { ServerHealth as Health, ServerRecord } from '../../contract/records.ts'
+import type { HealthReport } from '../protocol.ts'
+import type { ServerContext } from './server-context.ts'
+
+/** What the checks of one server say; every change of it goes out as an event. */
+export class ServerHealth {
+  readonly #record: () => ServerRecord
+  readonly #context: ServerContext
+  #state: 'unknown' | 'healthy' | 'failing' = 'unknown'
+  #last: HealthReport | undefined
+
+  constructor(record: () => ServerRecord, context: ServerContext) {
+    this.#record = record
+    this.#context = context
+  }
+
+  checked(report: HealthReport): void {
+    this.#last = report
+    this.#become(report.error ? 'failing' : 'healthy', report.error)
+  }
+
+  /** It is offline by a fault, which the next successful start mends. */
+  lost(reason: WireError): void {
+    this.#become('failing', reason)
+  }
+
+  /** It was stopped or sleeps: nobody asks it. */
+  forget(): void {
+    this.#state = 'unknown'
+    this.#last = undefined
+  }
+
+  view(): Health {
+    if (!this.#record().healthCheck.enabled) return { state: 'off' }
+    if (!this.#last) return { state: this.#state }
+    const { at, durationMs, misses, error } = this.#last
+    const failure = error ? { error: this.#shown(error) } : {}
+    return { state: this.#state, misses, lastCheck: { at, ok: !error, durationMs, ...failure } }
+  }
+
+  #become(state: 'healthy' | 'failing', error: WireError | undefined): void {
+    const before = this.#state
+    this.#state = state
+    const { id: serverId, ownerId, name, healthCheck } = this.#record()
+    // The first answer after a start is no news: that the server is online says as much.
+    if (!healthCheck.enabled || before === state || (before === 'unknown' && state === 'healthy')) return
+    const failure = error ? { error: this.#shown(error) } : {}
+    this.#context.bus.emit('server.health', ownerId, { serverId, name, state, ...failure })
+  }
+
+  #shown({ code, message }: WireError): { readonly code: ErrorCode; readonly message: string } {
+    return { code, message: this.#context.redact(message) }
+  }
+}

@@ -1,0 +1,71 @@
+import type { ServerRecord, ServerStatus, ServerWarning, TransportName } from '../../contract/records.ts'
+import { eraOf } from '../../domain/era.ts'
+import type { ServerCatalog } from '../api.ts'
+import type { OpenedMessage } from '../protocol.ts'
+import { type Observed, OWNER_DISABLED, STOPPED } from './observed.ts'
+
+/** What people see of a server; from its stored lists what a connection has not said yet. */
+export function serverStatus(
+  observed: Observed,
+  lists: ServerCatalog | undefined,
+  opened: OpenedMessage | undefined,
+  more: {
+    readonly latencyMs: ServerStatus['latencyMs'] | undefined
+    readonly pid: number | undefined
+    readonly transport: TransportName
+    readonly health: NonNullable<ServerStatus['health']>
+    /** It speaks the older era too. */
+    readonly older: boolean
+    readonly connections: NonNullable<ServerStatus['connections']>
+    readonly session: NonNullable<ServerStatus['session']>
+    readonly warnings: readonly ServerWarning[]
+  },
+): ServerStatus {
+  const { state, since, nextAttemptAtMs } = observed.now
+  const { attempts } = observed
+  // Online, with lists that are not whole.
+  const reason = observed.reason ?? (state === 'online' ? lists?.refused : undefined)
+  const said = opened ?? lists
+  return {
+    state,
+    since,
+    ...(reason ? { reason } : {}),
+    attempts,
+    ...(nextAttemptAtMs === undefined ? {} : { nextAttemptAt: new Date(nextAttemptAtMs).toISOString() }),
+    transport: more.transport,
+    ...(said
+      ? {
+          era: eraOf(said.protocolVersion),
+          eras: [...(more.older ? (['legacy'] as const) : []), eraOf(said.protocolVersion)],
+          protocolVersion: said.protocolVersion,
+          serverInfo: said.serverInfo,
+          capabilities: said.capabilities,
+        }
+      : {}),
+    counts: {
+      tools: lists?.tools.length ?? 0,
+      prompts: lists?.prompts.length ?? 0,
+      resources: lists?.resources.length ?? 0,
+    },
+    health: more.health,
+    connections: more.connections,
+    session: more.session,
+    ...(more.warnings.length === 0 ? {} : { warnings: more.warnings }),
+    ...(more.pid === undefined ? {} : { pid: more.pid }),
+    ...(more.latencyMs ? { latencyMs: more.latencyMs } : {}),
+  }
+}
+
+/** What is about to be so of a server whose record, or its latest change, has not been heard of here. */
+export function unheardStatus(
+  record: Pick<ServerRecord, 'enabled' | 'problem' | 'ownerDisabled'> | undefined,
+): ServerStatus {
+  const common = { since: new Date().toISOString(), attempts: 0, counts: { tools: 0, prompts: 0, resources: 0 } }
+  if (!record) {
+    return { state: 'offline', reason: { code: 'starting', message: 'The server is not known yet' }, ...common }
+  }
+  if (record.ownerDisabled) return { state: 'offline', reason: OWNER_DISABLED, ...common }
+  if (record.problem)
+    return { state: 'offline', reason: { code: record.problem.code, message: record.problem.message }, ...common }
+  return record.enabled ? { state: 'connecting', ...common } : { state: 'offline', reason: STOPPED, ...common }
+}

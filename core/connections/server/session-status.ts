@@ -1,0 +1,54 @@
+import type { ServerRecord, ServerSession, ServerStatus, ServerWarning } from '../../contract/records.ts'
+import { isRemote } from '../../domain/session-scope.ts'
+import type { UpstreamFace } from '../api.ts'
+
+/** Names in a warning; the list of tools of an able client has all. */
+const NAMED = 50
+
+/** Who shares a connection to a server and why, and what clients may miss by it. */
+export function sessionStatus(
+  record: Pick<ServerRecord, 'session' | 'transport'>,
+  face: UpstreamFace,
+  /** Why some sessions share that should not, if so. */
+  refused: string | undefined,
+  online: boolean,
+): { readonly session: ServerSession; readonly warnings: NonNullable<ServerStatus['warnings']> } {
+  const { asks, tools } = face
+  const warnings: ServerWarning[] = []
+  if (tools.length > 0) {
+    const named = tools.slice(0, NAMED)
+    const message = `Only clients that can be asked (sampling, elicitation, roots) see ${tools.length} tools: ${named.join(', ')}`
+    warnings.push({ code: 'tools_need_asking', message, tools: named })
+  }
+  if (refused !== undefined) {
+    const message = `Sessions of clients that can be asked share its connection, and cannot be asked: ${refused}`
+    warnings.push({ code: 'own_connection_refused', message })
+  }
+  // From the moment when it is online: the lists are read first.
+  const looking = online && !face.known && face.failure === undefined
+  const session = {
+    ...sessionOf(record, face, looking),
+    ...(asks.length === 0 ? {} : { asks }),
+    ...(looking ? { looking: true as const } : {}),
+  }
+  return { session, warnings }
+}
+
+function sessionOf(
+  { session = 'auto', transport }: Pick<ServerRecord, 'session' | 'transport'>,
+  face: UpstreamFace,
+  looking: boolean,
+): ServerSession {
+  if (session !== 'auto') return { mode: session, kind: session, why: 'as configured' }
+  const mode = 'auto'
+  if (transport === 'openapi') return { mode, kind: 'shared', why: 'an HTTP API asks nothing' }
+  if (face.era === 'modern') return { mode, kind: 'shared', why: 'asks in its answers: one connection serves all' }
+  const thing = isRemote(transport) ? 'connection' : 'process'
+  if (face.asks.length > 0) return { mode, kind: 'per-session', why: `asks its client: own ${thing} per session` }
+  if (isRemote(transport))
+    return { mode, kind: 'per-session', why: 'may ask its client: own connection per session that can be asked' }
+  if (looking) return { mode, kind: 'shared', why: 'is being looked at, whether it asks its client' }
+  if (face.known) return { mode, kind: 'shared', why: 'was not seen to ask its client: one process for all' }
+  const why = face.failure === undefined ? 'was not yet looked at' : `could not be looked at: ${face.failure}`
+  return { mode, kind: 'shared', why: `${why}: one process for all` }
+}

@@ -1,0 +1,352 @@
+import { toWireError, type WireError } from '../../contract/errors.ts'
+import type { ServerRecord, TransportName } from '../../contract/records.ts'
+import { listReaderCapabilities } from '../../domain/client-capabilities.ts'
+import { eraOf } from '../../domain/era.ts'
+import type { EffectiveServer } from '../../registry/api.ts'
+import type { ServerCatalog } from '../api.ts'
+import type { Connection } from '../connection/connection.ts'
+import type { ConnectionEnd, ConnectionEvents } from '../connection/connection-events.ts'
+import type { LaunchPlan } from '../connection/launcher.ts'
+import { openProbe } from '../probe/probe-connection.ts'
+import { TransportChoice } from '../probe/transport-choice.ts'
+import type { OpenedMessage } from '../protocol.ts'
+import { noted } from './noted.ts'
+import type { Observed } from './observed.ts'
+import { isFinal, Recovery, type Verdict } from './recovery.ts'
+import type { ServerContext } from './server-context.ts'
+import { ServerEra } from './server-era.ts'
+
+/** After so long online, earlier failures are forgotten. */
+const RESET_MS = 60_000
+/** An attempt that is so near is worth waiting for. */
+const NEAR_MS = 1_000
+
+export interface SharedConnectionOptions {
+  readonly context: ServerContext
+  readonly record: () => ServerRecord
+  readonly observed: Observed
+  /** The version that the server speaks with the hub, as far as is known. */
+  readonly version: () => string
+  /** Tools of the server whose schemas mark arguments. */
+  readonly knownTools: () => string
+  /** One is being opened, and will read the lists. */
+  readonly opening: () => void
+  /** Calls can be sent by it. `again`: there was one before. */
+  readonly opened: (connection: Connection, again: boolean) => void
+  /** No call can be sent by it any more. */
+  readonly unusable: () => void
+  /** It has ended; what is about the next one follows. */
+  readonly ended: () => void
+  /** There will be none for this reason, before `soon` at least. */
+  readonly offline: (reason: WireError, soon: boolean) => void
+  /** What else comes by it; `configHash` is of the configuration that it was opened with. */
+  readonly events: (configHash: string) => Omit<ConnectionEvents, 'opened' | 'unusable' | 'ended'>
+}
+
+/** The connection to one server that all share: opens it, by the era and transport that the server speaks, and opens it again. */
+export class SharedConnection {
+  readonly #options: SharedConnectionOptions
+  readonly #recovery: Recovery
+  readonly #era: ServerEra
+  readonly #transport = new TransportChoice()
+  #connection: Connection | undefined
+  #effective: EffectiveServer | undefined
+  #opened: OpenedMessage | undefined
+  #openedAtMs = 0
+  #connectedBefore = false
+  /** Counts starts and ends, so that what belongs to an earlier one is recognised and dropped. */
+  #turn = 0
+  #attempting = false
+  #closing: Promise<void> = Promise.resolve()
+  #retry: ReturnType<typeof setTimeout> | undefined
+
+  constructor(options: SharedConnectionOptions) {
+    this.#options = options
+    this.#recovery = new Recovery(options.context.random)
+    this.#era = new ServerEra(options.context, options.record().id)
+  }
+
+  /** Open, or on its way. */
+  get connection(): Connection | undefined {
+    return this.#connection
+  }
+
+  /** What the server said of itself when it was last connected. */
+  get opened(): OpenedMessage | undefined {
+    return this.#opened
+  }
+
+  /** When that was (`performance.now()`). */
+  get openedAtMs(): number {
+    return this.#openedAtMs
+  }
+
+  /** The transport in effect where it is not the configured one. */
+  get otherTransport(): TransportName | undefined {
+    return this.#transport.other
+  }
+
+  /** Another number after every start and end. */
+  get turn(): number {
+    return this.#turn
+  }
+
+  /** The configuration that it was last begun with. */
+  get effective(): EffectiveServer | undefined {
+    return this.#effective
+  }
+
+  /** A configuration that needs no other connection. */
+  set effective(effective: EffectiveServer) {
+    this.#effective = effective
+  }
+
+  /** One is open or being opened. */
+  get busy(): boolean {
+    return this.#connection !== undefined || this.#attempting
+  }
+
+  /** What was found out earlier and stored with the lists. */
+  restore(catalog: Pick<ServerCatalog, 'transport' | 'readAt'>): void {
+    this.#transport.restore(catalog)
+  }
+
+  /** The configuration with the transport in effect. Throws HubError. */
+  async configured(): Promise<EffectiveServer> {
+    return this.#transport.apply(await this.#options.context.effective(this.#options.record().id))
+  }
+
+  /**
+   * The same, after everything that may forbid its use was asked. Where it may not be used at all it is undefined, and
+   * `forbidden` hears why. Throws HubError.
+   */
+  async judge(forbidden: (reason: WireError) => void): Promise<EffectiveServer | undefined> {
+    const turn = this.#turn
+    try {
+      const effective = await this.configured()
+      await this.#options.context.launcher.prepare(this.#options.record().id, effective)
+      return effective
+    } catch (error) {
+      const reason = toWireError(error)
+      if (!isFinal(reason.code)) throw error
+      if (turn === this.#turn) forbidden(reason)
+      return undefined
+    }
+  }
+
+  /** How another connection is opened now. Throws HubError. */
+  async plan(): Promise<LaunchPlan> {
+    const { context, record } = this.#options
+    const plan = await context.launcher.prepare(record().id, await this.configured())
+    return context.launcher.ready(plan, () => true)
+  }
+
+  /** What the server speaks is found out anew by the next one. */
+  forget(): void {
+    this.#era.forget()
+    this.#transport.forget()
+  }
+
+  /** Failures so far are forgiven. */
+  forgive(): void {
+    this.#recovery.fresh()
+  }
+
+  /** Opens it, and goes on trying. */
+  open(): void {
+    void this.#attempt()
+  }
+
+  /** Ends it, and all attempts. */
+  close(reason: WireError): void {
+    this.#turn += 1
+    this.#attempting = false
+    this.#clearRetry()
+    const connection = this.#connection
+    this.#connection = undefined
+    const closing = [this.#closing, this.#era.abandon(reason)]
+    if (connection) closing.push(connection.close(reason))
+    // Without the values: each would hold that of the closing before, and so on back to the first.
+    this.#closing = Promise.all(closing).then(() => undefined)
+  }
+
+  /** Ends it for a reason that the server itself has given; another attempt follows as after a failed one. */
+  fail(reason: WireError): void {
+    this.close(reason)
+    this.#follow(this.#recovery.failed(reason))
+  }
+
+  /** Ends it, and begins anew with nothing taken for known but the era. */
+  restart(reason: WireError): void {
+    this.close(reason)
+    this.#recovery.fresh()
+    this.#transport.forget()
+    void this.#attempt()
+  }
+
+  /** Regular look while it is open. True when the server was found to speak something else, so that another one is due. */
+  look(nowMs: number): boolean {
+    if (nowMs - this.#openedAtMs > RESET_MS) this.#recovery.steady()
+    if (this.#era.stale || this.#transport.stale) void this.ask()
+    const { known } = this.#era
+    const other = this.#opened && known !== undefined && known !== eraOf(this.#opened.protocolVersion)
+    return other || this.#transport.outdated
+  }
+
+  /** Finds out anew what the server speaks; the next look follows the answer. */
+  async ask(): Promise<void> {
+    const { context, record } = this.#options
+    const turn = this.#turn
+    const still = (): boolean => turn === this.#turn
+    const bySse = this.#transport.other !== undefined
+    try {
+      // Of a server that is used by SSE it is asked whether it speaks the first transport by now.
+      const effective = await context.effective(record().id)
+      const plan = await context.launcher.ready(await context.launcher.prepare(record().id, effective), still)
+      if (!still()) return
+      const era = await this.#era.decide(plan, effective.configHash, { afresh: true, still })
+      if (bySse && still()) {
+        const speaks = era === 'modern' || (await this.#speaks(plan))
+        if (still()) this.#transport.asked(speaks)
+      }
+    } catch (error) {
+      const { id: serverId, ownerId } = record()
+      context.log.debug('What a server speaks could not be asked again', { serverId, ownerId, error: String(error) })
+    }
+  }
+
+  /** Resolves when nothing of it is left. */
+  async closed(): Promise<void> {
+    await this.#closing
+  }
+
+  async #speaks(plan: LaunchPlan): Promise<boolean> {
+    const probe = openProbe(this.#options.context.launcher, plan, 'legacy')
+    const { kind } = await probe.outcome
+    await probe.end({ code: 'stopped', message: 'The server has said which transport it speaks' })
+    return kind === 'opened'
+  }
+
+  async #attempt(): Promise<void> {
+    const { context, observed, record, knownTools } = this.#options
+    const { launcher } = context
+    this.#turn += 1
+    const turn = this.#turn
+    const still = (): boolean => turn === this.#turn
+    this.#attempting = true
+    this.#clearRetry()
+    const { reason: before } = observed.now
+    // A fault is told until it is mended; that it was switched off or asleep is over now.
+    const fault = before?.code !== 'stopped' && before?.code !== 'idle'
+    observed.become('connecting', this.#connectedBefore && fault ? before : undefined)
+    let release: (() => void) | undefined
+    try {
+      await this.#closing
+      const effective = await this.configured()
+      const plan = await launcher.ready(await launcher.prepare(record().id, effective), still)
+      release = await context.starts.acquire(record().ownerId)
+      const era = still() ? await this.#era.decide(plan, effective.configHash, { still }) : 'legacy'
+      const whole = still() ? await launcher.withDocument(plan) : plan
+      if (!still()) {
+        release()
+        return
+      }
+      this.#effective = effective
+      this.#options.opening()
+      this.#connection = launcher.launch(whole, {
+        era,
+        offers: listReaderCapabilities(effective.settings.session, this.#options.version()),
+        knownTools: knownTools(),
+        isolate: this.#recovery.alone,
+        catalog: true,
+        events: this.#events(turn, effective.configHash, release),
+      })
+      this.#attempting = false
+    } catch (error) {
+      release?.()
+      if (still()) this.#follow(this.#recovery.failed(noted(this.#options.context.log, error)))
+    }
+  }
+
+  #events(turn: number, configHash: string, release: () => void): ConnectionEvents {
+    const current = (): boolean => turn === this.#turn
+    const events = this.#options.events(configHash)
+    return {
+      ...events,
+      opened: message => {
+        release()
+        if (current()) this.#wentOnline(message)
+      },
+      unusable: () => {
+        release()
+        if (current()) this.#options.unusable()
+      },
+      ended: end => {
+        if (current()) this.#ended(end)
+      },
+      health: report => {
+        if (current()) events.health?.(report)
+      },
+      list: (kind, entries) =>
+        current() && this.#opened ? events.list(kind, entries) : 'another connection took its place',
+      catalog: read => {
+        if (current() && this.#opened) events.catalog(read)
+      },
+      stale: () => {
+        if (current()) events.stale()
+      },
+    }
+  }
+
+  #wentOnline(message: OpenedMessage): void {
+    const connection = this.#connection
+    if (!connection) return
+    this.#opened = message
+    this.#openedAtMs = performance.now()
+    this.#transport.opened()
+    const again = this.#connectedBefore
+    this.#connectedBefore = true
+    this.#options.opened(connection, again)
+  }
+
+  #ended(given: ConnectionEnd): void {
+    const { context, observed, record } = this.#options
+    this.#era.ended(given)
+    const end = this.#era.explained(given)
+    this.#connection = undefined
+    this.#options.ended()
+    const onlineMs = performance.now() - this.#openedAtMs
+    const lastWords = (): string => {
+      const tail = context.children.stderr(record().id).slice(-5)
+      return tail.length === 0 ? '' : `; it wrote: ${tail.map(({ line }) => line.slice(0, 200)).join(' | ')}`
+    }
+    const judged = this.#transport.ended(this.#effective?.settings, end)
+    if (judged === 'retry') return this.#follow({ kind: 'now' })
+    const verdict = this.#recovery.ended(judged, onlineMs, record().isolate, lastWords)
+    if (verdict.kind === 'now') observed.become('connecting', end.reason)
+    this.#follow(verdict)
+  }
+
+  #follow(verdict: Verdict): void {
+    if (verdict.kind === 'now') {
+      void this.#attempt()
+      return
+    }
+    const { observed, offline } = this.#options
+    this.#attempting = false
+    const { reason, delayMs } = verdict
+    observed.attempts += 1
+    observed.become('offline', reason, delayMs)
+    offline(reason, delayMs !== undefined && delayMs <= NEAR_MS)
+    if (delayMs === undefined) return
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined
+      void this.#attempt()
+    }, delayMs)
+  }
+
+  #clearRetry(): void {
+    clearTimeout(this.#retry)
+    this.#retry = undefined
+  }
+}

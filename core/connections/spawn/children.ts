@@ -1,0 +1,310 @@
+import { closeSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { WireError } from '../../contract/errors.ts'
+import type { PluginLogger } from '../../contract/plugin.ts'
+import type { ServerRedactors } from '../../secrets/server-redactors.ts'
+import type { ProcessInfo } from '../api.ts'
+import { sacrificeFirst, standBack } from '../process/child-priority.ts'
+import { type ChildRelay, makeRelay, watchStderr } from '../process/child-streams.ts'
+import {
+  descriptorShortage,
+  handOverAll,
+  type MakePair,
+  makePairs,
+  openSocketPairs,
+  type SocketPair,
+  TravellingDescriptor,
+} from '../process/descriptors.ts'
+import { ProcessTable } from '../process/process-table.ts'
+import { type ProcessMark, processesBelow } from '../process/process-tree.ts'
+import { StderrTail } from '../process/stderr-tail.ts'
+import { signalGroup, stopChild } from '../process/stop-child.ts'
+import { Watchdog } from '../process/watchdog.ts'
+import { stageFailure } from '../sandbox/command.ts'
+import type { Confinement, Sandbox } from '../sandbox/sandbox.ts'
+import type { FolderPlace } from '../sandbox/work-folders.ts'
+import { type ChildSpec, findProgram, spawnError } from './child-program.ts'
+
+const GROUP_GRACE_MS = 300
+/** Of a command in the list of processes, in characters. */
+const SHOWN_COMMAND = 500
+
+export interface BaseEnv {
+  readonly PATH?: string
+  readonly HOME?: string
+  readonly LANG?: string
+}
+
+export interface ChildrenOptions {
+  readonly dataDir: string
+  /** What every child gets besides its own variables; nothing else of the hub's environment reaches it. */
+  readonly baseEnv: BaseEnv
+  readonly sandbox: Sandbox
+  readonly log: PluginLogger
+  /** By which secrets are taken out of what children write to stderr, and of their commands. */
+  readonly redactors: Pick<ServerRedactors, 'of'>
+  /** Carries the bytes through main even where descriptors could be handed over. */
+  readonly relay?: boolean
+}
+
+/** A process of a server. Main owns it; a worker carries its bytes. */
+export interface Child {
+  readonly pid: number
+  /** Undefined when its bytes go through `relay`. */
+  readonly descriptors: { readonly read: TravellingDescriptor; readonly write: TravellingDescriptor } | undefined
+  readonly relay: ChildRelay | undefined
+  /** Resolves when the process has ended, with how, for people. Never rejects. */
+  readonly exited: Promise<string>
+  readonly running: boolean
+  readonly sandboxed: boolean
+  /** Of a process that ended in the sandbox before its program ran: why. Known some milliseconds after `exited`. */
+  startFailure(): WireError | undefined
+  /** Notes what is below the process (`seen`: was, a moment ago), so that it ends with it though it leave the group. */
+  look(seen?: readonly ProcessMark[]): void
+  /** Asks by end of input, then TERM, then KILL, all to the group; resolves when nothing of it is left. */
+  stop(): Promise<void>
+}
+
+interface Running {
+  readonly child: Child
+  readonly info: ProcessInfo
+  /** Whose it is, of a sandboxed one. */
+  readonly confinedFor: string | undefined
+}
+
+/** The process table: the only place where servers' programs are started, waited for and killed. */
+export class Children {
+  readonly #options: ChildrenOptions
+  readonly #makeAnyPair: MakePair | undefined
+  readonly #makePair: MakePair | undefined
+  readonly #table: ProcessTable
+  readonly #watchdog: Watchdog
+  readonly #running = new Map<number, Running>()
+  readonly #tails = new Map<string, StderrTail>()
+  readonly #path: string
+  readonly #leftovers = new Set<ReturnType<typeof setTimeout>>()
+
+  constructor(options: ChildrenOptions) {
+    this.#options = options
+    this.#makeAnyPair = openSocketPairs()
+    this.#makePair = options.relay ? undefined : this.#makeAnyPair
+    if (!this.#makeAnyPair) {
+      options.log.warn('The C library cannot be called here: the bytes of stdio servers go through the main thread')
+    }
+    this.#table = new ProcessTable(options.dataDir, options.log)
+    this.#watchdog = new Watchdog(options.log)
+    this.#path = [options.baseEnv.PATH, dirname(process.execPath)].filter(part => part).join(':')
+  }
+
+  /** Ends what an earlier run of the hub left. */
+  sweep(): readonly number[] {
+    return this.#table.sweep()
+  }
+
+  /** Starts a program; throws `cwd_not_found`, `command_not_found`, `spawn_failed`, and what the sandbox refuses. */
+  spawn(spec: ChildSpec): Child {
+    const { confinement } = spec
+    const shortage = descriptorShortage()
+    if (shortage) throw spawnError(spec, new Error(shortage))
+    const carried = this.#makePair !== undefined && spec.carriedByMain !== true
+    const start = confinement ? this.#enclosed(spec, confinement, carried) : this.#plain(spec)
+    let made: readonly SocketPair[]
+    try {
+      made = this.#pairs(carried, start.inputs.length)
+    } catch (error) {
+      start.close?.()
+      throw spawnError(spec, error)
+    }
+    const pairs = carried ? made.slice(0, 3) : []
+    let ended: (how: string) => void = () => undefined
+    const exited = new Promise<string>(resolve => {
+      ended = resolve
+    })
+    let running: Bun.Subprocess
+    try {
+      running = Bun.spawn([...start.argv], {
+        stdio: stdioOf(pairs, made.slice(pairs.length), confinement !== undefined),
+        env: start.env,
+        ...(start.cwd === undefined ? {} : { cwd: start.cwd }),
+        // A group of its own (setsid), so that what it starts ends with it.
+        detached: true,
+        onExit: (_, code, signal) => {
+          this.#forget(running.pid)
+          start.close?.()
+          ended(signal === null ? `exit code ${code}` : `signal ${signalName(signal)}`)
+        },
+      })
+    } catch (error) {
+      for (const pair of made) closeSync(pair.ours)
+      start.close?.()
+      throw spawnError(spec, error)
+    } finally {
+      for (const pair of made) closeSync(pair.theirs)
+    }
+    const { pid } = running
+    standBack(pid)
+    // Before it has its options, so that nothing of the program's own runs yet.
+    if (confinement) {
+      sacrificeFirst(pid)
+      this.#limitMemory(pid, confinement)
+    }
+    handOverAll(made.slice(pairs.length), start.inputs)
+    const { redact = text => this.#options.redactors.of(spec.serverId).text(text) } = spec
+    const tail = this.#tail(spec.serverId)
+    const stderrLog = tail.writer(redact)
+    const below = new Map<number, ProcessMark>()
+    const look = (seen = processesBelow(pid)): void => {
+      for (const mark of seen) below.set(mark.pid, mark)
+    }
+    const [stdin, stdout, stderr] = pairs
+    if (stderr)
+      void watchStderr(stderr.ours, stderrLog).catch(() => stderrLog.add('(its standard error cannot be read)'))
+    const child: Child = {
+      pid,
+      descriptors: stdin &&
+        stdout && { read: new TravellingDescriptor(stdout.ours), write: new TravellingDescriptor(stdin.ours) },
+      relay: pairs.length > 0 ? undefined : makeRelay(running, stderrLog),
+      exited,
+      get running() {
+        return running.exitCode === null && running.signalCode === null
+      },
+      sandboxed: confinement !== undefined,
+      startFailure: () => confinement && stageFailure(spec.command, running.exitCode, tail.lines().at(-1)?.line ?? ''),
+      look,
+      stop: () => stopChild({ pid, exited, confined: confinement !== undefined, look, below }),
+    }
+    const info: ProcessInfo = {
+      pid,
+      serverId: spec.serverId,
+      ...(spec.sessionId === undefined ? {} : { sessionId: spec.sessionId }),
+      // Cut afterwards: half a secret would not be known as one.
+      command: redact([spec.command, ...spec.args].join(' ')).slice(0, SHOWN_COMMAND),
+      startedAt: new Date().toISOString(),
+      sandbox: confinement ? 'full' : 'off',
+    }
+    this.#running.set(pid, { child, info, confinedFor: confinement?.ownerId })
+    this.#watchdog.add(pid)
+    this.#table.add(pid, spec.serverId)
+    return child
+  }
+
+  /** How many sandboxed processes run for an owner. */
+  confinedFor(ownerId: string): number {
+    let count = 0
+    for (const running of this.#running.values()) if (running.confinedFor === ownerId) count += 1
+    return count
+  }
+
+  list(): readonly ProcessInfo[] {
+    return [...this.#running.values()].map(({ info }) => info)
+  }
+
+  stderr(serverId: string): readonly { readonly at: string; readonly line: string }[] {
+    return this.#tails.get(serverId)?.lines() ?? []
+  }
+
+  /** The server is gone, and its processes have ended: what it wrote goes too. */
+  forgetServer(serverId: string): void {
+    this.#tails.delete(serverId)
+    const { sandbox, log } = this.#options
+    Promise.all([sandbox.folders.remove(serverId), sandbox.packages.remove(serverId)]).catch((error: unknown) => {
+      log.warn('The work folder of a removed server cannot be removed', { serverId, error: String(error) })
+    })
+  }
+
+  /** Removes what servers left that were removed while the hub did not look. */
+  keepFolders(places: readonly FolderPlace[]): void {
+    const { sandbox, log } = this.#options
+    Promise.all([sandbox.folders.keepOnly(places), sandbox.packages.keepOnly(places)]).catch((error: unknown) => {
+      log.warn('Work folders of removed servers cannot be removed', { error: String(error) })
+    })
+  }
+
+  /** Stops every child; resolves when none is left. */
+  async dispose(): Promise<void> {
+    await Promise.all([...this.#running.values()].map(({ child }) => child.stop()))
+    // At its end the watchdog kills the groups that it still knows, which are just those that these timers wait for.
+    for (const timer of this.#leftovers) clearTimeout(timer)
+    await this.#watchdog.dispose()
+    this.#table.dispose()
+  }
+
+  #forget(pid: number): void {
+    this.#running.delete(pid)
+    this.#table.delete(pid)
+    // What the leader left behind in its group ends with it; the watchdog keeps the group until that is sure.
+    const timer = setTimeout(() => {
+      this.#leftovers.delete(timer)
+      signalGroup(pid, 'SIGKILL')
+      this.#watchdog.delete(pid)
+    }, GROUP_GRACE_MS)
+    this.#leftovers.add(timer)
+  }
+
+  #tail(serverId: string): StderrTail {
+    const known = this.#tails.get(serverId)
+    if (known) return known
+    const tail = new StderrTail()
+    this.#tails.set(serverId, tail)
+    return tail
+  }
+
+  #plain(spec: ChildSpec): StartedAs {
+    const { HOME, LANG } = this.#options.baseEnv
+    const env = { PATH: this.#path, ...(HOME ? { HOME } : {}), ...(LANG ? { LANG } : {}), ...spec.env }
+    return { argv: [findProgram(spec, env.PATH), ...spec.args], env, cwd: spec.cwd, inputs: [] }
+  }
+
+  #enclosed(spec: ChildSpec, confinement: Confinement, ownStreams: boolean): StartedAs {
+    return { ...this.#options.sandbox.enter(spec, { ...confinement, ownStreams }), env: {}, cwd: '/' }
+  }
+
+  #limitMemory(pid: number, confinement: Confinement): void {
+    try {
+      this.#options.sandbox.limitMemory(pid, confinement)
+    } catch (error) {
+      // It has its other limits, and is the first to go where memory runs out.
+      this.#options.log.warn('A sandboxed process cannot be moved into the cgroup of its owner', {
+        error: String(error),
+      })
+    }
+  }
+
+  /** Three for standard input, output and error unless main carries the bytes, and those for the sandbox's inputs. */
+  #pairs(carried: boolean, inputs: number): readonly SocketPair[] {
+    const count = (carried ? 3 : 0) + inputs
+    if (count === 0) return []
+    if (!this.#makeAnyPair) throw new Error('the C library cannot be called here')
+    return makePairs(this.#makeAnyPair, count)
+  }
+}
+
+interface StartedAs {
+  readonly argv: readonly string[]
+  readonly env: Record<string, string>
+  readonly cwd: string | undefined
+  /** For the descriptors behind standard error. */
+  readonly inputs: readonly Uint8Array[]
+  readonly close?: () => void
+}
+
+/** Of a sandboxed program, input and output come behind the sandbox's own inputs: its stages get none. */
+function stdioOf(
+  pairs: readonly SocketPair[],
+  inputs: readonly SocketPair[],
+  confined: boolean,
+): [number, number, number] {
+  const [stdin, stdout, stderr] = pairs.map(pair => pair.theirs)
+  const rest = inputs.map(pair => pair.theirs)
+  const all =
+    stderr === undefined
+      ? ['pipe', 'pipe', 'pipe', ...rest]
+      : confined
+        ? ['ignore', 'ignore', stderr, ...rest, stdin, stdout]
+        : [stdin, stdout, stderr, ...rest]
+  return all as [number, number, number]
+}
+
+function signalName(signal: unknown): string {
+  return typeof signal === 'string' ? signal : String(signal)
+}

@@ -1,0 +1,191 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { HubError } from '../../contract/errors.ts'
+import { isJsonObject, type JsonObject } from '../../contract/json.ts'
+import type { PackageRun } from '../../domain/server/package-run.ts'
+import { resolveInside } from '../sandbox/command.ts'
+import { PACKAGE_FOLDER, RUNTIME_FOLDER } from '../sandbox/profile.ts'
+import { permitsOf, type Registries } from '../sandbox/registries.ts'
+import type { Confinement, Sandbox } from '../sandbox/sandbox.ts'
+import type { FolderPlace } from '../sandbox/work-folders.ts'
+import type { ChildSpec } from './child-program.ts'
+import type { Child, Children } from './children.ts'
+
+const INSTALL_MS = 5 * 60_000
+const LOOK_MS = 200
+/** Of what the installer said, for the reason. */
+const LAST_LINES = 4
+const ANSWER_BYTES = 64 * 1024
+
+export interface InstallOrder {
+  readonly serverId: string
+  readonly confinement: Confinement
+  readonly run: PackageRun
+}
+
+export interface InstalledProgram {
+  /** Inside; the program's own arguments follow. */
+  readonly command: readonly string[]
+  /** `name@version`, as the registry resolved it. */
+  readonly installed: string
+}
+
+interface Running {
+  readonly key: string
+  readonly outcome: Promise<InstalledProgram>
+  /** Those who wait for it. */
+  readonly wanted: (() => boolean)[]
+}
+
+/**
+ * The first of the two steps in which a package runner's command runs: installs the packages into a folder of the server's
+ * own, without its secrets and with no network but the registries. What was installed stays until the command names
+ * something else, so that a start later runs the same version.
+ */
+export class PackageInstaller {
+  readonly #children: Children
+  readonly #sandbox: Sandbox
+  readonly #registries: () => Promise<Registries>
+  readonly #running = new Map<string, Running>()
+
+  constructor(children: Children, sandbox: Sandbox, registries: () => Promise<Registries>) {
+    this.#children = children
+    this.#sandbox = sandbox
+    this.#registries = registries
+  }
+
+  /**
+   * What is installed already, or is now. `wanted` is asked now and then; when nobody wants it any more it ends. `fresh`
+   * hears of a new installation. Throws `command_not_found` without the installer, `spawn_failed` when it fails or takes
+   * more than five minutes.
+   */
+  async ensure(order: InstallOrder, wanted: () => boolean, fresh: (what: string) => void): Promise<InstalledProgram> {
+    const { runner, specs, program } = order.run
+    const key = JSON.stringify([runner, specs, program ?? null])
+    const known = this.#recorded(order, key)
+    if (known) return known
+    let running = this.#running.get(order.serverId)
+    if (running && running.key !== key) {
+      await running.outcome.catch(() => undefined)
+      running = undefined
+    }
+    if (running) {
+      running.wanted.push(wanted)
+      return running.outcome
+    }
+    const all = [wanted]
+    const outcome = this.#install(order, key, () => all.some(each => each())).finally(() => {
+      this.#running.delete(order.serverId)
+    })
+    this.#running.set(order.serverId, { key, outcome, wanted: all })
+    const done = await outcome
+    fresh(done.installed)
+    return done
+  }
+
+  async #install(order: InstallOrder, key: string, wanted: () => boolean): Promise<InstalledProgram> {
+    const { run, confinement } = order
+    if (run.runner !== 'bun') resolveInside(run.runner)
+    const registries = await this.#registries()
+    const registry = run.runner === 'uv' ? registries.python : registries.node
+    const record = this.#recordFile(order)
+    rmSync(record, { force: true })
+    await this.#sandbox.packages.empty(placeOf(order))
+    const { runner, specs, program } = run
+    const task = JSON.stringify({ runner, specs, registry, ...(program === undefined ? {} : { program }) })
+    const child = this.#children.spawn({
+      serverId: order.serverId,
+      command: `${RUNTIME_FOLDER}/bun`,
+      args: [`${RUNTIME_FOLDER}/sandbox-install.ts`, task],
+      env: installEnv(registry),
+      carriedByMain: true,
+      confinement: {
+        ...confinement,
+        network: 'proxy',
+        packages: 'install',
+        // Whatever the owner's servers may reach: registries are the administrators' choice, and may be within.
+        rights: async () => ({ networks: ['0.0.0.0/0', '::/0'], admin: true }),
+        permits: permitsOf(registries.urls),
+      },
+    } satisfies ChildSpec)
+    const done = readOutcome(await this.#outcome(child, wanted))
+    if (!done) {
+      const said = this.#children.stderr(order.serverId).slice(-LAST_LINES)
+      const words = said.map(({ line }) => line.slice(0, 200)).join(' | ')
+      throw new HubError('spawn_failed', `Cannot install ${specs.join(', ')}: ${words || 'no reason was given'}`)
+    }
+    mkdirSync(dirname(record), { recursive: true, mode: 0o711 })
+    writeFileSync(record, JSON.stringify({ key, ...done, at: new Date().toISOString() }), { mode: 0o600 })
+    return done
+  }
+
+  /** What the helper wrote; it is ended when it takes too long or nobody wants it any more. */
+  async #outcome(child: Child, wanted: () => boolean): Promise<string> {
+    const end = performance.now() + INSTALL_MS
+    let failure: HubError | undefined
+    const timer = setInterval(() => {
+      if (failure) return
+      if (!wanted()) failure = new HubError('stopped', 'The installation was ended, since the server is not wanted')
+      else if (performance.now() > end) failure = new HubError('spawn_failed', 'The installation took over 5 minutes')
+      if (failure) void child.stop()
+    }, LOOK_MS)
+    let words = ''
+    const decoder = new TextDecoder()
+    try {
+      await child.relay?.pump(chunk => {
+        words = (words + decoder.decode(chunk, { stream: true })).slice(-ANSWER_BYTES)
+      })
+      await child.exited
+    } finally {
+      clearInterval(timer)
+    }
+    if (failure) throw failure
+    return words
+  }
+
+  #recorded(order: InstallOrder, key: string): InstalledProgram | undefined {
+    try {
+      if (!existsSync(this.#sandbox.packages.path(placeOf(order)))) return undefined
+      const record: unknown = JSON.parse(readFileSync(this.#recordFile(order), 'utf8'))
+      return isJsonObject(record) && record.key === key ? asProgram(record) : undefined
+    } catch {
+      // None, or one that cannot be read: installed anew.
+      return undefined
+    }
+  }
+
+  #recordFile(order: InstallOrder): string {
+    return `${this.#sandbox.packages.path(placeOf(order))}.json`
+  }
+}
+
+function placeOf({ serverId, confinement: { ownerId } }: InstallOrder): FolderPlace {
+  return { ownerId, serverId }
+}
+
+function installEnv(registry: string): Record<string, string> {
+  const cache = `${PACKAGE_FOLDER}/.cache`
+  return {
+    ...{ HOME: cache, TMPDIR: cache, UV_CACHE_DIR: cache, UV_LINK_MODE: 'copy', UV_PYTHON_DOWNLOADS: 'never' },
+    ...{ UV_TOOL_DIR: `${PACKAGE_FOLDER}/tools`, UV_TOOL_BIN_DIR: `${PACKAGE_FOLDER}/bin`, UV_NO_CONFIG: '1' },
+    ...{ UV_DEFAULT_INDEX: registry, BUN_INSTALL_CACHE_DIR: cache },
+    // A registry on this machine is reached through the hub, too.
+    ...{ NO_PROXY: '', no_proxy: '' },
+  }
+}
+
+function readOutcome(words: string): InstalledProgram | undefined {
+  try {
+    const said: unknown = JSON.parse(words.trim().split('\n').at(-1) ?? '')
+    return isJsonObject(said) ? asProgram(said) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function asProgram({ command, installed }: JsonObject): InstalledProgram | undefined {
+  if (!Array.isArray(command) || typeof installed !== 'string') return undefined
+  const words = command.filter(word => typeof word === 'string')
+  // Whatever an installer says, it names a program that is in the sandbox.
+  return words.length > 0 ? { command: words, installed: installed.slice(0, 300) } : undefined
+}

@@ -1,0 +1,182 @@
+import type { Kysely } from 'kysely'
+import { LIMITS } from '../../config/limits.ts'
+import { HubError } from '../../contract/errors.ts'
+import type { PluginLogger } from '../../contract/plugin.ts'
+import type { Side } from '../../domain/session-scope.ts'
+import type { CatalogItem } from '../../domain/tools/catalog-item.ts'
+import type { Tables } from '../../store/tables.ts'
+import type { ToolDefinition } from '../api.ts'
+
+interface Known extends ToolDefinition {
+  readonly approved: string
+}
+
+/** Begins the key of a tool as clients of the older era see it. No name that a client could send on has a line break. */
+const OLDER = 'older\n'
+/** Rows of one statement: SQLite takes a limited number of values. */
+const ROWS_AT_ONCE = 500
+
+/**
+ * What the tools of all servers said of themselves. The first definition of a tool counts as approved; any other one is a
+ * change until it is approved, also when the tool was gone in between. Kept over restarts; a failure of the store costs
+ * the memory of it, never a connection.
+ */
+export class ToolDefinitions {
+  readonly #db: Kysely<Tables>
+  readonly #log: PluginLogger
+  readonly #servers = new Map<string, Map<string, Known>>()
+  /** Writes one after the other, so that the last one is what stays. */
+  #writing: Promise<void> = Promise.resolve()
+
+  constructor(db: Kysely<Tables>, log: PluginLogger) {
+    this.#db = db
+    this.#log = log
+  }
+
+  /** Reads what was stored. Throws what the database said: without it every change would look like a first sight. */
+  async load(): Promise<void> {
+    for (const row of await this.#db.selectFrom('tool_definition').selectAll().orderBy('seen_at').execute())
+      this.#of(row.server_id).set(row.tool, asKnown(row.seen_hash, row.approved_hash))
+  }
+
+  /**
+   * By the tool's name, as clients see them that meet this side. Without one: as their owner does, who is shown what changed of
+   * either side of a server that speaks both eras, one after the other.
+   */
+  of(serverId: string, side?: Side): ReadonlyMap<string, ToolDefinition> {
+    const all = this.#servers.get(serverId) ?? NONE
+    if (side !== undefined && side !== 'older') return all
+    const older = [...all].filter(([key]) => key.startsWith(OLDER))
+    if (side === undefined && older.length === 0) return all
+    const named = older.map(([key, definition]) => [key.slice(OLDER.length), definition] as const)
+    if (side === 'older') return new Map(named)
+    return new Map([...all, ...named.filter(([tool, { changed }]) => changed && !all.get(tool)?.changed)])
+  }
+
+  /** Takes a list that was read; returns the tools that say something new and unapproved. */
+  read(
+    serverId: string,
+    tools: readonly CatalogItem[],
+    older = false,
+  ): readonly { readonly tool: string; readonly hash: string }[] {
+    const definitions = this.#of(serverId)
+    const news: { tool: string; hash: string }[] = []
+    const changed = new Map<string, Known>()
+    const listed = new Set<string>()
+    for (const item of tools) {
+      const { hash } = item
+      const tool = older ? OLDER + item.key : item.key
+      // Of one that is listed twice the first is offered.
+      if (listed.has(tool)) continue
+      listed.add(tool)
+      const before = definitions.get(tool)
+      if (before?.hash === hash) continue
+      const now = asKnown(hash, before?.approved ?? hash)
+      changed.set(tool, now)
+      if (now.changed) news.push({ tool: item.key, hash })
+    }
+    for (const [tool, now] of changed) definitions.set(tool, now)
+    this.#save(serverId, changed)
+    this.#forgetSome(serverId, definitions, tool => listed.has(tool) || tool.startsWith(OLDER) !== older)
+    return news
+  }
+
+  /**
+   * A server that names its tools anew with every list must not fill the hub. The newest go first: the flood itself, not the
+   * tools that it might be there to make forgotten.
+   */
+  #forgetSome(serverId: string, definitions: Map<string, Known>, kept: (tool: string) => boolean): void {
+    const excess = definitions.size - LIMITS.toolDefinitions
+    if (excess <= 0) return
+    const gone = [...definitions.keys()].filter(tool => !kept(tool)).slice(-excess)
+    for (const tool of gone) definitions.delete(tool)
+    for (let start = 0; start < gone.length; start += ROWS_AT_ONCE) {
+      const some = gone.slice(start, start + ROWS_AT_ONCE)
+      this.#then(serverId, () =>
+        this.#db.deleteFrom('tool_definition').where('server_id', '=', serverId).where('tool', 'in', some).execute(),
+      )
+    }
+  }
+
+  /** Throws tool_not_found, version_conflict. */
+  approve(serverId: string, tool: string, hash: string): void {
+    const known = this.#servers.get(serverId)
+    const older = known?.get(OLDER + tool)
+    // Each face of a server that speaks both eras has its own definition, and the hash says which one is meant.
+    const key = older?.hash === hash && known?.get(tool)?.hash !== hash ? OLDER + tool : tool
+    const found = known?.get(key)
+    if (!found) throw new HubError('tool_not_found', `There is no tool "${tool.slice(0, 64)}" to approve`)
+    if (found.hash !== hash)
+      throw new HubError('version_conflict', `The tool "${tool.slice(0, 64)}" is another one than the one to approve`, {
+        hint: 'Read its definition again, and approve the hash that it has now.',
+        data: { hash: found.hash },
+      })
+    const approved = asKnown(hash, hash)
+    this.#of(serverId).set(key, approved)
+    this.#save(serverId, new Map([[key, approved]]))
+  }
+
+  remove(serverId: string): void {
+    // The rows go with the server's own.
+    this.#servers.delete(serverId)
+  }
+
+  /** Resolves when all that was learnt is written. */
+  flush(): Promise<void> {
+    return this.#writing
+  }
+
+  #of(serverId: string): Map<string, Known> {
+    const found = this.#servers.get(serverId) ?? new Map<string, Known>()
+    this.#servers.set(serverId, found)
+    return found
+  }
+
+  #save(serverId: string, definitions: ReadonlyMap<string, Known>): void {
+    const at = new Date().toISOString()
+    const rows = [...definitions].map(([tool, { hash, approved }]) => {
+      return { server_id: serverId, tool, seen_hash: hash, approved_hash: approved, seen_at: at }
+    })
+    for (let start = 0; start < rows.length; start += ROWS_AT_ONCE) {
+      const some = rows.slice(start, start + ROWS_AT_ONCE)
+      this.#then(serverId, () => this.#write(some))
+    }
+  }
+
+  #then(serverId: string, work: () => Promise<unknown>): void {
+    // Each in a turn of its own: a list may have thousands of rows.
+    this.#writing = this.#writing.then(() =>
+      turn()
+        .then(work)
+        .then(
+          () => undefined,
+          (error: unknown) =>
+            this.#log.warn('The definitions of tools could not be stored', { serverId, error: String(error) }),
+        ),
+    )
+  }
+
+  async #write(rows: readonly Tables['tool_definition'][]): Promise<void> {
+    await this.#db
+      .insertInto('tool_definition')
+      .values(rows)
+      .onConflict(conflict =>
+        conflict.columns(['server_id', 'tool']).doUpdateSet(update => ({
+          seen_hash: update.ref('excluded.seen_hash'),
+          approved_hash: update.ref('excluded.approved_hash'),
+          seen_at: update.ref('excluded.seen_at'),
+        })),
+      )
+      .execute()
+  }
+}
+
+function asKnown(hash: string, approved: string): Known {
+  return { hash, approved, changed: hash !== approved }
+}
+
+function turn(): Promise<void> {
+  return new Promise(resolve => setImmediate(resolve))
+}
+
+const NONE: ReadonlyMap<string, ToolDefinition> = new Map()

@@ -1,0 +1,327 @@
+import { LIMITS } from '../../config/limits.ts'
+import type { WireError } from '../../contract/errors.ts'
+import type { LongMessage } from '../../contract/long-message.ts'
+import type { ChildPipe } from '../../contract/transport.ts'
+import { LineFramer, LONGEST_DROPPED_BYTES } from './line-framer.ts'
+
+/** Bytes that answered no pending call, after which a child has to wait for the rest of the slice of time. */
+const FLOOD_BYTES = 128 * 1024
+const FLOOD_SLICE_MS = 50
+/** What is read at once is taken in such steps, so that thousands of short lines in it do not hold up other connections. */
+const STEP_BYTES = 16 * 1024
+/**
+ * Reading a message costs as much as so many bytes of one, however short it is: some 2,500 a second are read, several times
+ * as many as are passed on, and whoever writes more waits in its pipe instead of keeping the processor busy.
+ */
+const LINE_BYTES = 1024
+/** So many bytes of a line that is dropped count as one: some 40 MB a second are read past, which costs little. */
+const DROPPED_SHARE = 16
+
+/** How long a child that has closed its input may go on answering what it read before. */
+const INPUT_CLOSED_MS = 3_000
+
+export interface CarriedPipe extends ChildPipe {
+  /** The line that is being delivered answered a call: it does not count as flood. */
+  useful(): void
+  setMaxBytes(maxBytes: number): void
+  /** Lets go of the descriptors at once. */
+  destroy(): void
+}
+
+/** Whether more of what could be a long answer may be read. */
+interface ReadWindow {
+  readonly full: boolean
+  whenOpen(go: () => void): void
+}
+
+export interface PipeOptions {
+  /** The pipe is gone; called once, never after `destroy`. */
+  readonly closed: (reason: WireError) => void
+  /** Calls are in flight, so that a long line may be an answer. */
+  readonly expecting: () => boolean
+  /** Of a line, in bytes; {@link CarriedPipe.setMaxBytes} changes it. */
+  readonly maxBytes: number
+  /** A line was longer, and was dropped. */
+  readonly tooLong: (message: LongMessage) => void
+  /** Absent: always. */
+  readonly window?: ReadWindow
+}
+
+/** What carries the bytes: a socket, or main in its place. */
+interface Carrier {
+  /** Returns the bytes taken; the rest is offered again after `drained`. */
+  write(data: string | Uint8Array): number
+  /** Absent where bytes come whether or not they are wanted. */
+  pause?(): void
+  resume?(): void
+  end(): void
+  destroy(): void
+}
+
+/** The line side of a child's stdin and stdout: framing, flood control, joined writes. */
+export class LinePipe implements CarriedPipe {
+  readonly #options: PipeOptions
+  readonly #framer: LineFramer
+  #carrier: Carrier | undefined
+  #handler: ((line: string) => void) | undefined
+  #early: string[] = []
+  #out: string[] = []
+  #outBytes = 0
+  #rest: Uint8Array | undefined
+  #flushing = false
+  #useful = false
+  #first = true
+  #sliceStart = 0
+  #sliceBytes = 0
+  #resume: ReturnType<typeof setTimeout> | undefined
+  #inputClosed: ReturnType<typeof setTimeout> | undefined
+  /** Was read, and waits with the child. */
+  #unread: Buffer | undefined
+  #ending = false
+  /** For its owner's window. */
+  #waiting = false
+  #gone = false
+
+  constructor(options: PipeOptions) {
+    this.#options = options
+    this.#framer = new LineFramer({
+      maxBytes: options.maxBytes,
+      line: line => this.#line(line),
+      tooLong: message => {
+        if (!this.#gone) options.tooLong(message)
+      },
+      overflow: () =>
+        this.fail({
+          code: 'upstream_protocol',
+          message: `The server wrote a line longer than ${LONGEST_DROPPED_BYTES} bytes to its standard output`,
+        }),
+    })
+  }
+
+  attach(carrier: Carrier): void {
+    this.#carrier = carrier
+    if (this.#out.length > 0) this.#flush()
+  }
+
+  onLine(handler: (line: string) => void): void {
+    this.#handler = handler
+    const early = this.#early
+    this.#early = []
+    for (const line of early) handler(line)
+  }
+
+  useful(): void {
+    this.#useful = true
+  }
+
+  setMaxBytes(maxBytes: number): void {
+    this.#framer.maxBytes = maxBytes
+  }
+
+  write(text: string): void {
+    if (this.#gone) return
+    this.#out.push(text)
+    this.#outBytes += text.length
+    if (this.#outBytes + (this.#rest?.length ?? 0) > LIMITS.upstreamWriteBacklogBytes) {
+      this.fail({
+        code: 'upstream_protocol',
+        message: `The server does not read its standard input: ${LIMITS.upstreamWriteBacklogBytes} bytes are waiting`,
+      })
+      return
+    }
+    if (this.#flushing) return
+    this.#flushing = true
+    queueMicrotask(() => this.#flush())
+  }
+
+  end(): void {
+    if (this.#gone) return
+    this.#ending = true
+    this.#flush()
+    this.#carrier?.end()
+  }
+
+  destroy(): void {
+    this.#gone = true
+    clearTimeout(this.#resume)
+    clearTimeout(this.#inputClosed)
+    this.#out = []
+    this.#rest = undefined
+    this.#unread = undefined
+    this.#carrier?.destroy()
+  }
+
+  /** Bytes from the child's stdout. */
+  received(chunk: Buffer): void {
+    if (this.#unread) this.#unread = Buffer.concat([this.#unread, chunk])
+    else this.#take(chunk)
+  }
+
+  /** The child has closed its stdout; what it wrote before counts. */
+  ended(): void {
+    const unread = this.#unread
+    this.#unread = undefined
+    if (unread && !this.#gone) this.#framer.push(unread)
+    this.fail({ code: 'connection_lost', message: 'The server closed its standard output' })
+  }
+
+  /** The child has closed its stdin: it can answer nothing that is still to come, and ends this pipe 3 s later. */
+  inputClosed(): void {
+    if (this.#gone || this.#ending) return
+    const reason: WireError = { code: 'connection_lost', message: 'The server closed its standard input' }
+    this.#inputClosed ??= setTimeout(() => this.fail(reason), INPUT_CLOSED_MS)
+  }
+
+  /** The carrier can take more. */
+  drained(): void {
+    this.#flush()
+  }
+
+  /** Ends the pipe for a reason. */
+  fail(reason: WireError): void {
+    if (this.#gone) return
+    this.destroy()
+    this.#options.closed(reason)
+  }
+
+  #take(chunk: Buffer): void {
+    for (let at = 0; at < chunk.length && !this.#gone; at += STEP_BYTES) {
+      const now = performance.now()
+      if (now - this.#sliceStart >= FLOOD_SLICE_MS) {
+        this.#sliceStart = now
+        this.#sliceBytes = 0
+      }
+      const { heldBytes: heldBefore, droppedBytes: droppedBefore } = this.#framer
+      this.#framer.push(chunk.subarray(at, at + STEP_BYTES))
+      const grown = this.#framer.heldBytes - heldBefore
+      if (grown > 0 && !this.#options.expecting()) this.#sliceBytes += grown
+      this.#sliceBytes += (this.#framer.droppedBytes - droppedBefore) / DROPPED_SHARE
+      const held = this.#sliceBytes > FLOOD_BYTES ? this.#hold() : this.#options.window?.full === true && this.#wait()
+      if (!held) continue
+      // The runtime may use the chunk's memory again.
+      if (at + STEP_BYTES < chunk.length) this.#unread = Buffer.from(chunk.subarray(at + STEP_BYTES))
+      return
+    }
+  }
+
+  #line(read: string): void {
+    // What .NET and PowerShell put before the first line.
+    const line = this.#first && read.startsWith('\ufeff') ? read.slice(1) : read
+    this.#first = false
+    if (this.#gone || line.trim() === '') return
+    if (!this.#handler) {
+      this.#early.push(line)
+      return
+    }
+    this.#useful = false
+    this.#handler(line)
+    if (!this.#useful) this.#sliceBytes += line.length + LINE_BYTES
+  }
+
+  /** Makes the child wait; false where it cannot. */
+  #hold(): boolean {
+    const carrier = this.#carrier
+    if (this.#gone || !carrier?.pause) return false
+    carrier.pause()
+    this.#resume ??= setTimeout(() => {
+      this.#resume = undefined
+      this.#sliceBytes = 0
+      this.#goOn()
+    }, FLOOD_SLICE_MS)
+    return true
+  }
+
+  /** The same until the window of its owner is open. */
+  #wait(): boolean {
+    const { window } = this.#options
+    const carrier = this.#carrier
+    if (this.#gone || !carrier?.pause || !window) return false
+    carrier.pause()
+    if (this.#waiting) return true
+    this.#waiting = true
+    window.whenOpen(() => {
+      this.#waiting = false
+      this.#goOn()
+    })
+    return true
+  }
+
+  #goOn(): void {
+    if (this.#waiting || this.#resume !== undefined) return
+    const unread = this.#unread
+    this.#unread = undefined
+    if (unread && !this.#gone) this.#take(unread)
+    if (this.#resume === undefined && !this.#waiting && !this.#gone) this.#carrier?.resume?.()
+  }
+
+  #flush(): void {
+    this.#flushing = false
+    const carrier = this.#carrier
+    if (!carrier || this.#gone) return
+    if (this.#rest) {
+      const taken = Math.max(0, carrier.write(this.#rest))
+      if (taken < this.#rest.length) {
+        this.#rest = this.#rest.subarray(taken)
+        return
+      }
+      this.#rest = undefined
+    }
+    if (this.#out.length === 0) return
+    const text = this.#out.length === 1 ? `${this.#out[0]}\n` : `${this.#out.join('\n')}\n`
+    this.#out = []
+    this.#outBytes = 0
+    const taken = Math.max(0, carrier.write(text))
+    if (taken < Buffer.byteLength(text)) this.#rest = Buffer.from(text).subarray(taken)
+  }
+}
+
+/**
+ * Takes over two descriptors (connected socket ends) and carries them in this thread. `taken` is called as soon as both
+ * belong to this thread; from then on they close with it.
+ */
+export async function openDescriptors(
+  descriptors: { readonly read: number; readonly write: number },
+  options: PipeOptions,
+  taken: () => void,
+): Promise<CarriedPipe> {
+  const pipe = new LinePipe(options)
+  const ended = (): void => pipe.ended()
+  const inputClosed = (): void => pipe.inputClosed()
+  const reader = await Bun.connect({
+    fd: descriptors.read,
+    socket: { data: (_: unknown, chunk: Buffer) => pipe.received(chunk), end: ended, close: ended, error: ended },
+  } as unknown as Parameters<typeof Bun.connect>[0])
+  const writer = await Bun.connect({
+    fd: descriptors.write,
+    socket: { data() {}, drain: () => pipe.drained(), end: inputClosed, close: inputClosed, error: inputClosed },
+  } as unknown as Parameters<typeof Bun.connect>[0])
+  taken()
+  pipe.attach({
+    write: data => writer.write(data),
+    pause: () => void reader.pause(),
+    resume: () => void reader.resume(),
+    end: () => void writer.shutdown(),
+    destroy: () => {
+      writer.terminate()
+      reader.terminate()
+    },
+  })
+  return pipe
+}
+
+/** The same through main, for machines where the descriptors cannot be handed over. */
+export function openRelay(
+  options: PipeOptions,
+  main: { write(text: string): void; end(): void },
+): CarriedPipe & { received(chunk: Buffer): void } {
+  const pipe = new LinePipe(options)
+  pipe.attach({
+    write: data => {
+      main.write(typeof data === 'string' ? data : Buffer.from(data).toString('utf8'))
+      return typeof data === 'string' ? Buffer.byteLength(data) : data.length
+    },
+    end: () => main.end(),
+    destroy: () => main.end(),
+  })
+  return pipe
+}

@@ -1,0 +1,34 @@
+import { HubError } from '../../../contract/errors.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract/json.ts'
+import { cacheHint } from '../../../domain/cache-hint.ts'
+import { cutShort } from '../../../domain/cut-short.ts'
+import { MODERN_VERSION, SERVER_INFO_KEY } from '../../../domain/era.ts'
+import { envelope, passedCapabilities } from '../../modern-envelope.ts'
+import type { Handshake } from './link-context.ts'
+
+/** The params of a request that the hub makes for itself; `capabilities` are those of the clients that it asks for. */
+export function ownParams(params: JsonObject | undefined, hubVersion: string, capabilities: JsonObject): JsonObject {
+  return { ...params, _meta: envelope(hubVersion, passedCapabilities(capabilities)) }
+}
+
+/** Reads the result of `server/discover`; throws `upstream_protocol` (`data.supported`) when it cannot be used. */
+export function readDiscovery(result: JsonValue): Handshake {
+  const { supportedVersions, capabilities, instructions, _meta } = isJsonObject(result) ? result : {}
+  if (!Array.isArray(supportedVersions)) {
+    throw new HubError('upstream_protocol', 'The server answered server/discover with no list of its versions')
+  }
+  if (!supportedVersions.includes(MODERN_VERSION)) {
+    const said = cutShort(JSON.stringify(supportedVersions), 200)
+    throw new HubError('upstream_protocol', `The server speaks ${said} and not ${MODERN_VERSION}`, {
+      data: { supported: supportedVersions },
+    })
+  }
+  const serverInfo = isJsonObject(_meta) ? _meta[SERVER_INFO_KEY] : undefined
+  return {
+    protocolVersion: MODERN_VERSION,
+    serverInfo: isJsonObject(serverInfo) ? serverInfo : {},
+    capabilities: isJsonObject(capabilities) ? capabilities : {},
+    ...(typeof instructions === 'string' ? { instructions } : {}),
+    caching: cacheHint(result),
+  }
+}

@@ -1,0 +1,44 @@
+import { HubError, type WireError } from '../../../contract/errors.ts'
+import type { JsonObject } from '../../../contract/json.ts'
+import { fetchFollowing, isBlockedRedirect } from '../../../contract/redirects.ts'
+import { readRemoteConfig, reasonOf, statusReason, usableHeaders } from '../../../contract/remote.ts'
+import type { GuardedFetch } from '../../../contract/transport.ts'
+
+/**
+ * Asks each of these paths by a GET with the server's own headers, all at once; only 2xx is a sign of life, at the end of
+ * up to three redirects. A path counts from the root of the server's origin, which neither it nor a redirect can leave.
+ * Rejects with a HubError.
+ */
+export async function askPaths(
+  fetch: GuardedFetch,
+  config: JsonObject,
+  paths: readonly string[],
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const { url, headers } = readRemoteConfig(config)
+  const { origin } = new URL(url)
+  await Promise.all(
+    paths.map(async path => {
+      const address = URL.parse(`${origin}/${path.replace(/^\/+/, '')}`)
+      if (address?.origin !== origin) {
+        throw new HubError('config_invalid', `The health endpoint ${quoted(path)} is no path of the server`)
+      }
+      const request = { method: 'GET', headers: { ...usableHeaders(headers), accept: '*/*' } }
+      const limits = { headTimeoutMs: timeoutMs, signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]) }
+      const { response } = await fetchFollowing(fetch, address.href, { ...request, ...limits }).catch(error => {
+        throw isBlockedRedirect(error) ? refused(path, reasonOf(error)) : error
+      })
+      response.cancel()
+      if (response.status < 200 || response.status > 299) throw refused(path, statusReason(response))
+    }),
+  )
+}
+
+function refused(path: string, { code, message }: WireError): HubError {
+  return new HubError(code, `The health endpoint ${quoted(path)}: ${message}`)
+}
+
+function quoted(path: string): string {
+  return JSON.stringify(path.slice(0, 100))
+}

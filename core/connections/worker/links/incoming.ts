@@ -1,0 +1,171 @@
+import { LIMITS } from '../../../config/limits.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract/json.ts'
+import { cutShort } from '../../../domain/cut-short.ts'
+import { isRawNumber, parseExact } from '../../../domain/json/exact-json.ts'
+import { isDeeperThan } from '../../../domain/json/json-depth.ts'
+import { members } from '../members.ts'
+
+/** A result as found on the wire. `text` is its JSON as written, without raw line ends. */
+export interface IncomingResult {
+  readonly kind: 'result'
+  readonly id: JsonValue
+  readonly text: string
+  readonly value: JsonValue
+}
+
+export type Incoming =
+  | IncomingResult
+  | { readonly kind: 'error'; readonly id: JsonValue; readonly text: string }
+  | {
+      readonly kind: 'request'
+      readonly id: JsonValue
+      readonly method: string
+      readonly params: JsonObject | undefined
+    }
+  | { readonly kind: 'notification'; readonly method: string; readonly params: JsonObject | undefined }
+  | BadIncoming
+
+/** `id` is set when it can be told whose answer was spoiled. */
+interface BadIncoming {
+  readonly kind: 'bad'
+  readonly id?: number
+  readonly detail: string
+}
+
+const HEAD = '{"jsonrpc":"2.0","id":'
+const RESULT_AFTER_ID = ',"result":'
+const RESULT_FIRST = '{"result":'
+const ID_LAST = ',"jsonrpc":"2.0","id":'
+
+/**
+ * Finds the result in the two shapes that servers write, `{"jsonrpc":"2.0","id":7,"result":X}` and
+ * `{"result":X,"jsonrpc":"2.0","id":7}`, without building the outer object. X is parsed, which proves that exactly one
+ * JSON value lies between head and tail, so that nothing can hide there. Undefined for every other text.
+ */
+export function readPlainResult(text: string): (IncomingResult & { readonly id: number }) | undefined {
+  const end = text.length - 1
+  if (text.charCodeAt(end) !== 125) return undefined
+  let id = 0
+  let from: number
+  let to: number
+  if (text.startsWith(HEAD)) {
+    let at = HEAD.length
+    let digit = text.charCodeAt(at) - 48
+    while (digit >= 0 && digit <= 9) {
+      id = id * 10 + digit
+      at += 1
+      digit = text.charCodeAt(at) - 48
+    }
+    if (at === HEAD.length || !text.startsWith(RESULT_AFTER_ID, at)) return undefined
+    from = at + RESULT_AFTER_ID.length
+    to = end
+  } else if (text.startsWith(RESULT_FIRST)) {
+    let at = end
+    while (text.charCodeAt(at - 1) >= 48 && text.charCodeAt(at - 1) <= 57) at -= 1
+    to = at - ID_LAST.length
+    if (at === end || !text.startsWith(ID_LAST, to)) return undefined
+    id = Number(text.slice(at, end))
+    from = RESULT_FIRST.length
+  } else {
+    return undefined
+  }
+  const inner = text.slice(from, to)
+  try {
+    return { kind: 'result', id, text: withoutLineEnds(inner), value: JSON.parse(inner) as JsonValue }
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * The verdict on a text that is nested too deep, undefined for all others. To be asked before the text is read: parts of a
+ * message are written again on their way, which at such a depth overflows the stack of the whole worker.
+ */
+export function refuseDeep(text: string): BadIncoming | undefined {
+  const levels = LIMITS.upstreamJsonDepth
+  if (!isDeeperThan(text, levels)) return undefined
+  return { kind: 'bad', detail: `a message nested more than ${levels} levels deep`, ...spoiledId(text) }
+}
+
+/** Everything that one text holds: one message, or those of an array (allowed up to 2025-03-26). */
+export function readMessages(text: string): readonly Incoming[] {
+  const plain = readPlainResult(text)
+  if (plain) return [plain]
+  let value: JsonValue
+  try {
+    value = parseExact(text)
+  } catch {
+    return [{ kind: 'bad', detail: 'a line that is not JSON', ...spoiledId(text) }]
+  }
+  if (Array.isArray(value)) return value.map(item => classify(item, JSON.stringify(item)))
+  return [classify(value, text)]
+}
+
+function classify(value: JsonValue, text: string): Incoming {
+  if (!isJsonObject(value)) return { kind: 'bad', detail: 'JSON that is not an object' }
+  const { method } = value
+  const id = method === undefined ? answeredId(value.id) : value.id
+  if (value.jsonrpc !== '2.0') {
+    // A line of a log may have an id too.
+    const answers = typeof id === 'number' && (value.result !== undefined || value.error !== undefined)
+    return { kind: 'bad', detail: 'a message without "jsonrpc": "2.0"', ...(answers ? { id } : {}) }
+  }
+  if (typeof method === 'string') {
+    const params = isJsonObject(value.params) ? value.params : undefined
+    if (id === undefined) {
+      const most = LIMITS.upstreamNoticeBytes
+      if (text.length > most) return { kind: 'bad', detail: `a notification of more than ${most} characters` }
+      return { kind: 'notification', method, params }
+    }
+    if (typeof id === 'string' || typeof id === 'number' || isRawNumber(id))
+      return { kind: 'request', id, method, params }
+    return { kind: 'bad', detail: `a request "${cutShort(method, 80)}" whose id is neither text nor number` }
+  }
+  if (id === undefined) return { kind: 'bad', detail: 'a message with neither method nor id' }
+  const spoiled = typeof id === 'number' ? { id } : {}
+  // Many libraries write the member that does not apply as null.
+  if (value.result !== undefined && (value.error === undefined || value.error === null)) {
+    return { kind: 'result', id, text: memberText(text, 'result'), value: value.result }
+  }
+  if (value.error === undefined || (value.result !== undefined && value.result !== null)) {
+    return { kind: 'bad', detail: 'an answer that has not exactly one of result and error', ...spoiled }
+  }
+  if (isJsonObject(value.error) && Number.isSafeInteger(value.error.code) && typeof value.error.message === 'string') {
+    return { kind: 'error', id, text: memberText(text, 'error') }
+  }
+  const said = cutShort(JSON.stringify(value.error), 200)
+  return {
+    kind: 'bad',
+    detail: `an error without a whole number as "code" and a text as "message": ${said}`,
+    ...spoiled,
+  }
+}
+
+/** The ids of the hub are numbers; some servers write them as texts, which clients in general take. */
+function answeredId(id: JsonValue | undefined): JsonValue | undefined {
+  return typeof id === 'string' && /^(?:0|[1-9]\d{0,14})$/.test(id) ? Number(id) : id
+}
+
+/** Only of what looks like a message: a line of a log that is cut off may have an id too. */
+function spoiledId(text: string): { readonly id?: number } {
+  const head = text.slice(0, 256)
+  const tail = text.slice(-256)
+  if (!head.includes('"jsonrpc"') && !tail.includes('"jsonrpc"')) return {}
+  const match = /"id"\s*:\s*(\d{1,15})/.exec(head) ?? /"id"\s*:\s*(\d{1,15})\s*\}\s*$/.exec(tail)
+  return match?.[1] ? { id: Number(match[1]) } : {}
+}
+
+/**
+ * The text of one member of the outermost object, as written: numbers beyond 2^53 and the order of keys survive, which
+ * parsing and writing again would lose. `json` must be a valid JSON object that has the member; of two the last counts,
+ * as in JSON.parse.
+ */
+export function memberText(json: string, name: string): string {
+  const found = members(json).findLast(({ key }) => key === name)
+  return withoutLineEnds(found ? json.slice(found.valueFrom, found.to).trim() : '')
+}
+
+/** In valid JSON a raw line end is white space between tokens, never part of one. */
+function withoutLineEnds(json: string): string {
+  return json.includes('\n') || json.includes('\r') ? json.replace(/[\r\n]+/g, ' ') : json
+}

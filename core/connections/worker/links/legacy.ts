@@ -1,0 +1,113 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract/json.ts'
+import type { MessageLink } from '../../../contract/transport.ts'
+import { askableCapabilities } from '../../../domain/client-capabilities.ts'
+import type { OpenMessage } from '../../protocol.ts'
+import type { TakenCall } from './call-table.ts'
+import { initializeParams, readHandshake } from './handshake.ts'
+import type { Incoming } from './incoming.ts'
+import type { Handshake, LinkContext } from './link-context.ts'
+import { McpLink } from './mcp-link.ts'
+import { UpstreamAsks } from './upstream-asks.ts'
+import { UpstreamNotices } from './upstream-notices.ts'
+
+/** The era with a handshake: one session, in which the upstream may ask and notify as it likes. */
+export class LegacyLink extends McpLink {
+  protected readonly greeting = 'initialize'
+  readonly #asks: UpstreamAsks
+  readonly #notices: UpstreamNotices
+  #capabilities: JsonObject = {}
+
+  constructor(options: OpenMessage, context: LinkContext) {
+    super(options, context)
+    this.#asks = new UpstreamAsks({
+      conn: options.conn,
+      capabilities: () => this.#capabilities,
+      calls: this.calls,
+      arm: atMs => context.deadlines.arm(atMs),
+      send: text => this.link?.send(text),
+      frame: text => context.frame(text),
+      refused: method => context.control({ type: 'refused', conn: options.conn, method }),
+    })
+    this.#notices = new UpstreamNotices({
+      conn: options.conn,
+      calls: this.calls,
+      withdrawn: id => this.#asks.withdraw(id),
+      budget: this.budget,
+      lists: () => this.lists?.watch,
+      frame: text => context.frame(text),
+      control: message => context.control(message),
+    })
+  }
+
+  call(id: number, text: string): void {
+    this.begin(id)
+    this.link?.send(text, id)
+  }
+
+  callWith(id: number, text: string, headers: Readonly<Record<string, string>>): void {
+    this.begin(id)
+    this.link?.send(text, id, headers)
+  }
+
+  send(text: string): void {
+    this.link?.send(text)
+  }
+
+  answer(key: number, json: string): void {
+    this.#asks.answer(key, json)
+  }
+
+  protected async greet(_link: MessageLink, timeoutMs: number): Promise<Handshake> {
+    const params = initializeParams(this.options.capabilities, this.context.version)
+    return readHandshake(await this.own.request('initialize', params, timeoutMs))
+  }
+
+  protected override opened(link: MessageLink, { protocolVersion }: Handshake): void {
+    const { asks, capabilities } = this.options
+    // It may have answered with another version than it was expected to speak when this was offered.
+    if (asks) this.#capabilities = askableCapabilities(capabilities, protocolVersion)
+    link.settled?.(protocolVersion)
+    link.send('{"jsonrpc":"2.0","method":"notifications/initialized"}')
+  }
+
+  protected request(method: string, params: JsonObject | undefined, timeoutMs: number): Promise<JsonValue> {
+    return this.own.request(method, params, timeoutMs)
+  }
+
+  protected requestList(method: string, params: JsonObject | undefined, timeoutMs: number) {
+    return this.own.list(method, params, timeoutMs)
+  }
+
+  protected sendOwn(text: string, id: number): void {
+    this.link?.send(text, id)
+  }
+
+  protected ping(timeoutMs: number): Promise<unknown> {
+    return this.own.request('ping', undefined, timeoutMs)
+  }
+
+  protected tellCancelled(id: number, reason: string): void {
+    this.link?.send(
+      JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id, reason } }),
+    )
+    this.link?.abandoned?.(id)
+  }
+
+  protected answered(id: number, _call: TakenCall, text: string, value: JsonValue): void {
+    const isError = isJsonObject(value) && value.isError === true
+    this.context.frame(`r${this.options.conn} ${id} ${isError ? 1 : 0} ${text}`)
+  }
+
+  protected refused(id: number, _call: TakenCall, text: string): void {
+    this.context.frame(`e${this.options.conn} ${id} ${text}`)
+  }
+
+  protected asked(message: Extract<Incoming, { kind: 'request' }>, related: number | undefined): void {
+    this.faults.good()
+    this.#asks.request(message, related)
+  }
+
+  protected noticed(method: string, params: JsonObject | undefined, related: number | undefined): void {
+    this.#notices.received(method, params, related)
+  }
+}

@@ -1,0 +1,71 @@
+import type { JsonObject } from '../../../contract/json.ts'
+import type { ListKind, OpenMessage } from '../../protocol.ts'
+import type { Ask, ListWish } from '../lists/catalog-reader.ts'
+import { KnownItems } from '../lists/list-parts.ts'
+import { ListWatch } from '../lists/list-watch.ts'
+import type { LinkContext } from './link-context.ts'
+
+const ENDED = 'the connection has ended'
+
+export interface LinkListsOptions {
+  readonly context: LinkContext
+  readonly options: Pick<OpenMessage, 'conn' | 'owner'>
+  readonly ask: Ask
+  readonly capabilities: JsonObject
+  /** False once the link has ended: nothing is told any more. */
+  readonly open: () => boolean
+  readonly wish?: ListWish
+  /** Warnings of the transport itself, beside those of the reading. */
+  readonly warnings?: () => readonly string[]
+}
+
+/** The lists of one link: reads them, hands their items to main part by part, and waits for each part to be taken. */
+export class LinkLists {
+  readonly watch: ListWatch
+  readonly #untaken = new Map<ListKind, (full: string | undefined) => void>()
+
+  constructor({ context, options, ask, capabilities, open, wish, warnings }: LinkListsOptions) {
+    const { conn, owner } = options
+    this.watch = new ListWatch({
+      reader: {
+        ask,
+        capabilities,
+        ...(wish ? { wish } : {}),
+        known: new KnownItems(),
+        paces: context.paces,
+        owner,
+        take: async (kind, entries) => {
+          await context.paces.part(owner)
+          try {
+            if (!open()) return ENDED
+            const { promise, resolve } = Promise.withResolvers<string | undefined>()
+            this.#untaken.set(kind, resolve)
+            context.control({ type: 'list', conn, kind, entries })
+            return await promise
+          } finally {
+            context.paces.taken(owner)
+          }
+        },
+      },
+      arm: atMs => context.deadlines.arm(atMs),
+      read: (lists, noticed, more) => {
+        if (!open()) return
+        const told = warnings ? { ...lists, warnings: [...lists.warnings, ...warnings()] } : lists
+        context.control({ type: 'catalog', conn, lists: told, noticed, more })
+      },
+    })
+  }
+
+  /** Main has taken the last part of this list; `full`: and takes no more of it. */
+  taken(kind: ListKind, full: string | undefined): void {
+    const resolve = this.#untaken.get(kind)
+    this.#untaken.delete(kind)
+    resolve?.(full)
+  }
+
+  end(): void {
+    for (const resolve of this.#untaken.values()) resolve(ENDED)
+    this.#untaken.clear()
+    this.watch.end()
+  }
+}

@@ -1,0 +1,49 @@
+import { isJsonObject, type JsonObject } from '../../../contract/json.ts'
+import { type Member, members } from '../members.ts'
+
+/** Members that only results of the modern era have. */
+const MODERN_ONLY: ReadonlySet<string> = new Set(['resultType', 'ttlMs', 'cacheScope'])
+
+/**
+ * A result of the modern era as a client of the earlier one may have it: without what it does not know, and with structured
+ * content that is no object as text. All else stays as it was written, numbers beyond 2^53 too. `value` is the parsed `text`.
+ */
+export function legacyResult(text: string, value: JsonObject): string {
+  const { structuredContent } = value
+  const unstructured = structuredContent !== undefined && !isJsonObject(structuredContent)
+  const all = members(text)
+  const kept = all.filter(({ key }) => !MODERN_ONLY.has(key) && !(unstructured && key === 'structuredContent'))
+  if (!unstructured) return kept.length === all.length ? text : joined(kept.map(member => source(text, member)))
+  const said = all.findLast(({ key }) => key === 'structuredContent')
+  const asText = said ? text.slice(said.valueFrom, said.to).trim() : ''
+  const parts = kept.filter(({ key }) => key !== 'content').map(member => source(text, member))
+  const content = all.findLast(({ key }) => key === 'content')
+  return joined([contentWith(text, content, value, asText), ...parts])
+}
+
+/** The content, and behind it the structured content as text unless the server has said it there already. */
+function contentWith(text: string, content: Member | undefined, value: JsonObject, asText: string): string {
+  const blocks = Array.isArray(value.content) ? value.content : []
+  const block = JSON.stringify({ type: 'text', text: asText })
+  if (!content || blocks.length === 0) return `"content":[${block}]`
+  const same = blocks.some(one => isJsonObject(one) && one.type === 'text' && says(one.text, value.structuredContent))
+  const list = text.slice(content.valueFrom, content.to).trim()
+  return same ? `"content":${list}` : `"content":${list.slice(0, -1)},${block}]`
+}
+
+function says(text: unknown, value: unknown): boolean {
+  if (typeof text !== 'string') return false
+  try {
+    return JSON.stringify(JSON.parse(text)) === JSON.stringify(value)
+  } catch {
+    return false
+  }
+}
+
+function source(text: string, { from, to }: Member): string {
+  return text.slice(from, to).trim()
+}
+
+function joined(parts: readonly string[]): string {
+  return `{${parts.join(',')}}`
+}

@@ -1,0 +1,302 @@
+import { HubError, type WireError } from '../../../contract/errors.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract/json.ts'
+import type { MessageLink } from '../../../contract/transport.ts'
+import { cutShort } from '../../../domain/cut-short.ts'
+import { MODERN_VERSION, SUBSCRIPTION_KEY } from '../../../domain/era.ts'
+import type { ListKind, OpenMessage } from '../../protocol.ts'
+import { type ListWish, readCatalog } from '../lists/catalog-reader.ts'
+import { KnownItems } from '../lists/list-parts.ts'
+import { ALL_KINDS } from '../lists/list-watch.ts'
+import type { TakenCall } from './call-table.ts'
+import { ownParams, readDiscovery } from './discovery.ts'
+import type { Handshake, LinkContext } from './link-context.ts'
+import { Listen } from './listen.ts'
+import { McpLink } from './mcp-link.ts'
+import { ModernHeaders } from './modern-headers.ts'
+import { legacyResult } from './modern-results.ts'
+import { UpstreamNotices } from './upstream-notices.ts'
+
+type Headers = Readonly<Record<string, string>>
+
+const HEADER_MISMATCH = -32020
+const CAPABILITY_MISSING = -32021
+const VERSION_UNSUPPORTED = -32022
+const DOUBT_TIMEOUT_MS = 5_000
+
+/**
+ * The era without a handshake, 2026-07-28: every request stands for itself. Main writes the envelope of a call into its text;
+ * here it gets the headers that repeat parts of it, and its result the form that the caller knows.
+ */
+export class ModernLink extends McpLink {
+  protected readonly greeting = 'server/discover'
+  protected override readonly wish: ListWish
+  /** Undefined where a program is at the other end, which has no use for headers. */
+  readonly #headers: ModernHeaders | undefined
+  readonly #listen: Listen
+  readonly #notices: UpstreamNotices
+  #rereading: Promise<void> | undefined
+  #doubting = false
+
+  constructor(options: OpenMessage, context: LinkContext) {
+    super(options, context)
+    this.#headers = options.child ? undefined : new ModernHeaders()
+    for (const tool of JSON.parse(options.knownTools ?? '[]') as JsonObject[]) this.#headers?.learn(tool)
+    this.wish = {
+      caching: true,
+      objection: (kind, item) => {
+        const objection = kind === 'tools' ? this.#headers?.learn(item) : undefined
+        if (objection !== undefined) this.log('warn', `Of the list of tools ${objection}`)
+        return objection
+      },
+    }
+    this.#listen = new Listen({
+      request: notifications => {
+        const over = this.request('subscriptions/listen', { notifications }, Number.POSITIVE_INFINITY)
+        return { id: this.own.lastId, over }
+      },
+      drop: id => {
+        if (this.own.fail(id, new HubError('stopped', 'Another stream took its place')))
+          this.tellCancelled(id, 'replaced')
+      },
+      arm: atMs => context.deadlines.arm(atMs),
+      subscribed: (callId, uri, honoured) => this.#subscribed(callId, uri, honoured),
+      resumed: uris => this.#resumed(uris),
+      settled: () => this.refresh(),
+      log: (level, message) => this.log(level, message),
+    })
+    this.#notices = new UpstreamNotices({
+      conn: options.conn,
+      calls: this.calls,
+      withdrawn: () => undefined,
+      budget: this.budget,
+      lists: () => this.lists?.watch,
+      frame: text => context.frame(text),
+      control: message => context.control(message),
+    })
+  }
+
+  call(id: number, text: string): void {
+    this.#send(id, text, undefined, false)
+  }
+
+  callWith(id: number, text: string, headers: Headers): void {
+    this.#send(id, text, headers, false)
+  }
+
+  /** A call of somebody who speaks this era: the result is wanted as the server wrote it. */
+  callAsIs(id: number, text: string, headers: Headers): void {
+    this.#send(id, text, headers, true)
+  }
+
+  /** The era has no notifications toward a server. */
+  send(): void {}
+
+  /** Nor requests from it. */
+  answer(): void {}
+
+  override refresh(kinds?: readonly ListKind[]): void {
+    if (!this.#listen.settling) super.refresh(kinds)
+  }
+
+  override sweep(nowMs: number): number {
+    const next = super.sweep(nowMs)
+    return this.open ? Math.min(next, this.#listen.sweep(nowMs)) : next
+  }
+
+  protected async greet(link: MessageLink, timeoutMs: number): Promise<Handshake> {
+    link.settled?.(MODERN_VERSION)
+    return readDiscovery(await this.request('server/discover', undefined, timeoutMs))
+  }
+
+  protected override opened(_link: MessageLink, { capabilities }: Handshake): void {
+    if (this.options.catalog) this.#listen.begin(capabilities)
+  }
+
+  protected request(method: string, params: JsonObject | undefined, timeoutMs: number): Promise<JsonValue> {
+    return this.own.request(method, this.#ownParams(params), timeoutMs)
+  }
+
+  protected requestList(method: string, params: JsonObject | undefined, timeoutMs: number) {
+    return this.own.list(method, this.#ownParams(params), timeoutMs)
+  }
+
+  #ownParams(params: JsonObject | undefined): JsonObject {
+    const { catalog, capabilities } = this.options
+    // What a server lists may depend on what its client can be asked; the hub itself can answer nothing.
+    return ownParams(params, this.context.version, catalog ? capabilities : {})
+  }
+
+  protected sendOwn(text: string, id: number, method: string): void {
+    this.link?.send(text, id, this.#headers?.of(text, method, undefined))
+  }
+
+  protected async ping(timeoutMs: number): Promise<void> {
+    try {
+      await this.request('server/discover', undefined, timeoutMs)
+    } catch (error) {
+      if (error instanceof HubError && deniesEra(error.data)) {
+        this.end({ code: 'upstream_protocol', message: `The server does not speak ${MODERN_VERSION} any more` })
+      }
+      throw error
+    }
+  }
+
+  /** Where a request has a stream of its own, its end is the sign; else a message is. */
+  protected tellCancelled(id: number, reason: string): void {
+    const { link } = this
+    if (link?.abandoned) return link.abandoned(id)
+    const params = { requestId: id, reason }
+    link?.send(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params }))
+  }
+
+  protected answered(id: number, call: TakenCall, text: string, value: JsonValue): void {
+    const { conn } = this.options
+    const result = isJsonObject(value) ? value : {}
+    const { resultType = 'complete' } = result
+    if (resultType === 'input_required') {
+      this.context.frame(`r${conn} ${id} 2 ${text}`)
+    } else if (resultType !== 'complete') {
+      const said = cutShort(JSON.stringify(resultType), 80)
+      this.fail(
+        id,
+        'upstream_protocol',
+        `The server answered with a result of the type ${said}, which nobody asked for`,
+      )
+    } else {
+      const shown = call.asIs || !isJsonObject(value) ? text : legacyResult(text, value)
+      this.context.frame(`r${conn} ${id} ${result.isError === true ? 1 : 0} ${shown}`)
+    }
+  }
+
+  protected refused(id: number, call: TakenCall, text: string): void {
+    const { code, message } = JSON.parse(text) as { code: number; message: string }
+    if (code === HEADER_MISMATCH && this.#headers) return this.#headersRefused(id, message)
+    if (code === VERSION_UNSUPPORTED) this.#doubt()
+    if (call.asIs) {
+      this.context.frame(`e${this.options.conn} ${id} ${text}`)
+    } else if (code === CAPABILITY_MISSING) {
+      this.fail(id, 'client_capability_missing', `The server needs more of the client than it offers: ${message}`)
+    } else if (code === HEADER_MISMATCH || code === VERSION_UNSUPPORTED) {
+      this.fail(id, 'upstream_protocol', `The server refused the form of the request: ${message}`)
+    } else {
+      this.context.frame(`e${this.options.conn} ${id} ${text}`)
+    }
+  }
+
+  protected override spoiled(id: number, call: TakenCall, reason: WireError, notSent: boolean): void {
+    if (reason.data?.rpcCode === HEADER_MISMATCH && this.#headers) return this.#headersRefused(id, reason.message)
+    if (deniesEra(reason.data)) this.#doubt()
+    super.spoiled(id, call, reason, notSent)
+  }
+
+  protected asked({ method }: { readonly method: string }): void {
+    this.bad(`a request "${cutShort(method, 80)}", which a server of ${MODERN_VERSION} must not send`)
+  }
+
+  protected noticed(method: string, params: JsonObject | undefined, related: number | undefined): void {
+    const meta = isJsonObject(params?._meta) ? params._meta : undefined
+    const tag = meta?.[SUBSCRIPTION_KEY]
+    if (method === 'notifications/subscriptions/acknowledged') {
+      this.#listen.acknowledged(tag, params?.notifications)
+    } else if (meta === undefined || tag === undefined) {
+      this.#notices.received(method, params, related)
+    } else if (this.#listen.accepts(tag, method, params?.uri)) {
+      const { [SUBSCRIPTION_KEY]: _, ...rest } = meta
+      const { _meta, ...others } = params ?? {}
+      this.#notices.received(method, Object.keys(rest).length > 0 ? { ...others, _meta: rest } : others, related)
+    }
+  }
+
+  #send(id: number, text: string, headers: Headers | undefined, asIs: boolean): void {
+    const at = text.indexOf('"method":"') + 10
+    const method = text.slice(at, text.indexOf('"', at))
+    if (this.#answeredHere(id, method, text)) return
+    this.begin(id, asIs)
+    this.link?.send(text, id, this.#headers ? this.#headers.of(text, method, headers) : headers)
+  }
+
+  /** Methods of the earlier era that have become something else in this one. */
+  #answeredHere(id: number, method: string, text: string): boolean {
+    if (method === 'resources/subscribe') {
+      this.begin(id)
+      this.#listen.subscribe(uriOf(text), id)
+      return true
+    }
+    if (method === 'resources/unsubscribe') this.#listen.unsubscribe(uriOf(text))
+    // The level goes with each call.
+    else if (method !== 'logging/setLevel' && method !== 'ping') return false
+    this.context.frame(`r${this.options.conn} ${id} 0 {}`)
+    return true
+  }
+
+  #subscribed(callId: number, uri: string, honoured: boolean): void {
+    if (!this.calls.take(callId)) return
+    const { conn } = this.options
+    if (honoured) {
+      this.context.frame(`r${conn} ${callId} 0 {}`)
+      return
+    }
+    const error = { code: -32002, message: 'The server takes no subscription to this resource', data: { uri } }
+    this.context.frame(`e${conn} ${callId} ${JSON.stringify(error)}`)
+  }
+
+  #resumed(uris: Iterable<string>): void {
+    this.lists?.watch.stale(ALL_KINDS, false)
+    for (const uri of uris) this.#notices.received('notifications/resources/updated', { uri }, undefined)
+  }
+
+  /** What a tool marks may have changed: its list is read again, and the call goes out once more. */
+  #headersRefused(id: number, message: string): void {
+    this.#rereading ??= this.#rereadTools().finally(() => {
+      this.#rereading = undefined
+    })
+    void this.#rereading.then(() => {
+      this.fail(id, 'upstream_protocol', `The server refused the headers of the request: ${message}`, 2)
+    })
+  }
+
+  async #rereadTools(): Promise<void> {
+    if (this.lists) return this.lists.watch.again(['tools'])
+    // Nobody keeps the lists of this connection: what is wanted of them are the marks.
+    await readCatalog(
+      {
+        ask: (method, params) => this.requestList(method, params, this.calls.timeoutMs),
+        capabilities: { tools: {} },
+        wish: this.wish,
+        take: async () => undefined,
+        known: new KnownItems(),
+        paces: this.context.paces,
+        owner: this.options.owner,
+      },
+      ['tools'],
+    )
+  }
+
+  /** Something is answered as a server of the other era would: is it still what it was? */
+  #doubt(): void {
+    if (this.#doubting) return
+    this.#doubting = true
+    this.ping(DOUBT_TIMEOUT_MS)
+      .catch(() => undefined)
+      .finally(() => {
+        this.#doubting = false
+      })
+  }
+}
+
+/** An answer that a server of this era does not give to a request that the hub makes. */
+function deniesEra(data: Readonly<Record<string, unknown>> | undefined): boolean {
+  if (!data) return false
+  const { status, rpcCode } = data
+  if (rpcCode === HEADER_MISMATCH || rpcCode === CAPABILITY_MISSING) return false
+  return rpcCode !== undefined ? status === undefined || isRefusal(status) : isRefusal(status)
+}
+
+function isRefusal(status: unknown): boolean {
+  return status === 400 || status === 404 || status === 405
+}
+
+function uriOf(text: string): string {
+  const { params } = JSON.parse(text) as { params?: JsonObject }
+  return typeof params?.uri === 'string' ? params.uri : ''
+}

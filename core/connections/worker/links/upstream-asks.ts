@@ -1,0 +1,120 @@
+import { LIMITS } from '../../../config/limits.ts'
+import type { JsonObject, JsonValue } from '../../../contract/json.ts'
+import { askedCapability, askRefusal } from '../../../domain/client-capabilities.ts'
+import type { CallTable } from './call-table.ts'
+
+/** How many requests of one connection may wait for an answer. */
+const AT_ONCE = 64
+
+interface Ask {
+  /** The upstream's own id, with its JSON type. */
+  readonly id: JsonValue
+  /** The calls whose clocks stand still while it waits. */
+  readonly callIds: readonly number[]
+}
+
+export interface UpstreamAsksOptions {
+  readonly conn: number
+  /** What the client can be asked that has the connection alone, as its server knows it; nothing where no client has. */
+  readonly capabilities: () => JsonObject
+  readonly calls: CallTable
+  readonly arm: (atMs: number) => void
+  readonly send: (text: string) => void
+  readonly frame: (text: string) => void
+  /** It asked what the client does not offer. */
+  readonly refused: (method: string) => void
+}
+
+/** The requests of an upstream: answered here, refused, or passed on to the client of the call or of the connection. */
+export class UpstreamAsks {
+  readonly #options: UpstreamAsksOptions
+  readonly #asks = new Map<number, Ask>()
+  readonly #refused = new Set<string>()
+  #lastKey = 0
+
+  constructor(options: UpstreamAsksOptions) {
+    this.#options = options
+  }
+
+  /**
+   * `related` is the call on whose stream it came. Without one it belongs to the client that has the connection alone: any of
+   * the calls in flight may be what it is about, so that the clocks of all of them stand still.
+   */
+  request(
+    {
+      id,
+      method,
+      params,
+    }: { readonly id: JsonValue; readonly method: string; readonly params: JsonObject | undefined },
+    related: number | undefined,
+  ): void {
+    const { conn, capabilities, calls, send, frame } = this.#options
+    if (method === 'ping') {
+      send(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{}}`)
+      return
+    }
+    const refusal = askRefusal(method, params, capabilities())
+    if (refusal) {
+      this.#note(method)
+      this.#refuse(id, refusal.code, refusal.message)
+      return
+    }
+    if (this.#asks.size >= AT_ONCE) {
+      this.#refuse(id, -32603, `More than ${AT_ONCE} requests wait for the client`)
+      return
+    }
+    const text = JSON.stringify({ method, params })
+    if (text.length > LIMITS.mcpBodyBytes) {
+      this.#refuse(id, -32600, `A request of more than ${LIMITS.mcpBodyBytes} characters is not passed on`)
+      return
+    }
+    const callId = related !== undefined && calls.has(related) ? related : 0
+    const callIds = callId === 0 ? calls.ids() : [callId]
+    this.#lastKey += 1
+    this.#asks.set(this.#lastKey, { id, callIds })
+    const now = performance.now()
+    for (const each of callIds) calls.stopClock(each, now)
+    frame(`q${conn} ${callId} ${this.#lastKey} ${text}`)
+  }
+
+  /** The client's answer; `json` is `{"result":…}` or `{"error":…}`. */
+  answer(key: number, json: string): void {
+    const ask = this.#take(key)
+    if (ask) this.#options.send(`{"jsonrpc":"2.0","id":${JSON.stringify(ask.id)},${json.slice(1)}`)
+  }
+
+  /** The upstream takes its request back. 1 and "1" are different ids. */
+  withdraw(id: JsonValue): void {
+    const text = JSON.stringify(id)
+    for (const [key, ask] of this.#asks) {
+      if (JSON.stringify(ask.id) !== text) continue
+      this.#take(key)
+      this.#options.frame(`d${this.#options.conn} ${key}`)
+      return
+    }
+  }
+
+  #take(key: number): Ask | undefined {
+    const ask = this.#asks.get(key)
+    if (!ask) return undefined
+    this.#asks.delete(key)
+    const { calls, arm } = this.#options
+    const now = performance.now()
+    for (const each of ask.callIds) {
+      const deadlineMs = calls.startClock(each, now)
+      if (deadlineMs !== undefined) arm(deadlineMs)
+    }
+    return ask
+  }
+
+  /** Once for each question that there is: a server may repeat it for ever. */
+  #note(method: string): void {
+    if (askedCapability(method) === undefined || this.#refused.has(method)) return
+    this.#refused.add(method)
+    this.#options.refused(method)
+  }
+
+  #refuse(id: JsonValue, code: number, message: string): void {
+    this.#options.send(JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } }))
+  }
+}

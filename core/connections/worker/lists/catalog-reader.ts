@@ -1,0 +1,212 @@
+import { LIMITS } from '../../../config/limits.ts'
+import { toWireError, type WireError } from '../../../contract/errors.ts'
+import type { JsonObject, JsonValue } from '../../../contract/json.ts'
+import { type CacheHint, cacheHint, narrower } from '../../../domain/cache-hint.ts'
+import { MOST_MARKS, marksOf } from '../../../secrets/hub-marks.ts'
+import type { ListEntry, ListKind, ListsOutcome } from '../../protocol.ts'
+import { isRpcError, RawResult } from '../own-requests.ts'
+import type { ListPaces } from './list-paces.ts'
+import { listPage } from './list-page.ts'
+import { type KnownItems, ListParts } from './list-parts.ts'
+import { ListScreen } from './list-screen.ts'
+
+const METHODS = {
+  tools: { method: 'tools/list', member: 'tools', capability: 'tools' },
+  prompts: { method: 'prompts/list', member: 'prompts', capability: 'prompts' },
+  resources: { method: 'resources/list', member: 'resources', capability: 'resources' },
+  resourceTemplates: { method: 'resources/templates/list', member: 'resourceTemplates', capability: 'resources' },
+} as const satisfies Record<ListKind, { method: string; member: string; capability: string }>
+
+/** So long is the thread kept from the calls of others. */
+const SLICE_MS = 5
+/** Between the slices of a large page, so that a reading takes no more than half of a core. */
+const REST_MS = 5
+
+/** What an era wants of the lists besides their items. */
+export interface ListWish {
+  /** Why an item must be left out; undefined: it is fit for use. */
+  readonly objection: (kind: ListKind, item: JsonObject) => string | undefined
+  /** Keep what the answers say about caching; this era also has the empty cursor. */
+  readonly caching: boolean
+}
+
+export type Ask = (method: string, params: JsonObject | undefined) => Promise<JsonValue | RawResult>
+
+export interface ReaderOptions {
+  readonly ask: Ask
+  readonly capabilities: JsonObject
+  readonly wish?: ListWish
+  /** Hands items to whoever keeps them and resolves when they were taken; with the reason when no more of the list is. */
+  readonly take: (kind: ListKind, entries: readonly ListEntry[]) => Promise<string | undefined>
+  /** What the last whole reading of each list handed over. */
+  readonly known: KnownItems
+  readonly paces: ListPaces
+  /** Whose account the reading is. */
+  readonly owner: string
+}
+
+/**
+ * Reads the lists that the upstream's capabilities promise, every page of each, and hands the items over in parts. What is
+ * beyond a limit is left out and named in `warnings`. Never rejects: a kind that fails is not among `read`, so that the list
+ * known before stays.
+ */
+export async function readCatalog(options: ReaderOptions, kinds: readonly ListKind[]): Promise<ListsOutcome> {
+  const warnings: string[] = []
+  const caching: Partial<Record<ListKind, CacheHint>> = {}
+  const read: ListKind[] = []
+  const again: ListKind[] = []
+  const cost = { bytes: 0, items: 0, instances: new Set<string>() }
+  let failed: WireError | undefined
+  const one = async (kind: ListKind): Promise<void> => {
+    const { method, capability } = METHODS[kind]
+    options.known.begin(kind)
+    if (options.capabilities[capability] !== undefined) {
+      try {
+        const hint = await new ListReader(options, kind, warnings, cost).read()
+        if (options.wish?.caching) caching[kind] = hint
+      } catch (error) {
+        // Many servers with resources have no templates and say so only here.
+        if (!isRpcError(error, -32601)) {
+          const { code, message } = toWireError(error)
+          warnings.push(`${method}: ${message}`)
+          if (error instanceof TooMuchAtOnce) again.push(kind)
+          else failed ??= { code, message: `${method}: ${message}` }
+          return
+        }
+      }
+    }
+    options.known.commit(kind)
+    read.push(kind)
+  }
+  await Promise.all(kinds.map(one))
+  const { bytes, items, instances } = cost
+  const came = instances.size > 0 ? { instances: [...instances].slice(0, MOST_MARKS) } : {}
+  return {
+    read,
+    again,
+    warnings,
+    bytes,
+    items,
+    ...came,
+    ...(failed ? { failed } : {}),
+    ...(options.wish?.caching ? { caching } : {}),
+  }
+}
+
+/** The owner's servers answer with so much at a time that this answer was dropped; it is asked for again. */
+class TooMuchAtOnce extends Error {}
+
+/** What a reading of all lists has come to, and the hubs that they came through. */
+interface Cost {
+  bytes: number
+  items: number
+  readonly instances: Set<string>
+}
+
+/** One reading of one list. */
+class ListReader {
+  readonly #options: ReaderOptions
+  readonly #kind: ListKind
+  readonly #warnings: string[]
+  readonly #cost: Cost
+  readonly #screen: ListScreen
+  readonly #parts: ListParts
+  #hint: CacheHint = { ttlMs: Number.MAX_SAFE_INTEGER, cacheScope: 'public' }
+  #sliceEndMs = 0
+  #counted = 0
+
+  constructor(options: ReaderOptions, kind: ListKind, warnings: string[], cost: Cost) {
+    this.#options = options
+    this.#kind = kind
+    this.#warnings = warnings
+    this.#cost = cost
+    this.#screen = new ListScreen(kind, METHODS[kind].method, warnings, options.wish?.objection)
+    this.#parts = new ListParts(kind, options.known, options.take)
+  }
+
+  async read(): Promise<CacheHint> {
+    const { method } = METHODS[this.#kind]
+    let cursor: string | undefined
+    for (let page = 1; ; page += 1) {
+      const before = this.#screen.kept
+      const next = await this.#page(cursor)
+      if (next === false) break
+      if (next === undefined || (next === '' && !this.#options.wish?.caching)) break
+      if (cursor === '' && this.#screen.kept === before) break
+      if (next === cursor) {
+        this.#warnings.push(
+          `${method}: the server names the same next page again and again; what was read so far counts`,
+        )
+        break
+      }
+      if (page >= LIMITS.catalogPages) {
+        this.#warnings.push(`${method}: more than ${LIMITS.catalogPages} pages; the rest is left out`)
+        break
+      }
+      cursor = next
+    }
+    const full = await this.#parts.end()
+    if (full !== undefined) this.#warnings.push(`${method}: ${full}`)
+    this.#screen.conclude()
+    return this.#hint
+  }
+
+  /** The next cursor, undefined after the last page; false when no more is wanted. */
+  async #page(cursor: string | undefined): Promise<string | undefined | false> {
+    const { ask, owner, paces } = this.#options
+    const { method, member } = METHODS[this.#kind]
+    let result: JsonValue | RawResult
+    try {
+      result = await ask(method, cursor === undefined ? undefined : { cursor })
+    } catch (error) {
+      if (cursor !== '') throw error
+      this.#warnings.push(`${method}: the page behind an empty cursor cannot be read, so the list may be incomplete`)
+      return false
+    }
+    const characters = result instanceof RawResult ? result.text.length : 0
+    if (!paces.hold(owner, characters))
+      throw new TooMuchAtOnce('upstream_flood: the servers of this user send too much at a time; it is read again')
+    let next: JsonValue | undefined
+    let wanted: boolean
+    try {
+      const { rest, items } = listPage(result, member)
+      result = null
+      next = rest.nextCursor
+      for (const mark of marksOf(rest._meta)) this.#cost.instances.add(mark)
+      this.#hint = narrower(this.#hint, cacheHint(rest))
+      wanted = await this.#items(items, cursor === '', characters > 0)
+    } finally {
+      paces.release(owner, characters)
+    }
+    await this.#pace(characters)
+    if (!wanted) return false
+    return typeof next === 'string' ? next : undefined
+  }
+
+  async #pace(characters: number): Promise<void> {
+    const { paces, owner } = this.#options
+    const items = this.#screen.kept - this.#counted
+    this.#counted = this.#screen.kept
+    this.#cost.items += items
+    this.#cost.bytes += characters
+    const waitMs = paces.spend(owner, characters, items)
+    if (waitMs >= 1) await new Promise(resolve => setTimeout(resolve, waitMs))
+  }
+
+  /** False when no more is wanted. `repeats`: items that were listed before are no fault. `large`: it can wait. */
+  async #items(items: Iterable<JsonValue | RawResult>, repeats: boolean, large: boolean): Promise<boolean> {
+    this.#sliceEndMs = performance.now() + SLICE_MS
+    for (const raw of items) {
+      if (performance.now() > this.#sliceEndMs) {
+        await new Promise(resolve => (large ? setTimeout(resolve, REST_MS) : setImmediate(resolve)))
+        this.#sliceEndMs = performance.now() + SLICE_MS
+      }
+      const verdict = this.#screen.judge(raw, repeats)
+      if (verdict === 'end') return false
+      if (verdict === undefined) continue
+      await this.#parts.add(verdict)
+      if (this.#parts.full) return false
+    }
+    return true
+  }
+}

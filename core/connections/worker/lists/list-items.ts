@@ -1,0 +1,149 @@
+import type { JsonObject, JsonValue } from '../../../contract/json.ts'
+import { cutShort } from '../../../domain/cut-short.ts'
+import { asDouble, isPlainObject } from '../../../domain/json/exact-json.ts'
+import type { ListKind } from '../../protocol.ts'
+
+/** What of a value can stay in a list: the value itself where all is well, less where it is not, undefined for nothing. */
+type Keep = (value: JsonValue) => JsonValue | undefined
+
+export type ReadItem =
+  | {
+      readonly item: JsonObject
+      /** Members that were taken off, put in or written anew; empty: the item is as the upstream wrote it. */
+      readonly mended: readonly string[]
+    }
+  /** It cannot be listed: why. */
+  | { readonly objection: string }
+
+const text: Keep = value => (typeof value === 'string' ? value : undefined)
+const flag: Keep = value => (typeof value === 'boolean' ? value : undefined)
+const size: Keep = value => (asDouble(value) === undefined ? undefined : value)
+const object: Keep = value => (isPlainObject(value) ? value : undefined)
+const priority: Keep = value => {
+  const number = asDouble(value)
+  return number !== undefined && number >= 0 && number <= 1 ? value : undefined
+}
+/** RFC 3339, with the offset that MCP wants. */
+const time: Keep = value =>
+  typeof value === 'string' &&
+  /^\d{4}-\d\d-\d\dT\d\d:\d\d.*(?:Z|[+-]\d\d:\d\d)$/.test(value) &&
+  !Number.isNaN(Date.parse(value))
+    ? value
+    : undefined
+
+function oneOf(...known: readonly string[]): Keep {
+  return value => (typeof value === 'string' && known.includes(value) ? value : undefined)
+}
+
+function listOf(keep: Keep): Keep {
+  return value => {
+    if (!Array.isArray(value)) return undefined
+    const kept = value.flatMap(item => keep(item) ?? [])
+    return kept.length === value.length && kept.every((item, at) => item === value[at]) ? value : kept
+  }
+}
+
+/** Members without a rule stay as they are; without one of `needed` nothing of the object stays. */
+function shape(rules: Readonly<Record<string, Keep>>, needed: readonly string[] = []): Keep {
+  return value => {
+    if (!isPlainObject(value)) return undefined
+    const { item } = mend(value, rules)
+    return needed.every(name => item[name] !== undefined) ? item : undefined
+  }
+}
+
+function mend(
+  item: JsonObject,
+  rules: Readonly<Record<string, Keep>>,
+): { readonly item: JsonObject; readonly mended: string[] } {
+  const mended: string[] = []
+  const kept: JsonObject = { ...item }
+  for (const [name, keep] of Object.entries(rules)) {
+    const value = item[name]
+    if (value === undefined) continue
+    const stays = keep(value)
+    if (stays === value) continue
+    mended.push(name)
+    if (stays === undefined) delete kept[name]
+    else kept[name] = stays
+  }
+  return mended.length === 0 ? { item, mended } : { item: kept, mended }
+}
+
+/** JSON Schema lets a schema be true or false; clients of MCP want an object for each property of a tool. */
+const properties: Keep = value => {
+  if (!isPlainObject(value)) return undefined
+  const all = Object.entries(value)
+  if (all.every(([, schema]) => isPlainObject(schema))) return value
+  const written = all.flatMap(([name, schema]): [string, JsonValue][] =>
+    isPlainObject(schema)
+      ? [[name, schema]]
+      : schema === true
+        ? [[name, {}]]
+        : schema === false
+          ? [[name, { not: {} }]]
+          : [],
+  )
+  return Object.fromEntries(written)
+}
+
+const objectSchema = shape({ properties, required: listOf(text) })
+
+/** What many servers write for a tool without arguments is brought into the one form that clients take. */
+const inputSchema: Keep = value => {
+  if (value === null || value === true) return { type: 'object' }
+  if (!isPlainObject(value)) return undefined
+  const { type } = value
+  if (type === 'object') return objectSchema(value)
+  const either = type === undefined || type === null || (Array.isArray(type) && type.includes('object'))
+  return either ? objectSchema({ ...value, type: 'object' }) : undefined
+}
+
+/** From 2026-07-28 on its root may be of any type; to earlier clients only one of the type object is shown. */
+const outputSchema: Keep = value =>
+  isPlainObject(value) && value.type === 'object' ? objectSchema(value) : object(value)
+
+const ICONS = listOf(shape({ src: text, mimeType: text, sizes: listOf(text), theme: oneOf('light', 'dark') }, ['src']))
+const COMMON = { title: text, description: text, icons: ICONS, _meta: object }
+const annotations = shape({ audience: listOf(oneOf('user', 'assistant')), priority, lastModified: time })
+const ARGUMENTS = listOf(shape({ name: text, title: text, description: text, required: flag }, ['name']))
+
+const RULES: Readonly<Record<ListKind, Readonly<Record<string, Keep>>>> = {
+  tools: {
+    ...COMMON,
+    inputSchema,
+    outputSchema,
+    annotations: shape({
+      title: text,
+      readOnlyHint: flag,
+      destructiveHint: flag,
+      idempotentHint: flag,
+      openWorldHint: flag,
+    }),
+    execution: shape({ taskSupport: oneOf('required', 'optional', 'forbidden') }),
+  },
+  prompts: { ...COMMON, arguments: ARGUMENTS },
+  resources: { ...COMMON, mimeType: text, size, annotations },
+  resourceTemplates: { ...COMMON, mimeType: text, annotations },
+}
+
+/**
+ * One item of a list as every client can read it. Most clients judge a list as a whole: an item that MCP does not know in
+ * this form would take the items of all other servers of its group with it. What an item can do without is taken off; what a
+ * tool cannot do without is an object as schema of its input.
+ */
+export function readItem(kind: ListKind, item: JsonObject): ReadItem {
+  const found = mend(
+    kind === 'tools' && item.inputSchema === undefined ? { ...item, inputSchema: null } : item,
+    RULES[kind],
+  )
+  if (kind === 'tools') {
+    if (found.item.inputSchema !== undefined) return found
+    return {
+      objection: `the tool "${cutShort(String(item.name), 128)}" is left out: its "inputSchema" describes no object`,
+    }
+  }
+  const address = kind === 'resources' ? item.uri : item.uriTemplate
+  if (kind === 'prompts' || typeof item.name === 'string' || address === undefined) return found
+  return { item: { ...found.item, name: address }, mended: [...found.mended, 'name'] }
+}

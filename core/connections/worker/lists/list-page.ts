@@ -1,0 +1,80 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract/json.ts'
+import { stringEnd } from '../../../domain/json/json-depth.ts'
+import { members } from '../members.ts'
+import { RawResult } from '../own-requests.ts'
+
+/** A longer answer to a question for a list is taken apart as text, and its items are parsed one by one. */
+export const RAW_CHARACTERS = 64 * 1024
+/** Members beside the list, such as the cursor of the next page. */
+const REST_CHARACTERS = 64 * 1024
+
+export interface ListPage {
+  /** The result without the list. */
+  readonly rest: JsonObject
+  /** Each item: its value, or its text where that was not parsed yet. */
+  readonly items: Iterable<JsonValue | RawResult>
+}
+
+/** One answer to a question for a list; throws an Error that says what is wrong with it. */
+export function listPage(result: JsonValue | RawResult, member: string): ListPage {
+  if (!(result instanceof RawResult)) {
+    const items = isJsonObject(result) ? result[member] : undefined
+    if (!isJsonObject(result) || !Array.isArray(items)) throw new Error(`the answer has no list "${member}"`)
+    return { rest: result, items }
+  }
+  const { text } = result
+  const all = members(text)
+  const list = all.findLast(({ key }) => key === member)
+  if (!list || !/^\s*\[/.test(text.slice(list.valueFrom, list.valueFrom + 64)))
+    throw new Error(`the answer has no list "${member}"`)
+  const rest = all.filter(({ key }) => key !== member).map(({ from, to }) => text.slice(from, to))
+  if (rest.reduce((sum, each) => sum + each.length, 0) > REST_CHARACTERS)
+    throw new Error(`the answer has more than ${REST_CHARACTERS} characters beside its list`)
+  return {
+    rest: JSON.parse(`{${rest.join(',')}}`) as JsonObject,
+    items: elements(text, text.indexOf('[', list.valueFrom) + 1),
+  }
+}
+
+/** The elements of the array whose first character is at `from`, each as its text. Says something of valid JSON alone. */
+function* elements(text: string, from: number): Generator<RawResult> {
+  let depth = 0
+  let start = from
+  for (let at = from; at < text.length; at += 1) {
+    const code = text.charCodeAt(at)
+    if (code === 0x22) at = stringEnd(text, at)
+    else if ((code | 0x20) === 0x7b) depth += 1
+    else if ((code | 0x20) === 0x7d) {
+      if (depth === 0) {
+        const last = text.slice(start, at).trim()
+        if (last !== '') yield new RawResult(last)
+        return
+      }
+      depth -= 1
+    } else if (code === 0x2c && depth === 0) {
+      yield new RawResult(text.slice(start, at).trim())
+      start = at + 1
+    }
+  }
+}
+
+/** A result in an answer that is not parsed as a whole; undefined for every other message. `text` is what `result` is. */
+export function findLargeResult(text: string): { readonly id: number; readonly text: string } | undefined {
+  if (text.length < RAW_CHARACTERS || text.charCodeAt(0) !== 0x7b) return undefined
+  try {
+    const all = members(text)
+    const memberOf = (name: string): string | undefined => {
+      const found = all.findLast(({ key }) => key === name)
+      return found && text.slice(found.valueFrom, found.to).trim()
+    }
+    const id = Number(memberOf('id') ?? Number.NaN)
+    const result = memberOf('result')
+    const whole = all.at(-1)?.to === text.trimEnd().length - 1
+    if (!whole || !Number.isSafeInteger(id) || !result?.startsWith('{') || memberOf('jsonrpc') !== '"2.0"')
+      return undefined
+    return memberOf('method') === undefined && memberOf('error') === undefined ? { id, text: result } : undefined
+  } catch {
+    // A key that is no JSON: judged as any other text.
+    return undefined
+  }
+}

@@ -1,0 +1,88 @@
+import type { CatalogItem } from '../../../domain/tools/catalog-item.ts'
+import type { ListEntry, ListKind } from '../../protocol.ts'
+
+/** What travels at once: main takes it within some milliseconds. */
+const PART_CHARACTERS = 128 * 1024
+const PART_ITEMS = 250
+
+interface KnownItem {
+  readonly fingerprint: number
+  readonly index: number
+}
+
+/** By key what main has of each list, so that only what changed travels. */
+export class KnownItems {
+  readonly #lists = new Map<ListKind, Map<string, KnownItem>>()
+  readonly #next = new Map<ListKind, Map<string, KnownItem> | undefined>()
+
+  begin(kind: ListKind): void {
+    this.#next.set(kind, new Map())
+  }
+
+  /** The item as it travels: a number where main has it already. */
+  entry(kind: ListKind, item: CatalogItem): ListEntry {
+    const next = this.#next.get(kind)
+    next?.set(item.key, { fingerprint: item.fingerprint, index: next.size })
+    const known = this.#lists.get(kind)?.get(item.key)
+    return known?.fingerprint === item.fingerprint ? known.index : item
+  }
+
+  /** Main has not taken all of it. */
+  cut(kind: ListKind): void {
+    this.#next.set(kind, undefined)
+  }
+
+  commit(kind: ListKind): void {
+    const next = this.#next.get(kind)
+    if (next) this.#lists.set(kind, next)
+    else this.#lists.delete(kind)
+    this.#next.delete(kind)
+  }
+}
+
+/** Gathers the items of one reading of one list, and hands them over in parts, one at a time. */
+export class ListParts {
+  readonly #kind: ListKind
+  readonly #known: KnownItems
+  readonly #take: (kind: ListKind, entries: readonly ListEntry[]) => Promise<string | undefined>
+  #entries: ListEntry[] = []
+  #characters = 0
+  #full: string | undefined
+
+  constructor(
+    kind: ListKind,
+    known: KnownItems,
+    take: (kind: ListKind, entries: readonly ListEntry[]) => Promise<string | undefined>,
+  ) {
+    this.#kind = kind
+    this.#known = known
+    this.#take = take
+  }
+
+  /** No more is taken. */
+  get full(): boolean {
+    return this.#full !== undefined
+  }
+
+  async add(item: CatalogItem): Promise<void> {
+    const entry = this.#known.entry(this.#kind, item)
+    this.#entries.push(entry)
+    if (typeof entry !== 'number') this.#characters += item.text.length
+    if (this.#characters >= PART_CHARACTERS || this.#entries.length >= PART_ITEMS) await this.#hand()
+  }
+
+  /** Hands the rest over; returns why not all was taken. */
+  async end(): Promise<string | undefined> {
+    if (this.#entries.length > 0) await this.#hand()
+    return this.#full
+  }
+
+  async #hand(): Promise<void> {
+    const entries = this.#entries
+    this.#entries = []
+    this.#characters = 0
+    if (this.#full !== undefined) return
+    this.#full = await this.#take(this.#kind, entries)
+    if (this.#full !== undefined) this.#known.cut(this.#kind)
+  }
+}

@@ -1,0 +1,119 @@
+import { LIMITS } from '../../../config/limits.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract/json.ts'
+import { cutShort } from '../../../domain/cut-short.ts'
+import { parseExact } from '../../../domain/json/exact-json.ts'
+import { type CatalogItem, catalogItem, catalogKey } from '../../../domain/tools/catalog-item.ts'
+import type { ListKind } from '../../protocol.ts'
+import { RawResult } from '../own-requests.ts'
+import { readItem } from './list-items.ts'
+
+/** So many items that are left out are named. */
+const TOLD = 20
+/** White space may be so many times the rest. */
+const MOST_BLANK = 4
+
+/** Judges the items of one list, one after the other, and says in `warnings` what became of those that are not as they should be. */
+export class ListScreen {
+  readonly #kind: ListKind
+  readonly #method: string
+  readonly #warnings: string[]
+  readonly #objection: ((kind: ListKind, item: JsonObject) => string | undefined) | undefined
+  readonly #listed = new Set<string>()
+  #kept = 0
+  #bytes = 0
+  #tooLarge = 0
+  #odd = 0
+  #unfit = 0
+  #objected = 0
+  #mended = 0
+  #firstMended: string | undefined
+  #again = 0
+
+  constructor(
+    kind: ListKind,
+    method: string,
+    warnings: string[],
+    objection: ((kind: ListKind, item: JsonObject) => string | undefined) | undefined,
+  ) {
+    this.#kind = kind
+    this.#method = method
+    this.#warnings = warnings
+    this.#objection = objection
+  }
+
+  /** Items that were found fit so far. */
+  get kept(): number {
+    return this.#kept
+  }
+
+  /** Undefined: it is left out. `end`: so is all that follows. Throws SyntaxError for what is no JSON. */
+  judge(raw: JsonValue | RawResult, repeats: boolean): CatalogItem | 'end' | undefined {
+    if (raw instanceof RawResult && raw.text.length > MOST_BLANK * LIMITS.catalogItemBytes) {
+      this.#tooLarge += 1
+      return undefined
+    }
+    const value = raw instanceof RawResult ? parseExact(raw.text) : raw
+    const key = isJsonObject(value) ? value[catalogKey(this.#kind)] : undefined
+    if (!isJsonObject(value) || typeof key !== 'string') {
+      this.#odd += 1
+      return undefined
+    }
+    if (this.#listed.has(key)) {
+      if (!repeats) this.#again += 1
+      return undefined
+    }
+    const item = this.#fit(value, key)
+    if (item === undefined) return undefined
+    return this.#within(item)
+  }
+
+  #fit(value: JsonObject, key: string): JsonObject | undefined {
+    const found = readItem(this.#kind, value)
+    if ('objection' in found) {
+      this.#unfit += 1
+      if (this.#unfit <= TOLD) this.#warnings.push(`${this.#method}: ${found.objection}`)
+      return undefined
+    }
+    if (found.mended.length > 0) {
+      this.#mended += 1
+      this.#firstMended ??= `"${cutShort(key, 128)}" in ${found.mended.join(', ')}`
+    }
+    const objection = this.#objection?.(this.#kind, found.item)
+    if (objection === undefined) return found.item
+    this.#objected += 1
+    if (this.#objected <= TOLD) this.#warnings.push(`${this.#method}: ${objection}`)
+    return undefined
+  }
+
+  #within(value: JsonObject): CatalogItem | 'end' | undefined {
+    const text = JSON.stringify(value)
+    if (Buffer.byteLength(text) > LIMITS.catalogItemBytes) {
+      this.#tooLarge += 1
+      return undefined
+    }
+    const item = catalogItem(this.#kind, value, text)
+    if (this.#kept >= LIMITS.catalogItems || this.#bytes + item.bytes > LIMITS.catalogListBytes) {
+      this.#warnings.push(
+        `${this.#method}: more than ${LIMITS.catalogItems} items or ${LIMITS.catalogListBytes} bytes; the rest is left out`,
+      )
+      return 'end'
+    }
+    this.#listed.add(item.key)
+    this.#kept += 1
+    this.#bytes += item.bytes
+    return item
+  }
+
+  /** Says what was counted. */
+  conclude(): void {
+    const say = (count: number, what: string): void => {
+      if (count > 0) this.#warnings.push(`${this.#method}: ${count} ${what}`)
+    }
+    say(this.#tooLarge, `items over ${LIMITS.catalogItemBytes} bytes are left out`)
+    say(Math.max(0, this.#unfit - TOLD), 'further items are left out in the same way')
+    say(Math.max(0, this.#objected - TOLD), 'further items are left out for what their arguments mark')
+    say(this.#mended, `items that MCP does not know in this form are mended, the first ${this.#firstMended}`)
+    say(this.#again, 'items are listed more than once; the first of each counts')
+    say(this.#odd, 'items without a name or address are left out')
+  }
+}

@@ -1,0 +1,120 @@
+import type { ListKind, ListsOutcome } from '../../protocol.ts'
+import type { Expiring } from '../deadlines.ts'
+import { type ReaderOptions, readCatalog } from './catalog-reader.ts'
+import { pauseAfterMs } from './list-paces.ts'
+
+export const ALL_KINDS: readonly ListKind[] = ['tools', 'prompts', 'resources', 'resourceTemplates']
+
+/** Between the beginnings of two readings, however often the upstream says that its lists changed. */
+const REREAD_MS = 250
+/** The pause grows by half with each reading beyond so many a minute, up to the longest. */
+const FREE_READINGS = 20
+const LONGEST_PAUSE_MS = 30_000
+const MINUTE_MS = 60_000
+/** What could not be read since too much came at once. */
+const AGAIN_MS = 2_000
+
+const CHANGED: Readonly<Record<string, readonly ListKind[]>> = {
+  'notifications/tools/list_changed': ['tools'],
+  'notifications/prompts/list_changed': ['prompts'],
+  'notifications/resources/list_changed': ['resources', 'resourceTemplates'],
+}
+
+/** The kinds that a notification makes stale; undefined for any other notification. */
+export function kindsOf(method: string): readonly ListKind[] | undefined {
+  return Object.hasOwn(CHANGED, method) ? CHANGED[method] : undefined
+}
+
+export interface ListWatchOptions {
+  readonly reader: ReaderOptions
+  readonly arm: (atMs: number) => void
+  /** `noticed`: what the upstream had called changed before the reading began. `more`: some of it is stale again already. */
+  readonly read: (lists: ListsOutcome, noticed: readonly ListKind[], more: boolean) => void
+}
+
+/** Reads the lists, one reading at a time; what becomes stale meanwhile is read again afterwards. */
+export class ListWatch implements Expiring {
+  readonly #options: ListWatchOptions
+  #stale = new Set<ListKind>()
+  #noticed = new Set<ListKind>()
+  #reading = false
+  #notBeforeMs = 0
+  #pauseMs = REREAD_MS
+  #readings = 0
+  #minuteMs = 0
+  #waiting: (() => void)[] = []
+
+  constructor(options: ListWatchOptions) {
+    this.#options = options
+  }
+
+  /** `noticed`: the upstream said so. Returns whether that is news to the next reading. */
+  stale(kinds: readonly ListKind[], noticed: boolean): boolean {
+    const isNew = kinds.some(kind => !this.#stale.has(kind) || (noticed && !this.#noticed.has(kind)))
+    for (const kind of kinds) {
+      this.#stale.add(kind)
+      if (noticed) this.#noticed.add(kind)
+    }
+    this.#next(performance.now())
+    return isNew
+  }
+
+  sweep(nowMs: number): number {
+    return this.#next(nowMs)
+  }
+
+  /** Reads these again; resolves when a reading that began after this is over. */
+  again(kinds: readonly ListKind[]): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#waiting.push(resolve)
+    this.stale(kinds, false)
+    return promise
+  }
+
+  /** Nothing is read any more. */
+  end(): void {
+    for (const over of this.#waiting.splice(0)) over()
+  }
+
+  #next(nowMs: number): number {
+    if (this.#reading || this.#stale.size === 0) return Number.POSITIVE_INFINITY
+    if (nowMs < this.#notBeforeMs) {
+      this.#options.arm(this.#notBeforeMs)
+      return this.#notBeforeMs
+    }
+    this.#notBeforeMs = nowMs + this.#pause(nowMs)
+    void this.#read()
+    return Number.POSITIVE_INFINITY
+  }
+
+  /** Longer and longer for a server whose lists never come to rest. */
+  #pause(nowMs: number): number {
+    if (nowMs - this.#minuteMs > MINUTE_MS) {
+      this.#pauseMs = this.#readings > FREE_READINGS ? this.#pauseMs : REREAD_MS
+      this.#minuteMs = nowMs
+      this.#readings = 0
+    }
+    this.#readings += 1
+    if (this.#readings > FREE_READINGS) this.#pauseMs = Math.min(LONGEST_PAUSE_MS, this.#pauseMs * 1.5)
+    return this.#pauseMs
+  }
+
+  async #read(): Promise<void> {
+    const kinds = [...this.#stale]
+    const noticed = [...this.#noticed]
+    const waiting = this.#waiting.splice(0)
+    this.#stale = new Set()
+    this.#noticed = new Set()
+    this.#reading = true
+    // readCatalog reports a failing list in its warnings and never rejects.
+    const lists = await readCatalog(this.#options.reader, kinds)
+    this.#reading = false
+    const now = performance.now()
+    this.#notBeforeMs = Math.max(this.#notBeforeMs, now + pauseAfterMs(lists.bytes, lists.items))
+    for (const kind of lists.again) this.#stale.add(kind)
+    if (lists.again.length > 0) this.#notBeforeMs = Math.max(this.#notBeforeMs, now + AGAIN_MS * (1 + Math.random()))
+    this.#options.read(lists, noticed, this.#stale.size > 0)
+    for (const over of waiting) over()
+    this.#next(performance.now())
+  }
+}

@@ -1,0 +1,329 @@
+import { LIMITS } from '../../config/limits.ts'
+import { HubError, toWireError } from '../../contract/errors.ts'
+import { isJsonObject } from '../../contract/json.ts'
+import { registerContractModule } from '../../contract/module.ts'
+import type { TransportDefinition } from '../../contract/transport.ts'
+import { LONG_CHARACTERS } from '../../domain/json/long-text.ts'
+import { withInlineDocument } from '../../domain/server/openapi.ts'
+import { createLookup } from '../../outbound/lookup.ts'
+import { Redactor } from '../../secrets/redact.ts'
+import { GarbageWatch } from '../process/garbage-watch.ts'
+import { processesBelow } from '../process/process-tree.ts'
+import {
+  eachFrame,
+  type FromWorker,
+  type LongResult,
+  type OpenMessage,
+  readNumber,
+  type ToWorker,
+} from '../protocol.ts'
+import { AnswerWindow } from './answer-window.ts'
+import { type CarriedPipe, openDescriptors, openRelay } from './child-pipe.ts'
+import { Deadlines } from './deadlines.ts'
+import { AnswersLink } from './links/answers.ts'
+import { LegacyLink } from './links/legacy.ts'
+import type { LinkContext } from './links/link-context.ts'
+import { ModernLink } from './links/modern.ts'
+import type { LinkIo, UpstreamLink } from './links/upstream-link.ts'
+import { ListPaces } from './lists/list-paces.ts'
+import { withoutSecrets } from './upstream-texts.ts'
+
+/** Bytes of large messages of a worker between two collections. */
+const GARBAGE_PERIOD_BYTES = 32 * 1024 * 1024
+/** `r`, and the flags `1` and `2` of such a frame. */
+const RESULT_LETTER = 114
+const ERROR_FLAG = 49
+const INPUT_FLAG = 50
+
+interface Held {
+  readonly link: UpstreamLink
+  pipe?: CarriedPipe & { received?(chunk: Buffer): void }
+}
+
+/** A connection worker: holds the live links, and speaks with main by the messages of `protocol.ts`. */
+class ConnectionWorker {
+  readonly #scope: Worker
+  readonly #held = new Map<number, Held>()
+  readonly #deadlines = new Deadlines()
+  readonly #paces = new ListPaces()
+  readonly #lookup = createLookup()
+  /** By owner: nobody waits for the answers of another user's servers. */
+  readonly #windows = new Map<string, AnswerWindow>()
+  readonly #transports = new Map<string, Promise<TransportDefinition>>()
+  readonly #garbage = new GarbageWatch({ periodBytes: GARBAGE_PERIOD_BYTES })
+  #out: string[] = []
+  #flushing = false
+  #instanceId = ''
+  #version = ''
+
+  constructor(scope: Worker) {
+    this.#scope = scope
+  }
+
+  receive(data: unknown): void {
+    if (typeof data === 'string') {
+      eachFrame(data, frame => this.#frame(frame))
+      this.#garbage.message(data.length)
+    } else this.#control(data as ToWorker)
+  }
+
+  #frame(frame: string): void {
+    const first = frame.indexOf(' ')
+    const held = this.#held.get(readNumber(frame, 1))
+    // A call for a connection that has ended: main learns by `closed` that it had not begun.
+    if (!held) return
+    const { link } = held
+    const kind = frame.charCodeAt(0)
+    if (kind === 115) {
+      link.send(frame.slice(first + 1))
+      return
+    }
+    const number = readNumber(frame, first + 1)
+    const second = frame.indexOf(' ', first + 1)
+    if (kind === 99) {
+      link.call(number, frame.slice(second + 1))
+    } else if (kind === 120) {
+      link.cancel(number, JSON.parse(frame.slice(second + 1)) as string)
+    } else if (kind === 97) {
+      link.answer(number, frame.slice(second + 1))
+    } else if (kind === 104 || kind === 118) {
+      const length = readNumber(frame, second + 1)
+      const headersAt = frame.indexOf(' ', second + 1) + 1
+      const headers = JSON.parse(frame.slice(headersAt, headersAt + length)) as Readonly<Record<string, string>>
+      const text = frame.slice(headersAt + length)
+      if (kind === 118 && link instanceof ModernLink) link.callAsIs(number, text, headers)
+      else link.callWith(number, text, headers)
+    }
+  }
+
+  #control(message: ToWorker): void {
+    switch (message.type) {
+      case 'hello':
+        this.#instanceId = message.instanceId
+        this.#version = message.version
+        this.#post({ type: 'ready' })
+        return
+      case 'result-taken':
+        this.#windows.get(message.owner)?.settled(message.bytes)
+        return
+      case 'ping':
+        this.#post({ type: 'pong' })
+        return
+      case 'open':
+        void this.#open(message)
+        return
+      case 'close':
+        void this.#held.get(message.conn)?.link.close()
+        return
+      case 'limits':
+        this.#held.get(message.conn)?.link.setLimits(message)
+        this.#held.get(message.conn)?.pipe?.setMaxBytes(message.maxResultBytes)
+        return
+      case 'refresh':
+        this.#held.get(message.conn)?.link.refresh(message.kinds)
+        return
+      case 'list-taken':
+        this.#held.get(message.conn)?.link.listTaken(message.kind, message.full)
+        return
+      case 'child-exited':
+        this.#held.get(message.conn)?.link.lost({ code: 'connection_lost', message: message.detail })
+        return
+      case 'bytes':
+        this.#held.get(message.conn)?.pipe?.received?.(Buffer.from(message.bytes))
+        return
+    }
+  }
+
+  async #open(options: OpenMessage): Promise<void> {
+    const { conn } = options
+    const redactor = new Redactor(options.secrets)
+    const say = (message: FromWorker) => this.#post(withoutSecrets(message, text => redactor.text(text)))
+    const context: LinkContext = {
+      version: this.#version,
+      deadlines: this.#deadlines,
+      paces: this.#paces,
+      frame: text => (isLongResult(text) ? this.#long(text, options) : this.#queue(text)),
+      control: message => say(options.child ? withLastLook(message, options.child.pid) : message),
+      gone: () => {
+        const held = this.#held.get(conn)
+        this.#held.delete(conn)
+        held?.pipe?.destroy()
+      },
+    }
+    const link = makeLink(withDocument(options), context)
+    const held: Held = { link }
+    this.#held.set(conn, held)
+    try {
+      const pipe = await this.#pipe(options, link)
+      if (pipe) held.pipe = pipe
+      if (link.signal.aborted) {
+        pipe?.destroy()
+        return
+      }
+      const transport = await this.#transport(options.module)
+      const client = await this.#client(options, link.signal)
+      await link.start(transport, { ...client, ...(pipe ? { child: pipe } : {}) }, () => pipe?.useful())
+    } catch (error) {
+      if (!(error instanceof HubError))
+        context.control({ type: 'log', conn, level: 'error', message: `The connection failed: ${String(error)}` })
+      link.lost(toWireError(error))
+    }
+  }
+
+  async #pipe(options: OpenMessage, link: UpstreamLink): Promise<Held['pipe']> {
+    const { conn, child } = options
+    if (!child) return undefined
+    const pipeOptions = {
+      closed: link.lost.bind(link),
+      expecting: () => link.expecting,
+      maxBytes: options.maxResultBytes,
+      tooLong: link.tooLong.bind(link),
+      window: this.#windowOf(options.owner),
+    }
+    if (child.kind === 'descriptors') {
+      return await openDescriptors(child, pipeOptions, () => this.#post({ type: 'taken', conn }))
+    }
+    return openRelay(pipeOptions, {
+      write: text => this.#post({ type: 'write', conn, text }),
+      end: () => this.#post({ type: 'end', conn }),
+    })
+  }
+
+  #windowOf(owner: string): AnswerWindow {
+    const known = this.#windows.get(owner)
+    if (known) return known
+    const window = new AnswerWindow(LIMITS.unsettledAnswerBytes)
+    this.#windows.set(owner, window)
+    return window
+  }
+
+  #transport(module: string): Promise<TransportDefinition> {
+    const known = this.#transports.get(module)
+    if (known !== undefined) return known
+    const loading = loadTransport(module)
+    this.#transports.set(module, loading)
+    // What failed to load is tried again at the next start.
+    loading.catch(() => this.#transports.delete(module))
+    return loading
+  }
+
+  /** The guarded client is loaded when the first link without a child needs it: it is most of a worker's memory. */
+  async #client({ rights, child, owner }: OpenMessage, signal: AbortSignal): Promise<LinkIo> {
+    const { turns } = this.#windowOf(owner)
+    const make = async (): Promise<LinkIo> => {
+      const { createGuardedFetch } = await import('../../outbound/create.ts')
+      const fetch = createGuardedFetch({ rights, instanceId: this.#instanceId, lookup: this.#lookup, signal, turns })
+      return { fetch, reach: fetch.reach }
+    }
+    if (!child) return await make()
+    let made: Promise<LinkIo> | undefined
+    const ready = (): Promise<LinkIo> => {
+      made ??= make()
+      return made
+    }
+    return {
+      fetch: async (url, request) => await (await ready()).fetch(url, request),
+      reach: async (url, caller) => await (await ready()).reach(url, caller),
+    }
+  }
+
+  /** A long result goes as bytes: main neither reads it nor makes a copy. */
+  #long(frame: string, { conn, owner }: OpenMessage): void {
+    const idAt = frame.indexOf(' ') + 1
+    const flagAt = frame.indexOf(' ', idAt) + 1
+    const bytes = new TextEncoder().encode(frame.slice(flagAt + 2))
+    const isError = frame.charCodeAt(flagAt) === ERROR_FLAG
+    this.#windowOf(owner).sent(bytes.byteLength)
+    this.#flush()
+    const message: LongResult = { type: 'result', conn, id: readNumber(frame, idAt), isError, owner, bytes }
+    this.#scope.postMessage(message, [bytes.buffer])
+    this.#garbage.message(frame.length)
+  }
+
+  #queue(frame: string): void {
+    this.#out.push(frame)
+    if (this.#flushing) return
+    this.#flushing = true
+    queueMicrotask(() => this.#flush())
+  }
+
+  #flush(): void {
+    this.#flushing = false
+    if (this.#out.length === 0) return
+    const text = this.#out.length === 1 ? (this.#out[0] ?? '') : this.#out.join('\n')
+    this.#out = []
+    this.#scope.postMessage(text)
+    this.#garbage.message(text.length)
+  }
+
+  /** Objects must not overtake the frames that were written before them. */
+  #post(message: FromWorker): void {
+    this.#flush()
+    this.#scope.postMessage(message)
+  }
+}
+
+function isLongResult(frame: string): boolean {
+  if (frame.length <= LONG_CHARACTERS || frame.charCodeAt(0) !== RESULT_LETTER) return false
+  // What asks for input is read by main.
+  return frame.charCodeAt(frame.indexOf(' ', frame.indexOf(' ') + 1) + 1) !== INPUT_FLAG
+}
+
+/** Seen here, since what has left the child's group cannot be found any more once the child is gone. */
+function withLastLook(message: FromWorker, pid: number): FromWorker {
+  if (message.type !== 'failed' && message.type !== 'closed') return message
+  const below = processesBelow(pid)
+  return below.length === 0 ? message : { ...message, below }
+}
+
+/** Decoded, and later parsed, here and not in the main thread: a document of 16 MiB takes longer than anybody may hold that up. */
+function withDocument({ document, ...options }: OpenMessage): OpenMessage {
+  if (!document) return options
+  return { ...options, config: withInlineDocument(options.config, new TextDecoder().decode(document)) }
+}
+
+function makeLink(options: OpenMessage, context: LinkContext): UpstreamLink {
+  if (options.kind === 'answers') return new AnswersLink(options, context)
+  return options.era === 'modern' ? new ModernLink(options, context) : new LegacyLink(options, context)
+}
+
+async function loadTransport(module: string): Promise<TransportDefinition> {
+  const loaded: unknown = await import(module)
+  const definition = isModule(loaded) ? loaded.default : undefined
+  if (!isTransport(definition)) {
+    throw new HubError('transport_unavailable', `The module ${module} has no default export made by defineTransport()`)
+  }
+  return definition
+}
+
+function isModule(value: unknown): value is { readonly default: unknown } {
+  return typeof value === 'object' && value !== null && 'default' in value
+}
+
+function isTransport(value: unknown): value is TransportDefinition {
+  if (!isJsonObject(value)) return false
+  const candidate: { readonly kind?: unknown; readonly open?: unknown } = value
+  return (candidate.kind === 'messages' || candidate.kind === 'answers') && typeof candidate.open === 'function'
+}
+
+/** Where an error came from, without its message: nobody can say any more whose secrets that may hold. */
+function placeOf(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error
+  const frames = (error.stack ?? '').split('\n').filter(line => /^\s+at /.test(line))
+  return [error.name, ...frames.map(line => line.trim())].join(' ')
+}
+
+declare const self: Worker
+
+registerContractModule()
+const worker = new ConnectionWorker(self)
+// A rejection that nobody handled belongs to one link at most: the others go on. With no handler the thread would end.
+process.on('unhandledRejection', error => {
+  self.postMessage({
+    type: 'log',
+    conn: 0,
+    level: 'error',
+    message: `Unhandled rejection in a worker: ${placeOf(error)}`,
+  })
+})
+self.onmessage = event => worker.receive(event.data)

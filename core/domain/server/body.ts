@@ -1,0 +1,319 @@
+import { type FieldError, HubError, validationError } from '../../contract/errors.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+import { OPENAPI_LIMITS } from '../../contract/openapi-document.ts'
+import type { ServerSettings, TransportName } from '../../contract/records.ts'
+import { canonical } from '../json/canonical-json.ts'
+import { Fields } from '../json/fields.ts'
+import { JSON_DEPTH, JSON_MEMBERS, type JsonLimits } from '../json/json-guard.ts'
+import { pointerPath } from '../json/json-pointer.ts'
+import { checkName, isNameProblem } from '../names.ts'
+import { readCommon } from './common.ts'
+import { mapOwnTexts, pointsIntoDocument } from './openapi.ts'
+import { SECRET_FIELDS, secretPointers } from './secrets.ts'
+import { checkPins } from './tool-override.ts'
+import { FIELDS_OF, readTransport, refuseForeignFields, TRANSPORT_FIELDS } from './transport.ts'
+import { expandVariables, textFiller, VARIABLE_COUNT } from './variables.ts'
+
+/** Members of an answer that a client may send back with the rest; they say nothing and are not taken. */
+const ANSWER_FIELDS = [
+  'id',
+  'ref',
+  'revision',
+  'createdAt',
+  'updatedAt',
+  'status',
+  'origin',
+  'problem',
+  'confined',
+  'review',
+] as const
+
+const COMMON_FIELDS = [
+  'name',
+  'transport',
+  'description',
+  'owner',
+  'enabled',
+  'disabled',
+  'visibility',
+  'variables',
+  'timeout',
+  'maxTimeout',
+  'maxResultBytes',
+  'session',
+  'era',
+  'start',
+  'idleTimeout',
+  'isolate',
+  'healthCheck',
+  'passthroughHeaders',
+  'tools',
+  'definitionPolicy',
+  'prompts',
+  'resources',
+  'secrets',
+  'reviewed',
+] as const
+
+/** Every field that the flat body may have. */
+export const SERVER_FIELDS: readonly string[] = [...COMMON_FIELDS, ...TRANSPORT_FIELDS]
+
+/** What the JSON of one server may be: a request's, and what a patch makes of the stored one. */
+export const SERVER_JSON = {
+  depth: JSON_DEPTH,
+  members: JSON_MEMBERS,
+  characters: 1024 * 1024,
+  foreign: { endings: ['/openapi/schema'], depth: OPENAPI_LIMITS.depth, members: OPENAPI_LIMITS.nodes },
+} as const satisfies JsonLimits
+
+/** Secrets of one server: each is sealed, opened at each start, and looked for in all that its server says. */
+export const SECRET_COUNT = 1_000
+
+export interface ParsedServerBody {
+  /** Secrets in the clear, variables not filled in. */
+  readonly settings: ServerSettings
+  /** `settings.config` with `${variables}` filled in. */
+  readonly filled: JsonObject
+  /** The owner's name that the body asks for. */
+  readonly owner?: string
+  /** The hash of the stored configuration that the sender has read and takes over. */
+  readonly reviewed?: string
+  /** Whether the body listed the secrets itself. */
+  readonly secretsListed: boolean
+  /** Fields that are not known, where those are let pass. */
+  readonly ignored: readonly FieldError[]
+}
+
+export interface ServerBodyOptions {
+  /** The settings file is shared with other programs, whose fields are no fault. Default `refuse`. */
+  readonly unknownFields?: 'refuse' | 'ignore'
+}
+
+/**
+ * The one flat form of a body: `{name, config: {…}}` unfolded and `type` renamed to `transport`. What cannot be unfolded
+ * (a field in both places with different values) is added to `errors` as `ambiguous`.
+ */
+export function flattenServerBody(body: JsonObject, errors: FieldError[]): JsonObject {
+  const { config, ...outer } = body
+  let flat: JsonObject = outer
+  if (config !== undefined) {
+    if (isJsonObject(config)) flat = mergeOnce(outer, withoutConfig(config, errors), errors)
+    else errors.push({ pointer: '#/config', code: 'type', detail: '"config" must be an object' })
+  }
+  const { type, ...rest } = flat
+  if (type === undefined) return rest
+  if (rest.transport !== undefined && canonical(rest.transport) !== canonical(type)) {
+    errors.push({ pointer: '#/type', code: 'ambiguous', detail: '"type" and "transport" say different things' })
+    return rest
+  }
+  return { ...rest, transport: type }
+}
+
+/** Reads a whole body. Throws `validation_failed` with every wrong field (at most 50). */
+export function parseServerBody(body: JsonObject, options: ServerBodyOptions = {}): ParsedServerBody {
+  const errors: FieldError[] = []
+  const parsed = readServerBody(flattenServerBody(body, errors), errors, options)
+  if (!parsed) throw serverInvalid(errors, body)
+  return parsed
+}
+
+/** The refusal of a body with these errors; where `body` is nested, pointers lead into its `config`. */
+export function serverInvalid(errors: readonly FieldError[], body: JsonObject): HubError {
+  const tooLarge = errors.find(error => error.code === 'openapi_too_large')
+  if (tooLarge) return new HubError('openapi_too_large', tooLarge.detail, { errors: [tooLarge] })
+  const { config, ...outer } = body
+  if (!isJsonObject(config)) return validationError(errors, 'The server cannot be saved')
+  const led = errors.map(error => {
+    const [field] = pointerPath(error.pointer.slice(1)) ?? []
+    const inside =
+      field !== undefined && field !== 'config' && Object.hasOwn(config, field) && !Object.hasOwn(outer, field)
+    return inside ? { ...error, pointer: `#/config${error.pointer.slice(1)}` } : error
+  })
+  return validationError(led, 'The server cannot be saved')
+}
+
+/** The same for a flat body, with the errors handed back. Undefined when there are any. */
+export function readServerBody(
+  flat: JsonObject,
+  errors: FieldError[],
+  options: ServerBodyOptions = {},
+): ParsedServerBody | undefined {
+  const fields = new Fields(flat, '#', errors)
+  const ignored: FieldError[] = []
+  const unknown = new Fields(flat, '#', options.unknownFields === 'ignore' ? ignored : errors)
+  unknown.refuseUnknown([...SERVER_FIELDS, ...ANSWER_FIELDS])
+
+  const name = readName(fields)
+  const transport = readTransportName(fields, flat)
+  const variables = readVariables(fields)
+  const common = readCommon(fields)
+  const expanded = expandVariables(variables)
+  errors.push(...expanded.errors)
+  if (transport) refuseForeignFields(fields, transport.name, common.era)
+  const raw = pick(flat, transport ? FIELDS_OF[transport.name] : [])
+  const fill = textFiller(expanded.values, errors)
+  const filled = mapOwnTexts(raw, (text, pointer) => fill(text, `#${pointer}`))
+  const config = transport && readTransport(transport.name, raw, filled, errors)
+  checkPins(common?.tools ?? {}, fill)
+  const secrets = readSecrets(fields, flat)
+  const owner = fields.string('owner')
+  const reviewed = fields.string('reviewed')
+
+  if (errors.length > 0 || !name || !transport || !common || !config || !secrets) return undefined
+  return {
+    settings: {
+      ...common,
+      name,
+      transport: transport.name,
+      ...(transport.inferred ? { transportInferred: true } : {}),
+      config: config.config,
+      variables,
+      secrets,
+    },
+    filled: config.filled,
+    ...(owner === undefined ? {} : { owner }),
+    ...(reviewed === undefined ? {} : { reviewed }),
+    secretsListed: fields.has('secrets'),
+    ignored,
+  }
+}
+
+/** The flat body of settings, as {@link parseServerBody} reads it. Secrets stay as they are in the settings. */
+export function serverBodyOf(settings: ServerSettings): JsonObject {
+  return {
+    name: settings.name,
+    ...(settings.description === undefined ? {} : { description: settings.description }),
+    transport: settings.transport,
+    ...settings.config,
+    timeout: settings.timeoutMs,
+    maxTimeout: settings.maxTimeoutMs,
+    ...(settings.maxResultBytes === undefined ? {} : { maxResultBytes: settings.maxResultBytes }),
+    visibility: settings.visibility,
+    enabled: settings.enabled,
+    variables: { ...settings.variables },
+    ...(settings.session === undefined ? {} : { session: settings.session }),
+    ...(settings.era === undefined ? {} : { era: settings.era }),
+    start: settings.start,
+    ...(settings.idleTimeoutMs === undefined ? {} : { idleTimeout: settings.idleTimeoutMs }),
+    isolate: settings.isolate,
+    healthCheck: { ...settings.healthCheck } as JsonObject,
+    passthroughHeaders: [...settings.passthroughHeaders],
+    tools: structuredClone(settings.tools) as JsonObject,
+    ...(settings.definitionPolicy === undefined ? {} : { definitionPolicy: settings.definitionPolicy }),
+    ...(settings.prompts === undefined ? {} : { prompts: namesOf(settings.prompts) }),
+    ...(settings.resources === undefined ? {} : { resources: namesOf(settings.resources) }),
+    secrets: [...settings.secrets],
+  }
+}
+
+function namesOf(names: 'all' | readonly string[]): JsonValue {
+  return names === 'all' ? names : [...names]
+}
+
+function readName(fields: Fields): string | undefined {
+  if (!fields.required('name')) return undefined
+  const checked = checkName('server', fields.raw('name'))
+  if (isNameProblem(checked)) return fields.problem('name', checked.code, checked.detail)
+  return checked.name
+}
+
+/** Spellings of other programs that mean one of the four. */
+const TRANSPORT_SYNONYMS: Readonly<Record<string, TransportName>> = {
+  http: 'streamable-http',
+  streamableHttp: 'streamable-http',
+  streamable_http: 'streamable-http',
+}
+const TRANSPORTS: readonly TransportName[] = ['stdio', 'sse', 'streamable-http', 'openapi']
+
+function readTransportName(fields: Fields, flat: JsonObject): { name: TransportName; inferred: boolean } | undefined {
+  const given = fields.raw('transport')
+  if (given !== undefined) {
+    if (typeof given === 'string' && Object.hasOwn(TRANSPORT_SYNONYMS, given)) {
+      return { name: TRANSPORT_SYNONYMS[given] ?? 'streamable-http', inferred: false }
+    }
+    const name = fields.oneOf('transport', TRANSPORTS)
+    return name && { name, inferred: false }
+  }
+  const present = ['openapi', 'url', 'command'].filter(field => flat[field] !== undefined)
+  if (present.length > 1) {
+    const detail = `${present.map(field => `"${field}"`).join(' and ')} name different transports; keep one, or say which by "transport"`
+    return fields.problem('transport', 'transport_ambiguous', detail)
+  }
+  switch (present[0]) {
+    case 'openapi':
+      return { name: 'openapi', inferred: false }
+    case 'url':
+      return { name: 'streamable-http', inferred: true }
+    case 'command':
+      return { name: 'stdio', inferred: false }
+    default:
+      return fields.problem(
+        'transport',
+        'transport_missing',
+        'Nothing to connect to: give "command", "url" or "openapi"',
+      )
+  }
+}
+
+function readVariables(fields: Fields): Readonly<Record<string, string>> {
+  if (!fields.atMost('variables', VARIABLE_COUNT)) return {}
+  const variables = fields.stringMap('variables')
+  if (!variables) return {}
+  const nested = fields.nested('variables')
+  for (const name of Object.keys(variables)) {
+    if (!/^[A-Za-z_][A-Za-z0-9_.-]{0,127}$/.test(name)) {
+      nested?.problem(
+        name,
+        'format',
+        'The name of a variable begins with a letter or "_", and holds letters, digits, "_", "." and "-"',
+      )
+    } else nested?.text(name)
+  }
+  return variables
+}
+
+function readSecrets(fields: Fields, flat: JsonObject): readonly string[] | undefined {
+  if (!fields.has('secrets')) {
+    const found = secretPointers(flat)
+    if (found.length <= SECRET_COUNT) return found
+    const detail = `${found.length} values are secrets by their names; a server has at most ${SECRET_COUNT}`
+    return fields.problem('secrets', 'length', detail)
+  }
+  if (!fields.atMost('secrets', SECRET_COUNT)) return undefined
+  const listed = fields.strings('secrets')
+  if (!listed) return undefined
+  for (const [index, pointer] of listed.entries()) {
+    const field = pointer.split('/')[1] ?? ''
+    const spelt = pointer.startsWith('/') && !/~(?![01])/.test(pointer)
+    const listable = spelt && (SECRET_FIELDS as readonly string[]).includes(field)
+    if (listable && !pointsIntoDocument(pointer)) continue
+    const detail = `"secrets" holds JSON Pointers to values in ${SECRET_FIELDS.join(', ')}, such as /env/API_KEY`
+    fields.errors.push({ pointer: `#/secrets/${index}`, code: 'format', detail })
+  }
+  return [...new Set(listed)]
+}
+
+/** The nested form is unfolded once. */
+function withoutConfig({ config, ...inner }: JsonObject, errors: FieldError[]): JsonObject {
+  if (config === undefined) return inner
+  errors.push({ pointer: '#/config/config', code: 'unknown_field', detail: '"config" is not a field within "config"' })
+  return inner
+}
+
+function mergeOnce(outer: JsonObject, inner: JsonObject, errors: FieldError[]): JsonObject {
+  for (const [name, value] of Object.entries(inner)) {
+    if (!Object.hasOwn(outer, name) || canonical(outer[name] ?? null) === canonical(value)) continue
+    const detail = `"${name}" stands in the body and in "config" with different values`
+    errors.push({ pointer: `#/${name}`, code: 'ambiguous', detail })
+  }
+  return { ...inner, ...outer }
+}
+
+function pick(flat: JsonObject, names: readonly string[]): JsonObject {
+  return Object.fromEntries(
+    names.flatMap(name => {
+      const value = flat[name]
+      return value === undefined ? [] : [[name, value]]
+    }),
+  )
+}

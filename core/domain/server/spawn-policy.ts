@@ -1,0 +1,100 @@
+import { HubError } from '../../contract/errors.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import type { Role } from '../../contract/records.ts'
+import { quoteName } from '../names.ts'
+import { envKeyForbidden } from './env-keys.ts'
+
+/** What the boot probe found that this machine can enforce on a child process. */
+export type SandboxLevel = 'full' | 'uid' | 'none'
+
+/** How far a process may reach: nowhere, through the hub's guarded proxy, or as far as the hub itself. */
+export type ChildNetwork = 'none' | 'proxy' | 'host'
+
+/** What an administrator gave a user beyond what everybody has. */
+export interface UserGrants {
+  /** The most that the network of this user's servers may be. Default `none`. */
+  readonly network: 'none' | 'proxy'
+}
+
+/** Where a sandboxed server finds its work folder. */
+export const WORK_FOLDER = '/home/server'
+
+export interface SpawnPolicyInput {
+  readonly policy: 'sandboxed' | 'admin' | 'off'
+  readonly level: SandboxLevel
+  readonly ownerRole: Role
+  readonly grants: UserGrants
+  /** The server's own part of its configuration, variables filled in. */
+  readonly config: JsonObject
+}
+
+/** How the process runs. Outside the sandbox it shares the hub's network. */
+export type SpawnVerdict =
+  | { readonly sandbox: 'off' }
+  | { readonly sandbox: 'full'; readonly network: ChildNetwork; readonly cwd: string }
+
+/**
+ * The one rule that stands before every start of a process and before saving what would start one: create, edit,
+ * start, restart, test, batch, import. Asked at each start, since a machine may lose its sandbox and an owner the role.
+ * Throws `stdio_not_permitted`, `network_not_permitted`, `env_key_forbidden` or `cwd_forbidden`.
+ */
+export function spawnPolicy(input: SpawnPolicyInput): SpawnVerdict {
+  const { policy, level, ownerRole, grants, config } = input
+  if (policy === 'off') throw refused('STDIO_POLICY is "off": nobody may run commands')
+  const admin = ownerRole === 'admin'
+  if (admin && config.sandbox !== 'full') return { sandbox: 'off' }
+  if (!admin) refuseForbiddenKeys(config)
+  const network = childNetwork(config)
+  if (!admin && network !== 'none' && (network === 'host' || grants.network === 'none')) {
+    const granted = grants.network === 'none' ? 'none' : `"${grants.network}"`
+    throw new HubError(
+      'network_not_permitted',
+      `The server asks for network "${network}"; its owner was granted ${granted}`,
+      { hint: 'An administrator can grant network "proxy" to a user.' },
+    )
+  }
+  const cwd = cwdInside(config)
+  if (!admin && policy === 'admin') throw refused('STDIO_POLICY is "admin": only administrators may run commands')
+  if (level !== 'full') {
+    const who = admin ? 'the server asks for the sandbox' : 'ordinary users run commands only inside the sandbox'
+    throw refused(`${who}, and this machine offers level "${level}"`)
+  }
+  return { sandbox: 'full', network, cwd }
+}
+
+function childNetwork({ network }: JsonObject): ChildNetwork {
+  return network === 'proxy' || network === 'host' ? network : 'none'
+}
+
+function refuseForbiddenKeys({ env }: JsonObject): void {
+  const forbidden = Object.keys((env ?? {}) as JsonObject).filter(envKeyForbidden)
+  if (forbidden.length === 0) return
+  const names = forbidden.slice(0, 10).map(quoteName).join(', ')
+  throw new HubError('env_key_forbidden', `Only servers of administrators may set ${names} for a process`, {
+    hint: 'Such variables make a program load code or run another program.',
+  })
+}
+
+/** The working directory inside the sandbox, by the path's own words; a link that leads out is found on the disk. */
+function cwdInside({ cwd }: JsonObject): string {
+  if (typeof cwd !== 'string') return WORK_FOLDER
+  const parts = cwd.split('/').filter(part => part !== '' && part !== '.')
+  const path = `/${parts.join('/')}`
+  const inside = !cwd.startsWith('/') || path === WORK_FOLDER || path.startsWith(`${WORK_FOLDER}/`)
+  if (parts.includes('..') || cwd.includes('\\') || !inside) throw cwdForbidden(cwd)
+  if (cwd.startsWith('/')) return path
+  return parts.length === 0 ? WORK_FOLDER : `${WORK_FOLDER}${path}`
+}
+
+/** The refusal of a working directory that is not, or does not stay, in the server's own folder. */
+export function cwdForbidden(cwd: string): HubError {
+  return new HubError('cwd_forbidden', `The working directory ${quoteName(cwd)} lies outside the server’s own folder`, {
+    hint: 'Leave "cwd" out, or give a path relative to the server’s folder.',
+  })
+}
+
+function refused(why: string): HubError {
+  return new HubError('stdio_not_permitted', `Cannot run a command for this server: ${why}`, {
+    hint: 'Use a remote server (url), or ask an administrator to own the server.',
+  })
+}

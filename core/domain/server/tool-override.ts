@@ -1,0 +1,132 @@
+import type { JsonValue } from '../../contract/json.ts'
+import type { ArgumentOverride, ToolOverride } from '../../contract/records.ts'
+import type { Fields } from '../json/fields.ts'
+import { kind } from '../json/fields.ts'
+import { mapStrings, pointerToken } from '../json/json-pointer.ts'
+import { quoteName } from '../names.ts'
+import type { FillText } from './variables.ts'
+
+const TOOL_CHARACTERS = 256
+const ARGUMENTS = 256
+/** Overrides of one server, and names that are let through; as many as a catalogue has items of one kind. */
+const NAMES = 5_000
+/** Of one pinned or preset value, as JSON. */
+const VALUE_CHARACTERS = 64 * 1024
+
+/** `tools` of a server: by original name, what its owner makes of each. */
+export function readToolOverrides(fields: Fields): Readonly<Record<string, ToolOverride>> {
+  const tools = fields.atMost('tools', NAMES) ? fields.nested('tools') : undefined
+  if (!tools) return {}
+  const overrides: [string, ToolOverride][] = []
+  for (const original of Object.keys(fields.object('tools') ?? {})) {
+    const block = tools.nested(original)
+    if (!block) continue
+    // A body could not bring the last one back.
+    if (original.length > TOOL_CHARACTERS || /\p{C}/u.test(original) || original === '__proto__') {
+      tools.problem(original, 'format', `${quoteName(original)} cannot be the name of a tool`)
+    }
+    block.refuseUnknown(['enabled', 'name', 'description', 'arguments'])
+    const enabled = block.boolean('enabled')
+    const name = readToolName(block, 'name')
+    const description = block.text('description')
+    overrides.push([
+      original,
+      {
+        ...(enabled === undefined ? {} : { enabled }),
+        ...(name === undefined ? {} : { name }),
+        ...(description === undefined ? {} : { description }),
+        ...readArguments(block),
+      },
+    ])
+  }
+  return Object.fromEntries(overrides)
+}
+
+/** The name under which a tool is offered; its final shape is made where names are exposed. */
+export function readToolName(fields: Fields, field: string): string | undefined {
+  const name = fields.string(field, TOOL_CHARACTERS)
+  if (name === undefined) return undefined
+  if (name.trim() !== '' && !/\p{C}/u.test(name)) return name
+  return fields.problem(field, 'format', `${quoteName(name)} cannot be the name of a tool`)
+}
+
+/** `arguments` of a tool: `{name → {pin, default, hidden, description}}`. */
+export function readArguments(tool: Fields): { readonly arguments?: Readonly<Record<string, ArgumentOverride>> } {
+  const block = tool.nested('arguments')
+  if (!block) return {}
+  const names = Object.keys(tool.object('arguments') ?? {})
+  if (names.length > ARGUMENTS) {
+    tool.problem(
+      'arguments',
+      'length',
+      `"arguments" names ${names.length} arguments; at most ${ARGUMENTS} can be shaped`,
+    )
+    return {}
+  }
+  const rules = names.flatMap(name => {
+    const rule = block.nested(name)
+    return rule ? [[name, readArgument(rule)] as const] : []
+  })
+  return { arguments: Object.fromEntries(rules) }
+}
+
+function readArgument(rule: Fields): ArgumentOverride {
+  rule.refuseUnknown(['pin', 'default', 'hidden', 'description'])
+  const pin = readValue(rule, 'pin')
+  const preset = readValue(rule, 'default')
+  const hidden = rule.boolean('hidden')
+  const description = rule.text('description')
+  if (pin !== undefined && preset !== undefined) {
+    rule.problem('default', 'ambiguous', 'A pinned argument has no use for a default: callers cannot leave it out')
+  }
+  return {
+    ...(pin === undefined ? {} : { pin }),
+    ...(preset === undefined ? {} : { default: preset }),
+    ...(hidden === undefined ? {} : { hidden }),
+    ...(description === undefined ? {} : { description }),
+  }
+}
+
+function readValue(rule: Fields, field: 'pin' | 'default'): JsonValue | undefined {
+  const value = rule.raw(field)
+  if (value === undefined || JSON.stringify(value).length <= VALUE_CHARACTERS) return value
+  return rule.problem(field, 'length', `The ${kind(value)} in "${field}" is longer than ${VALUE_CHARACTERS} characters`)
+}
+
+/** Pinned arguments may name variables, which are filled in when the tool is called. */
+export function checkPins(tools: Readonly<Record<string, ToolOverride>>, fill: FillText): void {
+  for (const [tool, { arguments: rules = {} }] of Object.entries(tools))
+    for (const [name, { pin }] of Object.entries(rules)) {
+      if (pin === undefined) continue
+      const at = `/tools/${pointerToken(tool)}/arguments/${pointerToken(name)}/pin`
+      mapStrings(pin, (text, pointer) => fill(text, `#${pointer}`), at)
+    }
+}
+
+/** `all`, or the names that are let through; `prompts` and `resources` of servers and members. */
+export function readNames(fields: Fields, field: 'prompts' | 'resources'): 'all' | readonly string[] {
+  if (!fields.has(field) || fields.raw(field) === 'all') return 'all'
+  const list = allOrArray(fields, field)
+  const names = list.filter(item => typeof item === 'string')
+  if (names.length < list.length) fields.problem(field, 'type', `"${field}" must be "all" or an array of strings`)
+  refuseTwice(fields, field, names)
+  return names
+}
+
+export function allOrArray(fields: Fields, field: string): JsonValue[] {
+  if (!fields.atMost(field, NAMES)) return []
+  const value = fields.raw(field)
+  if (Array.isArray(value)) return value
+  if (typeof value === 'string')
+    fields.problem(field, 'enum', `"${field}" is ${quoteName(value)}; it must be "all" or an array`)
+  else fields.problem(field, 'type', `"${field}" must be "all" or an array`)
+  return []
+}
+
+export function refuseTwice(fields: Fields, field: string, names: readonly string[]): void {
+  const seen = new Set<string>()
+  for (const name of names) {
+    if (seen.has(name)) fields.problem(field, 'duplicate', `${quoteName(name)} comes twice in "${field}"`)
+    seen.add(name)
+  }
+}

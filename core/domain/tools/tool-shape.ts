@@ -1,0 +1,135 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+import type { ArgumentOverride, ToolOverride } from '../../contract/records.ts'
+
+/** What is done with the arguments of one tool, by name. */
+export type ArgumentRules = Readonly<Record<string, ArgumentOverride>>
+
+/** The owner's override of one tool. A tool may be called `constructor`: only own members are overrides. */
+export function overrideOf<T extends ToolOverride>(
+  overrides: Readonly<Record<string, T>>,
+  original: string,
+): T | undefined {
+  return Object.hasOwn(overrides, original) ? overrides[original] : undefined
+}
+
+/**
+ * The rules of a server and of a group's member together; undefined when there are none. What the server's owner pinned or
+ * hid stays so in every group, since a group may be somebody else's; the rest a member may say anew.
+ */
+export function joinRules(
+  server: ArgumentRules | undefined,
+  member: ArgumentRules | undefined,
+): ArgumentRules | undefined {
+  if (!server || !member) return server ?? member
+  const joined = new Map<string, ArgumentOverride>(Object.entries(server))
+  for (const [name, rule] of Object.entries(member)) {
+    const base = joined.get(name)
+    joined.set(name, base === undefined ? rule : joinRule(base, rule))
+  }
+  return fromMap(joined)
+}
+
+function joinRule(server: ArgumentOverride, member: ArgumentOverride): ArgumentOverride {
+  return server.pin !== undefined || server.hidden ? server : { ...server, ...member }
+}
+
+/**
+ * The pinned arguments into which the server's variables are filled: what the server's owner wrote. A group may be somebody
+ * else's, who must not learn a variable by pinning it where the server repeats what it is sent.
+ */
+export function pinsWithVariables(
+  rules: ArgumentRules | undefined,
+  server: ArgumentRules | undefined,
+  sameOwner: boolean,
+): readonly string[] {
+  return Object.entries(rules ?? {}).flatMap(([name, { pin }]) => {
+    if (pin === undefined || !JSON.stringify(pin).includes('${')) return []
+    const ofServer = server !== undefined && Object.hasOwn(server, name) && server[name]?.pin !== undefined
+    return sameOwner || ofServer ? [name] : []
+  })
+}
+
+/** Keywords whose schemas speak of the same object. */
+const PARTS = ['allOf', 'anyOf', 'oneOf']
+const DEEPEST = 8
+
+/** The input schema as callers see it: without what they may not set, with defaults and descriptions of the owner. */
+export function shapeSchema(schema: JsonValue | undefined, rules: ArgumentRules): JsonObject {
+  return shapePart({ type: 'object', ...(isJsonObject(schema) ? schema : {}) }, rules, 0)
+}
+
+function shapePart(part: JsonObject, rules: ArgumentRules, depth: number): JsonObject {
+  const shaped: JsonObject = { ...part }
+  const settled = settledBy(rules)
+  if (isJsonObject(part.properties)) shaped.properties = shapeProperties(part.properties, rules)
+  if (Array.isArray(part.required)) {
+    shaped.required = part.required.filter(name => !settled.has(String(name)))
+    // Drafts before 2020-12 do not allow an empty list.
+    if (shaped.required.length === 0) delete shaped.required
+  }
+  if (isJsonObject(part.dependentRequired)) {
+    const kept = Object.entries(part.dependentRequired).flatMap(([name, needed]) => {
+      const left = Array.isArray(needed) ? needed.filter(each => !settled.has(String(each))) : []
+      return settled.has(name) || left.length === 0 ? [] : [[name, left] as const]
+    })
+    shaped.dependentRequired = fromMap(new Map<string, JsonValue>(kept))
+  }
+  for (const keyword of PARTS) {
+    const inner = part[keyword]
+    if (depth < DEEPEST && Array.isArray(inner))
+      shaped[keyword] = inner.map(each => (isJsonObject(each) ? shapePart(each, rules, depth + 1) : each))
+  }
+  return shaped
+}
+
+/** The arguments that a caller need not give any more. */
+function settledBy(rules: ArgumentRules): ReadonlySet<string> {
+  const found = Object.entries(rules).filter(
+    ([, { pin, hidden, default: preset }]) => pin !== undefined || hidden || preset !== undefined,
+  )
+  return new Set(found.map(([name]) => name))
+}
+
+function shapeProperties(given: JsonObject, rules: ArgumentRules): JsonObject {
+  const properties = new Map(Object.entries(given))
+  for (const [name, { pin, hidden, default: preset, description }] of Object.entries(rules)) {
+    const property = properties.get(name)
+    if (property === undefined) continue
+    if (pin !== undefined || hidden) {
+      properties.delete(name)
+      continue
+    }
+    properties.set(name, {
+      ...(isJsonObject(property) ? property : {}),
+      ...(preset === undefined ? {} : { default: preset }),
+      ...(description === undefined ? {} : { description }),
+    })
+  }
+  return fromMap(properties)
+}
+
+/** The arguments as the upstream gets them: pinned values win over the caller's, hidden ones are not the caller's to set. */
+export function shapeArguments(given: JsonObject | undefined, rules: ArgumentRules): JsonObject {
+  const shaped = new Map<string, JsonValue>(Object.entries(given ?? {}))
+  for (const [name, { pin, hidden, default: preset }] of Object.entries(rules)) {
+    if (hidden) shaped.delete(name)
+    if (pin !== undefined) shaped.set(name, pin)
+    else if (preset !== undefined && !shaped.has(name)) shaped.set(name, preset)
+  }
+  return fromMap(shaped)
+}
+
+/** The names that both lists let through. */
+export function bothNames(
+  a: 'all' | readonly string[] | undefined,
+  b: 'all' | readonly string[] | undefined,
+): 'all' | readonly string[] {
+  if (a === undefined || a === 'all') return b ?? 'all'
+  if (b === undefined || b === 'all') return a
+  return a.filter(name => b.includes(name))
+}
+
+/** `Object.fromEntries` makes own members of every name, `__proto__` too. */
+function fromMap<T>(map: ReadonlyMap<string, T>): Record<string, T> {
+  return Object.fromEntries(map)
+}

@@ -1,0 +1,56 @@
+/** A thread that reads large bodies: what one of them costs would hold up everybody in the main thread. */
+import { importDocument, placeInDocument } from '../../config/import-document.ts'
+import { HubError, validationError } from '../../contract/errors.ts'
+import type { JsonValue } from '../../contract/json.ts'
+import { parseJsonObject } from '../../domain/json/json-guard.ts'
+import { documentsAsText } from '../../domain/server/documents.ts'
+import type { BodyAnswer, BodyJob } from './body-protocol.ts'
+import { decodeBody } from './body-text.ts'
+
+declare const self: Worker
+
+self.onmessage = ({ data }: MessageEvent<BodyJob>): void => {
+  self.postMessage(answer(data))
+}
+
+function answer(job: BodyJob): BodyAnswer {
+  try {
+    return job.kind === 'body' ? readBody(job) : readImport(job.document)
+  } catch (error) {
+    if (!(error instanceof HubError)) return { failure: error instanceof Error ? error.message : String(error) }
+    // An Error that crosses a port keeps its message alone.
+    const { code, message, data, errors, hint } = error
+    return {
+      error: {
+        code,
+        message,
+        options: { ...(data ? { data } : {}), ...(errors ? { errors } : {}), ...(hint ? { hint } : {}) },
+      },
+    }
+  }
+}
+
+function readBody({ bytes, limits }: BodyJob & { readonly kind: 'body' }): BodyAnswer {
+  const { value, problems: found, documents } = documentsAsText(parseJsonObject(decodeBody(bytes), limits))
+  // Those of an import are told of their entries.
+  const problems = found.filter(({ pointer }) => /^#\/(?:config\/)?openapi\//.test(pointer))
+  const tooLarge = problems.find(problem => problem.code === 'openapi_too_large')
+  if (tooLarge) throw new HubError('openapi_too_large', tooLarge.detail, { errors: [tooLarge] })
+  if (problems.length > 0) throw validationError(problems, 'The server cannot be saved')
+  return { value, documents }
+}
+
+function readImport(document: JsonValue): BodyAnswer {
+  const text = typeof document === 'string' ? document : JSON.stringify(document)
+  const read = importDocument(text).entries.map(entry => {
+    const { value, problems, documents } = documentsAsText(entry.body)
+    const [first] = problems
+    if (first) {
+      const { code, detail: message } = first
+      const problem = { code, message, pointer: placeInDocument(entry, first.pointer) }
+      return { entry: { name: entry.name, body: {}, problem }, documents: [] }
+    }
+    return { entry: { ...entry, body: value }, documents }
+  })
+  return { imported: { entries: read.map(({ entry }) => entry) }, documents: read.map(({ documents }) => documents) }
+}

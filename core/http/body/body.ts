@@ -1,0 +1,131 @@
+import { LIMITS } from '../../config/limits.ts'
+import { HubError } from '../../contract/errors.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import type { ByteAccount } from '../../domain/byte-account.ts'
+import { type JsonLimits, parseJsonObject } from '../../domain/json/json-guard.ts'
+import type { BodyParser } from './body-parser.ts'
+import { decodeBody } from './body-text.ts'
+
+/** Longest silence between two parts of a body, in milliseconds. */
+const SILENCE_MS = 30_000
+
+export interface BodyOptions {
+  /** Bytes. Default 1 MiB. */
+  readonly limit?: number
+  /** Milliseconds between two parts of the body. Default 30_000. */
+  readonly silenceMs?: number
+  /** Counts what has come; it is given back by whoever handles the request, when that is over. */
+  readonly account?: Pick<ByteAccount, 'take'>
+}
+
+export interface JsonBodyOptions extends BodyOptions {
+  readonly json?: JsonLimits
+  /** Parses in the main thread where it is left out. */
+  readonly parser?: Pick<BodyParser, 'parse'>
+  /** Whose body it is: senders take turns at the parser. */
+  readonly sender?: string
+}
+
+/**
+ * The JSON object in a request's body; undefined when there is no body at all. Throws HubError: body_too_large, content_type,
+ * encoding_not_supported, header_duplicate, json_encoding, and what {@link parseJsonObject} throws.
+ */
+export async function readJsonBody(request: Request, options: JsonBodyOptions = {}): Promise<JsonObject | undefined> {
+  const { headers } = request
+  refuseAnnounced(headers, options.limit ?? LIMITS.bodyBytes)
+  const type = headers.get('content-type')
+  if (type !== null) requireJson(type)
+  refuseEncoded(headers)
+  const bytes = await readBytes(request, options)
+  if (bytes.byteLength === 0) return undefined
+  if (type === null) requireJson('')
+  if (options.parser) return options.parser.parse(bytes, options.json ?? {}, options.sender ?? '')
+  return parseJsonObject(decodeBody(bytes), options.json)
+}
+
+/**
+ * The bytes of a body. The account takes as many as it announces before the first is read, and where it announces none each
+ * as it comes; the limit holds whatever it says. Throws `body_too_large` at the first byte over the limit, `quota_bytes` or
+ * `overloaded` when the account takes no more, `request_timeout` when nothing came for `silenceMs`, and `json_invalid` when the
+ * client went away.
+ */
+export async function readBytes(request: Request, options: BodyOptions = {}): Promise<Uint8Array> {
+  const limit = options.limit ?? LIMITS.bodyBytes
+  refuseAnnounced(request.headers, limit)
+  if (request.body === null) return new Uint8Array()
+  const announced = announcedBytes(request.headers)
+  options.account?.take(announced)
+  const reader = request.body.getReader()
+  const chunks: Uint8Array[] = []
+  let length = 0
+  try {
+    for (;;) {
+      const { done, value } = await within(reader.read(), options.silenceMs ?? SILENCE_MS)
+      if (done) return joined(chunks, length)
+      length += value.byteLength
+      if (length > limit) throw tooLarge(limit)
+      if (length > announced) options.account?.take(Math.min(value.byteLength, length - announced))
+      chunks.push(value)
+    }
+  } catch (error) {
+    // Whatever is still on its way is not wanted any more; a fault of that is the client's matter.
+    reader.cancel().catch(() => {})
+    if (error instanceof HubError) throw error
+    throw new HubError('json_invalid', 'The body ended before it was whole', { cause: error })
+  }
+}
+
+function refuseAnnounced(headers: Headers, limit: number): void {
+  if (announcedBytes(headers) > limit) throw tooLarge(limit)
+}
+
+/** 0 where nothing is announced. */
+function announcedBytes(headers: Headers): number {
+  return Number(headers.get('content-length') ?? 0)
+}
+
+function tooLarge(limit: number): HubError {
+  return new HubError('body_too_large', `The body is larger than ${limit} bytes`)
+}
+
+/** `application/json` and its relatives (`application/merge-patch+json`), in UTF-8. */
+function requireJson(type: string): void {
+  const [media = '', ...parameters] = type.split(';').map(part => part.trim().toLowerCase())
+  if (type.includes(',')) throw new HubError('header_duplicate', 'The header "Content-Type" came twice')
+  const charset = parameters.find(parameter => parameter.startsWith('charset='))?.slice('charset='.length)
+  const utf8 = charset === undefined || /^"?utf-?8"?$/.test(charset)
+  if (/^application\/(?:[\w.-]+\+)?json$/.test(media) && utf8) return
+  throw new HubError('content_type', `The content type ${JSON.stringify(type.slice(0, 64))} is not accepted`)
+}
+
+function refuseEncoded(headers: Headers): void {
+  const encoding = headers.get('content-encoding')?.trim().toLowerCase()
+  if (encoding === undefined || encoding === '' || encoding === 'identity') return
+  throw new HubError('encoding_not_supported', 'Compressed request bodies are not accepted')
+}
+
+async function within<T>(work: Promise<T>, milliseconds: number): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const silence = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(new HubError('request_timeout', `Nothing of the body came for ${Math.round(milliseconds / 1000)} s`))
+    }, milliseconds)
+  })
+  try {
+    return await Promise.race([work, silence])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function joined(chunks: readonly Uint8Array[], length: number): Uint8Array {
+  const [first] = chunks
+  if (first && chunks.length === 1) return first
+  const whole = new Uint8Array(length)
+  let at = 0
+  for (const chunk of chunks) {
+    whole.set(chunk, at)
+    at += chunk.byteLength
+  }
+  return whole
+}

@@ -1,0 +1,138 @@
+import type { OpenAPIV3_1 as V31 } from 'openapi-types'
+import { z } from 'zod'
+import { ERROR_CODES } from '../../contract/errors.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import { type RunnableRoute, runnable } from '../pipeline.ts'
+import type { ResponseSpec, Route } from '../route.ts'
+
+/** What an operation says besides what the standard has. */
+interface Access {
+  readonly 'x-access': RunnableRoute['access']
+}
+
+type Operation = V31.OperationObject<Access>
+type ParameterSchema = NonNullable<V31.ParameterObject['schema']>
+
+/**
+ * The API as an OpenAPI 3.1 document, from the schemas that validate requests. `x-access` of an operation is its entry in the
+ * access table: public, user or admin.
+ */
+export function openApiDocument(routes: readonly Route[], version: string): JsonObject {
+  const paths: V31.PathsObject<Access> = {}
+  for (const route of routes.map(runnable)) {
+    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operation(route) }
+  }
+  const document: V31.Document<Access> = {
+    openapi: '3.1.0',
+    jsonSchemaDialect: 'https://json-schema.org/draft/2020-12/schema',
+    info: {
+      title: 'Patchbay',
+      version,
+      description:
+        'A hub for MCP servers. Times are ISO 8601 UTC; durations are milliseconds unless a schema says more.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    tags: [...new Set(routes.map(route => route.tag))].map(name => ({ name })),
+    paths,
+    components: {
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer', description: 'A session token, or an access key with scope "api"' },
+      },
+      schemas: { Problem: jsonSchema(problem, 'output') },
+      responses: {
+        Problem: {
+          description: 'A refusal, as RFC 9457 says',
+          content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+        },
+      },
+    },
+  }
+  // Through text, so that what is undefined is left out and nothing is shared with the schemas.
+  return JSON.parse(JSON.stringify(document)) as JsonObject
+}
+
+const problem = z
+  .looseObject({
+    type: z.string().meta({ examples: ['/errors/server_not_found'] }),
+    title: z.string(),
+    status: z.number().int(),
+    code: z.enum(Object.keys(ERROR_CODES) as [string, ...string[]]),
+    detail: z.string(),
+    instance: z.string(),
+    requestId: z.string(),
+    errors: z.array(z.object({ pointer: z.string(), code: z.string(), detail: z.string() })).optional(),
+    hint: z.string().optional(),
+  })
+  .meta({ description: 'An error. The code is stable; the texts are for people.' })
+
+function operation(route: RunnableRoute): Operation {
+  const body = route.body && { ...schemaAndExample(route.body) }
+  const optional = route.body?.safeParse(undefined).success === true
+  return {
+    operationId: operationId(route),
+    summary: route.summary,
+    tags: [route.tag],
+    'x-access': route.access,
+    security: route.access === 'public' ? [] : [{ bearer: [] }],
+    parameters: [...pathParameters(route), ...queryParameters(route)],
+    ...(body ? { requestBody: { required: !optional, content: { 'application/json': body } } } : {}),
+    responses: {
+      ...Object.fromEntries(Object.entries(route.responses).map(([status, spec]) => [status, responseOf(spec)])),
+      default: { $ref: '#/components/responses/Problem' },
+    },
+  }
+}
+
+/** `getServersRefTools` for `GET /api/servers/{ref}/tools`. */
+function operationId({ method, path }: RunnableRoute): string {
+  const words = path.split(/[^A-Za-z0-9]+/).filter(word => word !== '' && word !== 'api')
+  return method.toLowerCase() + words.map(word => word[0]?.toUpperCase() + word.slice(1)).join('')
+}
+
+function responseOf({
+  description,
+  schema,
+  example,
+  contentType = 'application/json',
+}: ResponseSpec): V31.ResponseObject {
+  if (!schema && example === undefined) return { description }
+  const content = {
+    ...(schema ? { schema: jsonSchema(schema, 'output') } : {}),
+    ...(example === undefined ? {} : { example }),
+  }
+  return { description, content: { [contentType]: content } }
+}
+
+function pathParameters({ path, params }: RunnableRoute): V31.ParameterObject[] {
+  const schemas = properties(params)
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: schemas[name] ?? { type: 'string' },
+  }))
+}
+
+function queryParameters({ query }: RunnableRoute): V31.ParameterObject[] {
+  const required = query ? ((jsonSchema(query, 'input').required ?? []) as string[]) : []
+  return Object.entries(properties(query)).map(([name, schema]) => ({
+    name,
+    in: 'query',
+    ...(required.includes(name) ? { required: true } : {}),
+    schema,
+  }))
+}
+
+function properties(schema: z.ZodType | undefined): Record<string, ParameterSchema> {
+  return schema ? ((jsonSchema(schema, 'input').properties ?? {}) as Record<string, ParameterSchema>) : {}
+}
+
+function schemaAndExample(schema: z.ZodType): V31.MediaTypeObject {
+  const { examples, ...rest } = jsonSchema(schema, 'input')
+  return { schema: rest, ...(Array.isArray(examples) && examples.length > 0 ? { example: examples[0] } : {}) }
+}
+
+function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): Record<string, unknown> {
+  const { $schema, ...rest } = z.toJSONSchema(schema, { target: 'draft-2020-12', io, unrepresentable: 'any' })
+  return rest
+}

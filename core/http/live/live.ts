@@ -1,0 +1,219 @@
+import type { LiveCredentials } from '../../auth/live-credentials.ts'
+import { LIMITS } from '../../config/limits.ts'
+import { type ErrorCode, HubError } from '../../contract/errors.ts'
+import type { UserActor } from '../../contract/records.ts'
+import type { EventBus } from '../../events/bus.ts'
+import type { EventName, HubEvent } from '../../events/catalog.ts'
+import type { Registry } from '../../registry/api.ts'
+import { EventHistory } from './event-history.ts'
+import { type LiveEvent, liveEvent, TOPICS, type Topic, visibleTo } from './live-events.ts'
+
+/** Events that are told from the start of the hub on, so that a reader who comes back gets what was missed. */
+const ALWAYS: readonly EventName[] = [
+  'server.created',
+  'server.updated',
+  'server.removed',
+  'group.created',
+  'group.updated',
+  'group.removed',
+  'connection.state',
+  'server.health',
+  'catalog.changed',
+  'tool.definition_changed',
+  'config.changed',
+  'config.rejected',
+  'plugin.failed',
+  'plugin.changed',
+]
+/** Events of the busy paths: told, and even built, only while somebody wants them. */
+const WHILE_WANTED = { logs: 'log.record', calls: 'tool.called' } as const satisfies Partial<Record<Topic, EventName>>
+const PING_MS = 15_000
+const STUCK_MS = 30_000
+
+/** One reader's end, whatever carries it. */
+export interface LiveSink {
+  /** From here on nothing is missed. */
+  joined(): void
+  /** False when there was no room: the event is lost to this reader. */
+  event(event: LiveEvent): boolean
+  /** How many were lost since the last word; null: unknown. False when there is no room for that either. */
+  lost(count: number | null): boolean
+  ping(): void
+  /** The feed tells nothing more, for this reason. */
+  end(code: ErrorCode): void
+}
+
+export interface LiveFeedOptions {
+  readonly bus: EventBus
+  readonly credentials: Pick<LiveCredentials, 'watch'>
+  readonly users: Pick<Registry['users'], 'list'>
+  /** Milliseconds between two pings. Default 15_000: a peer that answers none is gone within 60 s. */
+  readonly pingMs?: number
+  /** How long a reader may take nothing while something waits for it, in milliseconds. Default 30_000. */
+  readonly stuckMs?: number
+}
+
+interface Reader {
+  readonly actor: UserActor
+  readonly topics: ReadonlySet<Topic>
+  readonly sink: LiveSink
+  lost: number
+  stuckSinceMs: number
+  /** The end of the credential matters no longer. */
+  unwatch: () => void
+}
+
+/**
+ * Tells events to those who may see them: own ones, public ones, and to administrators all. One feed serves every reader;
+ * a reader who cannot keep up loses events and is told how many. Readers go when their credential ends.
+ */
+export class LiveFeed {
+  readonly #options: LiveFeedOptions
+  readonly #histories: ReadonlyMap<Topic, EventHistory>
+  readonly #boot = Date.now().toString(36)
+  readonly #readers = new Set<Reader>()
+  readonly #names = new Map<string, string>()
+  readonly #stops: (() => void)[] = []
+  readonly #wanted = new Map<Topic, () => void>()
+  #namesLoaded: Promise<void> | undefined
+  #timer: ReturnType<typeof setInterval> | undefined
+
+  constructor(options: LiveFeedOptions) {
+    this.#options = options
+    const limits = { events: LIMITS.eventReplayEvents, bytes: LIMITS.eventReplayBytes, ageMs: LIMITS.eventReplayMs }
+    this.#histories = new Map(TOPICS.map(topic => [topic, new EventHistory(topic, limits, !(topic in WHILE_WANTED))]))
+    const { bus } = options
+    for (const name of ALWAYS) this.#stops.push(bus.on(name, event => this.#tell('servers', event)))
+    const named = ({ data }: { data: { userId: string; name: string } }) => void this.#names.set(data.userId, data.name)
+    this.#stops.push(bus.on('user.created', named), bus.on('user.updated', named))
+  }
+
+  /**
+   * Adds a reader and tells what came after `since` (the id of the last event it has seen). Returns how to leave.
+   * Throws `quota_streams`.
+   */
+  async join(
+    actor: UserActor,
+    topics: ReadonlySet<Topic>,
+    since: string | undefined,
+    sink: LiveSink,
+  ): Promise<{ leave(): void; drained(): void }> {
+    this.#namesLoaded ??= this.#loadNames()
+    await this.#namesLoaded
+    const own = this.readersOf(actor.userId)
+    if (own >= LIMITS.liveStreamsPerUser) {
+      throw new HubError('quota_streams', `You have ${own} streams open, which is the limit`, {
+        retryAfterSeconds: 10,
+      })
+    }
+    const reader: Reader = { actor, topics, sink, lost: 0, stuckSinceMs: 0, unwatch: () => {} }
+    reader.unwatch = this.#options.credentials.watch(actor, ({ code }) => this.#end(reader, code))
+    this.#readers.add(reader)
+    this.#follow()
+    sink.joined()
+    if (since !== undefined) this.#catchUp(reader, since)
+    return { leave: () => this.#remove(reader), drained: () => this.#tellLost(reader) }
+  }
+
+  /** Ends every reader; for when the hub stops. */
+  dispose(): void {
+    for (const reader of [...this.#readers]) this.#end(reader, 'draining')
+    for (const stop of this.#stops.splice(0)) stop()
+  }
+
+  get readers(): number {
+    return this.#readers.size
+  }
+
+  readersOf(userId: string): number {
+    let count = 0
+    for (const { actor } of this.#readers) if (actor.userId === userId) count += 1
+    return count
+  }
+
+  #tell(topic: Topic, event: HubEvent): void {
+    if (event.audience === 'internal') return
+    const told = liveEvent(this.#boot, topic, event, this.#names)
+    this.#histories.get(topic)?.add(told)
+    for (const reader of this.#readers) this.#give(reader, told)
+  }
+
+  /** An id of another process, or one that is too old, leaves a gap of unknown size. */
+  #catchUp(reader: Reader, since: string): void {
+    const [boot, text = ''] = since.split('-')
+    const number = boot === this.#boot && /^\d{1,15}$/.test(text) ? Number(text) : undefined
+    const parts = [...reader.topics].map(topic => this.#histories.get(topic)?.after(number ?? 0))
+    if (number === undefined || parts.some(part => part?.complete === false)) reader.sink.lost(null)
+    const missed = parts.flatMap(part => part?.events ?? []).sort((left, right) => left.number - right.number)
+    for (const event of missed) this.#give(reader, event)
+  }
+
+  #give(reader: Reader, event: LiveEvent): void {
+    if (!reader.topics.has(event.topic) || !visibleTo(event, reader.actor)) return
+    if (this.#tellLost(reader) && reader.sink.event(event)) return
+    if (reader.lost === 0) reader.stuckSinceMs = performance.now()
+    reader.lost += 1
+  }
+
+  /** False while the reader has no room even for the number that it lost. */
+  #tellLost(reader: Reader): boolean {
+    if (reader.lost === 0) return true
+    if (!reader.sink.lost(reader.lost)) return false
+    reader.lost = 0
+    return true
+  }
+
+  /** Timers and busy events, as far as the present readers want them. */
+  #follow(): void {
+    for (const [topic, name] of Object.entries(WHILE_WANTED) as [keyof typeof WHILE_WANTED, EventName][]) {
+      const wanted = [...this.#readers].some(reader => reader.topics.has(topic))
+      const stop = this.#wanted.get(topic)
+      if (wanted && !stop)
+        this.#wanted.set(
+          topic,
+          this.#options.bus.on(name, event => this.#tell(topic, event)),
+        )
+      if (!wanted && stop) {
+        stop()
+        this.#wanted.delete(topic)
+        this.#histories.get(topic)?.interrupt()
+      }
+    }
+    if (this.#readers.size === 0) {
+      clearInterval(this.#timer)
+      this.#timer = undefined
+    } else if (this.#timer === undefined) {
+      this.#timer = setInterval(() => this.#ping(), this.#options.pingMs ?? PING_MS)
+    }
+  }
+
+  #ping(): void {
+    const stuckMs = this.#options.stuckMs ?? STUCK_MS
+    for (const reader of this.#readers) {
+      if (reader.lost > 0 && performance.now() - reader.stuckSinceMs > stuckMs) this.#end(reader, 'overloaded')
+      else reader.sink.ping()
+    }
+  }
+
+  #end(reader: Reader, code: ErrorCode): void {
+    if (!this.#readers.has(reader)) return
+    this.#remove(reader)
+    reader.sink.end(code)
+  }
+
+  #remove(reader: Reader): void {
+    if (!this.#readers.delete(reader)) return
+    reader.unwatch()
+    this.#follow()
+  }
+
+  async #loadNames(): Promise<void> {
+    try {
+      const users = await this.#options.users.list({ kind: 'system', purpose: 'live events' }, { scope: 'all' })
+      for (const user of users) this.#names.set(user.id, user.name)
+    } catch (error) {
+      this.#namesLoaded = undefined
+      throw error
+    }
+  }
+}

@@ -1,0 +1,135 @@
+import { z } from 'zod'
+import { exampleList, judgedByRegistry, listOf, timestamp, visibility } from '../schemas.ts'
+import { argumentRules } from '../servers/server-schemas.ts'
+import { CLIENTS } from './group-client-config.ts'
+
+const memberTool = z.union([
+  z.string(),
+  z.object({
+    name: z.string(),
+    as: z.string().optional(),
+    description: z.string().optional(),
+    arguments: argumentRules.optional(),
+  }),
+])
+
+const memberFields = z.object({
+  alias: z.string().optional().meta({ description: 'Stands for the server’s name where tool names are prefixed' }),
+  tools: z.union([z.literal('all'), z.array(memberTool)]).optional(),
+  prompts: z.union([z.literal('all'), z.array(z.string())]).optional(),
+  resources: z.union([z.literal('all'), z.array(z.string())]).optional(),
+})
+
+const groupFields = z.object({
+  name: z.string().meta({ description: '1 to 64 characters; no `/ ~ :` or controls' }),
+  description: z.string().optional(),
+  visibility: visibility.optional(),
+  naming: z.enum(['auto', 'prefixed']).optional(),
+  members: z
+    .array(z.union([z.string(), memberFields.extend({ server: z.string() })]))
+    .optional()
+    .meta({ description: 'A server’s `name` or `owner~name`, or an object with more about it' }),
+  resultLimit: z.number().int().optional().meta({ description: 'Bytes' }),
+})
+
+const example = { name: 'daily', members: ['time', { server: 'notes', tools: ['search'] }] }
+
+export const groupBody = judgedByRegistry(groupFields, example)
+export const groupPatch = judgedByRegistry(groupFields.partial(), { description: 'For every day' })
+export const memberBody = judgedByRegistry(memberFields, { tools: ['search'] })
+
+const groupWarning = z
+  .object({
+    code: z.enum([
+      'server_deleted',
+      'server_unseen',
+      'server_lists',
+      'tool_missing',
+      'tools_need_asking',
+      'names_collide',
+      'approval_waits',
+      'items_left_out',
+    ]),
+    message: z.string(),
+    server: z.string().optional(),
+    tools: z.array(z.string()).optional().meta({ description: 'Original names, at most 50' }),
+  })
+  .meta({ description: 'What clients of the group may miss' })
+
+export const group = z.looseObject({
+  ...groupFields.shape,
+  members: z.array(z.unknown()),
+  id: z.string(),
+  ref: z.string().meta({ description: '`owner~name`' }),
+  owner: z.string(),
+  origin: z.enum(['file', 'store']),
+  revision: z.number().int(),
+  createdAt: timestamp,
+  updatedAt: timestamp,
+  endpoint: z.string().meta({ description: 'The URL for MCP clients' }),
+  status: z.object({
+    total: z.number().int(),
+    online: z.number().int(),
+    connecting: z.number().int(),
+    offline: z.number().int(),
+  }),
+  tools: z.number().int(),
+  tokens: z.number().int().meta({ description: 'About: characters of the tool list divided by four' }),
+  warnings: z.array(groupWarning),
+})
+
+export const exampleGroup = {
+  id: '01JD7C9Q3F',
+  ref: 'ada~daily',
+  name: 'daily',
+  owner: 'ada',
+  visibility: 'private',
+  naming: 'auto',
+  members: [{ server: 'ada~time', tools: 'all', prompts: 'all', resources: 'all' }],
+  origin: 'store',
+  revision: 3,
+  createdAt: '2026-11-21T09:29:58.000Z',
+  updatedAt: '2026-11-21T09:41:07.000Z',
+  endpoint: 'http://127.0.0.1:3000/mcp/daily',
+  status: { total: 1, online: 1, connecting: 0, offline: 0 },
+  tools: 2,
+  tokens: 214,
+  warnings: [],
+}
+
+const groupTool = z.looseObject({
+  name: z.string(),
+  server: z.string(),
+  original: z.string(),
+})
+
+export const groupTools = listOf(groupTool).extend({
+  counts: z.object({ tools: z.number().int(), prompts: z.number().int(), resources: z.number().int() }),
+  tokens: z.number().int(),
+  warnings: z.array(groupWarning),
+})
+
+export const exampleGroupTools = {
+  ...exampleList({ name: 'get_current_time', server: 'ada~time', original: 'get_current_time' }),
+  counts: { tools: 1, prompts: 0, resources: 0 },
+  tokens: 51,
+  warnings: [],
+}
+
+export const groupClientConfig = z.object({
+  client: z.enum(CLIENTS),
+  endpoint: z.string(),
+  format: z.enum(['json', 'toml', 'shell']),
+  path: z.string().optional(),
+  text: z.string().meta({ description: 'Put an access key in place of `<ACCESS_KEY>`' }),
+  command: z.string().optional(),
+  note: z.string().optional(),
+})
+
+export const exampleClientConfig = {
+  client: 'cursor',
+  endpoint: 'http://127.0.0.1:3000/mcp/daily',
+  format: 'json',
+  path: '~/.cursor/mcp.json',
+  text: '{"mcpServers":{"daily":{"url":"http://127.0.0.1:3000/mcp/daily","headers":{"Authorization":"Bearer <ACCESS_KEY>"}}}}\n',
+}

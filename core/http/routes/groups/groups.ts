@@ -1,0 +1,262 @@
+import { z } from 'zod'
+import type { Upstreams } from '../../../connections/api.ts'
+import type { GroupRecord, GroupWarning, UserActor } from '../../../contract/records.ts'
+import type { McpEndpoint } from '../../../mcp/api.ts'
+import type { Registry, UsableMember, WrittenGroup } from '../../../registry/api.ts'
+import type { RequestInfo } from '../../../request/request-info.ts'
+import { type Route, route } from '../../route.ts'
+import {
+  exampleList,
+  flag,
+  listOf,
+  ownershipFilters,
+  pageFields,
+  pageQuery,
+  refParams,
+  refServerParams,
+} from '../schemas.ts'
+import { listQuery, noteChange, page, qualified, recordFields, recordReply, seesWhole, writeOptions } from '../views.ts'
+import { CLIENTS, clientConfig } from './group-client-config.ts'
+import {
+  exampleClientConfig,
+  exampleGroup,
+  exampleGroupTools,
+  group,
+  groupBody,
+  groupClientConfig,
+  groupPatch,
+  groupTools,
+  memberBody,
+} from './group-schemas.ts'
+
+export interface GroupRoutesDeps {
+  readonly registry: Pick<Registry, 'groups' | 'audit'>
+  readonly mcp: Pick<McpEndpoint, 'groupView'>
+  readonly upstreams: Pick<Upstreams, 'status'>
+}
+
+const tag = 'groups'
+const path = '/api/groups/{ref}'
+const one = { description: 'The group', schema: group, example: exampleGroup }
+
+/** List, create and edit groups, their members, and what a client of one sees. */
+export function groupRoutes(deps: GroupRoutesDeps): Route[] {
+  return [listGroups(deps), createGroup(deps), ...oneGroup(deps), ...members(deps), ...clientSide(deps)]
+}
+
+function listGroups(deps: GroupRoutesDeps): Route {
+  return route({
+    method: 'GET',
+    path: '/api/groups',
+    access: 'user',
+    summary: 'List groups',
+    tag,
+    query: z.strictObject({ ...ownershipFilters, ...pageFields }),
+    responses: { 200: { description: 'A page of groups', schema: listOf(group), example: exampleList(exampleGroup) } },
+    async handle({ actor, query, info }) {
+      const { items, ...cut } = page(await deps.registry.groups.list(actor, listQuery(query)), query)
+      return { body: { items: await Promise.all(items.map(record => readView(deps, actor, info, record))), ...cut } }
+    },
+  })
+}
+
+function createGroup(deps: GroupRoutesDeps): Route {
+  return route({
+    method: 'POST',
+    path: '/api/groups',
+    access: 'user',
+    summary: 'Create a group',
+    tag,
+    body: groupBody,
+    responses: { 201: one },
+    async handle({ actor, body, info }) {
+      const record = await deps.registry.groups.create(actor, body)
+      noteChange(deps.registry.audit, actor, info, 'group.create', record)
+      const location = `${info.baseUrl}/api/groups/${encodeURIComponent(qualified(record))}`
+      return recordReply(groupView(deps, actor, info, record), 201, location)
+    },
+  })
+}
+
+function oneGroup(deps: GroupRoutesDeps): Route[] {
+  const { groups, audit } = deps.registry
+  const common = { path, tag, params: refParams } as const
+  return [
+    route({
+      ...common,
+      access: 'user',
+      method: 'GET',
+      summary: 'One group',
+      responses: { 200: one },
+      async handle({ actor, params, info }) {
+        const record = await groups.resolve(actor, params.ref, 'see')
+        return recordReply(await readView(deps, actor, info, record))
+      },
+    }),
+    route({
+      ...common,
+      access: 'user',
+      method: 'PUT',
+      summary: 'Replace a group',
+      body: groupBody,
+      responses: { 200: one },
+      async handle({ actor, params, body, info, request }) {
+        const record = await groups.replace(actor, params.ref, body, writeOptions(request.headers))
+        noteChange(audit, actor, info, 'group.update', record, { fields: Object.keys(body) })
+        return recordReply(groupView(deps, actor, info, record))
+      },
+    }),
+    route({
+      ...common,
+      access: 'user',
+      method: 'PATCH',
+      summary: 'Change parts of a group (RFC 7396)',
+      body: groupPatch,
+      responses: { 200: one },
+      async handle({ actor, params, body, info, request }) {
+        const record = await groups.patch(actor, params.ref, body, writeOptions(request.headers))
+        noteChange(audit, actor, info, 'group.update', record, { fields: Object.keys(body) })
+        return recordReply(groupView(deps, actor, info, record))
+      },
+    }),
+    route({
+      ...common,
+      access: 'user',
+      method: 'DELETE',
+      summary: 'Delete a group',
+      query: z.strictObject({ force: flag }),
+      responses: { 204: { description: 'It is gone' } },
+      async handle({ actor, params, info, request }) {
+        const record = await groups.resolve(actor, params.ref, 'edit')
+        await groups.remove(actor, qualified(record), writeOptions(request.headers))
+        noteChange(audit, actor, info, 'group.delete', record)
+        return { status: 204 }
+      },
+    }),
+  ]
+}
+
+function members(deps: GroupRoutesDeps): Route[] {
+  const { groups, audit } = deps.registry
+  const common = { path: `${path}/members/{server}`, tag, params: refServerParams } as const
+  return [
+    route({
+      ...common,
+      access: 'user',
+      method: 'PUT',
+      summary: 'Add a server to a group, or change how it is in it',
+      body: memberBody,
+      responses: { 200: one },
+      async handle({ actor, params, body, info }) {
+        const record = await groups.putMember(actor, params.ref, params.server, body)
+        noteChange(audit, actor, info, 'group.update', record, { member: params.server })
+        return recordReply(groupView(deps, actor, info, record))
+      },
+    }),
+    route({
+      ...common,
+      access: 'user',
+      method: 'DELETE',
+      summary: 'Take a server out of a group',
+      responses: { 204: { description: 'It is no member any more' } },
+      async handle({ actor, params, info }) {
+        const record = await groups.removeMember(actor, params.ref, params.server)
+        noteChange(audit, actor, info, 'group.update', record, { memberRemoved: params.server })
+        return { status: 204 }
+      },
+    }),
+  ]
+}
+
+function clientSide(deps: GroupRoutesDeps): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: `${path}/tools`,
+      access: 'user',
+      summary: 'The tools that a client of the group sees, under the names that it sees',
+      tag,
+      params: refParams,
+      query: pageQuery,
+      responses: { 200: { description: 'A page of tools', schema: groupTools, example: exampleGroupTools } },
+      async handle({ actor, params, query }) {
+        const record = await deps.registry.groups.resolve(actor, params.ref, 'see')
+        const usable = await deps.registry.groups.usableMembers(actor, record)
+        const { tools, counts, tokens, warnings } = deps.mcp.groupView(actor, record, serversOf(usable))
+        const { limit, offset } = query
+        const items = tools(offset, limit)
+        return { body: { items, total: counts.tools, limit, offset, counts, tokens, warnings } }
+      },
+    }),
+    route({
+      method: 'GET',
+      path: `${path}/client-config`,
+      access: 'user',
+      summary: 'What to paste into a client so that it uses the group',
+      tag,
+      params: refParams,
+      query: z.strictObject({ client: z.enum(CLIENTS) }),
+      responses: {
+        200: { description: 'The text and its place', schema: groupClientConfig, example: exampleClientConfig },
+      },
+      async handle({ actor, params, query, info }) {
+        const record = await deps.registry.groups.resolve(actor, params.ref, 'see')
+        return { body: clientConfig(query.client, record.name, endpointOf(info, actor, record)) }
+      },
+    }),
+  ]
+}
+
+/** Where MCP clients of this actor reach the group: another owner's is named with its owner. */
+export function endpointOf(info: RequestInfo, actor: UserActor, record: GroupRecord): string {
+  const owner = record.ownerId === actor.userId ? '' : `@${encodeURIComponent(record.ownerName)}/`
+  return `${info.baseUrl}/mcp/${owner}${encodeURIComponent(record.name)}`
+}
+
+/**
+ * A group as this actor may know it. Who does not own it learns of no member that it could not use: a public group does
+ * not publish private servers.
+ */
+function groupView(deps: GroupRoutesDeps, actor: UserActor, info: RequestInfo, record: WrittenGroup): object {
+  const { usable } = record
+  const whole = seesWhole(actor, record.ownerId)
+  const shown = whole ? record : { ...record, members: usable.map(({ member }) => member) }
+  const live = deps.mcp.groupView(actor, record, serversOf(usable))
+  return {
+    ...deps.registry.groups.publicBody(shown),
+    ...recordFields(record),
+    endpoint: endpointOf(info, actor, record),
+    status: countStates(usable.map(({ server }) => deps.upstreams.status(server.id).state)),
+    tools: live.counts.tools,
+    tokens: live.tokens,
+    warnings: [...(whole ? record.lost.map(deletedWarning) : []), ...live.warnings],
+  }
+}
+
+async function readView(deps: GroupRoutesDeps, actor: UserActor, info: RequestInfo, record: GroupRecord) {
+  // A list of groups merges the lists of each: everything else has its turn in between.
+  await new Promise(resolve => setImmediate(resolve))
+  const { groups } = deps.registry
+  const [usable, lost] = [await groups.usableMembers(actor, record), await groups.lostMembers(record.id)]
+  return groupView(deps, actor, info, { ...record, usable, lost })
+}
+
+function deletedWarning(server: string): GroupWarning {
+  const message = `Server "${server}" was deleted, and with it this member; save the members of the group to take note of it`
+  return { code: 'server_deleted', message, server }
+}
+
+function serversOf(usable: readonly UsableMember[]) {
+  return usable.map(({ server }) => server)
+}
+
+/** How many of a group's usable servers are in each state. */
+export function countStates(states: readonly ('online' | 'connecting' | 'offline')[]) {
+  const count = (state: string) => states.filter(each => each === state).length
+  return {
+    total: states.length,
+    online: count('online'),
+    connecting: count('connecting'),
+    offline: count('offline'),
+  }
+}

@@ -1,0 +1,111 @@
+import { z } from 'zod'
+import type { Upstreams } from '../../../connections/api.ts'
+import { type Reply, type Route, route } from '../../route.ts'
+
+/** What the hub knows of its own parts. */
+export interface HealthChecks {
+  /** `unwritable` while the disk of the database refuses writes: what needs none goes on. */
+  readonly store: 'ok' | 'unwritable' | 'lost'
+  /** Of the log: `failed` while records wait or are lost, `none` where it goes to standard output and nothing is wrong. */
+  readonly sinks: 'ok' | 'failed' | 'none'
+  readonly plugins: 'ok' | 'failed'
+  /** `short` while no further server that runs a command can be started: the last ones are kept for the hub itself. */
+  readonly descriptors: 'ok' | 'short'
+  /** What this machine can enforce on child processes; `lost` where what makes the sandbox has gone since the start. */
+  readonly sandbox: 'full' | 'uid' | 'none' | 'lost'
+  /** For people: what does not hold though the level does; absent where there is nothing to say. */
+  readonly sandboxNotes?: readonly string[]
+}
+
+export interface HealthDeps {
+  readonly version: string
+  /** Of `performance.now()`, which no change of the clock moves. */
+  readonly startedAtMs: number
+  readonly upstreams: Pick<Upstreams, 'counts'>
+  draining(): boolean
+  /** Asks the store itself; must answer within a second or so, since load balancers wait for it. */
+  checks(): Promise<HealthChecks>
+}
+
+const health = z.object({
+  status: z.enum(['ok', 'degraded', 'draining']),
+  version: z.string(),
+  uptimeMs: z.number().int(),
+  servers: z.object({
+    total: z.number().int(),
+    online: z.number().int(),
+    connecting: z.number().int(),
+    offline: z.number().int(),
+  }),
+  tools: z.number().int(),
+  checks: z.object({
+    store: z.enum(['ok', 'unwritable', 'lost']),
+    sinks: z.enum(['ok', 'failed', 'none']),
+    plugins: z.enum(['ok', 'failed']),
+    descriptors: z.enum(['ok', 'short']),
+    sandbox: z.enum(['full', 'uid', 'none', 'lost']),
+    sandboxNotes: z.array(z.string()).optional(),
+  }),
+})
+
+const example = {
+  status: 'ok',
+  version: '1.1.0',
+  uptimeMs: 86_400_000,
+  servers: { total: 20, online: 19, connecting: 0, offline: 1 },
+  tools: 112,
+  checks: { store: 'ok', sinks: 'ok', plugins: 'ok', descriptors: 'ok', sandbox: 'full' },
+}
+
+/** Whether the hub can do its work. */
+export function healthRoutes(deps: HealthDeps): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/health',
+      access: 'public',
+      // Load balancers add parameters to defeat caches.
+      anyQuery: true,
+      summary: 'Whether the hub can do its work; an offline server alone does not matter',
+      tag: 'health',
+      responses: {
+        200: { description: 'It can', schema: health, example },
+        503: {
+          description: 'It is stopping, or its store is lost',
+          schema: health,
+          example: { ...example, status: 'draining' },
+        },
+      },
+      async handle() {
+        return healthReply(deps, await deps.checks())
+      },
+    }),
+  ]
+}
+
+function healthReply(deps: HealthDeps, checks: HealthChecks): Reply {
+  const { tools, ...servers } = deps.upstreams.counts()
+  const uptimeMs = Math.round(performance.now() - deps.startedAtMs)
+  const { status, httpStatus } = healthStatus(checks, deps.draining())
+  return {
+    status: httpStatus,
+    body: { status, version: deps.version, uptimeMs, servers, tools, checks },
+    headers: httpStatus === 503 ? { 'retry-after': '5' } : {},
+  }
+}
+
+/**
+ * A failed plugin or sink, a disk that takes no writes, a want of descriptors, or a lost sandbox degrades the hub, which still serves; only
+ * stopping and a lost store take it out of service.
+ */
+export function healthStatus(
+  checks: HealthChecks,
+  draining: boolean,
+): { readonly status: 'ok' | 'degraded' | 'draining'; readonly httpStatus: 200 | 503 } {
+  if (draining) return { status: 'draining', httpStatus: 503 }
+  if (checks.store === 'lost') return { status: 'degraded', httpStatus: 503 }
+  const { store, sinks, plugins, descriptors, sandbox } = checks
+  const parts = sinks === 'failed' || plugins === 'failed' || descriptors === 'short' || sandbox === 'lost'
+  const failed = store !== 'ok' || parts
+  return { status: failed ? 'degraded' : 'ok', httpStatus: 200 }
+}

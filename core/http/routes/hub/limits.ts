@@ -1,0 +1,92 @@
+import { z } from 'zod'
+import { LIMITS } from '../../../config/limits.ts'
+import type { Upstreams } from '../../../connections/api.ts'
+import type { UserActor } from '../../../contract/records.ts'
+import { readHeaderConsents } from '../../../domain/server/header-consents.ts'
+import type { McpEndpoint } from '../../../mcp/api.ts'
+import type { Registry } from '../../../registry/api.ts'
+import { type Route, route } from '../../route.ts'
+import { HOSTED_KEY_PREFIX } from './settings.ts'
+
+export interface LimitRoutesDeps {
+  readonly registry: Pick<Registry, 'servers' | 'groups' | 'keys' | 'settings'>
+  readonly mcp: Pick<McpEndpoint, 'usage'>
+  readonly upstreams: Pick<Upstreams, 'processesOf' | 'isolatedThreadsOf' | 'catalogBytesOf'>
+  /** Streams that a user reads at `/api/stream`. */
+  readonly liveStreams: (userId: string) => number
+}
+
+type LimitName = keyof typeof LIMITS
+
+const limit = z.object({
+  name: z.string(),
+  value: z.number(),
+  unit: z.enum(['bytes', 'ms', 'count']),
+  used: z.number().optional().meta({ description: 'What the caller uses of it now' }),
+})
+
+const example = {
+  items: [
+    { name: 'bodyBytes', value: 1_048_576, unit: 'bytes' },
+    { name: 'serversPerUser', value: 200, unit: 'count', used: 12 },
+  ],
+}
+
+/** Every limit with its value, and what the caller uses of those that are counted per user. */
+export function limitRoutes(deps: LimitRoutesDeps): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/api/limits',
+      access: 'user',
+      summary: 'Every limit, and what you use of it',
+      tag: 'health',
+      responses: { 200: { description: 'All limits', schema: z.object({ items: z.array(limit) }), example } },
+      async handle({ actor }) {
+        return { body: { items: limitItems(await usage(deps, actor)) } }
+      },
+    }),
+  ]
+}
+
+type Usage = Partial<Record<LimitName, number>>
+
+/** The table of limits as the API shows it. */
+export function limitItems(used: Usage) {
+  return Object.entries(LIMITS).map(([name, value]) => {
+    const count = used[name as LimitName]
+    return { name, value, unit: unitOf(name), ...(count === undefined ? {} : { used: count }) }
+  })
+}
+
+function unitOf(name: string): 'bytes' | 'ms' | 'count' {
+  if (/Bytes(?:PerUser)?$/.test(name)) return 'bytes'
+  return name.endsWith('Ms') ? 'ms' : 'count'
+}
+
+async function usage({ registry, mcp, upstreams, liveStreams }: LimitRoutesDeps, actor: UserActor): Promise<Usage> {
+  const [servers, groups, keys, hosted, settings, stored] = await Promise.all([
+    registry.servers.list(actor, { scope: 'mine' }),
+    registry.groups.list(actor, { scope: 'mine' }),
+    registry.keys.list(actor),
+    registry.settings.userSecretInfo(actor.userId, HOSTED_KEY_PREFIX),
+    registry.settings.user(actor.userId),
+    registry.settings.storedBytes(actor.userId),
+  ])
+  const switchedOn = servers.filter(server => server.transport === 'stdio' && server.enabled).length
+  return {
+    serversPerUser: servers.length,
+    storedBytesPerUser: stored.total,
+    serverConfigBytesPerUser: stored.config,
+    catalogBytesPerUser: upstreams.catalogBytesOf(actor.userId),
+    groupsPerUser: groups.length,
+    keysPerUser: keys.length,
+    hostedKeysPerUser: Object.keys(hosted).length,
+    passthroughServersPerUser: readHeaderConsents(settings).size,
+    // Held against both, when a server is switched on and when a process starts: the larger one meets it first.
+    liveStdioPerUser: Math.max(switchedOn, upstreams.processesOf(actor.userId)),
+    isolatedThreadsPerUser: upstreams.isolatedThreadsOf(actor.userId),
+    liveStreamsPerUser: liveStreams(actor.userId),
+    ...mcp.usage(actor.userId),
+  }
+}

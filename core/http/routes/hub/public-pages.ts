@@ -1,0 +1,89 @@
+import { createHash } from 'node:crypto'
+import type { SystemActor } from '../../../contract/records.ts'
+import type { EventBus } from '../../../events/bus.ts'
+import type { EventName } from '../../../events/catalog.ts'
+import type { ServerRegistry } from '../../../registry/api.ts'
+import { wholeBody } from '../../compress.ts'
+import { type LiveView, page, viewedServer } from '../views.ts'
+
+export interface PublicPagesDeps {
+  readonly registry: { readonly servers: Pick<ServerRegistry, 'list'> }
+  readonly upstreams: LiveView
+  readonly bus: Pick<EventBus, 'on'>
+}
+
+interface PageQuery {
+  readonly limit: number
+  readonly offset: number
+}
+
+interface KeptPage {
+  readonly text: string
+  readonly etag: string
+}
+
+/** A state that changed without an event that is listened to is seen after so long, in milliseconds. */
+const KEPT_MS = 1_000
+/** Different pages (limit and offset) that are kept at once. */
+const PAGES = 32
+const HEADERS = { 'cache-control': 'public, max-age=60' }
+
+/** What decides which servers are public and how they are described. */
+const CHANGES: readonly EventName[] = [
+  ...(['server.created', 'server.updated', 'server.removed'] as const),
+  ...(['user.created', 'user.updated', 'user.removed', 'config.changed'] as const),
+]
+
+/** Nobody is signed in: the hub itself reads the list. */
+const READER: SystemActor = { kind: 'system', purpose: 'public server list' }
+
+/**
+ * The pages of the public server list as they are sent. Each is made once and kept for a second or until a server or user
+ * changes, and all who ask at the same time wait for the same one: many anonymous requests cost as much as one.
+ */
+export class PublicPages {
+  readonly #deps: PublicPagesDeps
+  readonly #pages = new Map<string, { readonly madeAtMs: number; readonly page: Promise<KeptPage> }>()
+
+  constructor(deps: PublicPagesDeps) {
+    this.#deps = deps
+    for (const name of CHANGES) deps.bus.on(name, () => this.#pages.clear())
+  }
+
+  /** The answer to one request: 304 when the client has the page already. */
+  async answer(query: PageQuery, headers: Headers): Promise<Response> {
+    const { text, etag } = await this.#page(query)
+    const sent = { ...HEADERS, etag }
+    const known = (headers.get('if-none-match') ?? '').split(',').map(tag => tag.trim())
+    if (known.some(tag => tag === '*' || tag.replace(/^W\//, '') === etag)) {
+      return new Response(null, { status: 304, headers: sent })
+    }
+    return wholeBody(text, 'application/json', { headers: sent })
+  }
+
+  #page(query: PageQuery): Promise<KeptPage> {
+    const key = `${query.limit}/${query.offset}`
+    const nowMs = performance.now()
+    const kept = this.#pages.get(key)
+    if (kept && nowMs - kept.madeAtMs < KEPT_MS) return kept.page
+    this.#pages.delete(key)
+    for (const oldest of this.#pages.keys()) {
+      if (this.#pages.size < PAGES) break
+      this.#pages.delete(oldest)
+    }
+    const made = this.#make(query)
+    this.#pages.set(key, { madeAtMs: nowMs, page: made })
+    // A failure is not kept: the next one who asks makes the page anew.
+    made.catch(() => {
+      if (this.#pages.get(key)?.page === made) this.#pages.delete(key)
+    })
+    return made
+  }
+
+  async #make(query: PageQuery): Promise<KeptPage> {
+    const { registry, upstreams } = this.#deps
+    const { items, ...cut } = page(await registry.servers.list(READER, { scope: 'public' }), query)
+    const text = JSON.stringify({ items: items.map(record => viewedServer(upstreams, record)), ...cut })
+    return { text, etag: `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"` }
+  }
+}

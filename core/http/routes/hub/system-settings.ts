@@ -1,0 +1,207 @@
+import { z } from 'zod'
+import type { ConfigSource, HubConfig } from '../../../config/schema.ts'
+import { VARIABLES } from '../../../config/variables.ts'
+import { type FieldError, HubError, validationError } from '../../../contract/errors.ts'
+import type { JsonValue } from '../../../contract/json.ts'
+import type { Registry } from '../../../registry/api.ts'
+import { type Route, route } from '../../route.ts'
+import { anyJson } from '../schemas.ts'
+
+/** The configuration in force, and the layer that each value came from. */
+export interface ConfigView {
+  readonly values: HubConfig
+  readonly sources: Readonly<Partial<Record<keyof HubConfig, ConfigSource>>>
+  /** Keys that take effect without a restart. */
+  readonly live?: ReadonlySet<keyof HubConfig>
+}
+
+export interface SystemSettingsDeps {
+  readonly registry: Pick<Registry, 'settings' | 'audit'>
+  readonly config: ConfigView
+}
+
+const texts = z.array(z.string().max(253)).max(100).nullable().optional()
+
+/** What the API may change: settings that the hub can do without until its store is open, and no secrets. */
+const changeable = z.strictObject({
+  publicUrl: z.string().max(2048).nullable().optional(),
+  allowedHosts: texts,
+  allowedOrigins: texts,
+  adminAddresses: texts,
+  trustedProxies: texts,
+  stdioPolicy: z.enum(['sandboxed', 'admin', 'off']).nullable().optional(),
+  outboundAllow: texts,
+  workers: z.number().int().min(1).max(64).nullable().optional(),
+  logLevel: z.enum(['error', 'warn', 'info', 'debug', 'trace']).nullable().optional(),
+  logFormat: z.enum(['json', 'pretty']).nullable().optional(),
+  requestLogs: z.boolean().nullable().optional(),
+  logRotation: z.enum(['hourly', 'daily', 'weekly', 'none']).nullable().optional(),
+  logMaxFiles: z.number().int().min(1).max(10_000).nullable().optional(),
+})
+
+type Key = keyof z.output<typeof changeable>
+const KEYS = Object.keys(changeable.shape) as readonly Key[]
+
+/** Shown, and held by environment and file alone: most are needed before there is a store to read a setting from. */
+const FIXED = VARIABLES.filter(
+  ({ key, secret }) => !secret && key !== 'adminUsername' && !(key in changeable.shape),
+).map(({ key }) => key)
+
+const values = z.record(z.string(), anyJson)
+const exampleValues = {
+  port: 3000,
+  host: '127.0.0.1',
+  stdioPolicy: 'sandboxed',
+  logLevel: 'info',
+  allowedHosts: ['localhost'],
+}
+
+const sourceSchema = z.record(
+  z.string(),
+  z.object({
+    source: z.enum(['default', 'file', 'env', 'store']),
+    variable: z.string(),
+    locked: z.boolean().meta({ description: 'A PATCH of it is refused' }),
+    restart: z.boolean().meta({ description: 'A change takes effect at the next start' }),
+    pending: z.boolean().meta({ description: 'A change waits for the next start' }),
+  }),
+)
+const exampleSources = {
+  logLevel: { source: 'env', variable: 'LOG_LEVEL', locked: true, restart: true, pending: false },
+}
+
+/** System settings: environment over file over store over default. */
+export function systemSettingsRoutes({ registry, config }: SystemSettingsDeps): Route[] {
+  const common = { path: '/api/admin/settings', tag: 'administration' } as const
+  const responses = { 200: { description: 'Value by key', schema: values, example: exampleValues } }
+  return [
+    route({
+      ...common,
+      access: 'admin',
+      method: 'GET',
+      summary: 'System settings, as they are from the next start at the latest',
+      responses,
+      async handle() {
+        return { body: systemSettings(config, await registry.settings.allSystem()) }
+      },
+    }),
+    route({
+      ...common,
+      access: 'admin',
+      method: 'PATCH',
+      summary: 'Change system settings; null goes back to the default',
+      body: changeable,
+      responses,
+      async handle({ actor, body, info }) {
+        const changes = readSettings(given(body))
+        refuseLocked(config, Object.keys(changes) as Key[])
+        await registry.settings.setSystem(actor, changes)
+        const detail = { keys: Object.keys(changes) }
+        const { requestId } = info
+        registry.audit.record(actor, { action: 'settings.update', target: 'system', ownerId: null, requestId, detail })
+        return { body: systemSettings(config, await registry.settings.allSystem()) }
+      },
+    }),
+    route({
+      ...common,
+      access: 'admin',
+      path: '/api/admin/settings/sources',
+      method: 'GET',
+      summary: 'Where each system setting comes from, and which need a restart',
+      responses: { 200: { description: 'By key', schema: sourceSchema, example: exampleSources } },
+      async handle() {
+        return { body: settingSources(config, await registry.settings.allSystem()) }
+      },
+    }),
+  ]
+}
+
+type Stored = Readonly<Record<string, JsonValue>>
+
+function locked(config: ConfigView, key: Key): boolean {
+  const source = config.sources[key]
+  return source === 'env' || source === 'file'
+}
+
+/** A stored value counts unless a stronger layer holds the key. */
+export function systemSettings({ values: inForce, ...rest }: ConfigView, stored: Stored): object {
+  const config = { values: inForce, ...rest }
+  const fixed = FIXED.map(key => [key, inForce[key]] as const)
+  const changeables = KEYS.map(
+    key => [key, locked(config, key) ? inForce[key] : (stored[key] ?? inForce[key])] as const,
+  )
+  return Object.fromEntries([...fixed, ...changeables].filter(([, value]) => value !== undefined))
+}
+
+export function settingSources(config: ConfigView, stored: Stored): object {
+  const fixed = FIXED.map(
+    key => [key, { ...origin(config, key), locked: true, restart: true, pending: false }] as const,
+  )
+  const changeables = KEYS.map(key => {
+    const held = locked(config, key)
+    const restart = !config.live?.has(key)
+    return [
+      key,
+      { ...origin(config, key), locked: held, restart, pending: restart && !held && waits(config, key, stored) },
+    ] as const
+  })
+  return Object.fromEntries([...fixed, ...changeables])
+}
+
+function origin(
+  config: ConfigView,
+  key: keyof HubConfig,
+): { readonly source: ConfigSource; readonly variable: string } {
+  return { source: config.sources[key] ?? 'default', variable: variableOf(key) }
+}
+
+/** Whether the store says otherwise than what was in force at the start: another value, or none where there was one. */
+function waits(config: ConfigView, key: Key, stored: Stored): boolean {
+  const value = stored[key]
+  if (value === undefined) return config.sources[key] === 'store'
+  return JSON.stringify(value) !== JSON.stringify(config.values[key])
+}
+
+function variableOf(key: keyof HubConfig): string {
+  return VARIABLES.find(variable => variable.key === key)?.name ?? key
+}
+
+/**
+ * Reads values as those of the environment are read, so that what is kept is what the next start would make of it: one that
+ * it could not read would stop it. Null stays null. Throws `validation_failed`, naming each wrong one.
+ */
+export function readSettings(body: Readonly<Record<string, JsonValue>>): Record<string, JsonValue> {
+  const errors: FieldError[] = []
+  const read = Object.entries(body).map(([key, value]): [string, JsonValue] => {
+    const parsed = value === null ? undefined : VARIABLES.find(each => each.key === key)?.parse(settingText(value))
+    if (parsed?.ok === false) {
+      errors.push({ pointer: `#/${key}`, code: 'format', detail: `${key} is not valid; wanted: ${parsed.legal}` })
+    }
+    return [key, parsed?.ok ? (parsed.value as JsonValue) : value]
+  })
+  if (errors.length > 0) throw validationError(errors, 'These settings cannot be kept')
+  return Object.fromEntries(read)
+}
+
+function settingText(value: JsonValue): string {
+  return Array.isArray(value) ? value.join(',') : String(value)
+}
+
+/** Throws `setting_locked`, naming each key that is held and by what. */
+export function refuseLocked(config: ConfigView, keys: readonly Key[]): void {
+  const held = keys.filter(key => locked(config, key))
+  if (held.length === 0) return
+  const holders = held.map(key =>
+    config.sources[key] === 'env' ? `"${key}" by the variable ${variableOf(key)}` : `"${key}" by the settings file`,
+  )
+  throw new HubError('setting_locked', `Cannot change these settings, they are held elsewhere: ${holders.join(', ')}`, {
+    hint: 'Change the variable or the file, or remove the key there.',
+  })
+}
+
+function given(body: z.output<typeof changeable>): Record<string, JsonValue> {
+  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined)) as Record<
+    string,
+    JsonValue
+  >
+}

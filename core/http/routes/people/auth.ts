@@ -1,0 +1,189 @@
+import { z } from 'zod'
+import type { Auth } from '../../../auth/create.ts'
+import { passwordProblem } from '../../../auth/passwords.ts'
+import { HubError, validationError } from '../../../contract/errors.ts'
+import type { Actor, UserActor } from '../../../contract/records.ts'
+import { quoteName } from '../../../domain/names.ts'
+import type { Registry, UserRecord } from '../../../registry/api.ts'
+import type { RequestInfo } from '../../../request/request-info.ts'
+import { addressKey } from '../../addresses.ts'
+import { type Route, route } from '../../route.ts'
+import { openSession, requireSession } from './session.ts'
+import { exampleSession, exampleUser, session, user, userView } from './user-schemas.ts'
+
+export interface AuthRoutesDeps {
+  readonly registry: Pick<Registry, 'users' | 'audit'>
+  readonly auth: Pick<Auth, 'tokens' | 'passwords' | 'signInThrottle' | 'revocations'>
+}
+
+const tag = 'sign-in'
+/** Nobody is known yet when a sign-in fails. */
+const SIGN_IN: Actor = { kind: 'system', purpose: 'sign-in' }
+
+/** Sign-in, sign-out, and what people do about their own session. */
+export function authRoutes(deps: AuthRoutesDeps): Route[] {
+  return [loginRoute(deps), logoutRoute(deps), refreshRoute(deps), meRoute(deps), passwordRoute(deps)]
+}
+
+function loginRoute(deps: AuthRoutesDeps): Route {
+  return route({
+    method: 'POST',
+    path: '/api/auth/login',
+    access: 'public',
+    summary: 'Sign in with user name and password; slowed down after failures',
+    tag,
+    body: z
+      .strictObject({ username: z.string(), password: z.string() })
+      .meta({ examples: [{ username: 'ada', password: 'a long sentence of mine' }] }),
+    responses: { 200: { description: 'Signed in', schema: session, example: exampleSession } },
+    async handle({ body, info }) {
+      const found = await judged(deps, body.username, body.password, info)
+      const { actor, body: answer } = await openSession(deps.auth.tokens, found)
+      note(deps, actor, 'auth.login', found, info)
+      return { body: answer }
+    },
+  })
+}
+
+/** Who signs in. Answer and time are the same whether the name or the password is wrong. */
+async function judged(deps: AuthRoutesDeps, name: string, password: string, info: RequestInfo): Promise<UserRecord> {
+  const { registry, auth } = deps
+  const attempt = auth.signInThrottle.attempt(name, addressKey(info.clientAddress))
+  try {
+    const found = await registry.users.credentials(name)
+    const { ok, outdated } = await auth.passwords.verify(password, found?.passwordHash)
+    if (ok && found && !found.user.disabled) {
+      attempt.succeeded()
+      if (outdated) await registry.users.rehash(found.user.id, await auth.passwords.hash(password))
+      return found.user
+    }
+    registry.audit.record(SIGN_IN, {
+      action: 'auth.login_failed',
+      target: quoteName(name),
+      ownerId: found?.user.id ?? null,
+      requestId: info.requestId,
+      detail: { address: info.clientAddress },
+    })
+  } catch (error) {
+    // The hub was too busy to judge: no failure of the person.
+    attempt.withdrawn()
+    throw error
+  }
+  throw new HubError('login_failed', 'User name or password is wrong')
+}
+
+function logoutRoute(deps: AuthRoutesDeps): Route {
+  return route({
+    method: 'POST',
+    path: '/api/auth/logout',
+    access: 'user',
+    summary: 'Sign out: this session token and all that were refreshed from the same sign-in end',
+    tag,
+    beforePasswordChange: true,
+    responses: { 204: { description: 'They are ended' } },
+    async handle({ actor, info }) {
+      const { familyId } = requireSession(actor)
+      await deps.auth.revocations.revoke({ userId: actor.userId, familyId })
+      note(deps, actor, 'auth.logout', { id: actor.userId, name: actor.name }, info)
+      return { status: 204 }
+    },
+  })
+}
+
+function refreshRoute({ registry, auth }: AuthRoutesDeps): Route {
+  return route({
+    method: 'POST',
+    path: '/api/auth/refresh',
+    access: 'user',
+    summary: 'A new session token of the same sign-in, of full life but no longer than 30 days after it',
+    tag,
+    responses: { 200: { description: 'The new one', schema: session, example: exampleSession } },
+    async handle({ actor }) {
+      const family = requireSession(actor)
+      return { body: (await openSession(auth.tokens, await ownRecord(registry, actor), family)).body }
+    },
+  })
+}
+
+function meRoute({ registry }: AuthRoutesDeps): Route {
+  const me = user.extend({ credential: z.enum(['session', 'key', 'local']) })
+  return route({
+    method: 'GET',
+    path: '/api/auth/me',
+    access: 'user',
+    summary: 'Who you are here',
+    tag,
+    beforePasswordChange: true,
+    responses: { 200: { description: 'You', schema: me, example: { ...exampleUser, credential: 'session' } } },
+    async handle({ actor }) {
+      // The role of this request: an administrator outside ADMIN_ADDRESSES is an ordinary user.
+      const { role } = actor
+      return { body: { ...userView(await ownRecord(registry, actor)), role, credential: actor.credential.kind } }
+    },
+  })
+}
+
+function passwordRoute(deps: AuthRoutesDeps): Route {
+  const { registry, auth } = deps
+  return route({
+    method: 'POST',
+    path: '/api/auth/password',
+    access: 'user',
+    summary: 'Change your password; every session ends, and the answer holds a new one',
+    tag,
+    beforePasswordChange: true,
+    body: z
+      .strictObject({ currentPassword: z.string(), newPassword: z.string() })
+      .meta({ examples: [{ currentPassword: 'the one so far', newPassword: 'a long sentence of mine' }] }),
+    responses: { 200: { description: 'Changed', schema: session, example: exampleSession } },
+    async handle({ actor, body, info }) {
+      requireSession(actor)
+      await requirePassword(deps, actor, body.currentPassword, info)
+      const problem = newPasswordProblem(body.currentPassword, body.newPassword, actor.name)
+      if (problem) throw validationError([problem])
+      const changed = await registry.users.setPassword(actor.userId, await auth.passwords.hash(body.newPassword))
+      note(deps, actor, 'auth.password', changed, info)
+      return { body: (await openSession(auth.tokens, changed)).body }
+    },
+  })
+}
+
+function newPasswordProblem(current: string, next: string, userName: string) {
+  const pointer = '#/newPassword'
+  if (current !== next) return passwordProblem(next, userName, pointer)
+  return { pointer, code: 'password_weak' as const, detail: 'The new password is the one that you have' }
+}
+
+/** A stolen session must not be a way to guess the password quickly. */
+async function requirePassword(
+  { registry, auth }: AuthRoutesDeps,
+  actor: UserActor,
+  password: string,
+  info: RequestInfo,
+): Promise<void> {
+  const attempt = auth.signInThrottle.attempt(actor.name, addressKey(info.clientAddress))
+  try {
+    const found = await registry.users.credentials(actor.name)
+    if ((await auth.passwords.verify(password, found?.passwordHash)).ok) return attempt.succeeded()
+  } catch (error) {
+    attempt.withdrawn()
+    throw error
+  }
+  throw new HubError('password_mismatch', 'The present password is wrong')
+}
+
+async function ownRecord(registry: Pick<Registry, 'users'>, actor: UserActor): Promise<UserRecord> {
+  const record = await registry.users.byId(actor.userId)
+  if (record) return record
+  throw new HubError('token_revoked', 'The account is gone')
+}
+
+function note(
+  { registry }: AuthRoutesDeps,
+  actor: Actor,
+  action: string,
+  { id, name }: { readonly id: string; readonly name: string },
+  { requestId }: RequestInfo,
+): void {
+  registry.audit.record(actor, { action, target: name, ownerId: id, requestId })
+}

@@ -1,0 +1,79 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { z } from 'zod'
+import type { Auth } from '../../../auth/create.ts'
+import { HubError, validationError } from '../../../contract/errors.ts'
+import type { Registry } from '../../../registry/api.ts'
+import { addressKey } from '../../addresses.ts'
+import { type Route, route } from '../../route.ts'
+import { newUserProblems } from './new-user.ts'
+import { openSession } from './session.ts'
+import { exampleSession, session } from './user-schemas.ts'
+
+export interface SetupRoutesDeps {
+  readonly registry: Pick<Registry, 'users' | 'audit'>
+  readonly auth: Pick<Auth, 'tokens' | 'passwords' | 'signInThrottle'>
+  readonly setupToken: string | undefined
+}
+
+const setupBody = z
+  .strictObject({ token: z.string(), username: z.string(), password: z.string() })
+  .meta({ examples: [{ token: 'k3j9-x2m4-p7q8', username: 'ada', password: 'a long sentence of mine' }] })
+
+/** First run: whoever can read the hub's log becomes the administrator. Not there at all once somebody is. */
+export function setupRoutes({ registry, auth, setupToken }: SetupRoutesDeps): Route[] {
+  const requireOpen = async (): Promise<string> => {
+    if (setupToken !== undefined && (await registry.users.needsSetup())) return setupToken
+    throw new HubError('route_not_found', 'There is nothing at this path')
+  }
+  return [
+    route({
+      method: 'GET',
+      path: '/api/setup',
+      access: 'public',
+      summary: 'Whether the first administrator is still to be made; 404 afterwards',
+      tag: 'sign-in',
+      responses: {
+        200: { description: 'It is', schema: z.object({ open: z.literal(true) }), example: { open: true } },
+      },
+      async handle() {
+        await requireOpen()
+        return { body: { open: true } }
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/api/setup',
+      access: 'public',
+      summary: 'Make the first administrator, with the token that the hub printed in its log',
+      tag: 'sign-in',
+      body: setupBody,
+      responses: { 201: { description: 'Signed in', schema: session, example: exampleSession } },
+      async handle({ body, info }) {
+        const expected = await requireOpen()
+        const attempt = auth.signInThrottle.attempt('', addressKey(info.clientAddress))
+        if (!equalSecrets(body.token, expected)) {
+          throw new HubError('token_invalid', 'This is not the set-up token', { hint: 'It stands in the hub’s log.' })
+        }
+        attempt.succeeded()
+        const problems = newUserProblems(body.username, body.password, '#/username')
+        if (problems.length > 0) throw validationError(problems)
+        const user = await registry.users.completeSetup(body.username, await auth.passwords.hash(body.password))
+        const opened = await openSession(auth.tokens, user)
+        const { requestId } = info
+        registry.audit.record(opened.actor, {
+          action: 'setup.complete',
+          target: user.name,
+          ownerId: user.id,
+          requestId,
+        })
+        return { status: 201, body: opened.body }
+      },
+    }),
+  ]
+}
+
+/** In a time that does not depend on where they differ. */
+function equalSecrets(left: string, right: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text, 'utf8').digest()
+  return timingSafeEqual(digest(left), digest(right))
+}

@@ -1,0 +1,147 @@
+import { z } from 'zod'
+import type { LiveCredentials } from '../../../auth/live-credentials.ts'
+import type { Upstreams } from '../../../connections/api.ts'
+import { HubError, validationError } from '../../../contract/errors.ts'
+import type { ServerRecord, UserActor } from '../../../contract/records.ts'
+import { parseDuration } from '../../../domain/duration.ts'
+import type { Registry } from '../../../registry/api.ts'
+import { type Route, route } from '../../route.ts'
+import { exampleList, listOf, pageFields, refParams, timestamp } from '../schemas.ts'
+import { noteChange, page, qualified, recordReply, serverView } from '../views.ts'
+import { exampleServer, server } from './server-schemas.ts'
+
+export interface ServerControlDeps {
+  readonly registry: Pick<Registry, 'servers' | 'audit'>
+  readonly upstreams: Pick<
+    Upstreams,
+    'status' | 'catalog' | 'definitions' | 'start' | 'stop' | 'restart' | 'refresh' | 'settled' | 'stderr'
+  >
+  readonly credentials: Pick<LiveCredentials, 'during'>
+}
+
+/** Longest that `?wait=` holds an answer, in milliseconds. */
+const MAX_WAIT_MS = 60_000
+
+const tag = 'servers'
+
+type Verb = 'start' | 'stop' | 'restart' | 'refresh'
+
+const SUMMARY: Readonly<Record<Verb, string>> = {
+  start: 'Switch a server on, and connect now',
+  stop: 'Switch a server off; it stays off over a restart of the hub',
+  restart: 'Close the connections of a server and connect anew',
+  refresh: 'Read the lists of a server again, and find out anew which versions of MCP it speaks',
+}
+
+/** Start, stop, restart, refresh, and the last lines of stderr. */
+export function serverControlRoutes(deps: ServerControlDeps): Route[] {
+  const verbs: readonly Verb[] = ['start', 'stop', 'restart', 'refresh']
+  return [...verbs.map(verb => controlRoute(deps, verb)), logRoute(deps)]
+}
+
+function controlRoute(deps: ServerControlDeps, verb: Verb): Route {
+  return route({
+    method: 'POST',
+    path: `/api/servers/{ref}/${verb}`,
+    access: 'user',
+    summary: SUMMARY[verb],
+    tag,
+    params: refParams,
+    query: z.strictObject({
+      wait: z
+        .string()
+        .max(32)
+        .optional()
+        .meta({ description: 'Hold the answer for the outcome, at most `60s`', examples: ['10s'] }),
+    }),
+    responses: { 202: { description: 'Under way; with `wait` the outcome', schema: server, example: exampleServer } },
+    async handle({ actor, params, query, info, signal }) {
+      const waitMs = waitOf(query.wait)
+      const found = await deps.registry.servers.resolve(actor, params.ref, 'edit')
+      const record = await apply(deps, actor, found, verb)
+      noteChange(deps.registry.audit, actor, info, `server.${verb}`, record)
+      if (waitMs > 0) {
+        info.keepOpen()
+        await deps.credentials.during(actor, signal, () => deps.upstreams.settled(record.id, waitMs))
+      }
+      return recordReply(serverView(deps, actor, record), 202)
+    },
+  })
+}
+
+/** What the verb means for a server as it is now: on and off are kept in the registry, the rest is of the moment. */
+async function apply(
+  { registry, upstreams }: ServerControlDeps,
+  actor: UserActor,
+  record: ServerRecord,
+  verb: Verb,
+): Promise<ServerRecord> {
+  // Switching off is kept for later; the rest would begin what may not run.
+  if (verb !== 'stop' && record.ownerDisabled) {
+    throw new HubError('owner_disabled', `Cannot ${verb} "${record.name}": the account of its owner is disabled`)
+  }
+  if (verb === 'refresh') {
+    if (!record.enabled) throw switchedOff(record)
+    // A probe starts the command once more.
+    if (actor.restricted) await registry.servers.setEnabled(actor, qualified(record), true)
+    upstreams.refresh(record.id, { probe: true })
+    return record
+  }
+  // Also where nothing changes by it: the owner may have lost the right to run this.
+  const now = await registry.servers.setEnabled(actor, qualified(record), verb !== 'stop')
+  if (verb === 'restart' && record.enabled) upstreams.restart(record.id)
+  else if (verb === 'stop') upstreams.stop(record.id)
+  else upstreams.start(record.id)
+  return now
+}
+
+function switchedOff(record: ServerRecord): HubError {
+  return new HubError('server_offline', `Cannot refresh "${record.name}": it is switched off`, {
+    hint: 'Start it first.',
+  })
+}
+
+/** The milliseconds of `?wait=`; absent is 0. Throws `validation_failed` at `?wait`. */
+export function waitOf(text: string | undefined): number {
+  if (text === undefined) return 0
+  const waitMs = parseDuration(text)
+  if (waitMs === undefined) {
+    const detail = `wait is "${text}", which is no duration such as "10s"`
+    throw validationError([{ pointer: '?wait', code: 'duration', detail }])
+  }
+  if (waitMs > MAX_WAIT_MS) {
+    throw validationError([{ pointer: '?wait', code: 'range', detail: `wait is "${text}", longer than 60s` }])
+  }
+  return waitMs
+}
+
+const logLine = z.object({ at: timestamp, line: z.string() })
+
+function logRoute(deps: ServerControlDeps): Route {
+  return route({
+    method: 'GET',
+    path: '/api/servers/{ref}/logs',
+    access: 'user',
+    summary: 'The last lines that a server wrote to stderr, oldest first',
+    tag,
+    params: refParams,
+    query: z.strictObject({ stream: z.enum(['stderr']).default('stderr'), ...pageFields }),
+    responses: {
+      200: {
+        description: 'Lines, at most 200 are kept; `offset` counts back from the last one',
+        schema: listOf(logLine),
+        example: exampleList({ at: '2026-11-21T09:30:00.000Z', line: 'listening' }),
+      },
+    },
+    async handle({ actor, params, query }) {
+      const record = await deps.registry.servers.resolve(actor, params.ref, 'edit')
+      return { body: lastLines(deps.upstreams.stderr(record.id), query) }
+    },
+  })
+}
+
+/** The page that ends `offset` lines before the last one: a log is read from its end. */
+export function lastLines<T>(lines: readonly T[], query: { readonly limit: number; readonly offset: number }) {
+  const newestFirst = page([...lines].reverse(), query)
+  return { ...newestFirst, items: [...newestFirst.items].reverse() }
+}

@@ -1,0 +1,242 @@
+import { randomUUID } from 'node:crypto'
+import { z } from 'zod'
+import type { LiveCredentials } from '../../../auth/live-credentials.ts'
+import { type ImportedEntry, placeInDocument } from '../../../config/import-document.ts'
+import type { Upstreams } from '../../../connections/api.ts'
+import { HubError, validationError } from '../../../contract/errors.ts'
+import type { JsonObject, JsonValue } from '../../../contract/json.ts'
+import type { UserActor } from '../../../contract/records.ts'
+import { formatRef, nameKey } from '../../../domain/names.ts'
+import { SERVER_JSON } from '../../../domain/server/body.ts'
+import { maskedSecrets } from '../../../domain/server/secrets.ts'
+import type { Registry } from '../../../registry/api.ts'
+import type { RequestInfo } from '../../../request/request-info.ts'
+import { nextTurn } from '../../next-turn.ts'
+import { type Route, route } from '../../route.ts'
+import { anyObject, flag, judgedByRegistry, problemPart as problemSchema } from '../schemas.ts'
+import { tokensOf } from '../tool-views.ts'
+import { noteChange, qualified } from '../views.ts'
+import { type ProblemPart, problemPart } from './problem-part.ts'
+import { largeBody, serverBody } from './server-schemas.ts'
+
+export interface ServerImportDeps {
+  readonly registry: Pick<Registry, 'servers' | 'audit'>
+  readonly upstreams: Pick<Upstreams, 'trial'>
+  readonly credentials: Pick<LiveCredentials, 'during'>
+  /** Reads the shapes of known clients, a command line or a URL; `sender` is a user's id. Throws `validation_failed` when it knows none of it. */
+  importDocument(document: JsonValue, sender: string): Promise<{ readonly entries: readonly ImportedEntry[] }>
+}
+
+const tag = 'servers'
+
+/** Trial connections, and servers from the files of other programs. */
+export function serverImportRoutes(deps: ServerImportDeps): Route[] {
+  return [trialRoute(deps), importRoute(deps)]
+}
+
+const trialReport = z.object({
+  ok: z.boolean(),
+  steps: z.array(
+    z.object({ name: z.string(), ok: z.boolean(), durationMs: z.number(), detail: z.string().optional() }),
+  ),
+  tools: z.array(z.looseObject({ name: z.string(), tokens: z.number().int() })),
+  tokens: z.number().int().meta({ description: 'About what a model pays to read all tools' }),
+  warnings: z.array(z.string()).meta({ description: 'What was left out or is odd' }),
+  error: z.object({ code: z.string(), message: z.string() }).optional(),
+})
+
+const exampleTrial = {
+  ok: true,
+  steps: [
+    { name: 'start', ok: true, durationMs: 412 },
+    { name: 'initialize', ok: true, durationMs: 38, detail: '2025-11-25' },
+    { name: 'tools/list', ok: true, durationMs: 6, detail: '2 tools' },
+  ],
+  tools: [{ name: 'get_current_time', inputSchema: { type: 'object' }, tokens: 16 }],
+  tokens: 16,
+  warnings: [],
+}
+
+function trialRoute(deps: ServerImportDeps): Route {
+  return route({
+    method: 'POST',
+    path: '/api/servers/test',
+    access: 'user',
+    summary:
+      'Connect once with a configuration, without saving it; masks stand for what the server of that name has stored',
+    tag,
+    body: serverBody,
+    ...largeBody,
+    responses: { 200: { description: 'Each step with its outcome', schema: trialReport, example: exampleTrial } },
+    async handle({ actor, body, info, signal }) {
+      // The name is left aside: the configuration of a server that exists is tried as well, under edit.
+      const unnamed = { ...body, name: `trial-${randomUUID().slice(0, 8)}` }
+      const draft = await deps.registry.servers.draft(actor, unnamed, editedRef(body))
+      const { transport, transportInferred = false, config, timeoutMs, era } = draft.settings
+      const { ownerId, ownerRole, rightsCap, secrets } = draft
+      const cap = rightsCap === undefined ? {} : { rightsCap }
+      const pinned = era === undefined ? {} : { era }
+      const wanted = { ownerId, ownerRole, ...cap, ...pinned, transport, transportInferred, config, timeoutMs, secrets }
+      info.keepOpen()
+      const report = await deps.credentials.during(actor, signal, until => deps.upstreams.trial(wanted, until))
+      const tools = report.tools.map(tool => ({ ...tool, tokens: tokensOf(tool) }))
+      return { body: { ...report, tools, tokens: tools.reduce((sum, tool) => sum + tool.tokens, 0) } }
+    },
+  })
+}
+
+/** The server whose stored secrets the masks of a body stand for. */
+function editedRef({ name, owner }: JsonObject): string | undefined {
+  if (typeof name !== 'string') return undefined
+  return typeof owner === 'string' ? formatRef(owner, name) : name
+}
+
+const verdictSchema = z.object({
+  name: z.string(),
+  verdict: z.enum(['new', 'exists', 'invalid', 'created']),
+  ref: z.string().optional().meta({ description: 'Of the server that was created or exists' }),
+  body: anyObject.optional().meta({ description: 'What would be created, its secrets masked; with `dryRun` only' }),
+  pointer: z.string().optional().meta({ description: 'Where the document is wrong, from its root on' }),
+  error: problemSchema.optional(),
+})
+
+const exampleImport = {
+  dryRun: true,
+  entries: [
+    { name: 'time', verdict: 'new', body: { name: 'time', command: 'uvx', args: ['mcp-server-time'] } },
+    { name: 'files', verdict: 'exists', ref: 'ada~files' },
+    {
+      name: 'odd',
+      verdict: 'invalid',
+      pointer: '#/mcpServers/odd',
+      error: {
+        code: 'validation_failed',
+        title: 'Some fields are not valid',
+        status: 400,
+        detail: 'Entry "odd" names neither a command nor a URL',
+      },
+    },
+  ],
+}
+
+const importFields = z.object({
+  document: z.union([z.string(), anyObject]).meta({
+    description: 'The file’s text or its JSON, a command line, or a URL. The JSON may also be the whole body',
+  }),
+})
+
+/** The document is judged by itself, whether it is a text in the body or an object in it. */
+const IMPORT_JSON = {
+  ...SERVER_JSON,
+  foreign: { ...SERVER_JSON.foreign, endings: [...SERVER_JSON.foreign.endings, '/document'] },
+}
+
+function importRoute(deps: ServerImportDeps): Route {
+  const answer = z.object({ dryRun: z.boolean(), entries: z.array(verdictSchema) })
+  return route({
+    method: 'POST',
+    path: '/api/servers/import',
+    access: 'user',
+    summary:
+      'Take servers over from Claude Desktop, Cursor, VS Code, Windsurf, a settings file, a command line or a URL',
+    tag,
+    query: z.strictObject({ dryRun: flag }),
+    body: judgedByRegistry(importFields, { document: 'npx -y @modelcontextprotocol/server-memory' }),
+    ...largeBody,
+    json: IMPORT_JSON,
+    responses: { 200: { description: 'Each entry with its verdict', schema: answer, example: exampleImport } },
+    async handle({ actor, query, body, info }) {
+      const { entries } = await deps.importDocument(documentOf(body), actor.userId)
+      const dryRun = query.dryRun === 'true'
+      const verdicts = []
+      for (const entry of entries) {
+        verdicts.push(await takeOver(deps, actor, info, entry, dryRun))
+        await nextTurn()
+      }
+      return { body: { dryRun, entries: firstOfEachName(verdicts) } }
+    },
+  })
+}
+
+/** `{document}` alone is the envelope; any other object is the document itself. */
+export function documentOf(body: JsonObject): JsonValue {
+  const document: JsonValue | undefined = Object.keys(body).length === 1 ? body.document : undefined
+  return typeof document === 'string' || (document !== null && typeof document === 'object') ? document : body
+}
+
+export interface Verdict {
+  readonly name: string
+  readonly verdict: 'new' | 'exists' | 'invalid' | 'created'
+  readonly ref?: string
+  readonly body?: JsonObject
+  readonly pointer?: string
+  readonly error?: ProblemPart
+}
+
+async function takeOver(
+  deps: ServerImportDeps,
+  actor: UserActor,
+  info: RequestInfo,
+  entry: ImportedEntry,
+  dryRun: boolean,
+): Promise<Verdict> {
+  const { name, body, problem } = entry
+  if (problem) {
+    const { code = 'import_invalid', message: detail, pointer = '#' } = problem
+    return invalid(name, validationError([{ pointer, code, detail }]), problem.pointer)
+  }
+  const existing = await existingRef(deps, actor, entry)
+  if (existing !== undefined) return { name, verdict: 'exists', ref: existing }
+  try {
+    if (dryRun) {
+      await deps.registry.servers.draft(actor, { ...body, name })
+      return { name, verdict: 'new', body: maskedSecrets({ ...body, name }) }
+    }
+    const record = await deps.registry.servers.create(actor, { ...body, name }, { unseen: isOthers(actor, entry) })
+    noteChange(deps.registry.audit, actor, info, 'server.create', record, { by: 'import' })
+    return { name: record.name, verdict: 'created', ref: qualified(record) }
+  } catch (error) {
+    if (error instanceof HubError && error.code === 'server_name_taken') return { name, verdict: 'exists' }
+    return invalid(name, error, undefined, pointer => placeInDocument(entry, pointer))
+  }
+}
+
+/** Whoever imports the entry of somebody else has not written what it runs. */
+function isOthers(actor: UserActor, { from }: ImportedEntry): boolean {
+  return from !== undefined && nameKey(from) !== nameKey(actor.name)
+}
+
+function invalid(name: string, error: unknown, pointer?: string, led?: (pointer: string) => string): Verdict {
+  const problem = problemPart(error, led)
+  const where = pointer ?? problem.errors?.[0]?.pointer
+  return { name, verdict: 'invalid', ...(where === undefined ? {} : { pointer: where }), error: problem }
+}
+
+/** The server that already has the name in the namespace that the entry is meant for. */
+async function existingRef(
+  deps: ServerImportDeps,
+  actor: UserActor,
+  entry: ImportedEntry,
+): Promise<string | undefined> {
+  const owner = typeof entry.body.owner === 'string' ? entry.body.owner : actor.name
+  try {
+    return qualified(await deps.registry.servers.resolve(actor, formatRef(owner, entry.name), 'see'))
+  } catch (error) {
+    // A name that no server can have is refused with the rest of the entry; a failing store must not read as "new".
+    if (error instanceof HubError && error.status < 500) return undefined
+    throw error
+  }
+}
+
+/** A dry run creates nothing, so that a second entry of one name would still read as new: it would not be. */
+export function firstOfEachName(verdicts: readonly Verdict[]): readonly Verdict[] {
+  const seen = new Set<string>()
+  return verdicts.map(verdict => {
+    const key = nameKey(verdict.name)
+    if (verdict.verdict !== 'new' || !seen.has(key)) {
+      if (verdict.verdict === 'new') seen.add(key)
+      return verdict
+    }
+    return { name: verdict.name, verdict: 'exists' as const }
+  })
+}

@@ -1,0 +1,43 @@
+import type { CatalogKind } from '../../connections/api.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import { invalid } from '../rpc/rpc.ts'
+import type { MergedCatalog } from '../scope/merge.ts'
+import type { Scope } from '../scope/scope.ts'
+import type { Outcome } from './exchange.ts'
+import type { Pages } from './pages.ts'
+import type { MethodHandler } from './router.ts'
+
+/** The four lists. `settled` waits for what is being read again; undefined when nothing is. */
+export function listRoutes(
+  pages: Pages,
+  settled: (scope: Scope, capabilities: JsonObject | undefined) => Promise<void> | undefined,
+): Readonly<Record<string, MethodHandler>> {
+  const list = (kind: CatalogKind): MethodHandler => {
+    return ({ scope, exchange }, params) => {
+      // Of the lists only that of the tools is another one for clients that can be asked.
+      const capabilities = kind === 'tools' ? exchange.capabilities : undefined
+      const waiting = settled(scope, capabilities)
+      const modern = exchange.modern !== undefined
+      const answer = (): Outcome => page(kind, scope, scope.catalogFor(capabilities), params, modern)
+      return waiting === undefined ? answer() : waiting.then(answer)
+    }
+  }
+  const page = (
+    kind: CatalogKind,
+    { key }: Scope,
+    { lists, states }: MergedCatalog,
+    params: JsonObject | undefined,
+    modern: boolean,
+  ): Outcome => {
+    const cursor = params?.cursor
+    if (cursor !== undefined && typeof cursor !== 'string') throw invalid('"cursor" must be a text')
+    const marks = () => states.flatMap(({ catalog }) => catalog?.instances ?? [])
+    return { kind: 'result', resultText: pages.page(kind, lists[kind], key, cursor, modern, marks) }
+  }
+  return {
+    'tools/list': list('tools'),
+    'prompts/list': list('prompts'),
+    'resources/list': list('resources'),
+    'resources/templates/list': list('resourceTemplates'),
+  }
+}

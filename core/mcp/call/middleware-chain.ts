@@ -1,0 +1,127 @@
+import { LIMITS } from '../../config/limits.ts'
+import { HubError } from '../../contract/errors.ts'
+import type { JsonObject, JsonValue } from '../../contract/json.ts'
+import type { McpMessage, McpMiddleware } from '../../contract/points.ts'
+import { parseExact } from '../../domain/json/exact-json.ts'
+import { mustHoldMore, scanShape } from '../../domain/json/json-guard.ts'
+import type { Exchange, Outcome } from './exchange.ts'
+
+/** What is no result, on its way through middlewares, so that it comes out as it went in. */
+class Passed extends Error {
+  readonly outcome: Outcome
+  constructor(outcome: Outcome) {
+    super('error' in outcome ? outcome.error.message : 'The call was cancelled')
+    this.outcome = outcome
+  }
+}
+
+type Dispatch = (params: JsonObject | undefined) => Outcome | Promise<Outcome>
+
+/** The middlewares that a method must pass, outermost first; none for most methods of most hubs. */
+export function matchingMiddlewares(middlewares: readonly McpMiddleware[], method: string): readonly McpMiddleware[] {
+  const matching = middlewares.filter(({ method: pattern }) =>
+    pattern.endsWith('*') ? method.startsWith(pattern.slice(0, -1)) : pattern === method,
+  )
+  return matching.sort((a, b) => (a.order ?? 0) - (b.order ?? 0))
+}
+
+/**
+ * Runs an exchange through middlewares. `dispatch` judges names and rights anew on whatever parameters reach it, so a
+ * middleware that rewrites them gains nothing by it.
+ */
+export async function runMiddlewares(
+  middlewares: readonly McpMiddleware[],
+  exchange: Exchange,
+  dispatch: Dispatch,
+): Promise<Outcome> {
+  const run = async (index: number, message: McpMessage): Promise<JsonValue> => {
+    const middleware = middlewares[index]
+    if (middleware) return guarded(middleware, message, next => run(index + 1, next))
+    if (message.method !== exchange.method)
+      throw new HubError('request_invalid', `A middleware may not turn ${exchange.method} into another method`)
+    const { params } = message
+    if (params !== exchange.params && params !== undefined) refuseLargeParams(params)
+    const outcome = await dispatch(params)
+    if (outcome.kind !== 'result') throw new Passed(outcome)
+    return parseExact(String(outcome.resultText))
+  }
+  try {
+    const result = await run(0, { method: exchange.method, params: exchange.params, actor: exchange.actor })
+    return { kind: 'result', resultText: writtenResult(result, exchange.target?.member.server.maxResultBytes) }
+  } catch (error) {
+    if (error instanceof Passed) return error.outcome
+    throw error
+  }
+}
+
+/** What a middleware made of a request is held to what a client may send. */
+function refuseLargeParams(params: JsonObject): void {
+  const text = JSON.stringify(params)
+  if (Buffer.byteLength(text) > LIMITS.mcpBodyBytes) {
+    const message = `A middleware made the request larger than ${LIMITS.mcpBodyBytes} bytes`
+    throw new HubError('body_too_large', message)
+  }
+  const shape = scanShape(text)
+  // The message around them is one level.
+  if (shape.depth >= LIMITS.jsonDepth) {
+    throw new HubError('json_too_deep', `A middleware nested the request more than ${LIMITS.jsonDepth} levels deep`)
+  }
+  if (mustHoldMore(shape, LIMITS.mcpJsonMembers)) {
+    const message = `A middleware gave the request more than ${LIMITS.mcpJsonMembers} members`
+    throw new HubError('json_too_large', message)
+  }
+}
+
+/** What middlewares made of a result is held to what a server may send. */
+function writtenResult(result: JsonValue, maxBytes: number = LIMITS.resultBytes): string {
+  const text = JSON.stringify(result ?? {})
+  if (Buffer.byteLength(text) <= maxBytes) return text
+  const message = `The result is longer than ${maxBytes} bytes after the middlewares`
+  throw new HubError('result_too_large', message)
+}
+
+type Next = (message: McpMessage) => Promise<JsonValue>
+
+/** One middleware within its own time; what it waits for behind `next` does not count. */
+async function guarded(middleware: McpMiddleware, message: McpMessage, next: Next): Promise<JsonValue> {
+  const late = Promise.withResolvers<never>()
+  let behind: Promise<JsonValue> | undefined
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let over = false
+  const watch = () => {
+    if (over) return
+    timer = setTimeout(
+      () => late.reject(new HubError('internal', `A middleware for ${middleware.method} took too long`)),
+      middleware.timeoutMs,
+    )
+  }
+  watch()
+  try {
+    const handled = middleware.handle(message, async changed => {
+      clearTimeout(timer)
+      behind = next(changed)
+      try {
+        return await behind
+      } finally {
+        watch()
+      }
+    })
+    return await Promise.race([handled, late.promise])
+  } catch (error) {
+    if (error instanceof Passed) throw error
+    if (middleware.onError === 'closed') throw closedError(middleware, error)
+    // Not called again once it ran: a tools/call may have acted.
+    return await (behind ?? next(message))
+  } finally {
+    over = true
+    clearTimeout(timer)
+  }
+}
+
+function closedError(middleware: McpMiddleware, error: unknown): HubError {
+  // What a plugin says of its own fault is for the log, not for whoever called.
+  if (error instanceof HubError && error.code !== 'internal') return error
+  return new HubError('internal', `A middleware for ${middleware.method} failed, so the request was refused`, {
+    cause: error,
+  })
+}

@@ -1,0 +1,29 @@
+import type { Failed, Upstreams } from '../../connections/api.ts'
+import { type ErrorCode, HubError } from '../../contract/errors.ts'
+import type { ServerRecord, UserActor } from '../../contract/records.ts'
+import { canEdit } from '../../domain/ownership.ts'
+
+/** Failures whose message speaks of the caller's own request or of the hub alone. */
+const OF_THE_CALL: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'params_invalid',
+  'client_capability_missing',
+  'draining',
+])
+
+/**
+ * A failed call as its caller may know it. Messages name commands, folders, addresses and variables of the server, and quote
+ * its stderr: to whoever may not edit the server, a failure is its code, and the state of the server with that code.
+ */
+export function seenFailure(
+  { code, message, retryAfterSeconds }: Failed,
+  actor: UserActor,
+  server: Pick<ServerRecord, 'id' | 'name' | 'ownerId'>,
+  upstreams: Pick<Upstreams, 'status'>,
+): HubError {
+  const retry = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
+  if (canEdit(actor, server) || OF_THE_CALL.has(code)) return new HubError(code, message, retry)
+  const { state, reason } = upstreams.status(server.id)
+  const why = reason && code === 'server_offline' ? `: ${reason.code}` : ''
+  const what = code === 'server_offline' ? `is ${state}${why}` : `could not answer: ${code}`
+  return new HubError(code, `Server "${server.name}" ${what}`, retry)
+}

@@ -1,0 +1,35 @@
+import type { JsonObject } from '../../contract/json.ts'
+import { shapeArguments } from '../../domain/tools/tool-shape.ts'
+import { CHAIN_HEADER } from '../../secrets/hub-marks.ts'
+import { isPlainObject } from '../rpc/rpc.ts'
+import type { Target } from '../scope/merge.ts'
+import type { ScopeMember } from '../scope/scope-types.ts'
+
+/** What of a call of a tool goes to its server. `task` stays: whether it means anything is judged where tasks pass. */
+export function toolParams(given: JsonObject, { original, rules }: Target): JsonObject {
+  const params = withoutNullArguments(given)
+  if (!rules) return params.name === original ? params : { ...params, name: original }
+  const callers = isPlainObject(params.arguments) ? params.arguments : undefined
+  return { ...params, name: original, arguments: shapeArguments(callers, rules) }
+}
+
+/** Some clients write null for no arguments, which no schema of MCP allows and many servers refuse. */
+export function withoutNullArguments(params: JsonObject): JsonObject {
+  if (params.arguments !== null) return params
+  const { arguments: _, ...rest } = params
+  return rest
+}
+
+/** Those of the caller's headers that this member asks for and may have, and through which hubs the call came. */
+export function wantedHeaders(
+  member: ScopeMember,
+  headers: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  const chain = headers[CHAIN_HEADER]
+  const wanted: Record<string, string> = chain === undefined ? {} : { [CHAIN_HEADER]: chain }
+  for (const name of member.passedHeaders) {
+    const value = headers[name]
+    if (value !== undefined) wanted[name] = value
+  }
+  return wanted
+}

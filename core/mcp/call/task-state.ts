@@ -1,0 +1,55 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+import { asDouble, parseExact } from '../../domain/json/exact-json.ts'
+
+/** Names the task that a message belongs to, in its `_meta`. */
+const RELATED_TASK = 'io.modelcontextprotocol/related-task'
+const OVER: ReadonlySet<unknown> = new Set(['completed', 'failed', 'cancelled'])
+const MOST_ID_CHARACTERS = 1024
+
+/** A task as a server describes it. */
+export interface TaskState {
+  readonly taskId: string
+  readonly status: string
+  readonly statusMessage?: string
+  readonly pollIntervalMs?: number
+  /** Milliseconds from its creation on for which the server keeps it; absent: for ever, as far as is known. */
+  readonly ttlMs?: number
+}
+
+/** Nothing more changes of it. */
+export function isOver({ status }: Pick<TaskState, 'status'>): boolean {
+  return OVER.has(status)
+}
+
+/** The description of a task; undefined for anything else. */
+export function taskState(value: JsonValue | undefined): TaskState | undefined {
+  if (!isJsonObject(value)) return undefined
+  const { taskId, status, statusMessage } = value
+  if (typeof taskId !== 'string' || taskId === '' || taskId.length > MOST_ID_CHARACTERS) return undefined
+  if (typeof status !== 'string') return undefined
+  const pollIntervalMs = asDouble(value.pollInterval)
+  const ttlMs = asDouble(value.ttl)
+  return {
+    taskId,
+    status,
+    ...(typeof statusMessage === 'string' ? { statusMessage } : {}),
+    ...(pollIntervalMs === undefined ? {} : { pollIntervalMs }),
+    ...(ttlMs === undefined ? {} : { ttlMs }),
+  }
+}
+
+/** The task that the answer to a call names in place of a result; undefined where it is a result. */
+export function createdTask(text: string): { readonly state: TaskState; readonly result: JsonObject } | undefined {
+  if (!text.includes('"taskId"')) return undefined
+  const result = parseExact(text)
+  const state = isJsonObject(result) ? taskState(result.task) : undefined
+  return state && isJsonObject(result) ? { state, result } : undefined
+}
+
+/** Params or a result with another name of its task; without one: as if it belonged to none. */
+export function withRelatedTask<T extends JsonObject | undefined>(message: T, taskId: string | undefined): T {
+  const meta = message?._meta
+  if (!isJsonObject(meta) || meta[RELATED_TASK] === undefined) return message
+  const { [RELATED_TASK]: _, ...others } = meta
+  return { ...message, _meta: taskId === undefined ? others : { ...others, [RELATED_TASK]: { taskId } } }
+}

@@ -1,0 +1,127 @@
+import { LIMITS } from '../../config/limits.ts'
+import { HubError } from '../../contract/errors.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import { isOver, type TaskState, taskState } from './task-state.ts'
+
+/** Whose task it is, and where: nobody else, and no other connection, can name it. */
+export interface TaskPlace {
+  readonly userId: string
+  readonly serverId: string
+  /** Of the connection that it was made by; undefined: the shared one. */
+  readonly connection: string | undefined
+}
+
+/** A task that a client has made at a server. */
+export interface OpenTask extends TaskPlace {
+  /** What the client calls it. */
+  readonly id: string
+  readonly upstreamId: string
+  /** The session that made it, which hears of its status. */
+  readonly session: string
+  readonly endsAtMs: number
+  over: boolean
+}
+
+/** Tasks that clients have made: by names of the hub's own, so that none of them leads to another user's. */
+export class TaskTable {
+  readonly #now: () => number
+  readonly #byId = new Map<string, OpenTask>()
+  readonly #byUpstream = new Map<string, OpenTask>()
+  readonly #ofUser = new Map<string, Set<OpenTask>>()
+  /** Calls that are about to make one. */
+  readonly #reserved = new Map<string, number>()
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  countOf(userId: string): number {
+    return (this.#ofUser.get(userId)?.size ?? 0) + (this.#reserved.get(userId) ?? 0)
+  }
+
+  /** Keeps a place for one more; the returned function gives it back. Throws `quota_calls`. */
+  reserve(userId: string): () => void {
+    this.sweep()
+    // What is over gives way, the oldest first.
+    for (const task of this.#ofUser.get(userId) ?? [])
+      if (task.over && this.countOf(userId) >= LIMITS.tasksPerUser) this.#forget(task)
+    if (this.countOf(userId) >= LIMITS.tasksPerUser)
+      throw new HubError('quota_calls', `Cannot make a task: ${LIMITS.tasksPerUser} of yours are not over`, {
+        hint: 'Wait for a task to end, or cancel one.',
+      })
+    this.#reserved.set(userId, (this.#reserved.get(userId) ?? 0) + 1)
+    return () => {
+      const left = (this.#reserved.get(userId) ?? 1) - 1
+      if (left > 0) this.#reserved.set(userId, left)
+      else this.#reserved.delete(userId)
+    }
+  }
+
+  add(place: TaskPlace, session: string, state: TaskState): OpenTask {
+    const lifeMs = Math.min(state.ttlMs ?? LIMITS.taskMs, LIMITS.taskMs)
+    const task: OpenTask = {
+      ...place,
+      id: crypto.randomUUID(),
+      upstreamId: state.taskId,
+      session,
+      endsAtMs: this.#now() + lifeMs,
+      over: isOver(state),
+    }
+    this.#byId.set(task.id, task)
+    this.#byUpstream.set(upstreamKey(task, state.taskId), task)
+    const all = this.#ofUser.get(place.userId) ?? new Set()
+    this.#ofUser.set(place.userId, all.add(task))
+    return task
+  }
+
+  /** Undefined for every name but those that were given out at this place. */
+  find(id: unknown, { userId, serverId, connection }: TaskPlace): OpenTask | undefined {
+    const task = typeof id === 'string' ? this.#byId.get(id) : undefined
+    const here = task?.userId === userId && task.serverId === serverId && task.connection === connection
+    return here && task.endsAtMs > this.#now() ? task : undefined
+  }
+
+  /** Those of one place, the oldest first. */
+  at({ userId, serverId, connection }: TaskPlace): readonly OpenTask[] {
+    this.sweep()
+    return [...(this.#ofUser.get(userId) ?? [])].filter(
+      task => task.serverId === serverId && task.connection === connection,
+    )
+  }
+
+  /** A server's word on one of its tasks, as the client that made it knows the task; undefined for one that nobody made here. */
+  told(
+    serverId: string,
+    connection: string | undefined,
+    params: JsonObject | undefined,
+  ): { readonly session: string; readonly params: JsonObject } | undefined {
+    const state = taskState(params)
+    const task = state && this.#byUpstream.get(upstreamKey({ serverId, connection }, state.taskId))
+    if (!state || !task) return undefined
+    task.over ||= isOver(state)
+    return { session: task.session, params: { ...params, taskId: task.id } }
+  }
+
+  /** A connection has ended, and its tasks with it. */
+  dropConnection(connection: string): void {
+    for (const task of this.#byId.values()) if (task.connection === connection) this.#forget(task)
+  }
+
+  sweep(): void {
+    const now = this.#now()
+    for (const task of this.#byId.values()) if (task.endsAtMs <= now) this.#forget(task)
+  }
+
+  #forget(task: OpenTask): void {
+    this.#byId.delete(task.id)
+    const key = upstreamKey(task, task.upstreamId)
+    if (this.#byUpstream.get(key) === task) this.#byUpstream.delete(key)
+    const all = this.#ofUser.get(task.userId)
+    all?.delete(task)
+    if (all?.size === 0) this.#ofUser.delete(task.userId)
+  }
+}
+
+function upstreamKey({ serverId, connection }: Omit<TaskPlace, 'userId'>, upstreamId: string): string {
+  return JSON.stringify([serverId, connection ?? '', upstreamId])
+}

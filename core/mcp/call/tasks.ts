@@ -1,0 +1,177 @@
+import type { AskClient, UpstreamReply } from '../../connections/api.ts'
+import { HubError } from '../../contract/errors.ts'
+import { isJsonObject, type JsonObject } from '../../contract/json.ts'
+import { parseExact } from '../../domain/json/exact-json.ts'
+import { connectionKey } from '../../domain/session-scope.ts'
+import { takesTasks, taskCapability } from '../../domain/tools/task-support.ts'
+import { invalid } from '../rpc/rpc.ts'
+import type { Target } from '../scope/merge.ts'
+import type { Scope } from '../scope/scope.ts'
+import type { MemberState, ScopeMember } from '../scope/scope-types.ts'
+import type { Outcome } from './exchange.ts'
+import type { MethodHandler, Routed, Router } from './router.ts'
+import { type Change, TaskRun } from './task-run.ts'
+import { createdTask, isOver, taskState, withRelatedTask } from './task-state.ts'
+import type { OpenTask, TaskPlace, TaskTable } from './task-table.ts'
+
+/** The version that has tasks as a part of its core. */
+export const TASKS_VERSION = '2025-11-25'
+const EMPTY_LIST: Outcome = { kind: 'result', resultText: '{"tasks":[]}' }
+
+/** What a client of this version is told of tasks at this address. */
+export function offeredTasks({ resolved, catalog }: Scope, protocolVersion: string): JsonObject {
+  const capabilities = catalog.states[0]?.catalog?.capabilities
+  if (resolved.kind !== 'server' || protocolVersion !== TASKS_VERSION || !capabilities) return {}
+  const tasks = taskCapability(capabilities)
+  return tasks ? { tasks } : {}
+}
+
+interface Passing {
+  readonly state: MemberState
+  readonly member: ScopeMember
+  readonly place: TaskPlace
+  readonly session: string
+}
+
+/** Tasks of MCP 2025-11-25 where a client of that version talks to one server: they pass, under names of the hub's own. */
+export class Tasks {
+  readonly #table: TaskTable
+
+  constructor(table: TaskTable) {
+    this.#table = table
+  }
+
+  /** `router`: sends requests and turns replies into outcomes. */
+  routes(router: () => Router): Readonly<Record<string, MethodHandler>> {
+    return {
+      'tasks/get': (routed, params) => this.#described(router(), routed, params),
+      'tasks/cancel': (routed, params) => this.#described(router(), routed, params),
+      'tasks/result': (routed, params) => this.#result(router(), routed, params),
+      'tasks/list': routed => this.#list(router(), routed),
+    }
+  }
+
+  /** Sends a call of a tool: as the task that its caller wants, as one that the hub runs, or without any. */
+  call(
+    router: Router,
+    routed: Routed,
+    target: Target,
+    params: JsonObject,
+    finish: (reply: UpstreamReply) => Outcome,
+  ): Promise<Outcome> {
+    const { task, ...plain } = params
+    const passing = task === undefined ? undefined : passes(routed)
+    if (passing) return this.#create(router, routed, { target, params, passing, finish })
+    if (target.task !== 'required') return router.forward(routed, target, plain, finish)
+    const limitMs = target.member.server.maxTimeoutMs
+    return router.forward(routed, target, plain, finish, begin =>
+      new TaskRun({ exchange: routed.exchange, begin, params: plain, limitMs }).reply(),
+    )
+  }
+
+  async #create(
+    router: Router,
+    routed: Routed,
+    call: {
+      readonly target: Target
+      readonly params: JsonObject
+      readonly passing: Passing
+      readonly finish: (reply: UpstreamReply) => Outcome
+    },
+  ): Promise<Outcome> {
+    const { place, session } = call.passing
+    const release = this.#table.reserve(place.userId)
+    try {
+      return await router.forward(routed, call.target, call.params, reply => {
+        const created = reply.kind === 'result' ? createdTask(String(reply.text)) : undefined
+        if (!created || reply.kind !== 'result') return call.finish(reply)
+        const { id } = this.#table.add(place, session, created.state)
+        const { task, ...rest } = created.result
+        const named = { ...rest, task: { ...(isJsonObject(task) ? task : {}), taskId: id } }
+        return call.finish({ ...reply, text: JSON.stringify(withRelatedTask(named, id)) })
+      })
+    } finally {
+      release()
+    }
+  }
+
+  async #described(router: Router, routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
+    const passing = required(routed)
+    return this.#look(router, routed, passing, this.#named(passing, params), routed.exchange.method)
+  }
+
+  #look(router: Router, routed: Routed, { member }: Passing, task: OpenTask, method: string): Promise<Outcome> {
+    const change: Change = { method, params: { taskId: task.upstreamId } }
+    const finish = (reply: UpstreamReply): Outcome => {
+      const value = reply.kind === 'result' ? parseExact(String(reply.text)) : undefined
+      const state = taskState(value)
+      if (!state || !isJsonObject(value)) return router.outcome(routed, member, reply)
+      task.over = isOver(state)
+      const named = withRelatedTask({ ...value, taskId: task.id }, task.id)
+      return { kind: 'result', resultText: JSON.stringify(named) }
+    }
+    return router.forward(routed, { member }, undefined, finish, begin => sent(routed, begin(change)))
+  }
+
+  async #result(router: Router, routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
+    const passing = required(routed)
+    const task = this.#named(passing, params)
+    const { exchange } = routed
+    // What the server asks for a task comes with the question for its result.
+    const ask: AskClient = (method, body, signal) => exchange.ask(method, withRelatedTask(body, task.id), signal)
+    const change: Change = { params: { taskId: task.upstreamId }, ask }
+    const finish = (reply: UpstreamReply): Outcome => {
+      if (reply.kind === 'result' || reply.kind === 'error') task.over = true
+      const outcome = router.outcome(routed, passing.member, reply)
+      if (outcome.kind !== 'result') return outcome
+      const value = parseExact(String(outcome.resultText))
+      if (!isJsonObject(value)) return outcome
+      return { kind: 'result', resultText: JSON.stringify(withRelatedTask(value, task.id)) }
+    }
+    return router.forward(routed, passing, undefined, finish, begin => sent(routed, begin(change)))
+  }
+
+  /** The server's own list has the tasks of all who share its connection: those of this user are asked for one by one. */
+  async #list(router: Router, routed: Routed): Promise<Outcome> {
+    const passing = required(routed)
+    const tasks: string[] = []
+    for (const task of this.#table.at(passing.place)) {
+      const outcome = await this.#look(router, routed, passing, task, 'tasks/get')
+      if (outcome.kind === 'result') tasks.push(String(outcome.resultText))
+      else if (outcome.kind !== 'error') return outcome
+    }
+    return tasks.length === 0 ? EMPTY_LIST : { kind: 'result', resultText: `{"tasks":[${tasks.join(',')}]}` }
+  }
+
+  #named({ place }: Passing, params: JsonObject | undefined): OpenTask {
+    const task = this.#table.find(params?.taskId, place)
+    if (!task) throw invalid('There is no task of this name here; it may have expired')
+    return task
+  }
+}
+
+/** Puts the call at work where the wire can end it. */
+function sent({ exchange }: Routed, call: { reply: Promise<UpstreamReply>; cancel(reason?: string): void }) {
+  exchange.cancel = reason => call.cancel(reason)
+  return call.reply
+}
+
+/** Where this exchange's tasks live; undefined where tasks do not pass. */
+function passes({ exchange, scope }: Routed): Passing | undefined {
+  const { session, actor } = exchange
+  if (scope.resolved.kind !== 'server' || exchange.modern || session?.protocolVersion !== TASKS_VERSION)
+    return undefined
+  const [state] = scope.catalog.states
+  if (!state?.catalog || !takesTasks(state.catalog.capabilities)) return undefined
+  const { member } = state
+  const serverId = member.server.id
+  const connection = connectionKey(member.server, session, scope.face(serverId))
+  return { state, member, place: { userId: actor.userId, serverId, connection }, session: session.id }
+}
+
+function required(routed: Routed): Passing {
+  const passing = passes(routed)
+  if (passing) return passing
+  const { method } = routed.exchange
+  throw new HubError('method_not_found', `There is no ${method} here: tasks pass where one server takes them`)
+}

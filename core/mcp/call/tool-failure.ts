@@ -1,0 +1,34 @@
+import type { ErrorCode, HubError } from '../../contract/errors.ts'
+import type { ServerRecord } from '../../contract/records.ts'
+import type { Exchange, Outcome } from './exchange.ts'
+
+/** What a model can do about each failure of a call to an HTTP API; a failure that is not named stays an error of the protocol. */
+const ADVICE: Partial<Record<ErrorCode, string>> = {
+  params_invalid: 'Correct these arguments and call the tool again.',
+  upstream_timeout: 'The API may have acted on the request all the same; ask it for less, or try again later.',
+  connection_lost: 'What was under way at the API may have happened; check before you repeat what changes something.',
+  server_offline: 'Nothing was sent. Try again later, or go on without this tool.',
+  upstream_dns_error: 'Nothing was sent. Go on without this tool; its address must be corrected.',
+  upstream_tls_error: 'Nothing was sent. Go on without this tool; its certificate must be corrected.',
+  upstream_http_error: 'Try again later, or go on without this tool.',
+  upstream_protocol: 'The answer of the API cannot be read. Go on without this tool.',
+  authorization_required: 'The API did not accept the credentials of the server. Go on without this tool.',
+}
+
+/**
+ * A failed call of an HTTP API's tool as a result with `isError`, which clients show to the model, where a JSON-RPC error often
+ * ends its turn. Other outcomes, and those for callers that keep failures as errors, are returned as they are.
+ */
+export function failureForModel(
+  { plainFailures }: Pick<Exchange, 'plainFailures'>,
+  { transport }: Pick<ServerRecord, 'transport'>,
+  outcome: Outcome,
+): Outcome {
+  if (outcome.kind !== 'failed' || transport !== 'openapi' || plainFailures) return outcome
+  const { code, message, retryAfterSeconds } = outcome.error satisfies HubError
+  const advice = ADVICE[code]
+  if (advice === undefined) return outcome
+  const wait = retryAfterSeconds === undefined ? '' : ` Wait at least ${Math.ceil(retryAfterSeconds)} s.`
+  const text = `${code}: ${message}. ${advice}${wait}`
+  return { kind: 'result', resultText: JSON.stringify({ content: [{ type: 'text', text }], isError: true }) }
+}

@@ -1,0 +1,107 @@
+import type { CatalogKind } from '../../connections/api.ts'
+import { Notice } from '../rpc/notice.ts'
+import type { Audience } from '../scope/audience.ts'
+import type { Scope } from '../scope/scope.ts'
+import { CATALOG_KINDS } from '../scope/scope-types.ts'
+
+/** What changes within this time is told once. */
+const WINDOW_MS = 250
+/** Shortest time between two notices of one kind to one session. */
+const INTERVAL_MS = 1_000
+
+export type ChangedKind = 'tools' | 'prompts' | 'resources'
+
+interface Pending {
+  readonly kinds: Set<ChangedKind>
+  /** Told a moment ago: again only where the list is another one by then, as several connections to a server tell of one change. */
+  readonly repeated: Set<ChangedKind>
+  timer: ReturnType<typeof setTimeout> | undefined
+  readonly sentMs: Map<ChangedKind, number>
+}
+
+export function changedKind(kind: CatalogKind): ChangedKind {
+  return kind === 'resourceTemplates' ? 'resources' : kind
+}
+
+/** Tells everybody who hears that a list changed: gathered for 250 ms, at most once per kind and second, only those of the scope. */
+export class ListChanges {
+  readonly #audience: Audience
+  readonly #now: () => number
+  /** Weak, since a scope that nobody uses is dropped without a word. */
+  readonly #pending = new WeakMap<Scope, Pending>()
+  readonly #armed = new Set<Pending>()
+
+  constructor(audience: Audience, now: () => number) {
+    this.#audience = audience
+    this.#now = now
+  }
+
+  announce(scope: Scope, kinds: Iterable<ChangedKind>): void {
+    if (!this.#audience.hears(scope)) return
+    const pending = this.#pending.get(scope) ?? newPending()
+    this.#pending.set(scope, pending)
+    const now = this.#now()
+    for (const kind of kinds) {
+      if (waitMs(pending, kind, now) > 0) pending.repeated.add(kind)
+      else pending.kinds.add(kind)
+    }
+    if (pending.timer === undefined && isWaiting(pending)) this.#arm(scope, pending, WINDOW_MS)
+  }
+
+  forget(scope: Scope): void {
+    const pending = this.#pending.get(scope)
+    if (!pending) return
+    this.#pending.delete(scope)
+    this.#armed.delete(pending)
+    clearTimeout(pending.timer)
+  }
+
+  dispose(): void {
+    for (const { timer } of this.#armed) clearTimeout(timer)
+    this.#armed.clear()
+  }
+
+  #arm(scope: Scope, pending: Pending, waitMs: number): void {
+    this.#armed.add(pending)
+    pending.timer = setTimeout(() => this.#flush(scope, pending), waitMs)
+  }
+
+  #flush(scope: Scope, pending: Pending): void {
+    pending.timer = undefined
+    this.#armed.delete(pending)
+    const now = this.#now()
+    let wait = 0
+    const differing = pending.repeated.size > 0 ? new Set(scope.differences().map(changedKind)) : NONE
+    for (const kind of new Set([...pending.kinds, ...pending.repeated])) {
+      const early = waitMs(pending, kind, now)
+      if (early > 0) {
+        wait = Math.max(wait, early)
+        continue
+      }
+      const tells = pending.kinds.delete(kind) || differing.has(kind)
+      pending.repeated.delete(kind)
+      if (!tells) continue
+      pending.sentMs.set(kind, now)
+      // Else what is found different at the next look would be told a second time.
+      scope.told(CATALOG_KINDS.filter(each => changedKind(each) === kind))
+      const notice = new Notice(`notifications/${kind}/list_changed`)
+      for (const hearer of this.#audience.of(scope)) hearer.notify(notice)
+    }
+    if (isWaiting(pending)) this.#arm(scope, pending, wait)
+  }
+}
+
+const NONE: ReadonlySet<ChangedKind> = new Set()
+
+function newPending(): Pending {
+  return { kinds: new Set(), repeated: new Set(), timer: undefined, sentMs: new Map() }
+}
+
+function isWaiting({ kinds, repeated }: Pending): boolean {
+  return kinds.size > 0 || repeated.size > 0
+}
+
+/** Until this kind may be told again. */
+function waitMs({ sentMs }: Pending, kind: ChangedKind, now: number): number {
+  return (sentMs.get(kind) ?? Number.NEGATIVE_INFINITY) + INTERVAL_MS - now
+}

@@ -1,0 +1,284 @@
+import type { UpstreamReply, Upstreams } from '../../connections/api.ts'
+import { HubError } from '../../contract/errors.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import type { Outcome } from '../call/exchange.ts'
+import type { MethodHandler, Routed, Router } from '../call/router.ts'
+import type { SessionTable } from '../legacy/sessions.ts'
+import { Notice } from '../rpc/notice.ts'
+import { invalid } from '../rpc/rpc.ts'
+import type { Hearer } from '../scope/audience.ts'
+import { memberHas } from '../scope/capabilities.ts'
+import type { Target } from '../scope/merge.ts'
+import { findResource, resourceTarget } from '../scope/resource-targets.ts'
+import type { Scope } from '../scope/scope.ts'
+import type { ScopeMember } from '../scope/scope-types.ts'
+import type { Steps } from '../scope/uri-template.ts'
+import { manySteps } from '../scope/uris.ts'
+import { SubscribedUris } from './subscribed-uris.ts'
+import { UpdatePace } from './update-pace.ts'
+
+/** One subscription at an upstream, shared by all who use the same connection to it. */
+interface Subscription {
+  readonly key: string
+  /** The session whose own connection it is on; undefined: the shared one. */
+  readonly sessionId: string | undefined
+  readonly member: ScopeMember
+  readonly original: string
+  /** Each subscriber with the forms of the URI by which it subscribed. */
+  readonly subscribers: Map<Hearer, Set<string>>
+  reply: Promise<UpstreamReply>
+}
+
+/** Of one session or listen stream at a time. */
+const MAX_SUBSCRIPTIONS = 1_000
+/** How long a listen stream waits to hear which subscriptions hold. */
+const LISTEN_WAIT_MS = 1_000
+/** Updates of one server that wait, each for itself, until its clients can be told. */
+const MAX_WAITING = 1_000
+const EMPTY: Outcome = { kind: 'result', resultText: '{}' }
+const UPDATED = 'notifications/resources/updated'
+
+/** Resource subscriptions: one per (connection, URI) upstream, dropped with its last subscriber. */
+export class Subscriptions {
+  readonly #upstreams: Upstreams
+  readonly #sessions: SessionTable
+  readonly #byKey = new Map<string, Subscription>()
+  /** The last request for each key that is still on its way. */
+  readonly #underWay = new Map<string, Promise<UpstreamReply>>()
+  /** The same by connection: an upstream's notices must not cost more the more others are subscribed to. */
+  readonly #byConnection = new Map<string, SubscribedUris<Subscription>>()
+  readonly #pace: UpdatePace
+
+  constructor(upstreams: Upstreams, sessions: SessionTable, now: () => number) {
+    this.#upstreams = upstreams
+    this.#sessions = sessions
+    this.#pace = new UpdatePace(now)
+  }
+
+  /** `router`: turns replies into outcomes. */
+  routes(router: () => Router): Readonly<Record<string, MethodHandler>> {
+    return {
+      'resources/subscribe': (routed, params) => this.#subscribe(router(), routed, params),
+      'resources/unsubscribe': (routed, params) => this.#unsubscribe(router(), routed, params),
+    }
+  }
+
+  /** Subscribes a listen stream. Resolves with the URIs that no upstream refused; one that is slow is taken at its word. */
+  async listen(hearer: Hearer, uris: readonly string[]): Promise<string[]> {
+    await hearer.scope.ready()
+    const late = Promise.withResolvers<true>()
+    const timer = setTimeout(() => late.resolve(true), LISTEN_WAIT_MS)
+    const steps = manySteps()
+    const taken = await Promise.all(
+      uris.map(uri => {
+        const found = subscribable(hearer.scope, uri, steps)
+        if (!found || hearer.subscriptions.size >= MAX_SUBSCRIPTIONS) return false
+        const added = this.#add(hearer, found.member, found.original, uri)
+        return Promise.race([added.then(({ kind }) => kind === 'result'), late.promise])
+      }),
+    )
+    clearTimeout(timer)
+    return uris.filter((_, index) => taken[index])
+  }
+
+  async #subscribe(router: Router, routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
+    const { session, member, original, uri } = this.#judge(routed, params)
+    if (session.subscriptions.size >= MAX_SUBSCRIPTIONS)
+      if (!session.subscriptions.has(subscriptionKey(member, session, original)))
+        throw new HubError('quota_streams', `Cannot subscribe: this session has ${MAX_SUBSCRIPTIONS} subscriptions`)
+    const reply = await this.#add(session, member, original, uri)
+    return reply.kind === 'result' ? EMPTY : router.outcome(routed, member, reply, { original, uri })
+  }
+
+  async #add(hearer: Hearer, member: ScopeMember, original: string, uri: string): Promise<UpstreamReply> {
+    const key = subscriptionKey(member, hearer, original)
+    const known = this.#byKey.get(key)
+    const subscription = known ?? {
+      key,
+      sessionId: hearer.ownConnection(member.server)?.id,
+      member,
+      original,
+      subscribers: new Map<Hearer, Set<string>>(),
+      reply: this.#send('resources/subscribe', member, hearer, original),
+    }
+    if (!known) this.#keep(subscription)
+    const forms = subscription.subscribers.get(hearer) ?? new Set()
+    subscription.subscribers.set(hearer, forms.add(uri))
+    hearer.subscriptions.add(key)
+    const reply = await subscription.reply
+    // It may have ended while the upstream was asked.
+    if (hearer.ended && hearer.subscriptions.size > 0) this.drop(hearer)
+    if (reply.kind === 'result') return reply
+    subscription.subscribers.delete(hearer)
+    hearer.subscriptions.delete(key)
+    if (this.#byKey.get(key) === subscription && subscription.subscribers.size === 0) this.#forget(subscription)
+    return reply
+  }
+
+  async #unsubscribe(router: Router, routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
+    const { session, member, original, uri } = this.#judge(routed, params)
+    const subscription = this.#byKey.get(subscriptionKey(member, session, original))
+    const forms = subscription?.subscribers.get(session)
+    if (!subscription || !forms) return EMPTY
+    forms.delete(uri)
+    if (forms.size > 0) return EMPTY
+    const reply = this.#leave(subscription, session)
+    return reply === undefined ? EMPTY : router.outcome(routed, member, await reply, { original, uri })
+  }
+
+  /** Drops all of somebody who has ended. */
+  drop(hearer: Hearer): void {
+    for (const key of hearer.subscriptions) {
+      const subscription = this.#byKey.get(key)
+      if (subscription?.subscribers.has(hearer)) void this.#leave(subscription, hearer)
+    }
+    hearer.subscriptions.clear()
+  }
+
+  dispose(): void {
+    this.#pace.dispose()
+  }
+
+  /** What a scope shows has changed: subscriptions to what is hidden now, or is no member's any more, are dropped. */
+  review(scope: Scope): void {
+    const { uris } = scope.catalog
+    for (const subscription of [...this.#byKey.values()]) {
+      if (uris.allows(subscription.member.server.id, subscription.original)) continue
+      for (const hearer of [...subscription.subscribers.keys()])
+        if (hearer.scope === scope) void this.#leave(subscription, hearer)
+    }
+  }
+
+  /** A resource changed, or one below it: whoever subscribed to it by this connection hears of it under the URI it knows. */
+  updated(serverId: string, sessionId: string | undefined, params: JsonObject | undefined): void {
+    const uri = params?.uri
+    if (typeof uri !== 'string') return
+    const subscribed = this.#byConnection.get(connectionKey(serverId, sessionId))
+    const covering = [...(subscribed?.covering(uri) ?? [])]
+    const later = (at: string, own?: JsonObject): void => {
+      const tell = () => this.#tell(serverId, sessionId, at, own)
+      this.#pace.told(serverId, JSON.stringify([sessionId ?? '', at]), tell)
+    }
+    if (covering.length === 0) return
+    if (this.#pace.waiting(serverId) < MAX_WAITING) later(uri, params)
+    // So many parts of what was subscribed to have changed that it is told as a whole.
+    else for (const { original } of covering) later(original)
+  }
+
+  /** Returns how many notices that were. */
+  #tell(serverId: string, sessionId: string | undefined, uri: string, params: JsonObject | undefined): number {
+    // One may have subscribed to a resource and to one below it, and still hears of a change once.
+    const told = new Map<string, Set<Hearer>>()
+    const subscribed = this.#byConnection.get(connectionKey(serverId, sessionId))
+    for (const subscription of subscribed?.covering(uri) ?? []) {
+      const exact = uri === subscription.original
+      for (const [hearer, forms] of subscription.subscribers) {
+        const { uris } = hearer.scope.catalog
+        if (!uris.allows(serverId, subscription.original)) continue
+        for (const form of exact ? forms : [uris.publicUri(serverId, uri)]) {
+          const hearers = told.get(form) ?? new Set()
+          told.set(form, hearers.add(hearer))
+        }
+      }
+    }
+    let count = 0
+    for (const [form, hearers] of told) {
+      const notice = new Notice(UPDATED, { ...params, uri: form })
+      for (const hearer of hearers) hearer.notify(notice)
+      count += hearers.size
+    }
+    return count
+  }
+
+  /** A connection came back: its subscriptions are set up again, and as anything may have changed meanwhile, told as updated. */
+  restore(serverId: string, sessionId: string | undefined): void {
+    for (const subscription of this.#on(serverId, sessionId)) {
+      const { member, original, subscribers } = subscription
+      const [first] = subscribers.keys()
+      if (!first) continue
+      subscription.reply = this.#send('resources/subscribe', member, first, original)
+      for (const [hearer, forms] of subscribers)
+        if (hearer.scope.catalog.uris.allows(serverId, original))
+          for (const form of forms) hearer.notify(new Notice(UPDATED, { uri: form }))
+    }
+  }
+
+  /** The subscriptions on one connection. */
+  #on(serverId: string, sessionId: string | undefined): Iterable<Subscription> {
+    return this.#byConnection.get(connectionKey(serverId, sessionId))?.values() ?? []
+  }
+
+  #keep(subscription: Subscription): void {
+    this.#byKey.set(subscription.key, subscription)
+    const key = connectionKey(subscription.member.server.id, subscription.sessionId)
+    const others = this.#byConnection.get(key) ?? new SubscribedUris()
+    others.set(subscription.original, subscription)
+    this.#byConnection.set(key, others)
+  }
+
+  #forget(subscription: Subscription): void {
+    this.#byKey.delete(subscription.key)
+    const key = connectionKey(subscription.member.server.id, subscription.sessionId)
+    const others = this.#byConnection.get(key)
+    others?.delete(subscription.original)
+    if (others?.size === 0) this.#byConnection.delete(key)
+  }
+
+  #judge(routed: Routed, params: JsonObject | undefined) {
+    const session = this.#sessions.byKey(routed.exchange.session?.id ?? '')
+    if (!session) throw new HubError('method_not_found', 'Subscriptions need a session')
+    const uri = params?.uri
+    if (typeof uri !== 'string') throw invalid(`${routed.exchange.method} needs "uri", the URI of a resource`)
+    const { scope } = routed
+    // Before the URI is looked for: where nobody takes subscriptions, the method is one that this place does not have.
+    if (!scope.catalog.states.some(state => memberHas(state, 'resources', 'subscribe')))
+      throw new HubError('method_not_found', 'No server here takes subscriptions to resources')
+    const { member, original } = resourceTarget(scope, uri)
+    if (!takesSubscriptions(scope, member))
+      throw new HubError('method_not_found', `The server of "${uri.slice(0, 256)}" takes no subscriptions`)
+    return { session, member, original, uri }
+  }
+
+  /** One at a time for each key: over HTTP two requests may overtake each other, and what came last must hold. */
+  #send(method: string, member: ScopeMember, hearer: Hearer, uri: string): Promise<UpstreamReply> {
+    const session = hearer.ownConnection(member.server)
+    const key = subscriptionKey(member, hearer, uri)
+    const older = hearer.scope.face(member.server.id).side === 'older'
+    const request = { method, params: { uri }, older, ...(session ? { session } : {}) }
+    const send = (): Promise<UpstreamReply> => this.#upstreams.request(member.server.id, request).reply
+    const reply = this.#underWay.get(key)?.then(send) ?? send()
+    this.#underWay.set(key, reply)
+    void reply.finally(() => {
+      if (this.#underWay.get(key) === reply) this.#underWay.delete(key)
+    })
+    return reply
+  }
+
+  #leave(subscription: Subscription, hearer: Hearer): Promise<UpstreamReply> | undefined {
+    subscription.subscribers.delete(hearer)
+    hearer.subscriptions.delete(subscription.key)
+    if (subscription.subscribers.size > 0) return undefined
+    this.#forget(subscription)
+    // The upstream forgets with the connection; one that is down must not be woken up for this.
+    if (this.#upstreams.status(subscription.member.server.id).state !== 'online') return undefined
+    if (hearer.ended && hearer.ownConnection(subscription.member.server)?.kind === 'session') return undefined
+    return this.#send('resources/unsubscribe', subscription.member, hearer, subscription.original)
+  }
+}
+
+function subscriptionKey({ server }: ScopeMember, hearer: Hearer, original: string): string {
+  return JSON.stringify([server.id, hearer.ownConnection(server)?.id ?? '', original])
+}
+
+function connectionKey(serverId: string, sessionId: string | undefined): string {
+  return `${serverId} ${sessionId ?? ''}`
+}
+
+function takesSubscriptions(scope: Scope, { server }: ScopeMember): boolean {
+  return memberHas(scope.catalog.byServer.get(server.id), 'resources', 'subscribe')
+}
+
+function subscribable(scope: Scope, uri: string, steps: Steps): Target | undefined {
+  const target = findResource(scope, uri, steps)
+  return target && takesSubscriptions(scope, target.member) ? target : undefined
+}

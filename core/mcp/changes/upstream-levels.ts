@@ -1,0 +1,165 @@
+import type { SessionBinding, Upstreams } from '../../connections/api.ts'
+import { HubError } from '../../contract/errors.ts'
+import type { Outcome } from '../call/exchange.ts'
+import type { MethodHandler } from '../call/router.ts'
+import type { Session } from '../legacy/session.ts'
+import type { SessionTable } from '../legacy/sessions.ts'
+import { LOG_LEVELS, logLevelOf } from '../rpc/log-levels.ts'
+import { invalid } from '../rpc/rpc.ts'
+import { memberHas } from '../scope/capabilities.ts'
+import type { Scope } from '../scope/scope.ts'
+import type { ScopeMember } from '../scope/scope-types.ts'
+
+/** How long a request waits for its server to hear of a level. */
+const RAISE_WAIT_MS = 2_000
+const EMPTY: Outcome = { kind: 'result', resultText: '{}' }
+const DEFAULT_LEVEL = logLevelOf('info')
+
+/**
+ * Log levels: each session has its own, and an upstream that several share is told the most verbose of them; what is too
+ * verbose for one of them is left out on the way back.
+ */
+export class UpstreamLevels {
+  readonly #upstreams: Upstreams
+  readonly #sessions: SessionTable
+  /** The level last told, by connection. */
+  readonly #told = new Map<string, number>()
+
+  constructor(upstreams: Upstreams, sessions: SessionTable) {
+    this.#upstreams = upstreams
+    this.#sessions = sessions
+  }
+
+  readonly route: MethodHandler = ({ exchange, scope }, params) => {
+    const session = this.#sessions.byKey(exchange.session?.id ?? '')
+    if (!session || !scope.catalog.states.some(state => memberHas(state, 'logging')))
+      throw new HubError('method_not_found', 'No server here sends log messages')
+    const rank = LOG_LEVELS.indexOf(params?.level as (typeof LOG_LEVELS)[number])
+    if (rank < 0) throw invalid(`logging/setLevel needs "level", one of ${LOG_LEVELS.join(', ')}`)
+    session.logLevel = rank
+    for (const { member } of scope.catalog.states) this.#tell(scope, member, session)
+    return EMPTY
+  }
+
+  /** A connection came up: it knows no level yet. */
+  connected(serverId: string, sessionId: string | undefined): void {
+    this.#told.delete(connectionKey(serverId, sessionId))
+    for (const session of this.#sessions) {
+      const member = session.logLevel === undefined ? undefined : memberOf(session, serverId)
+      if (member && session.ownConnection(member.server)?.id === sessionId) this.#tell(session.scope, member, session)
+    }
+  }
+
+  /** A session begins, without a level of its own: shared upstreams may be calmer than that. */
+  opened(session: Session): void {
+    for (const member of session.scope.resolved.members) this.#calmDown(member, session)
+  }
+
+  /**
+   * Tells an upstream to be as verbose as one request of a modern client wants; undefined when it is so already. It is not
+   * told to be less verbose afterwards: the next who wants less is filtered. `own`: the connection that the request takes,
+   * where that is not the shared one. Resolves when the upstream has heard, after 2 s at the latest.
+   */
+  raise(
+    scope: Scope,
+    { server }: ScopeMember,
+    rank: number,
+    own: SessionBinding | undefined,
+  ): Promise<void> | undefined {
+    if (!memberHas(scope.catalog.byServer.get(server.id), 'logging')) return undefined
+    const key = connectionKey(server.id, own?.id)
+    const told = this.#told.get(key)
+    if (told !== undefined && told <= rank) return undefined
+    return this.#send(server.id, own, Math.min(rank, this.#wished(server.id, own?.id) ?? rank), scope)
+  }
+
+  drop(session: Session): void {
+    for (const member of session.scope.resolved.members) {
+      this.forget(member.server.id, session.key)
+      // It may have been the one for which the upstream was so verbose.
+      if (session.logLevel !== undefined) this.#tellOthers(member, session)
+    }
+  }
+
+  /** This connection is gone for good. */
+  forget(serverId: string, sessionId: string): void {
+    this.#told.delete(connectionKey(serverId, sessionId))
+  }
+
+  /** Members may have come to a scope: they hear what its sessions want. */
+  review(scope: Scope): void {
+    for (const { member } of scope.catalog.states) {
+      // One that has a level speaks for all that share its connection.
+      const told = new Set<string | undefined>()
+      for (const session of this.#sessions.of(scope)) {
+        const key = session.ownConnection(member.server)?.id
+        if (session.logLevel === undefined) this.#calmDown(member, session)
+        else if (!told.has(key)) this.#tell(scope, member, session)
+        if (session.logLevel !== undefined) told.add(key)
+      }
+    }
+  }
+
+  #calmDown({ server }: ScopeMember, session: Session): void {
+    const own = session.ownConnection(server)
+    const told = this.#told.get(connectionKey(server.id, own?.id))
+    if (told === undefined || told <= DEFAULT_LEVEL) return
+    void this.#send(server.id, own, DEFAULT_LEVEL, session.scope)
+  }
+
+  /** A connection that others share, if it was ever told, hears the most verbose level of those who are left. */
+  #tellOthers({ server }: ScopeMember, left: Session): void {
+    const own = left.ownConnection(server)
+    const told = this.#told.get(connectionKey(server.id, own?.id))
+    if (told === undefined) return
+    const rank = this.#wished(server.id, own?.id) ?? DEFAULT_LEVEL
+    if (rank !== told) void this.#send(server.id, own, rank, left.scope)
+  }
+
+  #tell(scope: Scope, member: ScopeMember, session: Session): void {
+    const { id } = member.server
+    if (!memberHas(scope.catalog.byServer.get(id), 'logging')) return
+    const own = session.ownConnection(member.server)
+    const rank = this.#wished(id, own?.id) ?? DEFAULT_LEVEL
+    if (this.#told.get(connectionKey(id, own?.id)) === rank) return
+    // Not waited for: the next call follows on the same connection, and one deaf server must not hold up the others.
+    void this.#send(id, own, rank, scope)
+  }
+
+  #send(serverId: string, session: SessionBinding | undefined, rank: number, scope: Scope): Promise<void> {
+    // One that sleeps or is away hears it when it connects.
+    if (this.#upstreams.status(serverId).state !== 'online') return Promise.resolve()
+    const key = connectionKey(serverId, session?.id)
+    this.#told.set(key, rank)
+    const params = { level: LOG_LEVELS[rank] ?? 'info' }
+    const older = scope.face(serverId).side === 'older'
+    const request = { method: 'logging/setLevel', params, older, ...(session ? { session } : {}) }
+    const { reply } = this.#upstreams.request(serverId, request)
+    const heard = reply.then(({ kind }) => {
+      if (kind !== 'result' && this.#told.get(key) === rank) this.#told.delete(key)
+    })
+    const late = Promise.withResolvers<void>()
+    const timer = setTimeout(late.resolve, RAISE_WAIT_MS)
+    return Promise.race([heard, late.promise]).finally(() => clearTimeout(timer))
+  }
+
+  /** What the most verbose session wants of a connection to a server; undefined when no session uses that one. */
+  #wished(serverId: string, own: string | undefined): number | undefined {
+    let level: number | undefined
+    for (const session of this.#sessions) {
+      const member = memberOf(session, serverId)
+      if (member && session.ownConnection(member.server)?.id === own)
+        level = Math.min(level ?? LOG_LEVELS.length - 1, session.logLevel ?? DEFAULT_LEVEL)
+    }
+    return level
+  }
+}
+
+function memberOf({ scope }: Session, serverId: string): ScopeMember | undefined {
+  if (!scope.has(serverId)) return undefined
+  return scope.resolved.members.find(({ server }) => server.id === serverId)
+}
+
+function connectionKey(serverId: string, sessionId: string | undefined): string {
+  return `${serverId} ${sessionId ?? ''}`
+}

@@ -1,0 +1,82 @@
+import { LIMITS } from '../../config/limits.ts'
+import { HubError } from '../../contract/errors.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import { LATEST_LEGACY, LEGACY_VERSIONS } from '../../domain/era.ts'
+import { offeredTasks } from '../call/tasks.ts'
+import { type IdText, invalid, resultMessage } from '../rpc/rpc.ts'
+import type { Audience } from '../scope/audience.ts'
+import { mergeCapabilities, mergedInstructions, mergedServerInfo } from '../scope/capabilities.ts'
+import { leftOutWarnings } from '../scope/group-warnings.ts'
+import type { Scope } from '../scope/scope.ts'
+import { initializeResponse, objectParam } from './post.ts'
+import type { ScopedRequest } from './scoped-request.ts'
+import type { Introduction } from './session.ts'
+import type { SessionTable } from './sessions.ts'
+
+export interface InitializeParts {
+  readonly sessions: SessionTable
+  readonly audience: Audience
+  /** The hub's own version. */
+  readonly version: string
+  readonly draining: () => boolean
+}
+
+/** Opens a session over streamable HTTP. Throws draining, params_invalid, quota_sessions. */
+export function initialize(
+  parts: InitializeParts,
+  { actor, principal, scope }: ScopedRequest,
+  id: IdText,
+  params: JsonObject | undefined,
+): Response {
+  const { introduction, resultText } = meet(parts, scope, params)
+  // What changed while nobody was here is no news to the first who comes.
+  if (!parts.audience.hears(scope)) scope.told()
+  const session = parts.sessions.open({ principal, actor, scope, ...introduction })
+  return initializeResponse(session.id, resultMessage(id, resultText))
+}
+
+/** Throws draining: a hub that stops takes no new sessions. */
+export function refuseWhileDraining({ draining }: Pick<InitializeParts, 'draining'>): void {
+  if (draining()) throw new HubError('draining', 'Cannot open a session: the hub is stopping', { retryAfterSeconds: 5 })
+}
+
+/**
+ * What the client says of itself, and what it is told, from what is known and without waiting for any upstream. The
+ * version is the client's if the hub speaks it, else the latest of its era. Throws draining, params_invalid.
+ */
+export function meet(
+  parts: InitializeParts,
+  scope: Scope,
+  params: JsonObject | undefined,
+): { readonly introduction: Introduction; readonly resultText: string } {
+  refuseWhileDraining(parts)
+  const asked = params?.protocolVersion
+  if (typeof asked !== 'string') throw invalid('initialize needs "protocolVersion", a text')
+  const protocolVersion = LEGACY_VERSIONS.find(known => known === asked) ?? LATEST_LEGACY
+  const { states } = scope.catalog
+  const instructions = mergedInstructions(scope.resolved, states, leftOutWarnings(scope.catalog.leftOut))
+  const result = {
+    protocolVersion,
+    capabilities: { ...mergeCapabilities(scope.resolved, states), ...offeredTasks(scope, protocolVersion) },
+    serverInfo: mergedServerInfo(scope.resolved, states, parts.version),
+    ...(instructions === undefined ? {} : { instructions }),
+  }
+  const clientInfo = objectParam(params, 'clientInfo')
+  const capabilities = objectParam(params, 'capabilities')
+  const bytes = storedBytes(clientInfo, capabilities)
+  const introduction = { protocolVersion, clientInfo, capabilities, bytes }
+  return { introduction, resultText: JSON.stringify(result) }
+}
+
+/** An object takes more in memory than its text does. */
+const MEMORY_PER_BYTE = 4
+
+/** What a session's introduction counts for. Throws params_invalid for more than a client has any use for. */
+function storedBytes(clientInfo: JsonObject, capabilities: JsonObject): number {
+  const bytes = Buffer.byteLength(JSON.stringify([clientInfo, capabilities]))
+  if (bytes > LIMITS.sessionDataBytes)
+    throw invalid(
+      `"clientInfo" and "capabilities" take ${bytes} bytes together; at most ${LIMITS.sessionDataBytes} are kept`,
+    )
+  return MEMORY_PER_BYTE * bytes
+}

@@ -1,0 +1,78 @@
+import { HubError } from '../../contract/errors.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import type { PluginLogger } from '../../contract/plugin.ts'
+import type { Outcome } from '../call/exchange.ts'
+import type { Router } from '../call/router.ts'
+import { asHubError, idText, type Message, type RequestMessage } from '../rpc/rpc.ts'
+import { passedHeaders } from '../scope/passed-headers.ts'
+import { type CallReply, LegacyCall } from './legacy-call.ts'
+import type { ScopedRequest } from './scoped-request.ts'
+import type { Session } from './session.ts'
+import { checkCallQuota } from './sessions.ts'
+
+export interface IntakeParts {
+  readonly router: Router
+  readonly log: PluginLogger
+  /** A notification of a client that the session itself does not need. */
+  clientNotice(session: Session, method: string, params: JsonObject | undefined): void
+}
+
+/** The messages of a legacy client behind its wire: whichever it came by, they mean the same. */
+export class Intake {
+  readonly #parts: IntakeParts
+
+  constructor(parts: IntakeParts) {
+    this.#parts = parts
+  }
+
+  /** `weight`: bytes that it holds until it is answered. Throws request_invalid for an id in flight, quota_calls, quota_bytes. */
+  admit(session: Session, message: RequestMessage, weight: number): void {
+    if (session.calls.has(message.id))
+      throw new HubError('request_invalid', `A request with the id ${message.id.slice(0, 64)} is in flight already`)
+    checkCallQuota(session.load)
+    if (!session.load.bytes.fits(weight)) throw session.load.bytes.refusal(weight)
+  }
+
+  /** Sends a request on its way; what comes of it goes to `reply`. */
+  start(scoped: ScopedRequest, session: Session, message: RequestMessage, weight: number, reply: CallReply): void {
+    const { requestId } = scoped.info
+    const headers = passedHeaders(scoped.request.headers, session.scope)
+    const call = new LegacyCall(session, requestId, message, weight, reply, headers)
+    session.calls.set(message.id, call)
+    session.load.calls += 1
+    session.asks.streamOpened()
+    let outcome: Outcome | Promise<Outcome>
+    try {
+      outcome = this.#parts.router.handle(call, session.scope)
+    } catch (error) {
+      outcome = this.#refused(error, requestId)
+    }
+    if (outcome instanceof Promise)
+      outcome.then(
+        result => call.finish(result),
+        error => call.finish(this.#refused(error, requestId)),
+      )
+    else call.finish(outcome)
+  }
+
+  #refused(error: unknown, requestId: string): Outcome {
+    if (!(error instanceof HubError))
+      this.#parts.log.error('An MCP request failed inside the hub', { requestId, error: String(error) })
+    return { kind: 'failed', error: asHubError(error) }
+  }
+
+  /** Notifications and answers: nothing is said in return. */
+  take(session: Session, message: Exclude<Message, { kind: 'request' }>): void {
+    if (message.kind !== 'notification') {
+      session.asks.answered(message)
+      return
+    }
+    const { method, params } = message
+    if (method === 'notifications/initialized') session.initialized = true
+    else if (method === 'notifications/cancelled') {
+      const id = idText(params?.requestId)
+      const reason = typeof params?.reason === 'string' ? params.reason.slice(0, 256) : 'Cancelled by the client'
+      if (id !== undefined) session.calls.get(id)?.abort(reason)
+    } else this.#parts.clientNotice(session, method, params)
+  }
+}

@@ -1,0 +1,146 @@
+import type { AskReply, SessionBinding } from '../../connections/api.ts'
+import type { HubError } from '../../contract/errors.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import type { UserActor } from '../../contract/records.ts'
+import { type JsonText, weightOfText } from '../../domain/json/long-text.ts'
+import { HELD_BYTES } from '../../request/held-body.ts'
+import type { Exchange, Outcome } from '../call/exchange.ts'
+import { logLevelOf } from '../rpc/log-levels.ts'
+import { progressToken } from '../rpc/progress-token.ts'
+import {
+  errorMessage,
+  type IdText,
+  isPlainObject,
+  notificationMessage,
+  type RequestMessage,
+  resultMessage,
+  rpcError,
+} from '../rpc/rpc.ts'
+import type { ExchangeTarget } from '../scope/scope-types.ts'
+import type { Session } from './session.ts'
+
+/** Where what comes of a call is written. */
+export interface CallReply {
+  /** Nobody reads its stream now; the client may come back for it. */
+  readonly broken: boolean
+  answer(text: JsonText): void
+  /** There is no answer: the call was cancelled. */
+  withoutAnswer(): void
+  /** A notification or a request of the hub, ahead of the answer. */
+  send(text: string): void
+}
+
+/** One request of a legacy client as the era-neutral exchange; what comes back goes where its wire says. */
+export class LegacyCall implements Exchange {
+  readonly requestId: string
+  readonly method: string
+  readonly params: JsonObject | undefined
+  readonly actor: UserActor
+  readonly session: SessionBinding
+  readonly notify: (method: string, params: JsonObject | undefined) => void
+  readonly ask: (method: string, params: JsonObject | undefined, signal: AbortSignal) => Promise<AskReply>
+  readonly progress?: (params: JsonObject) => void
+  readonly passthroughHeaders?: Readonly<Record<string, string>>
+  target?: ExchangeTarget
+  readonly #session: Session
+  readonly #id: IdText
+  readonly #reply: CallReply
+  readonly #weight: number
+  #done = false
+  #cancel: ((reason?: string) => void) | undefined
+  #cancelled = false
+
+  constructor(
+    session: Session,
+    requestId: string,
+    { id, method, params }: RequestMessage,
+    weight: number,
+    reply: CallReply,
+    passthroughHeaders: Readonly<Record<string, string>> | undefined,
+  ) {
+    this.#session = session
+    this.#id = id
+    this.#reply = reply
+    this.#weight = weight
+    session.load.bytes.add(weight)
+    this.requestId = requestId
+    this.method = method
+    this.actor = session.actor
+    this.session = session.binding
+    if (passthroughHeaders) this.passthroughHeaders = passthroughHeaders
+    const token = progressToken(params?._meta)
+    this.params = token === undefined ? params : withoutToken(params)
+    if (token !== undefined)
+      this.progress = progress => this.#send('notifications/progress', { ...progress, progressToken: token })
+    this.notify = (name, body) => this.#notify(name, body)
+    this.ask = (name, body, signal) => session.asks.onCall(reply, name, body, signal)
+  }
+
+  get capabilities(): JsonObject {
+    return this.session.capabilities
+  }
+
+  get stream(): CallReply {
+    return this.#reply
+  }
+
+  get cancel(): (reason?: string) => void {
+    return this.#cancel ?? (() => {})
+  }
+
+  /** Set once an upstream is at work; a call that was cancelled before that ends it at once. */
+  set cancel(cancel: (reason?: string) => void) {
+    this.#cancel = cancel
+    if (this.#cancelled) cancel('Cancelled by the client')
+  }
+
+  /** Gives the call up: the upstream, if one is at work, is told; the caller only where there is an answer to write. */
+  abort(reason: string, answer?: HubError): void {
+    if (this.#done) return
+    this.#cancelled = true
+    this.#cancel?.(reason)
+    this.finish(answer ? { kind: 'failed', error: answer } : { kind: 'cancelled' })
+  }
+
+  /** Writes what came of it. After this nothing more is sent for this call. */
+  finish(outcome: Outcome): void {
+    if (this.#done) return
+    this.#done = true
+    const session = this.#session
+    if (session.calls.get(this.#id) === this) session.calls.delete(this.#id)
+    session.load.calls -= 1
+    session.load.bytes.give(this.#weight)
+    if (outcome.kind === 'result') this.#answer(outcome.resultText)
+    else if (outcome.kind === 'error') this.#reply.answer(errorMessage(this.#id, outcome.error))
+    else if (outcome.kind === 'failed')
+      this.#reply.answer(errorMessage(this.#id, rpcError(outcome.error, this.requestId)))
+    else this.#reply.withoutAnswer()
+  }
+
+  #answer(resultText: JsonText): void {
+    const { bytes } = this.#session.load
+    const weight = weightOfText(resultText)
+    if (weight <= HELD_BYTES || bytes.fits(weight)) this.#reply.answer(resultMessage(this.#id, resultText))
+    else this.#reply.answer(errorMessage(this.#id, rpcError(bytes.refusal(weight), this.requestId)))
+  }
+
+  #notify(method: string, params: JsonObject | undefined): void {
+    if (method === 'notifications/message' && !this.#wanted(params)) return
+    this.#send(method, params)
+  }
+
+  #send(method: string, params: JsonObject | undefined): void {
+    if (!this.#done) this.#reply.send(notificationMessage(method, params))
+  }
+
+  #wanted(params: JsonObject | undefined): boolean {
+    return logLevelOf(params?.level) >= (this.#session.logLevel ?? logLevelOf('info'))
+  }
+}
+
+function withoutToken(params: JsonObject | undefined): JsonObject {
+  const { _meta, ...rest } = params ?? {}
+  if (!isPlainObject(_meta)) return rest
+  const { progressToken: _, ...meta } = _meta
+  return Object.keys(meta).length > 0 ? { ...rest, _meta: meta } : rest
+}

@@ -1,0 +1,128 @@
+import { LIMITS } from '../../config/limits.ts'
+import { HubError } from '../../contract/errors.ts'
+import type { JsonObject, JsonValue } from '../../contract/json.ts'
+import { RefusedMessage } from '../rpc/http-errors.ts'
+import {
+  asHubError,
+  errorMessage,
+  type IdText,
+  isPlainObject,
+  type Message,
+  type RequestMessage,
+  readMessage,
+  rpcError,
+} from '../rpc/rpc.ts'
+import type { Intake } from './intake.ts'
+import { jsonResponse, PostReply, type ReplyHost } from './post-reply.ts'
+import { checkVersion } from './request-headers.ts'
+import { requireSession, type ScopedRequest } from './scoped-request.ts'
+import { type Session, takesArrays } from './session.ts'
+
+interface PostParts {
+  readonly intake: Intake
+  readonly replies: ReplyHost
+  /** Opens a session and answers `initialize`. */
+  initialize(scoped: ScopedRequest, id: IdText, params: JsonObject | undefined): Response
+}
+
+/** What clients of the legacy era POST: requests, notifications, answers, and arrays of them up to 2025-03-26. */
+export class LegacyPosts {
+  readonly #parts: PostParts
+
+  constructor(parts: PostParts) {
+    this.#parts = parts
+  }
+
+  /** One body: a message, or an array of them; `weight`: what it counts for. Throws RefusedMessage, HubError. */
+  receive(scoped: ScopedRequest, value: JsonValue, weight: number): Response | Promise<Response> {
+    if (Array.isArray(value)) return this.#batch(scoped, value, weight)
+    const message = readMessage(value)
+    if (message.kind === 'bad') throw new RefusedMessage(message.id, new HubError('request_invalid', message.message))
+    const id = message.kind === 'notification' ? undefined : message.id
+    try {
+      return this.#single(scoped, message, weight)
+    } catch (error) {
+      throw new RefusedMessage(id, asHubError(error))
+    }
+  }
+
+  #single(scoped: ScopedRequest, message: Message, weight: number): Response | Promise<Response> {
+    const initialize = message.kind === 'request' && message.method === 'initialize'
+    checkVersion(scoped.request.headers, scoped.session?.protocolVersion)
+    if (initialize) {
+      if (scoped.session) throw new HubError('request_invalid', 'This session is initialized already')
+      return this.#parts.initialize(scoped, message.id, message.params)
+    }
+    const session = this.#enter(scoped)
+    if (message.kind !== 'request') {
+      this.#parts.intake.take(session, message)
+      return new Response(null, { status: 202 })
+    }
+    this.#parts.intake.admit(session, message, weight)
+    const reply = new PostReply(this.#parts.replies, session, 1, false, () => scoped.info.keepOpen())
+    this.#parts.intake.start(scoped, session, message, weight, reply)
+    return reply.response
+  }
+
+  #batch(scoped: ScopedRequest, values: readonly JsonValue[], weight: number): Response | Promise<Response> {
+    checkVersion(scoped.request.headers, scoped.session?.protocolVersion)
+    const messages = values.map(readMessage)
+    if (messages.some(message => message.kind === 'request' && message.method === 'initialize'))
+      throw new HubError('request_invalid', '"initialize" may not be part of an array')
+    const session = this.#enter(scoped)
+    if (!takesArrays(session.protocolVersion))
+      throw new HubError('request_invalid', `Arrays are not part of the protocol version ${session.protocolVersion}`)
+    if (values.length === 0 || values.length > LIMITS.batchMessages)
+      throw new HubError(
+        'request_invalid',
+        `An array holds 1 to ${LIMITS.batchMessages} messages, and this one holds ${values.length}`,
+      )
+    const answered = messages.filter(message => message.kind === 'request' || message.kind === 'bad').length
+    const reply =
+      answered > 0 && new PostReply(this.#parts.replies, session, answered, true, () => scoped.info.keepOpen())
+    for (const message of messages) {
+      if (message.kind === 'bad') {
+        const error = new HubError('request_invalid', message.message)
+        if (reply) reply.answer(errorMessage(message.id, rpcError(error, scoped.info.requestId)))
+      } else if (message.kind !== 'request') this.#parts.intake.take(session, message)
+      else if (reply) this.#startInBatch(scoped, session, message, Math.ceil(weight / values.length), reply)
+    }
+    return reply ? reply.response : new Response(null, { status: 202 })
+  }
+
+  #enter(scoped: ScopedRequest): Session {
+    const session = requireSession(scoped)
+    session.actor = scoped.actor
+    session.lastUsedMs = this.#parts.replies.now()
+    return session
+  }
+
+  #startInBatch(
+    scoped: ScopedRequest,
+    session: Session,
+    message: RequestMessage,
+    weight: number,
+    reply: PostReply,
+  ): void {
+    try {
+      this.#parts.intake.admit(session, message, weight)
+    } catch (error) {
+      reply.answer(errorMessage(message.id, rpcError(asHubError(error), scoped.info.requestId)))
+      return
+    }
+    this.#parts.intake.start(scoped, session, message, weight, reply)
+  }
+}
+
+/** The answer to `initialize`, which carries the id of the session. */
+export function initializeResponse(sessionId: string, text: string): Response {
+  const response = jsonResponse(text)
+  response.headers.set('mcp-session-id', sessionId)
+  return response
+}
+
+/** A member of the parameters that should be an object, and counts as empty when it is not. */
+export function objectParam(params: JsonObject | undefined, name: string): JsonObject {
+  const value = params?.[name]
+  return isPlainObject(value) ? value : {}
+}

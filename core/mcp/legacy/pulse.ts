@@ -1,0 +1,59 @@
+import { Chain } from '../rpc/chain.ts'
+import type { ReplyHost, SilentReply } from './post-reply.ts'
+import type { StreamHost } from './session-streams.ts'
+import type { SseConnection } from './sse-connection.ts'
+
+/** A POST that has said nothing for so long begins with server-sent events. */
+const SILENCE_MS = 5_000
+/** Between two signs of life on a stream; proxies and Bun itself close silent ones. */
+const KEEP_ALIVE_MS = 15_000
+const TICK_MS = 1_000
+
+/** The one timer of the MCP side: silent replies, silent streams, and whatever else wants a regular look. */
+export class Pulse implements ReplyHost, StreamHost {
+  readonly now: () => number
+  /** In the order in which they began. */
+  readonly #waiting = new Chain<SilentReply>()
+  readonly #connections = new Set<SseConnection>()
+  readonly #timer: ReturnType<typeof setInterval>
+
+  constructor(now: () => number, tick: () => void) {
+    this.now = now
+    this.#timer = setInterval(() => {
+      this.#sweep()
+      tick()
+    }, TICK_MS)
+    // A hub that has nothing else to do may end.
+    this.#timer.unref()
+  }
+
+  waiting(reply: SilentReply): void {
+    this.#waiting.add(reply)
+  }
+
+  begun(reply: SilentReply): void {
+    this.#waiting.delete(reply)
+  }
+
+  opened(connection: SseConnection): void {
+    this.#connections.add(connection)
+  }
+
+  closed(connection: SseConnection): void {
+    this.#connections.delete(connection)
+  }
+
+  dispose(): void {
+    clearInterval(this.#timer)
+    for (const connection of [...this.#connections]) connection.close()
+  }
+
+  #sweep(): void {
+    const now = this.now()
+    for (const reply of this.#waiting) {
+      if (now - reply.startedMs < SILENCE_MS) break
+      reply.startStream()
+    }
+    for (const connection of this.#connections) if (now - connection.lastWriteMs >= KEEP_ALIVE_MS) connection.comment()
+  }
+}

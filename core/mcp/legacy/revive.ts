@@ -1,0 +1,32 @@
+import { Notice } from '../rpc/notice.ts'
+import { mergeCapabilities } from '../scope/capabilities.ts'
+import { type InitializeParts, refuseWhileDraining } from './initialize.ts'
+import type { ScopedRequest } from './scoped-request.ts'
+import type { Session } from './session.ts'
+
+export type ReviveParts = Pick<InitializeParts, 'sessions' | 'audience' | 'draining'>
+
+const LISTS = ['tools', 'prompts', 'resources'] as const
+
+/**
+ * The session of an earlier process that this id names, if it is the caller's, of this path, and still open; else undefined.
+ * Throws quota_sessions, storage errors, and draining: a client that is told 404 by a hub that stops would give its session up.
+ */
+export function revive(
+  { sessions, audience, draining }: ReviveParts,
+  id: string,
+  claim: Pick<ScopedRequest, 'principal' | 'actor' | 'scope'>,
+): Promise<Session | undefined> {
+  refuseWhileDraining({ draining })
+  const { scope } = claim
+  if (!audience.hears(scope)) scope.told()
+  return sessions.revive(id, claim)
+}
+
+/** Tells a client whose session goes on in a new process to read its lists again: nobody saw what changed in between. */
+export function tellListsMayDiffer(session: Session): void {
+  const { scope } = session
+  const capabilities = mergeCapabilities(scope.resolved, scope.catalog.states)
+  for (const list of LISTS)
+    if (capabilities[list] !== undefined) session.notify(new Notice(`notifications/${list}/list_changed`))
+}

@@ -1,0 +1,242 @@
+import { LIMITS } from '../../config/limits.ts'
+import type { SessionBinding } from '../../connections/api.ts'
+import { type ErrorCode, HubError } from '../../contract/errors.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import type { ServerRecord, UserActor } from '../../contract/records.ts'
+import type { ByteAccount } from '../../domain/byte-account.ts'
+import { needsOwnConnection } from '../../domain/session-scope.ts'
+import { LOG_LEVELS } from '../rpc/log-levels.ts'
+import type { Notice } from '../rpc/notice.ts'
+import type { IdText } from '../rpc/rpc.ts'
+import type { Hearer } from '../scope/audience.ts'
+import type { Scope } from '../scope/scope.ts'
+import type { ExchangeTarget } from '../scope/scope-types.ts'
+import { OLDER_BINDING, userBinding } from '../scope/user-binding.ts'
+import { type AskStream, SessionAsks } from './session-asks.ts'
+import type { SessionStreams } from './session-streams.ts'
+import type { UserReplay } from './user-replay.ts'
+
+export interface SessionInfo {
+  /** A hash of the session's id, safe to show. */
+  readonly id: string
+  readonly userId: string
+  readonly userName: string
+  readonly scope: string
+  readonly protocolVersion: string
+  readonly clientInfo: JsonObject
+  readonly openedAt: string
+  readonly lastUsedAt: string
+  readonly streams: number
+  readonly callsInFlight: number
+}
+
+/** JSON-RPC arrays were part of the protocol up to this version. */
+const LAST_WITH_ARRAYS = '2025-03-26'
+const FIRST_WITH_PRIMING = '2025-11-25'
+
+export function takesArrays(version: string): boolean {
+  return version <= LAST_WITH_ARRAYS
+}
+
+export function primesStreams(version: string): boolean {
+  return version >= FIRST_WITH_PRIMING
+}
+
+/** Streamable HTTP, or the pair of GET stream and POST that was before it. An id of one is none of the other. */
+export type SessionWire = 'streamable-http' | 'sse'
+
+/** What one user has open over all sessions. */
+export interface UserLoad {
+  sessions: number
+  calls: number
+  streams: number
+  /** Bytes in flight. */
+  readonly bytes: ByteAccount
+  readonly replay: UserReplay
+}
+
+/** Throws quota_streams when this user may open no further stream. */
+export function admitStream(load: Pick<UserLoad, 'streams'>): void {
+  if (load.streams < LIMITS.streamsPerUser) return
+  throw new HubError('quota_streams', `Cannot open a stream: ${LIMITS.streamsPerUser} of yours are open`, {
+    retryAfterSeconds: 5,
+  })
+}
+
+/** A call of this session that has not been answered. */
+export interface OpenCall {
+  readonly method: string
+  readonly target?: ExchangeTarget
+  /** Where what precedes its answer is written. */
+  readonly stream: AskStream & { readonly broken: boolean }
+  /** `answer`: what the client is told; absent: nothing. */
+  abort(reason: string, answer?: HubError): void
+}
+
+/** What a client says of itself in `initialize`. */
+export interface Introduction {
+  readonly protocolVersion: string
+  readonly clientInfo: JsonObject
+  readonly capabilities: JsonObject
+  /** Bytes that count for what is stored of it. */
+  readonly bytes?: number
+}
+
+interface SessionInit extends Introduction {
+  /** The sealed id that the client sends. */
+  readonly id: string
+  /** A hash of it: for logs, events, upstreams and everybody who is not the client. */
+  readonly key: string
+  readonly principal: string
+  readonly actor: UserActor
+  readonly scope: Scope
+  readonly load: UserLoad
+  readonly streams: SessionStreams
+  readonly openedMs: number
+  readonly wire: SessionWire
+}
+
+/** One legacy client session. */
+export class Session implements Hearer {
+  readonly id: string
+  readonly key: string
+  readonly principal: string
+  readonly scope: Scope
+  readonly wire: SessionWire
+  readonly load: UserLoad
+  readonly streams: SessionStreams
+  readonly openedMs: number
+  /** Whoever used it last: the credential that keeps it alive. */
+  actor: UserActor
+  lastUsedMs: number
+  /** The last use that is kept over restarts. */
+  recordedMs: number
+  /** The path of its last request as it was written. */
+  usedPath: string | undefined
+  ended = false
+  /** The client has said who it is. */
+  introduced: boolean
+  /** Rank of the level set by logging/setLevel. */
+  logLevel: number | undefined
+  /** Requests in flight by the text of their id. */
+  readonly calls = new Map<IdText, OpenCall>()
+  /** URL elicitations that went to this client: `{server id} {elicitation id}`. */
+  readonly elicitations = new Set<string>()
+  /** Keys of its resource subscriptions. */
+  readonly subscriptions = new Set<string>()
+  /** Requests to the client. */
+  readonly asks = new SessionAsks({
+    capabilities: () => this.binding.capabilities,
+    anyStream: () => this.#anyStream(),
+    streamWaitMs: LIMITS.askStreamWaitMs,
+    answerMs: LIMITS.askAnswerMs,
+  })
+  #initialized = false
+  #clientInfo: JsonObject
+  #storedBytes: number
+  #binding: SessionBinding
+
+  constructor(init: SessionInit) {
+    this.id = init.id
+    this.key = init.key
+    this.principal = init.principal
+    this.actor = init.actor
+    this.scope = init.scope
+    this.wire = init.wire
+    this.introduced = init.wire === 'streamable-http'
+    this.load = init.load
+    this.streams = init.streams
+    this.openedMs = init.openedMs
+    this.lastUsedMs = init.openedMs
+    this.recordedMs = init.openedMs
+    this.#clientInfo = init.clientInfo
+    const { bytes = 0 } = init
+    this.load.bytes.take(bytes)
+    this.#storedBytes = bytes
+    this.#binding = this.#bind(init)
+  }
+
+  /** For a session that was there before its client said who it is. Throws quota_bytes. */
+  introduce({ protocolVersion, clientInfo, capabilities, bytes = 0 }: Introduction): void {
+    this.load.bytes.take(bytes)
+    this.#storedBytes += bytes
+    this.#clientInfo = clientInfo
+    this.#binding = this.#bind({ capabilities, protocolVersion })
+    this.introduced = true
+  }
+
+  get protocolVersion(): string {
+    return this.#binding.protocolVersion
+  }
+
+  get clientInfo(): JsonObject {
+    return this.#clientInfo
+  }
+
+  /** `notifications/initialized` has come: the hub may send more than log messages. */
+  get initialized(): boolean {
+    return this.#initialized
+  }
+
+  set initialized(value: boolean) {
+    this.#initialized = value
+    this.asks.streamOpened()
+  }
+
+  /** What upstream connections of this session alone may know of it. */
+  get binding(): SessionBinding {
+    return this.#binding
+  }
+
+  /** No open stream and no call, so that nobody would notice its end at once. */
+  get idle(): boolean {
+    return this.calls.size === 0 && this.streams.open === 0
+  }
+
+  ownConnection(server: ServerRecord): SessionBinding | undefined {
+    const face = this.scope.face(server.id)
+    if (needsOwnConnection(server, this.binding.capabilities, face))
+      return server.session === 'per-user' ? userBinding(this.actor.userId, face.side) : this.binding
+    return face.side === 'older' ? OLDER_BINDING : undefined
+  }
+
+  notify(notice: Notice): void {
+    if (this.ended || !this.initialized) return
+    this.streams.send(this.streams.standalone, notice.text)
+  }
+
+  /** Cancels the calls, gives up what was asked and closes the streams. `answer`: what the calls are answered; `code`: the last word of streams. */
+  end(answer?: HubError, code?: ErrorCode): void {
+    this.ended = true
+    for (const call of [...this.calls.values()]) call.abort('The session has ended', answer)
+    this.calls.clear()
+    this.asks.end()
+    this.streams.end(code)
+    this.load.bytes.give(this.#storedBytes)
+    this.#storedBytes = 0
+  }
+
+  #bind({ capabilities, protocolVersion }: Pick<SessionBinding, 'capabilities' | 'protocolVersion'>): SessionBinding {
+    const level = (): string => LOG_LEVELS[this.logLevel ?? -1] ?? 'info'
+    return {
+      id: this.key,
+      userId: this.actor.userId,
+      kind: 'session',
+      capabilities,
+      protocolVersion,
+      get logLevel() {
+        return level()
+      },
+      ask: (method, params, signal) => this.asks.onSession(method, params, signal),
+    }
+  }
+
+  /** The stream of the newest call that is read, else the GET stream where one is open. */
+  #anyStream(): AskStream | undefined {
+    const { streams } = this
+    const newest = [...this.calls.values()].findLast(({ stream }) => !stream.broken)
+    if (newest) return newest.stream
+    if (!this.initialized || !streams.standalone.connection) return undefined
+    return { send: text => streams.send(streams.standalone, text) }
+  }
+}

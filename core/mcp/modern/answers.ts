@@ -1,0 +1,113 @@
+import type { RpcError } from '../../connections/api.ts'
+import { HubError } from '../../contract/errors.ts'
+import type { JsonObject, JsonValue } from '../../contract/json.ts'
+import { type JsonText, weightOfText } from '../../domain/json/long-text.ts'
+import type { Outcome } from '../call/exchange.ts'
+import { errorMessage, isPlainObject, parseExact, resultMessage } from '../rpc/rpc.ts'
+import { modernError, modernRefusal, statusOf } from './errors.ts'
+import type { ModernExchange } from './exchange.ts'
+import type { ModernFaces } from './face.ts'
+import { type InputRequest, missingCapability, urlElicitations } from './input-requests.ts'
+import type { Parking } from './parking.ts'
+import type { PassedStates } from './passed-states.ts'
+import type { ModernReply } from './reply.ts'
+
+/** What came of requests, or what is missing for it, written to the POSTs that wait. */
+export class ModernAnswers {
+  readonly #faces: ModernFaces
+  readonly #parking: Parking<ModernExchange>
+  readonly #passed: PassedStates
+
+  constructor(faces: ModernFaces, parking: Parking<ModernExchange>, passed: PassedStates) {
+    this.#passed = passed
+    this.#faces = faces
+    this.#parking = parking
+  }
+
+  /** Parks a request and tells the client what is asked of it; false when too many are parked. */
+  ask(exchange: ModernExchange, post: ModernReply, asks: ReadonlyMap<string, InputRequest>): boolean {
+    const requestState = this.#parking.park(exchange)
+    if (requestState === undefined) return false
+    const inputRequests: JsonObject = {}
+    for (const [key, { method, params }] of asks) inputRequests[key] = params ? { method, params } : { method }
+    const result = { resultType: 'input_required', inputRequests, requestState }
+    post.answer(resultMessage(post.id, this.#faces.of(exchange.scope).result(exchange.method, result, false)), 200)
+    return true
+  }
+
+  write(exchange: ModernExchange, post: ModernReply, outcome: Outcome): void {
+    if (outcome.kind === 'cancelled') post.abandon()
+    else if (outcome.kind === 'error') this.#error(exchange, post, outcome.error)
+    else if (outcome.kind === 'failed') this.#refuse(exchange, post, outcome.error)
+    else if (outcome.kind === 'input_required') this.#inputRequired(exchange, post, outcome.resultText)
+    else this.#result(exchange, post, outcome.resultText)
+  }
+
+  /** What an upstream of the same era asks goes on as it is, but for its state. */
+  #inputRequired(exchange: ModernExchange, post: ModernReply, text: string): void {
+    const value = parseExact(text)
+    const { requestState, ...asked } = isPlainObject(value) ? value : {}
+    const wrong = exchange.parkable ? misfit(asked.inputRequests, requestState) : 'where it may not'
+    if (wrong !== undefined) {
+      this.#refuse(exchange, post, new HubError('upstream_protocol', `The server asks for input ${wrong}`))
+      return
+    }
+    const state = typeof requestState === 'string' ? { requestState: this.#passed.seal(exchange, requestState) } : {}
+    const face = this.#faces.of(exchange.scope)
+    post.answer(resultMessage(post.id, face.result(exchange.method, { ...asked, ...state }, false)), 200)
+  }
+
+  #result(exchange: ModernExchange, post: ModernReply, text: JsonText): void {
+    const { scope, serverId, method, answersAsked } = exchange
+    const keepable = !answersAsked && scope.face(serverId).era === 'modern'
+    const shaped = this.#faces.of(scope).shape(method, text, keepable)
+    if (shaped !== undefined) {
+      const refusal = post.refusal(weightOfText(shaped))
+      if (refusal) this.#refuse(exchange, post, refusal)
+      else post.answer(resultMessage(post.id, shaped), 200)
+      return
+    }
+    const error = new HubError('upstream_protocol', 'The server answered with a result of a kind that it may not send')
+    this.#refuse(exchange, post, error)
+  }
+
+  /** A visit to a URL that an upstream wants first is asked for, and the request then made anew. */
+  #error(exchange: ModernExchange, post: ModernReply, error: RpcError): void {
+    const asks = new Map(urlElicitations(error).map((ask, index) => [`elicitation_${index + 1}`, ask]))
+    if (asks.size === 0) {
+      const written = modernError(error, exchange.uri)
+      post.answer(errorMessage(post.id, written), statusOf(written))
+      return
+    }
+    for (const { method, params } of asks.values()) {
+      const requiredCapabilities = missingCapability(method, params, exchange.capabilities)
+      if (!requiredCapabilities) continue
+      const message = 'The server wants the user to visit a URL, and the client did not say that it can open one'
+      this.#refuse(
+        exchange,
+        post,
+        new HubError('client_capability_missing', message, { data: { requiredCapabilities } }),
+      )
+      return
+    }
+    exchange.runAgain = true
+    if (this.ask(exchange, post, asks)) return
+    const message = 'Cannot wait for the client: too many of its requests wait already'
+    this.#refuse(exchange, post, new HubError('quota_parked', message, { retryAfterSeconds: 5 }))
+  }
+
+  #refuse({ requestId, uri }: ModernExchange, post: ModernReply, error: HubError): void {
+    const written = modernRefusal(error, requestId, uri)
+    post.answer(errorMessage(post.id, written), statusOf(written))
+  }
+}
+
+/** Why no client could read what an upstream asks for; undefined: it can. */
+function misfit(requests: JsonValue | undefined, state: JsonValue | undefined): string | undefined {
+  if (state !== undefined && typeof state !== 'string') return 'with a requestState that is no text'
+  if (requests === undefined) return state === undefined ? 'and does not say for which' : undefined
+  const readable =
+    isPlainObject(requests) &&
+    Object.values(requests).every(request => isPlainObject(request) && typeof request.method === 'string')
+  return readable ? undefined : 'with inputRequests that are no requests by their keys'
+}

@@ -1,0 +1,41 @@
+import type { RpcError } from '../../connections/api.ts'
+import type { ErrorCode, HubError } from '../../contract/errors.ts'
+import type { JsonObject, JsonValue } from '../../contract/json.ts'
+import { isPlainObject, rpcError } from '../rpc/rpc.ts'
+
+const METHOD_NOT_FOUND = -32601
+const INVALID_PARAMS = -32602
+const INTERNAL = -32603
+const CAPABILITY_MISSING = -32021
+/** Of the older era alone. */
+const RESOURCE_NOT_FOUND = -32002
+export const URL_ELICITATION_REQUIRED = -32042
+
+/** An error as the modern era writes it: codes that only the older one has are translated, all others stay as they are. */
+export function modernError(error: RpcError, uri: JsonValue | undefined): RpcError {
+  if (error.code === RESOURCE_NOT_FOUND) {
+    const data = isPlainObject(error.data) ? error.data : {}
+    return { ...error, code: INVALID_PARAMS, data: uri === undefined ? data : { ...data, uri } }
+  }
+  if (error.code === URL_ELICITATION_REQUIRED)
+    return { code: INTERNAL, message: 'The server asked for a visit to a URL and named none', data: code(error) }
+  return error
+}
+
+/** A refusal of the hub itself. */
+export function modernRefusal(error: HubError, requestId: string, uri: JsonValue | undefined): RpcError {
+  const written = rpcError(error, requestId)
+  if (error.code === 'client_capability_missing') return { ...written, code: CAPABILITY_MISSING }
+  return modernError(written, uri)
+}
+
+/** The HTTP status of an answer that holds this error, as long as its head is not written. */
+export function statusOf({ code }: RpcError): number {
+  if (code === METHOD_NOT_FOUND) return 404
+  return code <= -32020 && code >= -32022 ? 400 : 200
+}
+
+function code(error: RpcError): JsonObject {
+  const found: ErrorCode = 'upstream_protocol'
+  return { ...(isPlainObject(error.data) ? error.data : {}), code: found }
+}

@@ -1,0 +1,320 @@
+import type { AskReply, SessionBinding, UpstreamRequest } from '../../connections/api.ts'
+import { HubError } from '../../contract/errors.ts'
+import type { JsonObject, JsonValue } from '../../contract/json.ts'
+import type { UserActor } from '../../contract/records.ts'
+import type { ByteAccount } from '../../domain/byte-account.ts'
+import type { Exchange, Outcome } from '../call/exchange.ts'
+import type { UpstreamLevels } from '../changes/upstream-levels.ts'
+import type { ScopedRequest } from '../legacy/scoped-request.ts'
+import type { Chained } from '../rpc/chain.ts'
+import type { Envelope } from '../rpc/envelope.ts'
+import { LOG_LEVELS, logLevelOf } from '../rpc/log-levels.ts'
+import { notificationMessage } from '../rpc/rpc.ts'
+import type { Scope } from '../scope/scope.ts'
+import type { ExchangeTarget, ScopeMember } from '../scope/scope-types.ts'
+import { checkResponse, type InputRequest, inputRequest, missingCapability } from './input-requests.ts'
+import type { Lease, LeaseHolder, Leases } from './leases.ts'
+import type { Parkable } from './parking.ts'
+import type { Answering, ModernReply } from './reply.ts'
+
+/** Requests of an upstream that come within this time are shown to the client together. */
+const ROUND_MS = 20
+/** Only these may be answered by the wish to hear more. */
+const PARKABLE: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
+
+export interface ModernExchangeParts {
+  readonly leases: Leases
+  readonly levels: UpstreamLevels
+  readonly now: () => number
+  /** Parks a request and tells its POST what is asked; false when too many are parked. */
+  ask(exchange: ModernExchange, post: ModernReply, asks: ReadonlyMap<string, InputRequest>): boolean
+  /** It is over; `post` is the one that waits for the outcome, undefined when none does. */
+  ended(exchange: ModernExchange, post: ModernReply | undefined, outcome: Outcome): void
+}
+
+/** What a request counts for until it is over, parked or not. */
+export interface HeldBytes {
+  readonly account: ByteAccount
+  readonly bytes: number
+}
+
+/** What a retry brings for an upstream that asked by its answer. */
+export interface PassedInput {
+  readonly inputResponses: JsonValue | undefined
+  /** The upstream's own state, and whose it is. */
+  readonly state: { readonly serverId: string; readonly state: string } | undefined
+}
+
+interface OpenAsk extends InputRequest {
+  answer(reply: AskReply): void
+}
+
+/** One request of a modern client over all the POSTs that it takes; what an upstream asks meanwhile parks it. */
+export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answering, Chained<ModernExchange> {
+  readonly requestId: string
+  readonly method: string
+  readonly params: JsonObject | undefined
+  readonly actor: UserActor
+  readonly principal: string
+  readonly scope: Scope
+  readonly session = undefined
+  readonly notify: (method: string, params: JsonObject | undefined) => void
+  readonly ask: (method: string, params: JsonObject | undefined, signal: AbortSignal) => Promise<AskReply>
+  readonly progress?: (params: JsonObject) => void
+  readonly passthroughHeaders?: Readonly<Record<string, string>>
+  target?: ExchangeTarget
+  /** Of the client as its last POST had it. */
+  capabilities: JsonObject
+  serverId = ''
+  /** It ended with the wish for something that the client does elsewhere; its retry starts anew. */
+  runAgain = false
+  parkedSinceMs: number | undefined
+  chainBefore: ModernExchange | undefined
+  chainAfter: ModernExchange | undefined
+  readonly #parts: ModernExchangeParts
+  readonly #input: PassedInput | undefined
+  readonly #held: HeldBytes
+  /** The POST that waits for the answer: the first of the request, or one of its retries. */
+  #post: ModernReply | undefined
+  #outcome: Outcome | undefined
+  #lease: Lease | undefined
+  #cancel: ((reason?: string) => void) | undefined
+  #asks: Map<string, OpenAsk> | undefined
+  #lastAsk = 0
+  #round: ReturnType<typeof setTimeout> | undefined
+  #missedProgress: JsonObject | undefined
+
+  constructor(
+    parts: ModernExchangeParts,
+    { info, actor, principal, scope }: ScopedRequest,
+    method: string,
+    envelope: Envelope,
+    post: ModernReply,
+    passthroughHeaders: Readonly<Record<string, string>> | undefined,
+    input: PassedInput | undefined,
+    held: HeldBytes,
+  ) {
+    this.#input = input
+    this.#held = held
+    held.account.add(held.bytes)
+    this.#parts = parts
+    this.#post = post
+    this.requestId = info.requestId
+    this.method = method
+    this.params = envelope.params
+    this.capabilities = envelope.capabilities
+    this.actor = actor
+    this.principal = principal
+    this.scope = scope
+    if (passthroughHeaders) this.passthroughHeaders = passthroughHeaders
+    if (envelope.progressToken !== undefined) this.progress = progress => this.#progress(progress)
+    this.notify = (name, body) => this.#notify(name, body)
+    this.ask = (name, body, signal) => this.#ask(name, body, signal)
+  }
+
+  get cancel(): (reason?: string) => void {
+    return this.#cancel ?? (() => {})
+  }
+
+  /** Set once an upstream is at work; a request that ended before that ends it at once. */
+  set cancel(cancel: (reason?: string) => void) {
+    this.#cancel = cancel
+    if (this.#outcome) cancel('The client is gone')
+  }
+
+  /** It may be answered by the wish to hear more. */
+  get parkable(): boolean {
+    return PARKABLE.has(this.method)
+  }
+
+  /** It brought answers to a server's questions, so that what comes back is its own and nobody else's. */
+  get answersAsked(): boolean {
+    return this.#input !== undefined
+  }
+
+  /** The URI that it asks for, as the client wrote it. */
+  get uri(): JsonValue | undefined {
+    return this.method === 'resources/read' ? this.params?.uri : undefined
+  }
+
+  /** Looks from now on whether the client is still there. */
+  watch(): void {
+    this.#post?.watch()
+  }
+
+  /** What came of it. After this nothing more is sent for it. */
+  finish(outcome: Outcome): void {
+    if (this.#outcome) return
+    this.#outcome = outcome
+    this.#held.account.give(this.#held.bytes)
+    clearTimeout(this.#round)
+    this.#lease?.release()
+    for (const { answer } of this.#asks?.values() ?? []) answer(withdrawn())
+    const post = this.#post
+    this.#post = undefined
+    this.#parts.ended(this, post, outcome)
+  }
+
+  /** The work ends unfinished, and whoever does it is told. `answer`: what a client that waits is told; absent: nothing. */
+  abort(reason: string, answer?: HubError): void {
+    if (this.#outcome) return
+    this.#parts.leases.withdraw(this)
+    this.#cancel?.(reason)
+    this.finish(answer && this.#post ? { kind: 'failed', error: answer } : { kind: 'cancelled' })
+  }
+
+  /** The client closed the stream of this POST, which takes its request back; parked ones have no stream. */
+  left(post: ModernReply): void {
+    if (this.#post === post) this.abort('The client closed the stream')
+  }
+
+  displace(): void {
+    this.abort('The connection is needed for another call of the same user')
+  }
+
+  expired(): void {
+    this.abort('The client did not come back in time')
+  }
+
+  /** Throws params_invalid for an answer that has not the shape its request wants; nothing is used up by it. */
+  checkResponses(responses: JsonObject): void {
+    for (const [key, ask] of this.#asks ?? [])
+      if (Object.hasOwn(responses, key)) checkResponse(key, ask, responses[key] as JsonValue)
+  }
+
+  /** Goes on for a retry, with the answers that it brings; those to nothing that was asked are ignored. */
+  resume(post: ModernReply, responses: JsonObject, capabilities: JsonObject): void {
+    this.parkedSinceMs = undefined
+    this.capabilities = capabilities
+    if (this.#outcome) {
+      this.#parts.ended(this, post, this.#outcome)
+      return
+    }
+    this.#post = post
+    if (this.#missedProgress) this.#progress(this.#missedProgress)
+    for (const [key, { method, params, answer }] of [...(this.#asks ?? [])]) {
+      const answered = Object.hasOwn(responses, key)
+      if (!answered && !missingCapability(method, params, capabilities)) continue
+      this.#asks?.delete(key)
+      answer(answered ? { result: responses[key] as JsonValue } : notOffered(method))
+    }
+    if (this.#asks?.size) this.#beginRound()
+  }
+
+  modern(): NonNullable<UpstreamRequest['modern']> {
+    const input = this.#input
+    const rank = this.#post?.logLevel
+    const { capabilities } = this
+    // Most requests say nothing more, and it is asked for with each call.
+    if (rank === undefined && !input) return { capabilities }
+    const level = LOG_LEVELS[rank ?? -1]
+    return {
+      capabilities,
+      ...(level === undefined ? {} : { logLevel: level }),
+      ...(input?.inputResponses === undefined ? {} : { inputResponses: input.inputResponses }),
+      ...(input?.state === undefined ? {} : { requestState: input.state.state }),
+    }
+  }
+
+  enter(scope: Scope, member: ScopeMember): SessionBinding | undefined | Promise<SessionBinding | undefined> {
+    this.serverId = member.server.id
+    const state = this.#input?.state
+    if (state && state.serverId !== this.serverId)
+      throw new HubError('request_state_invalid', 'The requestState is of another server than the one that answers now')
+    // A middleware may send a request twice.
+    this.#lease?.release()
+    const lease = this.#parts.leases.take(
+      member.server,
+      scope.face(member.server.id),
+      this.actor.userId,
+      this.capabilities,
+      this,
+    )
+    if (lease instanceof Promise) return lease.then(given => this.#entered(scope, member, given))
+    return this.#entered(scope, member, lease)
+  }
+
+  #entered(scope: Scope, member: ScopeMember, lease: Lease | undefined) {
+    if (this.#outcome) {
+      lease?.release()
+      throw new HubError('connection_lost', 'The client was gone before its call began')
+    }
+    this.#lease = lease
+    const level = this.#post?.logLevel
+    // A server of the modern era is told with the request itself.
+    const told = level === undefined || scope.face(member.server.id).era === 'modern'
+    const raised = told ? undefined : this.#parts.levels.raise(scope, member, level, lease?.binding)
+    return raised === undefined ? lease?.binding : raised.then(() => lease?.binding)
+  }
+
+  #notify(method: string, params: JsonObject | undefined): void {
+    const post = this.#post
+    if (!post) return
+    if (method === 'notifications/message') {
+      if (post.logLevel === undefined || logLevelOf(params?.level) < post.logLevel) return
+    }
+    post.send(notificationMessage(method, params))
+  }
+
+  #progress(progress: JsonObject): void {
+    const post = this.#post
+    this.#missedProgress = post ? undefined : progress
+    if (post?.progressToken === undefined) return
+    post.send(notificationMessage('notifications/progress', { ...progress, progressToken: post.progressToken }))
+  }
+
+  #ask(method: string, params: JsonObject | undefined, signal: AbortSignal): Promise<AskReply> {
+    if (!this.parkable || missingCapability(method, params, this.capabilities))
+      return Promise.resolve(notOffered(method))
+    if (signal.aborted || this.#outcome) return Promise.resolve(withdrawn())
+    this.#lastAsk += 1
+    const key = `${method.split('/')[0]}_${this.#lastAsk}`
+    const { promise, resolve } = Promise.withResolvers<AskReply>()
+    const withdraw = () => {
+      if (this.#asks?.delete(key)) resolve(withdrawn())
+    }
+    signal.addEventListener('abort', withdraw, { once: true })
+    this.#asks ??= new Map()
+    this.#asks.set(key, {
+      ...inputRequest(method, params),
+      answer: reply => {
+        signal.removeEventListener('abort', withdraw)
+        resolve(reply)
+      },
+    })
+    if (this.#post) this.#beginRound()
+    return promise
+  }
+
+  #beginRound(): void {
+    this.#round ??= setTimeout(() => {
+      this.#round = undefined
+      this.#askClient()
+    }, ROUND_MS)
+  }
+
+  #askClient(): void {
+    const post = this.#post
+    const asks = this.#asks
+    if (!post || !asks || asks.size === 0) return
+    if (this.#parts.ask(this, post, asks)) {
+      this.#post = undefined
+      this.parkedSinceMs = this.#parts.now()
+      return
+    }
+    for (const [key, { answer }] of [...asks]) {
+      asks.delete(key)
+      answer({
+        error: { code: -32603, message: 'The hub cannot wait for the client: too many requests do, or it is stopping' },
+      })
+    }
+  }
+}
+
+function notOffered(method: string): AskReply {
+  return { error: { code: -32601, message: `The client does not offer ${method}` } }
+}
+
+function withdrawn(): AskReply {
+  return { error: { code: -32603, message: 'The request was withdrawn before the client answered' } }
+}

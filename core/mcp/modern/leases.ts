@@ -1,0 +1,172 @@
+import { randomBytes } from 'node:crypto'
+import { LIMITS } from '../../config/limits.ts'
+import type { SessionBinding } from '../../connections/api.ts'
+import { HubError } from '../../contract/errors.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import type { ServerRecord } from '../../contract/records.ts'
+import { MODERN_VERSION } from '../../domain/era.ts'
+import { needsOwnConnection, type ServerFace } from '../../domain/session-scope.ts'
+import { userBinding } from '../scope/user-binding.ts'
+
+/** A connection that nobody holds ends after this. */
+const IDLE_MS = 60_000
+/** After so long a wait, the call that has been parked longest gives way. */
+const PATIENCE_MS = 500
+const MAX_WAIT_MS = 30_000
+
+/** Whoever holds a connection: a call, parked or not. */
+export interface LeaseHolder {
+  /** Since when it waits for its client; undefined while it runs. */
+  readonly parkedSinceMs: number | undefined
+  /** Its connection is needed by somebody who waits. It ends, and so releases what it holds. */
+  displace(): void
+}
+
+/** A session of the hub's own at one upstream, since modern clients have none. */
+export interface Lease {
+  readonly binding: SessionBinding
+  release(): void
+}
+
+interface Slot {
+  readonly binding: SessionBinding
+  holder: LeaseHolder | undefined
+  idleSinceMs: number
+}
+
+interface Waiting {
+  readonly holder: LeaseHolder
+  readonly serverName: string
+  readonly sinceMs: number
+  resolve(lease: Lease): void
+  reject(error: HubError): void
+}
+
+interface Pool {
+  readonly serverId: string
+  readonly userId: string
+  readonly slots: Slot[]
+  readonly waiting: Waiting[]
+}
+
+/**
+ * Upstream connections for modern clients that can be asked something: a few per (server, user, capabilities), each held by
+ * one call alone for as long as that call lasts, parked or not, as only then it is plain whom the server asks.
+ */
+export class Leases {
+  readonly #end: (serverId: string, sessionId: string) => void
+  readonly #now: () => number
+  readonly #pools = new Map<string, Pool>()
+
+  /** `end`: a connection was idle for too long. */
+  constructor(end: (serverId: string, sessionId: string) => void, now: () => number) {
+    this.#end = end
+    this.#now = now
+  }
+
+  /** Undefined where the server's shared connection serves. The promise is rejected with `overloaded` after 30 s. */
+  take(
+    server: ServerRecord,
+    face: ServerFace,
+    userId: string,
+    capabilities: JsonObject,
+    holder: LeaseHolder,
+  ): Lease | Promise<Lease> | undefined {
+    if (!needsOwnConnection(server, capabilities, face)) return undefined
+    if (server.session === 'per-user') return { binding: userBinding(userId), release() {} }
+    const asked = askable(capabilities)
+    const key = JSON.stringify([server.id, userId, asked])
+    const pool = this.#pools.get(key) ?? { serverId: server.id, userId, slots: [], waiting: [] }
+    this.#pools.set(key, pool)
+    const free = pool.slots.find(slot => slot.holder === undefined)
+    if (free) return this.#give(pool, free, holder)
+    if (pool.slots.length < LIMITS.leasesPerUser) {
+      const id = `lease-${randomBytes(12).toString('base64url')}`
+      const binding = { id, userId, kind: 'lease', capabilities: asked, protocolVersion: MODERN_VERSION } as const
+      const slot: Slot = { binding, holder: undefined, idleSinceMs: 0 }
+      pool.slots.push(slot)
+      return this.#give(pool, slot, holder)
+    }
+    return new Promise((resolve, reject) => {
+      pool.waiting.push({ holder, serverName: server.name, sinceMs: this.#now(), resolve, reject })
+    })
+  }
+
+  /** How many a user has at the server where it has most: the limit holds for each server and set of capabilities. */
+  mostOf(userId: string): number {
+    let most = 0
+    for (const pool of this.#pools.values()) if (pool.userId === userId) most = Math.max(most, pool.slots.length)
+    return most
+  }
+
+  /** Whoever waits under this name waits no longer; its promise stays open. */
+  withdraw(holder: LeaseHolder): void {
+    for (const { waiting } of this.#pools.values()) {
+      const index = waiting.findIndex(each => each.holder === holder)
+      if (index >= 0) waiting.splice(index, 1)
+    }
+  }
+
+  /** Regular look: connections that nobody uses end, and who waits too long is helped or refused. */
+  sweep(): void {
+    const now = this.#now()
+    for (const [key, pool] of this.#pools) {
+      this.#hurry(pool, now)
+      for (const slot of [...pool.slots]) {
+        if (slot.holder !== undefined || now - slot.idleSinceMs < IDLE_MS) continue
+        pool.slots.splice(pool.slots.indexOf(slot), 1)
+        this.#end(pool.serverId, slot.binding.id)
+      }
+      if (pool.slots.length === 0) this.#pools.delete(key)
+    }
+  }
+
+  #give(pool: Pool, slot: Slot, holder: LeaseHolder): Lease {
+    slot.holder = holder
+    return {
+      binding: slot.binding,
+      release: () => {
+        if (slot.holder !== holder) return
+        slot.holder = undefined
+        slot.idleSinceMs = this.#now()
+        const next = pool.waiting.shift()
+        if (next) next.resolve(this.#give(pool, slot, next.holder))
+      },
+    }
+  }
+
+  #hurry(pool: Pool, now: number): void {
+    for (const waiting of [...pool.waiting]) {
+      if (now - waiting.sinceMs >= MAX_WAIT_MS) {
+        pool.waiting.splice(pool.waiting.indexOf(waiting), 1)
+        waiting.reject(busy(waiting.serverName))
+      } else if (now - waiting.sinceMs >= PATIENCE_MS) longestParked(pool)?.displace()
+    }
+  }
+}
+
+function longestParked({ slots }: Pool): LeaseHolder | undefined {
+  let longest: LeaseHolder | undefined
+  for (const { holder } of slots) {
+    if (holder?.parkedSinceMs === undefined) continue
+    if (longest?.parkedSinceMs === undefined || holder.parkedSinceMs < longest.parkedSinceMs) longest = holder
+  }
+  return longest
+}
+
+/** What a server may ask of this client, in one order of keys. */
+function askable({ sampling, elicitation, roots }: JsonObject): JsonObject {
+  return {
+    ...(sampling === undefined ? {} : { sampling }),
+    ...(elicitation === undefined ? {} : { elicitation }),
+    ...(roots === undefined ? {} : { roots }),
+  }
+}
+
+function busy(serverName: string): HubError {
+  return new HubError(
+    'overloaded',
+    `All ${LIMITS.leasesPerUser} connections to server "${serverName}" that may ask you something are in use`,
+    { hint: 'Answer what is asked, or wait for a call to end.', retryAfterSeconds: 5 },
+  )
+}

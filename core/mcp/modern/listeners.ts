@@ -1,0 +1,185 @@
+import { randomBytes } from 'node:crypto'
+import { LIMITS } from '../../config/limits.ts'
+import type { SessionBinding } from '../../connections/api.ts'
+import { type ErrorCode, HubError } from '../../contract/errors.ts'
+import type { JsonObject, JsonValue } from '../../contract/json.ts'
+import type { ServerRecord, UserActor } from '../../contract/records.ts'
+import { SUBSCRIPTION_KEY } from '../../domain/era.ts'
+import type { ScopedRequest } from '../legacy/scoped-request.ts'
+import { admitStream, type UserLoad } from '../legacy/session.ts'
+import type { StreamHost } from '../legacy/session-streams.ts'
+import { SseConnection } from '../legacy/sse-connection.ts'
+import type { Notice } from '../rpc/notice.ts'
+import { type IdText, invalid, isPlainObject, notificationMessage, parseExact, resultMessage } from '../rpc/rpc.ts'
+import type { Hearer } from '../scope/audience.ts'
+import type { Scope } from '../scope/scope.ts'
+import { userBinding } from '../scope/user-binding.ts'
+import type { ModernFaces } from './face.ts'
+
+const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
+const UPDATED = 'notifications/resources/updated'
+
+/** The kinds of notices that a client may opt in to, each with the capability behind it. */
+const LIST_CHANGES: readonly { readonly wish: string; readonly method: string; readonly capability: string }[] = [
+  { wish: 'toolsListChanged', method: 'notifications/tools/list_changed', capability: 'tools' },
+  { wish: 'promptsListChanged', method: 'notifications/prompts/list_changed', capability: 'prompts' },
+  { wish: 'resourcesListChanged', method: 'notifications/resources/list_changed', capability: 'resources' },
+]
+const NOBODY: ReadonlySet<Listener> = new Set()
+
+interface ListenersParts {
+  readonly faces: ModernFaces
+  readonly streamHost: StreamHost
+  load(userId: string): UserLoad
+  /** Whether somebody hears already what changes here. */
+  hears(scope: Scope): boolean
+  /** Subscribes to resources; resolves with the URIs for which it holds. */
+  subscribe(listener: Listener, uris: readonly string[]): Promise<readonly string[]>
+  ended(listener: Listener): void
+}
+
+/** One `subscriptions/listen` of a modern client: a stream of what it opted in to, each notice tagged with the request's id. */
+export class Listener implements Hearer {
+  readonly key = `listen-${randomBytes(12).toString('base64url')}`
+  readonly scope: Scope
+  readonly actor: UserActor
+  readonly id: IdText
+  readonly subscriptions = new Set<string>()
+  readonly connection: SseConnection
+  readonly #tag: JsonObject
+  readonly #methods: Set<string>
+  /** What came before the acknowledgement, which goes first. */
+  #early: string[] | undefined = []
+
+  constructor({ scope, actor }: ScopedRequest, id: IdText, methods: Set<string>, connection: SseConnection) {
+    this.scope = scope
+    this.actor = actor
+    this.id = id
+    this.connection = connection
+    this.#methods = methods
+    this.#tag = { [SUBSCRIPTION_KEY]: parseExact(id) }
+  }
+
+  get ended(): boolean {
+    return !this.connection.open
+  }
+
+  acknowledge(honoured: JsonObject): void {
+    this.connection.message(notificationMessage(ACKNOWLEDGED, { notifications: honoured, _meta: this.#tag }))
+    for (const text of this.#early ?? []) this.connection.message(text)
+    this.#early = undefined
+  }
+
+  notify({ method, params }: Notice): void {
+    if (method !== UPDATED && !this.#methods.has(method)) return
+    const meta = isPlainObject(params?._meta) ? params._meta : {}
+    const text = notificationMessage(method, { ...params, _meta: { ...meta, ...this.#tag } })
+    if (this.#early) this.#early.push(text)
+    else this.connection.message(text)
+  }
+
+  /** Its subscriptions use what is there for everybody, or for its user: nobody is asked anything on a listen stream. */
+  ownConnection(server: ServerRecord): SessionBinding | undefined {
+    return server.session === 'per-user' ? userBinding(this.actor.userId) : undefined
+  }
+
+  /** The hub ends it: the request gets its result, and the stream says why where that is no matter of the hub. */
+  end(face: { result(method: string, value: JsonObject): string }, code?: ErrorCode): void {
+    const result = face.result('subscriptions/listen', { _meta: this.#tag })
+    this.connection.message(resultMessage(this.id, result))
+    this.connection.close(code)
+  }
+}
+
+/** The listen streams of all modern clients. */
+export class Listeners {
+  readonly #parts: ListenersParts
+  readonly #byScope = new Map<Scope, Set<Listener>>()
+
+  constructor(parts: ListenersParts) {
+    this.#parts = parts
+  }
+
+  of(scope: Scope): ReadonlySet<Listener> {
+    return this.#byScope.get(scope) ?? NOBODY
+  }
+
+  *[Symbol.iterator](): IterableIterator<Listener> {
+    for (const listeners of this.#byScope.values()) yield* listeners
+  }
+
+  /** Opens a stream; the acknowledgement is the first message on it. Throws params_invalid, quota_streams. */
+  open(scoped: ScopedRequest, id: IdText, params: JsonObject | undefined): Response {
+    const { scope, actor, info } = scoped
+    const filter = params?.notifications
+    if (!isPlainObject(filter)) throw invalid('subscriptions/listen needs "notifications", an object')
+    const uris = wantedUris(filter.resourceSubscriptions)
+    this.#admit(actor)
+    const { capabilities } = this.#parts.faces.of(scope)
+    const wishes = LIST_CHANGES.filter(({ wish, capability }) => filter[wish] === true && capabilities[capability])
+    info.keepOpen()
+    const load = this.#parts.load(actor.userId)
+    const host = this.#parts.streamHost
+    const connection: SseConnection = new SseConnection(host.now, load.bytes, () => {
+      load.streams -= 1
+      host.closed(connection)
+      this.#forget(listener)
+    })
+    const listener = new Listener(scoped, id, new Set(wishes.map(({ method }) => method)), connection)
+    load.streams += 1
+    host.opened(connection)
+    // What changed while nobody was here is no news to the first who comes.
+    if (!this.#parts.hears(scope)) scope.told()
+    this.#add(listener)
+    const honoured = Object.fromEntries(wishes.map(({ wish }) => [wish, true]))
+    if (uris === undefined) listener.acknowledge(honoured)
+    else
+      void this.#parts
+        .subscribe(listener, uris)
+        .then(held => listener.acknowledge({ ...honoured, resourceSubscriptions: [...held] }))
+    return connection.response
+  }
+
+  /** The hub ends this stream. */
+  end(listener: Listener, code?: ErrorCode): void {
+    listener.end(this.#parts.faces.of(listener.scope), code)
+  }
+
+  endAll(): void {
+    for (const listener of [...this]) this.end(listener)
+  }
+
+  countOf(userId: string): number {
+    let count = 0
+    for (const { actor } of this) if (actor.userId === userId) count += 1
+    return count
+  }
+
+  #admit({ userId }: UserActor): void {
+    admitStream(this.#parts.load(userId))
+    if (this.countOf(userId) >= LIMITS.listenStreamsPerUser)
+      throw new HubError('quota_streams', `Cannot listen: ${LIMITS.listenStreamsPerUser} streams of yours are open`, {
+        retryAfterSeconds: 5,
+      })
+  }
+
+  #add(listener: Listener): void {
+    const others = this.#byScope.get(listener.scope)
+    if (others) others.add(listener)
+    else this.#byScope.set(listener.scope, new Set([listener]))
+  }
+
+  #forget(listener: Listener): void {
+    const others = this.#byScope.get(listener.scope)
+    if (!others?.delete(listener)) return
+    if (others.size === 0) this.#byScope.delete(listener.scope)
+    this.#parts.ended(listener)
+  }
+}
+
+/** Undefined when the client did not ask for resources. Throws params_invalid. */
+function wantedUris(value: JsonValue | undefined): readonly string[] | undefined {
+  if (value === undefined) return undefined
+  if (Array.isArray(value) && value.every(uri => typeof uri === 'string')) return [...new Set(value)]
+  throw invalid('"resourceSubscriptions" must be a list of URIs')
+}

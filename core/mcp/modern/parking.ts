@@ -1,0 +1,126 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { LIMITS } from '../../config/limits.ts'
+import { HubError } from '../../contract/errors.ts'
+import type { JsonObject, JsonValue } from '../../contract/json.ts'
+import type { UserActor } from '../../contract/records.ts'
+import type { Sealer } from '../call/pages.ts'
+import { isPlainObject } from '../rpc/rpc.ts'
+import type { Scope } from '../scope/scope.ts'
+
+const PURPOSE = 'mcp-request-state'
+
+/** A request of a modern client that waits for its retry. */
+export interface Parkable {
+  readonly actor: UserActor
+  readonly principal: string
+  readonly scope: Scope
+  /** Whose answer the client brings something for. */
+  readonly serverId: string
+  readonly method: string
+  /** Without `_meta`, `requestState` and `inputResponses`. */
+  readonly params: JsonObject | undefined
+  /** It was not retried in time. */
+  expired(): void
+}
+
+/** What a retry must have in common with what was parked. */
+export type Retry = Pick<Parkable, 'principal' | 'scope' | 'method' | 'params'>
+
+interface Entry<Call extends Parkable> {
+  readonly call: Call
+  readonly digest: string
+  readonly expiresAtMs: number
+}
+
+/**
+ * Requests of modern clients that wait until the client brings what was asked. The client holds nothing but a sealed state;
+ * it opens one request, of the same principal, at the same place, with the same parameters, once.
+ */
+export class Parking<Call extends Parkable> {
+  readonly #sealer: Sealer
+  readonly #now: () => number
+  readonly #parked = new Map<string, Entry<Call>>()
+
+  constructor(sealer: Sealer, now: () => number) {
+    this.#sealer = sealer
+    this.#now = now
+  }
+
+  /** The state under which the retry finds the call; undefined when too many of this user, or of all, are parked. */
+  park(call: Call): string | undefined {
+    if (this.#parked.size >= LIMITS.parkedCalls) return undefined
+    if (this.countOf(call.actor.userId) >= LIMITS.parkedCallsPerUser) return undefined
+    const id = randomBytes(12).toString('base64url')
+    const digest = digestOf(call.params)
+    const expiresAtMs = Math.round(this.#now() + LIMITS.parkedMs)
+    this.#parked.set(id, { call, digest, expiresAtMs })
+    const { principal, scope, serverId, method } = call
+    return this.#sealer.sealToken(
+      PURPOSE,
+      JSON.stringify([id, principal, scope.key, serverId, method, digest, expiresAtMs]),
+    )
+  }
+
+  countOf(userId: string): number {
+    let count = 0
+    for (const { call } of this.#parked.values()) if (call.actor.userId === userId) count += 1
+    return count
+  }
+
+  /** What the state stands for, still parked: `take` uses it up. Throws request_state_invalid, whatever is wrong. */
+  find(state: JsonValue, retry: Retry): Call {
+    const found = this.#parked.get(this.#open(state, retry) ?? '')
+    if (!found || !retry.scope.has(found.call.serverId))
+      throw new HubError(
+        'request_state_invalid',
+        'The requestState stands for nothing: it was used, has expired, was changed, or belongs to another request',
+        { hint: 'Send the request again without requestState.' },
+      )
+    return found.call
+  }
+
+  /** Takes a call out; false when it is not parked. */
+  take(call: Call): boolean {
+    for (const [id, entry] of this.#parked) if (entry.call === call) return this.#parked.delete(id)
+    return false
+  }
+
+  [Symbol.iterator](): Iterator<Call> {
+    return [...this.#parked.values()].map(({ call }) => call).values()
+  }
+
+  /** Regular look: ends what was not retried in time. */
+  sweep(): void {
+    for (const [id, { call, expiresAtMs }] of [...this.#parked]) {
+      if (this.#now() < expiresAtMs) continue
+      this.#parked.delete(id)
+      call.expired()
+    }
+  }
+
+  #open(state: JsonValue, { principal, scope, method, params }: Retry): string | undefined {
+    const text = typeof state === 'string' ? this.#sealer.openToken(PURPOSE, state) : undefined
+    if (typeof text !== 'string') return undefined
+    const [id, ...sealed] = JSON.parse(text) as [string, ...JsonValue[]]
+    const entry = this.#parked.get(id)
+    if (!entry || this.#now() >= entry.expiresAtMs) return undefined
+    const expected = [principal, scope.key, entry.call.serverId, method, digestOf(params), entry.expiresAtMs]
+    return JSON.stringify(sealed) === JSON.stringify(expected) ? id : undefined
+  }
+}
+
+/** The same for two requests that ask for the same. */
+export function digestOf(params: JsonObject | undefined): string {
+  const { _meta, ...rest } = params ?? {}
+  return createHash('sha256').update(canonical(rest)).digest('base64url')
+}
+
+/** JSON text with the keys of every object in one order, as a client may write its retry in another one. */
+function canonical(value: JsonValue): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
+  if (!isPlainObject(value)) return JSON.stringify(value)
+  const members = Object.keys(value)
+    .sort()
+    .map(key => `${JSON.stringify(key)}:${canonical(value[key] ?? null)}`)
+  return `{${members.join(',')}}`
+}

@@ -1,0 +1,47 @@
+import { LIMITS } from '../../config/limits.ts'
+import { HubError } from '../../contract/errors.ts'
+import type { JsonValue } from '../../contract/json.ts'
+import type { Sealer } from '../call/pages.ts'
+import { digestOf, type Parkable, type Retry } from './parking.ts'
+
+const PURPOSE = 'mcp-passed-state'
+
+/**
+ * What servers of the modern era want back with a retry, on its way through a client of the same era. Nothing is kept here:
+ * the client holds the server's state, sealed for itself, the place, the server and the request that it belongs to.
+ */
+export class PassedStates {
+  readonly #sealer: Sealer
+  readonly #now: () => number
+
+  constructor(sealer: Sealer, now: () => number) {
+    this.#sealer = sealer
+    this.#now = now
+  }
+
+  seal({ principal, scope, serverId, method, params }: Parkable, state: string): string {
+    const expiresAtMs = Math.round(this.#now() + LIMITS.parkedMs)
+    const sealed = [principal, scope.key, method, digestOf(params), serverId, expiresAtMs, state]
+    return this.#sealer.sealToken(PURPOSE, JSON.stringify(sealed))
+  }
+
+  /**
+   * The server and its state, byte for byte; undefined for a state that was not sealed here. Throws request_state_invalid for
+   * one that belongs to another request or has expired.
+   */
+  open(
+    state: JsonValue,
+    { principal, scope, method, params }: Retry,
+  ): { readonly serverId: string; readonly state: string } | undefined {
+    const text = typeof state === 'string' ? this.#sealer.openToken(PURPOSE, state) : undefined
+    if (typeof text !== 'string') return undefined
+    const sealed = JSON.parse(text) as readonly [...request: string[], serverId: string, until: number, state: string]
+    const [serverId, until, original] = sealed.slice(-3) as [string, number, string]
+    const expected = [principal, scope.key, method, digestOf(params)]
+    if (JSON.stringify(sealed.slice(0, -3)) === JSON.stringify(expected) && this.#now() < until)
+      return { serverId, state: original }
+    throw new HubError('request_state_invalid', 'The requestState has expired or belongs to another request', {
+      hint: 'Send the request again without requestState.',
+    })
+  }
+}

@@ -1,0 +1,284 @@
+import { LIMITS } from '../../config/limits.ts'
+import { HubError } from '../../contract/errors.ts'
+import type { JsonValue } from '../../contract/json.ts'
+import type { PluginLogger } from '../../contract/plugin.ts'
+import type { Outcome } from '../call/exchange.ts'
+import type { Router } from '../call/router.ts'
+import type { UpstreamLevels } from '../changes/upstream-levels.ts'
+import { jsonResponse } from '../legacy/post-reply.ts'
+import type { ScopedRequest } from '../legacy/scoped-request.ts'
+import type { UserLoad } from '../legacy/session.ts'
+import { Chain } from '../rpc/chain.ts'
+import { endedByHub } from '../rpc/ended-by-hub.ts'
+import { checkStandardHeaders, type Envelope, openEnvelope } from '../rpc/envelope.ts'
+import { RefusedMessage } from '../rpc/http-errors.ts'
+import { LOG_LEVELS } from '../rpc/log-levels.ts'
+import { asHubError, type IdText, invalid, type RequestMessage, readMessage, resultMessage } from '../rpc/rpc.ts'
+import { accessLost } from '../scope/access-lost.ts'
+import { passedHeaders } from '../scope/passed-headers.ts'
+import type { Scope } from '../scope/scope.ts'
+import type { ModernAnswers } from './answers.ts'
+import { modernRefusal } from './errors.ts'
+import { type HeldBytes, ModernExchange, type ModernExchangeParts, type PassedInput } from './exchange.ts'
+import type { ModernFaces } from './face.ts'
+import { inputResponses } from './input-requests.ts'
+import type { Leases } from './leases.ts'
+import type { Listeners } from './listeners.ts'
+import { ParamHeaders } from './param-headers.ts'
+import type { Parking } from './parking.ts'
+import type { PassedStates } from './passed-states.ts'
+import { ModernReply, type ModernReplyHost } from './reply.ts'
+
+/** How long a call runs before the hub looks whether its client is still there. */
+const WATCH_AFTER_MS = 100
+/** The capability without which a list is no method of this server. */
+const LISTS: Readonly<Record<string, string>> = {
+  'tools/list': 'tools',
+  'prompts/list': 'prompts',
+  'resources/list': 'resources',
+  'resources/templates/list': 'resources',
+}
+const ROUTED: ReadonlySet<string> = new Set([
+  ...Object.keys(LISTS),
+  'tools/call',
+  'prompts/get',
+  'resources/read',
+  'completion/complete',
+])
+
+interface ModernWireParts {
+  readonly router: Router
+  readonly faces: ModernFaces
+  readonly answers: ModernAnswers
+  readonly parking: Parking<ModernExchange>
+  readonly passed: PassedStates
+  readonly leases: Leases
+  readonly levels: UpstreamLevels
+  readonly listeners: Listeners
+  readonly replies: ModernReplyHost
+  readonly log: PluginLogger
+  readonly draining: () => boolean
+  load(userId: string): UserLoad
+}
+
+/** Streamable HTTP as of 2026-07-28: every POST says all about itself, and nothing of one has a meaning for the next. */
+export class ModernWire {
+  readonly #parts: ModernWireParts
+  readonly #exchangeParts: ModernExchangeParts
+  readonly #paramHeaders = new ParamHeaders()
+  /** All that is not over, parked or not. */
+  readonly #live = new Chain<ModernExchange>()
+  #watching: ReturnType<typeof setTimeout> | undefined
+
+  constructor(parts: ModernWireParts) {
+    this.#parts = parts
+    const { answers, parking, leases, levels, replies } = parts
+    this.#exchangeParts = {
+      leases,
+      levels,
+      now: replies.now,
+      ask: (exchange, post, asks) => !parts.draining() && answers.ask(exchange, post, asks),
+      ended: (exchange, post, outcome) => {
+        this.#live.delete(exchange)
+        if (post) answers.write(exchange, post, outcome)
+        else if (outcome.kind === 'cancelled') parking.take(exchange)
+      },
+    }
+  }
+
+  get live(): Iterable<ModernExchange> {
+    return this.#live
+  }
+
+  /** Some call is at work, and not just waiting for its client. */
+  get busy(): boolean {
+    for (const { parkedSinceMs } of this.#live) if (parkedSinceMs === undefined) return true
+    return false
+  }
+
+  /** A call that says nothing new of its client; undefined for any other body. Throws RefusedMessage. */
+  receiveKnown(scoped: ScopedRequest, body: string, weight: number): Promise<Response> | undefined {
+    const known = scoped.scope.knownCalls.open(body, scoped.request.headers)
+    if (!known) return undefined
+    const { id, envelope } = known
+    return this.#answered(id, () => this.#call(scoped, id, 'tools/call', envelope, weight))
+  }
+
+  /** One message, parsed from `body`. Throws RefusedMessage for what is refused before anything is asked of an upstream. */
+  receive(scoped: ScopedRequest, value: JsonValue, body: string, weight: number): Response | Promise<Response> {
+    const message = readMessage(value)
+    if (message.kind === 'bad') throw new RefusedMessage(message.id, new HubError('request_invalid', message.message))
+    if (message.kind === 'notification') return new Response(null, { status: 202 })
+    if (message.kind !== 'request') {
+      const error = new HubError('request_invalid', 'A client of this protocol version sends no responses')
+      throw new RefusedMessage(message.id, error)
+    }
+    return this.#answered(message.id, () => this.#request(scoped, message, body, weight))
+  }
+
+  /** Whether some call was made at this place. */
+  serves(scope: Scope): boolean {
+    for (const exchange of this.#live) if (exchange.scope === scope) return true
+    return false
+  }
+
+  /** A path stands for nothing any more. */
+  endScope(scope: Scope): void {
+    const error = new HubError('group_not_found', 'The group was removed before the server had answered')
+    for (const exchange of this.#live) if (exchange.scope === scope) exchange.abort(error.message, error)
+  }
+
+  /** What a place stands for has changed: ends calls that were sent to what their callers may not use any more. */
+  endLost(scope: Scope): void {
+    for (const exchange of this.#live) {
+      const { method, target } = exchange
+      if (exchange.scope !== scope || !target || scope.permits(method, target)) continue
+      const error = accessLost(scope, method)
+      exchange.abort(error.message, error)
+    }
+  }
+
+  /** No client can come back for them any more. */
+  endParked(reason: string): void {
+    for (const exchange of this.#live) if (exchange.parkedSinceMs !== undefined) exchange.abort(reason)
+  }
+
+  /** Whatever is in flight ends with an answer. */
+  endAll(reason: string): void {
+    const error = endedByHub(reason)
+    for (const exchange of this.#live) exchange.abort(error.message, error)
+  }
+
+  dispose(): void {
+    clearTimeout(this.#watching)
+    this.endAll('hub_stopped')
+  }
+
+  #answered<Answer>(id: IdText, answer: () => Answer): Answer {
+    try {
+      return answer()
+    } catch (thrown) {
+      const error = asHubError(thrown)
+      throw new RefusedMessage(id, error, error.code === 'method_not_found' ? 404 : error.status)
+    }
+  }
+
+  #request(scoped: ScopedRequest, message: RequestMessage, body: string, weight: number): Response | Promise<Response> {
+    const { faces, listeners } = this.#parts
+    const { method, id, params } = message
+    const { scope, request } = scoped
+    const envelope = openEnvelope(message, request.headers)
+    checkStandardHeaders(method, params, request.headers)
+    if (method === 'server/discover') return jsonResponse(resultMessage(id, faces.of(scope).discover()))
+    const listens = method === 'subscriptions/listen'
+    const capability = LISTS[method]
+    const has = !capability || capability in faces.of(scope).capabilities || scope.promisedAllLists
+    if (!listens && !(ROUTED.has(method) && has))
+      throw new HubError('method_not_found', `There is no method "${method.slice(0, 64)}" here`)
+    if (listens) {
+      this.#refuseDraining()
+      return listeners.open(scoped, id, params)
+    }
+    scope.knownCalls.learn(body, message, envelope, request.headers)
+    return this.#call(scoped, id, method, envelope, weight)
+  }
+
+  #refuseDraining(): void {
+    if (this.#parts.draining()) throw new HubError('draining', 'The hub is stopping', { retryAfterSeconds: 5 })
+  }
+
+  #checkParamHeaders({ scope, request }: ScopedRequest, { params, capabilities }: Envelope): void {
+    const name = params?.name
+    const tool = typeof name === 'string' ? scope.tool(name, capabilities)?.item : undefined
+    if (tool) this.#paramHeaders.check(tool, params?.arguments, request.headers)
+  }
+
+  #call(scoped: ScopedRequest, id: IdText, method: string, envelope: Envelope, weight: number): Promise<Response> {
+    this.#refuseDraining()
+    if (method === 'tools/call') this.#checkParamHeaders(scoped, envelope)
+    const { load, parking, passed, replies } = this.#parts
+    const { principal, scope, actor } = scoped
+    const userLoad = load(actor.userId)
+    if (userLoad.calls >= LIMITS.callsPerUser)
+      throw new HubError('quota_calls', `Cannot take the call: ${LIMITS.callsPerUser} of yours are in flight`, {
+        retryAfterSeconds: 1,
+      })
+    if (!userLoad.bytes.fits(weight)) throw userLoad.bytes.refusal(weight)
+    const logLevel = rankOf(envelope.logLevel)
+    const { requestState, progressToken, params } = envelope
+    const responses = inputResponses(envelope.inputResponses)
+    let state: PassedInput['state']
+    let parked: ModernExchange | undefined
+    if (requestState !== undefined) {
+      const retry = { principal, scope, method, params }
+      state = passed.open(requestState, retry)
+      if (!state) parked = parking.find(requestState, retry)
+    }
+    if (responses) parked?.checkResponses(responses)
+    const post = new ModernReply(replies, scoped, userLoad, id, progressToken, logLevel)
+    if (parked) parking.take(parked)
+    if (parked && !parked.runAgain) {
+      this.#watch(parked, post)
+      parked.resume(post, responses ?? {}, envelope.capabilities)
+    } else {
+      const input = responses || state ? { inputResponses: responses, state } : undefined
+      this.#start(scoped, method, envelope, post, input, { account: userLoad.bytes, bytes: weight })
+    }
+    return post.response
+  }
+
+  #start(
+    scoped: ScopedRequest,
+    method: string,
+    envelope: Envelope,
+    post: ModernReply,
+    input: PassedInput | undefined,
+    held: HeldBytes,
+  ): void {
+    const exchange = new ModernExchange(
+      this.#exchangeParts,
+      scoped,
+      method,
+      envelope,
+      post,
+      passedHeaders(scoped.request.headers, scoped.scope),
+      input,
+      held,
+    )
+    this.#live.add(exchange)
+    this.#watch(exchange, post)
+    let outcome: Outcome | Promise<Outcome>
+    try {
+      outcome = this.#parts.router.handle(exchange, scoped.scope)
+    } catch (error) {
+      outcome = this.#refused(error, exchange)
+    }
+    if (outcome instanceof Promise)
+      outcome.then(
+        result => exchange.finish(result),
+        error => exchange.finish(this.#refused(error, exchange)),
+      )
+    else exchange.finish(outcome)
+  }
+
+  #watch(exchange: ModernExchange, post: ModernReply): void {
+    post.answering = exchange
+    this.#watching ??= setTimeout(() => {
+      this.#watching = undefined
+      for (const each of this.#live) each.watch()
+    }, WATCH_AFTER_MS)
+  }
+
+  #refused(error: unknown, { requestId, uri }: ModernExchange): Outcome {
+    if (!(error instanceof HubError))
+      this.#parts.log.error('An MCP request failed inside the hub', { requestId, error: String(error) })
+    return { kind: 'error', error: modernRefusal(asHubError(error), requestId, uri) }
+  }
+}
+
+function rankOf(level: JsonValue | undefined): number | undefined {
+  if (level === undefined) return undefined
+  const rank = LOG_LEVELS.indexOf(level as (typeof LOG_LEVELS)[number])
+  if (rank < 0) throw invalid(`The log level of a request must be one of ${LOG_LEVELS.join(', ')}`)
+  return rank
+}

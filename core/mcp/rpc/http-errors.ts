@@ -1,0 +1,61 @@
+import type { HubError } from '../../contract/errors.ts'
+import { LOOP_HEADER } from '../../contract/remote.ts'
+import { asHubError, errorMessage, type IdText, rpcError } from './rpc.ts'
+
+/** A refusal of one message whose id was read. */
+export class RefusedMessage extends Error {
+  readonly id: IdText | undefined
+  readonly error: HubError
+  readonly status: number
+  /** `status`: HTTP's, where it is not the one that the error has elsewhere. */
+  constructor(id: IdText | undefined, error: HubError, status: number = error.status) {
+    super(error.message)
+    this.id = id
+    this.error = error
+    this.status = status
+  }
+}
+
+/** What an error answer under `/mcp` must know of its request. */
+interface ErrorPlace {
+  readonly requestId: string
+  /** Whether a credential came at all. */
+  readonly credential: boolean
+  /** Whether the request belongs to the era without GET and DELETE. */
+  readonly modern: boolean
+}
+
+/** A refusal as HTTP status and JSON-RPC body. */
+export function errorResponse(thrown: unknown, place: ErrorPlace): Response {
+  const refused = thrown instanceof RefusedMessage ? thrown : undefined
+  const error = asHubError(refused?.error ?? thrown)
+  const headers = new Headers({ 'content-type': 'application/json', 'cache-control': 'no-store' })
+  switch (error.status) {
+    case 401:
+      headers.set('www-authenticate', challenge(place.credential))
+      break
+    case 405:
+      if (place.modern) headers.set('allow', 'POST')
+      else if (Array.isArray(error.data?.allow)) headers.set('allow', error.data.allow.join(', '))
+      break
+    case 508:
+      headers.set(LOOP_HEADER, '1')
+      break
+    case 415:
+      headers.set('accept', 'application/json')
+      break
+    case 429:
+    case 503:
+      if (error.retryAfter !== undefined) headers.set('retry-after', String(error.retryAfter))
+  }
+  const text = errorMessage(refused?.id, rpcError(error, place.requestId))
+  return new Response(text, { status: refused?.status ?? error.status, headers })
+}
+
+/**
+ * RFC 6750. The same for paths that exist and paths that do not. It names no resource metadata (RFC 9728), since that would
+ * send clients into an OAuth sign-in that the hub does not offer.
+ */
+function challenge(credential: boolean): string {
+  return `Bearer realm="patchbay"${credential ? ', error="invalid_token"' : ''}`
+}

@@ -1,0 +1,20 @@
+import type { JsonObject } from '../../contract/json.ts'
+import { notificationMessage } from './rpc.ts'
+
+/** A notification for clients that belongs to no call. Its text is made once, however many hear it. */
+export class Notice {
+  readonly method: string
+  readonly params: JsonObject | undefined
+  #text: string | undefined
+
+  constructor(method: string, params?: JsonObject) {
+    this.method = method
+    this.params = params
+  }
+
+  /** The whole message. */
+  get text(): string {
+    this.#text ??= notificationMessage(this.method, this.params)
+    return this.#text
+  }
+}

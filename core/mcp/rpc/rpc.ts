@@ -1,0 +1,172 @@
+import { LIMITS } from '../../config/limits.ts'
+import type { RpcError } from '../../connections/api.ts'
+import { HubError } from '../../contract/errors.ts'
+import type { JsonObject, JsonValue } from '../../contract/json.ts'
+import { isPlainObject, isRawNumber, parseAsWritten } from '../../domain/json/exact-json.ts'
+import { duplicateKey, jsonInvalid, mustHoldMore, scanShape } from '../../domain/json/json-guard.ts'
+import { type JsonText, textWithin } from '../../domain/json/long-text.ts'
+
+export { isPlainObject, parseExact } from '../../domain/json/exact-json.ts'
+export { rpcError } from '../../domain/rpc-error.ts'
+
+/** JSON text of a request id as its sender wrote it: `1` and `"1"` are two ids. */
+export type IdText = string
+
+/** One JSON-RPC message after its shape was judged. */
+export type Message =
+  | { readonly kind: 'request'; readonly id: IdText; readonly method: string; readonly params: JsonObject | undefined }
+  | { readonly kind: 'notification'; readonly method: string; readonly params: JsonObject | undefined }
+  | { readonly kind: 'result'; readonly id: IdText; readonly result: JsonValue }
+  | { readonly kind: 'error'; readonly id: IdText; readonly error: RpcError }
+
+export type RequestMessage = Extract<Message, { kind: 'request' }>
+
+/** What is wrong with one message; `id` is there when it could be read. */
+interface BadMessage {
+  readonly kind: 'bad'
+  readonly id: IdText | undefined
+  readonly message: string
+}
+
+/** Levels of JSON around the arguments of a request: the message and its parameters. */
+const LEVELS_ABOVE_ARGUMENTS = 2
+
+/** Where a value stands: in a message or an array of them, in its parameters, elsewhere in it, or in arguments. */
+type Place = 'message' | 'params' | 'rest' | 'data'
+
+/** How many object members a value holds. Arguments are data, which may have any key; elsewhere `__proto__` is refused. */
+function countMembers(value: unknown, place: Place): number {
+  if (typeof value !== 'object' || value === null || isRawNumber(value)) return 0
+  let count = 0
+  if (Array.isArray(value)) {
+    for (const item of value) count += countMembers(item, place)
+    return count
+  }
+  for (const key in value) {
+    if (key === '__proto__' && place !== 'data')
+      throw new HubError(
+        'key_forbidden',
+        'Cannot read the request: the JSON key "__proto__" is accepted within "arguments" alone',
+      )
+    count += 1 + countMembers((value as Record<string, unknown>)[key], placeBelow(place, key))
+  }
+  return count
+}
+
+function placeBelow(place: Place, key: string): Place {
+  if (place === 'message') return key === 'params' ? 'params' : 'rest'
+  if (place === 'params') return key === 'arguments' ? 'data' : 'rest'
+  return place
+}
+
+/** A request body as JSON. Throws HubError: json_empty, json_invalid, json_too_deep, json_too_large, json_duplicate_key, key_forbidden. */
+export function parseBody(text: string): JsonValue {
+  return parseJudged(text, LIMITS.jsonDepth, 'message')
+}
+
+/** The arguments of a request, which may hold any key. Throws what {@link parseBody} throws. */
+export function parseArguments(text: string): JsonValue {
+  return parseJudged(text, LIMITS.jsonDepth - LEVELS_ABOVE_ARGUMENTS, 'data')
+}
+
+/** Shape first: a parser that recurses would meet the nesting before the judge, and one value costs up to a microsecond. */
+function parseJudged(text: string, levels: number, place: Place): JsonValue {
+  const shape = scanShape(text)
+  if (shape.depth > levels)
+    throw new HubError(
+      'json_too_deep',
+      `Cannot read the request: its JSON is nested more than ${LIMITS.jsonDepth} levels deep`,
+    )
+  const most = LIMITS.mcpJsonMembers
+  if (mustHoldMore(shape, most))
+    throw new HubError('json_too_large', `Cannot read the request: its JSON has more than ${most} members`)
+  let value: JsonValue
+  try {
+    // Strings are passed over by the scan, while looking for such numbers takes milliseconds in a long one.
+    value = shape.oddNumbers ? parseAsWritten(text) : (JSON.parse(text) as JsonValue)
+  } catch (cause) {
+    if (text.trim() === '') throw new HubError('json_empty', 'Cannot read the request: its body is empty')
+    throw jsonInvalid('Cannot read the request: its body is not JSON', text, cause)
+  }
+  // Parsing keeps the last of two equal keys, so that fewer members than colons means a duplicate.
+  if (countMembers(value, place) !== shape.colons) throw duplicateKey(text)
+  return value
+}
+
+/**
+ * The id as text, or undefined when it is neither a string nor an integer, as the JSON Schema of MCP wants it: `1.0` is the
+ * integer 1 there.
+ */
+export function idText(id: unknown): IdText | undefined {
+  if (typeof id === 'number') return Number.isInteger(id) ? String(id) : undefined
+  if (typeof id === 'string') return JSON.stringify(id)
+  if (!isRawNumber(id)) return undefined
+  const text = JSON.stringify(id)
+  const [whole, , exponent] = /^-?\d+(\.0+)?([eE]\+?\d{1,2})?$/.exec(text) ?? []
+  if (whole !== undefined && Number.isSafeInteger(Number(text))) return String(Number(text))
+  return whole !== undefined && exponent === undefined ? text : undefined
+}
+
+function bad(id: IdText | undefined, message: string): BadMessage {
+  return { kind: 'bad', id, message }
+}
+
+/** Judges the shape of one message. */
+export function readMessage(value: JsonValue): Message | BadMessage {
+  if (!isPlainObject(value)) return bad(undefined, 'A JSON-RPC message must be an object')
+  const id = idText(value.id)
+  if (value.jsonrpc !== '2.0') return bad(id, 'The member "jsonrpc" must be "2.0"')
+  if (value.id !== undefined && id === undefined)
+    return bad(undefined, 'The member "id" must be a string or an integer')
+  const method = value.method
+  if (method === undefined) return readResponse(value, id)
+  if (typeof method !== 'string' || method === '') return bad(id, 'The member "method" must be a text')
+  const params = value.params
+  if (params !== undefined && !isPlainObject(params)) return bad(id, 'The member "params" must be an object')
+  if (id === undefined) return { kind: 'notification', method, params }
+  return { kind: 'request', id, method, params }
+}
+
+function readResponse(value: JsonObject, id: IdText | undefined): Message | BadMessage {
+  if (id === undefined) return bad(undefined, 'A JSON-RPC message must have a "method" or an "id"')
+  if (value.result !== undefined && value.error === undefined) return { kind: 'result', id, result: value.result }
+  const error = value.error
+  if (value.result === undefined && isPlainObject(error)) {
+    const { code, message, data } = error
+    if (typeof code === 'number' && typeof message === 'string')
+      return { kind: 'error', id, error: { code, message, ...(data === undefined ? {} : { data }) } }
+  }
+  return bad(id, 'A JSON-RPC message must have a "method", or one of "result" and "error"')
+}
+
+export function resultMessage(id: IdText, resultText: string): string
+export function resultMessage(id: IdText, resultText: JsonText): JsonText
+export function resultMessage(id: IdText, resultText: JsonText): JsonText {
+  return textWithin(`{"jsonrpc":"2.0","id":${id},"result":`, resultText, '}')
+}
+
+/** `id` undefined: the id of the request could not be read, and the member is left out. */
+export function errorMessage(id: IdText | undefined, error: RpcError): string {
+  const idPart = id === undefined ? '' : `"id":${id},`
+  return `{"jsonrpc":"2.0",${idPart}"error":${JSON.stringify(error)}}`
+}
+
+export function notificationMessage(method: string, params: JsonObject | undefined): string {
+  return JSON.stringify(params === undefined ? { jsonrpc: '2.0', method } : { jsonrpc: '2.0', method, params })
+}
+
+export function requestMessage(id: number, method: string, params: JsonObject | undefined): string {
+  return JSON.stringify(params === undefined ? { jsonrpc: '2.0', id, method } : { jsonrpc: '2.0', id, method, params })
+}
+
+/** Whatever was thrown as a HubError; what is not one becomes `internal`, which tells nothing of its cause. */
+export function asHubError(error: unknown): HubError {
+  return error instanceof HubError
+    ? error
+    : new HubError('internal', 'The hub failed on this request', { cause: error })
+}
+
+/** The refusal of a request whose parameters are not what its method takes. */
+export function invalid(message: string): HubError {
+  return new HubError('params_invalid', message)
+}

@@ -1,0 +1,16 @@
+import { HubError } from '../../contract/errors.ts'
+import type { Scope } from './scope.ts'
+
+/** What a call in flight is answered whose caller may not use its server or item any more: as if it were missing. */
+export function accessLost(scope: Scope, method: string): HubError {
+  if (scope.gone && scope.path !== '')
+    return new HubError('group_not_found', 'The group was removed before the server had answered')
+  const code = scope.path === '' ? 'server_not_found' : (LOST[method] ?? 'server_not_found')
+  return new HubError(code, 'You may no longer use what this request was sent to')
+}
+
+const LOST: Readonly<Record<string, 'tool_not_found' | 'prompt_not_found' | 'resource_not_found'>> = {
+  'tools/call': 'tool_not_found',
+  'prompts/get': 'prompt_not_found',
+  'resources/read': 'resource_not_found',
+}

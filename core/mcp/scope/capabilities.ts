@@ -1,0 +1,77 @@
+import type { JsonObject } from '../../contract/json.ts'
+import { cutBytes } from '../../domain/cut-text.ts'
+import { isPlainObject } from '../rpc/rpc.ts'
+import type { MemberState, ResolvedScope } from './scope-types.ts'
+
+const MAX_INSTRUCTIONS = 8 * 1_024
+/** Extensions that need no method of their own, so that a hub that merges servers can pass them on. */
+const ROUTABLE_EXTENSIONS = ['io.modelcontextprotocol/ui']
+
+/** Whether a member offers `name` (`prompts`) or a part of it (`resources.subscribe`). One never seen may have all lists. */
+export function memberHas(state: MemberState | undefined, name: string, part?: string): boolean {
+  if (!state) return false
+  const capabilities = state.catalog?.capabilities
+  if (!capabilities) return part === undefined && (name === 'tools' || name === 'prompts' || name === 'resources')
+  const value = capabilities[name]
+  return part === undefined ? value !== undefined : isPlainObject(value) && value[part] === true
+}
+
+/** The union of the members' capabilities. `listChanged` always: the hub itself knows when a list changes. */
+export function mergeCapabilities(scope: ResolvedScope, states: readonly MemberState[]): JsonObject {
+  const any = (name: string, part?: string) => states.some(state => memberHas(state, name, part))
+  const merged: JsonObject = {}
+  // An empty group can get members at any time, and what `initialize` left out could not be added later.
+  const none = states.length === 0
+  // The hub's own tool is there without any other.
+  const bounded = scope.group.resultLimitBytes !== undefined
+  if (none || bounded || any('tools')) merged.tools = { listChanged: true }
+  if (none || any('prompts')) merged.prompts = { listChanged: true }
+  if (none || any('resources'))
+    merged.resources = { listChanged: true, ...(any('resources', 'subscribe') ? { subscribe: true } : {}) }
+  if (any('completions')) merged.completions = {}
+  if (any('logging')) merged.logging = {}
+  const extensions = mergeExtensions(states)
+  if (extensions) merged.extensions = extensions
+  const own = scope.kind === 'server' ? states[0]?.catalog?.capabilities.experimental : undefined
+  if (own !== undefined) merged.experimental = own
+  return merged
+}
+
+function mergeExtensions(states: readonly MemberState[]): JsonObject | undefined {
+  const merged: JsonObject = {}
+  for (const name of ROUTABLE_EXTENSIONS) {
+    const texts = new Set<string>()
+    for (const state of states) {
+      const extensions = state.catalog?.capabilities.extensions
+      const value = isPlainObject(extensions) ? extensions[name] : undefined
+      if (value === undefined) continue
+      texts.add(JSON.stringify(value))
+      merged[name] = value
+    }
+    if (texts.size > 1) delete merged[name]
+  }
+  return Object.keys(merged).length > 0 ? merged : undefined
+}
+
+/** One server: its own name. Several: the hub's, with the group's as title. */
+export function mergedServerInfo(scope: ResolvedScope, states: readonly MemberState[], version: string): JsonObject {
+  const own = scope.kind === 'server' ? states[0]?.catalog?.serverInfo : undefined
+  if (own && typeof own.name === 'string') return own
+  return { name: 'patchbay', title: scope.kind === 'all' ? 'Patchbay' : `Patchbay: ${scope.group.name}`, version }
+}
+
+/** One server: its own instructions. Several: each under its member's title, at most 8 KiB together. */
+export function mergedInstructions(
+  scope: ResolvedScope,
+  states: readonly MemberState[],
+  leftOut: readonly string[] = [],
+): string | undefined {
+  if (scope.kind === 'server') return states[0]?.catalog?.instructions
+  const sections = states
+    .filter(state => state.listed && state.catalog?.instructions)
+    .map(state => `## ${state.member.alias}\n${state.catalog?.instructions}`)
+  if (scope.group.description) sections.unshift(scope.group.description)
+  sections.unshift(...leftOut)
+  if (sections.length === 0) return undefined
+  return cutBytes(sections.join('\n\n'), MAX_INSTRUCTIONS)
+}

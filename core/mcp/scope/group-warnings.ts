@@ -1,0 +1,97 @@
+import { LIMITS } from '../../config/limits.ts'
+import type { Upstreams } from '../../connections/api.ts'
+import type { GroupWarning, UserActor } from '../../contract/records.ts'
+import { canEdit } from '../../domain/ownership.ts'
+import { overrideOf } from '../../domain/tools/tool-shape.ts'
+import { chosenTools, type MergedCatalog } from './merge.ts'
+import { legalName } from './naming.ts'
+import { CATALOG_KINDS, type MemberState, type ResolvedScope } from './scope-types.ts'
+
+/** Names in one warning. */
+const NAMED = 50
+
+/** What clients of a scope may miss. What a server's lists complained of is for those who may edit the server. */
+export function groupWarnings(
+  actor: UserActor,
+  scope: ResolvedScope,
+  merged: MergedCatalog,
+  upstreams: Pick<Upstreams, 'face'>,
+): readonly GroupWarning[] {
+  const own = (state: MemberState) => scope.group.ownerId === state.member.server.ownerId
+  return [
+    ...leftOutWarnings(merged.leftOut).map(message => ({ code: 'items_left_out', message }) as const),
+    ...merged.states.flatMap(state => {
+      const { member, catalog, blocked = NONE } = state
+      const { name: server } = member.server
+      const warning = (code: GroupWarning['code'], message: string, tools?: readonly string[]): GroupWarning => ({
+        ...{ code, message: `Server "${server}"${message}`, server },
+        ...(tools ? { tools: tools.slice(0, NAMED) } : {}),
+      })
+      if (!catalog) return warning('server_unseen', ' was never seen online, so its tools are not known yet')
+      const extra = upstreams.face(member.server.id).tools
+      const { missing, asking } = missedTools(state, own(state), extra)
+      const collided = scope.group.naming === 'auto' ? collidedTools(state, merged, own(state)) : []
+      const complaints = canEdit(actor, member.server) ? catalog.warnings : []
+      return [
+        ...complaints.map(text => warning('server_lists', `: ${text}`)),
+        ...missing.map(tool => warning('tool_missing', `: it has no tool "${tool}", which the group selects`, [tool])),
+        ...(asking.length === 0
+          ? []
+          : [warning('tools_need_asking', `: only clients that can be asked see ${named(asking)}`, asking)]),
+        ...(collided.length === 0
+          ? []
+          : [warning('names_collide', `: another name, since others have theirs too: ${named(collided)}`, collided)]),
+        ...[...blocked].map(tool =>
+          warning('approval_waits', `: tool "${tool}" changed, and waits for the approval of its owner`, [tool]),
+        ),
+      ]
+    }),
+  ]
+}
+
+/** Says what one address does not offer since there is more than it may. */
+export function leftOutWarnings(leftOut: MergedCatalog['leftOut']): string[] {
+  return CATALOG_KINDS.filter(kind => leftOut[kind] > 0).map(
+    kind => `${leftOut[kind]} ${kind} are left out: one address offers at most ${LIMITS.scopeItems}`,
+  )
+}
+
+const NONE: ReadonlySet<string> = new Set()
+
+function named(tools: readonly string[]): string {
+  const more = tools.length > NAMED ? ` and ${tools.length - NAMED} more` : ''
+  return `${tools.slice(0, NAMED).join(', ')}${more}`
+}
+
+/** What a member selects and its server does not have; and what the server has only for clients that can be asked. */
+function missedTools(
+  { member: { server, tools }, catalog }: MemberState,
+  own: boolean,
+  extra: readonly string[],
+): { readonly missing: readonly string[]; readonly asking: readonly string[] } {
+  const offered = extra.filter(name => overrideOf(server.tools, name)?.enabled !== false)
+  if (tools === 'all') return { missing: [], asking: offered }
+  const selected = (items: readonly { readonly key: string }[]) =>
+    tools.filter(tool => (chosenTools({ server, tools: [tool] }, items, own)?.size ?? 0) > 0)
+  const found = new Set(selected(catalog?.tools ?? []).map(({ name }) => name))
+  const asked = new Set(selected(extra.map(key => ({ key }))).map(({ name }) => name))
+  return {
+    missing: tools.map(({ name }) => name).filter(name => !found.has(name) && !asked.has(name)),
+    asking: offered.filter(
+      name => tools.some(tool => tool.name === name) || asked.has(overrideOf(server.tools, name)?.name ?? name),
+    ),
+  }
+}
+
+/** Tools that have not the name that they would have alone, since another member has one of that name. */
+function collidedTools({ member, catalog }: MemberState, merged: MergedCatalog, own: boolean): readonly string[] {
+  const { server } = member
+  const chosen = chosenTools(member, catalog?.tools ?? [], own)
+  return merged.lists.tools
+    .filter(({ key, serverId, original }) => {
+      if (serverId !== server.id) return false
+      const wanted = chosen?.get(original)?.as ?? overrideOf(server.tools, original)?.name ?? original
+      return key !== legalName(wanted, serverId, 'tools')
+    })
+    .map(({ original }) => original)
+}

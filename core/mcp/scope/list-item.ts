@@ -1,0 +1,66 @@
+import type { JsonObject } from '../../contract/json.ts'
+import { type CatalogItem, itemJson } from '../../domain/tools/catalog-item.ts'
+import { type ArgumentRules, shapeSchema } from '../../domain/tools/tool-shape.ts'
+import { withUiUri } from '../../domain/tools/ui-uris.ts'
+
+interface Form {
+  /** A member that the item is listed without; empty: none. */
+  readonly without?: string
+  /** What is done with a tool's arguments, which its schema shows. */
+  readonly rules?: ArgumentRules
+  /** The resources by which a tool is drawn, each by what it is called here. */
+  readonly uiUris?: Readonly<Record<string, string>>
+}
+
+/** An item as one scope lists it. Its text is made when a page is, so that scopes share the texts of their servers' lists. */
+export class ListItem {
+  /** What a cursor remembers: unique within its list. */
+  readonly key: string
+  readonly serverId: string
+  readonly #source: CatalogItem
+  /** Members that are written in place of the upstream's. */
+  readonly #changes: JsonObject
+  readonly #form: Form | undefined
+
+  constructor(key: string, serverId: string, source: CatalogItem, changes: JsonObject, form?: Form) {
+    this.key = key
+    this.serverId = serverId
+    this.#source = source
+    this.#changes = changes
+    this.#form = form
+  }
+
+  /** What the upstream calls it. */
+  get original(): string {
+    return this.#source.key
+  }
+
+  /** About what `text` is long, without making it. */
+  get characters(): number {
+    return this.#source.text.length
+  }
+
+  /** The item as JSON text, names and URIs exposed. */
+  get text(): string {
+    const { without = '', rules, uiUris } = this.#form ?? {}
+    const { text } = this.#source
+    const stays = Object.keys(this.#changes).length === 0 && !uiUris && !rules
+    if (stays && (without === '' || !text.includes(`"${without}"`))) return text
+    const item = itemJson(this.#source)
+    const changed = { ...(uiUris ? withUiUri(item, uri => uiUris[uri] ?? uri) : item), ...this.#changes }
+    if (rules) changed.inputSchema = shapeSchema(item.inputSchema, rules)
+    if (without !== '') delete changed[without]
+    return JSON.stringify(changed)
+  }
+
+  /** Whether both have the same text. */
+  same(other: ListItem): boolean {
+    if (this.key !== other.key || this.#source.fingerprint !== other.#source.fingerprint) return false
+    const form = (item: ListItem): string => JSON.stringify([item.#changes, item.#form])
+    return this.#isPlain && other.#isPlain ? true : form(this) === form(other)
+  }
+
+  get #isPlain(): boolean {
+    return this.#form === undefined && Object.keys(this.#changes).length === 0
+  }
+}

@@ -1,0 +1,285 @@
+import type { CatalogKind } from '../../connections/api.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import type { MemberTool } from '../../contract/records.ts'
+import { type CatalogItem, catalogItem } from '../../domain/tools/catalog-item.ts'
+import { type TaskSupport, takesTasks, taskSupport } from '../../domain/tools/task-support.ts'
+import { type ArgumentRules, joinRules, overrideOf, pinsWithVariables } from '../../domain/tools/tool-shape.ts'
+import { READ_RESULT, READ_RESULT_ITEM } from '../rpc/read-result.ts'
+import { ListItem } from './list-item.ts'
+import { exposeNames, type Nameable, type NamingMode } from './naming.ts'
+import { cutStates } from './scope-cut.ts'
+import type { MemberState, ResolvedScope, ScopeMember } from './scope-types.ts'
+import { UriTable } from './uris.ts'
+
+/** Where an exposed name leads. */
+export interface Target {
+  readonly member: ScopeMember
+  /** The name by which the upstream knows it. */
+  readonly original: string
+  /** What is done with the arguments; mostly nothing. */
+  readonly rules?: ArgumentRules
+  /** Pinned arguments with variables of the server in them; mostly none. */
+  readonly variablesIn?: readonly string[]
+  /** Its definition changed, and its owner has not approved it yet. */
+  readonly blocked?: true
+  /** It can be called as a task, or only so. */
+  readonly task?: TaskSupport
+  /** As the upstream wrote it; there for what is listed by name. */
+  readonly item?: CatalogItem
+}
+
+/** What one scope offers at one moment. */
+export interface MergedCatalog {
+  readonly tools: ReadonlyMap<string, Target>
+  readonly prompts: ReadonlyMap<string, Target>
+  readonly uris: UriTable
+  readonly lists: Readonly<Record<CatalogKind, readonly ListItem[]>>
+  readonly states: readonly MemberState[]
+  readonly byServer: ReadonlyMap<string, MemberState>
+  /** How many items of each kind are beyond what one address offers. */
+  readonly leftOut: Readonly<Record<CatalogKind, number>>
+}
+
+/** Of each kind at most 5,000 items, those of the group's owner first: what is beyond is neither listed nor called here. */
+export function mergeCatalogs(scope: ResolvedScope, all: readonly MemberState[]): MergedCatalog {
+  const { states, leftOut } = cutStates(all, scope.group.ownerId)
+  const mode: NamingMode =
+    scope.group.naming === 'prefixed' ? 'prefixed' : scope.members.length === 1 ? 'plain' : 'auto'
+  const uris = uriTable(states)
+  const shownUri = uris.publicUris()
+  const { resultLimitBytes, ownerId } = scope.group
+  const bounded = resultLimitBytes !== undefined
+  const shaped = states.flatMap(state => toolCandidates(state, ownerId, scope.kind))
+  const tools = named(shaped, exposeNames('tools', mode, shaped, bounded ? HUB_TOOLS : []), {
+    uris,
+    shownUri,
+    without: bounded ? 'outputSchema' : '',
+  })
+  if (bounded) tools.items.push(readResultItem())
+  const offered = states.flatMap(promptCandidates)
+  const prompts = named(offered, exposeNames('prompts', mode, offered), { uris, shownUri, without: '' })
+  return {
+    tools: tools.targets,
+    prompts: prompts.targets,
+    uris,
+    lists: {
+      tools: tools.items,
+      prompts: prompts.items,
+      resources: states.flatMap(state => resourceItems(state, shownUri)),
+      resourceTemplates: states.flatMap(state => templateItems(state, uris)),
+    },
+    states: all,
+    leftOut,
+    byServer: new Map(all.map(state => [state.member.server.id, state])),
+  }
+}
+
+interface Named {
+  readonly targets: Map<string, Target>
+  readonly items: ListItem[]
+}
+
+const HUB_TOOLS: readonly string[] = [READ_RESULT]
+
+function readResultItem(): ListItem {
+  return new ListItem(READ_RESULT, '', catalogItem('tools', READ_RESULT_ITEM), {})
+}
+
+interface Candidate extends Nameable {
+  readonly state: MemberState
+  readonly item: CatalogItem
+  /** Members that are listed in place of the upstream's. */
+  readonly changes: JsonObject
+  readonly target: Target
+}
+
+/** Shared, since most of thousands of items change nothing. */
+const NO_CHANGES: JsonObject = Object.freeze({})
+
+type ShownUri = ReturnType<UriTable['publicUris']>
+
+interface Showing {
+  readonly uris: UriTable
+  readonly shownUri: ShownUri
+  /** A member that items are listed without; empty: none. */
+  readonly without: string
+}
+
+function named(
+  candidates: readonly Candidate[],
+  names: readonly string[],
+  { uris, shownUri, without }: Showing,
+): Named {
+  const targets = new Map<string, Target>()
+  const items: ListItem[] = []
+  candidates.forEach((candidate, index) => {
+    const name = names[index] ?? candidate.wanted
+    const { state, item, changes, target } = candidate
+    const serverId = state.member.server.id
+    const { rules } = target
+    targets.set(name, target)
+    // What nobody has read yet must not reach a model either.
+    if (!state.listed || target.blocked) return
+    const mapped = item.uiUris && uris.mayMap(serverId) ? item.uiUris.map(uri => [uri, shownUri(serverId, uri)]) : []
+    const moved = mapped.some(([uri, shown]) => uri !== shown)
+    items.push(
+      new ListItem(
+        name,
+        serverId,
+        item,
+        name === item.key ? changes : { ...changes, name },
+        without === '' && !moved && !rules
+          ? undefined
+          : { without, ...(rules ? { rules } : {}), ...(moved ? { uiUris: Object.fromEntries(mapped) } : {}) },
+      ),
+    )
+  })
+  return { targets, items }
+}
+
+/** `ownerId`: of the group, who may be another one than the server's. */
+function toolCandidates(state: MemberState, ownerId: string, kind: ResolvedScope['kind']): Candidate[] {
+  const { member, catalog } = state
+  const items = catalog?.tools ?? []
+  const chosen = chosenTools(member, items, ownerId === member.server.ownerId)
+  const tasks = catalog !== undefined && takesTasks(catalog.capabilities)
+  const candidates: Candidate[] = []
+  for (const item of items) {
+    const original = item.key
+    const override = overrideOf(member.server.tools, original)
+    const choice = chosen?.get(original)
+    if (override?.enabled === false || (chosen && !choice)) continue
+    const description = choice?.description ?? override?.description
+    const task = tasks ? taskSupport(item) : undefined
+    const target = toolTarget(state, item, override?.arguments, choice?.arguments, ownerId === member.server.ownerId)
+    candidates.push({
+      state,
+      item,
+      serverId: member.server.id,
+      alias: member.alias,
+      original,
+      wanted: choice?.as ?? override?.name ?? original,
+      changes:
+        description === undefined && !task
+          ? NO_CHANGES
+          : { ...(description === undefined ? {} : { description }), ...(task ? shownExecution(kind) : {}) },
+      target: task ? { ...target, task } : target,
+    })
+  }
+  return candidates
+}
+
+/** A call that is no task is made one by the hub, so that nobody needs to; where there are no tasks, nobody can. */
+function shownExecution(kind: ResolvedScope['kind']): JsonObject {
+  return { execution: { taskSupport: kind === 'server' ? 'optional' : 'forbidden' } }
+}
+
+/** `own`: the group is of the server's owner. */
+function toolTarget(
+  { member, blocked }: MemberState,
+  item: CatalogItem,
+  ofServer: ArgumentRules | undefined,
+  ofMember: ArgumentRules | undefined,
+  own: boolean,
+): Target {
+  const original = item.key
+  const waits = blocked?.has(original)
+  // Nearly all, in lists of thousands: conditional members would take half the time of a merge.
+  if (!ofServer && !ofMember && !waits) return { member, original, item }
+  const rules = joinRules(ofServer, ofMember)
+  const variablesIn = pinsWithVariables(rules, ofServer, own)
+  return {
+    member,
+    original,
+    item,
+    ...(rules ? { rules } : {}),
+    ...(variablesIn.length > 0 ? { variablesIn } : {}),
+    ...(waits ? { blocked: true } : {}),
+  }
+}
+
+/**
+ * What a member chooses, by the tools' original names; undefined: everything. An entry is an original name or what the
+ * server's owner made of it, which is all that others can see: to them it means that first.
+ */
+export function chosenTools(
+  { tools, server }: Pick<ScopeMember, 'tools' | 'server'>,
+  items: readonly Pick<CatalogItem, 'key'>[],
+  own: boolean,
+): ReadonlyMap<string, MemberTool> | undefined {
+  if (tools === 'all') return undefined
+  const originals = items.map(({ key }) => key)
+  const known = new Set(originals)
+  const byShown = new Map(originals.map(original => [overrideOf(server.tools, original)?.name ?? original, original]))
+  const original = (name: string) =>
+    own && known.has(name) ? name : (byShown.get(name) ?? (known.has(name) ? name : undefined))
+  const chosen = new Map<string, MemberTool>()
+  for (const tool of tools) {
+    const found = original(tool.name)
+    if (found !== undefined && !chosen.has(found)) chosen.set(found, tool)
+  }
+  return chosen
+}
+
+function promptCandidates(state: MemberState): Candidate[] {
+  const { member, catalog } = state
+  const candidates: Candidate[] = []
+  for (const item of catalog?.prompts ?? []) {
+    const original = item.key
+    if (member.prompts !== 'all' && !member.prompts.includes(original)) continue
+    candidates.push({
+      state,
+      item,
+      serverId: member.server.id,
+      alias: member.alias,
+      original,
+      wanted: original,
+      changes: NO_CHANGES,
+      target: { member, original, item },
+    })
+  }
+  return candidates
+}
+
+function chosenUris({ member, catalog }: MemberState, kind: 'resources' | 'resourceTemplates'): readonly CatalogItem[] {
+  const items = catalog?.[kind] ?? []
+  if (member.resources === 'all') return items
+  const chosen = new Set(member.resources)
+  return items.filter(({ key }) => chosen.has(key))
+}
+
+/** The pages that tools name count as listed, so that each is read from its tool's own server. */
+function pageUris({ member, catalog }: MemberState): string[] {
+  return member.resources === 'all' ? (catalog?.tools ?? []).flatMap(({ uiUris }) => uiUris ?? []) : []
+}
+
+function uriTable(states: readonly MemberState[]): UriTable {
+  return new UriTable(
+    states.map(state => ({
+      serverId: state.member.server.id,
+      alias: state.member.alias,
+      uris: [...new Set([...chosenUris(state, 'resources').map(({ key }) => key), ...pageUris(state)])],
+      templates: chosenUris(state, 'resourceTemplates').map(({ key }) => key),
+      readsUnlisted:
+        state.member.resources === 'all' && (!state.catalog || state.catalog.capabilities.resources !== undefined),
+    })),
+  )
+}
+
+function resourceItems(state: MemberState, shownUri: ShownUri): ListItem[] {
+  if (!state.listed) return []
+  const serverId = state.member.server.id
+  return chosenUris(state, 'resources').map(item => {
+    const uri = shownUri(serverId, item.key)
+    return new ListItem(uri, serverId, item, uri === item.key ? NO_CHANGES : { uri })
+  })
+}
+
+function templateItems(state: MemberState, uris: UriTable): ListItem[] {
+  if (!state.listed) return []
+  const serverId = state.member.server.id
+  return chosenUris(state, 'resourceTemplates').map(item => {
+    const uriTemplate = uris.publicTemplate(serverId, item.key)
+    return new ListItem(uriTemplate, serverId, item, uriTemplate === item.key ? NO_CHANGES : { uriTemplate })
+  })
+}

@@ -1,0 +1,273 @@
+import { HubError } from '../../contract/errors.ts'
+import type { GroupResolver, ResolvedGroup } from '../../contract/points.ts'
+import type { Credential, ServerRecord, UserActor } from '../../contract/records.ts'
+import type { Era } from '../../domain/era.ts'
+import { bothNames } from '../../domain/tools/tool-shape.ts'
+import { aliases } from './naming.ts'
+import type { HeadersFor } from './passed-headers.ts'
+import { Scope, type ScopeParts } from './scope.ts'
+import type { ResolvedScope } from './scope-types.ts'
+
+/** Scopes without a session that are remembered. */
+const MAX_IDLE_SCOPES = 2_000
+const MAX_PATHS = 2_000
+
+/** Where the older pair takes messages: the session is named in the query. */
+export const MESSAGES_PATH = '/messages'
+export const SSE_ROOT = '/sse'
+
+/** Where scopes are served: streamable HTTP, and the stream of the pair that was before it. */
+type ScopeRoot = 'mcp' | 'sse'
+
+/** `/mcp…` or `/sse…` taken apart. `name` empty: everything of the caller. */
+interface ScopePath {
+  readonly owner: string | undefined
+  readonly name: string
+  /** One text per scope, however its path was written. */
+  readonly normal: string
+}
+
+/** Undefined for a path that can be none of `/mcp`, `/mcp/{name}`, `/mcp/@{owner}/{name}`, or the same below `/sse`. */
+export function parseScopePath(path: string, under: ScopeRoot = 'mcp'): ScopePath | undefined {
+  const [empty, root, ...encoded] = path.endsWith('/') ? path.slice(0, -1).split('/') : path.split('/')
+  if (empty !== '' || root !== under) return undefined
+  const segments: string[] = []
+  for (const text of encoded) {
+    const segment = decodeSegment(text)
+    if (segment === undefined || segment === '') return undefined
+    segments.push(segment)
+  }
+  const [first, second] = segments
+  if (first === undefined) return { owner: undefined, name: '', normal: '/mcp' }
+  const owner = first.startsWith('@') ? first.slice(1) : undefined
+  const name = owner === undefined ? first : second
+  const wanted = owner === undefined ? 1 : 2
+  if (segments.length !== wanted || name === undefined || owner === '') return undefined
+  return { owner, name, normal: ['/mcp', ...segments.map(foldSegment)].join('/') }
+}
+
+function decodeSegment(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text).normalize('NFC')
+  } catch {
+    return undefined
+  }
+}
+
+function foldSegment(segment: string): string {
+  return encodeURIComponent(segment.toLowerCase())
+}
+
+/**
+ * Who the caller is, as far as sessions and scopes are concerned: the user, what the credential opens of it, and whether an
+ * administrator's rights hold at its address, since scopes and sessions are kept as they were opened.
+ */
+export class Principals {
+  readonly #keys = new WeakMap<UserActor, string>()
+
+  key(actor: UserActor): string {
+    const known = this.#keys.get(actor)
+    if (known !== undefined) return known
+    const key = `${actor.userId}|${opening(actor.credential)}${actor.restricted ? '|restricted' : ''}`
+    this.#keys.set(actor, key)
+    return key
+  }
+}
+
+function opening(credential: Credential): string {
+  if (credential.kind !== 'key' || credential.scopes.includes('mcp')) return '*'
+  const parts: string[] = []
+  for (const scope of credential.scopes) {
+    if (typeof scope === 'string') continue
+    parts.push('groupId' in scope ? `group:${scope.groupId}` : `server:${scope.serverId}`)
+  }
+  return parts.sort().join(',')
+}
+
+function opens(credential: Credential, resolved: ResolvedGroup): boolean {
+  if (credential.kind !== 'key') return true
+  return credential.scopes.some(scope => {
+    if (typeof scope === 'string') return scope === 'mcp'
+    if ('groupId' in scope) return resolved.kind !== 'all' && scope.groupId === resolved.group.id
+    return resolved.kind === 'server' && resolved.servers.some(server => server.id === scope.serverId)
+  })
+}
+
+/** The members of a group with the aliases that hold in it. `headers`: which of the caller's reach each server. */
+export function toResolvedScope({ kind, group, servers }: ResolvedGroup, headers: HeadersFor): ResolvedScope {
+  const choices = servers.map(server => {
+    const choice = group.members.find(member => member.serverId === server.id)
+    return {
+      server,
+      serverId: server.id,
+      serverName: server.name,
+      ...(choice?.alias === undefined ? {} : { alias: choice.alias }),
+      tools: choice?.tools ?? ('all' as const),
+      prompts: bothNames(server.prompts, choice?.prompts),
+      resources: bothNames(server.resources, choice?.resources),
+    }
+  })
+  const names = aliases(choices)
+  const members = choices.map(({ server, tools, prompts, resources }, index) => {
+    return { server, alias: names[index] ?? server.name, tools, prompts, resources, passedHeaders: headers(server) }
+  })
+  const passthroughHeaders = [...new Set(members.flatMap(member => member.passedHeaders))]
+  return { kind: kind ?? 'group', group, members, passthroughHeaders }
+}
+
+/** Paths that were taken apart before: most requests come for few of them. */
+export class ScopePaths {
+  readonly #known = new Map<string, ScopePath>()
+
+  /** As `parseScopePath`. */
+  parse(path: string): ScopePath | undefined {
+    const known = this.#known.get(path)
+    if (known) return known
+    const parsed = parseScopePath(path)
+    if (!parsed) return undefined
+    if (this.#known.size >= MAX_PATHS) this.#known.clear()
+    this.#known.set(path, parsed)
+    return parsed
+  }
+}
+
+interface Found {
+  readonly path: ScopePath
+  readonly scope: Scope
+}
+
+/** Looks up which headers of a caller reach which of these servers. */
+type HeadersOf = (actor: UserActor, servers: readonly ServerRecord[]) => Promise<HeadersFor>
+
+/** The scopes in use, one per caller, path and era of the client. */
+export class ScopeTable {
+  readonly #scopes = new Map<string, Scope>()
+  /** By principal, where it was last: a key is not made for each request. None is here that is not in `#scopes`. */
+  readonly #last = { legacy: new Map<string, Found>(), modern: new Map<string, Found>() }
+  readonly #pending = new Map<string, Promise<Scope>>()
+  readonly #resolver: () => GroupResolver | undefined
+  readonly #parts: ScopeParts
+  readonly #inUse: (scope: Scope) => boolean
+  readonly #headersFor: HeadersOf
+  #generation = 0
+
+  constructor(
+    resolver: () => GroupResolver | undefined,
+    headersFor: HeadersOf,
+    parts: ScopeParts,
+    inUse: (scope: Scope) => boolean,
+  ) {
+    this.#resolver = resolver
+    this.#headersFor = headersFor
+    this.#parts = parts
+    this.#inUse = inUse
+  }
+
+  /** Marks what may have changed. A look-up that is on its way counts as changed too: it may have read what was before. */
+  invalidate(affected: (scope: Scope) => boolean): void {
+    this.#generation += 1
+    for (const scope of this.#scopes.values()) if (affected(scope)) scope.stale = true
+  }
+
+  [Symbol.iterator](): IterableIterator<Scope> {
+    return this.#scopes.values()
+  }
+
+  /** The scope of a path for a caller. Throws group_not_found, the same for missing, foreign and out of the key's scopes. */
+  find(actor: UserActor, principal: string, path: ScopePath, era: Era): Scope | Promise<Scope> {
+    const last = this.#last[era].get(principal)
+    if (last?.path === path && !last.scope.stale) {
+      last.scope.actor = actor
+      return last.scope
+    }
+    const key = `${principal}|${path.normal}${era === 'legacy' ? '|legacy' : ''}`
+    const scope = this.#scopes.get(key)
+    if (!scope) return this.#once(key, () => this.#open(key, actor, path, era))
+    scope.actor = actor
+    if (scope.stale) return this.#once(key, () => this.refresh(scope))
+    this.#last[era].set(principal, { path, scope })
+    return scope
+  }
+
+  /** As `refresh`, once for all that ask at the same time. */
+  settle(scope: Scope): Promise<Scope> {
+    return this.#once(scope.key, () => this.refresh(scope))
+  }
+
+  /** Asks the registry again. Throws group_not_found when the path stands for nothing now; the scope is gone then. */
+  async refresh(scope: Scope): Promise<Scope> {
+    const generation = this.#generation
+    const path = parseScopePath(scope.path)
+    const resolved = path && (await this.#resolve(scope.actor, path))
+    if (!path || !resolved) {
+      scope.gone = true
+      this.#scopes.delete(scope.key)
+      this.#clearLast()
+      throw notFound(path)
+    }
+    scope.replace(resolved)
+    scope.stale = generation !== this.#generation
+    return scope
+  }
+
+  /** What a group is for this caller outside any session. */
+  unbound(actor: UserActor, resolved: ResolvedScope): Scope {
+    return new Scope('', '', { actor }, resolved, this.#parts)
+  }
+
+  async #open(key: string, actor: UserActor, path: ScopePath, caller: Era): Promise<Scope> {
+    const generation = this.#generation
+    const resolved = await this.#resolve(actor, path)
+    if (!resolved) throw notFound(path)
+    const scope = new Scope(key, path.normal, { actor, caller }, resolved, this.#parts)
+    scope.stale = generation !== this.#generation
+    this.#scopes.set(key, scope)
+    // Before `initialize` says what is here, which cannot be taken back.
+    await scope.meet()
+    if (this.#scopes.size > MAX_IDLE_SCOPES) this.#dropIdle()
+    return scope
+  }
+
+  async #resolve(actor: UserActor, path: ScopePath): Promise<ResolvedScope | undefined> {
+    const resolver = this.#resolver()
+    if (!resolver)
+      throw new HubError('starting', 'Cannot look up a group: the plugin that resolves groups is not running', {
+        retryAfterSeconds: 5,
+      })
+    const found = await resolver.resolve(actor, path.owner, path.name)
+    if (!found || !opens(actor.credential, found)) return undefined
+    return toResolvedScope(found, await this.#headersFor(actor, found.servers))
+  }
+
+  #once(key: string, work: () => Promise<Scope>): Promise<Scope> {
+    const running = this.#pending.get(key)
+    if (running) return running
+    const promise = work().finally(() => this.#pending.delete(key))
+    this.#pending.set(key, promise)
+    return promise
+  }
+
+  #clearLast(): void {
+    this.#last.legacy.clear()
+    this.#last.modern.clear()
+  }
+
+  /** Oldest first; a scope with a session stays. */
+  #dropIdle(): void {
+    this.#clearLast()
+    for (const [key, scope] of this.#scopes) {
+      if (this.#scopes.size <= MAX_IDLE_SCOPES) return
+      if (!this.#inUse(scope)) this.#scopes.delete(key)
+    }
+  }
+}
+
+function notFound(path: ScopePath | undefined): HubError {
+  const name = path?.owner === undefined ? (path?.name ?? '') : `@${path.owner}/${path.name}`
+  return new HubError(
+    'group_not_found',
+    name === ''
+      ? 'Cannot open /mcp: this credential does not open all servers of its owner'
+      : `Cannot open /mcp: there is no group or server "${name.slice(0, 130)}" that you may use`,
+  )
+}

@@ -1,0 +1,86 @@
+import type { RpcError } from '../../connections/api.ts'
+import { HubError } from '../../contract/errors.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import { parseExact } from '../../domain/json/exact-json.ts'
+import type { JsonText } from '../../domain/json/long-text.ts'
+import { invalid, isPlainObject } from '../rpc/rpc.ts'
+import type { Target } from './merge.ts'
+import type { Scope } from './scope.ts'
+import type { ScopeMember } from './scope-types.ts'
+import type { Steps } from './uri-template.ts'
+import { mapResultUris } from './uris.ts'
+
+/** The form in which the caller asked for a URI, which its answer keeps. */
+export interface OwnUri {
+  readonly original: string
+  readonly uri: string
+}
+
+/** The member and the original of a URI. Throws resource_not_found, uri_ambiguous. */
+export function resourceTarget(scope: Scope, uri: string): Target {
+  const target = findResource(scope, uri)
+  if (target) return target
+  const shown = uri.slice(0, 256)
+  if (scope.catalog.uris.resolve(uri) === 'ambiguous')
+    throw new HubError('uri_ambiguous', `Several servers here could have the resource "${shown}"`, {
+      hint: 'Use its form from the list of resources, which names the server.',
+      data: { uri },
+    })
+  throw new HubError('resource_not_found', `There is no resource "${shown}" here`, { data: { uri } })
+}
+
+/** The member and the original of a URI that leads to exactly one. */
+export function findResource(scope: Scope, uri: string, steps?: Steps): Target | undefined {
+  const found = scope.catalog.uris.resolve(uri, steps)
+  if (!found || found === 'ambiguous') return undefined
+  const member = scope.catalog.byServer.get(found.serverId)?.member
+  return member && { member, original: found.original }
+}
+
+/** The member and the `ref` as it knows it. Throws params_invalid. */
+export function completionTarget(scope: Scope, ref: JsonObject): { target: Target; original: JsonObject } {
+  if (ref.type === 'ref/prompt' && typeof ref.name === 'string') {
+    const target = scope.prompt(ref.name)
+    if (target) return { target, original: { ...ref, name: target.original } }
+  }
+  if (ref.type === 'ref/resource' && typeof ref.uri === 'string') {
+    const found = scope.catalog.uris.resolveTemplate(ref.uri)
+    const member = found && scope.catalog.byServer.get(found.serverId)?.member
+    if (member) return { target: { member, original: found.original }, original: { ...ref, uri: found.original } }
+  }
+  throw invalid('completion/complete names a prompt or a resource that is not here')
+}
+
+/** The text of a result with every URI in the form that this scope shows. */
+export function exposeUris(scope: Scope, member: ScopeMember, text: JsonText, own: OwnUri | undefined): JsonText {
+  const { uris } = scope.catalog
+  const serverId = member.server.id
+  const renamed = own !== undefined && own.uri !== own.original
+  // Most results name no resource at all, which a look at their text tells for less than parsing them.
+  if (!renamed && !(uris.mayMap(serverId) && namesUri(text))) return text
+  let changed = false
+  const shownUri = uris.publicUris()
+  const mapped = mapResultUris(parseExact(String(text)), uri => {
+    const shown = own && uri === own.original ? own.uri : shownUri(serverId, uri)
+    if (shown !== uri) changed = true
+    return shown
+  })
+  return changed ? JSON.stringify(mapped) : text
+}
+
+function namesUri(text: JsonText): boolean {
+  return typeof text === 'string' ? /[uU]ri"/.test(text) : text.includes('uri"') || text.includes('Uri"')
+}
+
+/** An error may name the resource that it is about. */
+export function exposeErrorUri(
+  { catalog }: Scope,
+  { server }: ScopeMember,
+  error: RpcError,
+  own: OwnUri | undefined,
+): RpcError {
+  const { data } = error
+  if (!isPlainObject(data) || typeof data.uri !== 'string') return error
+  const uri = own && data.uri === own.original ? own.uri : catalog.uris.publicUri(server.id, data.uri)
+  return uri === data.uri ? error : { ...error, data: { ...data, uri } }
+}

@@ -1,0 +1,46 @@
+import { LIMITS } from '../../config/limits.ts'
+import type { CatalogKind, ServerCatalog } from '../../connections/api.ts'
+import { CATALOG_KINDS, type MemberState } from './scope-types.ts'
+
+type Counts = Record<CatalogKind, number>
+
+interface Cut {
+  readonly states: readonly MemberState[]
+  /** How many items are beyond the limit. */
+  readonly leftOut: Readonly<Counts>
+}
+
+/**
+ * The members with at most `scopeItems` items of each kind together. The servers of `ownerId` come first, so that those of
+ * others crowd nothing out. The same states where nothing is beyond.
+ */
+export function cutStates(states: readonly MemberState[], ownerId: string): Cut {
+  const left = countsOf(() => LIMITS.scopeItems)
+  const leftOut = countsOf(() => 0)
+  const totals = countsOf(kind => states.reduce((sum, { catalog }) => sum + (catalog?.[kind].length ?? 0), 0))
+  if (CATALOG_KINDS.every(kind => totals[kind] <= LIMITS.scopeItems)) return { states, leftOut }
+  const own = (state: MemberState): number => (state.member.server.ownerId === ownerId ? 0 : 1)
+  const cut = new Map<MemberState, ServerCatalog>()
+  for (const state of states.toSorted((one, other) => own(one) - own(other))) {
+    const { catalog } = state
+    if (!catalog) continue
+    const kept = { ...catalog }
+    for (const kind of CATALOG_KINDS) {
+      const items = catalog[kind]
+      if (items.length > left[kind]) kept[kind] = items.slice(0, left[kind])
+      leftOut[kind] += items.length - kept[kind].length
+      left[kind] -= kept[kind].length
+    }
+    cut.set(state, kept)
+  }
+  return { states: states.map(state => ({ ...state, catalog: cut.get(state) })), leftOut }
+}
+
+function countsOf(count: (kind: CatalogKind) => number): Counts {
+  return {
+    tools: count('tools'),
+    prompts: count('prompts'),
+    resources: count('resources'),
+    resourceTemplates: count('resourceTemplates'),
+  }
+}

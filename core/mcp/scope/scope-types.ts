@@ -1,0 +1,55 @@
+import type { ServerCatalog, Upstreams } from '../../connections/api.ts'
+import type { GroupRecord, MemberTool, ServerRecord } from '../../contract/records.ts'
+import type { Side } from '../../domain/session-scope.ts'
+
+/** One upstream as a member of a scope, with what the scope's owner chose of it. */
+export interface ScopeMember {
+  readonly server: ServerRecord
+  /** Legal and unique in the scope. */
+  readonly alias: string
+  readonly tools: 'all' | readonly MemberTool[]
+  readonly prompts: 'all' | readonly string[]
+  readonly resources: 'all' | readonly string[]
+  /** Lower-case names of the caller's headers that reach this server; mostly none. */
+  readonly passedHeaders: readonly string[]
+}
+
+/** A member of a scope, and one of its items by the name that the upstream has for it. */
+export interface ExchangeTarget {
+  readonly member: ScopeMember
+  readonly original?: string
+}
+
+/** What a path stands for, for one caller. */
+export interface ResolvedScope {
+  /** `server`: one server under its own name; its lists and capabilities pass through. */
+  readonly kind: 'all' | 'group' | 'server'
+  readonly group: GroupRecord
+  readonly members: readonly ScopeMember[]
+  /** Lower-case names of the request headers that reach some member; mostly none. */
+  readonly passthroughHeaders: readonly string[]
+}
+
+/** The tools that wait for an approval, where the server's owner wants to be asked. */
+export function blockedTools(
+  upstreams: Pick<Upstreams, 'definitions'>,
+  { id, definitionPolicy }: ServerRecord,
+  side?: Side,
+): ReadonlySet<string> | undefined {
+  if (definitionPolicy !== 'pin') return undefined
+  const changed = [...upstreams.definitions(id, side)].filter(([, definition]) => definition.changed)
+  return changed.length === 0 ? undefined : new Set(changed.map(([tool]) => tool))
+}
+
+/** The lists of a server, in the order in which they are shown. */
+export const CATALOG_KINDS = ['tools', 'prompts', 'resources', 'resourceTemplates'] as const
+
+/** A member with what it lists at one moment. */
+export interface MemberState {
+  readonly member: ScopeMember
+  readonly catalog: ServerCatalog | undefined
+  /** False for a member that is left out of lists now; its names stay reserved and reachable. */
+  readonly listed: boolean
+  /** Original names of the tools that wait for an approval; mostly none. */
+  readonly blocked?: ReadonlySet<string> | undefined
+}

@@ -1,0 +1,333 @@
+import { LIMITS } from '../../config/limits.ts'
+import type { CatalogKind, UpstreamFace, Upstreams } from '../../connections/api.ts'
+import { within } from '../../connections/within.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import type { UserActor } from '../../contract/records.ts'
+import { listedFor } from '../../domain/client-capabilities.ts'
+import type { Era } from '../../domain/era.ts'
+import { pinsWithVariables } from '../../domain/tools/tool-shape.ts'
+import { KnownCalls } from '../rpc/known-calls.ts'
+import type { ListItem } from './list-item.ts'
+import { chosenTools, type MergedCatalog, mergeCatalogs, type Target } from './merge.ts'
+import type { Outages } from './outages.ts'
+import {
+  blockedTools,
+  CATALOG_KINDS,
+  type ExchangeTarget,
+  type MemberState,
+  type ResolvedScope,
+} from './scope-types.ts'
+
+/** How long a name that was exposed before a change still leads to its item. */
+const OLD_NAME_MS = 10 * 60_000
+/** How long a list is a method here that clients were told of before all members were seen. */
+const PROMISE_MS = 10 * 60_000
+/** Longest wait of a list for members that were never seen. */
+const CATALOG_WAIT_MS = 2_000
+/** Longest wait for what a member lists for clients that can be asked, which takes a connection of its own to see. */
+const ASKING_WAIT_MS = 5_000
+
+export interface ScopeParts {
+  readonly upstreams: Upstreams
+  readonly outages: Outages
+  readonly now: () => number
+}
+
+type Lists = MergedCatalog['lists']
+
+/** The lists as clients see them that declare the same. */
+interface AskedView {
+  readonly stamp: number
+  readonly catalog: MergedCatalog
+}
+
+interface OldName {
+  readonly serverId: string
+  readonly original: string
+  readonly until: number
+}
+
+/** One path as one caller sees it: its members and their merged catalogue, kept until an event says otherwise. */
+export class Scope {
+  /** Unique per caller and path. */
+  readonly key: string
+  /** The era of its callers; absent: they have none, and meet a server as it is spoken to by default. */
+  readonly caller: Era | undefined
+  /** In normal form, such as `/mcp/work`. */
+  readonly path: string
+  /** Whose rights it was resolved with. */
+  actor: UserActor
+  /** True when what it stands for must be asked of the registry again. */
+  stale = false
+  /** True when it stands for nothing any more. */
+  gone = false
+  /** What modern clients of this caller send here. */
+  readonly knownCalls = new KnownCalls()
+  #resolved: ResolvedScope
+  #serverIds: ReadonlySet<string>
+  #catalog: MergedCatalog | undefined
+  #dirty = true
+  /** Members that list other tools for clients that can be asked. */
+  #varied: readonly string[] = []
+  readonly #views = new Map<string, AskedView>()
+  readonly #forms = new WeakMap<JsonObject, string>()
+  #announced: Lists | undefined
+  /** When the first lists of some member were still missing. */
+  #unseenAtMs = Number.NEGATIVE_INFINITY
+  readonly #old = { tools: new Map<string, OldName>(), prompts: new Map<string, OldName>() }
+  readonly #parts: ScopeParts
+
+  constructor(
+    key: string,
+    path: string,
+    { actor, caller }: { readonly actor: UserActor; readonly caller?: Era | undefined },
+    resolved: ResolvedScope,
+    parts: ScopeParts,
+  ) {
+    this.caller = caller
+    this.key = key
+    this.path = path
+    this.actor = actor
+    this.#resolved = resolved
+    this.#serverIds = idsOf(resolved)
+    this.#parts = parts
+  }
+
+  get resolved(): ResolvedScope {
+    return this.#resolved
+  }
+
+  replace(resolved: ResolvedScope): void {
+    this.#resolved = resolved
+    this.#serverIds = idsOf(resolved)
+    this.stale = false
+    this.#dirty = true
+  }
+
+  /** The catalogue must be merged anew before its next use. */
+  touch(): void {
+    this.#dirty = true
+  }
+
+  /** What this one's callers meet of a member, as far as is known. */
+  face(serverId: string): UpstreamFace {
+    return this.#parts.upstreams.face(serverId, this.caller)
+  }
+
+  /** Resolves when what callers of the older era meet here is known, after 5 s at most; undefined when it is. */
+  meet(): Promise<void> | undefined {
+    if (this.caller !== 'legacy') return undefined
+    return this.#parts.upstreams.meetOlder(this.#serverIds)?.then(() => this.touch())
+  }
+
+  has(serverId: string): boolean {
+    return this.#serverIds.has(serverId)
+  }
+
+  /** Whether what a request was sent to is still a part of this: its member, and the item that it names. */
+  permits(method: string, { member: { server }, original }: ExchangeTarget): boolean {
+    if (this.gone) return false
+    const { members, group } = this.#resolved
+    const member = members.find(({ server: { id } }) => id === server.id)
+    if (!member || original === undefined) return member !== undefined
+    if (method === 'tools/call') {
+      const chosen = chosenTools(member, [{ key: original }], group.ownerId === member.server.ownerId)
+      const { [original]: override } = member.server.tools
+      return override?.enabled !== false && (chosen === undefined || chosen.has(original))
+    }
+    if (method === 'prompts/get') return member.prompts === 'all' || member.prompts.includes(original)
+    return method !== 'resources/read' || this.catalog.uris.allows(server.id, original)
+  }
+
+  get catalog(): MergedCatalog {
+    if (this.#catalog && !this.#dirty) return this.#catalog
+    const { upstreams, outages } = this.#parts
+    const states = this.#resolved.members.map(member => {
+      const { side } = this.face(member.server.id)
+      return {
+        member,
+        catalog: upstreams.catalog(member.server.id, side),
+        listed: member.server.enabled && outages.listed(member.server.id),
+        blocked: blockedTools(upstreams, member.server, side),
+      }
+    })
+    const before = this.#catalog
+    this.#catalog = mergeCatalogs(this.#resolved, states)
+    this.#dirty = false
+    this.#views.clear()
+    this.#varied = states.map(({ member }) => member.server.id).filter(id => this.face(id).tools.length > 0)
+    if (before?.states.some(isUnseen) || states.some(isUnseen)) this.#unseenAtMs = this.#parts.now()
+    this.#announced ??= this.#catalog.lists
+    if (before) this.#keepOldNames(before, this.#catalog)
+    return this.#catalog
+  }
+
+  /** A member was not seen yet a while ago, so that clients were told of all lists, which it may turn out not to have. */
+  get promisedAllLists(): boolean {
+    return this.#parts.now() - this.#unseenAtMs < PROMISE_MS
+  }
+
+  /** As `catalog`, with the tools that members list for a client with these capabilities. */
+  catalogFor(capabilities: JsonObject | undefined): MergedCatalog {
+    const { catalog } = this
+    const form = this.#varied.length === 0 || capabilities === undefined ? '' : this.#formOf(capabilities)
+    if (form === '' || !capabilities) return catalog
+    let stamp = 0
+    for (const id of this.#varied) stamp += this.face(id).listed
+    const known = this.#views.get(form)
+    if (known?.stamp === stamp) return known.catalog
+    const states = catalog.states.map(state => {
+      const { id } = state.member.server
+      const tools = this.#varied.includes(id) ? this.face(id).toolsFor(capabilities) : undefined
+      return tools && state.catalog ? { ...state, catalog: { ...state.catalog, tools } } : state
+    })
+    const same = states.every((state, index) => state === catalog.states[index])
+    const view = same ? catalog : mergeCatalogs(this.#resolved, states)
+    this.#views.set(form, { stamp, catalog: view })
+    return view
+  }
+
+  /** Clients send the same with each call: the object is known by then. Empty: nothing of it can be asked. */
+  #formOf(capabilities: JsonObject): string {
+    const known = this.#forms.get(capabilities)
+    if (known !== undefined) return known
+    const form = listedFor(capabilities)
+    const text = form ? JSON.stringify(form) : ''
+    this.#forms.set(capabilities, text)
+    return text
+  }
+
+  /** `capabilities`: of the caller, where it has such. */
+  tool(name: string, capabilities?: JsonObject): Target | undefined {
+    return this.catalogFor(capabilities).tools.get(name) ?? this.#oldTarget('tools', name) ?? this.#unseenTool(name)
+  }
+
+  prompt(name: string): Target | undefined {
+    return this.catalog.prompts.get(name) ?? this.#oldTarget('prompts', name)
+  }
+
+  /**
+   * Waits for members that were never seen, until 2 s after they began to start or came online; undefined when there is none.
+   * A member that failed or hangs is waited for once at most, so that it does not slow every list down. For a client that can
+   * be asked, until 5 s later, also for what members list for such clients.
+   */
+  ready(capabilities?: JsonObject): Promise<void> | undefined {
+    const lists = this.#listsReady()
+    const asked = (): Promise<void> | undefined => (capabilities ? this.#askedReady(capabilities) : undefined)
+    return lists === undefined ? asked() : lists.then(asked)
+  }
+
+  #askedReady(capabilities: JsonObject): Promise<void> | undefined {
+    if (!listedFor(capabilities)) return undefined
+    const waits: Promise<void>[] = []
+    for (const { member } of this.catalog.states) {
+      const wait = this.face(member.server.id).ready(capabilities)
+      if (wait !== undefined) waits.push(wait)
+    }
+    return waits.length === 0 ? undefined : within(Promise.all(waits), ASKING_WAIT_MS).then(() => this.touch())
+  }
+
+  #listsReady(): Promise<void> | undefined {
+    const { upstreams, now } = this.#parts
+    const ids: string[] = []
+    let budgetMs = 0
+    for (const { catalog, member } of this.catalog.states) {
+      if (catalog || !member.server.enabled) continue
+      const { state, attempts, since } = upstreams.status(member.server.id)
+      const leftMs = Date.parse(since) + CATALOG_WAIT_MS - now()
+      if (state === 'offline' || attempts > 0 || leftMs <= 0) continue
+      ids.push(member.server.id)
+      budgetMs = Math.max(budgetMs, leftMs)
+    }
+    const met = this.meet()
+    if (ids.length === 0) return met
+    const ready = upstreams.catalogsReady(ids, Math.min(budgetMs, CATALOG_WAIT_MS)).then(() => {
+      this.touch()
+      // Only now is it known what they speak.
+      return met ?? this.meet()
+    })
+    return ready
+  }
+
+  /** The kinds whose lists differ from what sessions were last told. */
+  differences(): CatalogKind[] {
+    const now = this.catalog.lists
+    const before = this.#announced ?? now
+    return CATALOG_KINDS.filter(kind => !sameItems(before[kind], now[kind]))
+  }
+
+  /** Everybody here is being told that these lists changed, or nobody is here: as they are now they are no news afterwards. */
+  told(kinds: readonly CatalogKind[] = CATALOG_KINDS): void {
+    const { lists } = this.catalog
+    const told = Object.fromEntries(kinds.map(kind => [kind, lists[kind]]))
+    if (this.#announced) this.#announced = { ...this.#announced, ...told }
+  }
+
+  #keepOldNames(before: MergedCatalog, now: MergedCatalog): void {
+    const clock = this.#parts.now()
+    for (const kind of ['tools', 'prompts'] as const) {
+      const old = this.#old[kind]
+      for (const [name, entry] of old) if (entry.until <= clock) old.delete(name)
+      for (const [name, target] of before[kind]) {
+        if (now[kind].has(name)) continue
+        const serverId = target.member.server.id
+        // Behind the others, however often it was there before: the oldest go first.
+        old.delete(name)
+        old.set(name, { serverId, original: target.original, until: clock + OLD_NAME_MS })
+      }
+      for (const name of old.keys()) {
+        if (old.size <= LIMITS.oldNames) break
+        old.delete(name)
+      }
+    }
+  }
+
+  /**
+   * A tool of a server that stands for itself and was never seen: nothing says that it does not exist, and the server, or the
+   * reason why it cannot be reached, is the answer. What its owner renamed, switched off, pinned or has not approved yet holds
+   * all the same.
+   */
+  #unseenTool(name: string): Target | undefined {
+    const [state, ...others] = this.catalog.states
+    if (!state || state.catalog || others.length > 0 || this.#resolved.kind !== 'server') return undefined
+    const { tools } = state.member.server
+    const renamed = Object.entries(tools).find(([, override]) => override.name === name)
+    const [original, override] = renamed ?? [name, Object.hasOwn(tools, name) ? tools[name] : undefined]
+    const hidden = override?.enabled === false || (!renamed && override?.name !== undefined && override.name !== name)
+    if (hidden) return undefined
+    const rules = override?.arguments
+    const variablesIn = pinsWithVariables(rules, rules, true)
+    return {
+      member: state.member,
+      original,
+      ...(rules ? { rules } : {}),
+      ...(variablesIn.length > 0 ? { variablesIn } : {}),
+      ...(state.blocked?.has(original) ? { blocked: true } : {}),
+    }
+  }
+
+  /** An old name leads only to what is still shown under another one: what was hidden or removed stays out of reach. */
+  #oldTarget(kind: 'tools' | 'prompts', name: string): Target | undefined {
+    const old = this.#old[kind].get(name)
+    if (!old || old.until <= this.#parts.now()) return undefined
+    for (const target of this.catalog[kind].values())
+      if (target.member.server.id === old.serverId && target.original === old.original) return target
+    return undefined
+  }
+}
+
+function isUnseen({ catalog }: MemberState): boolean {
+  return catalog === undefined
+}
+
+function idsOf({ members }: ResolvedScope): Set<string> {
+  return new Set(members.map(member => member.server.id))
+}
+
+function sameItem(one: ListItem, other: ListItem | undefined): boolean {
+  return other !== undefined && one.same(other)
+}
+
+function sameItems(a: readonly ListItem[], b: readonly ListItem[]): boolean {
+  return a.length === b.length && a.every((item, index) => sameItem(item, b[index]))
+}

@@ -1,0 +1,226 @@
+import type { JsonObject, JsonValue } from '../../contract/json.ts'
+import { withUiUri } from '../../domain/tools/ui-uris.ts'
+import { isPlainObject } from '../rpc/rpc.ts'
+import { Steps, UriTemplate } from './uri-template.ts'
+
+const HUB_SCHEME = 'patchbay://'
+/** Steps for one URI, some milliseconds; beyond, a URI counts as contested, which its prefixed form is not. */
+const STEPS = 200_000
+/** For all URIs of one result, or of all lists of a scope, together. */
+const MANY_STEPS = 1_000_000
+
+/** The resources of one member as its scope shows them. */
+interface MemberUris {
+  readonly serverId: string
+  readonly alias: string
+  readonly uris: readonly string[]
+  readonly templates: readonly string[]
+  /** False where only the URIs and templates above may be read. */
+  readonly readsUnlisted: boolean
+}
+
+interface Entry extends MemberUris {
+  readonly listed: ReadonlySet<string>
+  readonly matchers: readonly UriTemplate[]
+  readonly skeletons: ReadonlySet<string>
+}
+
+interface UriTarget {
+  readonly serverId: string
+  /** The URI as the member knows it. */
+  readonly original: string
+}
+
+/**
+ * The URIs of one scope: which form a client sees, and which member a URI belongs to. A URI that no other member lists or
+ * matches stays as it is; otherwise it becomes `patchbay://{alias}/{original}`, and so does one that begins like this itself
+ * and would lead to another member.
+ */
+export class UriTable {
+  readonly #entries: readonly Entry[]
+  readonly #byAlias: ReadonlyMap<string, Entry>
+  readonly #byServer: ReadonlyMap<string, Entry>
+  readonly #withUris: number
+  readonly #open: readonly Entry[]
+  readonly #withHubUris: boolean
+  /** Of each URI, and of each template's shape, who lists it; `MANY`: more than one. */
+  readonly #listedBy = new Map<string, string>()
+  readonly #shapedBy = new Map<string, string>()
+  readonly #withTemplates: readonly Entry[]
+
+  constructor(members: readonly MemberUris[]) {
+    this.#entries = members.map(member => ({
+      ...member,
+      listed: new Set(member.uris),
+      matchers: member.templates.map(template => new UriTemplate(template)),
+      skeletons: new Set(member.templates.map(skeleton)),
+    }))
+    for (const { serverId, listed, skeletons } of this.#entries) {
+      for (const uri of listed) this.#listedBy.set(uri, this.#listedBy.has(uri) ? MANY : serverId)
+      for (const shape of skeletons) this.#shapedBy.set(shape, this.#shapedBy.has(shape) ? MANY : serverId)
+    }
+    this.#withTemplates = this.#entries.filter(({ matchers }) => matchers.length > 0)
+    this.#byAlias = new Map(this.#entries.map(entry => [entry.alias, entry]))
+    this.#byServer = new Map(this.#entries.map(entry => [entry.serverId, entry]))
+    this.#withUris = this.#entries.filter(hasUris).length
+    this.#open = this.#entries.filter(entry => entry.readsUnlisted)
+    this.#withHubUris = this.#entries.some(entry => [...entry.uris, ...entry.templates].some(isHubUri))
+  }
+
+  /** Whether some URI of this member might have another form here, so that its results must be looked into. */
+  mayMap(serverId: string): boolean {
+    const own = this.#byServer.get(serverId)
+    if (this.#withHubUris || (own?.readsUnlisted && this.#open.length > 1)) return true
+    if (this.#withUris === 0) return false
+    return this.#withUris > (own && hasUris(own) ? 1 : 0)
+  }
+
+  /** Whether a URI of this member may be read here. */
+  allows(serverId: string, original: string): boolean {
+    const entry = this.#byServer.get(serverId)
+    return entry !== undefined && (entry.readsUnlisted || claims(entry, original, new Steps(STEPS)) === true)
+  }
+
+  publicUri(serverId: string, uri: string, steps = new Steps(STEPS)): string {
+    const contested =
+      isOther(this.#listedBy.get(uri), serverId) ||
+      this.#withTemplates.some(entry => entry.serverId !== serverId && claims(entry, uri, steps) !== false)
+    return contested || this.#leadsAstray(serverId, uri, steps) ? this.#prefixed(serverId, uri) : uri
+  }
+
+  /** The same for the many URIs of one answer or of all lists: by server, for one URI after the other. */
+  publicUris(): (serverId: string, uri: string) => string {
+    const steps = manySteps()
+    return (serverId, uri) => this.publicUri(serverId, uri, steps)
+  }
+
+  /** Whether a URI that no other member claims would all the same not lead back to this one. */
+  #leadsAstray(serverId: string, uri: string, steps: Steps): boolean {
+    const own = this.#byServer.get(serverId)
+    if (!own) return false
+    if (this.#looksOwn(uri)) return true
+    // A client fetches what is on the web without the hub.
+    if (!own.readsUnlisted || this.#open.length < 2 || /^https?:/i.test(uri)) return false
+    return claims(own, uri, steps) !== true
+  }
+
+  /** Templates that differ in the names of their variables alone are the same template. */
+  publicTemplate(serverId: string, template: string): string {
+    const shape = skeleton(template)
+    const contested = isOther(this.#shapedBy.get(shape), serverId)
+    return contested || this.#looksOwn(template) ? this.#prefixed(serverId, template) : template
+  }
+
+  /** A member that is a hub too has URIs that read like those of a member here. */
+  #looksOwn(uri: string): boolean {
+    return isHubUri(uri) && this.#byAlias.has(aliasIn(uri))
+  }
+
+  /** The member and its URI; `ambiguous` when several could have it, undefined when none can. */
+  resolve(uri: string, steps = new Steps(STEPS)): UriTarget | 'ambiguous' | undefined {
+    const named = this.#named(uri)
+    if (named) return named
+    const claimants = this.#entries.filter(entry => claims(entry, uri, steps) !== false)
+    if (steps.left < 0) return 'ambiguous'
+    if (claimants.length === 1) return target(claimants[0], uri)
+    if (claimants.length > 1) {
+      // Lists show a contested URI in its prefixed form, so the plain one was made from a template.
+      const matching = claimants.filter(entry => entry.matchers.some(matcher => matcher.matches(uri, steps)))
+      return matching.length === 1 ? target(matching[0], uri) : 'ambiguous'
+    }
+    return this.#open.length > 1 ? 'ambiguous' : target(this.#open[0], uri)
+  }
+
+  /** The template (or URI) of a completion's `ref`, back to its member. */
+  resolveTemplate(template: string): UriTarget | undefined {
+    const named = this.#named(template)
+    if (named) return named
+    const owners = this.#entries.filter(entry => entry.templates.includes(template) || entry.listed.has(template))
+    return owners.length === 1 ? target(owners[0], template) : undefined
+  }
+
+  #named(uri: string): UriTarget | undefined {
+    if (!isHubUri(uri)) return undefined
+    const entry = this.#byAlias.get(aliasIn(uri))
+    if (!entry) return undefined
+    const original = uri.slice(HUB_SCHEME.length + entry.alias.length + 1)
+    const readable =
+      entry.readsUnlisted || claims(entry, original, new Steps(STEPS)) === true || entry.templates.includes(original)
+    return readable ? target(entry, original) : undefined
+  }
+
+  #prefixed(serverId: string, original: string): string {
+    const entry = this.#byServer.get(serverId)
+    return entry ? `${HUB_SCHEME}${entry.alias}/${original}` : original
+  }
+}
+
+const MANY = ''
+
+function isOther(listedBy: string | undefined, serverId: string): boolean {
+  return listedBy !== undefined && listedBy !== serverId
+}
+
+/** For questions about many URIs that are answered at once. */
+export function manySteps(): Steps {
+  return new Steps(MANY_STEPS)
+}
+
+function isHubUri(uri: string): boolean {
+  return uri.startsWith(HUB_SCHEME)
+}
+
+/** Empty for none. */
+function aliasIn(uri: string): string {
+  return uri.slice(HUB_SCHEME.length).match(/^([^/]*)\//)?.[1] ?? ''
+}
+
+function hasUris(entry: MemberUris): boolean {
+  return entry.uris.length > 0 || entry.templates.length > 0
+}
+
+/** Undefined when the steps ran out before it was known. */
+function claims(entry: Entry, uri: string, steps: Steps): boolean | undefined {
+  if (entry.listed.has(uri)) return true
+  for (const matcher of entry.matchers) {
+    const matches = matcher.matches(uri, steps)
+    if (matches !== false) return matches
+  }
+  return false
+}
+
+function target(entry: Entry | undefined, original: string): UriTarget | undefined {
+  return entry && { serverId: entry.serverId, original }
+}
+
+function skeleton(template: string): string {
+  return template.replace(/\{[^{}]*\}/g, '{}')
+}
+
+/** Rewrites every resource URI of a result: contents, links, embedded resources, prompt messages, `_meta.ui.resourceUri`. */
+export function mapResultUris(result: JsonValue, map: (uri: string) => string): JsonValue {
+  if (!isPlainObject(result)) return result
+  const mapped: JsonObject = { ...withUiUri(result, map) }
+  if (Array.isArray(mapped.content)) mapped.content = mapped.content.map(item => mapContent(item, map))
+  if (Array.isArray(mapped.contents)) mapped.contents = mapped.contents.map(item => withUri(item, map))
+  if (Array.isArray(mapped.messages))
+    mapped.messages = mapped.messages.map(message =>
+      isPlainObject(message) && message.content !== undefined
+        ? { ...message, content: mapContent(message.content, map) }
+        : message,
+    )
+  return mapped
+}
+
+function mapContent(content: JsonValue, map: (uri: string) => string): JsonValue {
+  if (Array.isArray(content)) return content.map(item => mapContent(item, map))
+  if (!isPlainObject(content)) return content
+  if (content.type === 'resource_link') return withUri(content, map)
+  if (content.type === 'resource' && content.resource !== undefined)
+    return { ...content, resource: withUri(content.resource, map) }
+  return content
+}
+
+function withUri(value: JsonValue, map: (uri: string) => string): JsonValue {
+  return isPlainObject(value) && typeof value.uri === 'string' ? { ...value, uri: map(value.uri) } : value
+}

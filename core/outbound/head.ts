@@ -1,0 +1,151 @@
+import { HubError } from '../contract/errors.ts'
+import { headerItems } from '../request/headers.ts'
+
+const CHAIN_HEADER = 'x-patchbay-instance'
+
+/** Longest head of an answer, in bytes; interim answers (1xx) before it included. */
+export const MAX_HEAD_BYTES = 64 * 1024
+const MAX_FIELDS = 200
+
+/** How the body of an answer ends. */
+export type Framing = 'none' | 'chunked' | 'close' | number
+
+/** One parsed answer head. Shared between answers of the same text, hence never changed. */
+export interface ResponseHead {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  /** As if for a request that may have a body in its answer; a HEAD request has none whatever is said here. */
+  readonly framing: Framing
+  readonly keepAlive: boolean
+  /** Seconds from `Keep-Alive: timeout=…`, if the server said so. */
+  readonly idleSeconds: number | undefined
+}
+
+/** Names that frame a request or steer the connection: the client alone writes them. */
+const OWN_FIELDS = new Set([
+  'connection',
+  'content-length',
+  'expect',
+  'host',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it must find
+const NOT_IN_VALUE = /[\x00-\x08\x0a-\x1f\x7f]/
+
+/**
+ * The head of a request up to and without the length of its body.
+ * Throws `config_invalid` for a name or value that would break the head, or that is not the caller's to set.
+ */
+export function renderHead(
+  method: string,
+  target: URL,
+  headers: Readonly<Record<string, string>>,
+  instanceId: string,
+): string {
+  if (!TOKEN.test(method)) throw unusable(`The method "${method}" is no HTTP method`)
+  let head = `${method} ${target.pathname}${target.search} HTTP/1.1\r\nhost: ${target.host}\r\n`
+  const seen = new Set<string>()
+  let chain = instanceId
+  for (const name in headers) {
+    const value = headers[name] ?? ''
+    const lower = name.toLowerCase()
+    if (!TOKEN.test(name)) throw unusable(`The header name "${name.slice(0, 64)}" is not valid`)
+    if (OWN_FIELDS.has(lower)) throw unusable(`The header "${name}" is set by the hub itself`)
+    if (seen.has(lower)) throw unusable(`The header "${name}" comes twice, in different letter case`)
+    if (NOT_IN_VALUE.test(value)) throw unusable(`The value of the header "${name}" holds a control character`)
+    seen.add(lower)
+    // The hubs that the call came through until here.
+    if (lower === CHAIN_HEADER) chain = `${value.trim()}, ${instanceId}`
+    else head += `${name}: ${value.trim()}\r\n`
+  }
+  if (!seen.has('user-agent')) head += 'user-agent: patchbay\r\n'
+  if (!seen.has('accept-encoding')) head += 'accept-encoding: gzip, deflate, br\r\n'
+  return `${head}${CHAIN_HEADER}: ${chain}\r\n`
+}
+
+/**
+ * Reads an answer's head, from the status line up to and without the empty line. Strict: whatever two readers could
+ * understand differently is refused, since a kept-alive connection would then deliver one caller's answer to another.
+ * Throws `upstream_protocol`.
+ */
+export function parseHead(text: string): ResponseHead {
+  const lines = text.split('\r\n')
+  const status = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: |$)/.exec(lines[0] ?? '')
+  if (!status || NOT_IN_VALUE.test(lines[0] ?? '')) throw malformed('its status line is not HTTP/1.1')
+  if (lines.length > MAX_FIELDS) throw malformed(`its head has more than ${MAX_FIELDS} fields`)
+  const headers: Record<string, string> = Object.create(null)
+  for (let index = 1; index < lines.length; index++) {
+    const line = lines[index] ?? ''
+    const colon = line.indexOf(':')
+    const name = line.slice(0, Math.max(colon, 0)).toLowerCase()
+    // A folded line and a space before the colon have no name.
+    if (!TOKEN.test(name)) throw malformed('a header name is not valid')
+    // Judged before it is trimmed: a bare LF at its end is the end of the head to other readers.
+    if (NOT_IN_VALUE.test(line)) throw malformed('a header value holds a control character')
+    const value = withoutBlanks(line.slice(colon + 1))
+    const before = headers[name]
+    if (before !== undefined && (name === 'content-length' || name === 'transfer-encoding')) {
+      throw malformed(`"${name}" comes twice`)
+    }
+    headers[name] = before === undefined ? value : `${before}, ${value}`
+  }
+  const code = Number(status[2])
+  const minor = Number(status[1])
+  const connection = headerItems(headers.connection)
+  const framing = framingOf(code, minor, headers)
+  return Object.freeze({
+    status: code,
+    headers: Object.freeze(headers),
+    framing,
+    keepAlive:
+      framing !== 'close' && !connection.includes('close') && (minor === 1 || connection.includes('keep-alive')),
+    idleSeconds: idleSecondsOf(headers['keep-alive']),
+  })
+}
+
+/** Without the spaces and tabs around it. `trim()` takes away more than HTTP does, such as a no-break space. */
+function withoutBlanks(text: string): string {
+  let from = 0
+  let to = text.length
+  while (from < to && isBlank(text.charCodeAt(from))) from += 1
+  while (to > from && isBlank(text.charCodeAt(to - 1))) to -= 1
+  return text.slice(from, to)
+}
+
+function isBlank(code: number): boolean {
+  return code === 0x20 || code === 0x09
+}
+
+function framingOf(status: number, minor: number, headers: Readonly<Record<string, string>>): Framing {
+  const coding = headers['transfer-encoding']
+  const length = headers['content-length']
+  if (coding !== undefined) {
+    if (length !== undefined) throw malformed('it has both a length and a transfer coding')
+    if (minor === 0 || coding.toLowerCase() !== 'chunked') throw malformed('its transfer coding is not "chunked"')
+  }
+  if (length !== undefined && !/^\d{1,15}$/.test(length)) throw malformed('its content length is no number')
+  if (status < 200 || status === 204 || status === 304) return 'none'
+  if (coding !== undefined) return 'chunked'
+  return length === undefined ? 'close' : Number(length)
+}
+
+function idleSecondsOf(value: string | undefined): number | undefined {
+  const timeout = value === undefined ? null : /(?:^|[\s,;])timeout=(\d{1,6})(?:$|[\s,;])/i.exec(value)
+  return timeout ? Number(timeout[1]) : undefined
+}
+
+function unusable(message: string): HubError {
+  return new HubError('config_invalid', `${message}; correct the headers of the server`)
+}
+
+/** The answer breaks HTTP; `why` continues "the answer cannot be read: ". Never quotes what the target sent. */
+export function malformed(why: string): HubError {
+  return new HubError('upstream_protocol', `The server's HTTP answer cannot be read: ${why}`)
+}

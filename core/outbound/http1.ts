@@ -1,0 +1,291 @@
+import type { Socket, SocketHandler } from 'bun'
+import { HubError } from '../contract/errors.ts'
+import { ChunkedReader } from './body.ts'
+import type { Exchange } from './exchange.ts'
+import { connectFailure, notSent, tlsFailure } from './failures.ts'
+import { MAX_HEAD_BYTES, malformed, parseHead, type ResponseHead } from './head.ts'
+
+const HEAD_END = Buffer.from('\r\n\r\n')
+const BARE_HEAD_END = Buffer.from('\n\n')
+const VERSION = 'HTTP/1.'
+/** Answers of one server differ in little but `Date`: so many parsed heads are kept for the next answer alike. */
+const KEPT_HEADS = 32
+
+export interface ConnectTarget {
+  /** An address that was judged; never a name. */
+  readonly address: string
+  readonly port: number
+  readonly tls: { readonly serverName?: string; readonly ca?: string } | undefined
+  /** For messages. */
+  readonly origin: string
+}
+
+/** Who owns a connection, once it is open, and hears what becomes of it. */
+export interface ConnectionOwner {
+  /** Heads of earlier answers by their text. */
+  readonly heads: Map<string, ResponseHead>
+  /** One exchange is over and the connection may carry another; the server keeps it for so long, if it said so. */
+  idle(connection: Http1Connection, idleSeconds: number | undefined): void
+  /**
+   * Was open and is closed, `byServer` or by the hub. `retry` is an exchange that may be repeated, as none of its answer came and
+   * it changes nothing.
+   */
+  lost(connection: Http1Connection, retry: Exchange | undefined, byServer: boolean): void
+}
+
+/**
+ * A small, strict HTTP/1.1 client connection: one request at a time, no pipelining, nothing repeated that may have
+ * acted. It reads no web streams and allocates little, which halves the cost of a call against node:http.
+ */
+export class Http1Connection {
+  /** Since when it is without use, and until when its owner keeps it so, by `performance.now()`. */
+  idleSinceMs = 0
+  idleUntilMs = 0
+  readonly #owner: ConnectionOwner
+  readonly #target: ConnectTarget
+  readonly #connected: (error?: HubError) => void
+  #socket: Socket<Http1Connection> | undefined
+  #state: 'connecting' | 'idle' | 'head' | 'body' | 'closed' = 'connecting'
+  #exchange: Exchange | undefined
+  #unsent: Buffer | undefined
+  #pending: Buffer | undefined
+  #headBytes = 0
+  #head: ResponseHead | undefined
+  #left = 0
+  #chunks: ChunkedReader | undefined
+  #served = 0
+  #dropping = false
+  #peerEnded = false
+
+  /** Starts to connect. `connected` is called once: without an error when a request can be written. */
+  constructor(target: ConnectTarget, owner: ConnectionOwner, connected: (error?: HubError) => void) {
+    this.#target = target
+    this.#owner = owner
+    this.#connected = connected
+    const { tls } = target
+    Bun.connect<Http1Connection>({
+      hostname: target.address,
+      port: target.port,
+      data: this,
+      socket: tls ? TLS_HANDLERS : PLAIN_HANDLERS,
+      // Set here, since an environment variable could otherwise switch the check off.
+      ...(tls ? { tls: { ...tls, rejectUnauthorized: true } } : {}),
+    }).catch(error => this.refuse(connectFailure(target.origin, error)))
+  }
+
+  /** Exchanges that it has carried to their end. */
+  get served(): number {
+    return this.#served
+  }
+
+  /** Writes a request. False when the connection turned out to be closed: nothing was written then. */
+  start(exchange: Exchange): boolean {
+    if (this.#state !== 'idle' || !this.#socket) return false
+    const { text, bytes } = exchange.request
+    const written = this.#socket.write(text)
+    if (written < 0) {
+      this.drop()
+      return false
+    }
+    this.#state = 'head'
+    this.#exchange = exchange
+    exchange.carrier = this
+    if (written < bytes) this.#unsent = (typeof text === 'string' ? Buffer.from(text) : text).subarray(written)
+    exchange.sent()
+    return true
+  }
+
+  /** Closes at once; the exchange on it, if any, ends with this error. */
+  abandon(error: HubError): void {
+    this.#exchange?.fail(error)
+    this.drop()
+  }
+
+  /** Closes at once. The exchange on it, if any, must have been told already. */
+  drop(): void {
+    this.#exchange = undefined
+    const socket = this.#socket
+    this.#dropping = true
+    this.closed()
+    socket?.terminate()
+  }
+
+  /** Reads nothing more until {@link resume}: the server's writes wait in the system's buffers. */
+  pause(): void {
+    this.#socket?.pause()
+  }
+
+  resume(): void {
+    this.#socket?.resume()
+  }
+
+  // What follows is called by the socket's handlers.
+
+  attached(socket: Socket<Http1Connection>): void {
+    this.#socket = socket
+    if (this.#state === 'closed') socket.terminate()
+  }
+
+  ready(): void {
+    if (this.#state !== 'connecting') return
+    this.#state = 'idle'
+    this.#connected()
+  }
+
+  refuse(error: HubError): void {
+    if (this.#state !== 'connecting') return
+    this.#state = 'closed'
+    this.#socket?.terminate()
+    this.#connected(error)
+  }
+
+  handshake(success: boolean, error: Error | null): void {
+    if (success) this.ready()
+    else this.refuse(tlsFailure(this.#target.origin, error))
+  }
+
+  drain(): void {
+    if (!this.#unsent || !this.#socket) return
+    const written = this.#socket.write(this.#unsent)
+    if (written > 0) this.#unsent = written < this.#unsent.length ? this.#unsent.subarray(written) : undefined
+  }
+
+  receive(bytes: Buffer): void {
+    // Bytes that no request asked for could only be taken for the answer to the next one.
+    if (this.#state === 'idle') return this.drop()
+    try {
+      if (this.#state === 'head') this.#receiveHead(bytes)
+      else if (this.#state === 'body') this.#receiveBody(bytes)
+    } catch (error) {
+      this.#exchange?.fail(error)
+      this.drop()
+    }
+  }
+
+  peerEnded(): void {
+    this.#peerEnded = true
+  }
+
+  closed(): void {
+    if (this.#state === 'closed') return
+    if (this.#state === 'connecting') {
+      return this.refuse(notSent('connection_lost', `${this.#target.origin} closed the connection at once`))
+    }
+    const exchange = this.#exchange
+    const inHead = this.#state === 'head'
+    const silent = inHead && this.#headBytes === 0 && this.#pending === undefined
+    const endsBody = this.#state === 'body' && this.#head?.framing === 'close' && this.#peerEnded
+    this.#state = 'closed'
+    this.#exchange = undefined
+    this.#pending = undefined
+    this.#unsent = undefined
+    const stale = silent && this.#served > 0
+    const retry = stale && exchange?.repeatable ? exchange : undefined
+    this.#owner.lost(this, retry, !this.#dropping)
+    if (!exchange || retry) return
+    exchange.carrier = undefined
+    if (endsBody) return exchange.end()
+    const when = inHead ? 'before it answered' : 'in the middle of an answer'
+    exchange.fail(new HubError('connection_lost', `${this.#target.origin} closed the connection ${when}`))
+  }
+
+  #receiveHead(chunk: Buffer): void {
+    let bytes = this.#pending ? Buffer.concat([this.#pending, chunk]) : chunk
+    this.#pending = undefined
+    for (;;) {
+      const end = bytes.indexOf(HEAD_END)
+      if (end < 0) {
+        if (VERSION.slice(0, bytes.length) !== bytes.toString('latin1', 0, Math.min(bytes.length, VERSION.length))) {
+          throw malformed('it is not HTTP/1.1')
+        }
+        if (bytes.includes(BARE_HEAD_END)) throw malformed('its head ends without CR LF')
+        if (this.#headBytes + bytes.length > MAX_HEAD_BYTES) throw malformed('its head is too long')
+        this.#pending = bytes
+        return
+      }
+      this.#headBytes += end + 4
+      if (this.#headBytes > MAX_HEAD_BYTES) throw malformed('its head is too long')
+      const head = this.#parse(bytes.toString('latin1', 0, end))
+      bytes = bytes.subarray(end + 4)
+      if (head.status === 101) throw malformed('it changes the protocol')
+      if (head.status >= 200) return this.#begin(head, bytes)
+      if (bytes.length === 0) return
+    }
+  }
+
+  #parse(text: string): ResponseHead {
+    const { heads } = this.#owner
+    const known = heads.get(text)
+    if (known) return known
+    const head = parseHead(text)
+    if (heads.size >= KEPT_HEADS) heads.clear()
+    if (text.length <= 1024) heads.set(text, head)
+    return head
+  }
+
+  #begin(head: ResponseHead, bytes: Buffer): void {
+    const exchange = this.#exchange
+    if (!exchange) return this.drop()
+    const bare = exchange.request.method === 'HEAD' && head.framing !== 'none'
+    this.#head = bare ? { ...head, framing: 'none' } : head
+    this.#state = 'body'
+    exchange.begin(this.#head)
+    const { framing } = this.#head
+    if (framing === 'none' || framing === 0) return this.#complete(bytes.length)
+    if (framing === 'chunked') this.#chunks = new ChunkedReader()
+    else this.#left = framing === 'close' ? Number.POSITIVE_INFINITY : framing
+    if (bytes.length > 0) this.#receiveBody(bytes)
+    if (this.#exchange === exchange) exchange.awaitBody()
+  }
+
+  #receiveBody(bytes: Buffer): void {
+    const exchange = this.#exchange
+    if (!exchange) return this.drop()
+    if (this.#chunks) {
+      const used = this.#chunks.push(bytes, piece => exchange.receive(piece))
+      if (this.#chunks.done) this.#complete(bytes.length - used)
+      return
+    }
+    const surplus = bytes.length - this.#left
+    exchange.receive(surplus > 0 ? bytes.subarray(0, this.#left) : bytes)
+    this.#left -= bytes.length
+    if (this.#left <= 0) this.#complete(Math.max(surplus, 0))
+  }
+
+  #complete(surplusBytes: number): void {
+    const exchange = this.#exchange
+    // The reader may have cancelled while it was handed the last bytes.
+    if (!exchange || this.#state !== 'body') return
+    const head = this.#head
+    this.#exchange = undefined
+    exchange.carrier = undefined
+    this.#chunks = undefined
+    this.#headBytes = 0
+    this.#served += 1
+    if (head?.keepAlive && surplusBytes === 0 && !this.#unsent && !this.#peerEnded) {
+      this.#state = 'idle'
+      this.#owner.idle(this, head.idleSeconds)
+    } else this.drop()
+    exchange.end()
+  }
+}
+
+const PLAIN_HANDLERS: SocketHandler<Http1Connection> = {
+  open(socket) {
+    socket.data.attached(socket)
+    socket.data.ready()
+  },
+  data: (socket, bytes) => socket.data.receive(bytes),
+  drain: socket => socket.data.drain(),
+  end: socket => socket.data.peerEnded(),
+  close: socket => socket.data.closed(),
+  // `close` follows, and tells what is lost.
+  error() {},
+}
+
+const TLS_HANDLERS: SocketHandler<Http1Connection> = {
+  ...PLAIN_HANDLERS,
+  // Nothing is written before the certificate was judged.
+  open: socket => socket.data.attached(socket),
+  handshake: (socket, success, error) => socket.data.handshake(success, error),
+}

@@ -1,0 +1,40 @@
+import type { AfterCommit, Writer } from '../../store/transact.ts'
+import { type RegistryDeps, timestamp } from '../context.ts'
+
+export interface ChangedGroup {
+  readonly id: string
+  readonly name: string
+  readonly owner_id: string
+  readonly visibility: 'private' | 'public'
+  readonly revision: number
+}
+
+/** Raises the revision of groups whose members changed, and tells of each once that is committed. */
+export async function touchGroups(
+  deps: RegistryDeps,
+  trx: Writer,
+  after: AfterCommit,
+  groups: readonly ChangedGroup[],
+): Promise<void> {
+  for (const group of groups) {
+    const revision = group.revision + 1
+    await trx
+      .updateTable('server_group')
+      .set({ revision, updated_at: timestamp(deps) })
+      .where('id', '=', group.id)
+      .execute()
+    after(() => tellGroup(deps, 'group.updated', { ...group, revision }))
+  }
+}
+
+export function tellGroup(
+  deps: Pick<RegistryDeps, 'bus'>,
+  event: 'group.created' | 'group.updated' | 'group.removed',
+  group: ChangedGroup,
+  audience: 'owner' | 'public' = group.visibility === 'public' ? 'public' : 'owner',
+): void {
+  const told = { groupId: group.id, name: group.name }
+  if (event === 'group.updated') {
+    deps.bus.emit(event, group.owner_id, { ...told, revision: group.revision }, audience)
+  } else deps.bus.emit(event, group.owner_id, told, audience)
+}

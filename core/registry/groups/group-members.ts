@@ -1,0 +1,101 @@
+import { LIMITS } from '../../config/limits.ts'
+import { type FieldError, HubError, validationError } from '../../contract/errors.ts'
+import { type MemberInput, sharedAlias } from '../../domain/group-body.ts'
+import { formatRef, parseRef, quoteName } from '../../domain/names.ts'
+import { canUse } from '../../domain/ownership.ts'
+import type { Reader } from '../../store/transact.ts'
+import { chooseRow, owned, refKey } from '../access.ts'
+import type { Owner } from '../owners.ts'
+import { ownerName, type ServerRow } from '../rows.ts'
+import { serverRowsByKey } from '../server-rows.ts'
+import type { NewMember } from './group-rows.ts'
+
+/**
+ * Looks up the servers that a group's members name, as its owner sees them: own ones first, then public ones. Throws
+ * `quota_members`, `name_taken` for an alias used twice, and `validation_failed` with `member_not_found` (also for what is
+ * not visible), `ambiguous` and `duplicate`.
+ */
+export async function findMembers(db: Reader, owner: Owner, inputs: readonly MemberInput[]): Promise<NewMember[]> {
+  const { members, errors } = await lookUpMembers(db, owner, inputs)
+  if (errors.length > 0) throw validationError(errors, 'The group cannot be saved')
+  refuseSharedAlias(inputs)
+  return members
+}
+
+export function refuseTooManyMembers(count: number): void {
+  if (count <= LIMITS.membersPerGroup) return
+  throw new HubError('quota_members', `A group has at most ${LIMITS.membersPerGroup} members, not ${count}`)
+}
+
+/** What the members of one group select, in characters of JSON: it is read whenever the group is. */
+const SELECTION_CHARACTERS = 1024 * 1024
+
+/** Throws `quota_members` where members, added one by one, select more than one body could. */
+export function refuseLargeSelections(members: readonly NewMember[]): void {
+  const characters = members.reduce(
+    (sum, { tools, prompts, resources }) => sum + tools.length + prompts.length + resources.length,
+    0,
+  )
+  if (characters <= SELECTION_CHARACTERS) return
+  throw new HubError(
+    'quota_members',
+    `The members of a group select tools, prompts and resources in at most ${SELECTION_CHARACTERS} characters of JSON, not ${characters}`,
+  )
+}
+
+export function refuseSharedAlias(members: readonly { readonly alias?: string }[]): void {
+  const alias = sharedAlias(members)
+  if (alias !== undefined) {
+    throw new HubError('name_taken', `Two members of the group have the alias ${quoteName(alias)}`)
+  }
+}
+
+/** The same, with what is wrong handed back beside those members that were found. */
+export async function lookUpMembers(
+  db: Reader,
+  owner: Owner,
+  inputs: readonly MemberInput[],
+): Promise<{ readonly members: NewMember[]; readonly errors: readonly FieldError[] }> {
+  refuseTooManyMembers(inputs.length)
+  const errors: FieldError[] = []
+  const members = new Map<string, NewMember>()
+  for (const input of inputs) {
+    const { pointer } = input
+    const found = await lookUp(db, owner, input.server)
+    if ('code' in found) errors.push({ pointer, ...found })
+    else if (members.has(found.id)) {
+      errors.push({ pointer, code: 'duplicate', detail: `The server ${quoteName(input.server)} is a member twice` })
+    } else members.set(found.id, newMember(found.id, input))
+  }
+  return { members: [...members.values()], errors }
+}
+
+function newMember(serverId: string, input: Omit<MemberInput, 'server' | 'pointer'>): NewMember {
+  return {
+    server_id: serverId,
+    alias: input.alias ?? null,
+    tools: JSON.stringify(input.tools),
+    prompts: JSON.stringify(input.prompts),
+    resources: JSON.stringify(input.resources),
+  }
+}
+
+async function lookUp(db: Reader, owner: Owner, ref: string): Promise<ServerRow | Omit<FieldError, 'pointer'>> {
+  const missing = { code: 'member_not_found', detail: `There is no server ${quoteName(ref)}` } as const
+  // Only what the group's owner may use can be a member, whoever writes the group.
+  const usable = (await serverRowsByKey(db, refKey(ref))).filter(row => canUse(owner.id, owned(row)))
+  if (parseRef(ref).owner === undefined && !usable.some(row => row.owner_id === owner.id) && usable.length > 1) {
+    const refs = usable.map(row => formatRef(ownerName(row), row.name)).sort()
+    return { code: 'ambiguous', detail: `Several servers are called ${quoteName(ref)}: ${refs.join(', ')}` }
+  }
+  try {
+    return chooseRow('server', usable, ownerActor(owner), ref, 'see')
+  } catch (error) {
+    if (error instanceof HubError && error.code === 'server_not_found') return missing
+    throw error
+  }
+}
+
+function ownerActor(owner: Owner) {
+  return { kind: 'user', userId: owner.id, name: owner.name, role: owner.role, credential: { kind: 'local' } } as const
+}

@@ -1,0 +1,118 @@
+import type { Actor, GroupMember, GroupRecord } from '../../contract/records.ts'
+import { formatRef } from '../../domain/names.ts'
+import { canSee, type Owned } from '../../domain/ownership.ts'
+import type { GroupMemberTable, GroupTable } from '../../store/tables.ts'
+import type { Reader, Writer } from '../../store/transact.ts'
+import { OWNER_COLUMNS, type OwnerColumns, ownerName } from '../rows.ts'
+
+export type GroupRow = GroupTable & OwnerColumns
+
+export interface MemberRow extends GroupMemberTable {
+  readonly server_name: string
+  readonly server_owner_id: string
+  readonly server_visibility: 'private' | 'public'
+  readonly owner_name: string | null
+  readonly owner_number: number
+  readonly owner_disabled: number
+}
+
+export function selectGroups(db: Reader) {
+  return db
+    .selectFrom('server_group')
+    .innerJoin('user', 'user.id', 'server_group.owner_id')
+    .selectAll('server_group')
+    .select(OWNER_COLUMNS)
+}
+
+export function selectMembers(db: Reader) {
+  return db
+    .selectFrom('group_member')
+    .innerJoin('server', 'server.id', 'group_member.server_id')
+    .innerJoin('user', 'user.id', 'server.owner_id')
+    .selectAll('group_member')
+    .select([
+      'server.name as server_name',
+      'server.owner_id as server_owner_id',
+      'server.visibility as server_visibility',
+      'user.name as owner_name',
+      'user.number as owner_number',
+      'user.disabled as owner_disabled',
+    ])
+    .orderBy('group_member.group_id')
+    .orderBy('group_member.position')
+}
+
+/** A member's server, as far as rights are concerned. */
+export function serverOf(member: MemberRow): Owned {
+  const ownerDisabled = member.owner_disabled === 1
+  return { ownerId: member.server_owner_id, visibility: member.server_visibility, ownerDisabled }
+}
+
+/** The group as this actor may know it: members whose servers it may not see leave no trace. */
+export function groupRecord(row: GroupRow, members: readonly MemberRow[], actor: Actor): GroupRecord {
+  return {
+    id: row.id,
+    ownerId: row.owner_id,
+    ownerName: ownerName(row),
+    name: row.name,
+    ...(row.description === null ? {} : { description: row.description }),
+    visibility: row.visibility,
+    naming: row.naming,
+    members: members.filter(member => canSee(actor, serverOf(member))).map(groupMember),
+    ...(row.result_limit_bytes === null ? {} : { resultLimitBytes: row.result_limit_bytes }),
+    ...(row.owner_disabled === 1 ? { ownerDisabled: true } : {}),
+    origin: row.origin,
+    revision: row.revision,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  }
+}
+
+function groupMember(row: MemberRow): GroupMember {
+  return {
+    serverId: row.server_id,
+    serverRef: formatRef(ownerName(row), row.server_name),
+    serverName: row.server_name,
+    ...(row.alias === null ? {} : { alias: row.alias }),
+    tools: JSON.parse(row.tools) as GroupMember['tools'],
+    prompts: JSON.parse(row.prompts) as GroupMember['prompts'],
+    resources: JSON.parse(row.resources) as GroupMember['resources'],
+  }
+}
+
+/** A member as it is written: its server looked up, the lists as JSON. */
+export type NewMember = Omit<GroupMemberTable, 'group_id' | 'position'>
+
+/** Makes these the members of a group, in this order. */
+export async function writeMembers(trx: Writer, groupId: string, members: readonly NewMember[]): Promise<void> {
+  await trx.deleteFrom('group_member').where('group_id', '=', groupId).execute()
+  await trx.deleteFrom('group_lost_member').where('group_id', '=', groupId).execute()
+  const rows = members.map((member, position) => ({ ...member, group_id: groupId, position }))
+  // In parts: a statement of SQLite takes 32,766 values, one of PostgreSQL 65,535.
+  for (let at = 0; at < rows.length; at += 500) {
+    await trx
+      .insertInto('group_member')
+      .values(rows.slice(at, at + 500))
+      .execute()
+  }
+}
+
+/** A group with all its members, whoever asks. */
+export interface KnownGroup {
+  readonly row: GroupRow
+  readonly members: readonly MemberRow[]
+}
+
+export async function knownById(db: Reader, id: string): Promise<KnownGroup | undefined> {
+  const row = await selectGroups(db).where('server_group.id', '=', id).executeTakeFirst()
+  return row && { row, members: await membersOf(db, id) }
+}
+
+export function membersOf(db: Reader, groupId: string): Promise<MemberRow[]> {
+  return selectMembers(db).where('group_member.group_id', '=', groupId).execute()
+}
+
+export function asNewMember(row: MemberRow): NewMember {
+  const { server_id, alias, tools, prompts, resources } = row
+  return { server_id, alias, tools, prompts, resources }
+}

@@ -1,0 +1,241 @@
+import { randomUUID } from 'node:crypto'
+import { LIMITS } from '../../config/limits.ts'
+import { HubError } from '../../contract/errors.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import type { Actor } from '../../contract/records.ts'
+import { groupBodyOf, type ParsedGroupBody } from '../../domain/group-body.ts'
+import { canonical } from '../../domain/json/canonical-json.ts'
+import { formatRef, nameKey, quoteName } from '../../domain/names.ts'
+import { isUniqueViolation } from '../../store/errors.ts'
+import type { GroupTable } from '../../store/tables.ts'
+import { type AfterCommit, type Reader, read, type Writer, write } from '../../store/transact.ts'
+import { notFound } from '../access.ts'
+import type { WrittenGroup } from '../api.ts'
+import { type RegistryDeps, timestamp } from '../context.ts'
+import { chooseOwner, type Owner } from '../owners.ts'
+import { ownerName } from '../rows.ts'
+import { selectServers } from '../server-rows.ts'
+import { withinStoredBytes } from '../stored-bytes.ts'
+import { FILE_OWNERS, groupOwnerInFile } from './file-groups.ts'
+import { tellGroup } from './group-events.ts'
+import { findMembers, refuseLargeSelections } from './group-members.ts'
+import {
+  asNewMember,
+  type GroupRow,
+  groupRecord,
+  type KnownGroup,
+  knownById,
+  type NewMember,
+  selectGroups,
+  writeMembers,
+} from './group-rows.ts'
+import { lostMembers } from './lost-members.ts'
+import { asWritten } from './usable-members.ts'
+
+/** What a write makes of a group; `members` absent: they stay. */
+export interface GroupChange {
+  readonly body: ParsedGroupBody
+  readonly owner: Owner
+  readonly members?: readonly NewMember[]
+}
+
+/** Writes groups, to the settings file first where that holds them. Rights are judged by the caller. */
+export class GroupWriter {
+  readonly #deps: RegistryDeps
+
+  constructor(deps: RegistryDeps) {
+    this.#deps = deps
+  }
+
+  create(actor: Actor, parsed: ParsedGroupBody): Promise<WrittenGroup> {
+    const id = randomUUID()
+    const at = timestamp(this.#deps)
+    return this.#write(parsed.name, async (trx, after) => {
+      const owner = await chooseOwner(trx, actor, parsed.owner, undefined)
+      await checkGroupQuota(trx, owner)
+      const members = await findMembers(trx, owner, parsed.members)
+      refuseLargeSelections(members)
+      await withinStoredBytes(trx, owner, async () => {
+        await trx
+          .insertInto('server_group')
+          .values({
+            ...groupColumns(parsed),
+            ...{ id, owner_id: owner.id, origin: 'store', revision: 1, created_at: at, updated_at: at },
+          })
+          .execute()
+        await writeMembers(trx, id, members)
+      })
+      const { row, members: rows } = await written(trx, id)
+      after(() => tellGroup(this.#deps, 'group.created', row))
+      return asWritten(trx, actor, groupRecord(row, rows, actor))
+    })
+  }
+
+  /** Undefined when the row is not as it was known any more. */
+  async save(actor: Actor, known: KnownGroup, change: GroupChange): Promise<WrittenGroup | undefined> {
+    const { row } = known
+    if (change.members) refuseLargeSelections(change.members)
+    // Members that are written anew, though they are the same, take note of those that went.
+    const noted = change.members !== undefined && (await this.#lost(row.id)).length > 0
+    if (!noted && !differs(known, change)) {
+      return read(this.#deps.store, db => asWritten(db, actor, groupRecord(row, known.members, actor)))
+    }
+    if (row.origin === 'file') await this.#writeFile(known, change)
+    return this.#write(change.body.name, async (trx, after) => {
+      if (change.owner.id !== row.owner_id) await checkGroupQuota(trx, change.owner)
+      const saved = await withinStoredBytes(trx, change.owner, async () => {
+        const { numUpdatedRows } = await trx
+          .updateTable('server_group')
+          .set({
+            ...groupColumns(change.body),
+            ...{ owner_id: change.owner.id, revision: row.revision + 1, updated_at: timestamp(this.#deps) },
+          })
+          .where('id', '=', row.id)
+          .where('revision', '=', row.revision)
+          .executeTakeFirst()
+        if (Number(numUpdatedRows) === 0) return false
+        if (change.members) await writeMembers(trx, row.id, change.members)
+        return true
+      })
+      if (!saved) return undefined
+      const { row: now, members } = await written(trx, row.id)
+      const seen = row.visibility === 'public' || now.visibility === 'public' ? 'public' : 'owner'
+      after(() => {
+        // For the former owner it is gone, unless everybody sees it.
+        const lost = now.owner_id !== row.owner_id && now.visibility !== 'public'
+        if (lost) tellGroup(this.#deps, 'group.removed', row, 'owner')
+        tellGroup(this.#deps, 'group.updated', now, seen)
+      })
+      return asWritten(trx, actor, groupRecord(now, members, actor))
+    })
+  }
+
+  #lost(groupId: string): Promise<string[]> {
+    return read(this.#deps.store, db => lostMembers(db, groupId))
+  }
+
+  async remove(row: GroupRow, ref: string): Promise<void> {
+    if (row.origin === 'file') await this.#fileWriter(row).writeGroup(await this.#ownerInFile(row), row.name, null)
+    await write(this.#deps.store, async (trx, after) => {
+      const gone = await trx.deleteFrom('server_group').where('id', '=', row.id).executeTakeFirst()
+      if (Number(gone.numDeletedRows) === 0) throw notFound('group', ref)
+      await trx.deleteFrom('setting').where('scope', '=', FILE_OWNERS).where('key', '=', row.id).execute()
+      after(() => tellGroup(this.#deps, 'group.removed', row))
+    })
+  }
+
+  async #writeFile({ row, members }: KnownGroup, change: GroupChange): Promise<void> {
+    if (change.owner.id !== row.owner_id) {
+      throw new HubError('settings_read_only', 'Whose an entry of the settings file is, is changed in the file itself')
+    }
+    const writer = this.#fileWriter(row)
+    const body = await read(this.#deps.store, async db => {
+      const twins = await selectGroups(db).where('server_group.name_key', '=', nameKey(change.body.name)).execute()
+      if (twins.some(twin => twin.owner_id === row.owner_id && twin.id !== row.id)) throw nameTaken(change.body.name)
+      return fileBody(db, row, change)
+    })
+    // Left as the file has them unless the change names them: they may say more than the store understood.
+    const { members: changed, ...rest } = body
+    const same =
+      change.members === undefined || canonicalMembers(members.map(asNewMember)) === canonicalMembers(change.members)
+    await writer.writeGroup(await this.#ownerInFile(row), row.name, same || changed === undefined ? rest : body)
+  }
+
+  #fileWriter(row: GroupRow): NonNullable<RegistryDeps['fileWriter']> {
+    if (this.#deps.fileWriter) return this.#deps.fileWriter
+    throw new HubError('settings_read_only', `The group ${quoteName(row.name)} is held by the settings file`, {
+      hint: 'Change its entry in the settings file.',
+    })
+  }
+
+  #ownerInFile(row: GroupRow): Promise<string | undefined> {
+    return read(this.#deps.store, db => groupOwnerInFile(db, row.id))
+  }
+
+  async #write<T>(name: string, work: (trx: Writer, after: AfterCommit) => Promise<T>): Promise<T> {
+    try {
+      return await write(this.#deps.store, work)
+    } catch (error) {
+      throw isUniqueViolation(error) ? nameTaken(name) : error
+    }
+  }
+}
+
+export function groupColumns(
+  body: ParsedGroupBody,
+): Pick<GroupTable, 'name' | 'name_key' | 'description' | 'visibility' | 'naming' | 'result_limit_bytes'> {
+  return {
+    name: body.name,
+    name_key: nameKey(body.name),
+    description: body.description ?? null,
+    visibility: body.visibility,
+    naming: body.naming,
+    result_limit_bytes: body.resultLimitBytes ?? null,
+  }
+}
+
+/** Whether a change would change anything. */
+export function differs({ row, members }: KnownGroup, change: GroupChange): boolean {
+  const columns = groupColumns(change.body)
+  const names = Object.keys(columns) as (keyof typeof columns)[]
+  return (
+    change.owner.id !== row.owner_id ||
+    names.some(name => columns[name] !== row[name]) ||
+    (change.members !== undefined && canonicalMembers(members.map(asNewMember)) !== canonicalMembers(change.members))
+  )
+}
+
+function canonicalMembers(members: readonly NewMember[]): string {
+  return canonical(members.map(member => ({ ...member })))
+}
+
+/** The body as the settings file has it: members of the group's own owner by their plain names. */
+async function fileBody(db: Reader, row: GroupRow, change: GroupChange): Promise<JsonObject> {
+  const members = change.members ?? []
+  const ids = members.map(member => member.server_id)
+  const servers = ids.length === 0 ? [] : await selectServers(db).where('server.id', 'in', ids).execute()
+  const byId = new Map(servers.map(server => [server.id, server]))
+  const record = groupRecord(
+    { ...row, ...groupColumns(change.body) },
+    members.flatMap((member, position) => {
+      const server = byId.get(member.server_id)
+      if (!server) return []
+      const { owner_name, owner_number, owner_disabled } = server
+      const seen = { server_name: server.name, server_owner_id: server.owner_id, server_visibility: server.visibility }
+      return [{ ...member, ...seen, owner_name, owner_number, owner_disabled, group_id: row.id, position }]
+    }),
+    { kind: 'system', purpose: 'settings file' },
+  )
+  return groupBodyOf({
+    ...record,
+    members: record.members.map(member => {
+      const server = byId.get(member.serverId)
+      const own = server?.owner_id === row.owner_id
+      return { ...member, serverRef: own || !server ? member.serverName : formatRef(ownerName(server), server.name) }
+    }),
+  })
+}
+
+/** Throws `quota_groups` when the owner has as many groups as anybody may. */
+export async function checkGroupQuota(db: Reader, owner: Owner): Promise<void> {
+  const { count } = await db
+    .selectFrom('server_group')
+    .select(({ fn }) => fn.countAll().as('count'))
+    .where('owner_id', '=', owner.id)
+    .executeTakeFirstOrThrow()
+  if (Number(count) < LIMITS.groupsPerUser) return
+  throw new HubError('quota_groups', `A user may own ${LIMITS.groupsPerUser} groups, and ${owner.name} does`)
+}
+
+async function written(db: Reader, id: string): Promise<KnownGroup> {
+  const known = await knownById(db, id)
+  if (!known) throw new HubError('internal', 'A group vanished while it was written')
+  return known
+}
+
+function nameTaken(name: string): HubError {
+  const detail = `Its owner already has a group named ${quoteName(name)}`
+  return new HubError('group_name_taken', detail, {
+    errors: [{ pointer: '#/name', code: 'duplicate', detail }],
+  })
+}

@@ -1,0 +1,200 @@
+import { HubError } from '../../contract/errors.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import type { Actor, GroupRecord } from '../../contract/records.ts'
+import { groupBodyOf, type ParsedGroupBody, parseGroupBody, parseMemberBody } from '../../domain/group-body.ts'
+import { mergePatch } from '../../domain/json/merge-patch.ts'
+import { nameKey, quoteName } from '../../domain/names.ts'
+import { canSee, canUse } from '../../domain/ownership.ts'
+import { type Reader, read } from '../../store/transact.ts'
+import { checkRevision, chooseRow, filterRows, inScopeOf, notFound, owned, refKey } from '../access.ts'
+import type { GroupRegistry, ListQuery, Ref, Right, UsableMember, WriteOptions, WrittenGroup } from '../api.ts'
+import type { RegistryDeps } from '../context.ts'
+import { chooseOwner, fileOwner, rowOwner } from '../owners.ts'
+import { serverRowsByKey } from '../server-rows.ts'
+import { findMembers, lookUpMembers, refuseSharedAlias, refuseTooManyMembers } from './group-members.ts'
+import {
+  asNewMember,
+  type GroupRow,
+  groupRecord,
+  type KnownGroup,
+  knownById,
+  membersOf,
+  type NewMember,
+  selectGroups,
+  selectMembers,
+  serverOf,
+} from './group-rows.ts'
+import { type GroupChange, GroupWriter } from './group-writer.ts'
+import { lostMembers } from './lost-members.ts'
+import { usableMembers } from './usable-members.ts'
+
+const TRIES = 8
+
+export class Groups implements GroupRegistry {
+  readonly #deps: RegistryDeps
+  readonly #writer: GroupWriter
+
+  constructor(deps: RegistryDeps) {
+    this.#deps = deps
+    this.#writer = new GroupWriter(deps)
+  }
+
+  async list(actor: Actor, query: ListQuery): Promise<readonly GroupRecord[]> {
+    const { rows, members } = await read(this.#deps.store, async db => ({
+      rows: await inScopeOf(selectGroups(db), 'server_group', actor, query).execute(),
+      members: Map.groupBy(
+        await inScopeOf(
+          selectMembers(db).innerJoin('server_group', 'server_group.id', 'group_member.group_id'),
+          'server_group',
+          actor,
+          query,
+        ).execute(),
+        member => member.group_id,
+      ),
+    }))
+    const kept = filterRows(rows, actor, query, row => `${row.name}\n${row.description ?? ''}`)
+    return kept.map(row => groupRecord(row, members.get(row.id) ?? [], actor))
+  }
+
+  async resolve(actor: Actor, ref: Ref, right: Right): Promise<GroupRecord> {
+    const { row, members } = await this.#known(actor, ref, right)
+    return groupRecord(row, members, actor)
+  }
+
+  async byId(actor: Actor, id: string): Promise<GroupRecord | undefined> {
+    const known = await read(this.#deps.store, db => knownById(db, id))
+    return known && canSee(actor, owned(known.row)) ? groupRecord(known.row, known.members, actor) : undefined
+  }
+
+  async find(actor: Actor, owner: string | undefined, name: string): Promise<GroupRecord | undefined> {
+    const key = nameKey(name)
+    const known = await read(this.#deps.store, async db => {
+      const rows = await selectGroups(db).where('server_group.name_key', '=', key).execute()
+      const ownerId = actor.kind === 'user' ? actor.userId : (await fileOwner(db)).id
+      const wanted = (row: GroupRow) =>
+        owner === undefined ? row.owner_id === ownerId : row.owner_key === nameKey(owner)
+      const row = rows.find(candidate => wanted(candidate) && canSee(actor, owned(candidate)))
+      return row && { row, members: await membersOf(db, row.id) }
+    })
+    return known && groupRecord(known.row, known.members, actor)
+  }
+
+  async create(actor: Actor, body: JsonObject): Promise<WrittenGroup> {
+    return this.#writer.create(actor, parseGroupBody(body))
+  }
+
+  async replace(actor: Actor, ref: Ref, body: JsonObject, options: WriteOptions = {}): Promise<WrittenGroup> {
+    const parsed = parseGroupBody(body)
+    return this.#update(actor, ref, options, async (db, { row }) => {
+      const owner = await chooseOwner(db, actor, parsed.owner, rowOwner(row))
+      return { body: parsed, owner, members: await findMembers(db, owner, parsed.members) }
+    })
+  }
+
+  async patch(actor: Actor, ref: Ref, patch: JsonObject, options: WriteOptions = {}): Promise<WrittenGroup> {
+    return this.#update(actor, ref, options, async (db, { row, members }) => {
+      // Who takes the group over gets what its owner could use: a member that became private since may be the heir’s own.
+      const taken = Object.hasOwn(patch, 'owner')
+        ? members.filter(member => canUse(row.owner_id, serverOf(member)))
+        : members
+      const { members: seen = [], ...base } = groupBodyOf(groupRecord(row, taken, actor))
+      const parsed = parseGroupBody({ ...mergePatch({ ...base, members: seen }, withMembers(patch)) })
+      const owner = await chooseOwner(db, actor, parsed.owner, rowOwner(row))
+      // Members that the patch does not speak of stay, those whose servers its sender cannot see among them.
+      const spoken = Object.hasOwn(patch, 'members') || Object.hasOwn(patch, 'servers') || owner.id !== row.owner_id
+      if (!spoken) return { body: parsed, owner }
+      return { body: parsed, owner, members: await findMembers(db, owner, parsed.members) }
+    })
+  }
+
+  async remove(actor: Actor, ref: Ref, options: WriteOptions = {}): Promise<void> {
+    const { row } = await this.#known(actor, ref, 'edit')
+    checkRevision('group', row.revision, options)
+    await this.#writer.remove(row, ref)
+  }
+
+  async putMember(actor: Actor, ref: Ref, server: Ref, body: JsonObject): Promise<WrittenGroup> {
+    const input = parseMemberBody(server, body)
+    return this.#update(actor, ref, {}, async (db, known) => {
+      const owner = rowOwner(known.row)
+      const found = await lookUpMembers(db, owner, [input])
+      const [member] = found.members
+      const [wrong] = found.errors
+      // The server is named by the path here, so that a wrong one is no fault of the body.
+      if (wrong?.code === 'ambiguous') throw new HubError('server_ambiguous', wrong.detail)
+      if (!member) throw notFound('server', server)
+      const members: NewMember[] = known.members.map(asNewMember)
+      const at = members.findIndex(candidate => candidate.server_id === member.server_id)
+      members.splice(at < 0 ? members.length : at, at < 0 ? 0 : 1, member)
+      refuseTooManyMembers(members.length)
+      refuseSharedAlias(members.map(({ alias }) => (alias === null ? {} : { alias })))
+      return { body: parsedOf(known.row), owner, members }
+    })
+  }
+
+  async removeMember(actor: Actor, ref: Ref, server: Ref): Promise<WrittenGroup> {
+    return this.#update(actor, ref, {}, async (db, known) => {
+      const present = new Set(known.members.map(member => member.server_id))
+      const candidates = await serverRowsByKey(db, refKey(server))
+      // Among the members first: the same name may mean another server of the actor's own.
+      const inside = candidates.filter(row => present.has(row.id))
+      const { id } = chooseRow('server', inside, actor, server, 'see')
+      const members = known.members.filter(member => member.server_id !== id).map(asNewMember)
+      return { body: parsedOf(known.row), owner: rowOwner(known.row), members }
+    })
+  }
+
+  lostMembers(groupId: string): Promise<readonly string[]> {
+    return read(this.#deps.store, db => lostMembers(db, groupId))
+  }
+
+  usableMembers(actor: Actor, group: GroupRecord): Promise<readonly UsableMember[]> {
+    return read(this.#deps.store, db => usableMembers(db, actor, group))
+  }
+
+  publicBody(record: GroupRecord): JsonObject {
+    return groupBodyOf(record)
+  }
+
+  /** Makes the change of what is stored now and saves it if nobody else saved meanwhile; else all of it again. */
+  async #update(
+    actor: Actor,
+    ref: Ref,
+    options: WriteOptions,
+    make: (db: Reader, known: KnownGroup) => Promise<GroupChange>,
+  ): Promise<WrittenGroup> {
+    for (let attempt = 1; attempt <= TRIES; attempt += 1) {
+      const known = await this.#known(actor, ref, 'edit')
+      checkRevision('group', known.row.revision, options)
+      const change = await read(this.#deps.store, db => make(db, known))
+      const record = await this.#writer.save(actor, known, change)
+      if (record) return record
+    }
+    throw new HubError('storage_busy', `The group ${quoteName(ref)} is being changed by others all the time`)
+  }
+
+  async #known(actor: Actor, ref: Ref, right: Right): Promise<KnownGroup> {
+    return read(this.#deps.store, async db => {
+      const candidates = await selectGroups(db).where('server_group.name_key', '=', refKey(ref)).execute()
+      const row = chooseRow('group', candidates, actor, ref, right)
+      return { row, members: await membersOf(db, row.id) }
+    })
+  }
+}
+
+/** `servers` in a patch means the members. */
+function withMembers(patch: JsonObject): JsonObject {
+  const { servers, ...rest } = patch
+  return servers === undefined || Object.hasOwn(rest, 'members') ? patch : { ...rest, members: servers }
+}
+
+function parsedOf(row: GroupRow): ParsedGroupBody {
+  return {
+    name: row.name,
+    ...(row.description === null ? {} : { description: row.description }),
+    visibility: row.visibility,
+    naming: row.naming,
+    ...(row.result_limit_bytes === null ? {} : { resultLimitBytes: row.result_limit_bytes }),
+    members: [],
+  }
+}

@@ -1,0 +1,46 @@
+import { formatRef } from '../../domain/names.ts'
+import { canUse } from '../../domain/ownership.ts'
+import type { Reader, Writer } from '../../store/transact.ts'
+import { ownerName } from '../rows.ts'
+import { selectMembers, serverOf } from './group-rows.ts'
+
+/** Statements have room for so many rows at once. */
+const ROWS_AT_ONCE = 500
+
+/**
+ * Writes down which groups lose members with these servers, under the names that the groups' owners know; read before the
+ * servers go. What a group's owner could not see any more leaves no trace.
+ */
+export async function rememberLostMembers(trx: Writer, serverIds: readonly string[], at: string): Promise<void> {
+  if (serverIds.length === 0) return
+  const members = await selectMembers(trx)
+    .innerJoin('server_group', 'server_group.id', 'group_member.group_id')
+    .select('server_group.owner_id as group_owner_id')
+    .where('group_member.server_id', 'in', [...serverIds])
+    .execute()
+  const rows = members
+    .filter(member => canUse(member.group_owner_id, serverOf(member)))
+    .map(member => {
+      const own = member.group_owner_id === member.server_owner_id
+      const name = own ? member.server_name : formatRef(ownerName(member), member.server_name)
+      return { group_id: member.group_id, server_name: name, lost_at: at }
+    })
+  for (let start = 0; start < rows.length; start += ROWS_AT_ONCE) {
+    await trx
+      .insertInto('group_lost_member')
+      .values(rows.slice(start, start + ROWS_AT_ONCE))
+      .onConflict(conflict => conflict.columns(['group_id', 'server_name']).doUpdateSet({ lost_at: at }))
+      .execute()
+  }
+}
+
+/** The names of the members that a group lost since its members were last written. */
+export async function lostMembers(db: Reader, groupId: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('group_lost_member')
+    .select('server_name')
+    .where('group_id', '=', groupId)
+    .orderBy('server_name')
+    .execute()
+  return rows.map(row => row.server_name)
+}

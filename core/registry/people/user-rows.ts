@@ -1,0 +1,102 @@
+import { randomUUID } from 'node:crypto'
+import { HubError } from '../../contract/errors.ts'
+import type { Origin, Role } from '../../contract/records.ts'
+import type { UserTable } from '../../store/tables.ts'
+import type { Reader, Writer } from '../../store/transact.ts'
+import { type RegistryDeps, timestamp } from '../context.ts'
+
+export interface NewUser {
+  readonly name: string
+  readonly key: string
+  readonly role: Role
+  readonly passwordHash: string | null
+  readonly mustChangePassword: boolean
+  readonly origin: Origin
+}
+
+/** Adds a user under the next number. Numbers are never given twice: a process uid is made of them. */
+export async function insertUser(deps: Pick<RegistryDeps, 'now'>, trx: Writer, user: NewUser): Promise<UserTable> {
+  const at = timestamp(deps)
+  const row: UserTable = {
+    id: randomUUID(),
+    number: await nextNumber(trx, at),
+    name: user.name,
+    name_key: user.key,
+    role: user.role,
+    password_hash: user.passwordHash,
+    token_epoch: 1,
+    disabled: 0,
+    must_change_password: user.mustChangePassword ? 1 : 0,
+    network_grant: 'none',
+    origin: user.origin,
+    revision: 1,
+    created_at: at,
+    updated_at: at,
+  }
+  await trx.insertInto('user').values(row).execute()
+  return row
+}
+
+/** One more than the highest number that was ever given, though its user may be gone. */
+async function nextNumber(trx: Writer, at: string): Promise<number> {
+  const { highest } = await trx
+    .selectFrom('user')
+    .select(({ fn }) => fn.max('number').as('highest'))
+    .executeTakeFirstOrThrow()
+  const kept = await internalSetting(trx, 'userNumber')
+  const number = Math.max(Number(highest ?? 0), typeof kept === 'number' ? kept : 0) + 1
+  await setInternal(trx, 'userNumber', number, at)
+  return number
+}
+
+/** The first user while it has no name: set-up fills it in. */
+export async function usersBySetup(db: Reader): Promise<UserTable | undefined> {
+  return db.selectFrom('user').selectAll().where('name', 'is', null).orderBy('number').executeTakeFirst()
+}
+
+/**
+ * To be called before an ordinary user becomes an administrator: what the user's servers may do stays as it was, until each
+ * of them is confirmed.
+ */
+export async function capServersOf(trx: Writer, { id, network_grant }: UserTable): Promise<void> {
+  const held = trx.updateTable('server').set({ rights_cap: network_grant }).where('owner_id', '=', id)
+  await held.where('rights_cap', 'is', null).execute()
+  if (network_grant === 'none') await held.where('rights_cap', '=', 'proxy').execute()
+}
+
+/** How many others could still administer the hub. */
+export async function otherAdmins(db: Reader, userId: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('user')
+    .select(({ fn }) => fn.countAll().as('count'))
+    .where('role', '=', 'admin')
+    .where('disabled', '=', 0)
+    .where('password_hash', 'is not', null)
+    .where('id', '!=', userId)
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+/** A value that the registry keeps for itself; no route shows it. */
+export async function internalSetting(db: Reader, key: string): Promise<unknown> {
+  const row = await db
+    .selectFrom('setting')
+    .select('value')
+    .where('scope', '=', 'internal')
+    .where('key', '=', key)
+    .executeTakeFirst()
+  return row && JSON.parse(row.value)
+}
+
+export async function setInternal(trx: Writer, key: string, value: string | number, at: string): Promise<void> {
+  const row = { value: JSON.stringify(value), secret: 0, updated_at: at }
+  await trx
+    .insertInto('setting')
+    .values({ scope: 'internal', key, ...row })
+    .onConflict(conflict => conflict.columns(['scope', 'key']).doUpdateSet(row))
+    .execute()
+}
+
+export function lastAdmin(name: string): HubError {
+  return new HubError('last_admin', `${JSON.stringify(name)} is the last administrator`)
+}

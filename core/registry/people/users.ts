@@ -1,0 +1,233 @@
+import { HubError, validationError } from '../../contract/errors.ts'
+import type { Actor, Role } from '../../contract/records.ts'
+import { checkName, isNameProblem, nameKey, quoteName } from '../../domain/names.ts'
+import { isAdmin } from '../../domain/ownership.ts'
+import { isUniqueViolation } from '../../store/errors.ts'
+import type { UserTable } from '../../store/tables.ts'
+import { type AfterCommit, type Reader, read, type Writer, write } from '../../store/transact.ts'
+import { byText, checkRevision, parseSort } from '../access.ts'
+import type { ListQuery, UserChange, UserRecord, UserRegistry, WriteOptions } from '../api.ts'
+import { type RegistryDeps, timestamp } from '../context.ts'
+import { userById } from '../owners.ts'
+import { userRecord } from '../rows.ts'
+import { removeUser } from './user-removal.ts'
+import { capServersOf, insertUser, lastAdmin, otherAdmins, usersBySetup } from './user-rows.ts'
+
+export class Users implements UserRegistry {
+  readonly #deps: RegistryDeps
+
+  constructor(deps: RegistryDeps) {
+    this.#deps = deps
+  }
+
+  async list(actor: Actor, query: ListQuery): Promise<readonly UserRecord[]> {
+    refuseOthers(actor)
+    const rows = await read(this.#deps.store, db => db.selectFrom('user').selectAll().execute())
+    const { field, descending } = parseSort(query.sort ?? 'name', ['name', 'createdAt', 'updatedAt'])
+    const column = field === 'createdAt' ? 'created_at' : field === 'updatedAt' ? 'updated_at' : 'name_key'
+    const q = query.q?.toLowerCase()
+    return rows
+      .filter(row => row.name !== null && (q === undefined || row.name.toLowerCase().includes(q)))
+      .sort((left, right) => byText(left[column] ?? '', right[column] ?? '') * (descending ? -1 : 1))
+      .map(userRecord)
+  }
+
+  async byName(actor: Actor, name: string): Promise<UserRecord> {
+    return userRecord(await read(this.#deps.store, db => visibleUser(db, actor, name)))
+  }
+
+  async byId(id: string): Promise<UserRecord | undefined> {
+    const row = await read(this.#deps.store, db => userById(db, id))
+    return row && userRecord(row)
+  }
+
+  async credentials(name: string): Promise<{ user: UserRecord; passwordHash: string | null } | undefined> {
+    const key = nameKey(name)
+    const row = await read(this.#deps.store, db =>
+      db.selectFrom('user').selectAll().where('name_key', '=', key).executeTakeFirst(),
+    )
+    return row && { user: userRecord(row), passwordHash: row.password_hash }
+  }
+
+  async needsSetup(): Promise<boolean> {
+    return read(this.#deps.store, needsSetup)
+  }
+
+  async completeSetup(name: string, passwordHash: string): Promise<UserRecord> {
+    const checked = checkedName(name)
+    return this.#write(name, async (trx, after) => {
+      if (!(await needsSetup(trx))) throw new HubError('route_not_found', 'The hub is set up already')
+      const first = await usersBySetup(trx)
+      const change = { ...checked, passwordHash, role: 'admin', disabled: 0 } as const
+      const row = first
+        ? await this.#fill(trx, first, change)
+        : await insertUser(this.#deps, trx, { ...change, origin: 'store', mustChangePassword: false })
+      after(() => this.#tell(first ? 'user.updated' : 'user.created', row))
+      return userRecord(row)
+    })
+  }
+
+  async create(
+    actor: Actor,
+    input: { name: string; passwordHash: string; role: Role; mustChangePassword?: boolean },
+  ): Promise<UserRecord> {
+    refuseOthers(actor)
+    const checked = checkedName(input.name)
+    return this.#write(checked.name, async (trx, after) => {
+      const { passwordHash, role, mustChangePassword = false } = input
+      const user = { ...checked, passwordHash, role, mustChangePassword, origin: 'store' } as const
+      const row = await insertUser(this.#deps, trx, user)
+      after(() => this.#tell('user.created', row))
+      return userRecord(row)
+    })
+  }
+
+  async update(actor: Actor, name: string, change: UserChange, options: WriteOptions = {}): Promise<UserRecord> {
+    const renamed = change.name === undefined ? undefined : checkedName(change.name)
+    return this.#write(change.name ?? name, async (trx, after) => {
+      const row = await visibleUser(trx, actor, name)
+      if (!isAdmin(actor)) throw new HubError('field_forbidden', 'Only administrators change users')
+      checkRevision('user', row.revision, options)
+      await refuseFileFields(trx, row, change, renamed?.key)
+      const disabled = change.disabled ?? row.disabled === 1
+      const role = change.role ?? row.role
+      if (row.role === 'admin' && row.disabled === 0 && (role !== 'admin' || disabled)) await keepAnAdmin(trx, row)
+      // Each change that narrows rights, and each new password, ends what was signed in before.
+      const narrower = (disabled && row.disabled === 0) || (row.role === 'admin' && role !== 'admin')
+      const next: UserTable = {
+        ...row,
+        ...(renamed ? { name: renamed.name, name_key: renamed.key } : {}),
+        ...(change.passwordHash === undefined ? {} : { password_hash: change.passwordHash }),
+        ...(change.mustChangePassword === undefined ? {} : { must_change_password: change.mustChangePassword ? 1 : 0 }),
+        ...(change.grants === undefined ? {} : { network_grant: change.grants.network }),
+        role,
+        disabled: disabled ? 1 : 0,
+        token_epoch: row.token_epoch + (narrower || change.passwordHash !== undefined ? 1 : 0),
+      }
+      if (row.role !== 'admin' && role === 'admin') await capServersOf(trx, row)
+      return this.#save(trx, after, row, next)
+    })
+  }
+
+  async remove(actor: Actor, name: string, options: { transferTo?: string; cascade?: boolean }): Promise<void> {
+    refuseOthers(actor)
+    const row = await read(this.#deps.store, db => visibleUser(db, actor, name))
+    await removeUser(this.#deps, row, options)
+  }
+
+  async setPassword(userId: string, passwordHash: string): Promise<UserRecord> {
+    return write(this.#deps.store, async (trx, after) => {
+      const row = await userById(trx, userId)
+      if (!row) throw new HubError('user_not_found', 'The user does not exist any more')
+      const next = { ...row, password_hash: passwordHash, must_change_password: 0, token_epoch: row.token_epoch + 1 }
+      return this.#save(trx, after, row, next)
+    })
+  }
+
+  async rehash(userId: string, passwordHash: string): Promise<void> {
+    await read(this.#deps.store, db =>
+      db.updateTable('user').set({ password_hash: passwordHash }).where('id', '=', userId).execute(),
+    )
+  }
+
+  async #save(trx: Writer, after: AfterCommit, row: UserTable, next: UserTable): Promise<UserRecord> {
+    const saved = { ...next, revision: row.revision + 1, updated_at: timestamp(this.#deps) }
+    const { numUpdatedRows } = await trx
+      .updateTable('user')
+      .set(saved)
+      .where('id', '=', row.id)
+      .where('revision', '=', row.revision)
+      .executeTakeFirst()
+    if (Number(numUpdatedRows) === 0) throw new HubError('storage_busy', 'The user was changed at the same moment')
+    after(() => this.#tell('user.updated', saved))
+    return userRecord(saved)
+  }
+
+  async #fill(
+    trx: Writer,
+    row: UserTable,
+    change: { name: string; key: string; passwordHash: string; role: Role; disabled: number },
+  ): Promise<UserTable> {
+    const { name, key, passwordHash, role, disabled } = change
+    if (row.role !== 'admin' && role === 'admin') await capServersOf(trx, row)
+    const filled = { ...row, name, name_key: key, password_hash: passwordHash, role, disabled }
+    const saved = { ...filled, revision: row.revision + 1, updated_at: timestamp(this.#deps) }
+    await trx.updateTable('user').set(saved).where('id', '=', row.id).execute()
+    return saved
+  }
+
+  async #write<T>(name: string, work: (trx: Writer, after: AfterCommit) => Promise<T>): Promise<T> {
+    try {
+      return await write(this.#deps.store, work)
+    } catch (error) {
+      if (!isUniqueViolation(error)) throw error
+      const detail = `There is already a user named ${quoteName(name)}`
+      throw new HubError('username_taken', detail, { errors: [{ pointer: '#/name', code: 'duplicate', detail }] })
+    }
+  }
+
+  #tell(event: 'user.created' | 'user.updated', row: UserTable): void {
+    this.#deps.bus.emit(event, row.id, { userId: row.id, name: userRecord(row).name })
+  }
+}
+
+/** Set-up is open while nobody could sign in as an administrator. */
+async function needsSetup(db: Reader): Promise<boolean> {
+  const admin = await db
+    .selectFrom('user')
+    .select('id')
+    .where('role', '=', 'admin')
+    .where('password_hash', 'is not', null)
+    .where('name', 'is not', null)
+    .executeTakeFirst()
+  return admin === undefined
+}
+
+/** The user by name, if the actor may know of it: administrators all, others themselves. */
+async function visibleUser(db: Reader, actor: Actor, name: string): Promise<UserTable> {
+  const row = await db.selectFrom('user').selectAll().where('name_key', '=', nameKey(name)).executeTakeFirst()
+  if (row && (isAdmin(actor) || (actor.kind === 'user' && actor.userId === row.id))) return row
+  throw new HubError('user_not_found', `There is no user ${quoteName(name)}`)
+}
+
+function refuseOthers(actor: Actor): void {
+  if (!isAdmin(actor)) throw new HubError('admin_only', 'Only administrators manage users')
+}
+
+function checkedName(name: string): { name: string; key: string } {
+  const checked = checkName('user', name)
+  if (isNameProblem(checked)) throw validationError([{ pointer: '#/name', ...checked }])
+  return checked
+}
+
+async function keepAnAdmin(db: Reader, row: UserTable): Promise<void> {
+  if ((await otherAdmins(db, row.id)) === 0) throw lastAdmin(userRecord(row).name)
+}
+
+/** What the settings file says of a user is changed there; so is the name by which the file names an owner. */
+async function refuseFileFields(
+  db: Reader,
+  row: UserTable,
+  change: UserChange,
+  newKey: string | undefined,
+): Promise<void> {
+  const renames = newKey !== undefined && newKey !== row.name_key
+  const roleChanges = change.role !== undefined && change.role !== row.role
+  if (row.origin === 'file' && (renames || roleChanges)) {
+    throw new HubError(
+      'settings_read_only',
+      `Name and role of ${quoteName(row.name ?? '')} are held by the settings file`,
+    )
+  }
+  if (!renames) return
+  const held = await db
+    .selectFrom('server')
+    .select('id')
+    .where('owner_id', '=', row.id)
+    .where('origin', '=', 'file')
+    .where('config', 'like', '%"file":{"owner":%')
+    .executeTakeFirst()
+  if (!held) return
+  const message = `The settings file names ${quoteName(row.name ?? '')} as an owner; change the name there as well, and first`
+  throw new HubError('settings_read_only', message)
+}

@@ -1,0 +1,78 @@
+import { type FieldError, HubError, validationError } from '../../contract/errors.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import type { Role, TransportName } from '../../contract/records.ts'
+import { judgeHostLiteral } from '../../domain/address.ts'
+import { quoteName } from '../../domain/names.ts'
+import { cwdForbidden, spawnPolicy } from '../../domain/server/spawn-policy.ts'
+import { addressesOf } from '../../domain/server/transport.ts'
+import type { RegistryDeps } from '../context.ts'
+import type { Owner } from '../owners.ts'
+
+/** What is judged, as it is kept by now. */
+interface StoredServer {
+  readonly id: string
+  /** It stays so, or is only switched on or off. */
+  readonly unchanged: boolean
+}
+
+/**
+ * Whether a server of this owner may be configured so; its owner's rights decide, whoever saves it. Throws HubError:
+ * field_forbidden, network_not_permitted, env_key_forbidden, cwd_forbidden, stdio_not_permitted, url_address_blocked, and
+ * `validation_failed` with `loop_detected`. `filled` has its variables filled in. `stored` is undefined for a server that is
+ * not saved yet.
+ */
+export function checkServerRights(
+  deps: Pick<RegistryDeps, 'stdio' | 'outboundAllow' | 'ownPorts' | 'leavesWorkFolder'>,
+  owner: Pick<Owner, 'id' | 'role' | 'grants'>,
+  transport: TransportName,
+  filled: JsonObject,
+  stored?: StoredServer,
+): void {
+  if (transport === 'stdio') checkProcess(deps, owner, filled, stored)
+  checkAddresses(deps, owner.role, transport, filled)
+}
+
+function checkProcess(
+  deps: Pick<RegistryDeps, 'stdio' | 'leavesWorkFolder'>,
+  { id, role, grants }: Pick<Owner, 'id' | 'role' | 'grants'>,
+  filled: JsonObject,
+  stored: StoredServer | undefined,
+): void {
+  // What an administrator left is not refused to who only switches it on: it does not count any more.
+  if (role !== 'admin' && filled.sandbox === 'off' && !stored?.unchanged) {
+    throw new HubError('field_forbidden', 'Only servers of administrators run with sandbox "off"')
+  }
+  const verdict = spawnPolicy({ ...deps.stdio(), ownerRole: role, grants, config: filled })
+  if (verdict.sandbox === 'off' || !stored) return
+  if (deps.leavesWorkFolder?.(id, stored.id, verdict.cwd)) throw cwdForbidden(String(filled.cwd))
+}
+
+function checkAddresses(
+  deps: Pick<RegistryDeps, 'outboundAllow' | 'ownPorts'>,
+  ownerRole: Role,
+  transport: TransportName,
+  filled: JsonObject,
+): void {
+  const loops: FieldError[] = []
+  for (const { pointer, url } of addressesOf(transport, filled)) {
+    if (isOwnAddress(url, deps.ownPorts?.() ?? [])) {
+      loops.push({ pointer, code: 'loop_detected', detail: `${url.host} is this hub itself` })
+    }
+    const rights = { networks: deps.outboundAllow, admin: ownerRole === 'admin' }
+    if (judgeHostLiteral(url.hostname, rights) === 'blocked') {
+      const shown = quoteName(url.hostname)
+      throw new HubError('url_address_blocked', `The server’s address ${shown} is not open to servers of this owner`, {
+        hint: 'An administrator can open a network by OUTBOUND_ALLOW.',
+      })
+    }
+  }
+  if (loops.length > 0) throw validationError(loops)
+}
+
+function isOwnAddress(url: URL, own: readonly string[]): boolean {
+  const port = url.port === '' ? (url.protocol === 'https:' ? '443' : '80') : url.port
+  const host = url.hostname.replace(/\.$/, '')
+  const local =
+    /^(?:localhost|.*\.localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[::1?\]|\[::ffff:7f[0-9a-f]{2}:[0-9a-f]+\])$/.test(host)
+  return own.some(entry => (/^\d+$/.test(entry) ? local && entry === port : entry === `${host}:${port}`))
+}

@@ -1,0 +1,399 @@
+import { randomUUID } from 'node:crypto'
+import { HubError } from '../../contract/errors.ts'
+import { isJsonObject, type JsonObject } from '../../contract/json.ts'
+import type { Actor, ServerRecord, ServerSettings } from '../../contract/records.ts'
+import { guardJson } from '../../domain/json/json-guard.ts'
+import { mergePatch } from '../../domain/json/merge-patch.ts'
+import { nameKey, quoteName } from '../../domain/names.ts'
+import { canSee } from '../../domain/ownership.ts'
+import { flattenServerBody, SERVER_JSON, serverInvalid } from '../../domain/server/body.ts'
+import { withFactsOf } from '../../domain/server/document-facts.ts'
+import { storedDocument } from '../../domain/server/openapi.ts'
+import { cappedRights } from '../../domain/server/owner-rights.ts'
+import { fillVariables } from '../../domain/server/variables.ts'
+import { isUniqueViolation } from '../../store/errors.ts'
+import { type AfterCommit, type Reader, read, type Writer, write } from '../../store/transact.ts'
+import { checkRevision, chooseRow, filterRows, inScopeOf, notFound, owned, refKey } from '../access.ts'
+import type { EffectiveServer, ListQuery, Ref, Right, ServerRegistry, WriteOptions } from '../api.ts'
+import { type RegistryDeps, timestamp } from '../context.ts'
+import { fileGroupsWith } from '../groups/file-groups.ts'
+import { touchGroups } from '../groups/group-events.ts'
+import { rememberLostMembers } from '../groups/lost-members.ts'
+import { chooseOwner, type Owner, rowOwner } from '../owners.ts'
+import { fileOrigin, ownerName, type ServerRow, serverColumns, serverRecord } from '../rows.ts'
+import { groupsWith, selectServers, serverRowById, serverRowsByKey } from '../server-rows.ts'
+import { checkServerBytes, serverBytes } from '../stored-bytes.ts'
+import { confinement, outsideAdministration, refusePlainStart, rightsOwner } from './confined.ts'
+import { fullyFilled, readDocument, writeDocument } from './documents.ts'
+import {
+  checkHeldRights,
+  effectiveOwner,
+  HELD_TO_NOTHING,
+  heldAfterSave,
+  heldColumns,
+  heldFromNobody,
+  heldRights,
+  reviewRequired,
+  settingsInWaiting,
+} from './held-rights.ts'
+import { secretValues } from './secret-values.ts'
+import { type Draft, draftServer, judgeBodyAlone, patchedSecrets, refuseMovedSecrets } from './server-draft.ts'
+import { checkServerQuota } from './server-quota.ts'
+import { checkServerRights } from './server-rights.ts'
+import { changedFields, configHash, fileBody, maskedBody, openSettings, sealSettings } from './server-secrets.ts'
+
+/** How often an update is made again when others change the same server in between. */
+const TRIES = 8
+
+export class Servers implements ServerRegistry {
+  readonly #deps: RegistryDeps
+
+  constructor(deps: RegistryDeps) {
+    this.#deps = deps
+  }
+
+  async list(actor: Actor, query: ListQuery): Promise<readonly ServerRecord[]> {
+    const rows = await read(this.#deps.store, db => inScopeOf(selectServers(db), 'server', actor, query).execute())
+    const records = new Map(rows.map(row => [row.id, serverRecord(row)]))
+    const text = (row: ServerRow) => `${row.name}\n${records.get(row.id)?.description ?? ''}`
+    return filterRows(rows, actor, query, text).flatMap(row => records.get(row.id) ?? [])
+  }
+
+  async resolve(actor: Actor, ref: Ref, right: Right): Promise<ServerRecord> {
+    return serverRecord(await this.#row(actor, ref, right))
+  }
+
+  async byId(actor: Actor, id: string): Promise<ServerRecord | undefined> {
+    const row = await read(this.#deps.store, db => serverRowById(db, id))
+    return row && canSee(actor, owned(row)) ? serverRecord(row) : undefined
+  }
+
+  async create(actor: Actor, body: JsonObject, { unseen = false } = {}): Promise<ServerRecord> {
+    const draft = draftServer(this.#deps, body, undefined)
+    const owner = await read(this.#deps.store, db => chooseOwner(db, actor, draft.owner, undefined))
+    const held = unseen ? heldFromNobody(owner) : HELD_TO_NOTHING
+    const seen = held.awaitsReview ? settingsInWaiting(draft.settings) : draft.settings
+    const wanted = { ...seen, ...confinement(actor, undefined, []) }
+    const rights = rightsOwner(owner, wanted)
+    checkServerRights(this.#deps, rights, draft.settings.transport, fullyFilled(draft))
+    const id = randomUUID()
+    const settings = sealSettings(this.#deps.sealer, { ownerId: owner.id, id }, wanted, undefined)
+    const at = timestamp(this.#deps)
+    return this.#write(settings.name, owner, async (trx, after) => {
+      await checkServerQuota(trx, rights, settings, undefined)
+      const columns = serverColumns(settings, undefined)
+      await checkServerBytes(trx, owner, serverBytes(columns))
+      await trx
+        .insertInto('server')
+        .values({
+          ...columns,
+          ...heldColumns(held),
+          ...{ id, owner_id: owner.id, name_key: nameKey(settings.name), origin: 'store', problem: null },
+          ...{ revision: 1, created_at: at, updated_at: at },
+        })
+        .execute()
+      await writeDocument(trx, id, settings, draft.document)
+      const record = serverRecord(await this.#written(trx, id))
+      after(() => this.#tell('server.created', record, record.visibility === 'public'))
+      return record
+    })
+  }
+
+  async replace(actor: Actor, ref: Ref, body: JsonObject, options: WriteOptions = {}): Promise<ServerRecord> {
+    judgeBodyAlone(body)
+    return this.#update(actor, ref, () => body, options)
+  }
+
+  async patch(actor: Actor, ref: Ref, patch: JsonObject, options: WriteOptions = {}): Promise<ServerRecord> {
+    const errors: Parameters<typeof flattenServerBody>[1] = []
+    const flat = flattenServerBody(patch, errors)
+    if (errors.length > 0) throw serverInvalid(errors, patch)
+    try {
+      return await this.#update(actor, ref, record => patched(this.publicBody(record), record, flat), options)
+    } catch (error) {
+      // What is wrong is told where the patch has it.
+      const led = patch.config !== undefined && error instanceof HubError && error.code === 'validation_failed'
+      throw led ? serverInvalid(error.errors ?? [], patch) : error
+    }
+  }
+
+  setEnabled(actor: Actor, ref: Ref, enabled: boolean): Promise<ServerRecord> {
+    return this.patch(actor, ref, { enabled })
+  }
+
+  async remove(actor: Actor, ref: Ref, options: WriteOptions = {}): Promise<void> {
+    const row = await this.#row(actor, ref, 'edit')
+    checkRevision('server', row.revision, options)
+    if (row.origin === 'file') await this.#fileWriter(row).writeServer(fileOrigin(row)?.owner, row.name, null)
+    await write(this.#deps.store, async (trx, after) => {
+      const groups = await groupsWith(trx, [row.id])
+      await rememberLostMembers(trx, [row.id], timestamp(this.#deps))
+      const gone = await trx.deleteFrom('server').where('id', '=', row.id).executeTakeFirst()
+      if (Number(gone.numDeletedRows) === 0) throw notFound('server', ref)
+      after(() => this.#removed(row))
+      await touchGroups(this.#deps, trx, after, groups)
+    })
+  }
+
+  publicBody(record: ServerRecord): JsonObject {
+    return maskedBody(this.#deps.sealer, record, record)
+  }
+
+  async effective(id: string): Promise<EffectiveServer> {
+    const row = await read(this.#deps.store, db => serverRowById(db, id))
+    if (!row) throw new HubError('server_not_found', 'The server does not exist any more')
+    const record = serverRecord(row)
+    // The wall behind every start, whoever asks for it: a call, a look at its health, a program that ended.
+    if (record.ownerDisabled) throw ownerDisabled(record)
+    if (record.problem) throw new HubError(record.problem.code, record.problem.message)
+    const settings = openSettings(this.#deps.sealer, record, record)
+    const config = fillVariables(settings.config, settings.variables)
+    const secrets = secretValues([settings, { ...settings, config }])
+    const opened = { ...settings, config }
+    return {
+      ...effectiveServer(opened, effectiveOwner(row), record, sha256 => this.#readDocument(id, sha256)),
+      secrets,
+    }
+  }
+
+  async draft(actor: Actor, body: JsonObject, edited?: Ref): Promise<EffectiveServer> {
+    const row = edited === undefined ? undefined : await this.#editable(actor, edited)
+    const stored = row && { ownerId: row.owner_id, id: row.id, settings: serverRecord(row) }
+    const draft = draftServer(this.#deps, body, stored)
+    const chosen = await read(this.#deps.store, db => chooseOwner(db, actor, draft.owner, row && rowOwner(row)))
+    const owner = row ? cappedRights(chosen, heldRights(row).cap) : chosen
+    if (stored) refuseMovedSecrets(this.#deps, actor, owner, draft, stored)
+    const settings = { ...draft.settings, ...confinement(actor, undefined, []), config: draft.filled }
+    checkServerRights(this.#deps, rightsOwner(owner, settings), settings.transport, fullyFilled(draft))
+    const secrets = secretValues([draft.settings, settings])
+    const { cap } = row ? heldRights(row) : HELD_TO_NOTHING
+    const { document } = draft
+    const asStored = { ...settings, config: draft.settings.config }
+    const effective = effectiveServer(settings, owner, asStored, async sha256 =>
+      document ? document.content : this.#readDocument(row?.id ?? '', sha256),
+    )
+    return { ...effective, secrets, ...(cap === undefined ? {} : { rightsCap: cap }) }
+  }
+
+  async document(actor: Actor, ref: Ref): Promise<Uint8Array | undefined> {
+    const row = await this.#row(actor, ref, 'edit')
+    const document = storedDocument(serverRecord(row).config)
+    return document && this.#readDocument(row.id, document.sha256)
+  }
+
+  #readDocument(id: string, sha256: string): Promise<Uint8Array> {
+    return read(this.#deps.store, db => readDocument(db, id, sha256))
+  }
+
+  /** Makes the body of what is stored now, judges it, and saves it if nobody else saved meanwhile; else all of it again. */
+  async #update(
+    actor: Actor,
+    ref: Ref,
+    bodyFor: (record: ServerRecord) => JsonObject,
+    options: WriteOptions,
+  ): Promise<ServerRecord> {
+    for (let attempt = 1; attempt <= TRIES; attempt += 1) {
+      const row = await this.#row(actor, ref, 'edit')
+      checkRevision('server', row.revision, options)
+      const record = await this.#save(actor, row, bodyFor(serverRecord(row)))
+      if (record) return record
+    }
+    throw new HubError('storage_busy', `The server ${quoteName(ref)} is being changed by others all the time`)
+  }
+
+  /** Undefined when the row is not as it was any more. */
+  async #save(actor: Actor, row: ServerRow, body: JsonObject): Promise<ServerRecord | undefined> {
+    const { sealer, store } = this.#deps
+    const before = serverRecord(row)
+    const stored = { ownerId: row.owner_id, id: row.id, settings: before }
+    const draft = draftServer(this.#deps, body, stored)
+    const owner = await read(store, db => chooseOwner(db, actor, draft.owner, rowOwner(row)))
+    refuseMovedSecrets(this.#deps, actor, owner, draft, stored)
+    const place = { ownerId: owner.id, id: row.id }
+    const moved = owner.id !== row.owner_id
+    const held = heldAfterSave(actor, row, owner, draft)
+    const wanted = moved && held.awaitsReview ? settingsInWaiting(draft.settings) : draft.settings
+    if (held.awaitsReview && wanted.enabled) throw reviewRequired(before.name)
+    const sealed = sealSettings(sealer, place, wanted, moved ? undefined : before)
+    const changed = [...changedFields(before, sealed), ...(moved ? ['owner'] : [])]
+    const settings = { ...sealed, ...confinement(actor, before, changed) }
+    const rights = rightsOwner(owner, settings)
+    // Switching off is always allowed: it is what is left when a rule has become stricter.
+    const unchanged = changed.every(field => field === 'enabled')
+    if (unchanged && settings.enabled) refusePlainStart(actor, cappedRights(owner, held.cap), settings)
+    // What waits for a review is judged with that, by the rules that hold for its owner then.
+    if (!(moved && held.awaitsReview) && (!unchanged || settings.enabled))
+      checkHeldRights(this.#deps, rights, held, settings, fullyFilled(draft), { id: row.id, unchanged })
+    if (settings.confined && row.origin === 'file') {
+      throw outsideAdministration(
+        `"${before.name}" stands in the settings file, which is not changed from this address`,
+      )
+    }
+    const same = changed.length === 0 && !before.problem && JSON.stringify(held) === JSON.stringify(heldRights(row))
+    if (same) return before
+    if (row.origin === 'file') await this.#writeFile(row, owner, draft, fileBody(sealer, place, settings, draft))
+    if (settings.name !== before.name) await this.#renameInFileGroups(row, owner, settings.name)
+
+    return this.#write(settings.name, owner, async (trx, after) => {
+      await checkServerQuota(trx, rights, settings, before)
+      const columns = serverColumns(settings, fileOrigin(row))
+      const freed = owner.id === row.owner_id ? serverBytes(row) : undefined
+      await checkServerBytes(trx, owner, serverBytes(columns), freed)
+      const { numUpdatedRows } = await trx
+        .updateTable('server')
+        .set({
+          ...columns,
+          ...heldColumns(held),
+          ...{ owner_id: owner.id, name_key: nameKey(settings.name), problem: null },
+          ...{ revision: row.revision + 1, updated_at: timestamp(this.#deps) },
+        })
+        .where('id', '=', row.id)
+        .where('revision', '=', row.revision)
+        .executeTakeFirst()
+      if (Number(numUpdatedRows) === 0) return undefined
+      if (draft.document || storedDocument(before.config)) await writeDocument(trx, row.id, settings, draft.document)
+      const record = serverRecord(await this.#written(trx, row.id))
+      const seen = record.visibility === 'public' || before.visibility === 'public'
+      after(() => {
+        // For the former owner it is gone, unless everybody sees it.
+        const lost = owner.id !== row.owner_id && record.visibility !== 'public'
+        if (lost) this.#tell('server.removed', before, false)
+        this.#tell('server.updated', record, seen, changed)
+      })
+      return record
+    })
+  }
+
+  async #writeFile(row: ServerRow, owner: Owner, draft: Draft, body: JsonObject): Promise<void> {
+    if (owner.id !== row.owner_id) {
+      throw new HubError('settings_read_only', 'Whose an entry of the settings file is, is changed in the file itself')
+    }
+    const writer = this.#fileWriter(row)
+    await this.#refuseTwin(row, owner, draft.settings.name)
+    await writer.writeServer(fileOrigin(row)?.owner, row.name, body)
+  }
+
+  /** Groups of the settings file name their members: the file must not lose one by its new name. */
+  async #renameInFileGroups(row: ServerRow, owner: Owner, newName: string): Promise<void> {
+    const groups = await fileGroupsWith(this.#deps, row.id)
+    if (groups.length === 0) return
+    const writer = this.#fileWriter(row)
+    await this.#refuseTwin(row, owner, newName)
+    for (const group of groups) await writer.renameMember(group, { owner: ownerName(row), name: row.name }, newName)
+  }
+
+  /** Before the file is written; the store itself would refuse it too late. */
+  async #refuseTwin(row: ServerRow, owner: Owner, name: string): Promise<void> {
+    const twins = await read(this.#deps.store, db => serverRowsByKey(db, nameKey(name)))
+    if (twins.some(twin => twin.owner_id === owner.id && twin.id !== row.id)) throw nameTaken(name, owner)
+  }
+
+  #fileWriter(row: ServerRow): NonNullable<RegistryDeps['fileWriter']> {
+    if (this.#deps.fileWriter) return this.#deps.fileWriter
+    throw new HubError('settings_read_only', `The server ${quoteName(row.name)} is held by the settings file`, {
+      hint: 'Change its entry in the settings file.',
+    })
+  }
+
+  async #write<T>(name: string, owner: Owner, work: (trx: Writer, after: AfterCommit) => Promise<T>): Promise<T> {
+    try {
+      return await write(this.#deps.store, work)
+    } catch (error) {
+      throw isUniqueViolation(error) ? nameTaken(name, owner) : error
+    }
+  }
+
+  async #row(actor: Actor, ref: Ref, right: Right): Promise<ServerRow> {
+    const candidates = await read(this.#deps.store, db => serverRowsByKey(db, refKey(ref)))
+    return chooseRow('server', candidates, actor, ref, right)
+  }
+
+  /** Undefined for what the actor may not change: masks then fit nothing, as if there were no such server. */
+  async #editable(actor: Actor, ref: Ref): Promise<ServerRow | undefined> {
+    try {
+      return await this.#row(actor, ref, 'edit')
+    } catch (error) {
+      if (error instanceof HubError && error.status < 500) return undefined
+      throw error
+    }
+  }
+
+  async #written(db: Reader, id: string): Promise<ServerRow> {
+    const row = await serverRowById(db, id)
+    if (!row) throw new HubError('internal', 'A server vanished while it was written')
+    return row
+  }
+
+  #removed(row: ServerRow): void {
+    this.#tell('server.removed', serverRecord(row), row.visibility === 'public')
+  }
+
+  #tell(
+    event: 'server.created' | 'server.updated' | 'server.removed',
+    record: ServerRecord,
+    seenByAll: boolean,
+    changed: readonly string[] = [],
+  ): void {
+    const told = { serverId: record.id, name: record.name }
+    const audience = seenByAll ? 'public' : 'owner'
+    if (event === 'server.updated') {
+      this.#deps.bus.emit(event, record.ownerId, { ...told, revision: record.revision, changed }, audience)
+    } else this.#deps.bus.emit(event, record.ownerId, told, audience)
+  }
+}
+
+/** `stored`: the same settings as they are saved, secrets sealed where they are. */
+function effectiveServer(
+  settings: ServerSettings,
+  realOwner: Owner,
+  stored: ServerSettings,
+  readDocument: (sha256: string) => Promise<Uint8Array>,
+): Omit<EffectiveServer, 'secrets'> {
+  const document = storedDocument(settings.config)
+  const owner = rightsOwner(realOwner, settings)
+  const { id: ownerId, role: ownerRole, number: ownerNumber, grants: ownerGrants } = owner
+  return {
+    ...{ settings, ownerId, ownerRole, ownerNumber, ownerGrants, configHash: configHash(stored, owner) },
+    ...(document ? { document: () => readDocument(document.sha256) } : {}),
+  }
+}
+
+/** The whole body that a patch makes of the body as its sender saw it. */
+function patched(seen: JsonObject, record: ServerRecord, patch: JsonObject): JsonObject {
+  const { secrets: _, ...base } = seen
+  const left = { ...base }
+  // What decides between the transports came or went: the transport is found anew unless the patch says it.
+  const decided = ['command', 'url', 'openapi'].some(
+    field => Object.hasOwn(patch, field) && (patch[field] === null) === Object.hasOwn(base, field),
+  )
+  if (record.transportInferred || decided) delete left.transport
+  // A longer timeout than the longest one moves it along, unless the patch says what it is to be.
+  const timeout = typeof patch.timeout === 'number' ? patch.timeout : 0
+  if (!Object.hasOwn(patch, 'maxTimeout') && timeout > record.maxTimeoutMs) delete left.maxTimeout
+  if (patch.disabled !== undefined && !Object.hasOwn(patch, 'enabled')) delete left.enabled
+  const body = withWholeDocument(mergePatch(left, patch), patch)
+  // Many small patches must not make what one body could not.
+  guardJson(body, SERVER_JSON)
+  if (Object.hasOwn(patch, 'secrets') && patch.secrets !== null) return body
+  return { ...body, secrets: patchedSecrets(base, body, record.secrets) }
+}
+
+function ownerDisabled({ name, ownerName: owner }: ServerRecord): HubError {
+  return new HubError('owner_disabled', `The server ${quoteName(name)} is ${owner}’s, whose account is disabled`)
+}
+
+/** A document replaces the one before as a whole: the patch does not reach into it, and its nulls are its own. */
+function withWholeDocument(body: JsonObject, patch: JsonObject): JsonObject {
+  const { openapi } = patch
+  if (!isJsonObject(openapi) || !isJsonObject(body.openapi)) return body
+  if (typeof openapi.schema === 'string') return withFactsOf(body, patch)
+  if (!isJsonObject(openapi.schema)) return body
+  return { ...body, openapi: { ...body.openapi, schema: openapi.schema } }
+}
+
+function nameTaken(name: string, owner: Owner): HubError {
+  const detail = `${owner.name} already owns a server named ${quoteName(name)}`
+  return new HubError('server_name_taken', detail, {
+    errors: [{ pointer: '#/name', code: 'duplicate', detail }],
+  })
+}

@@ -1,0 +1,52 @@
+import type { SettingsFile } from '../../config/settings-file.ts'
+import type { SettingsState } from '../../config/shapes.ts'
+import type { PluginLogger } from '../../contract/plugin.ts'
+import type { EventBus } from '../../events/bus.ts'
+import type { FileMirror } from '../api.ts'
+
+export interface FollowOptions {
+  readonly settings: Pick<SettingsFile, 'state' | 'path' | 'watch'>
+  readonly mirror: FileMirror
+  readonly bus: EventBus
+  readonly log: PluginLogger
+}
+
+/**
+ * Makes the store say what the settings file says, now and after every valid edit, one after the other. An invalid edit
+ * changes nothing: it is logged and told as `config.rejected`. The watch ends with the settings file's own `dispose`.
+ */
+export async function followSettingsFile({ settings, mirror, bus, log }: FollowOptions): Promise<void> {
+  const apply = async (state: SettingsState): Promise<readonly string[]> => {
+    const { applied, problems } = await mirror.apply(state.file)
+    for (const { entry, errors } of problems) {
+      const details = errors.map(error => `${error.pointer}: ${error.detail}`).join('; ')
+      log.warn(`The entry ${entry} of the settings file cannot be used: ${details}`)
+    }
+    return applied
+  }
+  await apply(settings.state)
+
+  let last: Promise<void> = Promise.resolve()
+  settings.watch(
+    state => {
+      last = last
+        .then(async () => {
+          for (const warning of state.warnings) log.warn(warning)
+          const applied = await apply(state)
+          log.info('The settings file was edited', { applied })
+          bus.emit('config.changed', null, { source: 'file', applied })
+        })
+        .catch(error => log.error('An edit of the settings file could not be applied; the old state stays', { error }))
+    },
+    error => {
+      const { message, line, column } = error
+      log.error(`The settings file was not taken; the old state stays in force: ${message}`)
+      bus.emit('config.rejected', null, {
+        source: 'file',
+        message,
+        ...(line === undefined ? {} : { line }),
+        ...(column === undefined ? {} : { column }),
+      })
+    },
+  )
+}
