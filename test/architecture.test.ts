@@ -9,25 +9,88 @@ const core = sources.filter(file => file.path.startsWith('core/'))
 const plugins = sources.filter(file => file.path.startsWith('plugins/'))
 const byPath = new Map(sources.map(file => [file.path, file]))
 
-/** A room may import from its own level and from all below it. */
-const LEVELS: readonly (readonly string[])[] = [
-  ['contract'],
-  ['domain'],
-  ['store', 'events', 'config'],
-  ['registry', 'auth', 'telemetry', 'secrets'],
-  ['http', 'mcp', 'plugin-host', 'connections'],
-  ['hub'],
-  ['cli'],
-  ['main'],
-]
+/**
+ * The parts of each folder that has folders in it, lowest level first: a part is a folder or a file, and `*` stands for the
+ * files that no level names. A part imports from lower levels alone; the files of `*` also from one another.
+ */
+const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  core: [
+    ['contract'],
+    ['domain', 'events'],
+    ['config'],
+    ['store', 'secrets'],
+    ['registry', 'telemetry'],
+    ['auth'],
+    ['request'],
+    ['outbound'],
+    ['connections'],
+    ['mcp'],
+    ['http'],
+    ['plugin-host'],
+    ['hub'],
+    ['cli'],
+    ['main'],
+  ],
+  'core/domain': [['*'], ['json'], ['server', 'tools'], ['group-body']],
+  'core/store': [['migrations'], ['*']],
+  'core/registry': [['*'], ['groups'], ['servers'], ['people', 'sealed-values'], ['settings-file'], ['create']],
+  'core/connections': [
+    ['*'],
+    ['process', 'store'],
+    ['protocol', 'sandbox'],
+    ['spawn', 'worker'],
+    ['connection'],
+    ['probe'],
+    ['server'],
+    ['supervisor'],
+    ['create'],
+  ],
+  'core/connections/sandbox': [['*', 'inside']],
+  'core/connections/worker': [['*'], ['lists'], ['links'], ['worker']],
+  'core/mcp': [
+    ['rpc', 'credential-watch'],
+    ['scope'],
+    ['call'],
+    ['legacy'],
+    ['changes', 'api'],
+    ['modern', 'relay', 'group-view'],
+    ['wires'],
+    ['endpoint'],
+    ['create'],
+  ],
+  'core/http': [
+    ['*'],
+    ['body', 'live'],
+    ['guard', 'pipeline'],
+    ['plugin-routes', 'document'],
+    ['routes'],
+    ['app'],
+    ['serve-bun', 'health-checks'],
+    ['create'],
+  ],
+  'core/http/routes': [['*'], ['people', 'servers'], ['groups', 'hub'], ['all']],
+}
+
+/** A folder holds one kind of thing: with more files than this it holds two. */
+const MOST_FILES = 26
 
 function room(path: string): string {
   const [, first = '', second] = path.split('/')
-  return second === undefined ? first.replace(/(-[\w-]+)?\.ts$/, '') : first
+  return second === undefined ? first.replace(/\.ts$/, '') : first
 }
 
-function level(path: string): number {
-  return LEVELS.findIndex(names => names.includes(room(path)))
+/** The first folder on the way from `core` in which two files are in different parts, and these parts. */
+function parting(one: string, other: string): { folder: string; parts: readonly [string, string] } {
+  const [a, b] = [one.split('/'), other.split('/')]
+  const at = a.findIndex((name, index) => name !== b[index])
+  const part = (names: readonly string[]): string => (names[at] ?? '').replace(/\.ts$/, '')
+  return { folder: a.slice(0, at).join('/'), parts: [part(a), part(b)] }
+}
+
+function level(folder: string, part: string): number {
+  const levels = LEVELS[folder] ?? []
+  const named = levels.findIndex(parts => parts.includes(part))
+  return named >= 0 ? named : levels.findIndex(parts => parts.includes('*'))
 }
 
 /** `path:line` of each match in the code, comments and strings left out. */
@@ -51,8 +114,36 @@ test('the scan finds the sources', () => {
 })
 
 describe('imports', () => {
-  test('every file of core belongs to a room of the picture', () => {
-    expect(core.filter(file => level(file.path) < 0).map(file => file.path)).toEqual([])
+  test('every folder with folders in it has its levels, and these name what is there', () => {
+    const parts = new Map<string, Set<string>>()
+    for (const { path } of core) {
+      const names = path.split('/')
+      for (let at = 1; at < names.length; at += 1) {
+        const folder = names.slice(0, at).join('/')
+        const part = (names[at] ?? '').replace(/\.ts$/, '')
+        parts.set(folder, (parts.get(folder) ?? new Set()).add(part))
+      }
+    }
+    const nested = [...parts.keys()].filter(folder => [...parts.keys()].some(other => other.startsWith(`${folder}/`)))
+    expect(Object.keys(LEVELS).sort()).toEqual(nested.sort())
+    const missing = [...parts].flatMap(([folder, names]) =>
+      LEVELS[folder] ? [...names].filter(part => level(folder, part) < 0).map(part => `${folder}/${part}`) : [],
+    )
+    const gone = Object.entries(LEVELS).flatMap(([folder, levels]) =>
+      levels.flat().flatMap(part => (part === '*' || parts.get(folder)?.has(part) ? [] : [`${folder}/${part}`])),
+    )
+    expect({ missing, gone }).toEqual({ missing: [], gone: [] })
+  })
+
+  test(`no folder has more than ${MOST_FILES} files`, () => {
+    const counts = new Map<string, number>()
+    for (const { path } of core) {
+      const folder = path.slice(0, path.lastIndexOf('/'))
+      counts.set(folder, (counts.get(folder) ?? 0) + 1)
+    }
+    expect([...counts].filter(([, files]) => files > MOST_FILES)).toEqual([])
+    const [largest = ''] = [...counts].toSorted((a, b) => b[1] - a[1])
+    console.log(`${counts.size} folders, ${core.length} files, largest folder ${largest}`)
   })
 
   test('every relative import names a file that exists', () => {
@@ -66,11 +157,17 @@ describe('imports', () => {
 
   test('arrows only go down', () => {
     const upward = core.flatMap(file =>
-      file.imports
-        .filter(one => one.target?.startsWith('core/') && level(one.target) > level(file.path))
-        .map(one => `${file.path} → ${one.target}`),
+      file.imports.flatMap(({ target }) => {
+        if (!target?.startsWith('core/') || target === file.path) return []
+        const { folder, parts } = parting(file.path, target)
+        if (!LEVELS[folder]) return []
+        const [from, to] = parts.map(part => level(folder, part)) as [number, number]
+        const amongTheRest = parts.every(part => !LEVELS[folder]?.flat().includes(part))
+        return from > to || (from === to && amongTheRest) ? [] : [`${file.path} → ${target}`]
+      }),
     )
     expect(upward).toEqual([])
+    console.log(`${core.flatMap(file => file.imports).length} imports, ${upward.length} of them upward`)
   })
 
   test('core knows its bundled plugins only in the place that lists them', () => {
@@ -98,6 +195,14 @@ describe('imports', () => {
     expect(findCycles(sources)).toEqual([])
   })
 
+  test('only the port starts what runs in a connection worker, and nothing else of the main thread imports it', () => {
+    const worker = 'core/connections/worker/'
+    const importers = core
+      .filter(file => !file.path.startsWith(worker) && file.imports.some(one => one.target?.startsWith(worker)))
+      .map(file => file.path)
+    expect(importers).toEqual(['core/connections/connection/port.ts'])
+  })
+
   test('nothing that a connection worker loads reaches the store, the registry or sign-in', () => {
     const reached = new Set<string>()
     const walk = (path: string): void => {
@@ -117,8 +222,9 @@ describe('what only some files may do', () => {
       path === 'core/main.ts' ||
       path === 'core/auth/passwords.ts' ||
       path === 'core/contract/module.ts' ||
-      /^core\/http\/(serve-bun|outbound)[\w-]*\.ts$/.test(path) ||
-      /^core\/connections\/[\w-]+\.ts$/.test(path) ||
+      path === 'core/http/serve-bun.ts' ||
+      path.startsWith('core/outbound/') ||
+      (path.startsWith('core/connections/') && !/^core\/connections\/worker\/(?:links|lists)\//.test(path)) ||
       path.startsWith('core/plugin-host/')
     expect(places(sources, /(?<![\w.])Bun\.\w+/g, edge)).toEqual([])
     const importers = sources.filter(file => file.imports.some(one => one.specifier.startsWith('bun:')))
@@ -136,10 +242,9 @@ describe('what only some files may do', () => {
     ).toEqual([])
   })
 
-  test('only core/http/outbound*.ts opens connections to addresses that others chose', () => {
+  test('only core/outbound opens connections to addresses that others chose', () => {
     // The command line speaks to the hub whose address its own user gave.
-    const outbound = (path: string): boolean =>
-      /^core\/http\/outbound[\w-]*\.ts$/.test(path) || path === 'core/cli/client.ts'
+    const outbound = (path: string): boolean => path.startsWith('core/outbound/') || path === 'core/cli/client.ts'
     const dialling = /^(node:)?(http2?|https|tls|dgram)$|^undici$|^ws$/
     const importers = sources.filter(file =>
       file.imports.some(one => dialling.test(one.specifier) && !one.typeOnly && !outbound(file.path)),
@@ -157,7 +262,7 @@ describe('what only some files may do', () => {
     expect([...calls, ...global]).toEqual([])
   })
 
-  test('raw sockets and name servers are for core/http/outbound*.ts too, but for what never leaves the machine', () => {
+  test('raw sockets and name servers are for core/outbound too, but for what never leaves the machine', () => {
     const allowed: Readonly<Record<string, string>> = {
       'core/cli/doctor-checks.ts': 'listens, to see whether a port is free',
       'core/connections/sandbox/inside/egress.ts': 'runs in the sandbox, and connects to the hub’s Unix socket',
@@ -166,7 +271,7 @@ describe('what only some files may do', () => {
       'core/connections/worker/child-pipe.ts': 'carries a descriptor that is connected already',
       'core/connections/process/child-streams.ts': 'carries a descriptor that is connected already',
     }
-    const outbound = (path: string): boolean => /^core\/http\/outbound[\w-]*\.ts$/.test(path) || path in allowed
+    const outbound = (path: string): boolean => path.startsWith('core/outbound/') || path in allowed
     const importers = sources.filter(
       file =>
         !outbound(file.path) && file.imports.some(one => /^(?:node:)?(?:net|dns(?:\/promises)?)$/.test(one.specifier)),

@@ -16,7 +16,8 @@ import {
 import { dirname, join } from 'node:path'
 
 /** Helper programs that run inside the sandbox. */
-const HELPERS = ['sandbox-report.ts', 'sandbox-egress.ts', 'sandbox-install.ts'] as const
+/** Of the folder `inside/`; in the runtime's folder each begins with `sandbox-`. */
+const HELPERS = ['report.ts', 'egress.ts', 'install.ts'] as const
 
 /** A copy is made only where it leaves so many times its size. */
 const SPARE = 4
@@ -81,8 +82,8 @@ async function place(bun: string, size: number): Promise<void> {
 }
 
 async function placeHelper(runtime: string, name: string): Promise<void> {
-  const source = await readFile(join(import.meta.dirname, name), 'utf8')
-  const target = join(runtime, name)
+  const source = await readFile(join(import.meta.dirname, 'inside', name), 'utf8')
+  const target = join(runtime, `sandbox-${name}`)
   if ((await readFile(target, 'utf8').catch(() => undefined)) === source) return
   await writeFile(`${target}.new`, source, { mode: 0o644 })
   await chmod(`${target}.new`, 0o644)
