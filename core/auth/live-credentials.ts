@@ -56,10 +56,10 @@ export class LiveCredentials {
   }
 
   #check(): void {
-    for (const watched of this.#watched) void this.#judge(watched)
+    for (const watched of this.#watched) void this.#revalidate(watched)
   }
 
-  async #judge(watched: Watched): Promise<void> {
+  async #revalidate(watched: Watched): Promise<void> {
     try {
       if (await this.#authenticator.stillValid(watched.actor)) return
     } catch {

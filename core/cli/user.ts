@@ -60,7 +60,7 @@ async function add(argv: readonly string[], io: CommandIo): Promise<number> {
     ...secret.body,
   })
   if (values.json) printJson(io, { ...user, ...(secret.made === undefined ? {} : { password: secret.made }) })
-  else io.stdout(`added ${String(user.name)}\n${told(secret)}`)
+  else io.stdout(`added ${String(user.name)}\n${secretLine(secret)}`)
   return 0
 }
 
@@ -71,7 +71,7 @@ async function password(argv: readonly string[], io: CommandIo): Promise<number>
   })
   const secret = await choosePassword(values['password-stdin'] === true, io)
   await (await HubClient.connect(io)).send('PATCH', path(positionals[0]), secret.body)
-  io.stdout(`changed the password of ${positionals[0]}; all its sessions have ended\n${told(secret)}`)
+  io.stdout(`changed the password of ${positionals[0]}; all its sessions have ended\n${secretLine(secret)}`)
   return 0
 }
 
@@ -91,7 +91,7 @@ async function choosePassword(fromStdin: boolean, io: CommandIo): Promise<Chosen
   return { body: { password: given, mustChangePassword: false } }
 }
 
-function told({ made }: ChosenPassword): string {
+function secretLine({ made }: ChosenPassword): string {
   return made === undefined ? '' : `password: ${made}\n`
 }
 

@@ -109,7 +109,7 @@ function readServers(document: JsonObject, warnings: string[]): Placed<FileServe
     noteOddSection(document[section], section, warnings)
     for (const { key, entry, path } of membersOf(document[section], [section])) {
       const value = readServer(key, entry, `${section}[${quoted(key ?? String(path.at(-1)))}]`, warnings)
-      refuseSecond(seen, 'server', value.owner, value.name, path)
+      rejectDuplicate(seen, 'server', value.owner, value.name, path)
       found.push({ value, path })
     }
   }
@@ -149,7 +149,7 @@ function readGroups(section: JsonValue | undefined, warnings: string[]): Placed<
     const owner = key.owner ?? (typeof fields.owner === 'string' && fields.owner !== '' ? fields.owner : undefined)
     const name = typeof fields.name === 'string' ? splitKey(fields.name).name : key.name
     if (entry === null || typeof entry !== 'object') warnings.push(`groups[${quoted(given)}] is not an object`)
-    refuseSecond(seen, 'group', owner, name, path)
+    rejectDuplicate(seen, 'group', owner, name, path)
     found.push({ value: { ...(owner === undefined ? {} : { owner }), body: readGroupEntry(name, entry) }, path })
   }
   return found
@@ -168,7 +168,7 @@ function readUsers(section: JsonValue | undefined, warnings: string[]): FileEntr
       warnings.push(`users[${quoted(String(path.at(-1)))}] is not an object with "username"; it is not used`)
       continue
     }
-    refuseSecond(seen, 'user', undefined, name, path)
+    rejectDuplicate(seen, 'user', undefined, name, path)
     const password = fields.passwordHash ?? fields.password
     const hashed = typeof password === 'string' && PASSWORD_HASH.test(password)
     if (password !== undefined && !hashed) {
@@ -198,7 +198,7 @@ function readPlugins(section: JsonValue | undefined, warnings: string[]): Plugin
   })
 }
 
-function refuseSecond(seen: Set<string>, kind: string, owner: string | undefined, name: string, path: Path): void {
+function rejectDuplicate(seen: Set<string>, kind: string, owner: string | undefined, name: string, path: Path): void {
   const key = `${owner === undefined ? '' : nameKey(owner)}\u0000${nameKey(name)}`
   if (seen.has(key)) {
     const whose = owner === undefined ? '' : ` of ${quoted(owner)}`

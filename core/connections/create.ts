@@ -222,10 +222,10 @@ class LocalConnections implements Connections {
     const late: ManagedServer[] = []
     for (const serverId of serverIds) {
       const server = this.#supervisor.get(serverId)
-      if (server?.older.look()) late.push(server)
+      if (server?.older.findLegacyFace()) late.push(server)
     }
     if (late.length === 0) return undefined
-    return changedUntil(late, () => !late.some(server => server.older.look()), LOOK_MS)
+    return changedUntil(late, () => !late.some(server => server.older.findLegacyFace()), LOOK_MS)
   }
 
   catalog(serverId: string, side?: Side): ServerCatalog | undefined {

@@ -54,7 +54,7 @@ export class Supervisor {
       }),
     )
     await this.#compare()
-    this.#tick = setInterval(() => this.#look(), TICK_MS)
+    this.#tick = setInterval(() => this.#poll(), TICK_MS)
   }
 
   get(serverId: string): ManagedServer | undefined {
@@ -79,7 +79,7 @@ export class Supervisor {
     await Promise.all([...this.#servers.values()].map(server => server.dispose()))
   }
 
-  #look(): void {
+  #poll(): void {
     const now = performance.now()
     for (const server of this.#servers.values()) server.tick(now)
     if (this.#unread.size > 0 && now - this.#retriedAtMs > RETRY_MS) {

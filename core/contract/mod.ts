@@ -1,8 +1,9 @@
 /** What a plugin may import, as `patchbay/contract`. */
+
+export * from './drain-on-disconnect.ts'
 export * from './errors.ts'
 export * from './event-stream.ts'
 export * from './json.ts'
-export * from './last-words.ts'
 export * from './long-message.ts'
 export * from './openapi-document.ts'
 export * from './plugin.ts'

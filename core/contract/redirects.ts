@@ -46,7 +46,7 @@ export class FollowedAddress {
     const moved = request.method === 'POST' ? this.#moved : undefined
     const url = moved ?? this.#url
     return this.#fetch(url, request).then(
-      response => (response.status < 300 ? response : this.#judge(url, request, response)),
+      response => (response.status < 300 ? response : this.#validate(url, request, response)),
       error => {
         if (moved !== undefined && !request.signal?.aborted) this.#moved = undefined
         throw error
@@ -54,7 +54,7 @@ export class FollowedAddress {
     )
   }
 
-  async #judge(url: string, request: GuardedRequest, answer: GuardedResponse): Promise<GuardedResponse> {
+  async #validate(url: string, request: GuardedRequest, answer: GuardedResponse): Promise<GuardedResponse> {
     const posts = request.method === 'POST'
     if (!isRedirect(answer)) {
       if (posts && failed(answer.status)) this.#moved = undefined

@@ -131,10 +131,10 @@ export class SseParser {
 
   #pass(data: string): void {
     this.#reader?.push(data)
-    if (this.#reader?.answered !== undefined) this.#tell()
+    if (this.#reader?.answered !== undefined) this.#reportAnswered()
   }
 
-  #tell(): void {
+  #reportAnswered(): void {
     const reader = this.#reader
     this.#reader = undefined
     if (reader) this.#handlers.tooLong?.(reader.end())
@@ -169,7 +169,7 @@ export class SseParser {
   #dispatch(): void {
     this.#bytes = 0
     this.#loose = 0
-    if (this.#dropping) this.#tell()
+    if (this.#dropping) this.#reportAnswered()
     this.#dropping = false
     const data = this.#data
     const type = this.#type === '' ? 'message' : this.#type

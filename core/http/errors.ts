@@ -6,7 +6,7 @@ import { rpcError } from '../domain/rpc-error.ts'
 import { SECURITY_HEADERS } from '../request/headers.ts'
 
 /** Which request an error answers. */
-export interface ErrorScene {
+export interface ErrorContext {
   readonly requestId: string
   readonly method: string
   /** Path alone: a query may hold what nobody should read. */
@@ -18,8 +18,8 @@ export interface ErrorScene {
  * Any error as problem+json (RFC 9457). What is not a HubError, and `internal` itself, tells nothing but the request's id;
  * the rest goes to the log.
  */
-export function problemResponse(thrown: unknown, scene: ErrorScene): Response {
-  const error = publicError(thrown, scene)
+export function problemResponse(thrown: unknown, context: ErrorContext): Response {
+  const error = publicError(thrown, context)
   const status = problemStatus(error)
   const hint = remedyOf(error)
   const body = {
@@ -29,14 +29,14 @@ export function problemResponse(thrown: unknown, scene: ErrorScene): Response {
     status,
     code: error.code,
     detail: error.message,
-    instance: scene.path.slice(0, 512),
-    requestId: scene.requestId,
+    instance: context.path.slice(0, 512),
+    requestId: context.requestId,
     ...(error.errors === undefined ? {} : { errors: error.errors }),
     ...(hint === undefined ? {} : { hint }),
   }
   return new Response(JSON.stringify(body), {
     status,
-    headers: { ...baseHeaders(scene), 'content-type': 'application/problem+json', ...errorHeaders(error) },
+    headers: { ...baseHeaders(context), 'content-type': 'application/problem+json', ...errorHeaders(error) },
   })
 }
 
@@ -46,23 +46,23 @@ function problemStatus({ status }: HubError): number {
 }
 
 /** The same under `/mcp`, where every error is JSON-RPC. The id of the message is not known, so none is given. */
-export function rpcErrorResponse(thrown: unknown, scene: ErrorScene): Response {
-  const error = publicError(thrown, scene)
-  const body = { jsonrpc: '2.0', error: rpcError(error, scene.requestId) }
+export function rpcErrorResponse(thrown: unknown, context: ErrorContext): Response {
+  const error = publicError(thrown, context)
+  const body = { jsonrpc: '2.0', error: rpcError(error, context.requestId) }
   return new Response(JSON.stringify(body), {
     status: error.status,
-    headers: { ...baseHeaders(scene), 'content-type': 'application/json', ...errorHeaders(error) },
+    headers: { ...baseHeaders(context), 'content-type': 'application/json', ...errorHeaders(error) },
   })
 }
 
-function publicError(thrown: unknown, { requestId, method, path, log }: ErrorScene): HubError {
+function publicError(thrown: unknown, { requestId, method, path, log }: ErrorContext): HubError {
   if (thrown instanceof HubError && thrown.code !== 'internal') return thrown
   const error = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)
   log.error('A request failed by a fault of the hub', { requestId, method, path, error })
   return new HubError('internal', 'The hub failed at this request; its log says more under the request’s id')
 }
 
-function baseHeaders({ requestId }: ErrorScene): Record<string, string> {
+function baseHeaders({ requestId }: ErrorContext): Record<string, string> {
   return { ...SECURITY_HEADERS, 'cache-control': 'no-store', 'x-request-id': requestId }
 }
 

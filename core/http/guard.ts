@@ -34,7 +34,7 @@ export function createRequestIds(): () => string {
 export function createGuard(config: GuardConfig, nextId: () => string = createRequestIds()): RequestGuard {
   const publicUrl = config.publicUrl === undefined ? undefined : publicBase(config.publicUrl, config.basePath)
   const hosts = createHostList(config.allowedHosts, config.allowedOrigins)
-  const world: World = {
+  const context: GuardContext = {
     basePath: config.basePath,
     publicUrl,
     hosts,
@@ -52,7 +52,7 @@ export function createGuard(config: GuardConfig, nextId: () => string = createRe
       hosts.requireHost(host)
       const below = config.basePath === '' ? path : belowBase(path, config.basePath)
       if (query !== '') refuseTokenInQuery(query, below === TAKES_TOKEN)
-      const admitted = new AdmittedRequest(world, below, nextId(), headers, host, peer)
+      const admitted = new AdmittedRequest(context, below, nextId(), headers, host, peer)
       const origin = headers.get('origin')
       if (origin !== null && hosts.requireOrigin(origin, admitted.ownOrigins)) admitted.corsOrigin = origin
       return admitted
@@ -60,7 +60,7 @@ export function createGuard(config: GuardConfig, nextId: () => string = createRe
   }
 }
 
-interface World {
+interface GuardContext {
   readonly basePath: string
   readonly publicUrl: string | undefined
   readonly hosts: HostList
@@ -75,15 +75,15 @@ class AdmittedRequest implements Admitted, RequestInfo {
   readonly path: string
   readonly requestId: string
   corsOrigin: string | undefined
-  readonly #world: World
+  readonly #context: GuardContext
   readonly #headers: Headers
   readonly #host: string
   readonly #peer: Peer
 
-  constructor(world: World, path: string, requestId: string, headers: Headers, host: string, peer: Peer) {
+  constructor(context: GuardContext, path: string, requestId: string, headers: Headers, host: string, peer: Peer) {
     this.path = path
     this.requestId = requestId
-    this.#world = world
+    this.#context = context
     this.#headers = headers
     this.#host = host
     this.#peer = peer
@@ -95,7 +95,7 @@ class AdmittedRequest implements Admitted, RequestInfo {
 
   get clientAddress(): string {
     const own = this.#peerAddress()
-    if (this.#world.trustsNobody || !this.#world.trusts(own)) return own
+    if (this.#context.trustsNobody || !this.#context.trusts(own)) return own
     const hops = (this.#headers.get('x-forwarded-for') ?? '').split(',')
     let client = own
     for (const hop of hops.reverse()) {
@@ -103,7 +103,7 @@ class AdmittedRequest implements Admitted, RequestInfo {
       // What stands further left was written by somebody who cannot even write an address.
       if (address === undefined) return client
       client = address
-      if (!this.#world.trusts(address)) return client
+      if (!this.#context.trusts(address)) return client
     }
     return client
   }
@@ -114,30 +114,30 @@ class AdmittedRequest implements Admitted, RequestInfo {
 
   /** A request that was forwarded by an unlisted proxy has no address that could be on a list. */
   get mayAdminister(): boolean {
-    const { administrators } = this.#world
+    const { administrators } = this.#context
     if (!administrators) return true
     return !this.untrustedForwarding && administrators(this.clientAddress)
   }
 
   get untrustedForwarding(): boolean {
     if (!FORWARDING.some(name => this.#headers.has(name))) return false
-    return this.#world.trustsNobody || !this.#world.trusts(this.#peerAddress())
+    return this.#context.trustsNobody || !this.#context.trusts(this.#peerAddress())
   }
 
   get baseUrl(): string {
-    const { publicUrl, basePath } = this.#world
+    const { publicUrl, basePath } = this.#context
     return publicUrl ?? `${this.#origin()}${basePath}`
   }
 
   /** The origins of pages that this hub itself serves, as the client reached it and as PUBLIC_URL names it. */
   get ownOrigins(): string[] {
-    const { publicUrl } = this.#world
+    const { publicUrl } = this.#context
     return publicUrl === undefined ? [this.#origin()] : [this.#origin(), new URL(publicUrl).origin]
   }
 
   /** Scheme, host and port to which the client sent the request. */
   #origin(): string {
-    const { trustsNobody, trusts, hosts } = this.#world
+    const { trustsNobody, trusts, hosts } = this.#context
     if (trustsNobody || !trusts(this.#peerAddress())) return `http://${this.#host}`
     const proto = last(this.#headers.get('x-forwarded-proto'))?.toLowerCase()
     const forwarded = last(this.#headers.get('x-forwarded-host'))

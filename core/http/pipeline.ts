@@ -133,7 +133,7 @@ export function createPipeline(deps: PipelineDeps) {
       if (route.upgrade && isUpgrade(request)) return upgraded(route, request, info)
       const actor = await actorFor(route, request, info)
       held.identify(actor)
-      deps.marks?.judge(request.headers.get(CHAIN_HEADER))
+      deps.marks?.validate(request.headers.get(CHAIN_HEADER))
       if (route.access === 'admin' && actor) requireAdmin(actor)
       count(route.path, actor, info)
       const obstacle = changes(route, request) ? deps.writeObstacle?.() : undefined

@@ -21,35 +21,35 @@ import { ListChanges } from './changes/list-changes.ts'
 import { Subscriptions } from './changes/subscriptions.ts'
 import { UpstreamLevels } from './changes/upstream-levels.ts'
 import { type CredentialHolder, CredentialWatch } from './credential-watch.ts'
-import { Front } from './endpoint.ts'
+import { HttpEndpoint } from './endpoint.ts'
+import { EraDispatcher } from './era-dispatcher.ts'
+import { UpstreamEventFanout } from './event-fanout.ts'
 import { groupView } from './group-view.ts'
+import { LegacyDispatcher } from './legacy/dispatcher.ts'
+import { LegacyHandler } from './legacy/handler.ts'
 import { initialize } from './legacy/initialize.ts'
-import { Intake } from './legacy/intake.ts'
-import { LegacyPosts } from './legacy/post.ts'
-import { Pulse } from './legacy/pulse.ts'
 import { tellListsMayDiffer } from './legacy/revive.ts'
 import type { TokenSealer } from './legacy/session-id.ts'
 import { NO_SESSION_RECORDS, type SessionRecords } from './legacy/session-records.ts'
 import { SessionTable } from './legacy/sessions.ts'
+import { StreamKeepAlive } from './legacy/stream-keep-alive.ts'
 import { LegacyWire } from './legacy/wire.ts'
 import { SseWire } from './legacy/wire-sse.ts'
-import { ModernAnswers } from './modern/answers.ts'
 import type { ModernExchange } from './modern/exchange.ts'
-import { ModernFaces } from './modern/face.ts'
 import { Leases } from './modern/leases.ts'
 import { Listeners } from './modern/listeners.ts'
 import { Parking } from './modern/parking.ts'
-import { PassedStates } from './modern/passed-states.ts'
+import { ModernResponseWriter } from './modern/response-writer.ts'
+import { ScopePresenters } from './modern/scope-presenter.ts'
+import { SealedRequestState } from './modern/sealed-request-state.ts'
 import { ModernWire } from './modern/wire.ts'
-import { Relay } from './relay.ts'
 import { Refusals } from './rpc/refusals.ts'
 import { accessLost } from './scope/access-lost.ts'
-import { Audience } from './scope/audience.ts'
-import { Outages } from './scope/outages.ts'
+import { OfflineGracePeriod } from './scope/offline-grace.ts'
 import { headersFor, NO_HEADERS } from './scope/passed-headers.ts'
 import { Principals, ScopeTable, toResolvedScope } from './scope/paths.ts'
 import type { Scope } from './scope/scope.ts'
-import { Wires } from './wires.ts'
+import { Subscribers } from './scope/subscribers.ts'
 
 /** Old sessions and events are looked for this often. */
 const SESSION_SWEEP_MS = 30_000
@@ -86,12 +86,12 @@ export function createMcp(deps: McpDeps): McpEndpoint {
   const { upstreams, bus, auth, sealer, log } = deps
   // Date.now has whole milliseconds, in which most calls take none at all.
   const now = deps.now ?? (() => performance.timeOrigin + performance.now())
-  const outages = new Outages(upstreams, now)
+  const offlineGrace = new OfflineGracePeriod(upstreams, now)
   let drained = false
   let sweepAtMs = now() + SESSION_SWEEP_MS
 
-  const pulse = new Pulse(now, () => {
-    relay.sweep()
+  const keepAlive = new StreamKeepAlive(now, () => {
+    fanout.sweep()
     credentials.sweep()
     leases.sweep()
     parking.sweep()
@@ -110,7 +110,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     sealer,
     records,
     now,
-    streamHost: pulse,
+    streamHost: keepAlive,
     bytes: deps.bytes,
     opened: session => {
       levels.opened(session)
@@ -121,7 +121,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     revived: tellListsMayDiffer,
     ended: (session, reason) => {
       subscriptions.drop(session)
-      relay.dropped(session)
+      fanout.dropped(session)
       levels.drop(session)
       taskTable.dropConnection(session.key)
       upstreams.endSession(session.key)
@@ -131,21 +131,21 @@ export function createMcp(deps: McpDeps): McpEndpoint {
   })
   const headersOf = (actor: UserActor, servers: readonly ServerRecord[]) =>
     headersFor(deps.registry.settings, actor, servers)
-  const scopeParts = { upstreams, outages, now }
+  const scopeParts = { upstreams, offlineGrace, now }
   const scopes = new ScopeTable(deps.resolver, headersOf, scopeParts, scope => inUse(scope))
   const subscriptions = new Subscriptions(upstreams, sessions, now)
   const levels = new UpstreamLevels(upstreams, sessions)
-  const faces = new ModernFaces(deps.version)
+  const faces = new ScopePresenters(deps.version)
   const listeners: Listeners = new Listeners({
     faces,
-    streamHost: pulse,
+    streamHost: keepAlive,
     load: userId => sessions.load(userId),
-    hears: scope => audience.hears(scope),
+    hasSubscribers: scope => subscribers.hasSubscribers(scope),
     subscribe: (listener, uris) => subscriptions.listen(listener, uris),
     ended: listener => subscriptions.drop(listener),
   })
-  const audience = new Audience(sessions, listeners)
-  const changes = new ListChanges(audience, now)
+  const subscribers = new Subscribers(sessions, listeners)
+  const changes = new ListChanges(subscribers, now)
   const scopeEnded = (scope: Scope) => {
     for (const session of [...sessions.of(scope)]) void sessions.end(session, 'scope_removed')
     for (const listener of [...listeners.of(scope)]) listeners.end(listener)
@@ -156,9 +156,20 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     modern.endLost(scope)
   }
   const directCalls = new DirectCalls(deps.registry.servers, bus)
-  const inUse = (scope: Scope) => audience.hears(scope) || modern.serves(scope)
-  const shared = { bus, upstreams, scopes, sessions, changes, subscriptions, levels, outages, log, tasks: taskTable }
-  const relay: Relay = new Relay({ ...shared, inUse, scopeChanged, scopeEnded })
+  const inUse = (scope: Scope) => subscribers.hasSubscribers(scope) || modern.serves(scope)
+  const shared = {
+    bus,
+    upstreams,
+    scopes,
+    sessions,
+    changes,
+    subscriptions,
+    levels,
+    offlineGrace,
+    log,
+    tasks: taskTable,
+  }
+  const fanout: UpstreamEventFanout = new UpstreamEventFanout({ ...shared, inUse, scopeChanged, scopeEnded })
   const credentials = new CredentialWatch(auth, () => credentialHolders(), bus, now)
   const refusals = new Refusals(now)
   const router: Router = new Router(
@@ -171,18 +182,18 @@ export function createMcp(deps: McpDeps): McpEndpoint {
       refresh: scope => (scope.path === '' ? directCalls.refresh(scope) : scopes.settle(scope)),
       refusals,
       tasks,
-      sharedNotice: (serverId, sessionId, method, params) => relay.notice(serverId, sessionId, method, params),
-      sawElicitation: (sessionId, serverId, id) => relay.sawElicitation(sessionId, serverId, id),
+      sharedNotice: (serverId, sessionId, method, params) => fanout.notice(serverId, sessionId, method, params),
+      recordUrlElicitation: (sessionId, serverId, id) => fanout.recordUrlElicitation(sessionId, serverId, id),
     },
     {
-      ...listRoutes(new Pages(sealer, deps.marks.make()), (scope, capabilities) => relay.settled(scope, capabilities)),
+      ...listRoutes(new Pages(sealer, deps.marks.make()), (scope, capabilities) => fanout.settled(scope, capabilities)),
       ...subscriptions.routes(() => router),
       ...tasks.routes(() => router),
       'logging/setLevel': levels.route,
     },
   )
   const draining = () => drained || deps.draining()
-  const intake = new Intake({
+  const dispatcher = new LegacyDispatcher({
     router,
     log,
     clientNotice: (session, method, params) => {
@@ -192,10 +203,10 @@ export function createMcp(deps: McpDeps): McpEndpoint {
           upstreams.notify(member.server.id, session.key, method, params)
     },
   })
-  const opening = { sessions, audience, version: deps.version, draining }
-  const posts = new LegacyPosts({
-    intake,
-    replies: pulse,
+  const opening = { sessions, subscribers, version: deps.version, draining }
+  const posts = new LegacyHandler({
+    dispatcher,
+    replies: keepAlive,
     initialize: (scoped, id, params) => initialize(opening, scoped, id, params),
   })
   const leases = new Leases((serverId, sessionId) => {
@@ -203,30 +214,30 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     levels.forget(serverId, sessionId)
   }, now)
   const parking = new Parking<ModernExchange>(sealer, now)
-  const passed = new PassedStates(sealer, now)
+  const passed = new SealedRequestState(sealer, now)
   const modern: ModernWire = new ModernWire({
     router,
     faces,
-    answers: new ModernAnswers(faces, parking, passed),
+    answers: new ModernResponseWriter(faces, parking, passed),
     parking,
     passed,
     leases,
     levels,
     listeners,
-    replies: pulse,
+    replies: keepAlive,
     log,
     draining,
     load: userId => sessions.load(userId),
   })
-  const wires = new Wires(new LegacyWire(sessions, now), posts, modern, deps.bytes)
-  const sse = new SseWire({ ...opening, scopes, intake, now })
-  const front = new Front({
+  const eras = new EraDispatcher(new LegacyWire(sessions, now), posts, modern, deps.bytes)
+  const sse = new SseWire({ ...opening, scopes, dispatcher, now })
+  const endpoint = new HttpEndpoint({
     ...opening,
     auth,
     marks: deps.marks,
     principals: new Principals(),
     scopes,
-    wires,
+    eras,
     sse,
     refusals,
     log,
@@ -244,7 +255,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     modern.endAll(reason)
   }
   return {
-    fetch: (request, path, info) => front.fetch(request, path, info),
+    fetch: (request, path, info) => endpoint.fetch(request, path, info),
     callTool: call =>
       sessions.withoutSession(call.actor.userId, async () => {
         const headers = await headersOf(call.actor, [call.server])
@@ -292,10 +303,10 @@ export function createMcp(deps: McpDeps): McpEndpoint {
       listeners.endAll()
       modern.dispose()
       credentials.dispose()
-      relay.dispose()
+      fanout.dispose()
       directCalls.dispose()
       subscriptions.dispose()
-      pulse.dispose()
+      keepAlive.dispose()
     },
   }
 }

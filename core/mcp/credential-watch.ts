@@ -42,7 +42,7 @@ export class CredentialWatch {
     if (this.#running || this.#now() < this.#nextMs) return
     this.#nextMs = this.#now() + EVERY_MS
     this.#running = true
-    void this.#judge().finally(() => {
+    void this.#revalidate().finally(() => {
       this.#running = false
     })
   }
@@ -51,7 +51,7 @@ export class CredentialWatch {
     for (const stop of this.#listening) stop()
   }
 
-  async #judge(): Promise<void> {
+  async #revalidate(): Promise<void> {
     const verdicts = new Map<string, boolean>()
     for (const holder of [...this.#holders()]) {
       const key = credentialKey(holder.actor)

@@ -4,6 +4,7 @@ import type { PluginLogger } from '../contract/plugin.ts'
 import type { UserActor } from '../contract/records.ts'
 import type { RequestInfo } from '../request/request-info.ts'
 import { CHAIN_HEADER, type HubMarks } from '../secrets/hub-marks.ts'
+import type { EraDispatcher } from './era-dispatcher.ts'
 import { type ReviveParts, revive } from './legacy/revive.ts'
 import type { Session } from './legacy/session.ts'
 import type { SseWire } from './legacy/wire-sse.ts'
@@ -12,25 +13,24 @@ import { errorResponse, RefusedMessage } from './rpc/http-errors.ts'
 import type { Refusals } from './rpc/refusals.ts'
 import { MESSAGES_PATH, type Principals, parseScopePath, ScopePaths, type ScopeTable } from './scope/paths.ts'
 import type { Scope } from './scope/scope.ts'
-import type { Wires } from './wires.ts'
 
-interface FrontParts extends ReviveParts {
+interface HttpEndpointParts extends ReviveParts {
   readonly auth: Authenticator
   readonly marks: HubMarks
   readonly principals: Principals
   readonly scopes: ScopeTable
-  readonly wires: Wires
+  readonly eras: EraDispatcher
   readonly sse: SseWire
   readonly refusals: Refusals
   readonly log: PluginLogger
 }
 
 /** From a request to its caller, scope and session, and from whatever is thrown to an answer. */
-export class Front {
-  readonly #parts: FrontParts
+export class HttpEndpoint {
+  readonly #parts: HttpEndpointParts
   readonly #paths = new ScopePaths()
 
-  constructor(parts: FrontParts) {
+  constructor(parts: HttpEndpointParts) {
     this.#parts = parts
   }
 
@@ -42,7 +42,7 @@ export class Front {
     }
     const enter = (actor: UserActor) => {
       caller = actor
-      this.#parts.marks.judge(request.headers.get(CHAIN_HEADER))
+      this.#parts.marks.validate(request.headers.get(CHAIN_HEADER))
       return this.#known(request, path, info, actor)
     }
     try {
@@ -63,7 +63,7 @@ export class Front {
     const session = named?.wire === 'streamable-http' ? named : undefined
     // A session that was used at this very path before needs no look at the path.
     if (session && session.usedPath === path && session.principal === principal && !session.scope.stale)
-      return this.#parts.wires.handle({
+      return this.#parts.eras.handle({
         request,
         info,
         actor,
@@ -79,7 +79,7 @@ export class Front {
     const handle = (found: Scope, own: Session | undefined) => {
       if (own) own.usedPath = path
       const namesSession = sessionId !== null
-      return this.#parts.wires.handle({ request, info, actor, principal, scope: found, session: own, namesSession })
+      return this.#parts.eras.handle({ request, info, actor, principal, scope: found, session: own, namesSession })
     }
     const enter = (found: Scope) => {
       const own = session && session.scope === found && !session.ended ? session : undefined

@@ -55,7 +55,7 @@ export class Settings implements SettingRegistry {
       if (!owner) throw noSuchUser()
       const sealed = value === null ? null : this.#deps.sealer.seal(PURPOSE, place(userId, key), value)
       await withinStoredBytes(trx, ownerOf(owner), () => this.#put(trx, userId, key, sealed, 1))
-      after(() => this.#tell(userId, [key]))
+      after(() => this.#emit(userId, [key]))
     })
   }
 
@@ -95,7 +95,7 @@ export class Settings implements SettingRegistry {
         }
       }
       await (owner ? withinStoredBytes(trx, ownerOf(owner), put) : put())
-      after(() => this.#tell(userId, keys))
+      after(() => this.#emit(userId, keys))
     })
   }
 
@@ -131,9 +131,9 @@ export class Settings implements SettingRegistry {
     )
   }
 
-  #tell(userId: string | null, keys: readonly string[]): void {
-    const told = userId === null ? { scope: 'system' as const, keys } : { scope: 'user' as const, userId, keys }
-    this.#deps.bus.emit('settings.updated', userId, told)
+  #emit(userId: string | null, keys: readonly string[]): void {
+    const payload = userId === null ? { scope: 'system' as const, keys } : { scope: 'user' as const, userId, keys }
+    this.#deps.bus.emit('settings.updated', userId, payload)
   }
 }
 

@@ -37,7 +37,7 @@ export class HubMarks {
   }
 
   /** Throws `loop_detected` where a request's header has a mark of this hub, or more of them than anybody means. */
-  judge(header: string | null): void {
+  validate(header: string | null): void {
     if (header === null) return
     const marks = chainOf(header)
     if (marks.some(mark => this.isOwn(mark))) throw loop('The request came from this hub itself')

@@ -6,10 +6,10 @@ import { Kysely, PostgresDialect, type SqliteDatabase, sql } from 'kysely'
 import pg from 'pg'
 import { watchPlace } from '../config/watch-place.ts'
 import { faultWords } from '../domain/fault-words.ts'
+import { BusyRetrySqliteDialect } from './busy-retry-sqlite.ts'
 import { CutOffClient } from './cut-off-client.ts'
 import { StoreOpenError, storageCode, withStorageErrors } from './errors.ts'
 import { migrateToLatest } from './migrate.ts'
-import { PatientSqliteDialect } from './patient-sqlite.ts'
 import { Silence } from './silence.ts'
 import type { Tables } from './tables.ts'
 import { WriteWatch } from './write-watch.ts'
@@ -88,7 +88,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     ping: () =>
       withStorageErrors(async () => {
         await sql`select 1`.execute(db)
-        return await watch.look(db)
+        return await watch.check(db)
       }),
     close: () => closed(db),
   }
@@ -119,7 +119,7 @@ export async function openStoreToLook(options: StoreOptions): Promise<Pick<Store
 function lookInto(path: string): Kysely<Tables> {
   try {
     const database = new Database(path, { readonly: true, timeout: OPEN_BUSY_MS })
-    return new Kysely<Tables>({ dialect: new PatientSqliteDialect({ database: adapted(database) }) })
+    return new Kysely<Tables>({ dialect: new BusyRetrySqliteDialect({ database: adapted(database) }) })
   } catch (error) {
     throw openFailed(error, path)
   }
@@ -151,7 +151,7 @@ async function openSqlite({ dataDir, usedBefore = false }: StoreOptions, watch: 
     database.pragma('busy_timeout = 0')
     // FULL: an acknowledged write survives a power cut too. Writes are few; history has a file of its own.
     database.pragma('synchronous = FULL')
-    const dialect = new PatientSqliteDialect({ database: adapted(database, watchPlace(path)) })
+    const dialect = new BusyRetrySqliteDialect({ database: adapted(database, watchPlace(path)) })
     return new Kysely<Tables>({ dialect, log: watch.note })
   } catch (error) {
     database?.close()

@@ -24,17 +24,17 @@ export class Silence {
   async within<T>(work: (over: () => boolean) => Promise<T>): Promise<T> {
     const { promise, reject } = Promise.withResolvers<never>()
     let isOver = false
-    const look = (): void => {
+    const check = (): void => {
       const leftMs = this.#heardAtMs + this.#silentMs - performance.now()
       // What was heard as the work began is no sign of life.
       if (leftMs > this.#silentMs / 10) {
-        timer = setTimeout(look, leftMs)
+        timer = setTimeout(check, leftMs)
         return
       }
       isOver = true
       reject(new HubError('storage_unavailable', 'The database does not answer', { retryAfterSeconds: 5 }))
     }
-    let timer = setTimeout(look, this.#silentMs)
+    let timer = setTimeout(check, this.#silentMs)
     try {
       return await Promise.race([work(() => isOver), promise])
     } finally {

@@ -20,7 +20,7 @@ export class WriteWatch {
   }
 
   /** Whether the database takes writes. Tries one, at most once a second, when it refused one before. */
-  async look(db: Kysely<Tables>): Promise<'ok' | 'unwritable'> {
+  async check(db: Kysely<Tables>): Promise<'ok' | 'unwritable'> {
     const nowMs = performance.now()
     if (this.#refused && nowMs - this.#triedMs >= TRY_MS) {
       this.#triedMs = nowMs

@@ -100,7 +100,7 @@ export class HubLog {
     const timestamp = new Date().toISOString()
     // As pino would, for a third of its time: with every call it was a tenth of what the main thread does.
     this.#put(`${JSON.stringify({ level: 'INFO', timestamp, ...fields, message: 'tools/call' })}\n`)
-    this.#tell('INFO', 'tools/call', fields, record.ownerId)
+    this.#emit('INFO', 'tools/call', fields, record.ownerId)
   }
 
   /** Whether records wait for a log that cannot be written, or were lost and that is not told yet. */
@@ -130,10 +130,10 @@ export class HubLog {
     const text = cut(this.#redactor.text(server ? server.text(message) : message))
     this.#pino[method](written, text)
     if (level === 'ERROR') this.#writer.hurry()
-    this.#tell(level, text, written, typeof ownerId === 'string' ? ownerId : null)
+    this.#emit(level, text, written, typeof ownerId === 'string' ? ownerId : null)
   }
 
-  #tell(level: LogLevel, message: string, fields: Record<string, unknown>, ownerId: string | null): void {
+  #emit(level: LogLevel, message: string, fields: Record<string, unknown>, ownerId: string | null): void {
     if (!this.#bus.wants('log.record')) return
     const record: LogRecord = { timestamp: new Date().toISOString(), level, message, ...fields }
     this.#bus.emit('log.record', ownerId, record)

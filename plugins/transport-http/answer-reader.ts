@@ -34,7 +34,7 @@ export interface AnswerReaderOptions {
   /** The server has taken the message, and answered it where it was a request. */
   finish(post: Post): void
   /** A stream is refused in a way that may mean the session. */
-  doubted(): void
+  sessionSuspect(): void
   /** The server is gone, or has forgotten the session. */
   lost(reason: WireError): void
 }
@@ -115,7 +115,7 @@ export class AnswerReader {
   /** Takes a call's stream up again behind the last event that came. */
   #resume(post: Post): void {
     post.open = true
-    const { get, hasSession, fail, doubted, lost } = this.#options
+    const { get, hasSession, fail, sessionSuspect, lost } = this.#options
     get(post.position?.lastEventId, post.abort.signal).then(
       response => {
         if (post.over) return response.cancel()
@@ -126,7 +126,7 @@ export class AnswerReader {
         response.cancel()
         if (status >= 500 && status !== 501) return this.#streamEnded(post, undefined)
         if (status === 404 && hasSession()) lost(sessionLost(status))
-        if (status === 400 && hasSession()) doubted()
+        if (status === 400 && hasSession()) sessionSuspect()
         fail(post, streamLost())
       },
       error => {

@@ -1,9 +1,9 @@
 import {
   contentTypeOf,
+  DrainOnDisconnect,
   FollowedAddress,
   type GuardedRequest,
   type GuardedResponse,
-  LastWords,
   type LongMessage,
   type MessageLink,
   reasonOf,
@@ -50,13 +50,13 @@ export class HttpLink implements MessageLink {
   #accepted = false
   /** Closed until the server has taken `notifications/initialized`, and has its own stream open if it may ask. */
   readonly #gate = new Gate()
-  readonly #lastWords: LastWords
+  readonly #drain: DrainOnDisconnect
 
   constructor(url: string, headers: Readonly<Record<string, string>>, io: TransportIo) {
     this.#address = new FollowedAddress(io.fetch, url)
     this.#io = io
     this.#headers = new RequestHeaders(headers)
-    this.#lastWords = new LastWords(this.#posts, reason => {
+    this.#drain = new DrainOnDisconnect(this.#posts, reason => {
       this.#stop()
       io.closed(reason)
     })
@@ -72,7 +72,7 @@ export class HttpLink implements MessageLink {
       failed: (post, error) => this.#failed(post, error),
       fail: (post, reason) => this.#fail(post, reason),
       finish: post => this.#finish(post, true),
-      doubted: () => this.#checkSession(),
+      sessionSuspect: () => this.#checkSession(),
       lost: reason => this.#die(reason),
     })
     this.#listen = new ListenStream({
@@ -84,7 +84,7 @@ export class HttpLink implements MessageLink {
       },
       hasSession: () => this.#session.given,
       tried: () => this.#gate.open(),
-      doubted: () => this.#checkSession(),
+      sessionSuspect: () => this.#checkSession(),
       lost: reason => this.#die(reason),
       log: (level, message) => io.log(level, message),
     })
@@ -103,11 +103,11 @@ export class HttpLink implements MessageLink {
   }
 
   get #over(): boolean {
-    return this.#lastWords.over
+    return this.#drain.over
   }
 
   get #dying(): WireError | undefined {
-    return this.#lastWords.reason
+    return this.#drain.reason
   }
 
   /** `headers` go out with this one message. */
@@ -271,7 +271,7 @@ export class HttpLink implements MessageLink {
     if (post.timer !== undefined) clearTimeout(post.timer)
     if (post.open) post.abort.abort()
     post.done?.(accepted)
-    this.#lastWords.settled()
+    this.#drain.settled()
   }
 
   #learnSession(id: string | undefined): void {
@@ -289,13 +289,13 @@ export class HttpLink implements MessageLink {
   }
 
   #die(reason: WireError): void {
-    if (!this.#lastWords.begin(reason)) return
+    if (!this.#drain.begin(reason)) return
     this.#listen.stop()
     this.#gate.open()
   }
 
   #stop(): void {
-    this.#lastWords.stop()
+    this.#drain.stop()
     this.#listen.stop()
     this.#listenAbort.abort()
     for (const [, post] of this.#posts.entries()) this.#finish(post)

@@ -25,7 +25,7 @@ export interface ListenOptions {
   /** An attempt has ended: the stream is open, or the server has none for now. */
   tried(): void
   /** A stream that there was before is refused in a way that may mean the session. */
-  doubted(): void
+  sessionSuspect(): void
   /** The server is gone, or has forgotten the session. */
   lost(reason: WireError): void
   log(level: 'debug' | 'warn', message: string): void
@@ -88,7 +88,7 @@ export class ListenStream {
     if (status >= 500 && status !== 501) return this.#wait()
     // 405 is how a server says that it has no such stream; others say it with other refusals.
     this.#none(status === 405 ? undefined : `HTTP ${status}`)
-    if (status === 400 && this.#wasOpen && this.#options.hasSession()) this.#options.doubted()
+    if (status === 400 && this.#wasOpen && this.#options.hasSession()) this.#options.sessionSuspect()
   }
 
   #ended(error: unknown): void {

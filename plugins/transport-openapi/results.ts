@@ -59,9 +59,9 @@ function failure(response: GuardedResponse, type: string, bytes: Uint8Array): An
   const where =
     redirect && location !== undefined ? ` to ${JSON.stringify(location.slice(0, 200))}, which is not followed` : ''
   const head = `HTTP ${status}${redirect ? ' redirect' : ''}${where}${wait}`
-  const told = bytes.subarray(0, ERROR_BYTES)
+  const excerpt = bytes.subarray(0, ERROR_BYTES)
   const media = mediaType(type)
-  const body = isJson(media) || isText(media) ? decode(told, type) : asUtf8(told)
+  const body = isJson(media) || isText(media) ? decode(excerpt, type) : asUtf8(excerpt)
   const rest = bytes.byteLength > ERROR_BYTES ? `\n… (${bytes.byteLength} bytes in all)` : ''
   const shown = body === undefined ? `(${bytes.byteLength} bytes of ${cut(media || 'no type', 100)})` : body + rest
   return { ...written([text(bytes.byteLength === 0 ? head : `${head}\n\n${shown}`)], undefined, true) }

@@ -11,10 +11,10 @@ export function wrongArguments(
   tool: string,
   faults: readonly { readonly at: string; readonly why: string }[],
 ): HubError {
-  const told = faults.map(({ at, why }) => `${JSON.stringify(at.slice(0, 200))} ${why}`).join('; ')
+  const list = faults.map(({ at, why }) => `${JSON.stringify(at.slice(0, 200))} ${why}`).join('; ')
   return new HubError(
     'params_invalid',
-    `Wrong arguments for the tool ${JSON.stringify(tool)}, nothing was sent: ${told}`,
+    `Wrong arguments for the tool ${JSON.stringify(tool)}, nothing was sent: ${list}`,
   )
 }
 

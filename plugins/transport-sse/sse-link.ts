@@ -1,8 +1,8 @@
 import {
+  DrainOnDisconnect,
   FollowedAddress,
   fetchFollowing,
   type GuardedResponse,
-  LastWords,
   type MessageLink,
   type RemoteConfig,
   reasonOf,
@@ -43,12 +43,12 @@ export class SseLink implements MessageLink {
   #accepted = false
   /** Messages that wait until the server has taken `notifications/initialized`. */
   #gate: (() => void)[] | undefined
-  readonly #lastWords: LastWords
+  readonly #drain: DrainOnDisconnect
 
   constructor({ url, headers }: RemoteConfig, io: TransportIo) {
     this.#io = io
     this.#configured = usableHeaders(headers)
-    this.#lastWords = new LastWords(this.#posts, reason => {
+    this.#drain = new DrainOnDisconnect(this.#posts, reason => {
       this.#stop()
       io.closed(reason)
     })
@@ -60,18 +60,18 @@ export class SseLink implements MessageLink {
       get maxBytes() {
         return io.maxResultBytes
       },
-      lost: reason => this.#lastWords.end(reason),
+      lost: reason => this.#drain.end(reason),
     })
     if (io.signal.aborted) this.#stop()
     else io.signal.addEventListener('abort', () => this.#stop(), { once: true })
   }
 
   get #over(): boolean {
-    return this.#lastWords.over
+    return this.#drain.over
   }
 
   get #dying(): WireError | undefined {
-    return this.#lastWords.reason
+    return this.#drain.reason
   }
 
   /** Resolves once the server has said where messages go. */
@@ -159,7 +159,7 @@ export class SseLink implements MessageLink {
     response.cancel()
     if (status !== 404) return this.#fail(post, statusReason(response), false)
     this.#fail(post, sessionLost(), true)
-    this.#lastWords.begin(sessionLost())
+    this.#drain.begin(sessionLost())
   }
 
   #failed(post: Post, error: unknown): void {
@@ -167,7 +167,7 @@ export class SseLink implements MessageLink {
     const unsent = wasNotSent(error)
     const reason = reasonOf(error)
     this.#fail(post, reason, unsent)
-    if (unsent && reason.code !== 'overloaded') this.#lastWords.begin(reason)
+    if (unsent && reason.code !== 'overloaded') this.#drain.begin(reason)
   }
 
   #fail(post: Post, reason: WireError, notSent: boolean): void {
@@ -181,7 +181,7 @@ export class SseLink implements MessageLink {
     if (!this.#posts.delete(post)) return
     if (!accepted) post.abort.abort()
     post.done?.(accepted)
-    this.#lastWords.settled()
+    this.#drain.settled()
   }
 
   #initialized(accepted: boolean): void {
@@ -192,7 +192,7 @@ export class SseLink implements MessageLink {
   }
 
   #stop(): void {
-    this.#lastWords.stop()
+    this.#drain.stop()
     this.#stream.stop()
     this.#streamAbort.abort()
     for (const post of [...this.#posts]) this.#finish(post, false)

@@ -18,7 +18,7 @@ export interface ConnectionEnd {
  * How a call came back unanswered: the upstream may have seen it; it met a connection that had ended; the transport
  * knows that it was refused before it was written; the upstream refused its form, which is mended by now.
  */
-export type Lost = 'begun' | 'not-begun' | 'not-sent' | 'mended'
+export type Lost = 'begun' | 'not-begun' | 'not-sent' | 'repaired'
 
 export interface ConnectionEvents {
   opened(message: OpenedMessage): void

@@ -18,12 +18,12 @@ import {
 import type { Child } from '../spawn/children.ts'
 import { within } from '../within.ts'
 import type { CallHome, PendingCall } from './call.ts'
-import { CallerAsks } from './caller-asks.ts'
 import type { ConnectionEvents } from './connection-events.ts'
 import { explainEnd } from './end-reason.ts'
 import type { PortClient, WorkerPort } from './port.ts'
+import { RecentlyCancelled } from './recently-cancelled.ts'
 import { modernRequestText, requestText } from './request-text.ts'
-import { StrayMessages } from './stray-messages.ts'
+import { ServerRequests } from './server-requests.ts'
 
 /** How long the last bytes of an ended process may take to arrive. */
 const DRAIN_MS = 50
@@ -39,14 +39,14 @@ export class Connection implements PortClient, CallHome {
   readonly #events: ConnectionEvents
   readonly #calls = new SequenceMap<PendingCall>()
   readonly #released: () => void
-  readonly #asks: CallerAsks
+  readonly #serverRequests: ServerRequests
   readonly #era: Era
   readonly #hubVersion: string
   readonly #redact: (text: string) => string
   readonly #variables: Variables
   readonly #intake: (work: () => void) => void
   #logs = false
-  readonly #strays = new StrayMessages()
+  readonly #strays = new RecentlyCancelled()
   #state: 'opening' | 'open' | 'closing' | 'ended' = 'opening'
   #travelling: Child['descriptors']
   #lastId = 0
@@ -77,7 +77,7 @@ export class Connection implements PortClient, CallHome {
     this.#redact = options.redact
     this.#variables = options.variables
     this.#intake = options.intake
-    this.#asks = new CallerAsks((key, reply) => {
+    this.#serverRequests = new ServerRequests((key, reply) => {
       this.#port.frame(`a${this.number} ${key} ${JSON.stringify(reply)}`)
     })
   }
@@ -146,7 +146,7 @@ export class Connection implements PortClient, CallHome {
     if (!this.#calls.delete(call.id)) return
     this.#strays.givenUp(call)
     this.#port.frame(`x${this.number} ${call.id} ${JSON.stringify(reason)}`)
-    this.#asks.end(call)
+    this.#serverRequests.end(call)
   }
 
   notify(method: string, params: JsonObject | undefined): void {
@@ -207,8 +207,8 @@ export class Connection implements PortClient, CallHome {
       const asked = parseExact(frame.slice(jsonAt)) as { method: string; params?: JsonObject }
       this.#asked(number, readNumber(frame, next), asked.method, asked.params)
     } else if (letter === 100) {
-      this.#asks.withdrawn(number)
-      for (const [, call] of this.#calls.entries()) this.#asks.withdrawnOf(call, number)
+      this.#serverRequests.withdrawn(number)
+      for (const [, call] of this.#calls.entries()) this.#serverRequests.withdrawnOf(call, number)
     }
   }
 
@@ -222,18 +222,18 @@ export class Connection implements PortClient, CallHome {
       case 'opened':
         if (this.#state !== 'opening') return
         this.#state = 'open'
-        this.child?.look()
+        this.child?.poll()
         this.#logs = message.capabilities.logging !== undefined
         this.#events.opened(message)
         return
       case 'failed':
-        this.child?.look(message.below)
+        this.child?.poll(message.below)
         this.#workerDone.resolve()
         this.#closeTravelling()
         this.#end(message.error, () => false)
         return
       case 'closed': {
-        this.child?.look(message.below)
+        this.child?.poll(message.below)
         this.#workerDone.resolve()
         const begun = new Set(message.begun)
         this.#end(message.reason, id => begun.has(id))
@@ -274,8 +274,14 @@ export class Connection implements PortClient, CallHome {
   #asked(id: number, key: number, method: string, params: JsonObject | undefined): void {
     const { asked } = this.#events
     this.#events.asks?.(method)
-    if (id === 0 && asked) this.#asks.askClient(asked, key, method, params)
-    else this.#asks.askCaller(id === 0 ? this.#calls.entries().at(-1)?.[1] : this.#calls.get(id), key, method, params)
+    if (id === 0 && asked) this.#serverRequests.askClient(asked, key, method, params)
+    else
+      this.#serverRequests.askCaller(
+        id === 0 ? this.#calls.entries().at(-1)?.[1] : this.#calls.get(id),
+        key,
+        method,
+        params,
+      )
   }
 
   #part({ kind, entries }: ListPart): void {
@@ -328,10 +334,10 @@ export class Connection implements PortClient, CallHome {
   #returnCalls({ message }: WireError, begun: (id: number) => boolean): void {
     const calls = this.#calls.entries()
     this.#calls.clear()
-    this.#asks.endAll()
+    this.#serverRequests.endAll()
     for (const [id, call] of calls) {
       call.home = undefined
-      this.#asks.end(call)
+      this.#serverRequests.end(call)
       this.#events.lost(call, begun(id) ? 'begun' : 'not-begun', { code: 'connection_lost', message })
     }
   }
@@ -340,7 +346,7 @@ export class Connection implements PortClient, CallHome {
     const call = this.#calls.get(id)
     if (!call) return undefined
     this.#calls.delete(id)
-    if (call.asks !== undefined) this.#asks.end(call)
+    if (call.asks !== undefined) this.#serverRequests.end(call)
     return call
   }
 
@@ -357,7 +363,7 @@ export class Connection implements PortClient, CallHome {
     if (reason.code === 'upstream_timeout') this.#strays.givenUp(call)
     call.home = undefined
     if (how === 49) this.#events.lost(call, 'not-sent', reason)
-    else if (how === 50) this.#events.lost(call, 'mended', reason)
+    else if (how === 50) this.#events.lost(call, 'repaired', reason)
     else if (REPEATED.has(reason.code)) this.#events.lost(call, 'begun', reason)
     else call.fail(reason.code, reason.message)
   }

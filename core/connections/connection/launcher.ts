@@ -14,7 +14,7 @@ import { secretParts } from '../../secrets/parts.ts'
 import type { Redactor } from '../../secrets/redact.ts'
 import type { ServerRedactors } from '../../secrets/server-redactors.ts'
 import type { LinkLimits, Liveness } from '../protocol.ts'
-import type { Confinement, Sandbox } from '../sandbox/sandbox.ts'
+import type { Sandbox, SandboxPolicy } from '../sandbox/sandbox.ts'
 import type { ChildSpec } from '../spawn/child-program.ts'
 import type { Child, Children } from '../spawn/children.ts'
 import type { PackageInstaller } from '../spawn/package-installer.ts'
@@ -211,7 +211,7 @@ export class Launcher {
   }
 
   /** How the process is to be shut in; undefined: not at all. Throws what the rule refuses. */
-  #confinement({ settings, ownerId, ownerRole, ownerNumber, ownerGrants }: EffectiveServer): Confinement | undefined {
+  #confinement({ settings, ownerId, ownerRole, ownerNumber, ownerGrants }: EffectiveServer): SandboxPolicy | undefined {
     const { stdioPolicy, sandbox } = this.#options
     const verdict = spawnPolicy({
       policy: stdioPolicy,

@@ -8,7 +8,7 @@ const NICENESS = 5
  * A server that computes without end takes what is left, and the hub and its other servers answer meanwhile. Where sessions
  * are scheduled as groups (each server is a session of its own), the group counts, not the process.
  */
-export function standBack(pid: number): void {
+export function lowerPriority(pid: number): void {
   try {
     setPriority(pid, NICENESS)
     writeFileSync(`/proc/${pid}/autogroup`, String(NICENESS))
@@ -21,7 +21,7 @@ export function standBack(pid: number): void {
  * Where memory runs out, the kernel ends this process before others: its limits hold private memory alone, process by
  * process. What it starts inherits that, and finds /proc read-only, where it would change it.
  */
-export function sacrificeFirst(pid: number): void {
+export function raiseOomScore(pid: number): void {
   try {
     writeFileSync(`/proc/${pid}/oom_score_adj`, '1000')
   } catch {

@@ -11,7 +11,7 @@ export interface Stoppable {
   readonly exited: Promise<string>
   readonly confined: boolean
   /** Adds to `below` what is below the process now. */
-  look(): void
+  poll(): void
   /** What was seen below it, by its number. */
   readonly below: ReadonlyMap<number, ProcessMark>
 }
@@ -23,15 +23,15 @@ export interface Stoppable {
 export async function stopChild(child: Stoppable): Promise<void> {
   const { pid, exited, confined } = child
   // Looked at before it may end: what has left its group cannot be found any more once its parent is gone.
-  child.look()
+  child.poll()
   // The carrying thread closes the child's input; that is how most servers want to be asked.
   if ((await within(exited, STDIN_GRACE_MS)) !== undefined) return finish(child)
-  child.look()
+  child.poll()
   if (!confined) signalGroup(pid, 'SIGTERM')
   // The group is the sandbox's own; its end would be a KILL for all inside. The first one below it only waits for them.
   else for (const mark of processesBelow(pid).slice(1)) signal(mark, 'SIGTERM')
   if ((await within(exited, TERM_GRACE_MS)) === undefined) {
-    child.look()
+    child.poll()
     signalGroup(pid, 'SIGKILL')
   }
   return finish(child)

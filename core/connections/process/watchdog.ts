@@ -33,12 +33,12 @@ export class Watchdog {
 
   add(group: number): void {
     this.#groups.add(group)
-    if (this.#process) this.#tell(`+ ${group}`)
+    if (this.#process) this.#send(`+ ${group}`)
     else this.#start()
   }
 
   delete(group: number): void {
-    if (this.#groups.delete(group)) this.#tell(`- ${group}`)
+    if (this.#groups.delete(group)) this.#send(`- ${group}`)
   }
 
   /** Ends the process. Call it once no child is left. */
@@ -70,7 +70,7 @@ export class Watchdog {
       })
       return
     }
-    for (const group of this.#groups) this.#tell(`+ ${group}`)
+    for (const group of this.#groups) this.#send(`+ ${group}`)
   }
 
   #exited(): void {
@@ -82,7 +82,7 @@ export class Watchdog {
     }, RESTART_MS)
   }
 
-  #tell(line: string): void {
+  #send(line: string): void {
     const running = this.#process
     if (!running) return
     running.stdin.write(`${line}\n`)

@@ -21,8 +21,8 @@ const OWN_FAILURE = /^(?:execvp|(?:line )?\d+: |Can't chdir|Can't find source pa
  * Why the program never ran, when the last words are those of the sandbox: `command_not_found`, `spawn_failed`, or
  * `sandbox_lost` where the sandbox itself could not be made.
  */
-export function stageFailure(command: string, exitCode: number | null, lastWords: string): WireError | undefined {
-  const said = STAGE_EXITS.has(exitCode) ? STAGE.exec(lastWords)?.[1] : undefined
+export function stageFailure(command: string, exitCode: number | null, stderrTail: string): WireError | undefined {
+  const said = STAGE_EXITS.has(exitCode) ? STAGE.exec(stderrTail)?.[1] : undefined
   if (said === undefined) return undefined
   if (NO_PROGRAM.test(said)) {
     const message = `Cannot start "${command}" in the sandbox: it, or the interpreter it names, does not exist there`

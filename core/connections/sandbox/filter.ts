@@ -77,12 +77,12 @@ const SOCKET_STEPS: readonly Step[] = [
   ...forWords([AF_UNIX], ALLOW),
   // Each family with its own list of protocols, the third argument.
   ...INTERNET.flatMap(family => {
-    const judge = [
+    const check = [
       load(argument(2)),
       ...forWords(INTERNET_PROTOCOLS, ALLOW),
       give(ERRNO | EPROTONOSUPPORT),
     ] satisfies Step[]
-    return forCall(family, judge)
+    return forCall(family, check)
   }),
   ...forCall(AF_NETLINK, [load(argument(2)), ifEqual(NETLINK_ROUTE), give(ALLOW), give(ERRNO | EPROTONOSUPPORT)]),
   // Others are not confined by a network namespace (VSOCK reaches the host of this virtual machine), or rarely audited.

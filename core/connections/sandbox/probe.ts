@@ -4,7 +4,7 @@ import { chmod, chown, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { faultName } from '../../contract/errors.ts'
 import { type SandboxLevel, WORK_FOLDER } from '../../domain/server/spawn-policy.ts'
-import { sacrificeFirst } from '../process/child-priority.ts'
+import { raiseOomScore } from '../process/child-priority.ts'
 import { handOverAll, type MakePair, makePairs } from '../process/descriptors.ts'
 import { type ProcessMark, processesBelow, stillRuns } from '../process/process-tree.ts'
 import { within } from '../within.ts'
@@ -72,15 +72,15 @@ export function plainObstacle(): string | undefined {
  */
 export async function probeSandbox(folder: string, runtime: Runtime, means: ProbeMeans): Promise<ProbeResult> {
   const missing = missingStages()
-  const look: Look =
+  const report: Look =
     missing.length > 0 ? { trouble: `${missing.join(', ')} is missing` } : await lookInside(folder, runtime, means)
-  if (!('trouble' in look)) {
-    const groups = look.grouped ? '; memory and processes limited per owner by cgroups' : ''
+  if (!('trouble' in report)) {
+    const groups = report.grouped ? '; memory and processes limited per owner by cgroups' : ''
     const detail = `own user, no capabilities, no new privileges, own processes, files and network${groups}`
-    return { level: 'full', detail, notes: notesOn(look) }
+    return { level: 'full', detail, notes: notesOn(report) }
   }
   const limited = missing.every(path => path === BWRAP) && (await limitsWork())
-  return { level: limited ? 'uid' : 'none', detail: look.trouble, notes: [] }
+  return { level: limited ? 'uid' : 'none', detail: report.trouble, notes: [] }
 }
 
 /** Of the programs that make a sandbox, those that are not there. */
@@ -155,12 +155,12 @@ async function lookInside(folder: string, runtime: Runtime, means: ProbeMeans): 
     await writeFile(file, canary, { mode: 0o600 })
     const backwards = [...canary].reverse().join('')
     const program = [`${RUNTIME_FOLDER}/bun`, `${RUNTIME_FOLDER}/sandbox-report.ts`]
-    const look = await runReport(means, {
+    const report = await runReport(means, {
       ...{ uid, processes: PROCESSES, cwd: WORK_FOLDER, env: {}, network: 'none' },
       mounts: [{ from: work, to: WORK_FOLDER, writable: true }, ...runtimeMounts(runtime)],
       command: [...program, backwards, file, String(listener.port)],
     })
-    return connections > 0 ? { trouble: 'a sandboxed program reached a port of the hub on 127.0.0.1' } : look
+    return connections > 0 ? { trouble: 'a sandboxed program reached a port of the hub on 127.0.0.1' } : report
   } catch (error) {
     return { trouble: `the probe failed (${faultName(error)})` }
   } finally {
@@ -184,7 +184,7 @@ async function runReport({ makePair, cgroups }: ProbeMeans, enclosure: Enclosure
   } finally {
     for (const pair of pairs) closeSync(pair.theirs)
   }
-  sacrificeFirst(running.pid)
+  raiseOomScore(running.pid)
   const grouped = joinGroup(cgroups, running.pid, enclosure)
   handOverAll(pairs, inputs)
   const words = new Response(running.stderr).text()
@@ -198,7 +198,7 @@ async function runReport({ makePair, cgroups }: ProbeMeans, enclosure: Enclosure
     }
     tree = processesBelow(running.pid)
     const report = JSON.parse(line) as Report
-    const trouble = judge(report, enclosure.uid)
+    const trouble = check(report, enclosure.uid)
     if (trouble) return { trouble }
     if (tree.length < 3) return { trouble: 'the processes of the sandbox cannot be listed' }
     process.kill(-running.pid, 'SIGKILL')
@@ -227,7 +227,7 @@ function joinGroup(cgroups: SandboxCgroups | undefined, pid: number, { uid, proc
   }
 }
 
-function judge(report: Report, uid: number): string | undefined {
+function check(report: Report, uid: number): string | undefined {
   if (report.uids.length !== 4 || report.uids.some(seen => seen !== uid)) return 'the program kept another user id'
   if (report.capabilities.length !== 5 || report.capabilities.some(set => !/^0+$/.test(set)))
     return 'the program kept capabilities'

@@ -37,7 +37,7 @@ const PROXY_ENV = {
 }
 
 /** How one process is shut in, as the rule before every start has judged. */
-export interface Confinement {
+export interface SandboxPolicy {
   readonly ownerId: string
   readonly ownerNumber: number
   /** The owner's servers that may have a process: the limit of processes follows from it. */
@@ -66,7 +66,7 @@ export interface ConfinedProgram {
 const NOWHERE: Runtime = { folder: '', bun: '' }
 
 /** A program on its way into the sandbox. */
-export interface Entrance extends EnclosedCommand {
+export interface SandboxLaunch extends EnclosedCommand {
   /** Ends what stands for the program outside. To be called once it has ended, or could not be started. */
   close(): void
 }
@@ -107,7 +107,7 @@ export class Sandbox {
    * What starts a program inside. Makes its work folder. Throws `command_not_found`, `cwd_not_found`, `cwd_forbidden`,
    * `sandbox_lost`.
    */
-  enter(program: ConfinedProgram, confinement: Confinement): Entrance {
+  enter(program: ConfinedProgram, confinement: SandboxPolicy): SandboxLaunch {
     if (this.level !== 'full') throw new HubError('stdio_not_permitted', `There is no sandbox here: ${this.detail}`)
     const missing = missingStages()
     if (missing.length > 0) throw sandboxLost(program.command, `${missing.join(', ')} is missing`)
@@ -128,7 +128,7 @@ export class Sandbox {
   }
 
   /** Moves a process that was started as `enter` says into its owner's group, where there are such. Throws the system's error. */
-  limitMemory(pid: number, { ownerNumber, ownerStdioServers }: Confinement): void {
+  limitMemory(pid: number, { ownerNumber, ownerStdioServers }: SandboxPolicy): void {
     this.#cgroups?.place(pid, sandboxUid(ownerNumber), processLimit(ownerStdioServers))
   }
 
@@ -137,7 +137,7 @@ export class Sandbox {
     this.#cgroups?.dispose()
   }
 
-  #places(place: FolderPlace, uid: number, { cwd, packages }: Confinement) {
+  #places(place: FolderPlace, uid: number, { cwd, packages }: SandboxPolicy) {
     if (packages === 'install') {
       const mount = { from: this.packages.make(place, uid), to: PACKAGE_FOLDER, writable: true }
       return { mounts: [mount], cwd: PACKAGE_FOLDER }
@@ -149,7 +149,7 @@ export class Sandbox {
   }
 
   /** A way out through the hub, for one process. */
-  #openExit(uid: number, { ownerId, rights, permits }: Confinement) {
+  #openExit(uid: number, { ownerId, rights, permits }: SandboxPolicy) {
     const pace = this.#paces.get(ownerId) ?? createPace(EXIT_BYTES_PER_SECOND)
     this.#paces.set(ownerId, pace)
     const path = join(this.#exits, randomBytes(6).toString('hex'))

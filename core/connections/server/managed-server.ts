@@ -12,17 +12,17 @@ import { limitsOf } from '../connection/launcher.ts'
 import type { ListsRead } from '../protocol.ts'
 import type { StoredHead } from '../store/catalog-store.ts'
 import { Arrival } from './arrival.ts'
+import { CallDispatcher } from './call-dispatcher.ts'
 import { upstreamNotices } from './forward-notices.ts'
 import { Latency } from './latency.ts'
-import { Observed, OWNER_DISABLED, STOPPED } from './observed.ts'
 import { OlderFace } from './older-face.ts'
 import { isFinal, LOOP_MET } from './recovery.ts'
 import { askingEvents } from './seen-asking.ts'
 import { ServerAsking } from './server-asking.ts'
 import type { ServerContext, SharedContext } from './server-context.ts'
 import { ServerHealth } from './server-health.ts'
-import { ServerLanes } from './server-lanes.ts'
 import { ServerLists } from './server-lists.ts'
+import { OWNER_DISABLED, ServerState, STOPPED } from './server-state.ts'
 import { serverStatus } from './server-status.ts'
 import { sessionStatus } from './session-status.ts'
 import { SharedConnection } from './shared-connection.ts'
@@ -36,11 +36,11 @@ function mayRun({ problem, ownerDisabled }: ServerRecord): boolean {
 /** One server: what is wanted of it, what is seen of it, and how the one follows the other. */
 export class ManagedServer {
   readonly #context: ServerContext
-  readonly #observed: Observed
+  readonly #serverState: ServerState
   readonly #arrival: Arrival
   readonly #health: ServerHealth
   readonly #shared: SharedConnection
-  readonly #lanes: ServerLanes
+  readonly #slots: CallDispatcher
   readonly #lists: ServerLists
   readonly #asking: ServerAsking
   readonly #latency = new Latency()
@@ -58,26 +58,26 @@ export class ManagedServer {
     this.#stored = stored
     this.#wanted = record.enabled && mayRun(record)
     const common = { context, record: () => this.#record }
-    this.#observed = new Observed(common.record, context)
-    this.#arrival = new Arrival(this.#observed)
+    this.#serverState = new ServerState(common.record, context)
+    this.#arrival = new Arrival(this.#serverState)
     this.#health = new ServerHealth(common.record, context)
     this.#lists = new ServerLists(context, common.record)
     this.#shared = new SharedConnection({
       ...common,
-      observed: this.#observed,
+      serverState: this.#serverState,
       version: () => this.#version,
       knownTools: () => this.#lists.markedTools,
       opening: () => this.#lists.begin({ awaited: false }),
-      opened: (connection, again) => this.#wentOnline(connection, again),
+      opened: (connection, again) => this.#onConnected(connection, again),
       unusable: () => {
         this.#arrival.end()
-        this.#lanes.base.connection = undefined
+        this.#slots.base.connection = undefined
       },
       ended: () => this.#lists.abandon(),
       offline: (reason, soon) => {
         this.#lists.abandon()
         this.#health.lost(reason)
-        if (!soon) this.#lanes.failWaiting()
+        if (!soon) this.#slots.failWaiting()
       },
       events: configHash => this.#events(configHash),
     })
@@ -85,7 +85,7 @@ export class ManagedServer {
       ...common,
       plan: () => this.#shared.plan(),
       era: () => this.era,
-      usable: () => this.#wanted && (this.state === 'online' || this.#observed.now.reason?.code === 'idle'),
+      usable: () => this.#wanted && (this.state === 'online' || this.#serverState.now.reason?.code === 'idle'),
       tools: () => this.#lists.catalog?.tools,
       found: extra => this.#lists.alsoListed(extra),
     })
@@ -93,16 +93,16 @@ export class ManagedServer {
       ...common,
       plan: () => this.#shared.plan(),
       era: () => this.era,
-      ready: () => this.#wanted && (this.state !== 'offline' || this.#observed.now.reason?.code === 'idle'),
-      open: () => this.#lanes.openOlder(),
-      connection: () => this.#lanes.connectionOf(OLDER_CONNECTION),
-      changed: () => this.#observed.changed(),
+      ready: () => this.#wanted && (this.state !== 'offline' || this.#serverState.now.reason?.code === 'idle'),
+      open: () => this.#slots.openOlder(),
+      connection: () => this.#slots.connectionOf(OLDER_CONNECTION),
+      changed: () => this.#serverState.changed(),
       loopMet: () => this.#loopMet(),
     })
-    this.#lanes = new ServerLanes({
+    this.#slots = new CallDispatcher({
       ...common,
       effective: () => this.#shared.configured(),
-      observed: this.#observed,
+      serverState: this.#serverState,
       wanted: () => this.#wanted,
       asking: this.#asking,
       version: () => this.#version,
@@ -139,7 +139,7 @@ export class ManagedServer {
   }
 
   get state(): ServerStatus['state'] {
-    return this.#observed.now.state
+    return this.#serverState.now.state
   }
 
   /** True once nothing is under way: online with its lists, or offline. */
@@ -162,7 +162,7 @@ export class ManagedServer {
     if (!this.#wanted || this.#shared.turn > 0) return
     const lazy = this.#record.start === 'lazy'
     if (lazy && this.#lists.catalog) {
-      this.#observed.become('offline', { code: 'idle', message: 'The server starts with the first call' })
+      this.#serverState.become('offline', { code: 'idle', message: 'The server starts with the first call' })
       return
     }
     this.#lookingOnly = lazy
@@ -170,37 +170,37 @@ export class ManagedServer {
   }
 
   dispatch(call: PendingCall): void {
-    this.#lanes.dispatch(call)
+    this.#slots.dispatch(call)
   }
 
   notify(sessionId: string | undefined, method: string, params: JsonObject | undefined): void {
-    this.#lanes.connectionOf(sessionId)?.notify(method, params)
+    this.#slots.connectionOf(sessionId)?.notify(method, params)
   }
 
   endSession(sessionId: string): void {
-    this.#lanes.end(sessionId, { code: 'session_not_found', message: 'The session has ended' })
+    this.#slots.end(sessionId, { code: 'session_not_found', message: 'The session has ended' })
   }
 
   /** Users that have a connection of their own. */
   users(): readonly string[] {
-    return this.#lanes.users()
+    return this.#slots.users()
   }
 
   /** Ends the connection of a user who may not use it any more. */
   endUser(userId: string): void {
-    this.#lanes.end(userConnection(userId), NOT_YOURS)
-    this.#lanes.end(userConnection(userId, 'older'), NOT_YOURS)
+    this.#slots.end(userConnection(userId), NOT_YOURS)
+    this.#slots.end(userConnection(userId, 'older'), NOT_YOURS)
   }
 
   start(): void {
     if (!mayRun(this.#record)) return
     this.#wanted = true
-    this.#freshStart()
+    this.#resetAndConnect()
   }
 
   stop(reason: WireError = STOPPED): void {
     this.#wanted = false
-    this.#lieDown(reason)
+    this.#goOffline(reason)
   }
 
   restart(): void {
@@ -208,8 +208,8 @@ export class ManagedServer {
     this.#wanted = true
     const reason: WireError = { code: 'connection_lost', message: 'The server is being restarted' }
     // Connecting before the calls come back, so that those that may be repeated wait for the new connection.
-    this.#observed.become('connecting', reason)
-    this.#lanes.closeSessions(reason)
+    this.#serverState.become('connecting', reason)
+    this.#slots.closeSessions(reason)
     this.#asking.abandon()
     this.older.forget()
     this.#disconnected()
@@ -218,7 +218,7 @@ export class ManagedServer {
 
   /** Somebody reads the lists. */
   listed(): void {
-    const { connection } = this.#lanes.base
+    const { connection } = this.#slots.base
     if (connection) this.#lists.listed(connection)
   }
 
@@ -227,11 +227,11 @@ export class ManagedServer {
     else if (probe && !this.#shared.busy) this.#shared.forget()
     this.#asking.stale()
     this.older.refresh()
-    if (this.#lanes.base.connection) {
+    if (this.#slots.base.connection) {
       this.#lists.begin({ awaited: true })
-      this.#lanes.base.connection.refresh()
+      this.#slots.base.connection.refresh()
     } else if (this.#wanted && this.state === 'offline') {
-      this.#freshStart()
+      this.#resetAndConnect()
     }
   }
 
@@ -241,69 +241,69 @@ export class ManagedServer {
    */
   async update(record: ServerRecord): Promise<void> {
     this.#record = record
-    this.#lanes.endForeign(userId => canUse(userId, record), NOT_YOURS)
+    this.#slots.endForeign(userId => canUse(userId, record), NOT_YOURS)
     // Whatever start() and stop() were told meanwhile: what is kept is what counts.
     this.#wanted = record.enabled && !record.ownerDisabled
     if (record.ownerDisabled) return this.stop(OWNER_DISABLED)
     if (record.problem) return this.stop(record.problem)
     if (!this.#wanted) {
-      if (this.state !== 'offline' || this.#observed.now.reason?.code !== 'stopped') this.stop()
+      if (this.state !== 'offline' || this.#serverState.now.reason?.code !== 'stopped') this.stop()
       return
     }
     const { turn } = this.#shared
-    const effective = await this.#shared.judge(reason => this.#lieDown(reason))
+    const effective = await this.#shared.authorize(reason => this.#goOffline(reason))
     if (turn !== this.#shared.turn || !effective) return
     const other = effective.configHash !== this.#shared.effective?.configHash
     if (this.#shared.connection) {
       this.#shared.effective = effective
       if (other) this.restart()
-      else this.#lanes.setLimits(limitsOf(effective.settings))
+      else this.#slots.setLimits(limitsOf(effective.settings))
       return
     }
     // Sessions may have connections of their own while the shared one sleeps.
     if (other) {
-      this.#lanes.closeSessions({ code: 'connection_lost', message: 'The server has changed' })
+      this.#slots.closeSessions({ code: 'connection_lost', message: 'The server has changed' })
       this.older.forget()
     }
-    const asleep = this.#observed.now.reason?.code === 'idle'
+    const asleep = this.#serverState.now.reason?.code === 'idle'
     if (asleep && effective.configHash === this.#lists.configHash) return
     this.#lookingOnly = record.start === 'lazy' && asleep
-    this.#shared.forgive()
+    this.#shared.resetFailures()
     this.#shared.open()
   }
 
   /** Regular look: idle connections end, and what should run but has no next attempt gets one. */
   tick(nowMs: number): void {
-    this.#lanes.tick(nowMs)
+    this.#slots.tick(nowMs)
     this.older.tick()
-    const { connection } = this.#lanes.base
+    const { connection } = this.#slots.base
     if (connection) {
       this.#asking.tick()
-      if (this.#shared.look(nowMs) && this.inFlight() === 0) return this.restart()
+      if (this.#shared.poll(nowMs) && this.inFlight() === 0) return this.restart()
       const { idleTimeoutMs } = this.#record
-      const idleMs = nowMs - Math.max(this.#lanes.usedAtMs, this.#shared.openedAtMs)
+      const idleMs = nowMs - Math.max(this.#slots.usedAtMs, this.#shared.openedAtMs)
       if (idleTimeoutMs && idleMs > idleTimeoutMs && connection.inFlight === 0) this.#sleep()
       return
     }
-    const { state, reason, nextAttemptAtMs } = this.#observed.now
+    const { state, reason, nextAttemptAtMs } = this.#serverState.now
     const resting = reason?.code === 'idle' || isFinal(reason?.code)
     if (this.#wanted && state === 'offline' && !resting && nextAttemptAtMs === undefined) this.#shared.open()
   }
 
   status(): ServerStatus {
-    const { face, ...own } = this.#lanes.counts()
-    return serverStatus(this.#observed, this.#lists.catalog, this.#shared.opened, {
+    const { face, ...own } = this.#slots.counts()
+    return serverStatus(this.#serverState, this.#lists.catalog, this.#shared.opened, {
       latencyMs: this.#latency.percentiles(),
       pid: this.#shared.connection?.child?.pid,
       transport: this.#shared.otherTransport ?? this.#record.transport,
       health: this.#health.view(),
       older: this.older.spoken,
-      connections: { ...own, shared: (this.#lanes.base.connection ? 1 : 0) + face },
+      connections: { ...own, shared: (this.#slots.base.connection ? 1 : 0) + face },
       ...sessionStatus(
         this.#record,
         // The older era is where it asks by its connection.
         this.older.spoken ? this.older.asking : this.#asking,
-        this.#lanes.refused,
+        this.#slots.refused,
         this.state === 'online',
       ),
     })
@@ -311,11 +311,11 @@ export class ManagedServer {
 
   /** Calls back on every change of state or lists, until the returned function is called. */
   watch(changed: () => void): () => void {
-    return this.#observed.watch(changed)
+    return this.#serverState.watch(changed)
   }
 
   inFlight(): number {
-    return (this.#shared.connection?.inFlight ?? 0) + this.#lanes.inFlight()
+    return (this.#shared.connection?.inFlight ?? 0) + this.#slots.inFlight()
   }
 
   /** What the owner makes of the tools has changed, though the lists are the same. */
@@ -327,7 +327,7 @@ export class ManagedServer {
   /** Resolves when nothing of it is left. */
   async dispose(): Promise<void> {
     this.stop({ code: 'draining', message: 'The hub is stopping' })
-    await Promise.all([this.#shared.closed(), this.#lanes.dispose(), this.#asking.dispose(), this.older.dispose()])
+    await Promise.all([this.#shared.closed(), this.#slots.dispose(), this.#asking.dispose(), this.older.dispose()])
     this.#lists.dispose()
   }
 
@@ -336,17 +336,17 @@ export class ManagedServer {
     return (this.#shared.opened ?? this.#lists.catalog)?.protocolVersion ?? LATEST_LEGACY
   }
 
-  #freshStart(): void {
+  #resetAndConnect(): void {
     if (this.#shared.busy) return
     this.#lookingOnly = false
-    this.#shared.forgive()
+    this.#shared.resetFailures()
     this.#shared.open()
   }
 
   #events(configHash: string): Omit<ConnectionEvents, 'opened' | 'unusable' | 'ended'> {
     return {
-      lost: (call, how, reason) => this.#lanes.lost(call, how, reason),
-      input: (call, text) => this.#lanes.input(call, text),
+      lost: (call, how, reason) => this.#slots.lost(call, how, reason),
+      input: (call, text) => this.#slots.input(call, text),
       answered: call => this.#latency.add(performance.now() - call.startedAtMs),
       health: report => this.#health.checked(report),
       list: (kind, entries) => this.#lists.part(kind, entries),
@@ -370,36 +370,36 @@ export class ManagedServer {
     const { catalog } = this.#lists
     if (catalog && !read.more) this.#asking.seen({ opened, configHash, tools: catalog.tools })
     if (read.noticed.length > 0 || before?.tools !== catalog?.tools) this.older.mayDiffer()
-    this.#observed.changed()
-    const unused = this.#lanes.usedAtMs < openedAtMs && this.#lanes.base.connection?.inFlight === 0
+    this.#serverState.changed()
+    const unused = this.#slots.usedAtMs < openedAtMs && this.#slots.base.connection?.inFlight === 0
     if (this.#lookingOnly && unused) this.#sleep()
   }
 
-  #wentOnline(connection: Connection, again: boolean): void {
+  #onConnected(connection: Connection, again: boolean): void {
     const { id: serverId, ownerId } = this.#record
     this.#arrival.begin(() => this.#context.bus.emit('upstream.connected', ownerId, { serverId, again }, 'internal'))
-    this.#lanes.opened(connection)
+    this.#slots.opened(connection)
   }
 
   /** Its lists hold this hub's own, which would grow with each reading. Those known before stay, and none of these is taken. */
   #loopMet(): void {
-    this.#lanes.closeSessions(LOOP_MET)
+    this.#slots.closeSessions(LOOP_MET)
     this.#disconnected()
     this.#shared.fail(LOOP_MET)
   }
 
   #sleep(): void {
-    this.#lieDown({ code: 'idle', message: 'The server sleeps until the next call' })
+    this.#goOffline({ code: 'idle', message: 'The server sleeps until the next call' })
   }
 
   /** Ends the connection, and attempts, for a reason that waiting does not mend. */
-  #lieDown(reason: WireError): void {
-    this.#observed.attempts = 0
+  #goOffline(reason: WireError): void {
+    this.#serverState.attempts = 0
     this.#health.forget()
-    this.#observed.become('offline', reason)
-    this.#lanes.failWaiting()
+    this.#serverState.become('offline', reason)
+    this.#slots.failWaiting()
     if (reason.code !== 'idle') {
-      this.#lanes.closeSessions(reason)
+      this.#slots.closeSessions(reason)
       this.#asking.abandon()
       this.older.forget()
     }
@@ -409,7 +409,7 @@ export class ManagedServer {
 
   #disconnected(): void {
     this.#arrival.end()
-    this.#lanes.base.connection = undefined
+    this.#slots.base.connection = undefined
     this.#lists.abandon()
   }
 }

@@ -86,7 +86,7 @@ export class OlderFace {
   }
 
   /** A client of the older era comes: looks for it where that was not done. True while it is worth waiting for. */
-  look(): boolean {
+  findLegacyFace(): boolean {
     const { era, ready, record, open } = this.#options
     if (this.#spoken || era() !== 'modern' || record().era !== undefined || !ready()) return false
     const now = performance.now()
@@ -109,7 +109,7 @@ export class OlderFace {
   mayDiffer(): void {
     if (!this.#spoken || this.#options.connection()) return
     this.#stale = true
-    this.#tell({ older: true })
+    this.#emitLists({ older: true })
   }
 
   /** What the owner makes of the tools has changed, though the lists are the same. */
@@ -199,10 +199,10 @@ export class OlderFace {
     this.#againAtMs = performance.now() + (refused ? REFUSED_MS : FAILED_MS)
     if (!this.#spoken) return
     this.#spoken = false
-    this.#tell()
+    this.#emitLists()
   }
 
-  #tell(more: { readonly older?: true } = {}): void {
+  #emitLists(more: { readonly older?: true } = {}): void {
     const { id: serverId, ownerId, name } = this.#options.record()
     const kinds = ['tools', 'prompts', 'resources'] as const
     this.#options.context.bus.emit('catalog.changed', ownerId, { serverId, name, kinds, ...more })

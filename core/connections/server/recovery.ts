@@ -64,8 +64,8 @@ export class Recovery {
   }
 
   /** Somebody asked for a start: what was before is forgiven. */
-  fresh(): void {
-    this.steady()
+  reset(): void {
+    this.markStable()
     this.#exits.clear()
     this.#losses.clear()
     this.#forgotten.clear()
@@ -73,20 +73,20 @@ export class Recovery {
   }
 
   /** It has been online for a minute. */
-  steady(): void {
+  markStable(): void {
     this.#failures = 0
     this.#crashLooping = false
     this.#alone = false
   }
 
   /** `onlineMs`: how long it had been online; `lastWords`: what it wrote at last, for the reason of a crash loop. */
-  ended(end: ConnectionEnd, onlineMs: number, isolated: boolean, lastWords: () => string): Verdict {
+  ended(end: ConnectionEnd, onlineMs: number, isolated: boolean, stderrTail: () => string): Verdict {
     const now = performance.now()
     if (end.workerLost) return this.#workerLost(end, now, isolated)
     if (end.exited && isCrashLoop(this.#exits.add(now))) this.#crashLooping = true
     if (this.#crashLooping && end.exited) {
       this.#failures += 1
-      const reason: WireError = { code: 'crash_loop', message: `${end.reason.message}, again and again${lastWords()}` }
+      const reason: WireError = { code: 'crash_loop', message: `${end.reason.message}, again and again${stderrTail()}` }
       return { kind: 'offline', reason, delayMs: CRASH_RETRY_MS }
     }
     // A loss with an HTTP status: the server is there and has only forgotten the session, which costs a handshake and no waiting.

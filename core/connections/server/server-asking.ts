@@ -216,7 +216,7 @@ export class ServerAsking implements UpstreamFace {
     const running = this.#reading.get(key)
     if (running !== undefined) return running
     const sinceMs = performance.now()
-    const reading = this.#look(key, form, base)
+    const reading = this.#listTools(key, form, base)
       .then(look => {
         // Whoever asked has not waited for it.
         if (look && performance.now() - sinceMs > LATE_MS) this.#options.found([])
@@ -238,7 +238,7 @@ export class ServerAsking implements UpstreamFace {
 
   async #firstLook(base: readonly CatalogItem[]): Promise<void> {
     const form = everyCapability(LATEST)
-    const look = await this.#look(JSON.stringify(listedFor(form)), form, base, FIRST)
+    const look = await this.#listTools(JSON.stringify(listedFor(form)), form, base, FIRST)
     const seen = this.#seen
     if (!look || !seen) return
     const known = new Map(base.map(item => [item.key, item]))
@@ -256,7 +256,12 @@ export class ServerAsking implements UpstreamFace {
     if (!older) context.askings.save(record().id, found)
   }
 
-  async #look(key: string, form: JsonObject, base: readonly CatalogItem[], what = key): Promise<ToolsLook | undefined> {
+  async #listTools(
+    key: string,
+    form: JsonObject,
+    base: readonly CatalogItem[],
+    what = key,
+  ): Promise<ToolsLook | undefined> {
     const { context, record, plan, era } = this.#options
     const { ownerId } = record()
     const { signal } = this.#abort

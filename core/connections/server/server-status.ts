@@ -2,11 +2,11 @@ import type { ServerRecord, ServerStatus, ServerWarning, TransportName } from '.
 import { eraOf } from '../../domain/era.ts'
 import type { ServerCatalog } from '../api.ts'
 import type { OpenedMessage } from '../protocol.ts'
-import { type Observed, OWNER_DISABLED, STOPPED } from './observed.ts'
+import { OWNER_DISABLED, type ServerState, STOPPED } from './server-state.ts'
 
 /** What people see of a server; from its stored lists what a connection has not said yet. */
 export function serverStatus(
-  observed: Observed,
+  serverState: ServerState,
   lists: ServerCatalog | undefined,
   opened: OpenedMessage | undefined,
   more: {
@@ -21,10 +21,10 @@ export function serverStatus(
     readonly warnings: readonly ServerWarning[]
   },
 ): ServerStatus {
-  const { state, since, nextAttemptAtMs } = observed.now
-  const { attempts } = observed
+  const { state, since, nextAttemptAtMs } = serverState.now
+  const { attempts } = serverState
   // Online, with lists that are not whole.
-  const reason = observed.reason ?? (state === 'online' ? lists?.refused : undefined)
+  const reason = serverState.reason ?? (state === 'online' ? lists?.refused : undefined)
   const said = opened ?? lists
   return {
     state,

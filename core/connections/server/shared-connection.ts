@@ -11,10 +11,10 @@ import { openProbe } from '../probe/probe-connection.ts'
 import { TransportChoice } from '../probe/transport-choice.ts'
 import type { OpenedMessage } from '../protocol.ts'
 import { noted } from './noted.ts'
-import type { Observed } from './observed.ts'
 import { isFinal, Recovery, type Verdict } from './recovery.ts'
 import type { ServerContext } from './server-context.ts'
 import { ServerEra } from './server-era.ts'
+import type { ServerState } from './server-state.ts'
 
 /** After so long online, earlier failures are forgotten. */
 const RESET_MS = 60_000
@@ -24,7 +24,7 @@ const NEAR_MS = 1_000
 export interface SharedConnectionOptions {
   readonly context: ServerContext
   readonly record: () => ServerRecord
-  readonly observed: Observed
+  readonly serverState: ServerState
   /** The version that the server speaks with the hub, as far as is known. */
   readonly version: () => string
   /** Tools of the server whose schemas mark arguments. */
@@ -120,7 +120,7 @@ export class SharedConnection {
    * The same, after everything that may forbid its use was asked. Where it may not be used at all it is undefined, and
    * `forbidden` hears why. Throws HubError.
    */
-  async judge(forbidden: (reason: WireError) => void): Promise<EffectiveServer | undefined> {
+  async authorize(forbidden: (reason: WireError) => void): Promise<EffectiveServer | undefined> {
     const turn = this.#turn
     try {
       const effective = await this.configured()
@@ -148,8 +148,8 @@ export class SharedConnection {
   }
 
   /** Failures so far are forgiven. */
-  forgive(): void {
-    this.#recovery.fresh()
+  resetFailures(): void {
+    this.#recovery.reset()
   }
 
   /** Opens it, and goes on trying. */
@@ -179,14 +179,14 @@ export class SharedConnection {
   /** Ends it, and begins anew with nothing taken for known but the era. */
   restart(reason: WireError): void {
     this.close(reason)
-    this.#recovery.fresh()
+    this.#recovery.reset()
     this.#transport.forget()
     void this.#attempt()
   }
 
   /** Regular look while it is open. True when the server was found to speak something else, so that another one is due. */
-  look(nowMs: number): boolean {
-    if (nowMs - this.#openedAtMs > RESET_MS) this.#recovery.steady()
+  poll(nowMs: number): boolean {
+    if (nowMs - this.#openedAtMs > RESET_MS) this.#recovery.markStable()
     if (this.#era.stale || this.#transport.stale) void this.ask()
     const { known } = this.#era
     const other = this.#opened && known !== undefined && known !== eraOf(this.#opened.protocolVersion)
@@ -228,17 +228,17 @@ export class SharedConnection {
   }
 
   async #attempt(): Promise<void> {
-    const { context, observed, record, knownTools } = this.#options
+    const { context, serverState, record, knownTools } = this.#options
     const { launcher } = context
     this.#turn += 1
     const turn = this.#turn
     const still = (): boolean => turn === this.#turn
     this.#attempting = true
     this.#clearRetry()
-    const { reason: before } = observed.now
+    const { reason: before } = serverState.now
     // A fault is told until it is mended; that it was switched off or asleep is over now.
     const fault = before?.code !== 'stopped' && before?.code !== 'idle'
-    observed.become('connecting', this.#connectedBefore && fault ? before : undefined)
+    serverState.become('connecting', this.#connectedBefore && fault ? before : undefined)
     let release: (() => void) | undefined
     try {
       await this.#closing
@@ -275,7 +275,7 @@ export class SharedConnection {
       ...events,
       opened: message => {
         release()
-        if (current()) this.#wentOnline(message)
+        if (current()) this.#onConnected(message)
       },
       unusable: () => {
         release()
@@ -298,7 +298,7 @@ export class SharedConnection {
     }
   }
 
-  #wentOnline(message: OpenedMessage): void {
+  #onConnected(message: OpenedMessage): void {
     const connection = this.#connection
     if (!connection) return
     this.#opened = message
@@ -310,20 +310,20 @@ export class SharedConnection {
   }
 
   #ended(given: ConnectionEnd): void {
-    const { context, observed, record } = this.#options
+    const { context, serverState, record } = this.#options
     this.#era.ended(given)
     const end = this.#era.explained(given)
     this.#connection = undefined
     this.#options.ended()
     const onlineMs = performance.now() - this.#openedAtMs
-    const lastWords = (): string => {
+    const stderrTail = (): string => {
       const tail = context.children.stderr(record().id).slice(-5)
       return tail.length === 0 ? '' : `; it wrote: ${tail.map(({ line }) => line.slice(0, 200)).join(' | ')}`
     }
     const judged = this.#transport.ended(this.#effective?.settings, end)
     if (judged === 'retry') return this.#follow({ kind: 'now' })
-    const verdict = this.#recovery.ended(judged, onlineMs, record().isolate, lastWords)
-    if (verdict.kind === 'now') observed.become('connecting', end.reason)
+    const verdict = this.#recovery.ended(judged, onlineMs, record().isolate, stderrTail)
+    if (verdict.kind === 'now') serverState.become('connecting', end.reason)
     this.#follow(verdict)
   }
 
@@ -332,11 +332,11 @@ export class SharedConnection {
       void this.#attempt()
       return
     }
-    const { observed, offline } = this.#options
+    const { serverState, offline } = this.#options
     this.#attempting = false
     const { reason, delayMs } = verdict
-    observed.attempts += 1
-    observed.become('offline', reason, delayMs)
+    serverState.attempts += 1
+    serverState.become('offline', reason, delayMs)
     offline(reason, delayMs !== undefined && delayMs <= NEAR_MS)
     if (delayMs === undefined) return
     this.#retry = setTimeout(() => {

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { faultName, HubError } from '../../contract/errors.ts'
-import type { Confinement } from '../sandbox/sandbox.ts'
+import type { SandboxPolicy } from '../sandbox/sandbox.ts'
 import { statsOf } from '../stats-of.ts'
 
 export interface ChildSpec {
@@ -15,7 +15,7 @@ export interface ChildSpec {
   /** Takes its server's secrets out of what is told of it. Default: by the secrets that are held for the server. */
   readonly redact?: (text: string) => string
   /** Runs it in the sandbox, where `cwd` does not count. */
-  readonly confinement?: Confinement
+  readonly confinement?: SandboxPolicy
 }
 
 /**

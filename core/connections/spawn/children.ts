@@ -4,7 +4,7 @@ import type { WireError } from '../../contract/errors.ts'
 import type { PluginLogger } from '../../contract/plugin.ts'
 import type { ServerRedactors } from '../../secrets/server-redactors.ts'
 import type { ProcessInfo } from '../api.ts'
-import { sacrificeFirst, standBack } from '../process/child-priority.ts'
+import { lowerPriority, raiseOomScore } from '../process/child-priority.ts'
 import { type ChildRelay, makeRelay, watchStderr } from '../process/child-streams.ts'
 import {
   descriptorShortage,
@@ -21,7 +21,7 @@ import { StderrTail } from '../process/stderr-tail.ts'
 import { signalGroup, stopChild } from '../process/stop-child.ts'
 import { Watchdog } from '../process/watchdog.ts'
 import { stageFailure } from '../sandbox/command.ts'
-import type { Confinement, Sandbox } from '../sandbox/sandbox.ts'
+import type { Sandbox, SandboxPolicy } from '../sandbox/sandbox.ts'
 import type { FolderPlace } from '../sandbox/work-folders.ts'
 import { type ChildSpec, findProgram, spawnError } from './child-program.ts'
 
@@ -60,7 +60,7 @@ export interface Child {
   /** Of a process that ended in the sandbox before its program ran: why. Known some milliseconds after `exited`. */
   startFailure(): WireError | undefined
   /** Notes what is below the process (`seen`: was, a moment ago), so that it ends with it though it leave the group. */
-  look(seen?: readonly ProcessMark[]): void
+  poll(seen?: readonly ProcessMark[]): void
   /** Asks by end of input, then TERM, then KILL, all to the group; resolves when nothing of it is left. */
   stop(): Promise<void>
 }
@@ -142,10 +142,10 @@ export class Children {
       for (const pair of made) closeSync(pair.theirs)
     }
     const { pid } = running
-    standBack(pid)
+    lowerPriority(pid)
     // Before it has its options, so that nothing of the program's own runs yet.
     if (confinement) {
-      sacrificeFirst(pid)
+      raiseOomScore(pid)
       this.#limitMemory(pid, confinement)
     }
     handOverAll(made.slice(pairs.length), start.inputs)
@@ -153,7 +153,7 @@ export class Children {
     const tail = this.#tail(spec.serverId)
     const stderrLog = tail.writer(redact)
     const below = new Map<number, ProcessMark>()
-    const look = (seen = processesBelow(pid)): void => {
+    const poll = (seen = processesBelow(pid)): void => {
       for (const mark of seen) below.set(mark.pid, mark)
     }
     const [stdin, stdout, stderr] = pairs
@@ -170,8 +170,8 @@ export class Children {
       },
       sandboxed: confinement !== undefined,
       startFailure: () => confinement && stageFailure(spec.command, running.exitCode, tail.lines().at(-1)?.line ?? ''),
-      look,
-      stop: () => stopChild({ pid, exited, confined: confinement !== undefined, look, below }),
+      poll,
+      stop: () => stopChild({ pid, exited, confined: confinement !== undefined, poll, below }),
     }
     const info: ProcessInfo = {
       pid,
@@ -255,11 +255,11 @@ export class Children {
     return { argv: [findProgram(spec, env.PATH), ...spec.args], env, cwd: spec.cwd, inputs: [] }
   }
 
-  #enclosed(spec: ChildSpec, confinement: Confinement, ownStreams: boolean): StartedAs {
+  #enclosed(spec: ChildSpec, confinement: SandboxPolicy, ownStreams: boolean): StartedAs {
     return { ...this.#options.sandbox.enter(spec, { ...confinement, ownStreams }), env: {}, cwd: '/' }
   }
 
-  #limitMemory(pid: number, confinement: Confinement): void {
+  #limitMemory(pid: number, confinement: SandboxPolicy): void {
     try {
       this.#options.sandbox.limitMemory(pid, confinement)
     } catch (error) {

@@ -6,7 +6,7 @@ import type { PackageRun } from '../../domain/server/package-run.ts'
 import { resolveInside } from '../sandbox/command.ts'
 import { PACKAGE_FOLDER, RUNTIME_FOLDER } from '../sandbox/profile.ts'
 import { permitsOf, type Registries } from '../sandbox/registries.ts'
-import type { Confinement, Sandbox } from '../sandbox/sandbox.ts'
+import type { Sandbox, SandboxPolicy } from '../sandbox/sandbox.ts'
 import type { FolderPlace } from '../sandbox/work-folders.ts'
 import type { ChildSpec } from './child-program.ts'
 import type { Child, Children } from './children.ts'
@@ -19,7 +19,7 @@ const ANSWER_BYTES = 64 * 1024
 
 export interface InstallOrder {
   readonly serverId: string
-  readonly confinement: Confinement
+  readonly confinement: SandboxPolicy
   readonly run: PackageRun
 }
 

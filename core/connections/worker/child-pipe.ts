@@ -22,7 +22,7 @@ const INPUT_CLOSED_MS = 3_000
 
 export interface CarriedPipe extends ChildPipe {
   /** The line that is being delivered answered a call: it does not count as flood. */
-  useful(): void
+  countAsAnswer(): void
   setMaxBytes(maxBytes: number): void
   /** Lets go of the descriptors at once. */
   destroy(): void
@@ -69,7 +69,7 @@ export class LinePipe implements CarriedPipe {
   #outBytes = 0
   #rest: Uint8Array | undefined
   #flushing = false
-  #useful = false
+  #countAsAnswer = false
   #first = true
   #sliceStart = 0
   #sliceBytes = 0
@@ -110,8 +110,8 @@ export class LinePipe implements CarriedPipe {
     for (const line of early) handler(line)
   }
 
-  useful(): void {
-    this.#useful = true
+  countAsAnswer(): void {
+    this.#countAsAnswer = true
   }
 
   setMaxBytes(maxBytes: number): void {
@@ -213,9 +213,9 @@ export class LinePipe implements CarriedPipe {
       this.#early.push(line)
       return
     }
-    this.#useful = false
+    this.#countAsAnswer = false
     this.#handler(line)
-    if (!this.#useful) this.#sliceBytes += line.length + LINE_BYTES
+    if (!this.#countAsAnswer) this.#sliceBytes += line.length + LINE_BYTES
   }
 
   /** Makes the child wait; false where it cannot. */

@@ -59,7 +59,7 @@ export class LineFramer {
       const end = rest.indexOf(10)
       this.#drop(end < 0 ? rest : rest.subarray(0, end))
       if (end < 0) return
-      this.#tell()
+      this.#reportAnswered()
       this.#dropping = false
       rest = rest.subarray(end + 1)
     }
@@ -127,11 +127,11 @@ export class LineFramer {
       this.#options.overflow()
     } else if (this.#reader) {
       this.#reader.push(bytes.toString('latin1'))
-      if (this.#reader.answered !== undefined) this.#tell()
+      if (this.#reader.answered !== undefined) this.#reportAnswered()
     }
   }
 
-  #tell(): void {
+  #reportAnswered(): void {
     const reader = this.#reader
     this.#reader = undefined
     if (reader) this.#options.tooLong(reader.end())

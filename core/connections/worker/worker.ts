@@ -162,7 +162,7 @@ class ConnectionWorker {
       }
       const transport = await this.#transport(options.module)
       const client = await this.#client(options, link.signal)
-      await link.start(transport, { ...client, ...(pipe ? { child: pipe } : {}) }, () => pipe?.useful())
+      await link.start(transport, { ...client, ...(pipe ? { child: pipe } : {}) }, () => pipe?.countAsAnswer())
     } catch (error) {
       if (!(error instanceof HubError))
         context.control({ type: 'log', conn, level: 'error', message: `The connection failed: ${String(error)}` })

@@ -89,9 +89,9 @@ export function checkHeaders(headers: Readonly<Record<string, string>>, pointer:
       report({ pointer: at, code: 'header_value', detail })
     }
     const lower = name.toLowerCase()
-    const twin = seen.get(lower)
-    if (twin !== undefined) {
-      const detail = `The headers ${quoteName(twin)} and ${quoteName(name)} differ in letter case only`
+    const duplicate = seen.get(lower)
+    if (duplicate !== undefined) {
+      const detail = `The headers ${quoteName(duplicate)} and ${quoteName(name)} differ in letter case only`
       report({ pointer: at, code: 'duplicate', detail })
     }
     seen.set(lower, name)

@@ -16,7 +16,7 @@ export function documentsAsText(body: JsonObject): {
 } {
   const problems: FieldError[] = []
   const documents: DocumentFacts[] = []
-  const judge = (document: JsonObject, text: string, at: string, block: JsonObject): void => {
+  const validate = (document: JsonObject, text: string, at: string, block: JsonObject): void => {
     const problem = documentProblem(document, text, Object.hasOwn(block, 'baseUrl'))
     if (!problem) return
     const { field, code, detail } = problem
@@ -32,7 +32,7 @@ export function documentsAsText(body: JsonObject): {
         const document = typeof item === 'string' ? jsonDocument(item) : item
         if (!isJsonObject(document)) return [name, item]
         const text = typeof item === 'string' ? item : JSON.stringify(document)
-        judge(document, text, at, value)
+        validate(document, text, at, value)
         documents.push(documentFacts(document, text, at.slice(0, -'/schema'.length)))
         return [name, text]
       }),

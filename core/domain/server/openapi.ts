@@ -222,9 +222,9 @@ export function documentProblem(schema: JsonObject, text: string, hasBaseUrl: bo
   return { field: 'baseUrl', code: 'required', detail: NO_ADDRESS }
 }
 
-function asProblem(judge: () => void): DocumentProblem | undefined {
+function asProblem(validate: () => void): DocumentProblem | undefined {
   try {
-    judge()
+    validate()
     return undefined
   } catch (error) {
     if (!(error instanceof HubError) || !DOCUMENT_CODES.has(error.code)) throw error

@@ -83,7 +83,7 @@ export class LiveFeed {
     const limits = { events: LIMITS.eventReplayEvents, bytes: LIMITS.eventReplayBytes, ageMs: LIMITS.eventReplayMs }
     this.#histories = new Map(TOPICS.map(topic => [topic, new EventHistory(topic, limits, !(topic in WHILE_WANTED))]))
     const { bus } = options
-    for (const name of ALWAYS) this.#stops.push(bus.on(name, event => this.#tell('servers', event)))
+    for (const name of ALWAYS) this.#stops.push(bus.on(name, event => this.#dispatch('servers', event)))
     const named = ({ data }: { data: { userId: string; name: string } }) => void this.#names.set(data.userId, data.name)
     this.#stops.push(bus.on('user.created', named), bus.on('user.updated', named))
   }
@@ -131,11 +131,11 @@ export class LiveFeed {
     return count
   }
 
-  #tell(topic: Topic, event: HubEvent): void {
+  #dispatch(topic: Topic, event: HubEvent): void {
     if (event.audience === 'internal') return
-    const told = liveEvent(this.#boot, topic, event, this.#names)
-    this.#histories.get(topic)?.add(told)
-    for (const reader of this.#readers) this.#give(reader, told)
+    const payload = liveEvent(this.#boot, topic, event, this.#names)
+    this.#histories.get(topic)?.add(payload)
+    for (const reader of this.#readers) this.#give(reader, payload)
   }
 
   /** An id of another process, or one that is too old, leaves a gap of unknown size. */
@@ -171,7 +171,7 @@ export class LiveFeed {
       if (wanted && !stop)
         this.#wanted.set(
           topic,
-          this.#options.bus.on(name, event => this.#tell(topic, event)),
+          this.#options.bus.on(name, event => this.#dispatch(topic, event)),
         )
       if (!wanted && stop) {
         stop()

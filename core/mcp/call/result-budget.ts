@@ -4,14 +4,14 @@ import { isHighSurrogate, pieceEnd } from '../../domain/cut-text.ts'
 import { type JsonText, weightOfText } from '../../domain/json/long-text.ts'
 import { isPlainObject, parseExact } from '../rpc/rpc.ts'
 import type { ExchangeTarget } from '../scope/scope-types.ts'
-import { KeptResults, type Reader } from './kept-results.ts'
 import type { Sealer } from './pages.ts'
-import { cutPrompt, cutResource, cutTool, noteOf, ResultCut } from './result-cut.ts'
+import { type Reader, ResultStore } from './result-store.ts'
+import { cutPrompt, cutResource, cutTool, noteOf, ResultTruncator } from './result-truncator.ts'
 
 const PURPOSE = 'mcp-result'
 
 /** The results that are cut, and how. */
-const CUTS: Readonly<Record<string, (result: JsonObject, cut: ResultCut) => JsonObject | undefined>> = {
+const CUTS: Readonly<Record<string, (result: JsonObject, cut: ResultTruncator) => JsonObject | undefined>> = {
   'tools/call': cutTool,
   'prompts/get': cutPrompt,
   'resources/read': cutResource,
@@ -23,15 +23,15 @@ const CUTS: Readonly<Record<string, (result: JsonObject, cut: ResultCut) => Json
  */
 export class ResultBudget {
   readonly #sealer: Sealer
-  readonly #kept: KeptResults
+  readonly #kept: ResultStore
 
   constructor(sealer: Sealer, now: () => number) {
     this.#sealer = sealer
-    this.#kept = new KeptResults(now)
+    this.#kept = new ResultStore(now)
   }
 
   /** The JSON text of a method's result within so many bytes, the words about the cut not counted. */
-  fit(method: string, resultText: JsonText, maxBytes: number, reader: Reader, target?: ExchangeTarget): JsonText {
+  truncate(method: string, resultText: JsonText, maxBytes: number, reader: Reader, target?: ExchangeTarget): JsonText {
     const cutResult = CUTS[method]
     if (!cutResult || isWithin(resultText, maxBytes)) return resultText
     const result = parseExact(String(resultText))
@@ -39,7 +39,7 @@ export class ResultBudget {
     const whole = isPlainObject(result) && (result.resultType === undefined || result.resultType === 'complete')
     if (!whole) return resultText
     const id = randomUUID()
-    const cut = new ResultCut(maxBytes, index => this.#seal(id, index, 0))
+    const cut = new ResultTruncator(maxBytes, index => this.#seal(id, index, 0))
     const shown = cutResult(result, cut)
     if (shown === undefined || shown === result) return resultText
     if (cut.parts.length > 0) this.#kept.keep(reader, cut.parts, id, target && { method, target })

@@ -36,7 +36,7 @@ export interface Routed {
   readonly exchange: Exchange
   readonly scope: Scope
   /** The result is not cut to the limit of its group yet, since middlewares may change it. */
-  readonly fittedLater?: true
+  readonly truncatedLater?: true
 }
 
 /** Methods that the router leaves to others: lists, and what lasts longer than one request. */
@@ -74,7 +74,7 @@ interface RouterParts {
     params: JsonObject | undefined,
   ) => boolean
   /** An upstream answered with URL elicitations, whose completion it will tell later. */
-  readonly sawElicitation: (sessionId: string, serverId: string, elicitationId: string) => void
+  readonly recordUrlElicitation: (sessionId: string, serverId: string, elicitationId: string) => void
 }
 
 type Work = (begin: Begin) => Promise<UpstreamReply>
@@ -127,9 +127,9 @@ export class Router {
     const all = this.#parts.middlewares()
     if (all.length > 0) {
       const matching = matchingMiddlewares(all, exchange.method)
-      if (matching.length > 0) return this.#throughMiddlewares(matching, handler, { ...routed, fittedLater: true })
+      if (matching.length > 0) return this.#throughMiddlewares(matching, handler, { ...routed, truncatedLater: true })
     }
-    return this.#whenRead(handler, routed, exchange.params)
+    return this.#awaitCatalogs(handler, routed, exchange.params)
   }
 
   /** Middlewares see results as their servers wrote them; what they make of them is cut to the limit of the group. */
@@ -139,13 +139,15 @@ export class Router {
     routed: Routed,
   ): Promise<Outcome> {
     const { exchange, scope } = routed
-    const outcome = await runMiddlewares(matching, exchange, async params => this.#whenRead(handler, routed, params))
+    const outcome = await runMiddlewares(matching, exchange, async params =>
+      this.#awaitCatalogs(handler, routed, params),
+    )
     const { target } = exchange
-    return target ? this.#fitted({ exchange, scope }, target, outcome) : outcome
+    return target ? this.#truncated({ exchange, scope }, target, outcome) : outcome
   }
 
   /** What the first lists of a member may hold is not refused while they are being read. */
-  #whenRead(handler: MethodHandler, routed: Routed, params: JsonObject | undefined): Outcome | Promise<Outcome> {
+  #awaitCatalogs(handler: MethodHandler, routed: Routed, params: JsonObject | undefined): Outcome | Promise<Outcome> {
     const { exchange, scope } = routed
     const waits = BY_LISTS.has(exchange.method) && !isListed(scope, exchange, params)
     const reading = waits ? scope.ready(exchange.capabilities) : undefined
@@ -182,7 +184,7 @@ export class Router {
     const { exchange, scope } = routed
     const { resolved } = scope
     const deliver = (reply: UpstreamReply) =>
-      scope.stale || scope.resolved !== resolved ? this.#judged(routed, target, reply, finish) : finish(reply)
+      scope.stale || scope.resolved !== resolved ? this.#authorized(routed, target, reply, finish) : finish(reply)
     const entered = exchange.enter?.(scope, target.member)
     if (entered instanceof Promise)
       return entered.then(session => this.#send(routed, target, session, params, work).then(deliver))
@@ -190,7 +192,7 @@ export class Router {
   }
 
   /** What the caller may use has changed since the request was sent: the reply is delivered only if it still may have it. */
-  async #judged(
+  async #authorized(
     routed: Routed,
     target: SentTo,
     reply: UpstreamReply,
@@ -297,7 +299,7 @@ export class Router {
         durationMs: endedMs - startedMs,
         status: callStatus(reply),
       })
-      return this.#fitted(routed, target, failureForModel(exchange, server, outcome))
+      return this.#truncated(routed, target, failureForModel(exchange, server, outcome))
     }
     if (!target.task && sent.task === undefined) return this.forward(routed, target, sent, finish)
     return this.#parts.tasks.call(this, routed, target, sent, finish)
@@ -343,15 +345,21 @@ export class Router {
 
   #forwardPlain(routed: Routed, target: Target, params: JsonObject, own?: OwnUri): Promise<Outcome> {
     return this.forward(routed, target, params, reply =>
-      this.#fitted(routed, target, this.outcome(routed, target.member, reply, own)),
+      this.#truncated(routed, target, this.outcome(routed, target.member, reply, own)),
     )
   }
 
   /** A result within the limit of its group. */
-  #fitted({ exchange, scope, fittedLater }: Routed, target: ExchangeTarget, outcome: Outcome): Outcome {
+  #truncated({ exchange, scope, truncatedLater }: Routed, target: ExchangeTarget, outcome: Outcome): Outcome {
     const { resultLimitBytes } = scope.resolved.group
-    if (resultLimitBytes === undefined || fittedLater || outcome.kind !== 'result') return outcome
-    const resultText = this.#parts.results.fit(exchange.method, outcome.resultText, resultLimitBytes, scope, target)
+    if (resultLimitBytes === undefined || truncatedLater || outcome.kind !== 'result') return outcome
+    const resultText = this.#parts.results.truncate(
+      exchange.method,
+      outcome.resultText,
+      resultLimitBytes,
+      scope,
+      target,
+    )
     return { kind: 'result', resultText }
   }
 
@@ -361,7 +369,7 @@ export class Router {
     if (!Array.isArray(list)) return
     for (const item of list)
       if (isPlainObject(item) && typeof item.elicitationId === 'string')
-        this.#parts.sawElicitation(exchange.session.id, member.server.id, item.elicitationId)
+        this.#parts.recordUrlElicitation(exchange.session.id, member.server.id, item.elicitationId)
   }
 }
 

@@ -39,7 +39,7 @@ export class TaskRun {
   #call: UpstreamCall | undefined
   #state: TaskState | undefined
   #isCancelled = false
-  #told: string | undefined
+  #lastMessage: string | undefined
   #steps = 0
 
   constructor(options: TaskRunOptions) {
@@ -63,7 +63,7 @@ export class TaskRun {
     if (this.#isCancelled) this.#cancelTask()
     for (let state = task.state; ; ) {
       if (this.#isCancelled) return { kind: 'cancelled' }
-      this.#tell(state)
+      this.#notifyProgress(state)
       // What the server wants to hear first comes with the question for the result.
       if (isOver(state) || state.status === 'input_required') return this.#last(await this.#ask('tasks/result'))
       if (performance.now() >= untilMs) return this.#expired()
@@ -94,10 +94,10 @@ export class TaskRun {
     return { taskId: this.#state?.taskId ?? '' }
   }
 
-  #tell({ status, statusMessage }: TaskState): void {
+  #notifyProgress({ status, statusMessage }: TaskState): void {
     const message = statusMessage ?? status
-    if (message === this.#told) return
-    this.#told = message
+    if (message === this.#lastMessage) return
+    this.#lastMessage = message
     this.#steps += 1
     this.#options.exchange.progress?.({ progress: this.#steps, message })
   }

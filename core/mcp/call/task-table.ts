@@ -90,7 +90,7 @@ export class TaskTable {
   }
 
   /** A server's word on one of its tasks, as the client that made it knows the task; undefined for one that nobody made here. */
-  told(
+  statusChanged(
     serverId: string,
     connection: string | undefined,
     params: JsonObject | undefined,

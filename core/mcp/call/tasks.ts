@@ -97,10 +97,10 @@ export class Tasks {
 
   async #described(router: Router, routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
     const passing = required(routed)
-    return this.#look(router, routed, passing, this.#named(passing, params), routed.exchange.method)
+    return this.#poll(router, routed, passing, this.#named(passing, params), routed.exchange.method)
   }
 
-  #look(router: Router, routed: Routed, { member }: Passing, task: OpenTask, method: string): Promise<Outcome> {
+  #poll(router: Router, routed: Routed, { member }: Passing, task: OpenTask, method: string): Promise<Outcome> {
     const change: Change = { method, params: { taskId: task.upstreamId } }
     const finish = (reply: UpstreamReply): Outcome => {
       const value = reply.kind === 'result' ? parseExact(String(reply.text)) : undefined
@@ -136,7 +136,7 @@ export class Tasks {
     const passing = required(routed)
     const tasks: string[] = []
     for (const task of this.#table.at(passing.place)) {
-      const outcome = await this.#look(router, routed, passing, task, 'tasks/get')
+      const outcome = await this.#poll(router, routed, passing, task, 'tasks/get')
       if (outcome.kind === 'result') tasks.push(String(outcome.resultText))
       else if (outcome.kind !== 'error') return outcome
     }

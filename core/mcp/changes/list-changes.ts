@@ -1,8 +1,8 @@
 import type { CatalogKind } from '../../connections/api.ts'
 import { Notice } from '../rpc/notice.ts'
-import type { Audience } from '../scope/audience.ts'
 import type { Scope } from '../scope/scope.ts'
 import { CATALOG_KINDS } from '../scope/scope-types.ts'
+import type { Subscribers } from '../scope/subscribers.ts'
 
 /** What changes within this time is told once. */
 const WINDOW_MS = 250
@@ -25,19 +25,19 @@ export function changedKind(kind: CatalogKind): ChangedKind {
 
 /** Tells everybody who hears that a list changed: gathered for 250 ms, at most once per kind and second, only those of the scope. */
 export class ListChanges {
-  readonly #audience: Audience
+  readonly #subscribers: Subscribers
   readonly #now: () => number
   /** Weak, since a scope that nobody uses is dropped without a word. */
   readonly #pending = new WeakMap<Scope, Pending>()
   readonly #armed = new Set<Pending>()
 
-  constructor(audience: Audience, now: () => number) {
-    this.#audience = audience
+  constructor(subscribers: Subscribers, now: () => number) {
+    this.#subscribers = subscribers
     this.#now = now
   }
 
   announce(scope: Scope, kinds: Iterable<ChangedKind>): void {
-    if (!this.#audience.hears(scope)) return
+    if (!this.#subscribers.hasSubscribers(scope)) return
     const pending = this.#pending.get(scope) ?? newPending()
     this.#pending.set(scope, pending)
     const now = this.#now()
@@ -83,9 +83,9 @@ export class ListChanges {
       if (!tells) continue
       pending.sentMs.set(kind, now)
       // Else what is found different at the next look would be told a second time.
-      scope.told(CATALOG_KINDS.filter(each => changedKind(each) === kind))
+      scope.markAnnounced(CATALOG_KINDS.filter(each => changedKind(each) === kind))
       const notice = new Notice(`notifications/${kind}/list_changed`)
-      for (const hearer of this.#audience.of(scope)) hearer.notify(notice)
+      for (const target of this.#subscribers.of(scope)) target.notify(notice)
     }
     if (isWaiting(pending)) this.#arm(scope, pending, wait)
   }

@@ -6,16 +6,16 @@ import type { MethodHandler, Routed, Router } from '../call/router.ts'
 import type { SessionTable } from '../legacy/sessions.ts'
 import { Notice } from '../rpc/notice.ts'
 import { invalid } from '../rpc/rpc.ts'
-import type { Hearer } from '../scope/audience.ts'
 import { memberHas } from '../scope/capabilities.ts'
 import type { Target } from '../scope/merge.ts'
 import { findResource, resourceTarget } from '../scope/resource-targets.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { ScopeMember } from '../scope/scope-types.ts'
+import type { NotificationTarget } from '../scope/subscribers.ts'
 import type { Steps } from '../scope/uri-template.ts'
 import { manySteps } from '../scope/uris.ts'
+import { NotificationRateLimiter } from './notification-rate-limiter.ts'
 import { SubscribedUris } from './subscribed-uris.ts'
-import { UpdatePace } from './update-pace.ts'
 
 /** One subscription at an upstream, shared by all who use the same connection to it. */
 interface Subscription {
@@ -25,7 +25,7 @@ interface Subscription {
   readonly member: ScopeMember
   readonly original: string
   /** Each subscriber with the forms of the URI by which it subscribed. */
-  readonly subscribers: Map<Hearer, Set<string>>
+  readonly subscribers: Map<NotificationTarget, Set<string>>
   reply: Promise<UpstreamReply>
 }
 
@@ -47,12 +47,12 @@ export class Subscriptions {
   readonly #underWay = new Map<string, Promise<UpstreamReply>>()
   /** The same by connection: an upstream's notices must not cost more the more others are subscribed to. */
   readonly #byConnection = new Map<string, SubscribedUris<Subscription>>()
-  readonly #pace: UpdatePace
+  readonly #pace: NotificationRateLimiter
 
   constructor(upstreams: Upstreams, sessions: SessionTable, now: () => number) {
     this.#upstreams = upstreams
     this.#sessions = sessions
-    this.#pace = new UpdatePace(now)
+    this.#pace = new NotificationRateLimiter(now)
   }
 
   /** `router`: turns replies into outcomes. */
@@ -64,16 +64,16 @@ export class Subscriptions {
   }
 
   /** Subscribes a listen stream. Resolves with the URIs that no upstream refused; one that is slow is taken at its word. */
-  async listen(hearer: Hearer, uris: readonly string[]): Promise<string[]> {
-    await hearer.scope.ready()
+  async listen(target: NotificationTarget, uris: readonly string[]): Promise<string[]> {
+    await target.scope.ready()
     const late = Promise.withResolvers<true>()
     const timer = setTimeout(() => late.resolve(true), LISTEN_WAIT_MS)
     const steps = manySteps()
     const taken = await Promise.all(
       uris.map(uri => {
-        const found = subscribable(hearer.scope, uri, steps)
-        if (!found || hearer.subscriptions.size >= MAX_SUBSCRIPTIONS) return false
-        const added = this.#add(hearer, found.member, found.original, uri)
+        const found = subscribable(target.scope, uri, steps)
+        if (!found || target.subscriptions.size >= MAX_SUBSCRIPTIONS) return false
+        const added = this.#add(target, found.member, found.original, uri)
         return Promise.race([added.then(({ kind }) => kind === 'result'), late.promise])
       }),
     )
@@ -82,7 +82,7 @@ export class Subscriptions {
   }
 
   async #subscribe(router: Router, routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
-    const { session, member, original, uri } = this.#judge(routed, params)
+    const { session, member, original, uri } = this.#resolve(routed, params)
     if (session.subscriptions.size >= MAX_SUBSCRIPTIONS)
       if (!session.subscriptions.has(subscriptionKey(member, session, original)))
         throw new HubError('quota_streams', `Cannot subscribe: this session has ${MAX_SUBSCRIPTIONS} subscriptions`)
@@ -90,33 +90,33 @@ export class Subscriptions {
     return reply.kind === 'result' ? EMPTY : router.outcome(routed, member, reply, { original, uri })
   }
 
-  async #add(hearer: Hearer, member: ScopeMember, original: string, uri: string): Promise<UpstreamReply> {
-    const key = subscriptionKey(member, hearer, original)
+  async #add(target: NotificationTarget, member: ScopeMember, original: string, uri: string): Promise<UpstreamReply> {
+    const key = subscriptionKey(member, target, original)
     const known = this.#byKey.get(key)
     const subscription = known ?? {
       key,
-      sessionId: hearer.ownConnection(member.server)?.id,
+      sessionId: target.ownConnection(member.server)?.id,
       member,
       original,
-      subscribers: new Map<Hearer, Set<string>>(),
-      reply: this.#send('resources/subscribe', member, hearer, original),
+      subscribers: new Map<NotificationTarget, Set<string>>(),
+      reply: this.#send('resources/subscribe', member, target, original),
     }
     if (!known) this.#keep(subscription)
-    const forms = subscription.subscribers.get(hearer) ?? new Set()
-    subscription.subscribers.set(hearer, forms.add(uri))
-    hearer.subscriptions.add(key)
+    const forms = subscription.subscribers.get(target) ?? new Set()
+    subscription.subscribers.set(target, forms.add(uri))
+    target.subscriptions.add(key)
     const reply = await subscription.reply
     // It may have ended while the upstream was asked.
-    if (hearer.ended && hearer.subscriptions.size > 0) this.drop(hearer)
+    if (target.ended && target.subscriptions.size > 0) this.drop(target)
     if (reply.kind === 'result') return reply
-    subscription.subscribers.delete(hearer)
-    hearer.subscriptions.delete(key)
+    subscription.subscribers.delete(target)
+    target.subscriptions.delete(key)
     if (this.#byKey.get(key) === subscription && subscription.subscribers.size === 0) this.#forget(subscription)
     return reply
   }
 
   async #unsubscribe(router: Router, routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
-    const { session, member, original, uri } = this.#judge(routed, params)
+    const { session, member, original, uri } = this.#resolve(routed, params)
     const subscription = this.#byKey.get(subscriptionKey(member, session, original))
     const forms = subscription?.subscribers.get(session)
     if (!subscription || !forms) return EMPTY
@@ -127,12 +127,12 @@ export class Subscriptions {
   }
 
   /** Drops all of somebody who has ended. */
-  drop(hearer: Hearer): void {
-    for (const key of hearer.subscriptions) {
+  drop(target: NotificationTarget): void {
+    for (const key of target.subscriptions) {
       const subscription = this.#byKey.get(key)
-      if (subscription?.subscribers.has(hearer)) void this.#leave(subscription, hearer)
+      if (subscription?.subscribers.has(target)) void this.#leave(subscription, target)
     }
-    hearer.subscriptions.clear()
+    target.subscriptions.clear()
   }
 
   dispose(): void {
@@ -144,8 +144,8 @@ export class Subscriptions {
     const { uris } = scope.catalog
     for (const subscription of [...this.#byKey.values()]) {
       if (uris.allows(subscription.member.server.id, subscription.original)) continue
-      for (const hearer of [...subscription.subscribers.keys()])
-        if (hearer.scope === scope) void this.#leave(subscription, hearer)
+      for (const target of [...subscription.subscribers.keys()])
+        if (target.scope === scope) void this.#leave(subscription, target)
     }
   }
 
@@ -156,8 +156,8 @@ export class Subscriptions {
     const subscribed = this.#byConnection.get(connectionKey(serverId, sessionId))
     const covering = [...(subscribed?.covering(uri) ?? [])]
     const later = (at: string, own?: JsonObject): void => {
-      const tell = () => this.#tell(serverId, sessionId, at, own)
-      this.#pace.told(serverId, JSON.stringify([sessionId ?? '', at]), tell)
+      const send = () => this.#notify(serverId, sessionId, at, own)
+      this.#pace.schedule(serverId, JSON.stringify([sessionId ?? '', at]), send)
     }
     if (covering.length === 0) return
     if (this.#pace.waiting(serverId) < MAX_WAITING) later(uri, params)
@@ -166,26 +166,26 @@ export class Subscriptions {
   }
 
   /** Returns how many notices that were. */
-  #tell(serverId: string, sessionId: string | undefined, uri: string, params: JsonObject | undefined): number {
+  #notify(serverId: string, sessionId: string | undefined, uri: string, params: JsonObject | undefined): number {
     // One may have subscribed to a resource and to one below it, and still hears of a change once.
-    const told = new Map<string, Set<Hearer>>()
+    const targetsOf = new Map<string, Set<NotificationTarget>>()
     const subscribed = this.#byConnection.get(connectionKey(serverId, sessionId))
     for (const subscription of subscribed?.covering(uri) ?? []) {
       const exact = uri === subscription.original
-      for (const [hearer, forms] of subscription.subscribers) {
-        const { uris } = hearer.scope.catalog
+      for (const [target, forms] of subscription.subscribers) {
+        const { uris } = target.scope.catalog
         if (!uris.allows(serverId, subscription.original)) continue
         for (const form of exact ? forms : [uris.publicUri(serverId, uri)]) {
-          const hearers = told.get(form) ?? new Set()
-          told.set(form, hearers.add(hearer))
+          const targets = targetsOf.get(form) ?? new Set()
+          targetsOf.set(form, targets.add(target))
         }
       }
     }
     let count = 0
-    for (const [form, hearers] of told) {
+    for (const [form, targets] of targetsOf) {
       const notice = new Notice(UPDATED, { ...params, uri: form })
-      for (const hearer of hearers) hearer.notify(notice)
-      count += hearers.size
+      for (const target of targets) target.notify(notice)
+      count += targets.size
     }
     return count
   }
@@ -197,9 +197,9 @@ export class Subscriptions {
       const [first] = subscribers.keys()
       if (!first) continue
       subscription.reply = this.#send('resources/subscribe', member, first, original)
-      for (const [hearer, forms] of subscribers)
-        if (hearer.scope.catalog.uris.allows(serverId, original))
-          for (const form of forms) hearer.notify(new Notice(UPDATED, { uri: form }))
+      for (const [target, forms] of subscribers)
+        if (target.scope.catalog.uris.allows(serverId, original))
+          for (const form of forms) target.notify(new Notice(UPDATED, { uri: form }))
     }
   }
 
@@ -224,7 +224,7 @@ export class Subscriptions {
     if (others?.size === 0) this.#byConnection.delete(key)
   }
 
-  #judge(routed: Routed, params: JsonObject | undefined) {
+  #resolve(routed: Routed, params: JsonObject | undefined) {
     const session = this.#sessions.byKey(routed.exchange.session?.id ?? '')
     if (!session) throw new HubError('method_not_found', 'Subscriptions need a session')
     const uri = params?.uri
@@ -240,10 +240,10 @@ export class Subscriptions {
   }
 
   /** One at a time for each key: over HTTP two requests may overtake each other, and what came last must hold. */
-  #send(method: string, member: ScopeMember, hearer: Hearer, uri: string): Promise<UpstreamReply> {
-    const session = hearer.ownConnection(member.server)
-    const key = subscriptionKey(member, hearer, uri)
-    const older = hearer.scope.face(member.server.id).side === 'older'
+  #send(method: string, member: ScopeMember, target: NotificationTarget, uri: string): Promise<UpstreamReply> {
+    const session = target.ownConnection(member.server)
+    const key = subscriptionKey(member, target, uri)
+    const older = target.scope.face(member.server.id).side === 'older'
     const request = { method, params: { uri }, older, ...(session ? { session } : {}) }
     const send = (): Promise<UpstreamReply> => this.#upstreams.request(member.server.id, request).reply
     const reply = this.#underWay.get(key)?.then(send) ?? send()
@@ -254,20 +254,20 @@ export class Subscriptions {
     return reply
   }
 
-  #leave(subscription: Subscription, hearer: Hearer): Promise<UpstreamReply> | undefined {
-    subscription.subscribers.delete(hearer)
-    hearer.subscriptions.delete(subscription.key)
+  #leave(subscription: Subscription, target: NotificationTarget): Promise<UpstreamReply> | undefined {
+    subscription.subscribers.delete(target)
+    target.subscriptions.delete(subscription.key)
     if (subscription.subscribers.size > 0) return undefined
     this.#forget(subscription)
     // The upstream forgets with the connection; one that is down must not be woken up for this.
     if (this.#upstreams.status(subscription.member.server.id).state !== 'online') return undefined
-    if (hearer.ended && hearer.ownConnection(subscription.member.server)?.kind === 'session') return undefined
-    return this.#send('resources/unsubscribe', subscription.member, hearer, subscription.original)
+    if (target.ended && target.ownConnection(subscription.member.server)?.kind === 'session') return undefined
+    return this.#send('resources/unsubscribe', subscription.member, target, subscription.original)
   }
 }
 
-function subscriptionKey({ server }: ScopeMember, hearer: Hearer, original: string): string {
-  return JSON.stringify([server.id, hearer.ownConnection(server)?.id ?? '', original])
+function subscriptionKey({ server }: ScopeMember, target: NotificationTarget, original: string): string {
+  return JSON.stringify([server.id, target.ownConnection(server)?.id ?? '', original])
 }
 
 function connectionKey(serverId: string, sessionId: string | undefined): string {

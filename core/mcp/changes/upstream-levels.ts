@@ -23,7 +23,7 @@ export class UpstreamLevels {
   readonly #upstreams: Upstreams
   readonly #sessions: SessionTable
   /** The level last told, by connection. */
-  readonly #told = new Map<string, number>()
+  readonly #lastSentLevels = new Map<string, number>()
 
   constructor(upstreams: Upstreams, sessions: SessionTable) {
     this.#upstreams = upstreams
@@ -37,16 +37,17 @@ export class UpstreamLevels {
     const rank = LOG_LEVELS.indexOf(params?.level as (typeof LOG_LEVELS)[number])
     if (rank < 0) throw invalid(`logging/setLevel needs "level", one of ${LOG_LEVELS.join(', ')}`)
     session.logLevel = rank
-    for (const { member } of scope.catalog.states) this.#tell(scope, member, session)
+    for (const { member } of scope.catalog.states) this.#sendLevel(scope, member, session)
     return EMPTY
   }
 
   /** A connection came up: it knows no level yet. */
   connected(serverId: string, sessionId: string | undefined): void {
-    this.#told.delete(connectionKey(serverId, sessionId))
+    this.#lastSentLevels.delete(connectionKey(serverId, sessionId))
     for (const session of this.#sessions) {
       const member = session.logLevel === undefined ? undefined : memberOf(session, serverId)
-      if (member && session.ownConnection(member.server)?.id === sessionId) this.#tell(session.scope, member, session)
+      if (member && session.ownConnection(member.server)?.id === sessionId)
+        this.#sendLevel(session.scope, member, session)
     }
   }
 
@@ -68,8 +69,8 @@ export class UpstreamLevels {
   ): Promise<void> | undefined {
     if (!memberHas(scope.catalog.byServer.get(server.id), 'logging')) return undefined
     const key = connectionKey(server.id, own?.id)
-    const told = this.#told.get(key)
-    if (told !== undefined && told <= rank) return undefined
+    const lastSent = this.#lastSentLevels.get(key)
+    if (lastSent !== undefined && lastSent <= rank) return undefined
     return this.#send(server.id, own, Math.min(rank, this.#wished(server.id, own?.id) ?? rank), scope)
   }
 
@@ -83,45 +84,45 @@ export class UpstreamLevels {
 
   /** This connection is gone for good. */
   forget(serverId: string, sessionId: string): void {
-    this.#told.delete(connectionKey(serverId, sessionId))
+    this.#lastSentLevels.delete(connectionKey(serverId, sessionId))
   }
 
   /** Members may have come to a scope: they hear what its sessions want. */
   review(scope: Scope): void {
     for (const { member } of scope.catalog.states) {
       // One that has a level speaks for all that share its connection.
-      const told = new Set<string | undefined>()
+      const lastSent = new Set<string | undefined>()
       for (const session of this.#sessions.of(scope)) {
         const key = session.ownConnection(member.server)?.id
         if (session.logLevel === undefined) this.#calmDown(member, session)
-        else if (!told.has(key)) this.#tell(scope, member, session)
-        if (session.logLevel !== undefined) told.add(key)
+        else if (!lastSent.has(key)) this.#sendLevel(scope, member, session)
+        if (session.logLevel !== undefined) lastSent.add(key)
       }
     }
   }
 
   #calmDown({ server }: ScopeMember, session: Session): void {
     const own = session.ownConnection(server)
-    const told = this.#told.get(connectionKey(server.id, own?.id))
-    if (told === undefined || told <= DEFAULT_LEVEL) return
+    const lastSent = this.#lastSentLevels.get(connectionKey(server.id, own?.id))
+    if (lastSent === undefined || lastSent <= DEFAULT_LEVEL) return
     void this.#send(server.id, own, DEFAULT_LEVEL, session.scope)
   }
 
   /** A connection that others share, if it was ever told, hears the most verbose level of those who are left. */
   #tellOthers({ server }: ScopeMember, left: Session): void {
     const own = left.ownConnection(server)
-    const told = this.#told.get(connectionKey(server.id, own?.id))
-    if (told === undefined) return
+    const lastSent = this.#lastSentLevels.get(connectionKey(server.id, own?.id))
+    if (lastSent === undefined) return
     const rank = this.#wished(server.id, own?.id) ?? DEFAULT_LEVEL
-    if (rank !== told) void this.#send(server.id, own, rank, left.scope)
+    if (rank !== lastSent) void this.#send(server.id, own, rank, left.scope)
   }
 
-  #tell(scope: Scope, member: ScopeMember, session: Session): void {
+  #sendLevel(scope: Scope, member: ScopeMember, session: Session): void {
     const { id } = member.server
     if (!memberHas(scope.catalog.byServer.get(id), 'logging')) return
     const own = session.ownConnection(member.server)
     const rank = this.#wished(id, own?.id) ?? DEFAULT_LEVEL
-    if (this.#told.get(connectionKey(id, own?.id)) === rank) return
+    if (this.#lastSentLevels.get(connectionKey(id, own?.id)) === rank) return
     // Not waited for: the next call follows on the same connection, and one deaf server must not hold up the others.
     void this.#send(id, own, rank, scope)
   }
@@ -130,13 +131,13 @@ export class UpstreamLevels {
     // One that sleeps or is away hears it when it connects.
     if (this.#upstreams.status(serverId).state !== 'online') return Promise.resolve()
     const key = connectionKey(serverId, session?.id)
-    this.#told.set(key, rank)
+    this.#lastSentLevels.set(key, rank)
     const params = { level: LOG_LEVELS[rank] ?? 'info' }
     const older = scope.face(serverId).side === 'older'
     const request = { method: 'logging/setLevel', params, older, ...(session ? { session } : {}) }
     const { reply } = this.#upstreams.request(serverId, request)
     const heard = reply.then(({ kind }) => {
-      if (kind !== 'result' && this.#told.get(key) === rank) this.#told.delete(key)
+      if (kind !== 'result' && this.#lastSentLevels.get(key) === rank) this.#lastSentLevels.delete(key)
     })
     const late = Promise.withResolvers<void>()
     const timer = setTimeout(late.resolve, RAISE_WAIT_MS)

@@ -4,18 +4,18 @@ import type { JsonObject } from '../../contract/json.ts'
 import { LATEST_LEGACY, LEGACY_VERSIONS } from '../../domain/era.ts'
 import { offeredTasks } from '../call/tasks.ts'
 import { type IdText, invalid, resultMessage } from '../rpc/rpc.ts'
-import type { Audience } from '../scope/audience.ts'
 import { mergeCapabilities, mergedInstructions, mergedServerInfo } from '../scope/capabilities.ts'
 import { leftOutWarnings } from '../scope/group-warnings.ts'
 import type { Scope } from '../scope/scope.ts'
-import { initializeResponse, objectParam } from './post.ts'
+import type { Subscribers } from '../scope/subscribers.ts'
+import { initializeResponse, objectParam } from './handler.ts'
 import type { ScopedRequest } from './scoped-request.ts'
 import type { Introduction } from './session.ts'
 import type { SessionTable } from './sessions.ts'
 
 export interface InitializeParts {
   readonly sessions: SessionTable
-  readonly audience: Audience
+  readonly subscribers: Subscribers
   /** The hub's own version. */
   readonly version: string
   readonly draining: () => boolean
@@ -28,9 +28,9 @@ export function initialize(
   id: IdText,
   params: JsonObject | undefined,
 ): Response {
-  const { introduction, resultText } = meet(parts, scope, params)
+  const { introduction, resultText } = initializeResult(parts, scope, params)
   // What changed while nobody was here is no news to the first who comes.
-  if (!parts.audience.hears(scope)) scope.told()
+  if (!parts.subscribers.hasSubscribers(scope)) scope.markAnnounced()
   const session = parts.sessions.open({ principal, actor, scope, ...introduction })
   return initializeResponse(session.id, resultMessage(id, resultText))
 }
@@ -44,7 +44,7 @@ export function refuseWhileDraining({ draining }: Pick<InitializeParts, 'drainin
  * What the client says of itself, and what it is told, from what is known and without waiting for any upstream. The
  * version is the client's if the hub speaks it, else the latest of its era. Throws draining, params_invalid.
  */
-export function meet(
+export function initializeResult(
   parts: InitializeParts,
   scope: Scope,
   params: JsonObject | undefined,

@@ -73,7 +73,7 @@ export class LegacyCall implements Exchange {
     if (token !== undefined)
       this.progress = progress => this.#send('notifications/progress', { ...progress, progressToken: token })
     this.notify = (name, body) => this.#notify(name, body)
-    this.ask = (name, body, signal) => session.asks.onCall(reply, name, body, signal)
+    this.ask = (name, body, signal) => session.requests.onCall(reply, name, body, signal)
   }
 
   get capabilities(): JsonObject {

@@ -4,7 +4,7 @@ import { type InitializeParts, refuseWhileDraining } from './initialize.ts'
 import type { ScopedRequest } from './scoped-request.ts'
 import type { Session } from './session.ts'
 
-export type ReviveParts = Pick<InitializeParts, 'sessions' | 'audience' | 'draining'>
+export type ReviveParts = Pick<InitializeParts, 'sessions' | 'subscribers' | 'draining'>
 
 const LISTS = ['tools', 'prompts', 'resources'] as const
 
@@ -13,13 +13,13 @@ const LISTS = ['tools', 'prompts', 'resources'] as const
  * Throws quota_sessions, storage errors, and draining: a client that is told 404 by a hub that stops would give its session up.
  */
 export function revive(
-  { sessions, audience, draining }: ReviveParts,
+  { sessions, subscribers, draining }: ReviveParts,
   id: string,
   claim: Pick<ScopedRequest, 'principal' | 'actor' | 'scope'>,
 ): Promise<Session | undefined> {
   refuseWhileDraining({ draining })
   const { scope } = claim
-  if (!audience.hears(scope)) scope.told()
+  if (!subscribers.hasSubscribers(scope)) scope.markAnnounced()
   return sessions.revive(id, claim)
 }
 

@@ -8,11 +8,11 @@ import { needsOwnConnection } from '../../domain/session-scope.ts'
 import { LOG_LEVELS } from '../rpc/log-levels.ts'
 import type { Notice } from '../rpc/notice.ts'
 import type { IdText } from '../rpc/rpc.ts'
-import type { Hearer } from '../scope/audience.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { ExchangeTarget } from '../scope/scope-types.ts'
+import type { NotificationTarget } from '../scope/subscribers.ts'
 import { OLDER_BINDING, userBinding } from '../scope/user-binding.ts'
-import { type AskStream, SessionAsks } from './session-asks.ts'
+import { type AskStream, SessionRequests } from './session-requests.ts'
 import type { SessionStreams } from './session-streams.ts'
 import type { UserReplay } from './user-replay.ts'
 
@@ -97,7 +97,7 @@ interface SessionInit extends Introduction {
 }
 
 /** One legacy client session. */
-export class Session implements Hearer {
+export class Session implements NotificationTarget {
   readonly id: string
   readonly key: string
   readonly principal: string
@@ -125,7 +125,7 @@ export class Session implements Hearer {
   /** Keys of its resource subscriptions. */
   readonly subscriptions = new Set<string>()
   /** Requests to the client. */
-  readonly asks = new SessionAsks({
+  readonly requests = new SessionRequests({
     capabilities: () => this.binding.capabilities,
     anyStream: () => this.#anyStream(),
     streamWaitMs: LIMITS.askStreamWaitMs,
@@ -180,7 +180,7 @@ export class Session implements Hearer {
 
   set initialized(value: boolean) {
     this.#initialized = value
-    this.asks.streamOpened()
+    this.requests.streamOpened()
   }
 
   /** What upstream connections of this session alone may know of it. */
@@ -210,7 +210,7 @@ export class Session implements Hearer {
     this.ended = true
     for (const call of [...this.calls.values()]) call.abort('The session has ended', answer)
     this.calls.clear()
-    this.asks.end()
+    this.requests.end()
     this.streams.end(code)
     this.load.bytes.give(this.#storedBytes)
     this.#storedBytes = 0
@@ -227,7 +227,7 @@ export class Session implements Hearer {
       get logLevel() {
         return level()
       },
-      ask: (method, params, signal) => this.asks.onSession(method, params, signal),
+      ask: (method, params, signal) => this.requests.onSession(method, params, signal),
     }
   }
 

@@ -1,13 +1,13 @@
 import { LIMITS } from '../../config/limits.ts'
 import type { ByteAccount, Reclaimable } from '../../domain/byte-account.ts'
 import type { LongText } from '../../domain/json/long-text.ts'
-import { Chain, type Chained } from '../rpc/chain.ts'
+import { LinkedList, type LinkedNode } from '../rpc/linked-list.ts'
 
 /** What an event takes in memory besides its data. */
 const EVENT_BYTES = 256
 
 /** A sent event that may be sent again to a client that resumes its stream. */
-export interface ReplayEvent extends Chained<ReplayEvent> {
+export interface ReplayEvent extends LinkedNode<ReplayEvent> {
   /**
    * What was sent, as bytes: a short text may be a part of a longer one, and would hold the memory of all of that for as
    * long as the event is kept.
@@ -20,7 +20,7 @@ export interface ReplayEvent extends Chained<ReplayEvent> {
 /** The replay events of all sessions of one user in the order in which they were sent. */
 export class UserReplay implements Reclaimable {
   readonly #account: ByteAccount
-  readonly #events = new Chain<ReplayEvent>()
+  readonly #events = new LinkedList<ReplayEvent>()
   #bytes = 0
 
   constructor(account: ByteAccount) {

@@ -19,8 +19,8 @@ import {
 } from '../rpc/rpc.ts'
 import { MESSAGES_PATH, parseScopePath, type ScopeTable, SSE_ROOT } from '../scope/paths.ts'
 import type { Scope } from '../scope/scope.ts'
-import { type InitializeParts, meet, refuseWhileDraining } from './initialize.ts'
-import type { Intake } from './intake.ts'
+import type { LegacyDispatcher } from './dispatcher.ts'
+import { type InitializeParts, initializeResult, refuseWhileDraining } from './initialize.ts'
 import type { CallReply } from './legacy-call.ts'
 import { bodyWeight, readBody } from './request-body.ts'
 import { checkBodyType, checkGetAccept, checkVersion } from './request-headers.ts'
@@ -32,7 +32,7 @@ const FIRST_VERSION = '2024-11-05'
 
 interface SseWireParts extends InitializeParts {
   readonly scopes: ScopeTable
-  readonly intake: Intake
+  readonly dispatcher: LegacyDispatcher
   readonly now: () => number
 }
 
@@ -68,7 +68,7 @@ export class SseWire {
     info.keepOpen()
     if (resumed) return resumed
     // What changed while nobody was here is no news to the first who comes.
-    if (!this.#parts.audience.hears(scope)) scope.told()
+    if (!this.#parts.subscribers.hasSubscribers(scope)) scope.markAnnounced()
     const base = new URL(info.baseUrl).pathname.replace(/\/$/, '')
     const session = sessions.open({
       principal,
@@ -120,7 +120,7 @@ export class SseWire {
       if (!(resumed instanceof Response)) continue
       session.actor = actor
       session.lastUsedMs = this.#parts.now()
-      session.asks.streamOpened()
+      session.requests.streamOpened()
       return resumed
     }
     return undefined
@@ -162,19 +162,19 @@ export class SseWire {
   }
 
   #take(known: KnownRequest, session: Session, message: Message, weight: number): void {
-    const { intake } = this.#parts
+    const { dispatcher } = this.#parts
     if (message.kind === 'request' && message.method === 'initialize') return this.#initialize(session, message)
     const isPing = message.kind === 'request' && message.method === 'ping'
     if (!session.introduced && !isPing) introduceReturned(session, known.request.headers)
-    if (message.kind !== 'request') return intake.take(session, message)
-    intake.admit(session, message, weight)
+    if (message.kind !== 'request') return dispatcher.take(session, message)
+    dispatcher.admit(session, message, weight)
     const scoped = { ...known, scope: session.scope, session, namesSession: true }
-    intake.start(scoped, session, message, weight, new StreamReply(session))
+    dispatcher.start(scoped, session, message, weight, new StreamReply(session))
   }
 
   #initialize(session: Session, { id, params }: RequestMessage): void {
     if (session.introduced) throw new HubError('request_invalid', 'This session is initialized already')
-    const { introduction, resultText } = meet(this.#parts, session.scope, params)
+    const { introduction, resultText } = initializeResult(this.#parts, session.scope, params)
     session.introduce(introduction)
     new StreamReply(session).answer(resultMessage(id, resultText))
   }
@@ -208,11 +208,11 @@ class StreamReply implements CallReply {
 
   answer(text: JsonText): void {
     this.send(text)
-    this.#session.asks.closeCall(this)
+    this.#session.requests.closeCall(this)
   }
 
   withoutAnswer(): void {
-    this.#session.asks.closeCall(this)
+    this.#session.requests.closeCall(this)
   }
 
   send(text: JsonText): void {

@@ -44,7 +44,7 @@ export class LegacyWire {
       throw new HubError('stream_exists', `Cannot open a stream: this session has ${MAX_STREAMS} already`)
     info.keepOpen()
     const response = resumed ?? session.streams.openStandalone()
-    session.asks.streamOpened()
+    session.requests.streamOpened()
     return response
   }
 

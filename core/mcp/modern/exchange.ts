@@ -6,8 +6,8 @@ import type { ByteAccount } from '../../domain/byte-account.ts'
 import type { Exchange, Outcome } from '../call/exchange.ts'
 import type { UpstreamLevels } from '../changes/upstream-levels.ts'
 import type { ScopedRequest } from '../legacy/scoped-request.ts'
-import type { Chained } from '../rpc/chain.ts'
 import type { Envelope } from '../rpc/envelope.ts'
+import type { LinkedNode } from '../rpc/linked-list.ts'
 import { LOG_LEVELS, logLevelOf } from '../rpc/log-levels.ts'
 import { notificationMessage } from '../rpc/rpc.ts'
 import type { Scope } from '../scope/scope.ts'
@@ -15,7 +15,7 @@ import type { ExchangeTarget, ScopeMember } from '../scope/scope-types.ts'
 import { checkResponse, type InputRequest, inputRequest, missingCapability } from './input-requests.ts'
 import type { Lease, LeaseHolder, Leases } from './leases.ts'
 import type { Parkable } from './parking.ts'
-import type { Answering, ModernReply } from './reply.ts'
+import type { Answering, ModernResponse } from './response.ts'
 
 /** Requests of an upstream that come within this time are shown to the client together. */
 const ROUND_MS = 20
@@ -27,9 +27,9 @@ export interface ModernExchangeParts {
   readonly levels: UpstreamLevels
   readonly now: () => number
   /** Parks a request and tells its POST what is asked; false when too many are parked. */
-  ask(exchange: ModernExchange, post: ModernReply, asks: ReadonlyMap<string, InputRequest>): boolean
+  ask(exchange: ModernExchange, post: ModernResponse, asks: ReadonlyMap<string, InputRequest>): boolean
   /** It is over; `post` is the one that waits for the outcome, undefined when none does. */
-  ended(exchange: ModernExchange, post: ModernReply | undefined, outcome: Outcome): void
+  ended(exchange: ModernExchange, post: ModernResponse | undefined, outcome: Outcome): void
 }
 
 /** What a request counts for until it is over, parked or not. */
@@ -50,7 +50,7 @@ interface OpenAsk extends InputRequest {
 }
 
 /** One request of a modern client over all the POSTs that it takes; what an upstream asks meanwhile parks it. */
-export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answering, Chained<ModernExchange> {
+export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answering, LinkedNode<ModernExchange> {
   readonly requestId: string
   readonly method: string
   readonly params: JsonObject | undefined
@@ -75,7 +75,7 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
   readonly #input: PassedInput | undefined
   readonly #held: HeldBytes
   /** The POST that waits for the answer: the first of the request, or one of its retries. */
-  #post: ModernReply | undefined
+  #post: ModernResponse | undefined
   #outcome: Outcome | undefined
   #lease: Lease | undefined
   #cancel: ((reason?: string) => void) | undefined
@@ -89,7 +89,7 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
     { info, actor, principal, scope }: ScopedRequest,
     method: string,
     envelope: Envelope,
-    post: ModernReply,
+    post: ModernResponse,
     passthroughHeaders: Readonly<Record<string, string>> | undefined,
     input: PassedInput | undefined,
     held: HeldBytes,
@@ -164,11 +164,11 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
   }
 
   /** The client closed the stream of this POST, which takes its request back; parked ones have no stream. */
-  left(post: ModernReply): void {
+  left(post: ModernResponse): void {
     if (this.#post === post) this.abort('The client closed the stream')
   }
 
-  displace(): void {
+  preempt(): void {
     this.abort('The connection is needed for another call of the same user')
   }
 
@@ -183,7 +183,7 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
   }
 
   /** Goes on for a retry, with the answers that it brings; those to nothing that was asked are ignored. */
-  resume(post: ModernReply, responses: JsonObject, capabilities: JsonObject): void {
+  resume(post: ModernResponse, responses: JsonObject, capabilities: JsonObject): void {
     this.parkedSinceMs = undefined
     this.capabilities = capabilities
     if (this.#outcome) {
@@ -242,8 +242,8 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
     this.#lease = lease
     const level = this.#post?.logLevel
     // A server of the modern era is told with the request itself.
-    const told = level === undefined || scope.face(member.server.id).era === 'modern'
-    const raised = told ? undefined : this.#parts.levels.raise(scope, member, level, lease?.binding)
+    const hasLevel = level === undefined || scope.face(member.server.id).era === 'modern'
+    const raised = hasLevel ? undefined : this.#parts.levels.raise(scope, member, level, lease?.binding)
     return raised === undefined ? lease?.binding : raised.then(() => lease?.binding)
   }
 

@@ -19,7 +19,7 @@ export interface LeaseHolder {
   /** Since when it waits for its client; undefined while it runs. */
   readonly parkedSinceMs: number | undefined
   /** Its connection is needed by somebody who waits. It ends, and so releases what it holds. */
-  displace(): void
+  preempt(): void
 }
 
 /** A session of the hub's own at one upstream, since modern clients have none. */
@@ -140,7 +140,7 @@ export class Leases {
       if (now - waiting.sinceMs >= MAX_WAIT_MS) {
         pool.waiting.splice(pool.waiting.indexOf(waiting), 1)
         waiting.reject(busy(waiting.serverName))
-      } else if (now - waiting.sinceMs >= PATIENCE_MS) longestParked(pool)?.displace()
+      } else if (now - waiting.sinceMs >= PATIENCE_MS) longestParked(pool)?.preempt()
     }
   }
 }

@@ -11,35 +11,35 @@ import type { StreamHost } from '../legacy/session-streams.ts'
 import { SseConnection } from '../legacy/sse-connection.ts'
 import type { Notice } from '../rpc/notice.ts'
 import { type IdText, invalid, isPlainObject, notificationMessage, parseExact, resultMessage } from '../rpc/rpc.ts'
-import type { Hearer } from '../scope/audience.ts'
 import type { Scope } from '../scope/scope.ts'
+import type { NotificationTarget } from '../scope/subscribers.ts'
 import { userBinding } from '../scope/user-binding.ts'
-import type { ModernFaces } from './face.ts'
+import type { ScopePresenters } from './scope-presenter.ts'
 
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 const UPDATED = 'notifications/resources/updated'
 
 /** The kinds of notices that a client may opt in to, each with the capability behind it. */
-const LIST_CHANGES: readonly { readonly wish: string; readonly method: string; readonly capability: string }[] = [
-  { wish: 'toolsListChanged', method: 'notifications/tools/list_changed', capability: 'tools' },
-  { wish: 'promptsListChanged', method: 'notifications/prompts/list_changed', capability: 'prompts' },
-  { wish: 'resourcesListChanged', method: 'notifications/resources/list_changed', capability: 'resources' },
+const LIST_CHANGES: readonly { readonly request: string; readonly method: string; readonly capability: string }[] = [
+  { request: 'toolsListChanged', method: 'notifications/tools/list_changed', capability: 'tools' },
+  { request: 'promptsListChanged', method: 'notifications/prompts/list_changed', capability: 'prompts' },
+  { request: 'resourcesListChanged', method: 'notifications/resources/list_changed', capability: 'resources' },
 ]
 const NOBODY: ReadonlySet<Listener> = new Set()
 
 interface ListenersParts {
-  readonly faces: ModernFaces
+  readonly faces: ScopePresenters
   readonly streamHost: StreamHost
   load(userId: string): UserLoad
   /** Whether somebody hears already what changes here. */
-  hears(scope: Scope): boolean
+  hasSubscribers(scope: Scope): boolean
   /** Subscribes to resources; resolves with the URIs for which it holds. */
   subscribe(listener: Listener, uris: readonly string[]): Promise<readonly string[]>
   ended(listener: Listener): void
 }
 
 /** One `subscriptions/listen` of a modern client: a stream of what it opted in to, each notice tagged with the request's id. */
-export class Listener implements Hearer {
+export class Listener implements NotificationTarget {
   readonly key = `listen-${randomBytes(12).toString('base64url')}`
   readonly scope: Scope
   readonly actor: UserActor
@@ -116,7 +116,9 @@ export class Listeners {
     const uris = wantedUris(filter.resourceSubscriptions)
     this.#admit(actor)
     const { capabilities } = this.#parts.faces.of(scope)
-    const wishes = LIST_CHANGES.filter(({ wish, capability }) => filter[wish] === true && capabilities[capability])
+    const wishes = LIST_CHANGES.filter(
+      ({ request, capability }) => filter[request] === true && capabilities[capability],
+    )
     info.keepOpen()
     const load = this.#parts.load(actor.userId)
     const host = this.#parts.streamHost
@@ -129,9 +131,9 @@ export class Listeners {
     load.streams += 1
     host.opened(connection)
     // What changed while nobody was here is no news to the first who comes.
-    if (!this.#parts.hears(scope)) scope.told()
+    if (!this.#parts.hasSubscribers(scope)) scope.markAnnounced()
     this.#add(listener)
-    const honoured = Object.fromEntries(wishes.map(({ wish }) => [wish, true]))
+    const honoured = Object.fromEntries(wishes.map(({ request }) => [request, true]))
     if (uris === undefined) listener.acknowledge(honoured)
     else
       void this.#parts

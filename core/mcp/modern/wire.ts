@@ -5,29 +5,29 @@ import type { PluginLogger } from '../../contract/plugin.ts'
 import type { Outcome } from '../call/exchange.ts'
 import type { Router } from '../call/router.ts'
 import type { UpstreamLevels } from '../changes/upstream-levels.ts'
-import { jsonResponse } from '../legacy/post-reply.ts'
+import { jsonResponse } from '../legacy/post-response.ts'
 import type { ScopedRequest } from '../legacy/scoped-request.ts'
 import type { UserLoad } from '../legacy/session.ts'
-import { Chain } from '../rpc/chain.ts'
 import { endedByHub } from '../rpc/ended-by-hub.ts'
 import { checkStandardHeaders, type Envelope, openEnvelope } from '../rpc/envelope.ts'
 import { RefusedMessage } from '../rpc/http-errors.ts'
+import { LinkedList } from '../rpc/linked-list.ts'
 import { LOG_LEVELS } from '../rpc/log-levels.ts'
 import { asHubError, type IdText, invalid, type RequestMessage, readMessage, resultMessage } from '../rpc/rpc.ts'
 import { accessLost } from '../scope/access-lost.ts'
 import { passedHeaders } from '../scope/passed-headers.ts'
 import type { Scope } from '../scope/scope.ts'
-import type { ModernAnswers } from './answers.ts'
 import { modernRefusal } from './errors.ts'
 import { type HeldBytes, ModernExchange, type ModernExchangeParts, type PassedInput } from './exchange.ts'
-import type { ModernFaces } from './face.ts'
 import { inputResponses } from './input-requests.ts'
 import type { Leases } from './leases.ts'
 import type { Listeners } from './listeners.ts'
 import { ParamHeaders } from './param-headers.ts'
 import type { Parking } from './parking.ts'
-import type { PassedStates } from './passed-states.ts'
-import { ModernReply, type ModernReplyHost } from './reply.ts'
+import { type ModernReplyHost, ModernResponse } from './response.ts'
+import type { ModernResponseWriter } from './response-writer.ts'
+import type { ScopePresenters } from './scope-presenter.ts'
+import type { SealedRequestState } from './sealed-request-state.ts'
 
 /** How long a call runs before the hub looks whether its client is still there. */
 const WATCH_AFTER_MS = 100
@@ -48,10 +48,10 @@ const ROUTED: ReadonlySet<string> = new Set([
 
 interface ModernWireParts {
   readonly router: Router
-  readonly faces: ModernFaces
-  readonly answers: ModernAnswers
+  readonly faces: ScopePresenters
+  readonly answers: ModernResponseWriter
   readonly parking: Parking<ModernExchange>
-  readonly passed: PassedStates
+  readonly passed: SealedRequestState
   readonly leases: Leases
   readonly levels: UpstreamLevels
   readonly listeners: Listeners
@@ -67,7 +67,7 @@ export class ModernWire {
   readonly #exchangeParts: ModernExchangeParts
   readonly #paramHeaders = new ParamHeaders()
   /** All that is not over, parked or not. */
-  readonly #live = new Chain<ModernExchange>()
+  readonly #live = new LinkedList<ModernExchange>()
   #watching: ReturnType<typeof setTimeout> | undefined
 
   constructor(parts: ModernWireParts) {
@@ -215,7 +215,7 @@ export class ModernWire {
       if (!state) parked = parking.find(requestState, retry)
     }
     if (responses) parked?.checkResponses(responses)
-    const post = new ModernReply(replies, scoped, userLoad, id, progressToken, logLevel)
+    const post = new ModernResponse(replies, scoped, userLoad, id, progressToken, logLevel)
     if (parked) parking.take(parked)
     if (parked && !parked.runAgain) {
       this.#watch(parked, post)
@@ -231,7 +231,7 @@ export class ModernWire {
     scoped: ScopedRequest,
     method: string,
     envelope: Envelope,
-    post: ModernReply,
+    post: ModernResponse,
     input: PassedInput | undefined,
     held: HeldBytes,
   ): void {
@@ -261,7 +261,7 @@ export class ModernWire {
     else exchange.finish(outcome)
   }
 
-  #watch(exchange: ModernExchange, post: ModernReply): void {
+  #watch(exchange: ModernExchange, post: ModernResponse): void {
     post.answering = exchange
     this.#watching ??= setTimeout(() => {
       this.#watching = undefined

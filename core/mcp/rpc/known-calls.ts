@@ -47,7 +47,7 @@ export class KnownCalls {
     const pattern = name === null ? undefined : this.#patterns.get(name)
     if (name === null || !pattern || headers.get('mcp-method') !== METHOD) return undefined
     if (headers.get('mcp-protocol-version') !== MODERN_VERSION) return undefined
-    const holes = holesOf(body, pattern)
+    const holes = matchTemplate(body, pattern)
     const args = holes && argumentsOf(holes.args)
     if (!holes || args === undefined) return undefined
     this.#nextPause = 0
@@ -96,7 +96,7 @@ function patternOf(body: string, id: IdText, args: JsonValue, envelope: Envelope
   const head = body.slice(0, first)
   const middle = body.slice(first + firstText.length, second)
   const tail = body.slice(second + secondText.length)
-  if (!comesOut(`${head}"${MARK}"${middle}"${MARK}"${tail}`)) return undefined
+  if (!roundTrips(`${head}"${MARK}"${middle}"${MARK}"${tail}`)) return undefined
   const { params: _, ...rest } = envelope
   return { head, middle, tail, idFirst: idAt < argsAt, envelope: rest }
 }
@@ -108,7 +108,7 @@ function placeOf(body: string, key: string, value: string, from: number): number
 }
 
 /** With values of their own in both places, these are the message's id and its arguments: then they are so with any value. */
-function comesOut(marked: string): boolean {
+function roundTrips(marked: string): boolean {
   let value: JsonValue
   try {
     value = JSON.parse(marked)
@@ -118,7 +118,10 @@ function comesOut(marked: string): boolean {
   return isPlainObject(value) && value.id === MARK && isPlainObject(value.params) && value.params.arguments === MARK
 }
 
-function holesOf(body: string, { head, middle, tail, idFirst }: Pattern): { id: IdText; args: string } | undefined {
+function matchTemplate(
+  body: string,
+  { head, middle, tail, idFirst }: Pattern,
+): { id: IdText; args: string } | undefined {
   if (!body.startsWith(head) || !body.endsWith(tail)) return undefined
   const end = body.length - tail.length
   if (idFirst) {

@@ -223,7 +223,7 @@ export class ScopeTable {
     scope.stale = generation !== this.#generation
     this.#scopes.set(key, scope)
     // Before `initialize` says what is here, which cannot be taken back.
-    await scope.meet()
+    await scope.awaitFaces()
     if (this.#scopes.size > MAX_IDLE_SCOPES) this.#dropIdle()
     return scope
   }

@@ -9,7 +9,7 @@ import { pinsWithVariables } from '../../domain/tools/tool-shape.ts'
 import { KnownCalls } from '../rpc/known-calls.ts'
 import type { ListItem } from './list-item.ts'
 import { chosenTools, type MergedCatalog, mergeCatalogs, type Target } from './merge.ts'
-import type { Outages } from './outages.ts'
+import type { OfflineGracePeriod } from './offline-grace.ts'
 import {
   blockedTools,
   CATALOG_KINDS,
@@ -29,7 +29,7 @@ const ASKING_WAIT_MS = 5_000
 
 export interface ScopeParts {
   readonly upstreams: Upstreams
-  readonly outages: Outages
+  readonly offlineGrace: OfflineGracePeriod
   readonly now: () => number
 }
 
@@ -115,7 +115,7 @@ export class Scope {
   }
 
   /** Resolves when what callers of the older era meet here is known, after 5 s at most; undefined when it is. */
-  meet(): Promise<void> | undefined {
+  awaitFaces(): Promise<void> | undefined {
     if (this.caller !== 'legacy') return undefined
     return this.#parts.upstreams.meetOlder(this.#serverIds)?.then(() => this.touch())
   }
@@ -141,13 +141,13 @@ export class Scope {
 
   get catalog(): MergedCatalog {
     if (this.#catalog && !this.#dirty) return this.#catalog
-    const { upstreams, outages } = this.#parts
+    const { upstreams, offlineGrace } = this.#parts
     const states = this.#resolved.members.map(member => {
       const { side } = this.face(member.server.id)
       return {
         member,
         catalog: upstreams.catalog(member.server.id, side),
-        listed: member.server.enabled && outages.listed(member.server.id),
+        listed: member.server.enabled && offlineGrace.listed(member.server.id),
         blocked: blockedTools(upstreams, member.server, side),
       }
     })
@@ -239,12 +239,12 @@ export class Scope {
       ids.push(member.server.id)
       budgetMs = Math.max(budgetMs, leftMs)
     }
-    const met = this.meet()
+    const met = this.awaitFaces()
     if (ids.length === 0) return met
     const ready = upstreams.catalogsReady(ids, Math.min(budgetMs, CATALOG_WAIT_MS)).then(() => {
       this.touch()
       // Only now is it known what they speak.
-      return met ?? this.meet()
+      return met ?? this.awaitFaces()
     })
     return ready
   }
@@ -257,10 +257,10 @@ export class Scope {
   }
 
   /** Everybody here is being told that these lists changed, or nobody is here: as they are now they are no news afterwards. */
-  told(kinds: readonly CatalogKind[] = CATALOG_KINDS): void {
+  markAnnounced(kinds: readonly CatalogKind[] = CATALOG_KINDS): void {
     const { lists } = this.catalog
-    const told = Object.fromEntries(kinds.map(kind => [kind, lists[kind]]))
-    if (this.#announced) this.#announced = { ...this.#announced, ...told }
+    const announced = Object.fromEntries(kinds.map(kind => [kind, lists[kind]]))
+    if (this.#announced) this.#announced = { ...this.#announced, ...announced }
   }
 
   #keepOldNames(before: MergedCatalog, now: MergedCatalog): void {

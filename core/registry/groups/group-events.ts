@@ -33,8 +33,8 @@ export function tellGroup(
   group: ChangedGroup,
   audience: 'owner' | 'public' = group.visibility === 'public' ? 'public' : 'owner',
 ): void {
-  const told = { groupId: group.id, name: group.name }
+  const payload = { groupId: group.id, name: group.name }
   if (event === 'group.updated') {
-    deps.bus.emit(event, group.owner_id, { ...told, revision: group.revision }, audience)
-  } else deps.bus.emit(event, group.owner_id, told, audience)
+    deps.bus.emit(event, group.owner_id, { ...payload, revision: group.revision }, audience)
+  } else deps.bus.emit(event, group.owner_id, payload, audience)
 }

@@ -130,8 +130,9 @@ export class GroupWriter {
     }
     const writer = this.#fileWriter(row)
     const body = await read(this.#deps.store, async db => {
-      const twins = await selectGroups(db).where('server_group.name_key', '=', nameKey(change.body.name)).execute()
-      if (twins.some(twin => twin.owner_id === row.owner_id && twin.id !== row.id)) throw nameTaken(change.body.name)
+      const duplicates = await selectGroups(db).where('server_group.name_key', '=', nameKey(change.body.name)).execute()
+      if (duplicates.some(duplicate => duplicate.owner_id === row.owner_id && duplicate.id !== row.id))
+        throw nameTaken(change.body.name)
       return fileBody(db, row, change)
     })
     // Left as the file has them unless the change names them: they may say more than the store understood.

@@ -129,8 +129,8 @@ async function handOver(
       })
       .where('id', '=', row.id)
       .execute()
-    const told = { serverId: row.id, name: row.name, revision, changed: ['owner'] }
-    after(() => deps.bus.emit('server.updated', heir.id, told, row.visibility === 'public' ? 'public' : 'owner'))
+    const payload = { serverId: row.id, name: row.name, revision, changed: ['owner'] }
+    after(() => deps.bus.emit('server.updated', heir.id, payload, row.visibility === 'public' ? 'public' : 'owner'))
   }
   for (const row of groups) {
     await checkGroupQuota(trx, owner)
@@ -165,14 +165,14 @@ async function forgetUnusableMembers(trx: Writer, groups: readonly GroupRow[]): 
 
 async function refuseTwins(db: Reader, { servers, groups }: Belongings, heir: UserTable): Promise<void> {
   const theirs = await belongings(db, heir.id)
-  const server = servers.find(row => theirs.servers.some(twin => twin.name_key === row.name_key))
-  const group = groups.find(row => theirs.groups.some(twin => twin.name_key === row.name_key))
-  const twin = server ?? group
-  if (!twin) return
+  const server = servers.find(row => theirs.servers.some(duplicate => duplicate.name_key === row.name_key))
+  const group = groups.find(row => theirs.groups.some(duplicate => duplicate.name_key === row.name_key))
+  const duplicate = server ?? group
+  if (!duplicate) return
   const kind = server ? 'server' : 'group'
   throw new HubError(
     `${kind}_name_taken`,
-    `${quoteName(heir.name ?? '')} has a ${kind} named ${quoteName(twin.name)} as well; rename one of the two first`,
+    `${quoteName(heir.name ?? '')} has a ${kind} named ${quoteName(duplicate.name)} as well; rename one of the two first`,
   )
 }
 

@@ -62,7 +62,7 @@ export class Users implements UserRegistry {
       const row = first
         ? await this.#fill(trx, first, change)
         : await insertUser(this.#deps, trx, { ...change, origin: 'store', mustChangePassword: false })
-      after(() => this.#tell(first ? 'user.updated' : 'user.created', row))
+      after(() => this.#emit(first ? 'user.updated' : 'user.created', row))
       return userRecord(row)
     })
   }
@@ -77,7 +77,7 @@ export class Users implements UserRegistry {
       const { passwordHash, role, mustChangePassword = false } = input
       const user = { ...checked, passwordHash, role, mustChangePassword, origin: 'store' } as const
       const row = await insertUser(this.#deps, trx, user)
-      after(() => this.#tell('user.created', row))
+      after(() => this.#emit('user.created', row))
       return userRecord(row)
     })
   }
@@ -139,7 +139,7 @@ export class Users implements UserRegistry {
       .where('revision', '=', row.revision)
       .executeTakeFirst()
     if (Number(numUpdatedRows) === 0) throw new HubError('storage_busy', 'The user was changed at the same moment')
-    after(() => this.#tell('user.updated', saved))
+    after(() => this.#emit('user.updated', saved))
     return userRecord(saved)
   }
 
@@ -166,7 +166,7 @@ export class Users implements UserRegistry {
     }
   }
 
-  #tell(event: 'user.created' | 'user.updated', row: UserTable): void {
+  #emit(event: 'user.created' | 'user.updated', row: UserTable): void {
     this.#deps.bus.emit(event, row.id, { userId: row.id, name: userRecord(row).name })
   }
 }

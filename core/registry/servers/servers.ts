@@ -94,7 +94,7 @@ export class Servers implements ServerRegistry {
         .execute()
       await writeDocument(trx, id, settings, draft.document)
       const record = serverRecord(await this.#written(trx, id))
-      after(() => this.#tell('server.created', record, record.visibility === 'public'))
+      after(() => this.#emit('server.created', record, record.visibility === 'public'))
       return record
     })
   }
@@ -257,8 +257,8 @@ export class Servers implements ServerRegistry {
       after(() => {
         // For the former owner it is gone, unless everybody sees it.
         const lost = owner.id !== row.owner_id && record.visibility !== 'public'
-        if (lost) this.#tell('server.removed', before, false)
-        this.#tell('server.updated', record, seen, changed)
+        if (lost) this.#emit('server.removed', before, false)
+        this.#emit('server.updated', record, seen, changed)
       })
       return record
     })
@@ -269,7 +269,7 @@ export class Servers implements ServerRegistry {
       throw new HubError('settings_read_only', 'Whose an entry of the settings file is, is changed in the file itself')
     }
     const writer = this.#fileWriter(row)
-    await this.#refuseTwin(row, owner, draft.settings.name)
+    await this.#rejectDuplicate(row, owner, draft.settings.name)
     await writer.writeServer(fileOrigin(row)?.owner, row.name, body)
   }
 
@@ -278,14 +278,15 @@ export class Servers implements ServerRegistry {
     const groups = await fileGroupsWith(this.#deps, row.id)
     if (groups.length === 0) return
     const writer = this.#fileWriter(row)
-    await this.#refuseTwin(row, owner, newName)
+    await this.#rejectDuplicate(row, owner, newName)
     for (const group of groups) await writer.renameMember(group, { owner: ownerName(row), name: row.name }, newName)
   }
 
   /** Before the file is written; the store itself would refuse it too late. */
-  async #refuseTwin(row: ServerRow, owner: Owner, name: string): Promise<void> {
-    const twins = await read(this.#deps.store, db => serverRowsByKey(db, nameKey(name)))
-    if (twins.some(twin => twin.owner_id === owner.id && twin.id !== row.id)) throw nameTaken(name, owner)
+  async #rejectDuplicate(row: ServerRow, owner: Owner, name: string): Promise<void> {
+    const duplicates = await read(this.#deps.store, db => serverRowsByKey(db, nameKey(name)))
+    if (duplicates.some(duplicate => duplicate.owner_id === owner.id && duplicate.id !== row.id))
+      throw nameTaken(name, owner)
   }
 
   #fileWriter(row: ServerRow): NonNullable<RegistryDeps['fileWriter']> {
@@ -325,20 +326,20 @@ export class Servers implements ServerRegistry {
   }
 
   #removed(row: ServerRow): void {
-    this.#tell('server.removed', serverRecord(row), row.visibility === 'public')
+    this.#emit('server.removed', serverRecord(row), row.visibility === 'public')
   }
 
-  #tell(
+  #emit(
     event: 'server.created' | 'server.updated' | 'server.removed',
     record: ServerRecord,
     seenByAll: boolean,
     changed: readonly string[] = [],
   ): void {
-    const told = { serverId: record.id, name: record.name }
+    const payload = { serverId: record.id, name: record.name }
     const audience = seenByAll ? 'public' : 'owner'
     if (event === 'server.updated') {
-      this.#deps.bus.emit(event, record.ownerId, { ...told, revision: record.revision, changed }, audience)
-    } else this.#deps.bus.emit(event, record.ownerId, told, audience)
+      this.#deps.bus.emit(event, record.ownerId, { ...payload, revision: record.revision, changed }, audience)
+    } else this.#deps.bus.emit(event, record.ownerId, payload, audience)
   }
 }
 

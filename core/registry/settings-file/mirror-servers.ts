@@ -223,9 +223,9 @@ async function save(
     .execute()
   if (changed.includes('openapi')) await writeDocument(trx, id, sealed, document)
   run.applied.push(`servers/${ref}`)
-  const told = { serverId: id, name: sealed.name, revision, changed }
+  const payload = { serverId: id, name: sealed.name, revision, changed }
   const seen = before.visibility === 'public' ? 'public' : audience(sealed)
-  run.after(() => deps.bus.emit('server.updated', owner.id, told, seen))
+  run.after(() => deps.bus.emit('server.updated', owner.id, payload, seen))
 }
 
 async function removeVanished(run: MirrorRun, rows: readonly ServerRow[]): Promise<void> {

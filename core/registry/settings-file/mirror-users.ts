@@ -61,7 +61,7 @@ async function mirrorUser(run: MirrorRun, { name, key }: { name: string; key: st
       origin: 'file',
     })
     await rememberHash(run, made.id, user.passwordHash)
-    tell(run, 'user.created', made)
+    emitUser(run, 'user.created', made)
     return
   }
   const role = await allowedRole(run, present, user)
@@ -140,10 +140,10 @@ async function ownsThings(run: MirrorRun, userId: string): Promise<boolean> {
 async function save(run: MirrorRun, next: UserTable): Promise<void> {
   const saved = { ...next, revision: next.revision + 1, updated_at: timestamp(run.deps) }
   await run.trx.updateTable('user').set(saved).where('id', '=', next.id).execute()
-  tell(run, 'user.updated', saved)
+  emitUser(run, 'user.updated', saved)
 }
 
-function tell(run: MirrorRun, event: 'user.created' | 'user.updated', row: UserTable): void {
+function emitUser(run: MirrorRun, event: 'user.created' | 'user.updated', row: UserTable): void {
   run.applied.push(`users/${row.name}`)
   run.after(() => run.deps.bus.emit(event, row.id, { userId: row.id, name: row.name ?? '' }))
 }

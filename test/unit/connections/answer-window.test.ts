@@ -63,7 +63,7 @@ test('a program is not read while the window of its owner is full; nothing of it
   })
   pipe.onLine(line => {
     lines.push(line.slice(0, 6))
-    pipe.useful()
+    pipe.countAsAnswer()
     window.sent(100)
   })
   const padding = 'x'.repeat(20_000)

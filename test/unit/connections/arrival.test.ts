@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'bun:test'
 import { Arrival } from '../../../core/connections/server/arrival.ts'
-import { Observed } from '../../../core/connections/server/observed.ts'
 import type { ServerContext } from '../../../core/connections/server/server-context.ts'
+import { ServerState } from '../../../core/connections/server/server-state.ts'
 import { EventBus } from '../../../core/events/bus.ts'
 import { fixture, type Rig, serverRecord, startRig, textOf, until } from './support.ts'
 
@@ -55,20 +55,20 @@ test('a list that is never answered keeps a server from being online for a time,
 
 test('however long its requests may take, it is online after the limit for lists', async () => {
   const context = { bus: new EventBus(() => undefined), redact: (text: string) => text } as unknown as ServerContext
-  const observed = new Observed(() => serverRecord('a'), context)
-  const arrival = new Arrival(observed, 20)
+  const serverState = new ServerState(() => serverRecord('a'), context)
+  const arrival = new Arrival(serverState, 20)
   let arrived = 0
   const begin = () => arrival.begin(() => (arrived += 1))
   begin()
-  expect(observed.now.state).toBe('connecting')
-  await until('it is online', () => observed.now.state === 'online')
-  expect(observed.reason?.code).toBe('upstream_timeout')
+  expect(serverState.now.state).toBe('connecting')
+  await until('it is online', () => serverState.now.state === 'online')
+  expect(serverState.reason?.code).toBe('upstream_timeout')
   arrival.read({ read: ['tools'], again: [], warnings: [], bytes: 0, items: 0 })
-  expect([observed.reason, arrived]).toEqual([undefined, 1])
-  observed.become('connecting')
+  expect([serverState.reason, arrived]).toEqual([undefined, 1])
+  serverState.become('connecting')
   begin()
   arrival.end()
   begin()
-  await until('it is online again', () => observed.now.state === 'online')
+  await until('it is online again', () => serverState.now.state === 'online')
   expect(arrived).toBe(2)
 })

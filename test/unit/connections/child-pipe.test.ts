@@ -4,7 +4,7 @@ import { LinePipe } from '../../../core/connections/worker/child-pipe.ts'
 const LIMITS = { maxBytes: 10_000_000, tooLong: () => undefined }
 
 /** How often a pipe that gets these bytes at once makes its child wait; `useful`: each line answers a call. */
-function pauses(bytes: string, useful = false): number {
+function pauses(bytes: string, countAsAnswer = false): number {
   let count = 0
   const pipe = new LinePipe({ ...LIMITS, closed: () => undefined, expecting: () => false })
   pipe.attach({
@@ -17,7 +17,7 @@ function pauses(bytes: string, useful = false): number {
     destroy: () => undefined,
   })
   pipe.onLine(() => {
-    if (useful) pipe.useful()
+    if (countAsAnswer) pipe.countAsAnswer()
   })
   pipe.received(Buffer.from(bytes))
   pipe.destroy()

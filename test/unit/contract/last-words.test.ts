@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
+import { DrainOnDisconnect } from '../../../core/contract/drain-on-disconnect.ts'
 import type { WireError } from '../../../core/contract/errors.ts'
-import { LastWords } from '../../../core/contract/last-words.ts'
 import { until } from '../../support/wait.ts'
 
 const GONE: WireError = { code: 'connection_lost', message: 'The server is gone' }
@@ -9,7 +9,7 @@ const LATER: WireError = { code: 'upstream_tls_error', message: 'Something else'
 function linkWith(...messages: string[]) {
   const underWay = new Set(messages)
   const ended: WireError[] = []
-  return { underWay, ended, lastWords: new LastWords(underWay, reason => ended.push(reason)) }
+  return { underWay, ended, lastWords: new DrainOnDisconnect(underWay, reason => ended.push(reason)) }
 }
 
 describe('LastWords', () => {

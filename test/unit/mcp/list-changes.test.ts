@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
 import { ListChanges } from '../../../core/mcp/changes/list-changes.ts'
 import type { Notice } from '../../../core/mcp/rpc/notice.ts'
-import { Audience, type Hearer } from '../../../core/mcp/scope/audience.ts'
-import { Outages } from '../../../core/mcp/scope/outages.ts'
+import { OfflineGracePeriod } from '../../../core/mcp/scope/offline-grace.ts'
 import { Scope } from '../../../core/mcp/scope/scope.ts'
+import { type NotificationTarget, Subscribers } from '../../../core/mcp/scope/subscribers.ts'
 import { until } from '../../support/wait.ts'
 import { catalog, FakeUpstreams, groupRecord, serverRecord, tool, World } from './support.ts'
 
@@ -27,13 +27,13 @@ test('what has been told is no difference any more, and what changed in another 
   } as const
   let aheadMs = 0
   const now = () => performance.now() + aheadMs
-  const parts = { upstreams, outages: new Outages(upstreams, now), now }
+  const parts = { upstreams, offlineGrace: new OfflineGracePeriod(upstreams, now), now }
   const scope = new Scope('key', '/mcp/time', { actor: new World().person('alice') }, resolved, parts)
   expect(scope.differences()).toEqual([])
 
   const heard: string[] = []
-  const hearer = { notify: ({ method }: Notice) => void heard.push(method) } as unknown as Hearer
-  const changes = new ListChanges(new Audience({ of: () => new Set([hearer]) }), now)
+  const target = { notify: ({ method }: Notice) => void heard.push(method) } as unknown as NotificationTarget
+  const changes = new ListChanges(new Subscribers({ of: () => new Set([target]) }), now)
   changes.announce(scope, ['tools'])
   // It comes while the notice waits for its time: whoever reads the list after the notice sees it.
   server.catalog = catalog({ tools: [tool('run'), tool('walk')], prompts: [{ name: 'greet' }] })

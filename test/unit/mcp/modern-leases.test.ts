@@ -145,7 +145,7 @@ test('nobody gives way for a call that waits no longer', () => {
     () => now,
   )
   const server = serverRecord('s', { transport: 'streamable-http' })
-  const holder = (index: number) => ({ parkedSinceMs: index, displace: () => void displaced.push(index) })
+  const holder = (index: number) => ({ parkedSinceMs: index, preempt: () => void displaced.push(index) })
   for (let i = 0; i < 4; i++) void leases.take(server, FACE, 'u', ALL_CAPABILITIES, holder(i))
   const leaving = holder(4)
   expect(leases.take(server, FACE, 'u', ALL_CAPABILITIES, leaving)).toBeInstanceOf(Promise)

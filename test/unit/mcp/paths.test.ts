@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { ResolvedGroup } from '../../../core/contract/points.ts'
 import type { UserActor } from '../../../core/contract/records.ts'
-import { Outages } from '../../../core/mcp/scope/outages.ts'
+import { OfflineGracePeriod } from '../../../core/mcp/scope/offline-grace.ts'
 import { Principals, parseScopePath, ScopeTable } from '../../../core/mcp/scope/paths.ts'
 import { FakeUpstreams, groupRecord, World } from './support.ts'
 
@@ -16,7 +16,7 @@ function tableOf(inUse = false) {
     return { group: groupRecord('g', []), servers: [] }
   }
   const upstreams = new FakeUpstreams()
-  const parts = { upstreams, outages: new Outages(upstreams, Date.now), now: Date.now }
+  const parts = { upstreams, offlineGrace: new OfflineGracePeriod(upstreams, Date.now), now: Date.now }
   const table = new ScopeTable(
     () => ({ resolve }) as never,
     async () => () => [],

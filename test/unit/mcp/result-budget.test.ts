@@ -13,11 +13,11 @@ function budget() {
   const clock = { now: 1_000 }
   const sealer = createSealer([new Uint8Array(32).fill(7)])
   const results = new ResultBudget(sealer, () => clock.now)
-  const fit = (result: JsonObject, maxBytes: number, scope = 'alice|/mcp/g', method = 'tools/call') =>
-    JSON.parse(String(results.fit(method, JSON.stringify(result), maxBytes, reader(scope))))
+  const truncate = (result: JsonObject, maxBytes: number, scope = 'alice|/mcp/g', method = 'tools/call') =>
+    JSON.parse(String(results.truncate(method, JSON.stringify(result), maxBytes, reader(scope))))
   const read = (handle: unknown, maxBytes: number, scope = 'alice|/mcp/g') =>
     JSON.parse(results.read(handle, maxBytes, reader(scope)))
-  return { clock, results, fit, read }
+  return { clock, results, truncate, read }
 }
 
 const handleIn = (text: string) => /read (?:on|it) by ([\w-]+)/.exec(text)?.[1]
@@ -92,8 +92,8 @@ test('a result that a middleware enlarged is cut once, after it', async () => {
 
 describe('a result budget', () => {
   test('counts what is kept for each user', () => {
-    const { clock, results, fit } = budget()
-    fit({ content: [text('x'.repeat(4_000))] }, 1_000)
+    const { clock, results, truncate } = budget()
+    truncate({ content: [text('x'.repeat(4_000))] }, 1_000)
     expect(results.bytesOf('alice')).toBeGreaterThan(3_000)
     expect(results.bytesOf('bob')).toBe(0)
     clock.now += 11 * 60_000
@@ -104,7 +104,7 @@ describe('a result budget', () => {
   test('leaves what fits exactly as it is', () => {
     const { results } = budget()
     const fits = '{ "content":[{"type":"text","text":"ok"}], "n": 12345678901234567890 }'
-    expect(results.fit('tools/call', fits, 100, reader('s'))).toBe(fits)
+    expect(results.truncate('tools/call', fits, 100, reader('s'))).toBe(fits)
     for (const other of [
       { resultType: 'input_required', inputRequests: {}, content: [] },
       { toolResult: 'x' },
@@ -112,7 +112,7 @@ describe('a result budget', () => {
       'x',
     ]) {
       const long = JSON.stringify(other)
-      expect(results.fit('tools/call', long, 2, reader('s'))).toBe(long)
+      expect(results.truncate('tools/call', long, 2, reader('s'))).toBe(long)
     }
   })
 
@@ -122,9 +122,9 @@ describe('a result budget', () => {
       [50, 7],
       [20, 1],
     ] as const) {
-      const { fit, read } = budget()
+      const { truncate, read } = budget()
       const long = Array.from({ length: size }, (_, index) => 'aü€😀'.slice(0, 2 + (index % 4))).join('')
-      const { content } = fit({ content: [text(long)] }, limit)
+      const { content } = truncate({ content: [text(long)] }, limit)
       const shown = content.length === 2 ? content[0].text : ''
       expect(Buffer.byteLength(shown)).toBeLessThanOrEqual(limit)
       expect(content.at(-1).text).toContain(`of ${Buffer.byteLength(long)} bytes`)
@@ -141,21 +141,21 @@ describe('a result budget', () => {
   })
 
   test('keeps structured content whole where it fits, and leaves it out where it does not', () => {
-    const { fit } = budget()
+    const { truncate } = budget()
     const structuredContent = { list: Array.from({ length: 20 }, (_, n) => n) }
     const result = { content: [text(JSON.stringify(structuredContent)), text('x'.repeat(500))], structuredContent }
-    const kept = fit(result, 200)
+    const kept = truncate(result, 200)
     expect(kept.structuredContent).toEqual(structuredContent)
-    const dropped = fit(result, 40)
+    const dropped = truncate(result, 40)
     expect(dropped).not.toHaveProperty('structuredContent')
     expect(dropped.content.at(-1).text).toContain('structured content of')
   })
 
   test('leaves a block out that does not fit, which is read as a whole', () => {
-    const { fit, read } = budget()
+    const { truncate, read } = budget()
     const image = { type: 'image', data: 'A'.repeat(5_000), mimeType: 'image/png' }
     const small = { type: 'image', data: 'AAAA', mimeType: 'image/png' }
-    const cut = fit(
+    const cut = truncate(
       { content: [text('before'), image, small, text('after')], isError: true, _meta: { kept: 1 } },
       1_000,
     )
@@ -167,12 +167,12 @@ describe('a result budget', () => {
   test('numbers beyond 2⁵³ come through a cut unchanged', () => {
     const { results } = budget()
     const long = `{"content":[{"type":"text","text":"${'x'.repeat(300)}"}],"structuredContent":{"n":9007199254740993}}`
-    expect(results.fit('tools/call', long, 100, reader('s'))).toContain('9007199254740993')
+    expect(results.truncate('tools/call', long, 100, reader('s'))).toContain('9007199254740993')
   })
 
   test('a handle is good for its caller and path, for ten minutes, and for nothing made up', () => {
-    const { fit, read, clock } = budget()
-    const handle = handleIn(fit({ content: [text('x'.repeat(100))] }, 10).content.at(-1).text)
+    const { truncate, read, clock } = budget()
+    const handle = handleIn(truncate({ content: [text('x'.repeat(100))] }, 10).content.at(-1).text)
     expect(read(handle, 1_000).content[0].text).toBe('x'.repeat(90))
     for (const [wrong, scope] of [
       [handle, 'bob|/mcp/g'],
@@ -187,7 +187,7 @@ describe('a result budget', () => {
   })
 
   test('what a prompt says is cut like a tool’s text, and each message keeps its role', () => {
-    const { fit, read } = budget()
+    const { truncate, read } = budget()
     const image = { type: 'image', data: 'A'.repeat(5_000), mimeType: 'image/png' }
     const messages = [
       { role: 'user', content: text('first') },
@@ -195,19 +195,19 @@ describe('a result budget', () => {
       { role: 'user', content: image },
       { role: 'user', content: text('last') },
     ]
-    const cut = fit({ description: 'd', messages }, 50, undefined, 'prompts/get')
+    const cut = truncate({ description: 'd', messages }, 50, undefined, 'prompts/get')
     expect(cut).toMatchObject({ description: 'd', messages: [messages[0], { role: 'assistant' }] })
     const said = cut.messages[1].content.text as string
     expect(said).toStartWith(`${'x'.repeat(45)}\n[cut at 50 of 109 bytes`)
     const [rest, picture] = [...said.matchAll(/read (?:on|it) by ([\w-]+)/g)].map(match => match[1])
     expect(read(rest, 1_000).content).toEqual([text(`${'x'.repeat(55)}\nlast`)])
     expect(read(picture, 1_000).content).toEqual([image])
-    const alone = fit({ messages: [{ role: 'user', content: image }] }, 50, undefined, 'prompts/get')
+    const alone = truncate({ messages: [{ role: 'user', content: image }] }, 50, undefined, 'prompts/get')
     expect(alone.messages).toMatchObject([{ role: 'user', content: { type: 'text' } }])
   })
 
   test('the text of a resource is cut; bytes, and pages that an app draws, stay whole', () => {
-    const { fit, read } = budget()
+    const { truncate, read } = budget()
     const long = 'y'.repeat(300)
     const whole = [
       { uri: 'img://1', blob: 'A'.repeat(5_000), mimeType: 'image/png' },
@@ -215,9 +215,9 @@ describe('a result budget', () => {
       { uri: 'patchbay://a/ui://page', text: long },
       { uri: 'x://app', mimeType: 'text/html;profile=mcp-app', text: long },
     ]
-    expect(fit({ contents: whole }, 10, undefined, 'resources/read')).toEqual({ contents: whole })
+    expect(truncate({ contents: whole }, 10, undefined, 'resources/read')).toEqual({ contents: whole })
     const texts = ['a', 'b', 'c'].map(name => ({ uri: `n://${name}`, mimeType: 'text/plain', text: name.repeat(80) }))
-    const cut = fit({ contents: [...texts, whole[0] ?? {}], _meta: { m: 1 } }, 100, undefined, 'resources/read')
+    const cut = truncate({ contents: [...texts, whole[0] ?? {}], _meta: { m: 1 } }, 100, undefined, 'resources/read')
     expect(cut._meta).toEqual({ m: 1 })
     expect(cut.contents).toEqual([
       texts[0],
@@ -229,31 +229,31 @@ describe('a result budget', () => {
   })
 
   test('an embedded text that does not fit is read in pieces, and of very many blocks only the number is told', () => {
-    const { fit, read } = budget()
+    const { truncate, read } = budget()
     const embedded = { type: 'resource', resource: { uri: 'n://1', text: 'z'.repeat(500) } }
-    const cut = fit({ content: [embedded] }, 100)
+    const cut = truncate({ content: [embedded] }, 100)
     expect(cut.content[0].text).toContain('resource n://1 of')
     expect(read(handleIn(cut.content[0].text), 100).content[0].text).toStartWith('z'.repeat(100))
     const images = Array.from({ length: 2_000 }, () => ({ type: 'image', data: 'A'.repeat(40), mimeType: 'image/png' }))
-    const many = fit({ content: images }, 10)
+    const many = truncate({ content: images }, 10)
     expect(many.content).toHaveLength(1)
     expect(many.content[0].text).toContain('1984 more are left out')
     expect(many.content[0].text.length).toBeLessThan(10_000)
   })
 
   test('many small results of one user on many paths take no more room than few large ones', () => {
-    const { fit, read } = budget()
-    const first = handleIn(fit({ content: [text('abc')] }, 1, 'alice|/mcp/0').content.at(-1).text)
-    const other = handleIn(fit({ content: [text('abc')] }, 1, 'bob|/mcp/0').content.at(-1).text)
-    for (let n = 0; n < 25_000; n++) fit({ content: [text('abc')] }, 1, `alice|/mcp/${n % 7}`)
+    const { truncate, read } = budget()
+    const first = handleIn(truncate({ content: [text('abc')] }, 1, 'alice|/mcp/0').content.at(-1).text)
+    const other = handleIn(truncate({ content: [text('abc')] }, 1, 'bob|/mcp/0').content.at(-1).text)
+    for (let n = 0; n < 25_000; n++) truncate({ content: [text('abc')] }, 1, `alice|/mcp/${n % 7}`)
     expect(read(first, 10, 'alice|/mcp/0').isError).toBe(true)
     expect(read(other, 10, 'bob|/mcp/0').isError).toBeUndefined()
   })
 
   test('the oldest results of a caller make room for new ones, and nobody else’s do', () => {
-    const { fit, read } = budget()
+    const { truncate, read } = budget()
     const keep = (scope: string) =>
-      handleIn(fit({ content: [text('x'.repeat(4_000_000))] }, 10, scope).content.at(-1).text)
+      handleIn(truncate({ content: [text('x'.repeat(4_000_000))] }, 10, scope).content.at(-1).text)
     const others = keep('bob')
     const handles = Array.from({ length: 5 }, () => keep('alice'))
     expect(handles.map(handle => read(handle, 10, 'alice').isError ?? false)).toEqual([true, true, false, false, false])

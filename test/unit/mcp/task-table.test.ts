@@ -24,7 +24,7 @@ test('find() knows a task at its place alone, until its server may have forgotte
   expect(table.at(PLACE)).toEqual([long])
   now = LIMITS.taskMs
   table.sweep()
-  expect([table.countOf('ann'), table.told('s', undefined, working('t-2'))]).toEqual([0, undefined])
+  expect([table.countOf('ann'), table.statusChanged('s', undefined, working('t-2'))]).toEqual([0, undefined])
 })
 
 test('reserve() counts what is being made, and lets tasks that are over give way', () => {
@@ -34,7 +34,7 @@ test('reserve() counts what is being made, and lets tasks that are over give way
   const refused = expect.objectContaining({ code: 'quota_calls', hint: expect.stringContaining('cancel') })
   expect(() => table.reserve('ann')).toThrow(refused)
   table.reserve('bob')()
-  table.told('s', undefined, { taskId: 't-3', status: 'completed' })
+  table.statusChanged('s', undefined, { taskId: 't-3', status: 'completed' })
   table.reserve('ann')()
   expect(table.find(tasks[3]?.id, PLACE)).toBeUndefined()
   release()
@@ -45,14 +45,14 @@ test('told() names a task as its client knows it, and tasks end with their conne
   const table = new TaskTable(() => 0)
   const task = table.add({ ...PLACE, connection: 'one' }, 'session', working('t-1'))
   const said = { taskId: 't-1', status: 'failed', statusMessage: 'no' }
-  expect(table.told('s', 'one', said)).toEqual({ session: 'session', params: { ...said, taskId: task.id } })
+  expect(table.statusChanged('s', 'one', said)).toEqual({ session: 'session', params: { ...said, taskId: task.id } })
   for (const [server, connection] of [
     ['s', undefined],
     ['s', 'two'],
     ['other', 'one'],
   ] as const)
-    expect(table.told(server, connection, said)).toBeUndefined()
+    expect(table.statusChanged(server, connection, said)).toBeUndefined()
   table.dropConnection('one')
-  expect(table.told('s', 'one', said)).toBeUndefined()
+  expect(table.statusChanged('s', 'one', said)).toBeUndefined()
   expect(table.countOf('ann')).toBe(0)
 })

@@ -122,7 +122,7 @@ export class AnswersLink implements UpstreamLink, Expiring {
         if (!this.#taken(id)) return
         const { code, message } = this.#noted(error)
         this.#fail(id, code, message)
-        if (UNREACHABLE.has(code)) this.#liveness.suspect(performance.now())
+        if (UNREACHABLE.has(code)) this.#liveness.probeNow(performance.now())
       },
     )
   }

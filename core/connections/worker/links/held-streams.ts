@@ -23,7 +23,7 @@ interface HeldStream {
 export class HeldStreams {
   /** The oldest first. */
   readonly #streams: HeldStream[] = []
-  readonly #told = new Map<string, number>()
+  readonly #seenCounts = new Map<string, number>()
 
   /** The newest, on which everything that is wanted comes. */
   get current(): Pick<HeldStream, 'id' | 'uris' | 'sinceMs'> | undefined {
@@ -48,8 +48,8 @@ export class HeldStreams {
     if (this.#streams.length === 1) return true
     const count = (stream.counts.get(notice) ?? 0) + 1
     stream.counts.set(notice, count)
-    if (count <= (this.#told.get(notice) ?? 0)) return false
-    this.#told.set(notice, count)
+    if (count <= (this.#seenCounts.get(notice) ?? 0)) return false
+    this.#seenCounts.set(notice, count)
     return true
   }
 
@@ -91,14 +91,14 @@ export class HeldStreams {
     for (let at = from; at < this.#streams.length; at += 1) {
       const { counts } = this.#streams[at] as HeldStream
       const before = this.#streams.slice(0, at)
-      for (const [notice, count] of this.#told)
+      for (const [notice, count] of this.#seenCounts)
         if (!before.some(({ uris }) => carries(uris, notice))) counts.set(notice, count)
     }
   }
 
   #settle(): void {
     if (this.#streams.length > 1) return
-    this.#told.clear()
+    this.#seenCounts.clear()
     for (const { counts } of this.#streams) counts.clear()
   }
 }

@@ -122,13 +122,13 @@ function classify(value: JsonValue, text: string): Incoming {
     return { kind: 'bad', detail: `a request "${cutShort(method, 80)}" whose id is neither text nor number` }
   }
   if (id === undefined) return { kind: 'bad', detail: 'a message with neither method nor id' }
-  const spoiled = typeof id === 'number' ? { id } : {}
+  const broken = typeof id === 'number' ? { id } : {}
   // Many libraries write the member that does not apply as null.
   if (value.result !== undefined && (value.error === undefined || value.error === null)) {
     return { kind: 'result', id, text: memberText(text, 'result'), value: value.result }
   }
   if (value.error === undefined || (value.result !== undefined && value.result !== null)) {
-    return { kind: 'bad', detail: 'an answer that has not exactly one of result and error', ...spoiled }
+    return { kind: 'bad', detail: 'an answer that has not exactly one of result and error', ...broken }
   }
   if (isJsonObject(value.error) && Number.isSafeInteger(value.error.code) && typeof value.error.message === 'string') {
     return { kind: 'error', id, text: memberText(text, 'error') }
@@ -137,7 +137,7 @@ function classify(value: JsonValue, text: string): Incoming {
   return {
     kind: 'bad',
     detail: `an error without a whole number as "code" and a text as "message": ${said}`,
-    ...spoiled,
+    ...broken,
   }
 }
 

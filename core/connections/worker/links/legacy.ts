@@ -7,19 +7,19 @@ import { initializeParams, readHandshake } from './handshake.ts'
 import type { Incoming } from './incoming.ts'
 import type { Handshake, LinkContext } from './link-context.ts'
 import { McpLink } from './mcp-link.ts'
-import { UpstreamAsks } from './upstream-asks.ts'
+import { ServerRequestTable } from './server-requests-table.ts'
 import { UpstreamNotices } from './upstream-notices.ts'
 
 /** The era with a handshake: one session, in which the upstream may ask and notify as it likes. */
 export class LegacyLink extends McpLink {
   protected readonly greeting = 'initialize'
-  readonly #asks: UpstreamAsks
+  readonly #asks: ServerRequestTable
   readonly #notices: UpstreamNotices
   #capabilities: JsonObject = {}
 
   constructor(options: OpenMessage, context: LinkContext) {
     super(options, context)
-    this.#asks = new UpstreamAsks({
+    this.#asks = new ServerRequestTable({
       conn: options.conn,
       capabilities: () => this.#capabilities,
       calls: this.calls,
@@ -57,7 +57,7 @@ export class LegacyLink extends McpLink {
     this.#asks.answer(key, json)
   }
 
-  protected async greet(_link: MessageLink, timeoutMs: number): Promise<Handshake> {
+  protected async handshake(_link: MessageLink, timeoutMs: number): Promise<Handshake> {
     const params = initializeParams(this.options.capabilities, this.context.version)
     return readHandshake(await this.own.request('initialize', params, timeoutMs))
   }
@@ -103,7 +103,7 @@ export class LegacyLink extends McpLink {
   }
 
   protected asked(message: Extract<Incoming, { kind: 'request' }>, related: number | undefined): void {
-    this.faults.good()
+    this.protocolErrors.good()
     this.#asks.request(message, related)
   }
 

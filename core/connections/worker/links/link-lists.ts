@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../contract/json.ts'
 import type { ListKind, OpenMessage } from '../../protocol.ts'
-import type { Ask, ListWish } from '../lists/catalog-reader.ts'
+import type { Ask, ListRequest } from '../lists/catalog-reader.ts'
 import { KnownItems } from '../lists/list-parts.ts'
 import { ListWatch } from '../lists/list-watch.ts'
 import type { LinkContext } from './link-context.ts'
@@ -14,7 +14,7 @@ export interface LinkListsOptions {
   readonly capabilities: JsonObject
   /** False once the link has ended: nothing is told any more. */
   readonly open: () => boolean
-  readonly wish?: ListWish
+  readonly listRequest?: ListRequest
   /** Warnings of the transport itself, beside those of the reading. */
   readonly warnings?: () => readonly string[]
 }
@@ -24,13 +24,13 @@ export class LinkLists {
   readonly watch: ListWatch
   readonly #untaken = new Map<ListKind, (full: string | undefined) => void>()
 
-  constructor({ context, options, ask, capabilities, open, wish, warnings }: LinkListsOptions) {
+  constructor({ context, options, ask, capabilities, open, listRequest, warnings }: LinkListsOptions) {
     const { conn, owner } = options
     this.watch = new ListWatch({
       reader: {
         ask,
         capabilities,
-        ...(wish ? { wish } : {}),
+        ...(listRequest ? { listRequest } : {}),
         known: new KnownItems(),
         paces: context.paces,
         owner,
@@ -50,8 +50,8 @@ export class LinkLists {
       arm: atMs => context.deadlines.arm(atMs),
       read: (lists, noticed, more) => {
         if (!open()) return
-        const told = warnings ? { ...lists, warnings: [...lists.warnings, ...warnings()] } : lists
-        context.control({ type: 'catalog', conn, lists: told, noticed, more })
+        const withWarnings = warnings ? { ...lists, warnings: [...lists.warnings, ...warnings()] } : lists
+        context.control({ type: 'catalog', conn, lists: withWarnings, noticed, more })
       },
     })
   }

@@ -60,7 +60,7 @@ export class Liveness {
   }
 
   /** An exchange has failed: asks at `atMs` whether anybody is there, unless something is heard until then. */
-  suspect(atMs: number): void {
+  probeNow(atMs: number): void {
     this.#timedOut = true
     this.#suspectAtMs = Math.min(this.#suspectAtMs, atMs)
     if (!this.#asking) this.#context.arm(this.#suspectAtMs)
@@ -117,7 +117,7 @@ export class Liveness {
     } else if (always) {
       this.#arm()
     } else {
-      this.suspect(now)
+      this.probeNow(now)
     }
   }
 }

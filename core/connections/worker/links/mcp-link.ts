@@ -4,13 +4,12 @@ import type { LongMessage } from '../../../contract/long-message.ts'
 import type { MessageLink, TransportDefinition } from '../../../contract/transport.ts'
 import type { LinkLimits, ListKind, OpenMessage } from '../../protocol.ts'
 import type { Expiring } from '../deadlines.ts'
-import type { ListWish } from '../lists/catalog-reader.ts'
+import type { ListRequest } from '../lists/catalog-reader.ts'
 import { findLargeResult } from '../lists/list-page.ts'
 import { ALL_KINDS } from '../lists/list-watch.ts'
 import type { RawResult } from '../own-requests.ts'
 import { OwnRequests } from '../own-requests.ts'
 import { CallTable, type TakenCall } from './call-table.ts'
-import { Faults } from './faults.ts'
 import { boundedError, withinLimits } from './handshake-limits.ts'
 import { type Incoming, readMessages, readPlainResult, refuseDeep } from './incoming.ts'
 import type { Handshake, LinkContext } from './link-context.ts'
@@ -19,6 +18,7 @@ import { LinkLists } from './link-lists.ts'
 import type { Liveness } from './liveness.ts'
 import { judgeLongMessage } from './long-messages.ts'
 import { NoticeBudgets } from './notice-budget.ts'
+import { ProtocolErrors } from './protocol-errors.ts'
 import { type LinkIo, type UpstreamLink, wrongKind } from './upstream-link.ts'
 
 const MOST_LOGGED = 8 * 1024
@@ -46,14 +46,14 @@ export abstract class McpLink implements UpstreamLink, Expiring {
   protected readonly calls: CallTable
   protected readonly own: OwnRequests
   protected readonly budget = new NoticeBudgets(atMs => this.context.deadlines.arm(atMs))
-  protected readonly faults: Faults
+  protected readonly protocolErrors: ProtocolErrors
   protected readonly liveness: Liveness
   protected link: MessageLink | undefined
   protected lists: LinkLists | undefined
   /** The method of the first request, for messages to people. */
   protected abstract readonly greeting: string
   /** What the era wants of the lists besides their items. */
-  protected readonly wish: ListWish | undefined = undefined
+  protected readonly listRequest: ListRequest | undefined = undefined
   readonly #abort = new AbortController()
   readonly #health: LinkHealth
   #state: 'opening' | 'open' | 'closing' | 'gone' = 'opening'
@@ -68,7 +68,7 @@ export abstract class McpLink implements UpstreamLink, Expiring {
     this.calls = new CallTable(options.timeoutMs, options.maxTimeoutMs)
     const arm = (atMs: number): void => context.deadlines.arm(atMs)
     this.own = new OwnRequests((text, id, method) => this.sendOwn(text, id, method), arm)
-    this.faults = new Faults({
+    this.protocolErrors = new ProtocolErrors({
       log: (level, message) => this.log(level, message),
       end: message => this.end({ code: 'upstream_protocol', message }),
     })
@@ -96,7 +96,7 @@ export abstract class McpLink implements UpstreamLink, Expiring {
   }
 
   /** Opens the transport and makes the upstream's acquaintance; the outcome goes out as `opened` or `failed`. */
-  async start(transport: TransportDefinition, { fetch, child }: LinkIo, useful: () => void): Promise<void> {
+  async start(transport: TransportDefinition, { fetch, child }: LinkIo, isAnswer: () => void): Promise<void> {
     if (transport.kind !== 'messages') return this.end(wrongKind('messages', transport.kind))
     const sinceMs = performance.now()
     const maxResultBytes = (): number => this.#maxResultBytes
@@ -111,7 +111,7 @@ export abstract class McpLink implements UpstreamLink, Expiring {
         },
         tooLong: (message, related) => this.tooLong(message, related),
         message: (text, related) => {
-          if (this.receive(text, related)) useful()
+          if (this.receive(text, related)) isAnswer()
         },
         closed: reason => this.end(reason),
         failed: (id, reason, options) => this.#failed(id, reason, options?.notSent === true),
@@ -123,7 +123,7 @@ export abstract class McpLink implements UpstreamLink, Expiring {
       }
       this.link = link
       const leftMs = Math.max(1, this.#startDeadlineMs - performance.now())
-      const handshake = withinLimits(await this.greet(link, leftMs))
+      const handshake = withinLimits(await this.handshake(link, leftMs))
       const stillMs = Math.max(1, this.#startDeadlineMs - performance.now())
       if (this.#state === 'opening') await this.#health.first(fetch, sinceMs, stillMs)
       if (this.#state === 'opening') this.#opened(link, handshake, sinceMs)
@@ -202,7 +202,7 @@ export abstract class McpLink implements UpstreamLink, Expiring {
     const large = findLargeResult(text)
     if (large && isElsewhere(large.id, related)) return this.bad(OF_ANOTHER)
     if (large && this.own.settleUnread(large.id, large.text)) {
-      this.faults.good()
+      this.protocolErrors.good()
       return true
     }
     const plain = readPlainResult(text)
@@ -210,9 +210,9 @@ export abstract class McpLink implements UpstreamLink, Expiring {
       if (isElsewhere(plain.id, related)) return this.bad(OF_ANOTHER)
       return this.#result(plain.id, plain.text, plain.value)
     }
-    let useful = false
-    for (const message of readMessages(text)) useful = this.#receiveOne(message, related) || useful
-    return useful
+    let isAnswer = false
+    for (const message of readMessages(text)) isAnswer = this.#receiveOne(message, related) || isAnswer
+    return isAnswer
   }
 
   sweep(nowMs: number): number {
@@ -239,7 +239,7 @@ export abstract class McpLink implements UpstreamLink, Expiring {
   }
 
   /** The first exchange with the upstream, which says who it is and what it can. Rejects with a HubError. */
-  protected abstract greet(link: MessageLink, timeoutMs: number): Promise<Handshake>
+  protected abstract handshake(link: MessageLink, timeoutMs: number): Promise<Handshake>
 
   /** A request of the hub itself. */
   protected abstract request(method: string, params: JsonObject | undefined, timeoutMs: number): Promise<JsonValue>
@@ -265,9 +265,9 @@ export abstract class McpLink implements UpstreamLink, Expiring {
   protected abstract refused(id: number, call: TakenCall, text: string): void
 
   /** The exchange of a call that waited for its answer has failed. */
-  protected spoiled(id: number, _call: TakenCall, reason: WireError, notSent: boolean): void {
+  protected exchangeFailed(id: number, _call: TakenCall, reason: WireError, notSent: boolean): void {
     this.fail(id, reason.code, reason.message, notSent ? 1 : 0)
-    if (UNREACHABLE.has(reason.code)) this.liveness.suspect(performance.now() + (notSent ? ENDING_MS : 0))
+    if (UNREACHABLE.has(reason.code)) this.liveness.probeNow(performance.now() + (notSent ? ENDING_MS : 0))
   }
 
   /** A request of the upstream. */
@@ -282,9 +282,9 @@ export abstract class McpLink implements UpstreamLink, Expiring {
   }
 
   protected bad(detail: string, id?: number): boolean {
-    if (id !== undefined && this.calls.take(id)) return this.#spoilt(id, detail)
+    if (id !== undefined && this.calls.take(id)) return this.#invalidResult(id, detail)
     if (id !== undefined) this.own.fail(id, new HubError('upstream_protocol', `The server sent ${detail}`))
-    this.faults.bad(detail)
+    this.protocolErrors.bad(detail)
     return false
   }
 
@@ -329,14 +329,14 @@ export abstract class McpLink implements UpstreamLink, Expiring {
     this.context.control({ type: 'opened', conn: this.options.conn, ...handshake })
     this.liveness.begin(sinceMs)
     if (!this.options.catalog) return
-    const { wish } = this
+    const { listRequest } = this
     this.lists = new LinkLists({
       context: this.context,
       options: this.options,
       ask: (method, params) => this.requestList(method, params, this.calls.timeoutMs),
       capabilities: handshake.capabilities,
       open: () => this.#state === 'open',
-      ...(wish ? { wish } : {}),
+      ...(listRequest ? { listRequest } : {}),
     })
     this.refresh()
   }
@@ -353,7 +353,7 @@ export abstract class McpLink implements UpstreamLink, Expiring {
         this.asked(message, related)
         return false
       case 'notification':
-        this.faults.good()
+        this.protocolErrors.good()
         this.noticed(message.method, message.params, related)
         return false
       case 'bad':
@@ -364,43 +364,43 @@ export abstract class McpLink implements UpstreamLink, Expiring {
   #result(id: JsonValue, text: string, value: JsonValue): boolean {
     if (typeof id !== 'number') return this.bad(NEVER_USED)
     const call = this.calls.take(id)
-    if (!call) return this.#isOwn(this.own.settle(id, text, value)) || this.#unasked(id)
-    if (!isJsonObject(value)) return this.#spoilt(id, 'a result that is no object')
-    this.faults.good()
+    if (!call) return this.#isOwn(this.own.settle(id, text, value)) || this.#unexpectedResponse(id)
+    if (!isJsonObject(value)) return this.#invalidResult(id, 'a result that is no object')
+    this.protocolErrors.good()
     this.answered(id, call, text, value)
     return true
   }
 
   /** The answer to a call that has been taken out already. */
-  #spoilt(id: number, detail: string): boolean {
+  #invalidResult(id: number, detail: string): boolean {
     this.fail(id, 'upstream_protocol', `The server sent ${detail}`)
-    this.faults.bad(detail)
+    this.protocolErrors.bad(detail)
     return true
   }
 
   #error(id: JsonValue, text: string): boolean {
     if (typeof id !== 'number') return this.bad(NEVER_USED)
     const call = this.calls.take(id)
-    if (!call) return this.#isOwn(this.own.refuse(id, JSON.parse(text) as JsonObject)) || this.#unasked(id)
-    this.faults.good()
+    if (!call) return this.#isOwn(this.own.refuse(id, JSON.parse(text) as JsonObject)) || this.#unexpectedResponse(id)
+    this.protocolErrors.good()
     this.refused(id, call, boundedError(text))
     return true
   }
 
   /** An answer to the hub's own request is a good message like any other. */
   #isOwn(settled: boolean): boolean {
-    if (settled) this.faults.good()
+    if (settled) this.protocolErrors.good()
     return settled
   }
 
-  #unasked(id: number): boolean {
+  #unexpectedResponse(id: number): boolean {
     const used = id <= (id % 2 === 0 ? this.#lastCallId : this.own.lastId)
-    return used ? this.faults.late() : this.bad(NEVER_USED)
+    return used ? this.protocolErrors.late() : this.bad(NEVER_USED)
   }
 
   #failed(id: number, reason: WireError, notSent: boolean): void {
     const call = this.calls.take(id)
-    if (call) this.spoiled(id, call, reason, notSent)
+    if (call) this.exchangeFailed(id, call, reason, notSent)
     else this.own.fail(id, new HubError(reason.code, reason.message, reason.data ? { data: reason.data } : {}))
   }
 
@@ -411,7 +411,7 @@ export abstract class McpLink implements UpstreamLink, Expiring {
     const waited = this.link
       ? `The server did not answer ${this.greeting} within ${startTimeoutMs} ms`
       : `The server did not begin a session within ${startTimeoutMs} ms; is this the address of its MCP endpoint?`
-    const { last } = this.faults
+    const { last } = this.protocolErrors
     return { code: 'upstream_init_timeout', message: last === undefined ? waited : `${waited}; it sent ${last}` }
   }
 }

@@ -4,7 +4,7 @@ import type { MessageLink } from '../../../contract/transport.ts'
 import { cutShort } from '../../../domain/cut-short.ts'
 import { MODERN_VERSION, SUBSCRIPTION_KEY } from '../../../domain/era.ts'
 import type { ListKind, OpenMessage } from '../../protocol.ts'
-import { type ListWish, readCatalog } from '../lists/catalog-reader.ts'
+import { type ListRequest, readCatalog } from '../lists/catalog-reader.ts'
 import { KnownItems } from '../lists/list-parts.ts'
 import { ALL_KINDS } from '../lists/list-watch.ts'
 import type { TakenCall } from './call-table.ts'
@@ -29,7 +29,7 @@ const DOUBT_TIMEOUT_MS = 5_000
  */
 export class ModernLink extends McpLink {
   protected readonly greeting = 'server/discover'
-  protected override readonly wish: ListWish
+  protected override readonly listRequest: ListRequest
   /** Undefined where a program is at the other end, which has no use for headers. */
   readonly #headers: ModernHeaders | undefined
   readonly #listen: Listen
@@ -41,7 +41,7 @@ export class ModernLink extends McpLink {
     super(options, context)
     this.#headers = options.child ? undefined : new ModernHeaders()
     for (const tool of JSON.parse(options.knownTools ?? '[]') as JsonObject[]) this.#headers?.learn(tool)
-    this.wish = {
+    this.listRequest = {
       caching: true,
       objection: (kind, item) => {
         const objection = kind === 'tools' ? this.#headers?.learn(item) : undefined
@@ -103,7 +103,7 @@ export class ModernLink extends McpLink {
     return this.open ? Math.min(next, this.#listen.sweep(nowMs)) : next
   }
 
-  protected async greet(link: MessageLink, timeoutMs: number): Promise<Handshake> {
+  protected async handshake(link: MessageLink, timeoutMs: number): Promise<Handshake> {
     link.settled?.(MODERN_VERSION)
     return readDiscovery(await this.request('server/discover', undefined, timeoutMs))
   }
@@ -183,10 +183,10 @@ export class ModernLink extends McpLink {
     }
   }
 
-  protected override spoiled(id: number, call: TakenCall, reason: WireError, notSent: boolean): void {
+  protected override exchangeFailed(id: number, call: TakenCall, reason: WireError, notSent: boolean): void {
     if (reason.data?.rpcCode === HEADER_MISMATCH && this.#headers) return this.#headersRefused(id, reason.message)
     if (deniesEra(reason.data)) this.#doubt()
-    super.spoiled(id, call, reason, notSent)
+    super.exchangeFailed(id, call, reason, notSent)
   }
 
   protected asked({ method }: { readonly method: string }): void {
@@ -262,7 +262,7 @@ export class ModernLink extends McpLink {
       {
         ask: (method, params) => this.requestList(method, params, this.calls.timeoutMs),
         capabilities: { tools: {} },
-        wish: this.wish,
+        listRequest: this.listRequest,
         take: async () => undefined,
         known: new KnownItems(),
         paces: this.context.paces,

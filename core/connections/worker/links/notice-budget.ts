@@ -55,7 +55,7 @@ export class NoticeBudgets {
     const heavy = this.#characters.takeDropped()
     const large = this.#tooLarge
     this.#tooLarge = 0
-    const told = [
+    const counted = [
       ...(logs > 0 ? [`${logs} log messages were dropped: more than ${LOGS_PER_SECOND} a second`] : []),
       ...(all > 0 ? [`${all} notifications were dropped: more than ${NOTICES_PER_SECOND} a second`] : []),
       ...(heavy > 0
@@ -63,7 +63,7 @@ export class NoticeBudgets {
         : []),
       ...(large > 0 ? [`${large} notifications were dropped: more than ${LIMITS.noticeBytes} characters`] : []),
     ]
-    return told.length > 0 ? told.join('; ') : undefined
+    return counted.length > 0 ? counted.join('; ') : undefined
   }
 }
 

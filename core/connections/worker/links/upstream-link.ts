@@ -13,7 +13,7 @@ export interface UpstreamLink {
   /** An answer is awaited, so that bytes of the upstream are wanted. */
   readonly expecting: boolean
   /** Opens the transport; the outcome goes out as `opened` or `failed`. `useful` is called with each answer that came. */
-  start(transport: TransportDefinition, io: LinkIo, useful: () => void): Promise<void>
+  start(transport: TransportDefinition, io: LinkIo, isAnswer: () => void): Promise<void>
   /** One request of a caller, as JSON-RPC text. */
   call(id: number, text: string): void
   callWith(id: number, text: string, headers: Readonly<Record<string, string>>): void

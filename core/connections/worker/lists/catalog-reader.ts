@@ -23,7 +23,7 @@ const SLICE_MS = 5
 const REST_MS = 5
 
 /** What an era wants of the lists besides their items. */
-export interface ListWish {
+export interface ListRequest {
   /** Why an item must be left out; undefined: it is fit for use. */
   readonly objection: (kind: ListKind, item: JsonObject) => string | undefined
   /** Keep what the answers say about caching; this era also has the empty cursor. */
@@ -35,7 +35,7 @@ export type Ask = (method: string, params: JsonObject | undefined) => Promise<Js
 export interface ReaderOptions {
   readonly ask: Ask
   readonly capabilities: JsonObject
-  readonly wish?: ListWish
+  readonly listRequest?: ListRequest
   /** Hands items to whoever keeps them and resolves when they were taken; with the reason when no more of the list is. */
   readonly take: (kind: ListKind, entries: readonly ListEntry[]) => Promise<string | undefined>
   /** What the last whole reading of each list handed over. */
@@ -63,7 +63,7 @@ export async function readCatalog(options: ReaderOptions, kinds: readonly ListKi
     if (options.capabilities[capability] !== undefined) {
       try {
         const hint = await new ListReader(options, kind, warnings, cost).read()
-        if (options.wish?.caching) caching[kind] = hint
+        if (options.listRequest?.caching) caching[kind] = hint
       } catch (error) {
         // Many servers with resources have no templates and say so only here.
         if (!isRpcError(error, -32601)) {
@@ -89,7 +89,7 @@ export async function readCatalog(options: ReaderOptions, kinds: readonly ListKi
     items,
     ...came,
     ...(failed ? { failed } : {}),
-    ...(options.wish?.caching ? { caching } : {}),
+    ...(options.listRequest?.caching ? { caching } : {}),
   }
 }
 
@@ -120,7 +120,7 @@ class ListReader {
     this.#kind = kind
     this.#warnings = warnings
     this.#cost = cost
-    this.#screen = new ListScreen(kind, METHODS[kind].method, warnings, options.wish?.objection)
+    this.#screen = new ListScreen(kind, METHODS[kind].method, warnings, options.listRequest?.objection)
     this.#parts = new ListParts(kind, options.known, options.take)
   }
 
@@ -131,7 +131,7 @@ class ListReader {
       const before = this.#screen.kept
       const next = await this.#page(cursor)
       if (next === false) break
-      if (next === undefined || (next === '' && !this.#options.wish?.caching)) break
+      if (next === undefined || (next === '' && !this.#options.listRequest?.caching)) break
       if (cursor === '' && this.#screen.kept === before) break
       if (next === cursor) {
         this.#warnings.push(
@@ -201,7 +201,7 @@ class ListReader {
         await new Promise(resolve => (large ? setTimeout(resolve, REST_MS) : setImmediate(resolve)))
         this.#sliceEndMs = performance.now() + SLICE_MS
       }
-      const verdict = this.#screen.judge(raw, repeats)
+      const verdict = this.#screen.validate(raw, repeats)
       if (verdict === 'end') return false
       if (verdict === undefined) continue
       await this.#parts.add(verdict)

@@ -10,7 +10,7 @@ export type ReadItem =
   | {
       readonly item: JsonObject
       /** Members that were taken off, put in or written anew; empty: the item is as the upstream wrote it. */
-      readonly mended: readonly string[]
+      readonly normalized: readonly string[]
     }
   /** It cannot be listed: why. */
   | { readonly objection: string }
@@ -55,19 +55,19 @@ function shape(rules: Readonly<Record<string, Keep>>, needed: readonly string[] 
 function mend(
   item: JsonObject,
   rules: Readonly<Record<string, Keep>>,
-): { readonly item: JsonObject; readonly mended: string[] } {
-  const mended: string[] = []
+): { readonly item: JsonObject; readonly normalized: string[] } {
+  const normalized: string[] = []
   const kept: JsonObject = { ...item }
   for (const [name, keep] of Object.entries(rules)) {
     const value = item[name]
     if (value === undefined) continue
     const stays = keep(value)
     if (stays === value) continue
-    mended.push(name)
+    normalized.push(name)
     if (stays === undefined) delete kept[name]
     else kept[name] = stays
   }
-  return mended.length === 0 ? { item, mended } : { item: kept, mended }
+  return normalized.length === 0 ? { item, normalized } : { item: kept, normalized }
 }
 
 /** JSON Schema lets a schema be true or false; clients of MCP want an object for each property of a tool. */
@@ -145,5 +145,5 @@ export function readItem(kind: ListKind, item: JsonObject): ReadItem {
   }
   const address = kind === 'resources' ? item.uri : item.uriTemplate
   if (kind === 'prompts' || typeof item.name === 'string' || address === undefined) return found
-  return { item: { ...found.item, name: address }, mended: [...found.mended, 'name'] }
+  return { item: { ...found.item, name: address }, normalized: [...found.normalized, 'name'] }
 }

@@ -22,10 +22,10 @@ export class ListScreen {
   #kept = 0
   #bytes = 0
   #tooLarge = 0
-  #odd = 0
-  #unfit = 0
+  #malformed = 0
+  #rejected = 0
   #objected = 0
-  #mended = 0
+  #normalized = 0
   #firstMended: string | undefined
   #again = 0
 
@@ -47,7 +47,7 @@ export class ListScreen {
   }
 
   /** Undefined: it is left out. `end`: so is all that follows. Throws SyntaxError for what is no JSON. */
-  judge(raw: JsonValue | RawResult, repeats: boolean): CatalogItem | 'end' | undefined {
+  validate(raw: JsonValue | RawResult, repeats: boolean): CatalogItem | 'end' | undefined {
     if (raw instanceof RawResult && raw.text.length > MOST_BLANK * LIMITS.catalogItemBytes) {
       this.#tooLarge += 1
       return undefined
@@ -55,7 +55,7 @@ export class ListScreen {
     const value = raw instanceof RawResult ? parseExact(raw.text) : raw
     const key = isJsonObject(value) ? value[catalogKey(this.#kind)] : undefined
     if (!isJsonObject(value) || typeof key !== 'string') {
-      this.#odd += 1
+      this.#malformed += 1
       return undefined
     }
     if (this.#listed.has(key)) {
@@ -70,13 +70,13 @@ export class ListScreen {
   #fit(value: JsonObject, key: string): JsonObject | undefined {
     const found = readItem(this.#kind, value)
     if ('objection' in found) {
-      this.#unfit += 1
-      if (this.#unfit <= TOLD) this.#warnings.push(`${this.#method}: ${found.objection}`)
+      this.#rejected += 1
+      if (this.#rejected <= TOLD) this.#warnings.push(`${this.#method}: ${found.objection}`)
       return undefined
     }
-    if (found.mended.length > 0) {
-      this.#mended += 1
-      this.#firstMended ??= `"${cutShort(key, 128)}" in ${found.mended.join(', ')}`
+    if (found.normalized.length > 0) {
+      this.#normalized += 1
+      this.#firstMended ??= `"${cutShort(key, 128)}" in ${found.normalized.join(', ')}`
     }
     const objection = this.#objection?.(this.#kind, found.item)
     if (objection === undefined) return found.item
@@ -110,10 +110,10 @@ export class ListScreen {
       if (count > 0) this.#warnings.push(`${this.#method}: ${count} ${what}`)
     }
     say(this.#tooLarge, `items over ${LIMITS.catalogItemBytes} bytes are left out`)
-    say(Math.max(0, this.#unfit - TOLD), 'further items are left out in the same way')
+    say(Math.max(0, this.#rejected - TOLD), 'further items are left out in the same way')
     say(Math.max(0, this.#objected - TOLD), 'further items are left out for what their arguments mark')
-    say(this.#mended, `items that MCP does not know in this form are mended, the first ${this.#firstMended}`)
+    say(this.#normalized, `items that MCP does not know in this form are mended, the first ${this.#firstMended}`)
     say(this.#again, 'items are listed more than once; the first of each counts')
-    say(this.#odd, 'items without a name or address are left out')
+    say(this.#malformed, 'items without a name or address are left out')
   }
 }

@@ -37,7 +37,7 @@ function loginRoute(deps: AuthRoutesDeps): Route {
       .meta({ examples: [{ username: 'ada', password: 'a long sentence of mine' }] }),
     responses: { 200: { description: 'Signed in', schema: session, example: exampleSession } },
     async handle({ body, info }) {
-      const found = await judged(deps, body.username, body.password, info)
+      const found = await authenticate(deps, body.username, body.password, info)
       const { actor, body: answer } = await openSession(deps.auth.tokens, found)
       note(deps, actor, 'auth.login', found, info)
       return { body: answer }
@@ -46,7 +46,12 @@ function loginRoute(deps: AuthRoutesDeps): Route {
 }
 
 /** Who signs in. Answer and time are the same whether the name or the password is wrong. */
-async function judged(deps: AuthRoutesDeps, name: string, password: string, info: RequestInfo): Promise<UserRecord> {
+async function authenticate(
+  deps: AuthRoutesDeps,
+  name: string,
+  password: string,
+  info: RequestInfo,
+): Promise<UserRecord> {
   const { registry, auth } = deps
   const attempt = auth.signInThrottle.attempt(name, addressKey(info.clientAddress))
   try {

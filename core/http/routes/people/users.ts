@@ -203,8 +203,8 @@ function auditable({
   grants,
 }: UserChange): JsonObject {
   const password = passwordHash && 'changed'
-  const told = { name, role: newRole, disabled, mustChangePassword: mustChange, password, grants }
-  return JSON.parse(JSON.stringify(told)) as JsonObject
+  const change = { name, role: newRole, disabled, mustChangePassword: mustChange, password, grants }
+  return JSON.parse(JSON.stringify(change)) as JsonObject
 }
 
 function removeRoute(deps: UserRoutesDeps): Route {

@@ -101,7 +101,7 @@ describe('readItem()', () => {
     for (const item of [{ name: 't' }, { name: 't', inputSchema: null }, { name: 't', inputSchema: true }])
       expect(readItem('tools', item)).toEqual({
         item: { name: 't', inputSchema: { type: 'object' } },
-        mended: ['inputSchema'],
+        normalized: ['inputSchema'],
       })
     expect(itemOf('tools', { name: 't', inputSchema: { properties: { a: true, b: false } } }).inputSchema).toEqual({
       type: 'object',
@@ -110,7 +110,7 @@ describe('readItem()', () => {
   })
 
   test('a resource without a name is listed under its address', () => {
-    expect(readItem('resources', { uri: 'a:b' })).toEqual({ item: { uri: 'a:b', name: 'a:b' }, mended: ['name'] })
+    expect(readItem('resources', { uri: 'a:b' })).toEqual({ item: { uri: 'a:b', name: 'a:b' }, normalized: ['name'] })
     expect(itemOf('resourceTemplates', { uriTemplate: 'a:{b}', name: null })).toMatchObject({ name: 'a:{b}' })
   })
 

@@ -37,7 +37,7 @@ const ASK_CAPABILITY: Readonly<Record<string, string>> = {
 }
 
 /** The requests of the hub to one legacy client, by the ids they have in its session. */
-export class SessionAsks {
+export class SessionRequests {
   readonly #host: SessionAsksHost
   readonly #open = new Map<number, OpenAsk>()
   #lastId = 0

@@ -4,7 +4,7 @@ import type { Notice } from '../rpc/notice.ts'
 import type { Scope } from './scope.ts'
 
 /** Whoever hears of changes in a scope: a session, or a listen stream. */
-export interface Hearer {
+export interface NotificationTarget {
   /** Unique, and safe to show. */
   readonly key: string
   readonly scope: Scope
@@ -18,18 +18,18 @@ export interface Hearer {
 }
 
 /** Everybody who hears of changes. */
-export class Audience {
-  readonly #groups: readonly { of(scope: Scope): ReadonlySet<Hearer> }[]
+export class Subscribers {
+  readonly #groups: readonly { of(scope: Scope): ReadonlySet<NotificationTarget> }[]
 
-  constructor(...groups: readonly { of(scope: Scope): ReadonlySet<Hearer> }[]) {
+  constructor(...groups: readonly { of(scope: Scope): ReadonlySet<NotificationTarget> }[]) {
     this.#groups = groups
   }
 
-  *of(scope: Scope): IterableIterator<Hearer> {
+  *of(scope: Scope): IterableIterator<NotificationTarget> {
     for (const group of this.#groups) yield* group.of(scope)
   }
 
-  hears(scope: Scope): boolean {
+  hasSubscribers(scope: Scope): boolean {
     return this.#groups.some(group => group.of(scope).size > 0)
   }
 }

@@ -11,8 +11,8 @@ import type { PendingCall } from '../connection/call.ts'
 import type { Connection } from '../connection/connection.ts'
 import type { ConnectionEvents, Lost } from '../connection/connection-events.ts'
 import type { LinkLimits } from '../protocol.ts'
+import { ConnectionSlot } from './connection-slot.ts'
 import { upstreamNotices } from './forward-notices.ts'
-import { Lane } from './lane.ts'
 import { noted } from './noted.ts'
 import type { OlderFace } from './older-face.ts'
 import { isFinal } from './recovery.ts'
@@ -33,7 +33,7 @@ const SUBSCRIBE = 'resources/subscribe'
 const UNSUBSCRIBE = 'resources/unsubscribe'
 
 interface SessionEntry {
-  readonly lane: Lane
+  readonly slot: ConnectionSlot
   readonly owner: LaneOwner
   /** It belongs to the server's older face. */
   readonly older: boolean
@@ -82,7 +82,7 @@ export interface SessionLanesOptions {
 }
 
 /** The connections of one server that not everybody shares. Their loss is no matter of the server's state. */
-export class SessionLanes {
+export class DedicatedConnections {
   readonly #options: SessionLanesOptions
   readonly #entries = new Map<string, SessionEntry>()
   readonly #closing = new Set<Promise<void>>()
@@ -92,7 +92,11 @@ export class SessionLanes {
   }
 
   /** The lane of a call; `key` is that of the connection it may use. */
-  lane(key: string, session: SessionBinding | undefined, { method, params, older = false }: UpstreamRequest): Lane {
+  slot(
+    key: string,
+    session: SessionBinding | undefined,
+    { method, params, older = false }: UpstreamRequest,
+  ): ConnectionSlot {
     let entry = this.#entries.get(key)
     if (!entry) {
       const kind = key === session?.id ? session.kind : 'user'
@@ -102,7 +106,7 @@ export class SessionLanes {
     entry.usedAtMs = performance.now()
     if (method === SUBSCRIBE) entry.subscriptions.add(String(params?.uri))
     else if (method === UNSUBSCRIBE) entry.subscriptions.delete(String(params?.uri))
-    return entry.lane
+    return entry.slot
   }
 
   /** Why the calls of this session go by the shared connection, where they do though it should have its own. */
@@ -121,14 +125,14 @@ export class SessionLanes {
   }
 
   /** The lane of a server's older face. */
-  olderLane(): Lane {
+  olderSlot(): ConnectionSlot {
     const entry = this.#entries.get(OLDER_CONNECTION)
-    return (entry ?? this.#add({ key: OLDER_CONNECTION, kind: 'face', userId: '' }, true, undefined)).lane
+    return (entry ?? this.#add({ key: OLDER_CONNECTION, kind: 'face', userId: '' }, true, undefined)).slot
   }
 
   #add(owner: LaneOwner, older: boolean, binding: SessionBinding | undefined): SessionEntry {
     const entry: SessionEntry = {
-      lane: new Lane(),
+      slot: new ConnectionSlot(),
       owner,
       older,
       binding,
@@ -145,14 +149,14 @@ export class SessionLanes {
     return entry
   }
 
-  known(key: string): Lane | undefined {
-    return this.#entries.get(key)?.lane
+  known(key: string): ConnectionSlot | undefined {
+    return this.#entries.get(key)?.slot
   }
 
   /** How many connections of each kind are open. */
   counts(): Readonly<Record<LaneOwner['kind'], number>> {
     const counts = { session: 0, lease: 0, user: 0, face: 0 }
-    for (const { lane, owner } of this.#entries.values()) if (lane.connection) counts[owner.kind] += 1
+    for (const { slot, owner } of this.#entries.values()) if (slot.connection) counts[owner.kind] += 1
     return counts
   }
 
@@ -172,7 +176,7 @@ export class SessionLanes {
 
   /** Takes the calls of all sessions that wait. */
   takeWaiting(): readonly PendingCall[] {
-    return [...this.#entries.values()].flatMap(({ lane }) => lane.takeWaiting())
+    return [...this.#entries.values()].flatMap(({ slot }) => slot.takeWaiting())
   }
 
   end(key: string, reason: WireError): void {
@@ -197,8 +201,8 @@ export class SessionLanes {
   tick(nowMs: number): void {
     const { idleTimeoutMs = IDLE_MS } = this.#options.record()
     for (const entry of [...this.#entries.values()]) {
-      const { lane, connection, owner, subscriptions } = entry
-      const needed = entry.opening || lane.waiting > 0 || (connection?.inFlight ?? 0) > 0 || subscriptions.size > 0
+      const { slot, connection, owner, subscriptions } = entry
+      const needed = entry.opening || slot.waiting > 0 || (connection?.inFlight ?? 0) > 0 || subscriptions.size > 0
       const lost = subscriptions.size > 0 && !connection && nowMs - entry.triedAtMs > REOPEN_MS
       if (lost && this.#options.online()) this.open(owner.key)
       if (needed) entry.usedAtMs = nowMs
@@ -209,7 +213,7 @@ export class SessionLanes {
 
   inFlight(): number {
     let count = 0
-    for (const { lane, connection } of this.#entries.values()) count += lane.waiting + (connection?.inFlight ?? 0)
+    for (const { slot, connection } of this.#entries.values()) count += slot.waiting + (connection?.inFlight ?? 0)
     return count
   }
 
@@ -273,7 +277,7 @@ export class SessionLanes {
     context.log.warn('A session gets no process of its own, and shares that of the others', {
       ...{ server, serverId, ownerId, userId: entry.owner.userId, code: reason.code, reason: reason.message },
     })
-    for (const call of entry.lane.takeWaiting()) shared(call, reason)
+    for (const call of entry.slot.takeWaiting()) shared(call, reason)
   }
 
   /** By default nobody has chosen that sessions cost processes: one user's have so many at one server. Throws `quota_servers`. */
@@ -304,7 +308,7 @@ export class SessionLanes {
         entry.opening = false
         if (entry.closed || !entry.connection) return
         face?.opened(message)
-        entry.lane.opened(entry.connection)
+        entry.slot.opened(entry.connection)
         const again = entry.connectedBefore
         entry.connectedBefore = true
         context.bus.emit('upstream.connected', record().ownerId, { serverId, sessionId: key, again }, 'internal')
@@ -312,7 +316,7 @@ export class SessionLanes {
       unusable: () => {
         release()
         entry.opening = false
-        entry.lane.connection = undefined
+        entry.slot.connection = undefined
         entry.connection = undefined
       },
       ended: end => {
@@ -345,7 +349,7 @@ export class SessionLanes {
     const message = `Server "${record().name}" gave this caller no connection of its own: ${context.redact(reason.message)}`
     // The next call opens it anew, unless what is wrong stays so.
     const data = isFinal(reason.code) ? {} : { data: { retryAfterSeconds: 1 } }
-    entry.lane.failWaiting({ code: 'server_offline', message, ...data })
+    entry.slot.failWaiting({ code: 'server_offline', message, ...data })
   }
 
   #close(entry: SessionEntry, reason: WireError): void {
@@ -353,8 +357,8 @@ export class SessionLanes {
     entry.closed = true
     const { connection } = entry
     entry.connection = undefined
-    entry.lane.connection = undefined
-    entry.lane.failWaiting({ code: 'connection_lost', message: reason.message })
+    entry.slot.connection = undefined
+    entry.slot.failWaiting({ code: 'connection_lost', message: reason.message })
     if (!connection) return
     if (entry.owner.kind === 'face') this.#options.older.ended({ reason, wasOpen: true })
     const closing = connection.close(reason)

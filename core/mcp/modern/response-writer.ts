@@ -6,26 +6,26 @@ import type { Outcome } from '../call/exchange.ts'
 import { errorMessage, isPlainObject, parseExact, resultMessage } from '../rpc/rpc.ts'
 import { modernError, modernRefusal, statusOf } from './errors.ts'
 import type { ModernExchange } from './exchange.ts'
-import type { ModernFaces } from './face.ts'
 import { type InputRequest, missingCapability, urlElicitations } from './input-requests.ts'
 import type { Parking } from './parking.ts'
-import type { PassedStates } from './passed-states.ts'
-import type { ModernReply } from './reply.ts'
+import type { ModernResponse } from './response.ts'
+import type { ScopePresenters } from './scope-presenter.ts'
+import type { SealedRequestState } from './sealed-request-state.ts'
 
 /** What came of requests, or what is missing for it, written to the POSTs that wait. */
-export class ModernAnswers {
-  readonly #faces: ModernFaces
+export class ModernResponseWriter {
+  readonly #faces: ScopePresenters
   readonly #parking: Parking<ModernExchange>
-  readonly #passed: PassedStates
+  readonly #passed: SealedRequestState
 
-  constructor(faces: ModernFaces, parking: Parking<ModernExchange>, passed: PassedStates) {
+  constructor(faces: ScopePresenters, parking: Parking<ModernExchange>, passed: SealedRequestState) {
     this.#passed = passed
     this.#faces = faces
     this.#parking = parking
   }
 
   /** Parks a request and tells the client what is asked of it; false when too many are parked. */
-  ask(exchange: ModernExchange, post: ModernReply, asks: ReadonlyMap<string, InputRequest>): boolean {
+  ask(exchange: ModernExchange, post: ModernResponse, asks: ReadonlyMap<string, InputRequest>): boolean {
     const requestState = this.#parking.park(exchange)
     if (requestState === undefined) return false
     const inputRequests: JsonObject = {}
@@ -35,7 +35,7 @@ export class ModernAnswers {
     return true
   }
 
-  write(exchange: ModernExchange, post: ModernReply, outcome: Outcome): void {
+  write(exchange: ModernExchange, post: ModernResponse, outcome: Outcome): void {
     if (outcome.kind === 'cancelled') post.abandon()
     else if (outcome.kind === 'error') this.#error(exchange, post, outcome.error)
     else if (outcome.kind === 'failed') this.#refuse(exchange, post, outcome.error)
@@ -44,7 +44,7 @@ export class ModernAnswers {
   }
 
   /** What an upstream of the same era asks goes on as it is, but for its state. */
-  #inputRequired(exchange: ModernExchange, post: ModernReply, text: string): void {
+  #inputRequired(exchange: ModernExchange, post: ModernResponse, text: string): void {
     const value = parseExact(text)
     const { requestState, ...asked } = isPlainObject(value) ? value : {}
     const wrong = exchange.parkable ? misfit(asked.inputRequests, requestState) : 'where it may not'
@@ -57,7 +57,7 @@ export class ModernAnswers {
     post.answer(resultMessage(post.id, face.result(exchange.method, { ...asked, ...state }, false)), 200)
   }
 
-  #result(exchange: ModernExchange, post: ModernReply, text: JsonText): void {
+  #result(exchange: ModernExchange, post: ModernResponse, text: JsonText): void {
     const { scope, serverId, method, answersAsked } = exchange
     const keepable = !answersAsked && scope.face(serverId).era === 'modern'
     const shaped = this.#faces.of(scope).shape(method, text, keepable)
@@ -72,7 +72,7 @@ export class ModernAnswers {
   }
 
   /** A visit to a URL that an upstream wants first is asked for, and the request then made anew. */
-  #error(exchange: ModernExchange, post: ModernReply, error: RpcError): void {
+  #error(exchange: ModernExchange, post: ModernResponse, error: RpcError): void {
     const asks = new Map(urlElicitations(error).map((ask, index) => [`elicitation_${index + 1}`, ask]))
     if (asks.size === 0) {
       const written = modernError(error, exchange.uri)
@@ -96,7 +96,7 @@ export class ModernAnswers {
     this.#refuse(exchange, post, new HubError('quota_parked', message, { retryAfterSeconds: 5 }))
   }
 
-  #refuse({ requestId, uri }: ModernExchange, post: ModernReply, error: HubError): void {
+  #refuse({ requestId, uri }: ModernExchange, post: ModernResponse, error: HubError): void {
     const written = modernRefusal(error, requestId, uri)
     post.answer(errorMessage(post.id, written), statusOf(written))
   }

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
-import { Chain, type Chained } from '../../../core/mcp/rpc/chain.ts'
+import { LinkedList, type LinkedNode } from '../../../core/mcp/rpc/linked-list.ts'
 
-class Item implements Chained<Item> {
+class Item implements LinkedNode<Item> {
   chainBefore: Item | undefined
   chainAfter: Item | undefined
   readonly name: string
@@ -11,14 +11,14 @@ class Item implements Chained<Item> {
   }
 }
 
-function names(chain: Chain<Item>): string {
+function names(chain: LinkedList<Item>): string {
   return [...chain].map(({ name }) => name).join('')
 }
 
 test('a chain keeps what is in it in the order in which it came, whoever leaves', () => {
   const items = [...'abcde'].map(name => new Item(name))
   for (let leaving = 0; leaving < 32; leaving += 1) {
-    const chain = new Chain<Item>()
+    const chain = new LinkedList<Item>()
     for (const item of items) chain.add(item)
     const gone = items.filter((_, index) => leaving & (1 << index))
     for (const item of gone) chain.delete(item)
@@ -34,7 +34,7 @@ test('a chain keeps what is in it in the order in which it came, whoever leaves'
 })
 
 test('whoever leaves a chain before its turn does not come, and whoever joins meanwhile neither', () => {
-  const chain = new Chain<Item>()
+  const chain = new LinkedList<Item>()
   const items = [...'abcdef'].map(name => new Item(name))
   for (const item of items) chain.add(item)
   let seen = ''

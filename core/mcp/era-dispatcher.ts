@@ -1,7 +1,7 @@
 import { HubError } from '../contract/errors.ts'
 import type { ByteAccount, BytesInFlight } from '../domain/byte-account.ts'
 import { FairTurns } from '../domain/fair-turns.ts'
-import type { LegacyPosts } from './legacy/post.ts'
+import type { LegacyHandler } from './legacy/handler.ts'
 import { bodyWeight, readBody } from './legacy/request-body.ts'
 import { checkBodyType, checkPostAccept } from './legacy/request-headers.ts'
 import type { ScopedRequest } from './legacy/scoped-request.ts'
@@ -14,14 +14,14 @@ import { parseBody } from './rpc/rpc.ts'
 const LARGE_BODY = 128 * 1024
 
 /** Both eras at one URL: each request by itself says to which it belongs. */
-export class Wires {
+export class EraDispatcher {
   readonly #legacy: LegacyWire
-  readonly #legacyPosts: LegacyPosts
+  readonly #legacyPosts: LegacyHandler
   readonly #modern: ModernWire
   readonly #bytes: BytesInFlight
   readonly #turns = new FairTurns()
 
-  constructor(legacy: LegacyWire, legacyPosts: LegacyPosts, modern: ModernWire, bytes: BytesInFlight) {
+  constructor(legacy: LegacyWire, legacyPosts: LegacyHandler, modern: ModernWire, bytes: BytesInFlight) {
     this.#bytes = bytes
     this.#legacy = legacy
     this.#legacyPosts = legacyPosts

@@ -7,13 +7,13 @@ import type { PendingCall } from '../connection/call.ts'
 import type { Connection } from '../connection/connection.ts'
 import type { Lost } from '../connection/connection-events.ts'
 import type { LinkLimits } from '../protocol.ts'
+import { ConnectionSlot } from './connection-slot.ts'
+import { DedicatedConnections, type LaneOwner } from './dedicated-connections.ts'
 import { InputRounds } from './input-rounds.ts'
-import { Lane } from './lane.ts'
-import type { Observed } from './observed.ts'
 import type { OlderFace } from './older-face.ts'
 import type { ServerAsking } from './server-asking.ts'
 import type { ServerContext } from './server-context.ts'
-import { type LaneOwner, SessionLanes } from './session-lanes.ts'
+import type { ServerState } from './server-state.ts'
 
 /** How long a call waits for a connection that was there a moment ago. */
 const RECONNECT_WAIT_MS = 5_000
@@ -33,7 +33,7 @@ export interface ServerLanesOptions {
   readonly record: () => ServerRecord
   /** The configuration with the transport in effect. */
   readonly effective: () => Promise<EffectiveServer>
-  readonly observed: Observed
+  readonly serverState: ServerState
   readonly wanted: () => boolean
   /** What the server speaks and asks, as far as is known. */
   readonly asking: ServerAsking
@@ -47,16 +47,16 @@ export interface ServerLanesOptions {
 }
 
 /** Where the calls to one server go: the shared connection or the caller's own, or a place to wait for it. */
-export class ServerLanes {
-  readonly base = new Lane()
+export class CallDispatcher {
+  readonly base = new ConnectionSlot()
   readonly #options: ServerLanesOptions
-  readonly #sessions: SessionLanes
+  readonly #sessions: DedicatedConnections
   readonly #rounds = new InputRounds(call => this.dispatch(call))
   #usedAtMs = 0
 
   constructor(options: ServerLanesOptions) {
     this.#options = options
-    this.#sessions = new SessionLanes({
+    this.#sessions = new DedicatedConnections({
       context: options.context,
       record: options.record,
       effective: options.effective,
@@ -84,11 +84,11 @@ export class ServerLanes {
   }
 
   dispatch(call: PendingCall): void {
-    const { lane, key, shares } = this.#way(call)
+    const { slot, key, shares } = this.#way(call)
     if (shares && this.#isMissing(call)) return call.failFor(shares)
     if (key === undefined) this.#usedAtMs = call.startedAtMs
-    if (lane.connection) lane.connection.send(call)
-    else this.#wait(lane, call, key)
+    if (slot.connection) slot.connection.send(call)
+    else this.#wait(slot, call, key)
   }
 
   /** A call came back unanswered: it is sent again where that cannot do anything twice. */
@@ -101,10 +101,10 @@ export class ServerLanes {
       this.dispatch(call)
     } else if (how === 'not-sent' && !call.refused) {
       call.refused = true
-      const { lane } = this.#way(call)
-      if (lane.connection) lane.hold(call, REFUSED_WAIT_MS, () => this.dispatch(call))
+      const { slot } = this.#way(call)
+      if (slot.connection) slot.hold(call, REFUSED_WAIT_MS, () => this.dispatch(call))
       else this.dispatch(call)
-    } else if (how === 'mended' ? !call.repeated : how === 'begun' && call.mayRepeat) {
+    } else if (how === 'repaired' ? !call.repeated : how === 'begun' && call.mayRepeat) {
       call.repeated = true
       this.dispatch(call)
     } else {
@@ -126,7 +126,7 @@ export class ServerLanes {
   }
 
   failWaiting(): void {
-    this.base.failWaiting(this.#options.observed.offlineError())
+    this.base.failWaiting(this.#options.serverState.offlineError())
   }
 
   connectionOf(key: string | undefined): Connection | undefined {
@@ -135,7 +135,7 @@ export class ServerLanes {
 
   /** Opens the connection of the older face, unless it is open or on its way. */
   openOlder(): void {
-    this.#sessions.olderLane()
+    this.#sessions.olderSlot()
     this.#sessions.open(OLDER_CONNECTION)
   }
 
@@ -182,20 +182,24 @@ export class ServerLanes {
   }
 
   /** The lane of a call; `key` when it is not the shared one. */
-  #way({ request }: PendingCall): { readonly lane: Lane; readonly key?: string; readonly shares?: WireError } {
+  #way({ request }: PendingCall): {
+    readonly slot: ConnectionSlot
+    readonly key?: string
+    readonly shares?: WireError
+  } {
     const { session } = request
     const key = connectionKey(this.#options.record(), session, this.#asking(request))
-    if (key === undefined) return { lane: this.base }
+    if (key === undefined) return { slot: this.base }
     if (key === OLDER_CONNECTION) return this.#older(request)
     const shares = this.#sessions.shares(key)
-    if (shares) return this.#isOlder(request) ? { ...this.#older(request), shares } : { lane: this.base, shares }
-    return { lane: this.#sessions.lane(key, session, request), key }
+    if (shares) return this.#isOlder(request) ? { ...this.#older(request), shares } : { slot: this.base, shares }
+    return { slot: this.#sessions.slot(key, session, request), key }
   }
 
   /** Where all go who share the older side. */
-  #older(request: UpstreamRequest): { readonly lane: Lane; readonly key: string } {
-    this.#sessions.olderLane()
-    return { lane: this.#sessions.lane(OLDER_CONNECTION, undefined, request), key: OLDER_CONNECTION }
+  #older(request: UpstreamRequest): { readonly slot: ConnectionSlot; readonly key: string } {
+    this.#sessions.olderSlot()
+    return { slot: this.#sessions.slot(OLDER_CONNECTION, undefined, request), key: OLDER_CONNECTION }
   }
 
   #isOlder({ older = false }: UpstreamRequest): boolean {
@@ -220,9 +224,9 @@ export class ServerLanes {
     )
   }
 
-  #wait(lane: Lane, call: PendingCall, key: string | undefined): void {
-    const { observed, record, wanted, wake } = this.#options
-    const { state, reason, nextAttemptAtMs } = observed.now
+  #wait(slot: ConnectionSlot, call: PendingCall, key: string | undefined): void {
+    const { serverState, record, wanted, wake } = this.#options
+    const { state, reason, nextAttemptAtMs } = serverState.now
     // As soon as it answers, before its lists are read.
     const reachable = this.base.connection !== undefined
     const waitMs = (): number | undefined => {
@@ -234,10 +238,10 @@ export class ServerLanes {
     }
     const limitMs = waitMs()
     if (limitMs === undefined) {
-      call.failFor(observed.offlineError())
+      call.failFor(serverState.offlineError())
       return
     }
-    lane.wait(call, limitMs, () => observed.offlineError())
+    slot.wait(call, limitMs, () => serverState.offlineError())
     if (state === 'offline' && reason?.code === 'idle') wake()
     else if (reachable && key !== undefined) this.#sessions.open(key)
   }

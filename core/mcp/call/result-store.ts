@@ -34,7 +34,7 @@ interface Kept {
 const ENTRY_BYTES = 1_024
 
 /** What was cut off results, for ten minutes and as long as there is room: of each user, and of all together. */
-export class KeptResults {
+export class ResultStore {
   readonly #now: () => number
   /** Oldest first. */
   readonly #kept = new Map<string, Kept>()

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { SessionAsks, type SessionAsksHost } from '../../../core/mcp/legacy/session-asks.ts'
+import { type SessionAsksHost, SessionRequests } from '../../../core/mcp/legacy/session-requests.ts'
 import { until } from '../../support/wait.ts'
 
 interface Sent {
@@ -13,7 +13,7 @@ function world(options: Partial<SessionAsksHost> = {}) {
   const sent: Sent[] = []
   const stream = { send: (text: string) => void sent.push(JSON.parse(text)) }
   const state = { open: true }
-  const asks = new SessionAsks({
+  const asks = new SessionRequests({
     capabilities: () => ({ roots: {} }),
     anyStream: () => (state.open ? stream : undefined),
     streamWaitMs: 5_000,

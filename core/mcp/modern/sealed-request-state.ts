@@ -10,7 +10,7 @@ const PURPOSE = 'mcp-passed-state'
  * What servers of the modern era want back with a retry, on its way through a client of the same era. Nothing is kept here:
  * the client holds the server's state, sealed for itself, the place, the server and the request that it belongs to.
  */
-export class PassedStates {
+export class SealedRequestState {
   readonly #sealer: Sealer
   readonly #now: () => number
 

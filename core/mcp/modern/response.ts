@@ -1,7 +1,7 @@
 import type { HubError } from '../../contract/errors.ts'
 import type { JsonText } from '../../domain/json/long-text.ts'
 import { HELD_BYTES } from '../../request/held-body.ts'
-import { heldJsonResponse, type ReplyHost, type SilentReply } from '../legacy/post-reply.ts'
+import { heldJsonResponse, type ReplyHost, type SilentReply } from '../legacy/post-response.ts'
 import type { ScopedRequest } from '../legacy/scoped-request.ts'
 import type { UserLoad } from '../legacy/session.ts'
 import type { StreamHost } from '../legacy/session-streams.ts'
@@ -15,14 +15,14 @@ export type ModernReplyHost = ReplyHost & StreamHost
 /** What waits for the answer that a POST wants. */
 export interface Answering {
   /** The client of this POST went away before its answer. */
-  left(reply: ModernReply): void
+  left(reply: ModernResponse): void
 }
 
 /**
  * The answer to one modern POST: plain JSON when the answer comes first, server-sent events as soon as anything comes
  * before it, or after a silence. A client that goes away takes its request back by that.
  */
-export class ModernReply implements SilentReply {
+export class ModernResponse implements SilentReply {
   readonly response: Promise<Response>
   readonly startedMs: number
   chainBefore: SilentReply | undefined

@@ -2,14 +2,14 @@ import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import { pieceEnd } from '../../domain/cut-text.ts'
 import { READ_RESULT } from '../rpc/read-result.ts'
 import { isPlainObject } from '../rpc/rpc.ts'
-import type { Part } from './kept-results.ts'
+import type { Part } from './result-store.ts'
 
 /** Blocks that are left out of one result each have a handle, up to so many; of the others only the number is told. */
 const MOST_LEFT_OUT = 16
 const APP_MEDIA_TYPE = /;\s*profile\s*=\s*"?mcp-app/i
 
 /** One cut through one result: how much room is left, and what does not fit. */
-export class ResultCut {
+export class ResultTruncator {
   readonly parts: Part[] = []
   #left: number
   readonly #handle: (index: number) => string
@@ -93,7 +93,7 @@ export function noteOf(notes: readonly string[]): string {
 }
 
 /** What a tool answered. Undefined when it has no shape that could be cut. */
-export function cutTool(result: JsonObject, cut: ResultCut): JsonObject | undefined {
+export function cutTool(result: JsonObject, cut: ResultTruncator): JsonObject | undefined {
   const { structuredContent, content, ...rest } = result
   if (!Array.isArray(content) && structuredContent === undefined) return undefined
   const keepsStructured = structuredContent !== undefined && cut.structured(structuredContent)
@@ -113,7 +113,7 @@ export function cutTool(result: JsonObject, cut: ResultCut): JsonObject | undefi
 }
 
 /** A prompt's messages; a message has one content, so that the words about the cut stand at the end of the last text. */
-export function cutPrompt(result: JsonObject, cut: ResultCut): JsonObject | undefined {
+export function cutPrompt(result: JsonObject, cut: ResultTruncator): JsonObject | undefined {
   if (!Array.isArray(result.messages)) return undefined
   const shown: JsonObject[] = []
   for (const message of result.messages) {
@@ -137,7 +137,7 @@ export function cutPrompt(result: JsonObject, cut: ResultCut): JsonObject | unde
  * What a resource holds. Only text is cut: a client reads bytes because it wants those very bytes, and what it draws (an app's
  * page) is not for a model. The words about the cut stand in the text itself, so that nobody takes it for the whole.
  */
-export function cutResource(result: JsonObject, cut: ResultCut): JsonObject | undefined {
+export function cutResource(result: JsonObject, cut: ResultTruncator): JsonObject | undefined {
   if (!Array.isArray(result.contents)) return undefined
   const shown: JsonValue[] = []
   let cutAt = -1

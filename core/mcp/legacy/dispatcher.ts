@@ -18,7 +18,7 @@ export interface IntakeParts {
 }
 
 /** The messages of a legacy client behind its wire: whichever it came by, they mean the same. */
-export class Intake {
+export class LegacyDispatcher {
   readonly #parts: IntakeParts
 
   constructor(parts: IntakeParts) {
@@ -40,7 +40,7 @@ export class Intake {
     const call = new LegacyCall(session, requestId, message, weight, reply, headers)
     session.calls.set(message.id, call)
     session.load.calls += 1
-    session.asks.streamOpened()
+    session.requests.streamOpened()
     let outcome: Outcome | Promise<Outcome>
     try {
       outcome = this.#parts.router.handle(call, session.scope)
@@ -64,7 +64,7 @@ export class Intake {
   /** Notifications and answers: nothing is said in return. */
   take(session: Session, message: Exclude<Message, { kind: 'request' }>): void {
     if (message.kind !== 'notification') {
-      session.asks.answered(message)
+      session.requests.answered(message)
       return
     }
     const { method, params } = message

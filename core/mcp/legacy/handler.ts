@@ -12,21 +12,21 @@ import {
   readMessage,
   rpcError,
 } from '../rpc/rpc.ts'
-import type { Intake } from './intake.ts'
-import { jsonResponse, PostReply, type ReplyHost } from './post-reply.ts'
+import type { LegacyDispatcher } from './dispatcher.ts'
+import { jsonResponse, PostResponse, type ReplyHost } from './post-response.ts'
 import { checkVersion } from './request-headers.ts'
 import { requireSession, type ScopedRequest } from './scoped-request.ts'
 import { type Session, takesArrays } from './session.ts'
 
 interface PostParts {
-  readonly intake: Intake
+  readonly dispatcher: LegacyDispatcher
   readonly replies: ReplyHost
   /** Opens a session and answers `initialize`. */
   initialize(scoped: ScopedRequest, id: IdText, params: JsonObject | undefined): Response
 }
 
 /** What clients of the legacy era POST: requests, notifications, answers, and arrays of them up to 2025-03-26. */
-export class LegacyPosts {
+export class LegacyHandler {
   readonly #parts: PostParts
 
   constructor(parts: PostParts) {
@@ -55,12 +55,12 @@ export class LegacyPosts {
     }
     const session = this.#enter(scoped)
     if (message.kind !== 'request') {
-      this.#parts.intake.take(session, message)
+      this.#parts.dispatcher.take(session, message)
       return new Response(null, { status: 202 })
     }
-    this.#parts.intake.admit(session, message, weight)
-    const reply = new PostReply(this.#parts.replies, session, 1, false, () => scoped.info.keepOpen())
-    this.#parts.intake.start(scoped, session, message, weight, reply)
+    this.#parts.dispatcher.admit(session, message, weight)
+    const reply = new PostResponse(this.#parts.replies, session, 1, false, () => scoped.info.keepOpen())
+    this.#parts.dispatcher.start(scoped, session, message, weight, reply)
     return reply.response
   }
 
@@ -79,12 +79,12 @@ export class LegacyPosts {
       )
     const answered = messages.filter(message => message.kind === 'request' || message.kind === 'bad').length
     const reply =
-      answered > 0 && new PostReply(this.#parts.replies, session, answered, true, () => scoped.info.keepOpen())
+      answered > 0 && new PostResponse(this.#parts.replies, session, answered, true, () => scoped.info.keepOpen())
     for (const message of messages) {
       if (message.kind === 'bad') {
         const error = new HubError('request_invalid', message.message)
         if (reply) reply.answer(errorMessage(message.id, rpcError(error, scoped.info.requestId)))
-      } else if (message.kind !== 'request') this.#parts.intake.take(session, message)
+      } else if (message.kind !== 'request') this.#parts.dispatcher.take(session, message)
       else if (reply) this.#startInBatch(scoped, session, message, Math.ceil(weight / values.length), reply)
     }
     return reply ? reply.response : new Response(null, { status: 202 })
@@ -102,15 +102,15 @@ export class LegacyPosts {
     session: Session,
     message: RequestMessage,
     weight: number,
-    reply: PostReply,
+    reply: PostResponse,
   ): void {
     try {
-      this.#parts.intake.admit(session, message, weight)
+      this.#parts.dispatcher.admit(session, message, weight)
     } catch (error) {
       reply.answer(errorMessage(message.id, rpcError(asHubError(error), scoped.info.requestId)))
       return
     }
-    this.#parts.intake.start(scoped, session, message, weight, reply)
+    this.#parts.dispatcher.start(scoped, session, message, weight, reply)
   }
 }
 

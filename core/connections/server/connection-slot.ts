@@ -3,7 +3,7 @@ import type { CallHome, PendingCall } from '../connection/call.ts'
 import type { Connection } from '../connection/connection.ts'
 
 /** The way to one upstream for one kind of caller: a connection when there is one, else a place to wait for it. */
-export class Lane implements CallHome {
+export class ConnectionSlot implements CallHome {
   /** Set while calls can be sent. */
   connection: Connection | undefined
   readonly #waiting = new Map<PendingCall, ReturnType<typeof setTimeout>>()

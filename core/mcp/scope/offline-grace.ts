@@ -4,7 +4,7 @@ import type { Upstreams } from '../../connections/api.ts'
 const GRACE_MS = 10 * 60_000
 
 /** Since when each server has been down by a fault, over all its attempts to come back. */
-export class Outages {
+export class OfflineGracePeriod {
   readonly #upstreams: Pick<Upstreams, 'status'>
   readonly #now: () => number
   readonly #since = new Map<string, number>()

@@ -4,7 +4,7 @@ import type { AskClient, AskReply } from '../api.ts'
 import type { PendingCall } from './call.ts'
 
 /** Requests of an upstream on their way to a client, and the answers on their way back. */
-export class CallerAsks {
+export class ServerRequests {
   readonly #answer: (key: number, reply: AskReply) => void
   /** Those that belong to the client of the connection and to no call. */
   readonly #ofClient = new Map<number, AbortController>()

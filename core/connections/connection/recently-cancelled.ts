@@ -4,7 +4,7 @@ import type { PendingCall } from './call.ts'
 const TALK_MS = 60_000
 
 /** Callers whose calls were given up here, and of which messages may still come that name no call. */
-export class StrayMessages {
+export class RecentlyCancelled {
   readonly #untilMs = new Map<string, number>()
 
   givenUp(call: PendingCall): void {

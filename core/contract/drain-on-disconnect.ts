@@ -8,7 +8,7 @@ const LAST_WORDS_MS = 250
  * sent, but what is under way may still learn its own end, so that it can be sent anew: the link ends with the last of it, or
  * after 250 ms.
  */
-export class LastWords {
+export class DrainOnDisconnect {
   readonly #underWay: { readonly size: number }
   readonly #end: (reason: WireError) => void
   #reason: WireError | undefined

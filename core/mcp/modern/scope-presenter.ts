@@ -33,7 +33,7 @@ const KEPT = {
 const LIST = /\/list$/
 
 /** A scope as clients of the modern era meet it, as long as its catalogue stays the same. */
-export class ModernFace {
+export class ScopePresenter {
   readonly capabilities: JsonObject
   readonly #serverInfo: JsonObject
   readonly #instructions: string | undefined
@@ -152,20 +152,20 @@ function hintOf(resolved: ResolvedScope, { states }: MergedCatalog, part: keyof 
 }
 
 /** The faces of all scopes in use. */
-export class ModernFaces {
+export class ScopePresenters {
   readonly #version: string
-  readonly #byCatalog = new WeakMap<MergedCatalog, ModernFace>()
+  readonly #byCatalog = new WeakMap<MergedCatalog, ScopePresenter>()
 
   /** `version`: the hub's own. */
   constructor(version: string) {
     this.#version = version
   }
 
-  of(scope: Scope): ModernFace {
+  of(scope: Scope): ScopePresenter {
     const { catalog } = scope
     const known = this.#byCatalog.get(catalog)
     if (known) return known
-    const face = new ModernFace(scope, this.#version)
+    const face = new ScopePresenter(scope, this.#version)
     this.#byCatalog.set(catalog, face)
     return face
   }

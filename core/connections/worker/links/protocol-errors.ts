@@ -8,7 +8,7 @@ export interface FaultsOptions {
 }
 
 /** What an upstream sends that cannot be used: counted, logged at first, and too much when nothing else comes. */
-export class Faults {
+export class ProtocolErrors {
   readonly #options: FaultsOptions
   #badInARow = 0
   #lateAnswers = 0

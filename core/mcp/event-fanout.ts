@@ -14,7 +14,7 @@ import type { Session } from './legacy/session.ts'
 import type { SessionTable } from './legacy/sessions.ts'
 import { logLevelOf } from './rpc/log-levels.ts'
 import { Notice } from './rpc/notice.ts'
-import type { Outages } from './scope/outages.ts'
+import type { OfflineGracePeriod } from './scope/offline-grace.ts'
 import type { ScopeTable } from './scope/paths.ts'
 import type { Scope } from './scope/scope.ts'
 
@@ -37,8 +37,8 @@ interface RelayParts {
   readonly changes: ListChanges
   readonly subscriptions: Subscriptions
   readonly levels: UpstreamLevels
-  readonly outages: Outages
-  readonly tasks: Pick<TaskTable, 'told'>
+  readonly offlineGrace: OfflineGracePeriod
+  readonly tasks: Pick<TaskTable, 'statusChanged'>
   readonly log: PluginLogger
   /** Somebody would notice that it changed. */
   inUse(scope: Scope): boolean
@@ -55,7 +55,7 @@ interface Rereading {
 }
 
 /** What happens elsewhere in the hub, and at upstreams, brought to whom it concerns and to nobody else. */
-export class Relay {
+export class UpstreamEventFanout {
   readonly #parts: RelayParts
   readonly #listening: (() => void)[]
   readonly #toReview = new Set<Scope>()
@@ -70,7 +70,7 @@ export class Relay {
       bus.on('catalog.changed', ({ data }) => this.#catalogChanged(data.serverId, data.kinds, data.older)),
       bus.on('connection.state', ({ data }) => {
         // Looked at now, so that an outage is as old as it is also where nobody asks for a list meanwhile.
-        parts.outages.listed(data.serverId)
+        parts.offlineGrace.listed(data.serverId)
         this.#touched(data.serverId)
       }),
       bus.on('server.created', ({ ownerId }) => this.#registryChanged(scope => ownsAll(scope, ownerId))),
@@ -79,7 +79,7 @@ export class Relay {
         this.#serverChanged(data.serverId, ownerId, others)
       }),
       bus.on('server.removed', ({ data, ownerId }) => {
-        parts.outages.forget(data.serverId)
+        parts.offlineGrace.forget(data.serverId)
         this.#serverChanged(data.serverId, ownerId, false)
       }),
       bus.on('group.created', () => this.#registryChanged(scope => scope.resolved.kind === 'server')),
@@ -125,7 +125,7 @@ export class Relay {
   }
 
   /** A client was sent to a URL; that it is done there will be told to this client. */
-  sawElicitation(sessionId: string, serverId: string, elicitationId: string): void {
+  recordUrlElicitation(sessionId: string, serverId: string, elicitationId: string): void {
     const session = this.#parts.sessions.byKey(sessionId)
     if (session) this.#elicitations.sent(session, serverId, elicitationId)
   }
@@ -150,7 +150,7 @@ export class Relay {
 
   /** Regular look: members whose grace has ended leave the lists. */
   sweep(): void {
-    for (const serverId of this.#parts.outages.expired()) this.#touched(serverId)
+    for (const serverId of this.#parts.offlineGrace.expired()) this.#touched(serverId)
   }
 
   dispose(): void {
@@ -265,9 +265,9 @@ export class Relay {
   /** To the client that made the task, and nobody else. */
   #taskTold(serverId: string, connection: string | undefined, params: JsonObject | undefined): void {
     const { tasks, sessions } = this.#parts
-    const told = tasks.told(serverId, connection, params)
-    const session = told && sessions.byKey(told.session)
-    if (session?.scope.has(serverId)) session.notify(new Notice('notifications/tasks/status', told?.params))
+    const changed = tasks.statusChanged(serverId, connection, params)
+    const session = changed && sessions.byKey(changed.session)
+    if (session?.scope.has(serverId)) session.notify(new Notice('notifications/tasks/status', changed?.params))
   }
 
   #elicitationComplete(serverId: string, sessionId: string | undefined, params: JsonObject | undefined): boolean {

@@ -20,7 +20,7 @@ export const OWNER_DISABLED: WireError = { code: 'owner_disabled', message: 'The
 export const STOPPED: WireError = { code: 'stopped', message: 'The server was stopped by hand' }
 
 /** The state of one server as others see it; every change of it goes out as an event. */
-export class Observed {
+export class ServerState {
   readonly #record: () => ServerRecord
   readonly #context: ServerContext
   readonly #watchers = new Set<() => void>()
@@ -58,9 +58,9 @@ export class Observed {
     }
     if (before.state !== state || before.reason?.code !== reason?.code) {
       const { id: serverId, ownerId, name } = this.#record()
-      const told = this.reason
+      const reason = this.reason
       const data = { serverId, name, state, attempts: this.attempts }
-      this.#context.bus.emit('connection.state', ownerId, told ? { ...data, reason: told } : data)
+      this.#context.bus.emit('connection.state', ownerId, reason ? { ...data, reason: reason } : data)
     }
     this.changed()
   }

@@ -1,5 +1,5 @@
 /** What can stand in a chain; in one at a time. */
-export interface Chained<Item> {
+export interface LinkedNode<Item> {
   chainBefore: Item | undefined
   chainAfter: Item | undefined
 }
@@ -8,7 +8,7 @@ export interface Chained<Item> {
  * Things in the order in which they came, each linked to its neighbours. For what comes and goes with every call: a Set
  * makes a new table every few changes, and costs six times as much, most of it in the garbage collector.
  */
-export class Chain<Item extends Chained<Item>> implements Iterable<Item> {
+export class LinkedList<Item extends LinkedNode<Item>> implements Iterable<Item> {
   #first: Item | undefined
   #last: Item | undefined
 

@@ -2,7 +2,7 @@ import type { ByteAccount } from '../../domain/byte-account.ts'
 import { arrayText, type JsonText, LongText, partsOf, weightOfText } from '../../domain/json/long-text.ts'
 import { SECURITY_HEADERS } from '../../request/headers.ts'
 import { HELD_BYTES, heldBody } from '../../request/held-body.ts'
-import type { Chained } from '../rpc/chain.ts'
+import type { LinkedNode } from '../rpc/linked-list.ts'
 import type { Session } from './session.ts'
 import type { SessionStream } from './session-streams.ts'
 
@@ -26,7 +26,7 @@ export function heldJsonResponse(text: JsonText, account: ByteAccount, status = 
 }
 
 /** An answer that has not begun. */
-export interface SilentReply extends Chained<SilentReply> {
+export interface SilentReply extends LinkedNode<SilentReply> {
   readonly startedMs: number
   /** Begins with server-sent events, so that the client knows that somebody is at work. */
   startStream(): void
@@ -43,7 +43,7 @@ export interface ReplyHost {
  * The answer to one POST. Plain JSON when the answers come first; server-sent events as soon as anything comes before
  * them, or after a silence, since the client then learns that the hub is at work.
  */
-export class PostReply implements SilentReply {
+export class PostResponse implements SilentReply {
   readonly response: Promise<Response>
   readonly startedMs: number
   chainBefore: SilentReply | undefined
@@ -149,6 +149,6 @@ export class PostReply implements SilentReply {
   #finish(): void {
     this.#done = true
     if (!this.#stream) this.#host.begun(this)
-    this.#session.asks.closeCall(this)
+    this.#session.requests.closeCall(this)
   }
 }

@@ -1,5 +1,5 @@
-import { Chain } from '../rpc/chain.ts'
-import type { ReplyHost, SilentReply } from './post-reply.ts'
+import { LinkedList } from '../rpc/linked-list.ts'
+import type { ReplyHost, SilentReply } from './post-response.ts'
 import type { StreamHost } from './session-streams.ts'
 import type { SseConnection } from './sse-connection.ts'
 
@@ -10,10 +10,10 @@ const KEEP_ALIVE_MS = 15_000
 const TICK_MS = 1_000
 
 /** The one timer of the MCP side: silent replies, silent streams, and whatever else wants a regular look. */
-export class Pulse implements ReplyHost, StreamHost {
+export class StreamKeepAlive implements ReplyHost, StreamHost {
   readonly now: () => number
   /** In the order in which they began. */
-  readonly #waiting = new Chain<SilentReply>()
+  readonly #waiting = new LinkedList<SilentReply>()
   readonly #connections = new Set<SseConnection>()
   readonly #timer: ReturnType<typeof setInterval>
 

@@ -16,7 +16,7 @@ interface Account {
  * once. Beyond 2,000 notices, and 2,000 for each second, updates wait until they can be paid for, those of one resource
  * become one, and none is lost: so a flood costs the same however many clients hear it.
  */
-export class UpdatePace {
+export class NotificationRateLimiter {
   readonly #now: () => number
   readonly #accounts = new Map<string, Account>()
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -31,13 +31,13 @@ export class UpdatePace {
   }
 
   /** `tell` tells everybody what `key` stands for, and says how many notices that were. It takes the place of an older one. */
-  told(serverId: string, key: string, tell: () => number): void {
+  schedule(serverId: string, key: string, send: () => number): void {
     const account = this.#accounts.get(serverId) ?? { left: AT_ONCE, atMs: this.#now(), waiting: new Map() }
     this.#accounts.set(serverId, account)
     this.#refill(account)
-    if (account.left > 0 && account.waiting.size === 0) account.left -= tell()
-    else account.waiting.set(key, tell)
-    this.#timer ??= setTimeout(() => this.#look(), LOOK_MS)
+    if (account.left > 0 && account.waiting.size === 0) account.left -= send()
+    else account.waiting.set(key, send)
+    this.#timer ??= setTimeout(() => this.#flush(), LOOK_MS)
   }
 
   dispose(): void {
@@ -46,18 +46,18 @@ export class UpdatePace {
     this.#accounts.clear()
   }
 
-  #look(): void {
+  #flush(): void {
     this.#timer = undefined
     for (const [serverId, account] of this.#accounts) {
       this.#refill(account)
-      for (const [key, tell] of account.waiting) {
+      for (const [key, send] of account.waiting) {
         if (account.left <= 0) break
         account.waiting.delete(key)
-        account.left -= tell()
+        account.left -= send()
       }
       if (account.waiting.size === 0 && account.left === AT_ONCE) this.#accounts.delete(serverId)
     }
-    if (this.#accounts.size > 0) this.#timer ??= setTimeout(() => this.#look(), LOOK_MS)
+    if (this.#accounts.size > 0) this.#timer ??= setTimeout(() => this.#flush(), LOOK_MS)
   }
 
   #refill(account: Account): void {

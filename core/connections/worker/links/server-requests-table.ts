@@ -26,7 +26,7 @@ export interface UpstreamAsksOptions {
 }
 
 /** The requests of an upstream: answered here, refused, or passed on to the client of the call or of the connection. */
-export class UpstreamAsks {
+export class ServerRequestTable {
   readonly #options: UpstreamAsksOptions
   readonly #asks = new Map<number, Ask>()
   readonly #refused = new Set<string>()

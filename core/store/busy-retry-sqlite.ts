@@ -12,7 +12,7 @@ const FORGET_MS = 100
  * tried again while everything else goes on. Those that queue behind it wait no longer than it does: the time is counted
  * from the first refusal for all of them, and once it is over each fails at once (SQLITE_BUSY) until the lock is gone.
  */
-export class PatientSqliteDialect extends SqliteDialect {
+export class BusyRetrySqliteDialect extends SqliteDialect {
   override createDriver(): Driver {
     return new PatientDriver(super.createDriver())
   }
@@ -21,7 +21,7 @@ export class PatientSqliteDialect extends SqliteDialect {
 class PatientDriver implements Driver {
   readonly #driver: Driver
   readonly #connections = new WeakMap<DatabaseConnection, DatabaseConnection>()
-  readonly #patience = new Patience()
+  readonly #lockWait = new LockWait()
   constructor(driver: Driver) {
     this.#driver = driver
   }
@@ -34,7 +34,7 @@ class PatientDriver implements Driver {
     const inner = await this.#driver.acquireConnection()
     const known = this.#connections.get(inner)
     if (known) return known
-    const made = new PatientConnection(inner, this.#patience)
+    const made = new PatientConnection(inner, this.#lockWait)
     this.#connections.set(inner, made)
     return made
   }
@@ -65,13 +65,13 @@ const ROLLBACK = CompiledQuery.raw('rollback')
 
 class PatientConnection implements DatabaseConnection {
   readonly #connection: DatabaseConnection
-  readonly #patience: Patience
+  readonly #lockWait: LockWait
   /** A transaction has failed, and so has its rollback. */
   #unfinished = false
 
-  constructor(connection: DatabaseConnection, patience: Patience) {
+  constructor(connection: DatabaseConnection, lockWait: LockWait) {
     this.#connection = connection
-    this.#patience = patience
+    this.#lockWait = lockWait
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
@@ -97,10 +97,10 @@ class PatientConnection implements DatabaseConnection {
       try {
         const result = await this.#connection.executeQuery<R>(query)
         // Reading succeeds beside a lock and says nothing about it.
-        if (result.numAffectedRows !== undefined) this.#patience.renew()
+        if (result.numAffectedRows !== undefined) this.#lockWait.renew()
         return result
       } catch (error) {
-        if (storageCode(error) !== 'SQLITE_BUSY' || !this.#patience.left()) throw error
+        if (storageCode(error) !== 'SQLITE_BUSY' || !this.#lockWait.left()) throw error
         await new Promise(resolve => setTimeout(resolve, LOOK_MS))
       }
     }
@@ -112,7 +112,7 @@ class PatientConnection implements DatabaseConnection {
 }
 
 /** How long the present lock has been in the way. */
-class Patience {
+class LockWait {
   #firstMs = Number.NEGATIVE_INFINITY
   #lastMs = Number.NEGATIVE_INFINITY
 
