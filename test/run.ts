@@ -3,17 +3,20 @@
  * `N passed, N failed`. Exit code 1 when anything failed, a family ran no test, or errors were left unhandled. A run of
  * everything ends with a look at the codes of errors: each one must have been the answer to some test.
  *
- * Families wait far more than they work, so that those of different lanes run side by side; what measures time or memory
- * runs alone, after them.
+ * Families wait more than they work, so that three run side by side, the longest first; what measures time or memory runs
+ * alone, after them.
  *
- *   bun run test               everything
- *   bun run test http mcp      these families
- *   bun run test http -t name  further arguments go to `bun test`
- *   bun run check              types, lint, dead code, architecture
+ *   bun run test                     everything
+ *   bun run test http mcp            these families
+ *   bun run test http -t name        further arguments go to `bun test`
+ *   bun run test --changed           the checks, and the files that reach what differs from the last commit
+ *   bun run test --changed main      what differs from that commit
+ *   bun run check                    types, lint, dead code, architecture
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { changedFiles, testsTouchedBy } from './support/changed.ts'
 import {
   type Count,
   countTests,
@@ -29,14 +32,15 @@ interface Suite {
   readonly command: readonly string[]
   /** A program that passes or fails as a whole; else a run of `bun test` that counts. */
   readonly single: boolean
-  /** Suites of one lane run one after the other, lanes side by side. None: alone, after all lanes. */
-  readonly lane?: number
+  /** Runs when no other does, after all others. Default false. */
+  readonly alone?: boolean
   /** Whoever asks for this family means this one too. */
   readonly partOf?: string
 }
 
 const ROOT = join(import.meta.dir, '..')
 const LONGEST_MS = 25 * 60_000
+const SIDE_BY_SIDE = 3
 const bun = process.execPath
 const bin = (name: string): string => join('node_modules/.bin', name)
 
@@ -49,33 +53,32 @@ const CHECKS: readonly Suite[] = [
   { name: 'unused-in-production', command: [bun, bin('knip'), '--production'], single: true },
   { name: 'architecture', command: tests('./test/architecture.test.ts'), single: false },
 ]
-/** Of about the same length in each lane. */
+/** The longest first. */
 const FAMILIES: readonly Suite[] = [
-  family('failure', { lane: 1 }),
-  family('patience', { lane: 1, partOf: 'failure' }),
-  family('mcp', { lane: 1 }),
-  family('unit', { lane: 2 }),
-  family('http', { lane: 2 }),
-  family('compatibility', { lane: 2 }),
+  family('failure'),
+  family('mcp'),
+  family('unit'),
+  family('http'),
+  family('conformance'),
+  family('compatibility'),
+  family('patience', { partOf: 'failure' }),
   // The rooms that keep things, on the other database.
   {
     name: 'postgres',
     command: [bun, 'test/support/with-postgres.ts', ...tests('./test/unit/registry/'), './test/postgres/'],
     single: false,
-    lane: 2,
   },
-  family('conformance', { lane: 2 }),
-  family('plugins', { lane: 2 }),
-  family('fuzz', { lane: 2 }),
-  family('load'),
-  family('runtime'),
-  { name: 'bench', command: tests('./test/bench/floors.test.ts'), single: false },
+  family('plugins'),
+  family('fuzz'),
+  family('load', { alone: true }),
+  family('runtime', { alone: true }),
+  { name: 'bench', command: tests('./test/bench/floors.test.ts'), single: false, alone: true },
 ]
 
 /** Families whose hubs, taken together, answer every code. */
 const ANSWERING = ['unit', 'http', 'mcp', 'failure', 'postgres']
 
-function family(name: string, more: Pick<Suite, 'lane' | 'partOf'> = {}): Suite {
+function family(name: string, more: Pick<Suite, 'alone' | 'partOf'> = {}): Suite {
   return { name, command: tests(`./test/${name}/`), single: false, ...more }
 }
 
@@ -95,6 +98,20 @@ function chosen(names: readonly string[], whole: boolean): readonly Suite[] {
   return names.flatMap(name =>
     name === 'check' ? CHECKS : all.filter(suite => suite.name === name || (suite.partOf === name && whole)),
   )
+}
+
+/** The checks, and of each family the files that reach what was changed since a commit. */
+function changedSince(commit: string): readonly Suite[] {
+  const changed = changedFiles(ROOT, commit)
+  const touched = testsTouchedBy(changed, ROOT).map(file => `./${file}`)
+  console.log(`${changed.length} files changed since ${commit}, ${touched.length} test files reach them`)
+  const families = FAMILIES.flatMap(suite => {
+    const paths = suite.command.filter(argument => argument.startsWith('./test/'))
+    const files = touched.filter(file => paths.some(path => file.startsWith(path)))
+    const command = [...suite.command.filter(argument => !paths.includes(argument)), ...files]
+    return files.length > 0 ? [{ ...suite, command }] : []
+  })
+  return [...CHECKS, ...families]
 }
 
 interface Result {
@@ -144,13 +161,15 @@ const folder = await mkdtemp(join(tmpdir(), 'patchbay-codes-'))
 const seenCodes = join(folder, 'seen')
 await writeFile(seenCodes, '')
 const given = process.argv.slice(2)
-const firstOption = given.findIndex(argument => argument.startsWith('-'))
+const onlyChanged = given[0] === '--changed'
+const firstOption = onlyChanged ? given.length : given.findIndex(argument => argument.startsWith('-'))
 const names = firstOption < 0 ? given : given.slice(0, firstOption)
 const extra = firstOption < 0 ? [] : given.slice(firstOption)
 
 const results: Result[] = []
-const suites = chosen(names, extra.length === 0)
-const wholeRun = extra.length === 0 && ANSWERING.every(name => suites.some(suite => suite.name === name))
+const suites = onlyChanged ? changedSince(given[1] ?? 'HEAD') : chosen(names, extra.length === 0)
+const wholeRun =
+  !onlyChanged && extra.length === 0 && ANSWERING.every(name => suites.some(suite => suite.name === name))
 const codes: Suite = { name: 'codes', command: [bun, 'test/support/seen-codes.ts', seenCodes], single: true }
 
 async function inTurn(list: readonly Suite[]): Promise<void> {
@@ -158,8 +177,12 @@ async function inTurn(list: readonly Suite[]): Promise<void> {
 }
 
 await inTurn(suites.filter(suite => CHECKS.includes(suite)))
-await Promise.all([1, 2].map(lane => inTurn(suites.filter(suite => suite.lane === lane))))
-await inTurn(suites.filter(suite => suite.lane === undefined && !CHECKS.includes(suite)))
+const waiting = suites.filter(suite => !suite.alone && !CHECKS.includes(suite))
+const lane = async (): Promise<void> => {
+  for (let suite = waiting.shift(); suite; suite = waiting.shift()) await inTurn([suite])
+}
+await Promise.all(Array.from({ length: SIDE_BY_SIDE }, lane))
+await inTurn(suites.filter(suite => suite.alone))
 if (wholeRun) await inTurn([codes])
 
 await rm(folder, { recursive: true })

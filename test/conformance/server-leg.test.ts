@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { type Hub, startHub } from '../support/hub.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { until } from '../support/wait.ts'
-import { excerpt, type Requirements, requiredScenarios, runServerLeg, type SuiteRun } from './suite.ts'
+import { excerpt, type Requirements, requiredScenarios, runServerLeg, type SuiteRun, twiceAtMost } from './suite.ts'
 
 const SUPPORT = join(import.meta.dir, '../support')
 
@@ -60,8 +60,9 @@ for (const leg of process.env.CONFORMANCE === 'direct' ? DIRECT : [...DIRECT, ..
       const reference = await startProgram(join(SUPPORT, 'mcp-servers/reference.ts'), { env: { ERA: era } })
       started.push(reference)
       const url = way === 'direct' ? reference.url : await throughHub(reference, started)
-      run = await runServerLeg(url.replace('127.0.0.1', 'localhost'), revision, join(import.meta.dir, baseline))
-    }, 90_000)
+      const host = url.replace('127.0.0.1', 'localhost')
+      run = await twiceAtMost(() => runServerLeg(host, revision, join(import.meta.dir, baseline)))
+    }, 180_000)
 
     afterAll(async () => {
       for (const program of started.splice(0).reverse()) await program.stop()

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ROOT } from '../support/hub.ts'
+import { BUN_CACHE, ROOT } from '../support/hub.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
 
 const PACKAGE = join(ROOT, 'node_modules/@modelcontextprotocol/conformance')
@@ -47,6 +47,21 @@ export function runClientLeg(script: string, revision: Requirements, baseline: s
   return runSuite(['client', '--command', command, '--timeout', '90000'], revision, baseline)
 }
 
+/**
+ * A run, and where it is not good a second one, whose result counts. Scenarios wait for answers by the clock: the suite's
+ * `server-stateless` gives a call through the hub 500 ms and a changed list 800 ms, which a busy machine may not have.
+ */
+export async function twiceAtMost(
+  leg: () => Promise<SuiteRun>,
+  good: (run: SuiteRun) => boolean = run => run.exitCode === 0,
+): Promise<SuiteRun> {
+  const first = await leg()
+  if (good(first)) return first
+  const failed = [...first.scenarios].filter(([, { failed: count }]) => count > 0).map(([name]) => name)
+  console.log(`conformance: run once more; failed were ${failed.join(', ')}`)
+  return leg()
+}
+
 async function runSuite(leg: readonly string[], revision: Requirements, baseline: string): Promise<SuiteRun> {
   const folder = await makeTemp('conformance')
   try {
@@ -55,7 +70,12 @@ async function runSuite(leg: readonly string[], revision: Requirements, baseline
         ...[process.execPath, '--preload', LOOPBACK, join(PACKAGE, 'dist/index.js'), ...leg],
         ...['--requirements', revision, '-o', join(folder, 'out'), '--expected-failures', baseline],
       ],
-      { stdin: 'ignore', stdout: 'pipe', stderr: 'pipe', env: { PATH: process.env.PATH ?? '', HOME: folder } },
+      {
+        stdin: 'ignore',
+        stdout: 'pipe',
+        stderr: 'pipe',
+        env: { ...BUN_CACHE, PATH: process.env.PATH ?? '', HOME: folder },
+      },
     )
     const [stdout, stderr, exitCode] = await Promise.all([
       new Response(child.stdout).text(),

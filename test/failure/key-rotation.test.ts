@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { cp, link, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beginRotation, readMasterKeys } from '../../core/secrets/master-keys.ts'
-import { HubDidNotStart, ROOT, startHub, stdioFixture } from '../support/hub.ts'
+import { BUN_CACHE, HubDidNotStart, ROOT, startHub, stdioFixture } from '../support/hub.ts'
 import { online, statusOf } from '../support/servers.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
 import { until } from '../support/wait.ts'
@@ -58,6 +58,8 @@ async function patchbay(
     cwd: folder,
     env: {
       PATH: process.env.PATH ?? '',
+      // Not below strace, whose count of writes would contain those of the cache.
+      ...(options.wrap ? {} : BUN_CACHE),
       DATA_DIR: join(folder, 'data'),
       SETTINGS_FILE: join(folder, 'mcp_settings.json'),
       ...options.env,

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { ROOT, startHub } from '../support/hub.ts'
+import { BUN_CACHE, ROOT, startHub } from '../support/hub.ts'
 
 /** Another user than root as far as the program can tell, who may still read what is root's. Where nobody is root: itself. */
 const WRAP = process.getuid?.() === 0 ? ['unshare', '--user'] : []
@@ -19,7 +19,13 @@ test('a hub that is not root has no sandbox and says so, refuses ordinary usersâ
   // No copy of the runtime above all.
   expect(existsSync(join(hub.dataDir, 'runtime'))).toBe(false)
   const doctor = Bun.spawnSync([...WRAP, process.execPath, join(ROOT, 'core/main.ts'), 'doctor'], {
-    env: { PATH: process.env.PATH, HOME: hub.folder, DATA_DIR: hub.dataDir, SETTINGS_FILE: hub.settingsFile },
+    env: {
+      ...BUN_CACHE,
+      PATH: process.env.PATH,
+      HOME: hub.folder,
+      DATA_DIR: hub.dataDir,
+      SETTINGS_FILE: hub.settingsFile,
+    },
   })
   expect(doctor.stdout.toString()).toMatch(/sandbox: level none: the hub does not run as root/)
   await hub.stop()

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Client, type Hub, PASSWORD, startHub } from '../support/hub.ts'
+import { BUN_CACHE, type Client, type Hub, PASSWORD, startHub } from '../support/hub.ts'
 import { online, type Status, statusOf } from '../support/servers.ts'
 import { shutIn } from '../support/shut-in.ts'
 import { until } from '../support/wait.ts'
@@ -185,7 +185,10 @@ async function pass({ way, kind, heir }: Case, { name, giver }: Made): Promise<v
         '--transfer-to',
         heir,
       ],
-      { env: { PATCHBAY_URL: hub.url, PATCHBAY_TOKEN: admin.token, PATH: process.env.PATH ?? '' }, stderr: 'pipe' },
+      {
+        env: { ...BUN_CACHE, PATCHBAY_URL: hub.url, PATCHBAY_TOKEN: admin.token, PATH: process.env.PATH ?? '' },
+        stderr: 'pipe',
+      },
     )
     expect([await ran.exited, await new Response(ran.stderr).text()]).toEqual([0, ''])
   }

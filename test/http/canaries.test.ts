@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Canaries, filesBelow, type Said } from '../support/canaries.ts'
-import { Client, type Hub, HubDidNotStart, LOOPBACK, ROOT, startHub, stdioFixture } from '../support/hub.ts'
+import { BUN_CACHE, Client, type Hub, HubDidNotStart, LOOPBACK, ROOT, startHub, stdioFixture } from '../support/hub.ts'
 import { type LiveStream, openStream } from '../support/live-stream.ts'
 import { descendants } from '../support/processes.ts'
 import { type Program, startProgram } from '../support/program.ts'
@@ -250,7 +250,8 @@ describe('no canary comes out', () => {
   })
 
   test('of the command line', async () => {
-    const env = { PATH: process.env.PATH ?? '', DATA_DIR: hub.dataDir, SETTINGS_FILE: hub.settingsFile, ...secretEnv }
+    const { dataDir: DATA_DIR, settingsFile: SETTINGS_FILE } = hub
+    const env = { ...BUN_CACHE, PATH: process.env.PATH ?? '', DATA_DIR, SETTINGS_FILE, ...secretEnv }
     const said: Said[] = []
     for (const args of [
       ['doctor'],

@@ -2,7 +2,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { testsTouchedBy } from '../support/changed.ts'
 import { countTests, countWhole } from '../support/count.ts'
+import { ROOT } from '../support/hub.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
 
 let folder = ''
@@ -48,4 +50,19 @@ test('an error between tests, a file that does not load, and a run without a tes
 test('a program counts once, by its exit code', () => {
   expect(countWhole(0)).toEqual({ passed: 1, failed: 0 })
   expect(countWhole(2)).toMatchObject({ passed: 0, failed: 1 })
+})
+
+test('a change touches the tests that reach it, by import, by a program they start, and by way of others', () => {
+  const touchedBy = (file: string): readonly string[] => testsTouchedBy([file], ROOT)
+  const oneUnit = 'test/unit/domain/names.test.ts'
+  const withHub = 'test/http/cors.test.ts'
+  expect(touchedBy(withHub)).toContain(withHub)
+  expect(touchedBy(withHub)).not.toContain(oneUnit)
+  const ofPreload = touchedBy('test/failure/fixtures/fail-at.cjs')
+  expect(ofPreload).toContain('test/failure/fail-at-each.test.ts')
+  expect(ofPreload).not.toContain(withHub)
+  const ofNames = touchedBy('core/domain/names.ts')
+  expect(ofNames).toEqual(expect.arrayContaining([oneUnit, withHub]))
+  expect(ofNames).not.toContain('test/runtime/processes.test.ts')
+  expect(touchedBy('bun.lock').length).toBeGreaterThan(ofNames.length)
 })

@@ -1,5 +1,6 @@
 /**
- * A million calls with faults mixed in, then the properties of test/fuzz with more runs, and growing bodies for every route.
+ * A million calls with faults mixed in, then the properties of test/fuzz with more runs, growing bodies for every route, and
+ * the whole of the tests of which the suite runs a part.
  *
  *   bun run soak                       1,000,000 calls after as many to warm up, and ten times the runs of the suite
  *   bun run soak --calls 100000        fewer calls; 0 leaves them out
@@ -9,9 +10,11 @@
  *   bun run soak --fuzz-runs 0         without the properties
  *   bun run soak --work-rounds 0       without the growing bodies, each of which is sent ten times by default, and without one
  *                                      user's attacks on memory, of which the answers to others are timed by the clock here
+ *   bun run soak --short               without the long tests, of which the suite runs a part
  */
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { LONG_TESTS } from '../support/extent.ts'
 import { ROOT } from '../support/hub.ts'
 import { broken, HEADING, type SoakResult, soak } from './soak.ts'
 
@@ -25,6 +28,7 @@ const { values } = parseArgs({
     'fuzz-runs': { type: 'string', default: '10000' },
     'work-rounds': { type: 'string', default: '10' },
     quiet: { type: 'boolean', default: false },
+    short: { type: 'boolean', default: false },
   },
 })
 const number = (name: string, text: string): number => {
@@ -69,8 +73,8 @@ if (calls > 0) {
 }
 for (const problem of problems) console.log(`FAILED: ${problem}`)
 let failed = problems.length > 0
-async function passes(env: Readonly<Record<string, string>>, path: string): Promise<boolean> {
-  const command = [process.execPath, 'test', '--timeout', '600000', path]
+async function passes(env: Readonly<Record<string, string>>, ...paths: readonly string[]): Promise<boolean> {
+  const command = [process.execPath, 'test', '--timeout', '600000', ...paths]
   const child = Bun.spawn(command, {
     cwd: join(ROOT),
     env: { ...process.env, ...env },
@@ -88,5 +92,9 @@ if (workRounds > 0) {
   const env = { PATCHBAY_WORK_ROUNDS: String(workRounds) }
   failed = !(await passes(env, './test/load/work-fuzz.test.ts')) || failed
   failed = !(await passes({ PATCHBAY_STRICT_LATENCY: '1' }, './test/load/bytes-in-flight.test.ts')) || failed
+}
+if (!values.short) {
+  const env = { PATCHBAY_WHOLE: '1', SEED: String(seed) }
+  failed = !(await passes(env, ...LONG_TESTS)) || failed
 }
 process.exit(failed ? 1 : 0)

@@ -17,15 +17,13 @@ export interface Sample {
   readonly children: number
 }
 
-const LOOKS = 12
-
 /**
- * The hub at rest: garbage is collected by force in all its threads, and of a few looks the smallest counts, since what comes and goes lies
+ * The hub at rest: garbage is collected by force in all its threads, and of several looks the smallest counts, since what comes and goes lies
  * on top of what is held.
  */
-export async function measure(hub: Hub, calls: number): Promise<Sample> {
+export async function measure(hub: Hub, calls: number, times: number): Promise<Sample> {
   const looks: Sample[] = []
-  for (let look = 0; look < LOOKS; look += 1) {
+  for (let look = 0; look < times; look += 1) {
     looks.push(await lookAt(hub, calls))
     await Bun.sleep(200)
   }

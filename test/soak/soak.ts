@@ -11,6 +11,10 @@ export interface SoakPlan {
   /** Ends the calls earlier, after so many milliseconds. */
   readonly limitMs?: number
   readonly report?: (line: string) => void
+  /** In how many parts the calls are made. Default 10. */
+  readonly parts?: number
+  /** How often the hub is looked at after each part, with a collection of all garbage. Default 12. */
+  readonly looks?: number
 }
 
 export interface SoakResult {
@@ -27,15 +31,13 @@ export interface SoakResult {
   readonly workerHeapSlope: number
 }
 
-const PARTS = 10
-
 /**
- * Calls with faults mixed in, in ten parts; the hub is looked at when it is at rest between them. As many go before, since
+ * Calls with faults mixed in, in parts; the hub is looked at when it is at rest between them. As many go before, since
  * the runtime compiles what faults run through only when it has become hot, and that code is memory too.
  */
 export async function soak(plan: SoakPlan): Promise<SoakResult> {
   const { calls, seed, quiet = false, report = () => {} } = plan
-  const { limitMs = Number.POSITIVE_INFINITY } = plan
+  const { limitMs = Number.POSITIVE_INFINITY, parts = 10, looks = 12 } = plan
   const world = await SoakHub.start()
   try {
     const callers = await Callers.open(world.callers())
@@ -48,15 +50,15 @@ export async function soak(plan: SoakPlan): Promise<SoakResult> {
       await faults.rest()
       busyMs += performance.now() - began
       await world.settle()
-      return await measure(world.hub, callers.answered + callers.refused)
+      return await measure(world.hub, callers.answered + callers.refused, looks)
     }
     await callers.run(1_000)
-    const start = await measure(world.hub, 0)
+    const start = await measure(world.hub, 0, looks)
     report(lineOf(start))
     report(lineOf(await run(calls)))
     const samples: Sample[] = []
-    for (let part = 1; part <= PARTS && busyMs < limitMs; part += 1) {
-      const sample = await run(calls / PARTS)
+    for (let part = 1; part <= parts && busyMs < limitMs; part += 1) {
+      const sample = await run(calls / parts)
       samples.push(sample)
       report(lineOf(sample))
     }

@@ -2,15 +2,16 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'kysely'
 import { openStore } from '../../core/store/open.ts'
+import { extent } from './extent.ts'
 import { ROOT } from './hub.ts'
 import { makeTemp, removeTemp } from './temp.ts'
 import { until } from './wait.ts'
 
-/** What a save of a settings file asks of the system, how often four saves do, and how many rounds make 200 runs. */
+/** What a save of a settings file asks of the system, how often four saves do, and how many rounds: 200 runs in all of them. */
 export const SAVE_CALLS = {
-  write: ['write,pwrite64', 16, 8],
-  fsync: ['fsync,fdatasync', 8, 6],
-  rename: ['rename,renameat,renameat2', 4, 6],
+  write: ['write,pwrite64', 16, extent(1, 8)],
+  fsync: ['fsync,fdatasync', 8, extent(1, 6)],
+  rename: ['rename,renameat,renameat2', 4, extent(2, 6)],
 } as const
 
 /**

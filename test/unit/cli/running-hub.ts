@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { runCommand } from '../../../core/cli/run.ts'
 import { Redactor } from '../../../core/secrets/redact.ts'
 import { ServerRedactors } from '../../../core/secrets/server-redactors.ts'
+import { BUN_CACHE } from '../../support/hub.ts'
 
 export const MAIN = join(import.meta.dir, '..', '..', '..', 'core', 'main.ts')
 
@@ -55,7 +56,13 @@ export async function runningHub(settings?: string): Promise<RunningHub> {
   if (settings !== undefined) await writeFile(join(cwd, 'mcp_settings.json'), settings, { mode: 0o600 })
   const hub = Bun.spawn([process.execPath, MAIN], {
     cwd,
-    env: { PATH: process.env.PATH, PORT: '0', ADMIN_USERNAME: 'ada', ADMIN_PASSWORD: 'a long sentence of hers' },
+    env: {
+      ...BUN_CACHE,
+      PATH: process.env.PATH,
+      PORT: '0',
+      ADMIN_USERNAME: 'ada',
+      ADMIN_PASSWORD: 'a long sentence of hers',
+    },
     stdout: 'ignore',
     stderr: 'pipe',
   })

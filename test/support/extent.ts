@@ -1,0 +1,14 @@
+const whole = process.env.PATCHBAY_WHOLE === '1'
+
+/** How much of a long test is run: `core` in the suite, `all` with PATCHBAY_WHOLE=1, as `bun run soak` runs {@link LONG_TESTS}. */
+export function extent<T>(core: T, all: T): T {
+  return whole ? all : core
+}
+
+/** The files whose tests are a part of themselves in the suite. */
+export const LONG_TESTS = [
+  './test/failure/killed-in-writes.test.ts',
+  './test/failure/random-operations.test.ts',
+  './test/failure/soak.test.ts',
+  './test/mcp/crowd.test.ts',
+] as const
