@@ -1,4 +1,4 @@
-import { faultName } from '../contract/errors.ts'
+import { faultName } from '../transport-kit/wire-error.ts'
 
 /** By the codes of the system, of SQLite and of PostgreSQL. */
 const REASONS: readonly (readonly [RegExp, string])[] = [

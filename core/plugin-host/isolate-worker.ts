@@ -1,7 +1,7 @@
-import { fromWireError } from '../contract/errors.ts'
-import { registerContractModule } from '../contract/module.ts'
 import type { PluginContext, PluginDefinition, PluginLogger, RegistryView } from '../contract/plugin.ts'
 import type { ExtensionPoints } from '../contract/points.ts'
+import { registerPluginModules } from '../transport-kit/module.ts'
+import { fromWireError } from '../transport-kit/wire-error.ts'
 import { carriedError } from './carried-error.ts'
 import type { FromPlugin, ToPlugin } from './isolate-protocol.ts'
 import { carryJson, takeJson } from './json-crossing.ts'
@@ -43,7 +43,7 @@ class IsolatedRuntime {
 
   async #start(message: Extract<ToPlugin, { type: 'start' }>): Promise<void> {
     try {
-      registerContractModule()
+      registerPluginModules()
       const definition = asDefinition(await import(message.file), message.use)
       const config = await parsePluginConfig(definition, message.config)
       this.#cleanup = (await definition.setup(this.#context(definition, config))) ?? undefined

@@ -1,6 +1,7 @@
-import { fromWireError, HubError, type WireError } from '../contract/errors.ts'
+import { HubError, type WireError } from '../contract/errors.ts'
 import type { PluginLogger, RegistryView } from '../contract/plugin.ts'
 import { type ExtensionPoints, MAIN_ONLY_POINTS } from '../contract/points.ts'
+import { fromWireError } from '../transport-kit/wire-error.ts'
 import { carriedError } from './carried-error.ts'
 import type { FromPlugin, ToPlugin } from './isolate-protocol.ts'
 import { carryJson, takeJson } from './json-crossing.ts'
