@@ -1,6 +1,7 @@
 /** What a plugin may import, as `patchbay/contract`. */
 
 export * from './errors.ts'
+export * from './events.ts'
 export * from './json.ts'
 export * from './plugin.ts'
 export * from './points.ts'

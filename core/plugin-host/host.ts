@@ -183,7 +183,10 @@ export class PluginHost {
       signal: stop.signal,
       log: this.#options.log(definition.name),
       registry: this.#options.registry,
-      events: { on: (name, handler) => slot.undo.push(this.#listen(name, handler as (event: unknown) => void)) },
+      events: {
+        on: (name: string, handler: (event: never) => void) =>
+          void slot.undo.push(this.#listen(name, handler as (event: unknown) => void)),
+      },
       contribute: (point, id, contribution) => this.#hold(slot, point, id, contribution),
       contributions: point => this.contributions(point),
     }

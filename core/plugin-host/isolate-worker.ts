@@ -71,9 +71,9 @@ class IsolatedRuntime {
             this.#ask('registry', String(method), args),
       }),
       events: {
-        on: (name, handler) => {
+        on: (name: string, handler: (event: never) => void) => {
           const subscription = this.#nextId++
-          this.#listeners.set(subscription, handler as (event: never) => void)
+          this.#listeners.set(subscription, handler)
           post({ type: 'listen', subscription, name })
         },
       },
