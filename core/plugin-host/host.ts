@@ -2,6 +2,7 @@ import type { PluginContext, PluginDefinition, PluginLogger, RegistryView } from
 import type { ExtensionPoints, RouteContribution } from '../contract/points.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { EventName } from '../events/catalog.ts'
+import { registerPluginModules } from '../transport-kit/module.ts'
 import { startIsolated } from './isolate.ts'
 import { asDefinition, type PluginEntry, parsePluginConfig, resolvePlugin } from './resolve.ts'
 
@@ -158,7 +159,10 @@ export class PluginHost {
     const { file, sha256 } = await resolvePlugin(slot.entry.use, this.#options.folder)
     slot.sha256 = sha256
     slot.isolated = slot.entry.isolate !== false
-    if (!slot.isolated) return this.#runInMain(slot, asDefinition(await import(file), slot.entry.use))
+    if (!slot.isolated) {
+      registerPluginModules()
+      return this.#runInMain(slot, asDefinition(await import(file), slot.entry.use))
+    }
     const plugin = await startIsolated(
       { use: slot.entry.use, file, config: slot.entry.config },
       {
