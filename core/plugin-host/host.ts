@@ -1,5 +1,5 @@
 import type { PluginContext, PluginDefinition, PluginLogger, RegistryView } from '../contract/plugin.ts'
-import type { ExtensionPoints, RouteContribution } from '../contract/points.ts'
+import { type ExtensionPoints, POINTS_TO_COME, type RouteContribution } from '../contract/points.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { EventName } from '../events/catalog.ts'
 import { registerPluginModules } from '../transport-kit/module.ts'
@@ -223,6 +223,8 @@ export class PluginHost {
     if (map.has(id)) throw new Error(`"${point}" has a contribution "${id}" already`)
     map.set(id, contribution)
     slot.held.push([point, id])
+    if (POINTS_TO_COME.some(coming => coming === point))
+      this.#options.log(slot.name).warn(`Nothing uses the extension point "${point}" yet; "${id}" is not called`)
   }
 
   async #fail(slot: Slot, message: string): Promise<void> {
