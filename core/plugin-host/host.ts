@@ -1,3 +1,4 @@
+import { HubError } from '../contract/errors.ts'
 import type { PluginContext, PluginDefinition, PluginLogger, RegistryView } from '../contract/plugin.ts'
 import { type ExtensionPoints, POINTS_TO_COME, type RouteContribution } from '../contract/points.ts'
 import type { EventBus } from '../events/bus.ts'
@@ -113,7 +114,10 @@ export class PluginHost {
     }))
   }
 
-  /** Restarts one plugin with another wish; undefined when there is none of that name. */
+  /**
+   * Restarts one plugin with what is new; undefined when there is none of that name. Throws `validation_failed` for a
+   * configuration that the plugin refuses: it runs on with the one that it had.
+   */
   async configure(
     name: string,
     change: { readonly enabled?: boolean; readonly config?: unknown },
@@ -125,14 +129,23 @@ export class PluginHost {
     const next = newSlot({ ...old.entry, ...change }, old.definition)
     next.name = old.name
     this.#slots[index] = next
-    await this.#startSlot(next, false)
+    const refusal = await this.#startSlot(next, false)
+    if (change.config !== undefined && refusal instanceof HubError && refusal.code === 'validation_failed') {
+      const before = newSlot(old.entry, old.definition)
+      before.name = old.name
+      this.#slots[index] = before
+      await this.#startSlot(before, false)
+      throw refusal
+    }
     return this.list()[index]
   }
 
-  async #startSlot(slot: Slot, mayEndTheHub = true): Promise<void> {
+  /** Resolves with why it failed; undefined when it runs, or is disabled. */
+  async #startSlot(slot: Slot, mayEndTheHub = true): Promise<unknown> {
     if (slot.entry.enabled === false) {
       slot.state = 'disabled'
-      return this.#announce(slot)
+      this.#announce(slot)
+      return undefined
     }
     let limit: ReturnType<typeof setTimeout> | undefined
     const late = new Promise<never>((_, reject) => {
@@ -145,10 +158,12 @@ export class PluginHost {
       await Promise.race([this.#run(slot), late])
       slot.state = 'running'
       this.#announce(slot)
+      return undefined
     } catch (error) {
       await this.#fail(slot, error instanceof Error ? error.message : String(error))
       if (mayEndTheHub && slot.entry.required)
         throw new Error(`Required plugin "${slot.name}" failed: ${slot.message}`, { cause: error })
+      return error
     } finally {
       clearTimeout(limit)
     }

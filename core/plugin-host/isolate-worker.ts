@@ -1,3 +1,4 @@
+import { HubError } from '../contract/errors.ts'
 import type { PluginContext, PluginDefinition, PluginLogger, RegistryView } from '../contract/plugin.ts'
 import type { ExtensionPoints } from '../contract/points.ts'
 import { registerPluginModules } from '../transport-kit/module.ts'
@@ -49,7 +50,9 @@ class IsolatedRuntime {
       this.#cleanup = (await definition.setup(this.#context(definition, config))) ?? undefined
       post({ type: 'started', name: definition.name })
     } catch (error) {
-      post({ type: 'failed', message: error instanceof Error ? error.message : String(error) })
+      const errors = error instanceof HubError ? error.errors : undefined
+      const message = error instanceof Error ? error.message : String(error)
+      post({ type: 'failed', message, ...(errors ? { errors } : {}) })
     }
   }
 

@@ -129,7 +129,10 @@ class WorkerLink {
       case 'failed': {
         const started = this.#started
         this.#started = undefined
-        started?.reject(new Error(message.message))
+        const { errors } = message
+        started?.reject(
+          errors ? new HubError('validation_failed', message.message, { errors }) : new Error(message.message),
+        )
         return this.#end(undefined)
       }
       case 'stopped':
