@@ -9,6 +9,9 @@ const core = sources.filter(file => file.path.startsWith('core/'))
 const plugins = sources.filter(file => file.path.startsWith('plugins/'))
 const byPath = new Map(sources.map(file => [file.path, file]))
 
+/** What a plugin may import of the hub. */
+const PLUGIN_MODULES = ['patchbay/contract', 'patchbay/transport-kit']
+
 /**
  * The parts of each folder that has folders in it, lowest level first: a part is a folder or a file, and `*` stands for the
  * files that no level names. A part imports from lower levels alone; the files of `*` also from one another.
@@ -16,6 +19,7 @@ const byPath = new Map(sources.map(file => [file.path, file]))
 const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   core: [
     ['contract'],
+    ['transport-kit'],
     ['domain', 'events'],
     ['config'],
     ['store', 'secrets'],
@@ -183,7 +187,7 @@ describe('imports', () => {
       return file.imports
         .filter(one =>
           one.target === undefined
-            ? one.specifier.startsWith('patchbay') && one.specifier !== 'patchbay/contract'
+            ? one.specifier.startsWith('patchbay') && !PLUGIN_MODULES.includes(one.specifier)
             : !one.target.startsWith(`${own}/`),
         )
         .map(one => `${file.path} → ${one.specifier}`)
@@ -221,7 +225,7 @@ describe('what only some files may do', () => {
     const edge = (path: string): boolean =>
       path === 'core/main.ts' ||
       path === 'core/auth/passwords.ts' ||
-      path === 'core/contract/module.ts' ||
+      path === 'core/transport-kit/module.ts' ||
       path === 'core/http/serve-bun.ts' ||
       path.startsWith('core/outbound/') ||
       (path.startsWith('core/connections/') && !/^core\/connections\/worker\/(?:links|lists)\//.test(path)) ||
@@ -312,9 +316,26 @@ describe('what only some files may do', () => {
   })
 })
 
-test('contract/mod.ts is the only barrel', () => {
+test('the contract is types and few functions, in at most 700 lines with text besides the table of error codes', () => {
+  const files = ['core/contract/mod.ts']
+  for (const path of files) {
+    const taken = byPath.get(path)?.imports.flatMap(one => one.target ?? []) ?? []
+    files.push(...taken.filter(target => !files.includes(target)))
+  }
+  const counted = files.filter(path => path !== 'core/contract/codes.ts')
+  const lines = counted.flatMap(path => byPath.get(path)?.text.split('\n') ?? []).filter(line => line.trim() !== '')
+  expect(lines.length).toBeLessThanOrEqual(700)
+  const functions = counted.flatMap(path =>
+    [...(byPath.get(path)?.text ?? '').matchAll(/^export (?:async )?(?:function|class) (\w+)/gm)].map(
+      match => match[1],
+    ),
+  )
+  expect(functions.sort()).toEqual(['HubError', 'definePlugin', 'defineTransport', 'isJsonObject'])
+})
+
+test('contract/mod.ts and transport-kit/mod.ts are the only barrels', () => {
   const barrels = sources.filter(
-    file => /\bexport\s+\*\s+from\b/.test(file.code) && file.path !== 'core/contract/mod.ts',
+    file => /\bexport\s+\*\s+from\b/.test(file.code) && !/^core\/(?:contract|transport-kit)\/mod\.ts$/.test(file.path),
   )
   expect(barrels.map(file => file.path)).toEqual([])
 })

@@ -1,4 +1,3 @@
-import { OPENAPI_LIMITS } from '../contract/openapi-document.ts'
 import { STRING_BYTES } from '../domain/json/fields.ts'
 import { JSON_DEPTH, JSON_MEMBERS, JSON_PATH_CHARACTERS } from '../domain/json/json-guard.ts'
 import { NAME_CHARACTERS } from '../domain/names.ts'
@@ -7,6 +6,7 @@ import { HEADER_BYTES, HEADER_COUNT } from '../domain/server/address.ts'
 import { SECRET_COUNT } from '../domain/server/body.ts'
 import { PROCESS_BYTES } from '../domain/server/transport.ts'
 import { VARIABLE_COUNT } from '../domain/server/variables.ts'
+import { OPENAPI_LIMITS } from '../transport-kit/openapi-document.ts'
 import { MOST_ENTRIES } from './import-document.ts'
 
 const KiB = 1024

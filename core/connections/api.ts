@@ -1,10 +1,11 @@
 import type { ErrorCode } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
-import type { Role, ServerRecord, ServerStatus, TransportName } from '../contract/records.ts'
+import type { Role, ServerRecord, TransportName } from '../contract/records.ts'
 import type { CacheHint } from '../domain/cache-hint.ts'
 import type { Era } from '../domain/era.ts'
 import type { JsonText } from '../domain/json/long-text.ts'
 import type { RightsCap } from '../domain/server/owner-rights.ts'
+import type { ServerStatus } from '../domain/server/status.ts'
 import type { ServerFace, Side } from '../domain/session-scope.ts'
 import type { CatalogItem } from '../domain/tools/catalog-item.ts'
 

@@ -1,17 +1,9 @@
 /** What a plugin may import, as `patchbay/contract`. */
 
-export * from './drain-on-disconnect.ts'
 export * from './errors.ts'
-export * from './event-stream.ts'
+export * from './events.ts'
 export * from './json.ts'
-export * from './long-message.ts'
-export * from './openapi-document.ts'
 export * from './plugin.ts'
 export * from './points.ts'
-export * from './readable-name.ts'
 export * from './records.ts'
-export * from './redirects.ts'
-export * from './remote.ts'
-export * from './sequence-map.ts'
-export * from './text-ends.ts'
 export * from './transport.ts'

@@ -1,3 +1,4 @@
+import type { EventView } from './events.ts'
 import type { ExtensionPoints } from './points.ts'
 import type { Actor, GroupMember, GroupRecord, ServerRecord } from './records.ts'
 
@@ -43,19 +44,6 @@ export interface RegistryView {
     actor: Actor,
     group: GroupRecord,
   ): Promise<readonly { readonly member: GroupMember; readonly server: ServerRecord }[]>
-}
-
-export interface EventView {
-  /** Hears one event name, or all with `*`, until the plugin stops. */
-  on(
-    name: string,
-    handler: (event: {
-      readonly name: string
-      readonly at: string
-      readonly ownerId: string | null
-      readonly data: unknown
-    }) => void,
-  ): void
 }
 
 export interface PluginContext<Config> {

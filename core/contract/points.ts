@@ -50,6 +50,10 @@ export interface McpMiddleware {
   readonly timeoutMs: number
   /** What happens when it throws or is late: `open` goes on without it, `closed` refuses the request. */
   readonly onError: 'open' | 'closed'
+  /**
+   * `next` goes on with the request. Of a tools/call it may be called once: a second call rejects with `internal`, and nothing
+   * is sent, since the tool may have acted already.
+   */
   handle(message: McpMessage, next: (message: McpMessage) => Promise<JsonValue>): Promise<JsonValue>
 }
 
@@ -100,3 +104,6 @@ export const MAIN_ONLY_POINTS = [
   'groupResolver',
   'bridge',
 ] as const satisfies readonly (keyof ExtensionPoints)[]
+
+/** Points that nothing in core uses yet: what is contributed there is kept and not called. */
+export const POINTS_TO_COME = ['logSink', 'bridge'] as const satisfies readonly (keyof ExtensionPoints)[]

@@ -1,6 +1,5 @@
 import type { WireError } from './errors.ts'
 import type { JsonObject } from './json.ts'
-import type { LongMessage } from './long-message.ts'
 
 /**
  * The worker-side half of a transport. A module named by a `transport` contribution exports one of these as
@@ -125,6 +124,16 @@ export interface TransportIo {
   /** One request cannot be answered any more though the link lives on (its own HTTP exchange failed). */
   failed(id: number, reason: WireError, options?: { readonly notSent?: boolean }): void
   log(level: 'debug' | 'info' | 'warn' | 'error', message: string): void
+}
+
+/** What could be told of a message that was too long to be kept. */
+export interface LongMessage {
+  /** The numeric ids of the requests that it answers. */
+  readonly answers: readonly number[]
+  /** JSON of the ids of the requests that it makes. */
+  readonly asks: readonly string[]
+  /** It holds a request or a notification. */
+  readonly hasMethod: boolean
 }
 
 /** A child's stdin and stdout as seen from the thread that carries its bytes. */

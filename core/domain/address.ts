@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js'
-import { withoutEnd } from '../contract/text-ends.ts'
+import { withoutEnd } from '../transport-kit/text-ends.ts'
 
 /** The addresses that the servers of one owner may connect to. */
 export interface AddressRights {

@@ -1,4 +1,4 @@
-import { faultName } from '../contract/errors.ts'
+import { faultName } from '../transport-kit/wire-error.ts'
 
 /** Phrases by error codes of the system, SQLite and PostgreSQL. */
 const REASONS: readonly (readonly [RegExp, string])[] = [

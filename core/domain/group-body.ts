@@ -1,10 +1,11 @@
-import { type FieldError, validationError } from '../contract/errors.ts'
+import type { FieldError } from '../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import type { GroupRecord, MemberTool, Visibility } from '../contract/records.ts'
 import { canonical } from './json/canonical-json.ts'
 import { Fields } from './json/fields.ts'
 import { checkName, isNameProblem, nameKey } from './names.ts'
 import { allOrArray, readArguments, readNames, readToolName, rejectDuplicates } from './server/tool-override.ts'
+import { validationError } from './validation-error.ts'
 
 const LARGEST_RESULT_BYTES = 2 ** 30
 const ANSWER_FIELDS = [

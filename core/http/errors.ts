@@ -1,9 +1,10 @@
-import { ERROR_CODES, HubError } from '../contract/errors.ts'
+import { ERROR_CODES } from '../contract/codes.ts'
+import { HubError } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import { remedyOf } from '../contract/remedies.ts'
-import { LOOP_HEADER } from '../contract/remote.ts'
 import { rpcError } from '../domain/rpc-error.ts'
 import { SECURITY_HEADERS } from '../request/headers.ts'
+import { LOOP_HEADER } from '../transport-kit/remote.ts'
 
 /** Which request an error answers. */
 export interface ErrorContext {

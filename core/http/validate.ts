@@ -1,7 +1,8 @@
 import { z } from 'zod'
-import { type FieldCode, type FieldError, MOST_ERRORS } from '../contract/errors.ts'
+import type { FieldCode, FieldError } from '../contract/errors.ts'
 import { pointerToken } from '../domain/json/json-pointer.ts'
 import { nearest, SUGGESTIONS } from '../domain/nearest.ts'
+import { MOST_ERRORS } from '../domain/validation-error.ts'
 import { wordsFor } from './issue-words.ts'
 
 type Where = 'query' | 'params' | 'body'

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../contract/json.ts'
-import type { GroupRecord, GroupWarning, ServerRecord, UserActor } from '../contract/records.ts'
+import type { GroupRecord, ServerRecord, UserActor } from '../contract/records.ts'
+import type { GroupWarning } from '../domain/group-warning.ts'
 import type { RequestInfo } from '../request/request-info.ts'
 import type { DirectCall } from './call/direct-call.ts'
 import type { Outcome } from './call/exchange.ts'

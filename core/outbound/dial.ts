@@ -1,6 +1,6 @@
 import { HubError } from '../contract/errors.ts'
-import { withoutEnd } from '../contract/text-ends.ts'
 import { type AddressRights, judgeAddress, judgeHostLiteral } from '../domain/address.ts'
+import { withoutEnd } from '../transport-kit/text-ends.ts'
 import { notSent } from './failures.ts'
 import { type ConnectionOwner, type ConnectTarget, Http1Connection } from './http1.ts'
 import type { Lookup } from './lookup.ts'

@@ -1,4 +1,5 @@
-import { HubError, toWireError, type WireError } from '../contract/errors.ts'
+import { HubError, type WireError } from '../contract/errors.ts'
+import { toWireError } from '../transport-kit/wire-error.ts'
 
 /** An error on its way between a plugin and the hub: each side may log what the other one says, but tells it nobody. */
 export function carriedError(error: unknown): WireError {

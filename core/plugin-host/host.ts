@@ -1,7 +1,9 @@
+import { HubError } from '../contract/errors.ts'
 import type { PluginContext, PluginDefinition, PluginLogger, RegistryView } from '../contract/plugin.ts'
-import type { ExtensionPoints, RouteContribution } from '../contract/points.ts'
+import { type ExtensionPoints, POINTS_TO_COME, type RouteContribution } from '../contract/points.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { EventName } from '../events/catalog.ts'
+import { registerPluginModules } from '../transport-kit/module.ts'
 import { startIsolated } from './isolate.ts'
 import { asDefinition, type PluginEntry, parsePluginConfig, resolvePlugin } from './resolve.ts'
 
@@ -112,7 +114,10 @@ export class PluginHost {
     }))
   }
 
-  /** Restarts one plugin with another wish; undefined when there is none of that name. */
+  /**
+   * Restarts one plugin with what is new; undefined when there is none of that name. Throws `validation_failed` for a
+   * configuration that the plugin refuses: it runs on with the one that it had.
+   */
   async configure(
     name: string,
     change: { readonly enabled?: boolean; readonly config?: unknown },
@@ -124,14 +129,23 @@ export class PluginHost {
     const next = newSlot({ ...old.entry, ...change }, old.definition)
     next.name = old.name
     this.#slots[index] = next
-    await this.#startSlot(next, false)
+    const refusal = await this.#startSlot(next, false)
+    if (change.config !== undefined && refusal instanceof HubError && refusal.code === 'validation_failed') {
+      const before = newSlot(old.entry, old.definition)
+      before.name = old.name
+      this.#slots[index] = before
+      await this.#startSlot(before, false)
+      throw refusal
+    }
     return this.list()[index]
   }
 
-  async #startSlot(slot: Slot, mayEndTheHub = true): Promise<void> {
+  /** Resolves with why it failed; undefined when it runs, or is disabled. */
+  async #startSlot(slot: Slot, mayEndTheHub = true): Promise<unknown> {
     if (slot.entry.enabled === false) {
       slot.state = 'disabled'
-      return this.#announce(slot)
+      this.#announce(slot)
+      return undefined
     }
     let limit: ReturnType<typeof setTimeout> | undefined
     const late = new Promise<never>((_, reject) => {
@@ -144,10 +158,12 @@ export class PluginHost {
       await Promise.race([this.#run(slot), late])
       slot.state = 'running'
       this.#announce(slot)
+      return undefined
     } catch (error) {
       await this.#fail(slot, error instanceof Error ? error.message : String(error))
       if (mayEndTheHub && slot.entry.required)
         throw new Error(`Required plugin "${slot.name}" failed: ${slot.message}`, { cause: error })
+      return error
     } finally {
       clearTimeout(limit)
     }
@@ -158,7 +174,10 @@ export class PluginHost {
     const { file, sha256 } = await resolvePlugin(slot.entry.use, this.#options.folder)
     slot.sha256 = sha256
     slot.isolated = slot.entry.isolate !== false
-    if (!slot.isolated) return this.#runInMain(slot, asDefinition(await import(file), slot.entry.use))
+    if (!slot.isolated) {
+      registerPluginModules()
+      return this.#runInMain(slot, asDefinition(await import(file), slot.entry.use))
+    }
     const plugin = await startIsolated(
       { use: slot.entry.use, file, config: slot.entry.config },
       {
@@ -183,7 +202,10 @@ export class PluginHost {
       signal: stop.signal,
       log: this.#options.log(definition.name),
       registry: this.#options.registry,
-      events: { on: (name, handler) => slot.undo.push(this.#listen(name, handler as (event: unknown) => void)) },
+      events: {
+        on: (name: string, handler: (event: never) => void) =>
+          void slot.undo.push(this.#listen(name, handler as (event: unknown) => void)),
+      },
       contribute: (point, id, contribution) => this.#hold(slot, point, id, contribution),
       contributions: point => this.contributions(point),
     }
@@ -216,6 +238,8 @@ export class PluginHost {
     if (map.has(id)) throw new Error(`"${point}" has a contribution "${id}" already`)
     map.set(id, contribution)
     slot.held.push([point, id])
+    if (POINTS_TO_COME.some(coming => coming === point))
+      this.#options.log(slot.name).warn(`Nothing uses the extension point "${point}" yet; "${id}" is not called`)
   }
 
   async #fail(slot: Slot, message: string): Promise<void> {

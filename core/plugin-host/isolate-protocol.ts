@@ -1,4 +1,4 @@
-import type { WireError } from '../contract/errors.ts'
+import type { FieldError, WireError } from '../contract/errors.ts'
 import type { ExtensionPoints } from '../contract/points.ts'
 
 /** What main says to an isolated plugin's worker. */
@@ -21,7 +21,8 @@ export type ToPlugin =
 /** What the worker says to main. `call` goes back for registry look-ups and for `next` of a middleware. */
 export type FromPlugin =
   | { readonly type: 'started'; readonly name: string }
-  | { readonly type: 'failed'; readonly message: string }
+  /** `errors`: the configuration is refused, for these places. */
+  | { readonly type: 'failed'; readonly message: string; readonly errors?: readonly FieldError[] }
   | { readonly type: 'stopped' }
   | { readonly type: 'pong' }
   | {

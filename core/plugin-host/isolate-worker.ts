@@ -1,7 +1,8 @@
-import { fromWireError } from '../contract/errors.ts'
-import { registerContractModule } from '../contract/module.ts'
+import { HubError } from '../contract/errors.ts'
 import type { PluginContext, PluginDefinition, PluginLogger, RegistryView } from '../contract/plugin.ts'
 import type { ExtensionPoints } from '../contract/points.ts'
+import { registerPluginModules } from '../transport-kit/module.ts'
+import { fromWireError } from '../transport-kit/wire-error.ts'
 import { carriedError } from './carried-error.ts'
 import type { FromPlugin, ToPlugin } from './isolate-protocol.ts'
 import { carryJson, takeJson } from './json-crossing.ts'
@@ -43,13 +44,15 @@ class IsolatedRuntime {
 
   async #start(message: Extract<ToPlugin, { type: 'start' }>): Promise<void> {
     try {
-      registerContractModule()
+      registerPluginModules()
       const definition = asDefinition(await import(message.file), message.use)
       const config = await parsePluginConfig(definition, message.config)
       this.#cleanup = (await definition.setup(this.#context(definition, config))) ?? undefined
       post({ type: 'started', name: definition.name })
     } catch (error) {
-      post({ type: 'failed', message: error instanceof Error ? error.message : String(error) })
+      const errors = error instanceof HubError ? error.errors : undefined
+      const message = error instanceof Error ? error.message : String(error)
+      post({ type: 'failed', message, ...(errors ? { errors } : {}) })
     }
   }
 
@@ -71,9 +74,9 @@ class IsolatedRuntime {
             this.#ask('registry', String(method), args),
       }),
       events: {
-        on: (name, handler) => {
+        on: (name: string, handler: (event: never) => void) => {
           const subscription = this.#nextId++
-          this.#listeners.set(subscription, handler as (event: never) => void)
+          this.#listeners.set(subscription, handler)
           post({ type: 'listen', subscription, name })
         },
       },

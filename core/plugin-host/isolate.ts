@@ -1,6 +1,7 @@
-import { fromWireError, HubError, type WireError } from '../contract/errors.ts'
+import { HubError, type WireError } from '../contract/errors.ts'
 import type { PluginLogger, RegistryView } from '../contract/plugin.ts'
 import { type ExtensionPoints, MAIN_ONLY_POINTS } from '../contract/points.ts'
+import { fromWireError } from '../transport-kit/wire-error.ts'
 import { carriedError } from './carried-error.ts'
 import type { FromPlugin, ToPlugin } from './isolate-protocol.ts'
 import { carryJson, takeJson } from './json-crossing.ts'
@@ -128,7 +129,10 @@ class WorkerLink {
       case 'failed': {
         const started = this.#started
         this.#started = undefined
-        started?.reject(new Error(message.message))
+        const { errors } = message
+        started?.reject(
+          errors ? new HubError('validation_failed', message.message, { errors }) : new Error(message.message),
+        )
         return this.#end(undefined)
       }
       case 'stopped':

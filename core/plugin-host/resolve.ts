@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto'
 import { realpath, stat } from 'node:fs/promises'
 import { isAbsolute, resolve as resolvePath } from 'node:path'
+import { HubError } from '../contract/errors.ts'
 import { CONTRACT, type PluginDefinition } from '../contract/plugin.ts'
+import { pointerToken } from '../domain/json/json-pointer.ts'
+import { MOST_ERRORS } from '../domain/validation-error.ts'
 
 /** One line of `plugins` in the settings file. */
 export interface PluginEntry {
@@ -73,22 +76,32 @@ function isDefinition(value: unknown): value is PluginDefinition<unknown> {
   )
 }
 
-/** Validates a plugin's configuration block by its own schema; throws naming each wrong place. */
+/**
+ * Validates a plugin's configuration block by its own schema. Throws `validation_failed` with a pointer below `#/config` to
+ * each wrong place, the first 50 of them.
+ */
 export async function parsePluginConfig<Config>(
   definition: PluginDefinition<Config>,
   config: unknown,
 ): Promise<Config> {
   if (!definition.config) {
-    if (config !== undefined)
-      throw new Error(`Plugin "${definition.name}" takes no configuration, but "config" was given`)
-    return undefined as Config
+    if (config === undefined) return undefined as Config
+    const detail = `Plugin "${definition.name}" takes no configuration, but "config" was given`
+    throw new HubError('validation_failed', detail, {
+      errors: [{ pointer: '#/config', code: 'unknown_field', detail }],
+    })
   }
   const verdict = await definition.config['~standard'].validate(config ?? {})
   if (!verdict.issues) return verdict.value
-  const places = verdict.issues.map(
-    issue => `${(issue.path ?? []).map(part => String(pathKey(part))).join('.') || '(root)'}: ${issue.message}`,
-  )
-  throw new Error(`Configuration of plugin "${definition.name}" is not valid: ${places.join('; ')}`)
+  const errors = verdict.issues.slice(0, MOST_ERRORS).map(({ path = [], message }) => ({
+    pointer: `#/config${path.map(part => `/${pointerToken(String(pathKey(part)))}`).join('')}`,
+    code: 'format' as const,
+    detail: message,
+  }))
+  const places = errors.map(({ pointer, detail }) => `${pointer}: ${detail}`).join('; ')
+  throw new HubError('validation_failed', `The configuration of plugin "${definition.name}" is not valid: ${places}`, {
+    errors,
+  })
 }
 
 function pathKey(part: unknown): unknown {

@@ -1,15 +1,13 @@
+import type { GuardedResponse, LongMessage, WireError } from 'patchbay/contract'
 import {
   backoffMs,
   contentTypeOf,
-  type GuardedResponse,
   isBlockedRedirect,
-  type LongMessage,
   readEvents,
   reasonOf,
   sessionLost,
-  type WireError,
   wasNotSent,
-} from 'patchbay/contract'
+} from 'patchbay/transport-kit'
 import { answersRequest } from './answers.ts'
 import type { Post } from './post.ts'
 import { notAnAnswer, streamLost } from './reasons.ts'

@@ -1,19 +1,21 @@
+import type {
+  GuardedRequest,
+  GuardedResponse,
+  LongMessage,
+  MessageLink,
+  TransportIo,
+  WireError,
+} from 'patchbay/contract'
 import {
   contentTypeOf,
   DrainOnDisconnect,
   FollowedAddress,
-  type GuardedRequest,
-  type GuardedResponse,
-  type LongMessage,
-  type MessageLink,
   reasonOf,
   SequenceMap,
   sessionLost,
   statusReason,
-  type TransportIo,
-  type WireError,
   wasNotSent,
-} from 'patchbay/contract'
+} from 'patchbay/transport-kit'
 import { AnswerReader } from './answer-reader.ts'
 import { readErrorBody } from './answers.ts'
 import { Gate } from './gate.ts'

@@ -1,16 +1,14 @@
+import type { GuardedResponse, LongMessage, WireError } from 'patchbay/contract'
 import {
   backoffMs,
   contentTypeOf,
-  type GuardedResponse,
   isBlockedRedirect,
-  type LongMessage,
   readEvents,
   reasonOf,
   type StreamPosition,
   sessionLost,
-  type WireError,
   wasNotSent,
-} from 'patchbay/contract'
+} from 'patchbay/transport-kit'
 
 /** A stream that lived so long was sound: the next attempt follows at once. */
 const SOUND_MS = 5_000

@@ -1,4 +1,5 @@
-import { definePlugin, REMOTE_CONFIG_SCHEMA } from 'patchbay/contract'
+import { definePlugin } from 'patchbay/contract'
+import { REMOTE_CONFIG_SCHEMA } from 'patchbay/transport-kit'
 
 /** Remote MCP servers over streamable HTTP. */
 export default definePlugin({

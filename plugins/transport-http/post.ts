@@ -1,4 +1,4 @@
-import type { StreamPosition } from 'patchbay/contract'
+import type { StreamPosition } from 'patchbay/transport-kit'
 
 /** One message on its way: a request until it is answered, anything else until the server has taken it. */
 export class Post {

@@ -1,4 +1,4 @@
-import { usableHeaders } from 'patchbay/contract'
+import { usableHeaders } from 'patchbay/transport-kit'
 
 type Headers = Readonly<Record<string, string>>
 

@@ -1,4 +1,5 @@
-import { defineTransport, type JsonObject, readRemoteConfig, type TransportIo } from 'patchbay/contract'
+import { defineTransport, type JsonObject, type TransportIo } from 'patchbay/contract'
+import { readRemoteConfig } from 'patchbay/transport-kit'
 import { HttpLink } from './http-link.ts'
 
 /** Streamable HTTP (MCP 2025-03-26 and later): each message is a POST, answers come as JSON or as a stream of events. */

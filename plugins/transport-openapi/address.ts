@@ -1,4 +1,5 @@
-import { HubError, withoutEnd } from 'patchbay/contract'
+import { HubError } from 'patchbay/contract'
+import { withoutEnd } from 'patchbay/transport-kit'
 import { misplaced } from './values.ts'
 
 /** `.`, `..`, and what servers take for one of them: with path parameters behind it, or encoded once or more. */

@@ -1,4 +1,5 @@
-import { firstServer, HubError, isJsonObject, type JsonObject } from 'patchbay/contract'
+import { HubError, isJsonObject, type JsonObject } from 'patchbay/contract'
+import { firstServer } from 'patchbay/transport-kit'
 import { baseAddress } from './address.ts'
 import { readBody } from './bodies.ts'
 import { type CallPlan, planPath } from './call-plan.ts'

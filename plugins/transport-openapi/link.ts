@@ -3,11 +3,10 @@ import {
   type AnswerIo,
   type AnswerLink,
   type AnswerResult,
-  fetchFollowing,
   type GuardedResponse,
   HubError,
-  withoutEnd,
 } from 'patchbay/contract'
+import { fetchFollowing, withoutEnd } from 'patchbay/transport-kit'
 import { addProofs, type CallPlan, type Placed, placeArguments } from './call-plan.ts'
 import { buildCatalog, type Catalog } from './catalog.ts'
 import type { OpenapiConfig } from './config.ts'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readableName, withoutEnd } from 'patchbay/contract'
+import { readableName, withoutEnd } from 'patchbay/transport-kit'
 
 const MAX_NAME = 64
 const HASH_CHARACTERS = 6

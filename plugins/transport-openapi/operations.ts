@@ -1,12 +1,5 @@
-import {
-  firstServer,
-  isJsonObject,
-  type JsonObject,
-  type JsonValue,
-  OPENAPI_LIMITS,
-  OPERATION_METHODS,
-  tooManyOperations,
-} from 'patchbay/contract'
+import { isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract'
+import { firstServer, OPENAPI_LIMITS, OPERATION_METHODS, tooManyOperations } from 'patchbay/transport-kit'
 import { CannotBuild, type References } from './references.ts'
 
 /** One operation as the document has it, with what its path says for all of its operations. */

@@ -1,4 +1,5 @@
-import { isJsonObject, type JsonObject, type JsonValue, type OpenApiPlace, openApiPlace } from 'patchbay/contract'
+import { isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract'
+import { type OpenApiPlace, openApiPlace } from 'patchbay/transport-kit'
 
 const MAX_HOPS = 32
 /** Values that are looked at for what they refer to, over all references; beyond, a broken one shows when it is used. */

@@ -1,4 +1,5 @@
-import { type AnswerIo, fetchFollowing, type GuardedResponse, HubError, isJsonObject } from 'patchbay/contract'
+import { type AnswerIo, type GuardedResponse, HubError, isJsonObject } from 'patchbay/contract'
+import { fetchFollowing } from 'patchbay/transport-kit'
 
 /** Before a token's end, so that none runs out on its way. */
 const MARGIN_MS = 30_000

@@ -1,18 +1,15 @@
+import type { GuardedResponse, MessageLink, TransportIo, WireError } from 'patchbay/contract'
 import {
   DrainOnDisconnect,
   FollowedAddress,
   fetchFollowing,
-  type GuardedResponse,
-  type MessageLink,
   type RemoteConfig,
   reasonOf,
   sessionLost,
   statusReason,
-  type TransportIo,
   usableHeaders,
-  type WireError,
   wasNotSent,
-} from 'patchbay/contract'
+} from 'patchbay/transport-kit'
 import { SseStream } from './sse-stream.ts'
 
 type Headers = Readonly<Record<string, string>>

@@ -1,17 +1,14 @@
+import { type GuardedResponse, HubError, type LongMessage, type WireError } from 'patchbay/contract'
 import {
   backoffMs,
   contentTypeOf,
-  type GuardedResponse,
-  HubError,
   isBlockedRedirect,
-  type LongMessage,
   readEvents,
   reasonOf,
   type StreamPosition,
   statusReason,
-  type WireError,
   wasNotSent,
-} from 'patchbay/contract'
+} from 'patchbay/transport-kit'
 import { endpointUrl } from './endpoint.ts'
 
 const RESUME_ATTEMPTS = 8

@@ -1,4 +1,5 @@
-import { defineTransport, type JsonObject, readRemoteConfig, type TransportIo } from 'patchbay/contract'
+import { defineTransport, type JsonObject, type TransportIo } from 'patchbay/contract'
+import { readRemoteConfig } from 'patchbay/transport-kit'
 import { SseLink } from './sse-link.ts'
 
 /** HTTP with server-sent events as of MCP 2024-11-05: one GET stream carries all answers, each message is a POST. */

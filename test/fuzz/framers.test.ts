@@ -3,8 +3,8 @@ import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { LineFramer } from '../../core/connections/worker/line-framer.ts'
 import { HubError } from '../../core/contract/errors.ts'
-import { type SseEvent, SseParser } from '../../core/contract/sse-parser.ts'
 import { ChunkedReader, decoderFor, Utf8Reader } from '../../core/outbound/body.ts'
+import { type SseEvent, SseParser } from '../../core/transport-kit/sse-parser.ts'
 import { check, cuts, hostileText, pieces } from '../support/fuzz.ts'
 
 /** Bytes of text and of anything else; UTF-8 that is cut, overlong or wrong among them. */

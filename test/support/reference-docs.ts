@@ -1,7 +1,8 @@
 /** Writes the tables of docs/reference/ from the code. `bun test/support/reference-docs.ts` after a change. */
 import { LIMITS } from '../../core/config/limits.ts'
 import { VARIABLES } from '../../core/config/variables.ts'
-import { ERROR_CODES, type ErrorCode, FIELD_CODES } from '../../core/contract/errors.ts'
+import { ERROR_CODES, FIELD_CODES } from '../../core/contract/codes.ts'
+import type { ErrorCode } from '../../core/contract/errors.ts'
 import { REMEDIES } from '../../core/contract/remedies.ts'
 import { OCCASIONS } from './error-occasions.ts'
 import { licencesPage } from './licences.ts'

@@ -3,7 +3,7 @@
  * nothing is noted. `bun test/support/seen-codes.ts FILE`, at the end of a whole run, fails for a code that no answer held.
  */
 import { appendFileSync, readFileSync } from 'node:fs'
-import { ERROR_CODES, FIELD_CODES } from '../../core/contract/errors.ts'
+import { ERROR_CODES, FIELD_CODES } from '../../core/contract/codes.ts'
 import { BELOW_THE_HUB, OUT_OF_REACH, TO_COME } from './codes-to-come.ts'
 
 const KNOWN: ReadonlySet<string> = new Set([...Object.keys(ERROR_CODES), ...Object.keys(FIELD_CODES)])

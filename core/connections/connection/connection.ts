@@ -1,10 +1,11 @@
-import { type ErrorCode, toWireError, type WireError } from '../../contract/errors.ts'
+import type { ErrorCode, WireError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
-import { SequenceMap } from '../../contract/sequence-map.ts'
 import type { Era } from '../../domain/era.ts'
 import { asDouble, parseExact } from '../../domain/json/exact-json.ts'
 import { freePart, LongText } from '../../domain/json/long-text.ts'
 import { fillArguments, type Variables } from '../../domain/server/variables.ts'
+import { SequenceMap } from '../../transport-kit/sequence-map.ts'
+import { toWireError } from '../../transport-kit/wire-error.ts'
 import type { RpcError, UpstreamRequest } from '../api.ts'
 import {
   type FromWorker,

@@ -1,5 +1,6 @@
 import type { ErrorCode, WireError } from '../../contract/errors.ts'
-import type { ServerHealth as Health, ServerRecord } from '../../contract/records.ts'
+import type { ServerRecord } from '../../contract/records.ts'
+import type { ServerHealth as Health } from '../../domain/server/status.ts'
 import type { HealthReport } from '../protocol.ts'
 import type { ServerContext } from './server-context.ts'
 

@@ -1,5 +1,6 @@
-import type { ServerRecord, ServerStatus, ServerWarning, TransportName } from '../../contract/records.ts'
+import type { ServerRecord, TransportName } from '../../contract/records.ts'
 import { eraOf } from '../../domain/era.ts'
+import type { ServerStatus, ServerWarning } from '../../domain/server/status.ts'
 import type { ServerCatalog } from '../api.ts'
 import type { OpenedMessage } from '../protocol.ts'
 import { OWNER_DISABLED, type ServerState, STOPPED } from './server-state.ts'

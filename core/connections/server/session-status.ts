@@ -1,4 +1,5 @@
-import type { ServerRecord, ServerSession, ServerStatus, ServerWarning } from '../../contract/records.ts'
+import type { ServerRecord } from '../../contract/records.ts'
+import type { ServerSession, ServerStatus, ServerWarning } from '../../domain/server/status.ts'
 import { isRemote } from '../../domain/session-scope.ts'
 import type { UpstreamFace } from '../api.ts'
 

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
-import { faultName, HubError } from '../../contract/errors.ts'
+import { HubError } from '../../contract/errors.ts'
+import { faultName } from '../../transport-kit/wire-error.ts'
 import type { SandboxPolicy } from '../sandbox/sandbox.ts'
 import { statsOf } from '../stats-of.ts'
 

@@ -1,5 +1,6 @@
-import { type LongMessage, LongMessageReader } from '../../contract/long-message.ts'
+import type { LongMessage } from '../../contract/transport.ts'
 import { GrowingBytes } from '../../domain/growing-bytes.ts'
+import { LongMessageReader } from '../../transport-kit/long-message.ts'
 
 /** A line that is dropped may be so long; one without an end would be read for ever. */
 export const LONGEST_DROPPED_BYTES = 256 * 1024 * 1024

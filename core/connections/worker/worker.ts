@@ -1,12 +1,13 @@
 import { LIMITS } from '../../config/limits.ts'
-import { HubError, toWireError } from '../../contract/errors.ts'
+import { HubError } from '../../contract/errors.ts'
 import { isJsonObject } from '../../contract/json.ts'
-import { registerContractModule } from '../../contract/module.ts'
 import type { TransportDefinition } from '../../contract/transport.ts'
 import { LONG_CHARACTERS } from '../../domain/json/long-text.ts'
 import { withInlineDocument } from '../../domain/server/openapi.ts'
 import { createLookup } from '../../outbound/lookup.ts'
 import { Redactor } from '../../secrets/redact.ts'
+import { registerPluginModules } from '../../transport-kit/module.ts'
+import { toWireError } from '../../transport-kit/wire-error.ts'
 import { GarbageWatch } from '../process/garbage-watch.ts'
 import { processesBelow } from '../process/process-tree.ts'
 import {
@@ -326,7 +327,7 @@ function placeOf(error: unknown): string {
 
 declare const self: Worker
 
-registerContractModule()
+registerPluginModules()
 const worker = new ConnectionWorker(self)
 // A rejection that nobody handled belongs to one link at most: the others go on. With no handler the thread would end.
 process.on('unhandledRejection', error => {

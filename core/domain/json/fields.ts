@@ -1,8 +1,9 @@
 import { Buffer } from 'node:buffer'
-import { type FieldCode, type FieldError, MOST_ERRORS } from '../../contract/errors.ts'
+import type { FieldCode, FieldError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import { quoteName } from '../names.ts'
 import { nearest, SUGGESTIONS } from '../nearest.ts'
+import { MOST_ERRORS } from '../validation-error.ts'
 import { pointerToken } from './json-pointer.ts'
 
 /** Default limit of a string field, in UTF-8 bytes. */

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { type FieldCode, HubError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
-import { documentServers, judgeOpenApiDocument, OPENAPI_LIMITS } from '../../contract/openapi-document.ts'
+import { documentServers, judgeOpenApiDocument, OPENAPI_LIMITS } from '../../transport-kit/openapi-document.ts'
 import type { Fields } from '../json/fields.ts'
 import { mapStrings, pointerToken } from '../json/json-pointer.ts'
 import { checkUrl } from './address.ts'

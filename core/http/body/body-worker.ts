@@ -1,9 +1,10 @@
 /** A thread that reads large bodies: what one of them costs would hold up everybody in the main thread. */
 import { importDocument, placeInDocument } from '../../config/import-document.ts'
-import { HubError, validationError } from '../../contract/errors.ts'
+import { HubError } from '../../contract/errors.ts'
 import type { JsonValue } from '../../contract/json.ts'
 import { parseJsonObject } from '../../domain/json/json-guard.ts'
 import { documentsAsText } from '../../domain/server/documents.ts'
+import { validationError } from '../../domain/validation-error.ts'
 import type { BodyAnswer, BodyJob } from './body-protocol.ts'
 import { decodeBody } from './body-text.ts'
 

@@ -1,6 +1,6 @@
 import type { OpenAPIV3_1 as V31 } from 'openapi-types'
 import { z } from 'zod'
-import { ERROR_CODES } from '../../contract/errors.ts'
+import { ERROR_CODES } from '../../contract/codes.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import { type RunnableRoute, runnable } from '../pipeline.ts'
 import type { ResponseSpec, Route } from '../route.ts'

@@ -80,6 +80,9 @@ function writtenResult(result: JsonValue, maxBytes: number = LIMITS.resultBytes)
   throw new HubError('result_too_large', message)
 }
 
+/** Requests of this method may have acted once they were sent. */
+const ACTING = 'tools/call'
+
 type Next = (message: McpMessage) => Promise<JsonValue>
 
 /** One middleware within its own time; what it waits for behind `next` does not count. */
@@ -98,6 +101,9 @@ async function guarded(middleware: McpMiddleware, message: McpMessage, next: Nex
   watch()
   try {
     const handled = middleware.handle(message, async changed => {
+      if (behind && message.method === ACTING) {
+        throw new HubError('internal', `A middleware for ${middleware.method} called next twice for one ${ACTING}`)
+      }
       clearTimeout(timer)
       behind = next(changed)
       try {

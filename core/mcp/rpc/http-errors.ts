@@ -1,5 +1,5 @@
 import type { HubError } from '../../contract/errors.ts'
-import { LOOP_HEADER } from '../../contract/remote.ts'
+import { LOOP_HEADER } from '../../transport-kit/remote.ts'
 import { asHubError, errorMessage, type IdText, rpcError } from './rpc.ts'
 
 /** A refusal of one message whose id was read. */

@@ -1,6 +1,7 @@
 import { LIMITS } from '../../config/limits.ts'
 import type { Upstreams } from '../../connections/api.ts'
-import type { GroupWarning, UserActor } from '../../contract/records.ts'
+import type { UserActor } from '../../contract/records.ts'
+import type { GroupWarning } from '../../domain/group-warning.ts'
 import { canEdit } from '../../domain/ownership.ts'
 import { overrideOf } from '../../domain/tools/tool-shape.ts'
 import { chosenTools, type MergedCatalog } from './merge.ts'

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { readableName } from '../../contract/readable-name.ts'
+import { readableName } from '../../transport-kit/readable-name.ts'
 
 /** Longest exposed name; several clients and model interfaces refuse longer ones. */
 const MAX_NAME = 64

@@ -1,5 +1,6 @@
-import { HubError, validationError } from '../../contract/errors.ts'
+import { HubError } from '../../contract/errors.ts'
 import { nameKey, quoteName } from '../../domain/names.ts'
+import { validationError } from '../../domain/validation-error.ts'
 import type { UserTable } from '../../store/tables.ts'
 import { type AfterCommit, type Reader, read, type Writer, write } from '../../store/transact.ts'
 import { type RegistryDeps, timestamp } from '../context.ts'

@@ -1,10 +1,11 @@
-import { type FieldError, HubError, validationError } from '../../contract/errors.ts'
+import { type FieldError, HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { Role, TransportName } from '../../contract/records.ts'
 import { judgeHostLiteral } from '../../domain/address.ts'
 import { quoteName } from '../../domain/names.ts'
 import { cwdForbidden, spawnPolicy } from '../../domain/server/spawn-policy.ts'
 import { addressesOf } from '../../domain/server/transport.ts'
+import { validationError } from '../../domain/validation-error.ts'
 import type { RegistryDeps } from '../context.ts'
 import type { Owner } from '../owners.ts'
 

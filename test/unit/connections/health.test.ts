@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test'
-import type { HealthCheck, ServerHealth, ServerRecord } from '../../../core/contract/records.ts'
+import type { HealthCheck, ServerRecord } from '../../../core/contract/records.ts'
+import type { ServerHealth } from '../../../core/domain/server/status.ts'
 import { atMost } from '../../support/pace.ts'
 import { LegacyHttp, mcpTransports } from './legacy-http.ts'
 import { httpRecord, ModernHttp } from './modern-http.ts'

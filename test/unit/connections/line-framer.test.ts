@@ -2,7 +2,7 @@ import { heapStats } from 'bun:jsc'
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { LineFramer } from '../../../core/connections/worker/line-framer.ts'
-import type { LongMessage } from '../../../core/contract/long-message.ts'
+import type { LongMessage } from '../../../core/contract/transport.ts'
 
 const SILENT = { tooLong: () => undefined, overflow: () => undefined }
 

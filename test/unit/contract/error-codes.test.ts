@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ERROR_CODES, type ErrorCode, FIELD_CODES, HubError } from '../../../core/contract/errors.ts'
+import { ERROR_CODES, FIELD_CODES } from '../../../core/contract/codes.ts'
+import { type ErrorCode, HubError } from '../../../core/contract/errors.ts'
 import { REMEDIES, remedyOf } from '../../../core/contract/remedies.ts'
 import { rpcError } from '../../../core/domain/rpc-error.ts'
 import { BELOW_THE_HUB, TO_COME } from '../../support/codes-to-come.ts'
@@ -14,7 +15,7 @@ const CODES = Object.keys(ERROR_CODES) as ErrorCode[]
 /** Every code that core or a plugin names outside the tables, written out or as `${kind}_not_found`. */
 function namedCodes(): Set<string> {
   // The last one has a state that is called as a code is.
-  const tables = ['core/contract/errors.ts', 'core/contract/remedies.ts', 'core/outbound/body.ts']
+  const tables = ['core/contract/codes.ts', 'core/contract/remedies.ts', 'core/outbound/body.ts']
   const named = new Set<string>()
   for (const { path, text } of readSources(ROOT, ['core', 'plugins'])) {
     if (tables.includes(path)) continue

@@ -212,6 +212,42 @@ test('a middleware sees and changes calls, and cannot reach what is hidden', asy
   expect((await client.call('tools/call', { name: 'search' })).error).toMatchObject({ code: -32603 })
 })
 
+test('a middleware goes on with a tools/call once, and with a list as often as it likes', async () => {
+  await using hub = twoServers()
+  const client = await new RawClient(hub, '/mcp/time').open()
+  const passed: string[] = []
+  for (const onError of ['closed', 'open'] as const) {
+    hub.middlewares.splice(0)
+    hub.middlewares.push(
+      {
+        method: 'tools/*',
+        timeoutMs: 1_000,
+        onError,
+        async handle(message, next) {
+          await next(message)
+          return { ...((await next(message)) as object), marked: true }
+        },
+      },
+      {
+        method: 'tools/*',
+        order: 1,
+        timeoutMs: 1_000,
+        onError: 'closed',
+        handle(message, next) {
+          passed.push(message.method)
+          return next(message)
+        },
+      },
+    )
+    const called = await client.call('tools/call', { name: 'search' })
+    if (onError === 'closed') expect(called.error).toMatchObject({ code: -32603 })
+    // The answer of the one call that was made.
+    else expect(called.result).not.toHaveProperty('marked')
+    expect((await client.call('tools/list')).result).toMatchObject({ marked: true })
+  }
+  expect(passed).toEqual([...Array(2)].flatMap(() => ['tools/call', 'tools/list', 'tools/list']))
+})
+
 test('a member that was never seen delays a list by two seconds at most, and once (P-23)', async () => {
   await using hub = twoServers()
   const dead = hub.upstreams.servers.get(notes.id)

@@ -19,10 +19,10 @@ import type {
   GroupMember,
   GroupRecord,
   ServerRecord,
-  ServerStatus,
   ToolCallRecord,
   UserActor,
 } from '../../../core/contract/records.ts'
+import type { ServerStatus } from '../../../core/domain/server/status.ts'
 import { type CatalogItem, catalogItem } from '../../../core/domain/tools/catalog-item.ts'
 import { EventBus } from '../../../core/events/bus.ts'
 import type { McpEndpoint } from '../../../core/mcp/api.ts'

@@ -1,4 +1,4 @@
-import { SequenceMap } from '../../../contract/sequence-map.ts'
+import { SequenceMap } from '../../../transport-kit/sequence-map.ts'
 
 /** What is known of a call that has just been taken out. */
 export interface TakenCall {

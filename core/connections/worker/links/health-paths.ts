@@ -1,8 +1,8 @@
 import { HubError, type WireError } from '../../../contract/errors.ts'
 import type { JsonObject } from '../../../contract/json.ts'
-import { fetchFollowing, isBlockedRedirect } from '../../../contract/redirects.ts'
-import { readRemoteConfig, reasonOf, statusReason, usableHeaders } from '../../../contract/remote.ts'
 import type { GuardedFetch } from '../../../contract/transport.ts'
+import { fetchFollowing, isBlockedRedirect } from '../../../transport-kit/redirects.ts'
+import { readRemoteConfig, reasonOf, statusReason, usableHeaders } from '../../../transport-kit/remote.ts'
 
 /**
  * Asks each of these paths by a GET with the server's own headers, all at once; only 2xx is a sign of life, at the end of

@@ -1,5 +1,5 @@
-import { toWireError } from '../../../contract/errors.ts'
 import type { GuardedFetch } from '../../../contract/transport.ts'
+import { toWireError } from '../../../transport-kit/wire-error.ts'
 import type { FromWorker, HealthReport, Liveness as LivenessLimits, OpenMessage } from '../../protocol.ts'
 import { askPaths } from './health-paths.ts'
 import { isAnswer, Liveness, report } from './liveness.ts'

@@ -1,4 +1,5 @@
-import { HubError, toWireError, type WireError } from '../../../contract/errors.ts'
+import { HubError, type WireError } from '../../../contract/errors.ts'
+import { toWireError } from '../../../transport-kit/wire-error.ts'
 import type { HealthReport, Liveness as LivenessLimits } from '../../protocol.ts'
 
 export interface LivenessContext {

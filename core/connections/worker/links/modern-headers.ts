@@ -1,7 +1,7 @@
-import { toWireError } from '../../../contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../contract/json.ts'
 import { cutShort } from '../../../domain/cut-short.ts'
 import { MARK, markedText, markedValue, type ParamMark, paramMarks } from '../../../domain/tools/param-marks.ts'
+import { toWireError } from '../../../transport-kit/wire-error.ts'
 
 type Headers = Readonly<Record<string, string>>
 

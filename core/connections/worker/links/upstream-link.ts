@@ -1,6 +1,5 @@
 import type { WireError } from '../../../contract/errors.ts'
-import type { LongMessage } from '../../../contract/long-message.ts'
-import type { AnswerIo, TransportDefinition, TransportIo } from '../../../contract/transport.ts'
+import type { AnswerIo, LongMessage, TransportDefinition, TransportIo } from '../../../contract/transport.ts'
 import type { LinkLimits, ListKind } from '../../protocol.ts'
 
 /** What a link gets of the worker for its transport. */

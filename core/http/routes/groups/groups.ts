@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Upstreams } from '../../../connections/api.ts'
-import type { GroupRecord, GroupWarning, UserActor } from '../../../contract/records.ts'
+import type { GroupRecord, UserActor } from '../../../contract/records.ts'
+import type { GroupWarning } from '../../../domain/group-warning.ts'
 import type { McpEndpoint } from '../../../mcp/api.ts'
 import type { Registry, UsableMember, WrittenGroup } from '../../../registry/api.ts'
 import type { RequestInfo } from '../../../request/request-info.ts'

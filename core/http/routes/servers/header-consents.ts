@@ -1,9 +1,10 @@
 import { LIMITS } from '../../../config/limits.ts'
-import { type FieldError, HubError, validationError } from '../../../contract/errors.ts'
+import { type FieldError, HubError } from '../../../contract/errors.ts'
 import type { UserActor } from '../../../contract/records.ts'
 import { pointerToken } from '../../../domain/json/json-pointer.ts'
 import { checkPassthroughHeader, HEADER_COUNT } from '../../../domain/server/address.ts'
 import { type HeaderConsent, readHeaderConsents, storedHeaderConsents } from '../../../domain/server/header-consents.ts'
+import { validationError } from '../../../domain/validation-error.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { qualified } from '../views.ts'
 

@@ -1,4 +1,5 @@
-import { ERROR_CODES, type FieldError, HubError } from '../../../contract/errors.ts'
+import { ERROR_CODES } from '../../../contract/codes.ts'
+import { type FieldError, HubError } from '../../../contract/errors.ts'
 import { remedyOf } from '../../../contract/remedies.ts'
 
 /** The error of one entry of a batch or an import; the request's own members are in the whole response. */

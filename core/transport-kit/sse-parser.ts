@@ -1,4 +1,5 @@
-import { type LongMessage, LongMessageReader } from './long-message.ts'
+import type { LongMessage } from '../contract/transport.ts'
+import { LongMessageReader } from './long-message.ts'
 
 /** One event of a stream of server-sent events. */
 export interface SseEvent {

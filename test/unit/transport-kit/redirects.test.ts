@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
-import { FollowedAddress, fetchFollowing } from '../../../core/contract/redirects.ts'
 import type { GuardedFetch, GuardedRequest } from '../../../core/contract/transport.ts'
 import { createGuardedFetch } from '../../../core/outbound/create.ts'
+import { FollowedAddress, fetchFollowing } from '../../../core/transport-kit/redirects.ts'
 import { Authority } from '../../support/certificates.ts'
 import { makeTemp, removeTemp } from '../../support/temp.ts'
 import { type RawServer, rawServer } from '../http/raw-server.ts'

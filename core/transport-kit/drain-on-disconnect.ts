@@ -1,4 +1,4 @@
-import type { WireError } from './errors.ts'
+import type { WireError } from '../contract/errors.ts'
 
 /** How long messages under way may still learn for themselves that the server is gone, before the link ends. */
 const LAST_WORDS_MS = 250

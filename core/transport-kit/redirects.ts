@@ -1,5 +1,5 @@
-import { HubError } from './errors.ts'
-import type { GuardedFetch, GuardedRequest, GuardedResponse } from './transport.ts'
+import { HubError } from '../contract/errors.ts'
+import type { GuardedFetch, GuardedRequest, GuardedResponse } from '../contract/transport.ts'
 
 const MAX_REDIRECTS = 3
 /** These repeat the request as it was; the other two kinds make a GET of it. */

@@ -1,6 +1,7 @@
-import { HubError, toWireError, type WireError } from './errors.ts'
-import { isJsonObject, type JsonObject } from './json.ts'
-import type { GuardedResponse } from './transport.ts'
+import { HubError, type WireError } from '../contract/errors.ts'
+import { isJsonObject, type JsonObject } from '../contract/json.ts'
+import type { GuardedResponse } from '../contract/transport.ts'
+import { toWireError } from './wire-error.ts'
 
 /** What transports that speak MCP over HTTP have in common: their configuration, and why an exchange failed. */
 

@@ -1,12 +1,4 @@
-/** What could be told of a message that was too long to be kept. */
-export interface LongMessage {
-  /** The numeric ids of the requests that it answers. */
-  readonly answers: readonly number[]
-  /** JSON of the ids of the requests that it makes. */
-  readonly asks: readonly string[]
-  /** It holds a request or a notification. */
-  readonly hasMethod: boolean
-}
+import type { LongMessage } from '../contract/transport.ts'
 
 /** Longer keys and ids are not looked at. */
 const MOST_CHARACTERS = 64

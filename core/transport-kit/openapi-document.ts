@@ -1,5 +1,5 @@
-import { HubError } from './errors.ts'
-import { isJsonObject, type JsonObject, type JsonValue } from './json.ts'
+import { HubError } from '../contract/errors.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 
 /** What an OpenAPI document may be, whoever reads it: the hub at saving, the transport at each start. */
 export const OPENAPI_LIMITS = {

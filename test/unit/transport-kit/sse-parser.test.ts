@@ -1,7 +1,7 @@
 import { heapStats } from 'bun:jsc'
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { SseParser } from '../../../core/contract/sse-parser.ts'
+import { SseParser } from '../../../core/transport-kit/sse-parser.ts'
 
 /** What the parser tells for these pieces, one entry each. */
 function parse(...pieces: readonly string[]): string[] {

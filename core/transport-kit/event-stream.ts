@@ -1,6 +1,5 @@
-import type { LongMessage } from './long-message.ts'
+import type { GuardedResponse, LongMessage } from '../contract/transport.ts'
 import { type SseEvent, type SseHandlers, SseParser } from './sse-parser.ts'
-import type { GuardedResponse } from './transport.ts'
 
 /** Where a stream can be taken up again. */
 export interface StreamPosition {

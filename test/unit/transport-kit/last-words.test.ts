@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { DrainOnDisconnect } from '../../../core/contract/drain-on-disconnect.ts'
 import type { WireError } from '../../../core/contract/errors.ts'
+import { DrainOnDisconnect } from '../../../core/transport-kit/drain-on-disconnect.ts'
 import { until } from '../../support/wait.ts'
 
 const GONE: WireError = { code: 'connection_lost', message: 'The server is gone' }

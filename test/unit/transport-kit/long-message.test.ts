@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { type LongMessage, LongMessageReader } from '../../../core/contract/long-message.ts'
+import type { LongMessage } from '../../../core/contract/transport.ts'
+import { LongMessageReader } from '../../../core/transport-kit/long-message.ts'
 
 function read(text: string, size = text.length): LongMessage {
   const reader = new LongMessageReader()

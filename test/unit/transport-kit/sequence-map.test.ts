@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { SequenceMap } from '../../../core/contract/sequence-map.ts'
+import { SequenceMap } from '../../../core/transport-kit/sequence-map.ts'
 import { check } from '../../support/fuzz.ts'
 
 describe('SequenceMap', () => {

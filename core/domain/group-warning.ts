@@ -1,0 +1,17 @@
+/** What clients of a group may miss, or meet under another name than expected. */
+export interface GroupWarning {
+  readonly code:
+    | 'server_deleted'
+    | 'server_unseen'
+    | 'server_lists'
+    | 'tool_missing'
+    | 'tools_need_asking'
+    | 'names_collide'
+    | 'approval_waits'
+    | 'items_left_out'
+  readonly message: string
+  /** As its owner called it. */
+  readonly server?: string
+  /** Original names. */
+  readonly tools?: readonly string[]
+}

@@ -1,0 +1,70 @@
+import type { ErrorCode } from '../../contract/errors.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import type { AskCapability, ConnectionState, SessionScope, TransportName } from '../../contract/records.ts'
+
+/** What is known by regular checks (`healthCheck`) of whether a server lives. */
+export interface ServerHealth {
+  /** `off`: no checks are wanted; `unknown`: none was made since the last start; `failing`: the last check failed, or the server is offline by a fault. */
+  readonly state: 'off' | 'unknown' | 'healthy' | 'failing'
+  /** Failed checks in a row. */
+  readonly misses?: number
+  /** `at`: when it ended, ISO 8601 UTC. */
+  readonly lastCheck?: {
+    readonly at: string
+    readonly ok: boolean
+    readonly durationMs: number
+    readonly error?: { readonly code: ErrorCode; readonly message: string }
+  }
+}
+
+export interface ServerSession {
+  /** As configured; `auto` where nothing is. */
+  readonly mode: SessionScope
+  /** `per-session`: each client session that can be asked has its own. */
+  readonly kind: 'shared' | 'per-session' | 'per-user'
+  readonly why: string
+  /** What it was seen to ask of clients that can be asked. */
+  readonly asks?: readonly AskCapability[]
+  /** The hub is finding out what it does for clients that can be asked. */
+  readonly looking?: true
+}
+
+export interface ServerWarning {
+  readonly code: 'tools_need_asking' | 'own_connection_refused'
+  readonly message: string
+  /** Their original names. */
+  readonly tools?: readonly string[]
+}
+
+export interface ServerStatus {
+  readonly state: ConnectionState
+  /** ISO 8601 UTC. */
+  readonly since: string
+  readonly reason?: { readonly code: ErrorCode; readonly message: string }
+  /** Failed attempts since the last time online. */
+  readonly attempts: number
+  readonly nextAttemptAt?: string
+  /** The transport in effect: where only a URL is configured, the one that the server was found to speak. */
+  readonly transport?: TransportName
+  readonly era?: 'legacy' | 'modern'
+  /** All that it was found to speak; the older one is looked for when an older client comes. */
+  readonly eras?: readonly ('legacy' | 'modern')[]
+  readonly protocolVersion?: string
+  readonly serverInfo?: JsonObject
+  readonly capabilities?: JsonObject
+  readonly counts: { readonly tools: number; readonly prompts: number; readonly resources: number }
+  readonly health?: ServerHealth
+  /** Open connections: the one that all share, those of single client sessions, of leases for modern clients, of users. */
+  readonly connections?: {
+    readonly shared: number
+    readonly session: number
+    readonly lease: number
+    readonly user: number
+  }
+  /** Who shares a connection to it, and why. */
+  readonly session?: ServerSession
+  /** What callers may miss, each with its code. */
+  readonly warnings?: readonly ServerWarning[]
+  readonly pid?: number
+  readonly latencyMs?: { readonly p50: number; readonly p95: number }
+}

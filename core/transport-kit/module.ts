@@ -1,0 +1,16 @@
+import * as contract from '../contract/mod.ts'
+import * as transportKit from './mod.ts'
+
+/**
+ * Makes `patchbay/contract` and `patchbay/transport-kit` resolvable for plugin files outside the repository, in the thread
+ * that calls it. Inside the repository the package's own `exports` serve.
+ */
+export function registerPluginModules(): void {
+  Bun.plugin({
+    name: 'patchbay',
+    setup(build) {
+      build.module('patchbay/contract', () => ({ exports: { ...contract }, loader: 'object' }))
+      build.module('patchbay/transport-kit', () => ({ exports: { ...transportKit }, loader: 'object' }))
+    },
+  })
+}

@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { RegistryView } from '../../../core/contract/plugin.ts'
+import { EventBus } from '../../../core/events/bus.ts'
+import { PluginHost } from '../../../core/plugin-host/host.ts'
+
+const SOURCE = `
+import { CONTRACT, definePlugin } from 'patchbay/contract'
+import { SseParser, TRANSPORT_KIT } from 'patchbay/transport-kit'
+export default definePlugin({
+  name: 'outside',
+  contract: CONTRACT,
+  setup(context) {
+    context.contribute('routes', 'kit', {
+      path: 'kit',
+      access: 'public',
+      fetch: async () => Response.json([CONTRACT, TRANSPORT_KIT, typeof SseParser]),
+    })
+    return undefined
+  },
+})
+`
+let folder: string
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'plugin-'))
+  await writeFile(join(folder, 'plugin.ts'), SOURCE, { mode: 0o600 })
+})
+afterAll(() => rm(folder, { recursive: true }))
+
+test.each([true, false])(
+  'a plugin outside of the repository imports the contract and the kit; isolated: %p',
+  async isolate => {
+    const quiet = { debug() {}, info() {}, warn() {}, error() {} }
+    const host = new PluginHost({
+      bundled: [],
+      entries: [{ use: './plugin.ts', isolate }],
+      folder,
+      registry: {} as RegistryView,
+      bus: new EventBus(error => {
+        throw error
+      }),
+      log: () => quiet,
+    })
+    try {
+      await host.start()
+      expect(host.list()).toMatchObject([{ name: 'outside', state: 'running', isolated: isolate }])
+      const answer = await host.route('outside', 'kit')?.fetch(new Request('http://hub/'), undefined)
+      expect(await answer?.json()).toEqual([1, 1, 'function'])
+    } finally {
+      await host.stop()
+    }
+  },
+)
