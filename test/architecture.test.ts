@@ -226,7 +226,7 @@ describe('what only some files may do', () => {
       path === 'core/main.ts' ||
       path === 'core/auth/passwords.ts' ||
       path === 'core/transport-kit/module.ts' ||
-      path === 'core/http/serve-bun.ts' ||
+      /^core\/http\/serve-bun(-[\w-]+)?\.ts$/.test(path) ||
       path.startsWith('core/outbound/') ||
       (path.startsWith('core/connections/') && !/^core\/connections\/worker\/(?:links|lists)\//.test(path)) ||
       path.startsWith('core/plugin-host/')
