@@ -28,9 +28,9 @@ import { ServerSession } from './server-session.ts'
 /** From this version on there are neither sessions nor streams besides those of requests, and none is resumed. */
 const FIRST_MODERN = '2026-07-28'
 /**
- * Longest wait for the head of the server's own stream before the first calls go out, where the server may ask something. Most
- * servers drop what they ask on a stream that is not open yet, and the call that needs the answer then hangs. Some hold the
- * head back until they have something to send, so the wait has an end.
+ * Longest wait for the head of the server's own stream before the first requests go out. Most servers drop what they send on
+ * a stream that is not open yet: a list that changes after it was read stays old, and a call whose server asks something
+ * hangs. Some servers hold the head back until they have something to send, so the wait has an end.
  */
 const OWN_STREAM_MS = 500
 const NOTICE_TIMEOUT_MS = 10_000
@@ -285,7 +285,7 @@ export class HttpLink implements MessageLink {
   #initialized(accepted: boolean): void {
     this.#accepted = accepted
     const listens = accepted && !this.#over && !this.#dying
-    if (listens && this.#io.asks) this.#gate.openWithin(OWN_STREAM_MS)
+    if (listens) this.#gate.openWithin(OWN_STREAM_MS)
     else this.#gate.open()
     if (listens) this.#listen.start()
   }

@@ -301,6 +301,30 @@ describe('streamable HTTP refusals', () => {
   })
 
   test.each([true, false])(
+    'lists nothing before the stream stands that reports their changes; the server may ask: %p',
+    async asks => {
+      const order: string[] = []
+      await using server = await scripted(
+        (socket, id) => {
+          order.push('tools/list')
+          json(socket, { jsonrpc: '2.0', id, result: { tools: [] } })
+        },
+        (socket, verb) => {
+          if (verb !== 'GET') return answer(socket, '200 OK')
+          setTimeout(() => {
+            order.push('stream')
+            socket.write(`${SSE}\r\n: ok\n\n`)
+          }, 50)
+        },
+      )
+      await using open = await openLink(server.url, undefined, transport, asks)
+      await open.initialize()
+      await open.request(2, 'tools/list')
+      expect(order).toEqual(['stream', 'tools/list'])
+    },
+  )
+
+  test.each([true, false])(
     'does not wait for ever for a GET stream whose head is late; the server may ask: %p',
     async asks => {
       await using server = await scripted(
