@@ -104,7 +104,7 @@ export class Supervisor {
     const isFirst = this.#servers.size === 0
     const stored = isFirst ? await catalogs.heads() : undefined
     const seen = new Set<string>()
-    const fresh: ManagedServer[] = []
+    const added: ManagedServer[] = []
     for (const record of records) {
       seen.add(record.id)
       if (this.#named.has(record.id)) continue
@@ -112,7 +112,7 @@ export class Supervisor {
       if (!known) {
         const server = new ManagedServer(record, context, stored?.get(record.id))
         this.#servers.set(record.id, server)
-        fresh.push(server)
+        added.push(server)
       } else if (
         known.record.revision !== record.revision ||
         known.record.ownerDisabled !== record.ownerDisabled ||
@@ -125,7 +125,7 @@ export class Supervisor {
     if (isFirst) context.children.keepFolders(records.map(({ id, ownerId }) => ({ ownerId, serverId: id })))
     for (const userId of new Set([...this.#servers.values()].flatMap(server => server.users())))
       void this.#judgeUser(userId)
-    await Promise.all(fresh.map(server => server.begin()))
+    await Promise.all(added.map(server => server.begin()))
   }
 
   /**

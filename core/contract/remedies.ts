@@ -114,7 +114,7 @@ export const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   sandbox_lost:
     'Ask an administrator to repair it (`patchbay doctor` names what is missing); the hub tries again every minute.',
   upstream_flood: 'Look at the server’s own log; its author has to mend it.',
-  crash_loop: 'Read GET /api/servers/{ref}/logs for the last lines of the server; restart it when mended.',
+  crash_loop: 'Read GET /api/servers/{ref}/logs for the last lines of the server; restart it when it is repaired.',
   authorization_required: 'Give the server its credential, in "headers" or "env".',
   quarantined: 'Give it "isolate": true, then restart it.',
   variable_unknown: 'Add the variable to "variables" of the server.',

@@ -108,12 +108,12 @@ export class Recovery {
 
   /** A server that takes its thread down three times in a minute gets one alone; if that ends too, it stays off. */
   #workerLost(end: ConnectionEnd, nowMs: number, isolated: boolean): Verdict {
-    const suspect = this.#workerFaults.add(nowMs) >= FAULTS_UNTIL_ALONE
-    if (this.#alone || (isolated && suspect)) {
+    const unreliable = this.#workerFaults.add(nowMs) >= FAULTS_UNTIL_ALONE
+    if (this.#alone || (isolated && unreliable)) {
       const message = `The server took its worker thread down again and again, alone in it at last: ${end.reason.message}`
       return { kind: 'offline', reason: { code: 'quarantined', message }, delayMs: undefined }
     }
-    this.#alone = suspect
+    this.#alone = unreliable
     return { kind: 'now' }
   }
 

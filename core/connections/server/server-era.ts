@@ -66,11 +66,11 @@ export class ServerEra {
     if ((known && !this.stale && !afresh) || !still()) return known?.era ?? 'legacy'
     const era = await this.#ask(plan)
     if (!still()) return 'legacy'
-    const fresh = { era: era ?? known?.era ?? 'legacy', configHash, credentialHash, probedAt: new Date().toISOString() }
+    const found = { era: era ?? known?.era ?? 'legacy', configHash, credentialHash, probedAt: new Date().toISOString() }
     // Without an answer the old verdict stays for now, and the next start asks again where there is none.
-    if (era !== undefined || known) this.#verdict = fresh
-    if (era !== undefined) this.#context.eras.save(this.#serverId, fresh)
-    return fresh.era
+    if (era !== undefined || known) this.#verdict = found
+    if (era !== undefined) this.#context.eras.save(this.#serverId, found)
+    return found.era
   }
 
   /**

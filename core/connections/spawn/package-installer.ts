@@ -55,11 +55,15 @@ export class PackageInstaller {
   }
 
   /**
-   * What is installed already, or is now. `wanted` is asked now and then; when nobody wants it any more it ends. `fresh`
+   * What is installed already, or is now. `wanted` is asked now and then; when nobody wants it any more it ends. `onInstalled`
    * hears of a new installation. Throws `command_not_found` without the installer, `spawn_failed` when it fails or takes
    * more than five minutes.
    */
-  async ensure(order: InstallOrder, wanted: () => boolean, fresh: (what: string) => void): Promise<InstalledProgram> {
+  async ensure(
+    order: InstallOrder,
+    wanted: () => boolean,
+    onInstalled: (what: string) => void,
+  ): Promise<InstalledProgram> {
     const { runner, specs, program } = order.run
     const key = JSON.stringify([runner, specs, program ?? null])
     const known = this.#recorded(order, key)
@@ -79,7 +83,7 @@ export class PackageInstaller {
     })
     this.#running.set(order.serverId, { key, outcome, wanted: all })
     const done = await outcome
-    fresh(done.installed)
+    onInstalled(done.installed)
     return done
   }
 

@@ -2,11 +2,11 @@ import type { IdText } from '../rpc/rpc.ts'
 import { callList, openCalls, sealCalls } from './lost-calls.ts'
 import { primesStreams, type Session } from './session.ts'
 import type { TokenSealer } from './session-id.ts'
-import type { SessionStream, StreamManner } from './session-streams.ts'
+import type { SessionStream, StreamWire } from './session-streams.ts'
 import type { SseConnection } from './sse-connection.ts'
 
 /** The streams of streamable HTTP. The calls in flight are part of event ids, with which clients come back. */
-export class EventIdCalls implements StreamManner {
+export class EventIdCalls implements StreamWire {
   readonly #sealer: TokenSealer
   readonly #session: () => Session
 
@@ -16,7 +16,7 @@ export class EventIdCalls implements StreamManner {
   }
 
   /** From 2025-11-25 on: an empty event whose id makes even a stream that breaks at once one that can be resumed. */
-  greet(connection: SseConnection, id: string): void {
+  writeOpening(connection: SseConnection, id: string): void {
     if (primesStreams(this.#session().protocolVersion)) connection.priming(id)
   }
 
@@ -30,7 +30,7 @@ export class EventIdCalls implements StreamManner {
   }
 
   /** An event of a type that nobody knows: its id is what matters. */
-  tell(connection: SseConnection, id: string): void {
+  reportCalls(connection: SseConnection, id: string): void {
     connection.named('calls', id, '{}')
   }
 }

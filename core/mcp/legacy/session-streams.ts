@@ -35,15 +35,15 @@ export class SessionStream {
 }
 
 /** What the two wires do each in its own way, above all to let a process to come know of calls that were in flight. */
-export interface StreamManner {
+export interface StreamWire {
   /** Writes what each connection begins with. `id` names the place behind which it goes on. */
-  greet(connection: SseConnection, id: string, calls: string): void
+  writeOpening(connection: SseConnection, id: string, calls: string): void
   /** The calls in flight of which this stream's reader keeps note: the same text for the same ones, empty without any. */
   calls(stream: SessionStream): string
   /** What an event id says of them behind its place. Default: nothing. */
   inEventId?(calls: string): string
   /** Lets a reader that takes more than messages know that they are others than before. */
-  tell(connection: SseConnection, id: string, calls: string): void
+  reportCalls(connection: SseConnection, id: string, calls: string): void
 }
 
 /** Where the streams of all sessions are kept alive and counted. */
@@ -69,18 +69,18 @@ export class SessionStreams {
   readonly #host: StreamHost
   readonly #account: StreamAccount
   readonly #tag: string
-  readonly #manner: StreamManner
+  readonly #wire: StreamWire
   readonly #streams = new Map<number, SessionStream>()
   #ring: RingEvent[] = []
   #ringBytes = 0
   #lastNumber = 0
 
   /** `tag` is what event ids begin with. */
-  constructor(host: StreamHost, account: StreamAccount, tag: string, manner: StreamManner) {
+  constructor(host: StreamHost, account: StreamAccount, tag: string, wire: StreamWire) {
     this.#host = host
     this.#account = account
     this.#tag = tag
-    this.#manner = manner
+    this.#wire = wire
     this.standalone = this.create(true)
   }
 
@@ -118,7 +118,7 @@ export class SessionStreams {
     stream.connection = connection
     this.#host.opened(connection)
     this.#note(stream)
-    this.#manner.greet(connection, this.#id(stream, after), stream.calls)
+    this.#wire.writeOpening(connection, this.#id(stream, after), stream.calls)
     return connection
   }
 
@@ -180,15 +180,15 @@ export class SessionStreams {
     const { connection } = standalone
     // Behind a large answer it would count against the reader as too slow: then it is told at the next change.
     if (!connection || connection.full || !standalone.named || !this.#note(standalone)) return
-    this.#manner.tell(connection, this.#id(standalone, standalone.delivered), standalone.calls)
+    this.#wire.reportCalls(connection, this.#id(standalone, standalone.delivered), standalone.calls)
   }
 
   /** What each connection begins with is said now: it was not known before. */
-  greetNow(): void {
+  writeOpeningNow(): void {
     const { standalone } = this
     if (!standalone.connection) return
     this.#note(standalone)
-    this.#manner.greet(standalone.connection, this.#id(standalone, standalone.delivered), standalone.calls)
+    this.#wire.writeOpening(standalone.connection, this.#id(standalone, standalone.delivered), standalone.calls)
   }
 
   /** Forgets what is too old, and streams that have ended and of which nothing is left. */
@@ -275,15 +275,15 @@ export class SessionStreams {
 
   /** Keeps what the reader is told of the calls in flight with what is written next; false where that is nothing new. */
   #note(stream: SessionStream): boolean {
-    const calls = this.#manner.calls(stream)
+    const calls = this.#wire.calls(stream)
     if (calls === stream.calls) return false
     stream.calls = calls
-    stream.callsInId = (calls !== '' && this.#manner.inEventId?.(calls)) || ''
+    stream.callsInId = (calls !== '' && this.#wire.inEventId?.(calls)) || ''
     return true
   }
 
   #id(stream: SessionStream, sequence: number): string {
-    if (this.#manner.inEventId) this.#note(stream)
+    if (this.#wire.inEventId) this.#note(stream)
     return `${this.#tag}.${stream.number}.${sequence}${stream.callsInId}`
   }
 }

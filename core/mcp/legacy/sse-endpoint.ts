@@ -3,7 +3,7 @@ import type { IdText } from '../rpc/rpc.ts'
 import { callList, lostAnswers, sealCalls } from './lost-calls.ts'
 import type { Session } from './session.ts'
 import type { TokenSealer } from './session-id.ts'
-import type { SessionStream, StreamManner } from './session-streams.ts'
+import type { SessionStream, StreamWire } from './session-streams.ts'
 import type { SseConnection } from './sse-connection.ts'
 
 /** A client that is back has so long to say where it posted before, in milliseconds; then it is told where to post. */
@@ -15,7 +15,7 @@ const QUESTION_BYTES = 16
  * comes back (the SDK leaves that header out), so the calls in flight are part of the address: it is told anew when they
  * change. One that comes back is asked (`ping`) before it is told the new address: its answer goes to the one it has.
  */
-export class SseEndpoint implements StreamManner {
+export class SseEndpoint implements StreamWire {
   /** The id of the question, as long as its answer may come. */
   question: IdText | undefined
   readonly #path: string
@@ -48,11 +48,11 @@ export class SseEndpoint implements StreamManner {
     this.question = undefined
     const { streams, ended } = this.#session()
     if (ended) return
-    streams.greetNow()
+    streams.writeOpeningNow()
     for (const answer of lostAnswers(lost, requestId)) streams.send(streams.standalone, answer)
   }
 
-  greet(connection: SseConnection, eventId: string, calls: string): void {
+  writeOpening(connection: SseConnection, eventId: string, calls: string): void {
     if (this.question !== undefined) connection.message(`{"jsonrpc":"2.0","id":${this.question},"method":"ping"}`)
     else connection.named('endpoint', eventId, this.#address(calls))
   }
@@ -61,8 +61,8 @@ export class SseEndpoint implements StreamManner {
     return callList(this.#session(), stream)
   }
 
-  tell(connection: SseConnection, eventId: string, calls: string): void {
-    this.greet(connection, eventId, calls)
+  reportCalls(connection: SseConnection, eventId: string, calls: string): void {
+    this.writeOpening(connection, eventId, calls)
   }
 
   #address(calls: string): string {

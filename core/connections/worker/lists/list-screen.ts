@@ -26,7 +26,7 @@ export class ListScreen {
   #rejected = 0
   #objected = 0
   #normalized = 0
-  #firstMended: string | undefined
+  #firstNormalized: string | undefined
   #again = 0
 
   constructor(
@@ -76,7 +76,7 @@ export class ListScreen {
     }
     if (found.normalized.length > 0) {
       this.#normalized += 1
-      this.#firstMended ??= `"${cutShort(key, 128)}" in ${found.normalized.join(', ')}`
+      this.#firstNormalized ??= `"${cutShort(key, 128)}" in ${found.normalized.join(', ')}`
     }
     const objection = this.#objection?.(this.#kind, found.item)
     if (objection === undefined) return found.item
@@ -112,7 +112,10 @@ export class ListScreen {
     say(this.#tooLarge, `items over ${LIMITS.catalogItemBytes} bytes are left out`)
     say(Math.max(0, this.#rejected - TOLD), 'further items are left out in the same way')
     say(Math.max(0, this.#objected - TOLD), 'further items are left out for what their arguments mark')
-    say(this.#normalized, `items that MCP does not know in this form are mended, the first ${this.#firstMended}`)
+    say(
+      this.#normalized,
+      `items that MCP does not know in this form are normalized, the first ${this.#firstNormalized}`,
+    )
     say(this.#again, 'items are listed more than once; the first of each counts')
     say(this.#malformed, 'items without a name or address are left out')
   }

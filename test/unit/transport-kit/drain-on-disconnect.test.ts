@@ -12,7 +12,7 @@ function linkWith(...messages: string[]) {
   return { underWay, ended, lastWords: new DrainOnDisconnect(underWay, reason => ended.push(reason)) }
 }
 
-describe('LastWords', () => {
+describe('DrainOnDisconnect', () => {
   test('end a link at once that has nothing under way', () => {
     const { lastWords, ended } = linkWith()
     expect(lastWords.begin(GONE)).toBe(true)
