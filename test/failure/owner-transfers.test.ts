@@ -33,6 +33,7 @@ beforeAll(async () => {
   const users = Object.fromEntries(FILED.map(name => [name, { password: hash }]))
   hub = await startHub({ settings: { users, mcpServers: {} } })
   admin = await hub.setup()
+  admin.patient = true
   expect((await admin.ok('GET', '/health')).checks.sandbox).toBe('full')
   await hub.user('carol')
   await hub.user('boss', 'admin')

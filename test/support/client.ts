@@ -29,6 +29,8 @@ export class Client {
   readonly url: string
   readonly name: string
   readonly token: string
+  /** Sends a request again that was too many a second, when the answer says so: for tests of many quick requests. */
+  patient = false
   readonly #opened: McpClient[] = []
   #key: Promise<string> | undefined
 
@@ -39,10 +41,12 @@ export class Client {
   }
 
   async request(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
-    return send(this.url, method, path, body, {
-      ...(this.token === '' ? {} : { authorization: `Bearer ${this.token}` }),
-      ...headers,
-    })
+    const credential = this.token === '' ? {} : { authorization: `Bearer ${this.token}` }
+    for (;;) {
+      const answer = await send(this.url, method, path, body, { ...credential, ...headers })
+      if (!this.patient || answer.status !== 429 || answer.json.code !== 'rate_limited') return answer
+      await new Promise(resolve => setTimeout(resolve, 1_000 * Number(answer.headers.get('retry-after'))))
+    }
   }
 
   /** The same, but any status outside 2xx throws with the body in the message. Returns the parsed body. */
