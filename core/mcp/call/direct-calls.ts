@@ -76,7 +76,7 @@ export class DirectCalls {
     for (const stop of this.#listening) stop()
   }
 
-  /** `serverId` undefined: servers of any id. */
+  /** `serverId` undefined: calls of every server. */
   #changed(serverId: string | undefined): void {
     for (const open of this.#open.values()) {
       if (serverId !== undefined && open.call.server.id !== serverId) continue

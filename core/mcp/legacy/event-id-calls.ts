@@ -5,9 +5,7 @@ import type { TokenSealer } from './session-id.ts'
 import type { SessionStream, StreamManner } from './session-streams.ts'
 import type { SseConnection } from './sse-connection.ts'
 
-/**
- * Streams of Streamable HTTP. Event ids contain the sealed calls in flight, and reconnecting clients send the last id.
- */
+/** Streams of Streamable HTTP. Event ids contain the sealed calls in flight; reconnecting clients send the last id. */
 export class EventIdCalls implements StreamManner {
   readonly #sealer: TokenSealer
   readonly #session: () => Session

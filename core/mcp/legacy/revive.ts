@@ -11,8 +11,7 @@ const LISTS = ['tools', 'prompts', 'resources'] as const
 
 /**
  * Revives the session of an earlier process with this id, if it is the caller's, of this path, and still open; else
- * undefined. Throws quota_sessions, storage errors, and draining: after a 404 from a stopping hub, the client would
- * drop it.
+ * undefined. Throws quota_sessions, storage errors, and draining: after a 404 the client would drop its session.
  */
 export function revive(
   { sessions, subscribers, draining }: ReviveParts,

@@ -54,8 +54,7 @@ export class SessionRequests {
 
   /**
    * Sends a request on the stream of the call that caused it; it ends with that call. Answers −32601 at once if the
-   * client did not declare the capability. `signal` cancels it: the client is notified, the promise resolves with an
-   * error.
+   * client lacks the capability. `signal` cancels it: the client is notified, the promise resolves with an error.
    */
   onCall(cause: AskStream, method: string, params: JsonObject | undefined, signal: AbortSignal): Promise<AskReply> {
     return this.#ask(cause, method, params, signal)

@@ -105,9 +105,7 @@ export class SessionTable {
     return load
   }
 
-  /**
-   * Opens a session. At the limit the longest idle one is ended; throws quota_sessions if none is idle, quota_bytes.
-   */
+  /** Opens a session; ends the longest idle one at the limit. Throws quota_sessions if none is idle, quota_bytes. */
   open(request: SessionRequest): Session {
     const { principal, scope, endpointOf } = request
     const wire = endpointOf ? 'sse' : 'streamable-http'
@@ -187,9 +185,8 @@ export class SessionTable {
   }
 
   /**
-   * Ends a session and all that belonged to it alone; no effect on one that has ended. Resolves when no later process
-   * would accept its id; one that ends with the hub may continue in the next process. `why`: its credential became
-   * invalid.
+   * Ends a session and all that belonged to it alone; no effect if it has ended. Resolves when no later process would
+   * accept its id; one that ends with the hub may continue in the next process. `why`: its credential became invalid.
    */
   async end(session: Session, reason: string, why?: HubError): Promise<void> {
     if (!this.#byId.delete(session.id)) return
