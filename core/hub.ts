@@ -47,28 +47,29 @@ import { StoreOpenError } from './store/errors.ts'
 import { openStore, SQLITE_FILE, type Store, type StoreOptions } from './store/open.ts'
 import { HubLog } from './telemetry/log.ts'
 
-/** The order in which they start. */
+/** In starting order. */
 const BUNDLED = [transportStdio, transportHttp, transportSse, transportOpenapi, groups]
 
-/** How long the end of the hub waits for the store to take what is left, in milliseconds. */
+/** How long the stopping hub waits for the store to write what is pending, in milliseconds. */
 const STORE_LAST_MS = 3_000
 
-/** Bytes of large messages of the main thread between two collections of its memory. */
+/** After so many bytes of large messages the main thread collects garbage. */
 const GARBAGE_PERIOD_BYTES = 64 * 1024 * 1024
 
+/** What a process passes to a hub; tests pass the same. */
 export interface HubOptions {
   readonly loaded: LoadedConfig
-  /** Reads or makes the token that opens `POST /api/setup`; asked for when there is no administrator. */
+  /** Reads or creates the token for `POST /api/setup`; called when there is no administrator. */
   readonly setupToken: () => Promise<string>
-  /** Learns the keys that the hub makes for itself, for the log and for the last words of a process that dies. */
+  /** Is given the keys that the hub generates, for the log and the crash report. */
   readonly redactor: Redactor
-  /** Where the secrets of each server are held while it is used. */
+  /** Holds the secrets of each server while the server is in use. */
   readonly servers: ServerRedactors
-  /** What of the hub's environment child processes get. */
+  /** The part of the hub's environment that child processes get. */
   readonly baseEnv: { readonly PATH: string; readonly HOME: string; readonly LANG: string }
 }
 
-/** One whole hub. Built by {@link startHub}; everything it holds ends with `stop`. */
+/** One whole hub, built by {@link startHub}; `stop` releases everything it holds. */
 export interface Hub {
   /** As printed: scheme, host, port and base path. */
   readonly address: string
@@ -77,22 +78,22 @@ export interface Hub {
   readonly auth: Auth
   readonly bus: EventBus
   readonly log: PluginLogger
-  /** Opens `POST /api/setup`; undefined where there was an administrator at the start. */
+  /** The token for `POST /api/setup`; undefined if there was an administrator at the start. */
   readonly setupToken: string | undefined
   /** False once the data folder was moved, removed or replaced. */
   inPlace(): boolean
-  /** Opens the log file anew, after it was moved away. Never rejects. */
+  /** Reopens the log file after it was moved away. Never rejects. */
   reopenLog(): Promise<void>
-  /** Refuses new work, lets calls in flight finish (at most 30 s), ends streams, connections and processes. */
+  /** Rejects new work, lets calls in flight finish (at most 30 s), ends streams, connections and processes. */
   stop(): Promise<void>
 }
 
 /**
- * Builds every part in order and listens. Servers are started in the background: none of them can delay the hub.
- * Throws StartError for what a person must mend; whatever was built until then is disposed of again.
+ * Builds every part in order and listens. Servers are started in the background: none of them can delay the hub. Throws
+ * StartError for problems that a person must solve; what was built until then is disposed of again.
  */
 export async function startHub(options: HubOptions): Promise<Hub> {
-  // What must be undone, newest first; each step is tried though another one failed.
+  // Disposed of in reverse order; a step runs even if another one failed.
   const undo = new AsyncDisposableStack()
   try {
     return await build(options, undo)
@@ -110,7 +111,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   const garbage = new GarbageWatch({ periodBytes: GARBAGE_PERIOD_BYTES })
   const { bytesInFlightPerUser: perUser, bytesInFlightPerAddress: perAddress, bytesInFlight: total } = LIMITS
   const bytes = new BytesInFlight({ perUser, perAddress, total }, passed => garbage.passed(passed))
-  // Looked at while the store is opened: neither waits for the other.
+  // Probed while the store is opened: neither waits for the other.
   const probing = openSandbox(loaded.config.dataDir, bytes)
   undo.defer(async () => void (await probing))
 
@@ -246,7 +247,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       startedAtMs,
       draining: () => draining,
       checks: createHealthChecks({
-        // A data folder that is gone counts with PostgreSQL too: its keys are there.
+        // A lost data folder is an error with PostgreSQL too: it contains the keys.
         pingStore: () => (lock.inPlace() ? store.ping() : Promise.reject(dataDirLost())),
         log: () => ({ toFile: loaded.config.logFile !== undefined, failing: hubLog.failing }),
         anyPluginFailed: () => plugins.list().some(plugin => plugin.state === 'failed'),
@@ -300,7 +301,7 @@ function dataDirLost(): HubError {
   })
 }
 
-/** What still waits to be stored is lost when the database does not take it: told, and no reason to hang or to fail. */
+/** Pending writes are lost when the database does not accept them in time: logged, but no reason to hang or to fail. */
 async function closeRegistry(room: OpenRegistry, log: PluginLogger): Promise<void> {
   const outcome = await within(
     room.close().then(
@@ -323,13 +324,13 @@ function logOptions(config: HubConfig) {
 async function storeOptions(config: HubConfig): Promise<StoreOptions> {
   return {
     dataDir: config.dataDir,
-    // The master key is made when the first database is there.
+    // The master key is created after the first database.
     usedBefore: await hasMasterKeyFile(config.dataDir),
     ...(config.databaseUrl ? { databaseUrl: config.databaseUrl } : {}),
   }
 }
 
-/** What is wrong with a database is a matter for the person who starts the hub, not a fault of the hub. */
+/** A problem with the database is for the person who starts the hub to solve, not a fault of the hub. */
 function asStartError(error: unknown): never {
   if (error instanceof StoreOpenError) throw new StartError(error.exitName, error.message, { cause: error })
   throw error
@@ -342,7 +343,7 @@ function first<T>(contributions: ReadonlyMap<string, T>): T | undefined {
 
 const NONE: readonly never[] = Object.freeze([])
 
-/** Asked at every call, and nearly always without any. */
+/** Called with every call, and nearly always without contributions. */
 function all<T>(contributions: ReadonlyMap<string, T>): readonly T[] {
   return contributions.size === 0 ? NONE : [...contributions.values()]
 }

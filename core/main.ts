@@ -7,8 +7,8 @@ const redactor = new Redactor()
 const servers = new ServerRedactors()
 
 /**
- * The process entry: hands argv to a command and ends with its exit code. Nothing is awaited at top level, since an
- * exception that nobody catches would then leave Bun spinning instead of ending (seen with Bun 1.4.5).
+ * The process entry: passes argv to a command and exits with its code. Nothing is awaited at top level, since an
+ * uncaught exception would then leave Bun in an endless loop instead of exiting (seen with Bun 1.4.5).
  */
 function fatal(error: unknown): never {
   const what = error instanceof Error ? (error.stack ?? error.message) : String(error)
@@ -26,7 +26,7 @@ void runCommand(process.argv.slice(2), {
   servers,
   cwd: process.cwd(),
 }).then(
-  // Ending the stream first: an exit throws away what a slow pipe has not taken yet.
+  // Ends the stream first, since an exit discards what a slow pipe has not accepted yet.
   code => process.stdout.end(() => process.exit(code)),
   fatal,
 )

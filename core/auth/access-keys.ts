@@ -8,6 +8,7 @@ export function looksLikeAccessKey(credential: string): boolean {
   return credential.startsWith('pb_')
 }
 
+/** Whether a credential has the form of an access key: `pb_` and 43 characters. */
 export function isAccessKey(credential: string): boolean {
   return FORM.test(credential)
 }

@@ -8,6 +8,7 @@ export interface CredentialSource {
   readonly mayAdminister: boolean
 }
 
+/** Authenticates requests and tokens. */
 export interface Authenticator {
   /**
    * Resolves the user of a request's headers. Synchronous when the credential was verified in the last 30 s. `mcp`

@@ -15,6 +15,7 @@ const MAX_KEPT = 10_000
 /** How often a verification is repeated because rights changed during it. */
 const ATTEMPTS = 3
 
+/** What the authenticator reads credentials and rights from. */
 export interface AuthenticatorDeps {
   readonly tokens: Pick<Tokens, 'verify'>
   readonly revocations: Pick<Revocations, 'isRevoked'>

@@ -12,6 +12,7 @@ import { createRevocations, type Revocations } from './revocations.ts'
 import { createSignInThrottle, type SignInThrottle } from './throttle.ts'
 import { createTokens, type Tokens } from './tokens.ts'
 
+/** What authentication needs of the hub. */
 export interface AuthDeps {
   /** At least 32 bytes; signs session tokens. */
   readonly secret: string | Uint8Array

@@ -2,6 +2,7 @@ import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
 import { TokenBuckets } from './rate-limit.ts'
 
+/** Limits guesses of credentials per address. */
 export interface FailedCredentials {
   /**
    * Runs the check of an unverified credential, and counts it against its address unless it succeeds. Counted before

@@ -13,6 +13,7 @@ const CURRENT_FORM = /^\$argon2id\$v=19\$m=19456,t=2,p=1\$/
 const UNKNOWN_USER_HASH =
   '$argon2id$v=19$m=19456,t=2,p=1$ePEu1Ti1S9rtu54JZE0WBPTU74viOhOqILyY7TTZ+RU$XGE5NfoBHFLhsh+fKHxQjxk507crfK6TGOWXiU9XoOs'
 
+/** Hashes and verifies passwords in a bounded queue. */
 export interface Passwords {
   /** Returns argon2id in the PHC text form. Throws `overloaded` when too many wait. */
   hash(password: string): Promise<string>
@@ -27,6 +28,7 @@ export interface Passwords {
   ): Promise<{ readonly ok: boolean; readonly outdated: boolean }>
 }
 
+/** Limits of the queue. */
 export interface PasswordOptions {
   /** Hashes at a time. Default 2: each takes 19 MiB and a thread. */
   readonly atOnce?: number
@@ -34,6 +36,7 @@ export interface PasswordOptions {
   readonly waiting?: number
 }
 
+/** Creates a queue of its own; the hub needs one. */
 export function createPasswords(options: PasswordOptions = {}): Passwords {
   const gate = createGate(
     options.atOnce ?? LIMITS.passwordHashesAtOnce,

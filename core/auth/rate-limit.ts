@@ -3,6 +3,7 @@ import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
 import type { UserActor } from '../contract/records.ts'
 
+/** The limits of one kind of event, per key. */
 export interface TokenBucketOptions {
   readonly perSecond: number
   readonly burst: number
@@ -66,6 +67,7 @@ export class TokenBuckets {
   }
 }
 
+/** Limits API requests. */
 export interface RateLimiter {
   /** Counts one request of a user, or of an address when nobody is signed in. Throws `rate_limited`. */
   count(actor: UserActor | undefined, addressKey: string): void

@@ -5,6 +5,7 @@ import { withStorageErrors } from '../store/errors.ts'
 import type { Tables } from '../store/tables.ts'
 import { TOKEN_LEEWAY_MS } from './tokens.ts'
 
+/** Signed-out sign-ins, stored until their tokens have expired. */
 export interface Revocations {
   /** Revokes all session tokens of one sign-in. Emits `token.revoked` once that is stored. */
   revoke(family: { readonly familyId: string; readonly userId: string }): Promise<void>

@@ -26,6 +26,7 @@ export interface SignInAttempt {
   withdrawn(): void
 }
 
+/** Slows down guesses of passwords. */
 export interface SignInThrottle {
   /**
    * Counts an attempt as failed until its outcome is known, so that parallel guesses cannot exceed the limit. Throws
@@ -35,6 +36,7 @@ export interface SignInThrottle {
   attempt(account: string, addressKey: string): SignInAttempt
 }
 
+/** `now`: milliseconds of a monotonic clock. State is in memory and ends with the process. */
 export function createSignInThrottle(now: () => number = () => performance.now()): SignInThrottle {
   const pairs = new LRUCache<string, Failures>({ max: MAX_PAIRS })
   const addresses = new TokenBuckets({

@@ -12,6 +12,7 @@ const SIGN_IN_SECONDS = LIMITS.signInMs / 1000
 /** HMAC-SHA-256 needs a key as long as its output (RFC 7518, section 3.2); jose itself accepts any length. */
 const MIN_SECRET_BYTES = 32
 
+/** How session tokens are signed. */
 export interface TokenOptions {
   /** At least 32 bytes; a string counts in UTF-8. */
   readonly secret: string | Uint8Array
@@ -21,6 +22,7 @@ export interface TokenOptions {
   readonly now?: () => number
 }
 
+/** A signed session token (JWT) with its claims. */
 export interface IssuedToken {
   readonly token: string
   /** ISO 8601 UTC, 12 hours after the issue, but at most 30 days after the sign-in. */
@@ -36,6 +38,7 @@ export interface TokenFamily {
   readonly signedInAtMs: number
 }
 
+/** The claims of a valid token. */
 export interface TokenClaims {
   readonly userId: string
   readonly tokenId: string
@@ -45,6 +48,7 @@ export interface TokenClaims {
   readonly expiresAtMs: number
 }
 
+/** Issues and verifies session tokens. */
 export interface Tokens {
   /** Issues a token for a new sign-in, or for `family`. Throws token_expired when that sign-in is too long ago. */
   issue(

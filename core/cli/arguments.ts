@@ -13,6 +13,7 @@ export class CommandError extends Error {
 /** Options of every command that prints data. */
 export const OUTPUT = { json: { type: 'boolean' } } as const satisfies ParseArgsOptionsConfig
 
+/** The options and arguments of one command. */
 export interface ArgumentRules<O extends ParseArgsOptionsConfig> {
   readonly options: O
   /** Names of the arguments, in order: `name` is required, `[name]` optional, `name...` takes all that follow. */

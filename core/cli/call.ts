@@ -6,6 +6,7 @@ import { HubClient } from './client.ts'
 import type { CommandIo } from './io.ts'
 import { plain, printJson } from './output.ts'
 
+/** The text of `patchbay call --help`. */
 export const help = `patchbay call <server> <tool> [arguments] [--json]
 
 Calls one tool of one server. The arguments are a JSON object; "-" reads it from standard input. Prints the text of the
@@ -16,6 +17,7 @@ result; other content as JSON, --json all of it.
 Exit code 1 when the tool says that it failed.
 `
 
+/** Returns the exit code; 1 when the tool reports an error. */
 export async function run(argv: readonly string[], io: CommandIo): Promise<number> {
   const { values, positionals } = readArguments(argv, {
     options: OUTPUT,

@@ -13,8 +13,10 @@ import { plain } from './output.ts'
 /** Longest wait for a response, in milliseconds: one tool call may take an hour. */
 const SILENCE_MS = 3_600_000
 
+/** The methods that commands send. */
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
+/** A hub's address and the token for it; undefined: none was found. */
 export interface HubAddress {
   /** Scheme, host, port and base path, without a slash at the end. */
   readonly url: string

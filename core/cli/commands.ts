@@ -1,5 +1,6 @@
 import type { CommandModule } from './io.ts'
 
+/** A command, whose module is loaded when it runs. */
 export interface CommandEntry {
   readonly summary: string
   load(): Promise<CommandModule>

@@ -3,6 +3,7 @@ import { CHECKS, type Finding } from './doctor-checks.ts'
 import type { CommandIo } from './io.ts'
 import { plain, printJson } from './output.ts'
 
+/** The text of `patchbay doctor --help`. */
 export const help = `patchbay doctor [--json]
 
 Checks this machine for a hub with the present environment: Bun, the variables, the data folder and its lock, the settings
@@ -12,6 +13,7 @@ Changes nothing. Exit code 1 when something would keep the hub from working.
 
 const MARK = { ok: 'ok   ', warn: 'warn ', wrong: 'wrong' } as const
 
+/** Returns the exit code. */
 export async function run(argv: readonly string[], io: CommandIo): Promise<number> {
   const { values } = readArguments(argv, { options: OUTPUT, positionals: [] })
   const findings: Finding[] = []

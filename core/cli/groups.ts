@@ -4,6 +4,7 @@ import { HubClient } from './client.ts'
 import type { CommandIo } from './io.ts'
 import { plain, printJson, printTable } from './output.ts'
 
+/** The text of `patchbay groups --help`. */
 export const help = `patchbay groups list [--all | --visible] [--json]
 patchbay groups show <group>
 patchbay groups create <name> [server...] [--description text] [--public] [--json]
@@ -15,6 +16,7 @@ owner~name.
 
 const VERBS = ['list', 'show', 'create', 'remove'] as const
 
+/** Returns the exit code. */
 export async function run(argv: readonly string[], io: CommandIo): Promise<number> {
   const { verb, rest } = readVerb(argv, VERBS)
   if (verb === 'list') return list(rest, io)

@@ -8,6 +8,7 @@ import { HubClient } from './client.ts'
 import type { CommandIo } from './io.ts'
 import { printJson, printTable } from './output.ts'
 
+/** The text of `patchbay import --help`. */
 export const help = `patchbay import [file] [--dry-run] [--owner name] [--json]
 
 Takes servers over from a file, or from standard input: the settings of Claude Desktop, Cursor, VS Code, Windsurf or
@@ -20,6 +21,7 @@ another hub (mcp_settings.json), one entry of such a file, a command line, or a 
 Exit code 1 when an entry could not be taken. One whose name is used already is left alone.
 `
 
+/** Returns the exit code. */
 export async function run(argv: readonly string[], io: CommandIo): Promise<number> {
   const { values, positionals } = readArguments(argv, {
     options: { ...OUTPUT, 'dry-run': { type: 'boolean' }, owner: { type: 'string' } },

@@ -6,6 +6,7 @@ import { HubClient } from './client.ts'
 import type { CommandIo } from './io.ts'
 import { printJson, printTable } from './output.ts'
 
+/** The text of `patchbay key --help`. */
 export const help = `patchbay key list [--owner name] [--json]
 patchbay key create <label> [--scope scope] [--expires 30d] [--json]
 patchbay key revoke <id>
@@ -17,6 +18,7 @@ Access keys are credentials for programs. The secret of a new one is printed onc
   --owner name       another user's keys (administrators only)
 `
 
+/** Returns the exit code. */
 export async function run(argv: readonly string[], io: CommandIo): Promise<number> {
   const { verb, rest } = readVerb(argv, ['list', 'create', 'revoke'] as const)
   if (verb === 'list') return list(rest, io)

@@ -7,7 +7,9 @@ import type { CommandIo } from './io.ts'
 
 /** Files of the data folder that a running hub shares with the command line; mode 0600. */
 export const ADDRESS_FILE = 'address'
+/** A session token of the first administrator, for commands on the hub's machine. */
 export const CLI_TOKEN_FILE = 'cli-token'
+/** The token for `POST /api/setup`. */
 export const SETUP_TOKEN_FILE = 'setup-token'
 
 /** Absolute. Throws StartError env_invalid. */

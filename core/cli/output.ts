@@ -9,6 +9,7 @@ export function plain(text: string): string {
   return text.replaceAll(CONTROL, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
+/** Indented by two spaces, with a line break at the end. */
 export function printJson(io: CommandIo, value: unknown): void {
   io.stdout(`${JSON.stringify(value, null, 2)}\n`)
 }

@@ -5,6 +5,7 @@ import manifest from '../../package.json' with { type: 'json' }
 import { readArguments } from './arguments.ts'
 import type { CommandIo } from './io.ts'
 
+/** The text of `patchbay sample-server --help`. */
 export const help = `patchbay sample-server
 
 A small MCP server on standard input and output, so that a new hub has something to serve without a download:

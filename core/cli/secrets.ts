@@ -14,6 +14,7 @@ import { dataDirOf } from './local-files.ts'
 import { plain, printJson } from './output.ts'
 import { inspectSecrets } from './secrets-status.ts'
 
+/** The text of `patchbay secrets --help`. */
 export const help = `patchbay secrets status [--json]
 patchbay secrets rotate [--json]
 
@@ -29,6 +30,7 @@ Until it is done both keys open what they sealed: a rotate that was cut short is
 in between works. Exit code 1 when a value could not be opened; it is named, stays as it is, and so does the old key.
 `
 
+/** Returns the exit code. */
 export async function run(argv: readonly string[], io: CommandIo): Promise<number> {
   const { verb, rest } = readVerb(argv, ['status', 'rotate'])
   const { values } = readArguments(rest, { options: OUTPUT, positionals: [] })

@@ -13,6 +13,7 @@ import { ADDRESS_FILE, CLI_TOKEN_FILE, SETUP_TOKEN_FILE } from './local-files.ts
 /** The local token is valid for 12 h; a new one is written well before that. */
 const CLI_TOKEN_EVERY_MS = 60 * 60_000
 
+/** The text of `patchbay serve --help`. */
 export const help = `patchbay serve (or patchbay alone)
 
 Runs the hub until it is told to stop (SIGTERM or Ctrl-C; a second one ends it at once). It takes no arguments: settings

@@ -4,6 +4,7 @@ import { HubClient } from './client.ts'
 import type { CommandIo } from './io.ts'
 import { printJson, printTable } from './output.ts'
 
+/** The text of `patchbay servers --help`. */
 export const help = `patchbay servers list [--all | --visible] [--state online|connecting|offline] [--json]
 patchbay servers show <server>
 patchbay servers add <name> [options] -- <command> [arguments]
@@ -26,6 +27,7 @@ A server is named by its name, your own first, or as owner~name.
 
 const VERBS = ['list', 'show', 'add', 'remove', 'start', 'stop', 'restart'] as const
 
+/** Returns the exit code. */
 export async function run(argv: readonly string[], io: CommandIo): Promise<number> {
   const { verb, rest } = readVerb(argv, VERBS)
   if (verb === 'list') return list(rest, io)

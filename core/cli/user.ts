@@ -5,6 +5,7 @@ import { HubClient } from './client.ts'
 import type { CommandIo } from './io.ts'
 import { printJson, printTable } from './output.ts'
 
+/** The text of `patchbay user --help`. */
 export const help = `patchbay user list [--json]
 patchbay user add <name> [--admin] [--password-stdin] [--json]
 patchbay user password <name> [--password-stdin]
@@ -20,6 +21,7 @@ Administrators only. Without --password-stdin a password is made and printed onc
 
 const VERBS = ['list', 'add', 'password', 'disable', 'enable', 'remove'] as const
 
+/** Returns the exit code. */
 export async function run(argv: readonly string[], io: CommandIo): Promise<number> {
   const { verb, rest } = readVerb(argv, VERBS)
   if (verb === 'list') return list(rest, io)

@@ -11,6 +11,7 @@ export const LOCK_FILE = 'hub.lock'
 /** The process id for the error message, nothing else. */
 const PID_FILE = 'hub.pid'
 
+/** The lock of one process on its data folder. */
 export interface DataLock {
   /** False once the data folder, or its lock file, was moved, removed or replaced. Two system calls. */
   inPlace(): boolean

@@ -70,6 +70,7 @@ export interface ClientEnvironment {
   readonly token?: string
 }
 
+/** Empty variables count as absent. */
 export function readClientEnvironment(env: Environment): ClientEnvironment {
   const url = env.PATCHBAY_URL?.trim()
   const token = env.PATCHBAY_TOKEN?.trim()

@@ -38,6 +38,7 @@ export function placeInDocument({ place }: ImportedEntry, pointer: string): stri
   return [place.pointer, ...(written === '' ? [] : [written]), ...rest].join('/')
 }
 
+/** The servers found in a document, at most {@link MOST_ENTRIES}. */
 export interface ImportedDocument {
   readonly entries: readonly ImportedEntry[]
 }

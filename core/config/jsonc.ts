@@ -20,6 +20,7 @@ export class JsoncError extends Error {
   }
 }
 
+/** A place in a text; both numbers begin at 1. */
 export interface Position {
   readonly line: number
   readonly column: number
@@ -44,6 +45,7 @@ export function readJsonc(text: string): JsoncDocument {
   return { text, root, value: toValue(root, body) }
 }
 
+/** `offset` in characters from the start of the text. */
 export function positionAt(text: string, offset: number): Position {
   const before = text.slice(0, offset)
   const lineStart = before.lastIndexOf('\n') + 1
@@ -53,6 +55,7 @@ export function positionAt(text: string, offset: number): Position {
 }
 
 // The parser's own enumerations are ambient constants, as in domain/json-fault.ts.
+/** Token types of the scanner of `jsonc-parser`. */
 export const TOKEN = {
   openBrace: 1,
   closeBrace: 2,

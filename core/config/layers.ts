@@ -12,6 +12,7 @@ export interface ConfigLayers {
   readonly store: ConfigLayer
 }
 
+/** The configuration in effect, with the source of each value. */
 export interface Layered {
   readonly config: HubConfig
   /** The layer that each value comes from. */

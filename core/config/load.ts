@@ -11,13 +11,16 @@ import { checkLogFile } from './log-file.ts'
 import { openSettingsFile, type SettingsFile } from './settings-file.ts'
 import { StartError } from './start-error.ts'
 
+/** In the working directory; DATA_DIR overrides it. */
 export const DEFAULT_DATA_DIR = '.patchbay'
+/** The settings file's default name, in the data folder. */
 export const SETTINGS_NAME = 'mcp_settings.json'
 
 const PACKAGE = fileURLToPath(new URL('../../', import.meta.url))
 /** The hub's entry file, which `"command": "patchbay"` in the settings file starts. */
 const PROGRAM = join(PACKAGE, 'core', 'main.ts')
 
+/** What `loadConfig` cannot find out itself. */
 export interface LoadOptions {
   /** Whether standard output is a terminal. Default: detected. */
   readonly isTerminal?: boolean
@@ -25,6 +28,7 @@ export interface LoadOptions {
   readonly onWarning?: (message: string) => void
 }
 
+/** The configuration before the store is open. */
 export interface LoadedConfig extends Layered {
   readonly settings: SettingsFile
   /** Ignored or suspicious values, as sentences for the log. */

@@ -4,6 +4,7 @@ import { parseSize } from '../domain/size.ts'
 
 /** The result of parsing one text. `legal` completes the sentence "wanted: …". */
 export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly legal: string }
+/** Parses the text of one environment variable. */
 export type Parser<T> = (text: string) => Parsed<T>
 
 const ok = <T>(value: T): Parsed<T> => ({ ok: true, value })
@@ -17,6 +18,7 @@ export function integer(min: number, max: number): Parser<number> {
   }
 }
 
+/** `true`, `false`, `1` or `0`, ignoring letter case. */
 export function boolean(): Parser<boolean> {
   const values: Record<string, boolean> = { true: true, '1': true, false: false, '0': false }
   return text => {
@@ -41,6 +43,7 @@ export function oneOf<T extends string>(...words: readonly T[]): Parser<T> {
   }
 }
 
+/** The text itself if it matches; `legal` describes what would. */
 export function matching(pattern: RegExp, legal: string): Parser<string> {
   return text => (pattern.test(text) ? ok(text) : wanted(legal))
 }

@@ -58,4 +58,5 @@ export interface HubConfig {
   readonly assistantApiKey?: string
 }
 
+/** Where a value comes from; `env` outranks `file`, which outranks `store`. */
 export type ConfigSource = 'default' | 'file' | 'env' | 'store'

@@ -15,6 +15,7 @@ import type { SettingsState } from './shapes.ts'
 /** Largest settings file, in bytes: 16 MiB. */
 const MOST_BYTES = 16 * 1024 * 1024
 
+/** How the settings file is read and written. */
 export interface SettingsFileOptions {
   /** Folder for a copy of the old file before it is overwritten in place. */
   readonly dataDir: string

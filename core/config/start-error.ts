@@ -20,6 +20,7 @@ export const START_CODES = {
   master_key_invalid: 1,
 } as const satisfies Record<string, 1 | 2 | 78>
 
+/** The codes of errors that end the start of a hub. */
 export type StartCode = keyof typeof START_CODES
 
 /** Ends the process with `exitCode`, after one line `error: <code>: <message>` on standard error. */

@@ -1,5 +1,6 @@
 import { HubError } from '../contract/errors.ts'
 
+/** Limits in bytes. */
 export interface ByteLimits {
   /** Per user. */
   readonly perUser: number

@@ -46,6 +46,7 @@ export interface MemberInput {
   readonly resources: 'all' | readonly string[]
 }
 
+/** A valid body with the defaults filled in; absent `owner`: the caller. */
 export interface ParsedGroupBody {
   readonly name: string
   readonly description?: string

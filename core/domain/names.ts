@@ -1,5 +1,6 @@
 import type { FieldCode } from '../contract/errors.ts'
 
+/** What is named; names of users have further rules. */
 export type NameKind = 'server' | 'group' | 'user' | 'alias'
 
 /** A name as stored (NFC), and the key that must be unique. */
@@ -8,6 +9,7 @@ export interface CheckedName {
   readonly key: string
 }
 
+/** Why a name is invalid; `detail` is a sentence for people. */
 export interface NameProblem {
   readonly code: Extract<FieldCode, 'type' | 'name_invalid' | 'name_reserved'>
   readonly detail: string
@@ -43,6 +45,7 @@ export function checkName(kind: NameKind, input: unknown): CheckedName | NamePro
   return { name, key }
 }
 
+/** Tells the two results of `checkName` apart. */
 export function isNameProblem(result: CheckedName | NameProblem): result is NameProblem {
   return 'code' in result
 }
@@ -74,6 +77,7 @@ export function parseRef(ref: string): ParsedRef {
   return at < 0 ? { owner: undefined, name: ref } : { owner: ref.slice(0, at), name: ref.slice(at + 1) }
 }
 
+/** `owner~name`, the form that is unique in the hub. */
 export function formatRef(owner: string, name: string): string {
   return `${owner}~${name}`
 }

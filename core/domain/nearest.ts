@@ -12,6 +12,7 @@ const SEARCH_CELLS = 20
 /** Number of problems of one body that get a suggestion; the searches together stay within 2 ms. */
 export const SUGGESTIONS = 4
 
+/** How far a name may be from the word. */
 export interface NearOptions {
   /** Most letters to insert, delete or replace. */
   readonly allowed: number

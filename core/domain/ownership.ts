@@ -1,5 +1,6 @@
 import type { Actor, Visibility } from '../contract/records.ts'
 
+/** What decides who may see and change a record. */
 export interface Owned {
   readonly ownerId: string
   readonly visibility: Visibility

@@ -15,8 +15,10 @@ export interface EventCatalog extends PluginEvents {
   'upstream.connected': { serverId: string; sessionId?: string; again: boolean }
 }
 
+/** The names of all events. */
 export type EventName = keyof EventCatalog
 
+/** One emitted event. */
 export interface HubEvent<N extends EventName = EventName> {
   /** Increases by one per event of this process. */
   readonly id: number

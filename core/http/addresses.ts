@@ -2,7 +2,7 @@ import ipaddr from 'ipaddr.js'
 
 type Network = readonly [ipaddr.IPv4 | ipaddr.IPv6, number]
 
-/** Whether an address, as {@link plainAddress} gives it, lies in one of the networks. */
+/** Whether an address, in the form of {@link plainAddress}, is in one of the networks. */
 export type AddressList = (address: string) => boolean
 
 /**
@@ -17,13 +17,13 @@ export function addressList(entries: readonly string[]): AddressList {
   }
 }
 
-/** The one spelling of an address (IPv4-mapped as IPv4, IPv6 shortest), or undefined when it is none. A port is left out. */
+/** The canonical form of an address (IPv4-mapped as IPv4, IPv6 shortest), without a port; undefined for other texts. */
 export function plainAddress(text: string): string | undefined {
   const bare = /^\[([^\]]+)\](?::\d{1,5})?$/.exec(text)?.[1] ?? /^([\d.]+):\d{1,5}$/.exec(text)?.[1] ?? text
   return parse(bare)?.toString()
 }
 
-/** What one client is counted by: an IPv4 address, or the /64 network that a subscriber usually gets. */
+/** The key under which one client is counted: its IPv4 address, or the /64 network that a subscriber usually gets. */
 export function addressKey(address: string): string {
   const parsed = parse(address)
   if (!(parsed instanceof ipaddr.IPv6)) return address

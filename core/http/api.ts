@@ -1,23 +1,24 @@
 import type { RequestInfo, SocketHandler } from '../request/request-info.ts'
 
-/** The socket's side of a request, as the server knows it. */
+/** The connection of a request, as the server sees it. */
 export interface Peer {
   readonly address: string
-  /** Takes the idle limit off this one connection. */
+  /** Disables the idle timeout of this connection. */
   keepOpen(): void
-  /** Turns the request into a WebSocket; false when that cannot be. Absent where the server has none. */
+  /** Upgrades the request to a WebSocket; false when that fails. Absent where the server supports none. */
   upgrade?(handler: SocketHandler): boolean
 }
 
+/** A request that the guard accepted. */
 export interface Admitted {
   /** The canonical path below the base path, still percent-encoded; begins with `/`. */
   readonly path: string
   readonly info: RequestInfo
-  /** The request's Origin, when it is another than the hub's own and ALLOWED_ORIGINS lists it. */
+  /** The request's Origin, when it differs from the hub's own and ALLOWED_ORIGINS lists it. */
   readonly corsOrigin: string | undefined
 }
 
-/** The check that stands before every route and upgrade: Host, Origin, canonical path, forwarded headers. */
+/** The checks before every route and upgrade: Host, Origin, canonical path, forwarded headers. */
 export interface RequestGuard {
   /**
    * Throws HubError: host_not_allowed, origin_not_allowed, path_invalid, header_duplicate, headers_too_large, token_in_url,

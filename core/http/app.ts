@@ -14,33 +14,35 @@ import { createPipeline, type PipelineDeps, type RunnableRoute, runnable } from 
 import { type FindPluginRoute, pluginRoute } from './plugin-routes.ts'
 import type { Route } from './route.ts'
 
+/** What the application needs besides the pipeline's dependencies. */
 export interface AppDeps extends PipelineDeps {
-  /** In the order in which they are tried: a fixed path stands before one with a parameter. */
+  /** In matching order: a fixed path must precede one with a parameter. */
   readonly routes: readonly Route[]
-  /** What plugins offer besides. */
+  /** Finds the routes of plugins. */
   readonly findPluginRoute?: FindPluginRoute
   readonly guard: RequestGuard
   readonly bytes: BytesInFlight
   readonly log: Pick<PluginLogger, 'error' | 'info'>
-  /** Names a request that was refused before it had a name. */
+  /** Returns an id for a request that was rejected before it got one. */
   readonly nextId: () => string
-  /** One log line for each request. */
+  /** Whether each request writes one log line. */
   readonly requestLogs: boolean
 }
 
+/** The HTTP application, without sockets. */
 export interface App {
-  /** Judges and answers one request; never rejects. */
+  /** Checks and answers one request; never rejects. */
   fetch(request: Request, peer: Peer): Promise<Response>
   /** Answers a request that the guard has admitted; never rejects. */
   handle(request: Request, admitted: Admitted): Promise<Response>
-  /** The answer to a request that the guard refused. */
+  /** The error response to a request that the guard rejected. */
   refuse(request: Request, error: unknown): Response
 }
 
 type Env = { Bindings: { admitted: Admitted; held: RequestBytes } }
 
 /**
- * The HTTP application, on web standards alone. What no route declares is closed: the table of routes is the access table.
+ * The HTTP application, on web standards only. What no route declares is closed: the route table is the access table.
  */
 export function createApp(deps: AppDeps): App {
   const pipeline = createPipeline(deps)
@@ -120,7 +122,7 @@ export function createApp(deps: AppDeps): App {
   return app
 }
 
-/** `/api/servers/{ref}` as Hono writes it. */
+/** Converts `/api/servers/{ref}` to Hono's syntax. */
 function honoPath(path: string): string {
   return path.replace(/\{(\w+)\}/g, ':$1')
 }
@@ -143,7 +145,7 @@ function isPublic(route: RunnableRoute): boolean {
   return route.access === 'public'
 }
 
-/** The head of a GET. A body that is a stream would otherwise run on with nobody to read it. */
+/** The response to HEAD. The body is cancelled, since a stream would otherwise run on without a reader. */
 async function withoutBody(response: Response): Promise<Response> {
   await response.body?.cancel()
   return new Response(null, { status: response.status, headers: response.headers })

@@ -1,11 +1,11 @@
-/** Below this many bytes compression saves less than its head and the work cost. */
+/** For fewer bytes the saving is not worth the gzip header and the work. */
 const WORTH_BYTES = 1_024
 const COMPRESSIBLE =
   /^(?:application\/(?:[\w.-]+\+)?json|text\/(?!event-stream)[\w.-]+|application\/javascript|image\/svg\+xml)\b/i
 
 /**
- * Compresses a body of known length: gzip, when the request takes it and the type is worth it. Streams pass untouched, since
- * a compressor would hold their parts back.
+ * Compresses a body of known length with gzip, if the request accepts it and the type is compressible. Streams are not
+ * compressed, since a compressor would delay their chunks.
  */
 export async function compressed(request: Request, response: Response): Promise<Response> {
   const { headers } = response
@@ -24,7 +24,7 @@ export async function compressed(request: Request, response: Response): Promise<
   return new Response(packed, { ...status, headers: varied })
 }
 
-/** Whether gzip is named (or `*`) with a weight above 0. */
+/** Whether gzip (or `*`) is listed with a weight above 0. */
 export function acceptsGzip(header: string | null): boolean {
   if (header === null) return false
   let wildcard = false
@@ -38,7 +38,7 @@ export function acceptsGzip(header: string | null): boolean {
   return wildcard
 }
 
-/** A whole body with its length, so that {@link compressed} may work on it. */
+/** A response with a body of known length, so that {@link compressed} may compress it. */
 export function wholeBody(text: string, contentType: string, init: ResponseInit = {}): Response {
   const bytes = new TextEncoder().encode(text)
   const headers = new Headers(init.headers)

@@ -1,19 +1,19 @@
 import { withHeaders } from '../request/headers.ts'
 
-/** Methods that some route takes. */
+/** The methods of all routes. */
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE'
-/** Response headers that a script of another origin may read, besides those that the Fetch standard always shows. */
+/** Response headers that scripts of another origin may read, besides those that the Fetch standard always exposes. */
 const EXPOSED =
   'mcp-session-id, mcp-protocol-version, www-authenticate, x-request-id, retry-after, etag, location, content-disposition'
-/** How long a browser may keep the answer to a preflight request, in seconds. */
+/** How long a browser may cache the response to a preflight request, in seconds. */
 const MAX_AGE_SECONDS = 600
 /** A list of header names, as a browser sends it; longer ones are not echoed. */
 const HEADER_LIST = /^[\w!#$%&'*+.^`|~-]+(?: *, *[\w!#$%&'*+.^`|~-]+)*$/
 const MAX_HEADER_LIST = 2_048
 
 /**
- * The answer to a preflight request of an origin on ALLOWED_ORIGINS; undefined when the request is none. It needs no
- * credential, as browsers send none, and tells only what every route could take.
+ * The response to a preflight request from an origin in ALLOWED_ORIGINS; undefined for other requests. It requires no
+ * credential, as browsers send none, and lists only what every route could accept.
  */
 export function preflightResponse(request: Request, corsOrigin: string | undefined): Response | undefined {
   const { headers } = request
@@ -33,7 +33,7 @@ export function preflightResponse(request: Request, corsOrigin: string | undefin
   })
 }
 
-/** Lets a script of an origin on ALLOWED_ORIGINS read the response; others are left as they are. No cookies, so no credentials mode. */
+/** Lets scripts of an origin in ALLOWED_ORIGINS read the response. No cookies, so no credentials mode. */
 export function withCors(response: Response, corsOrigin: string | undefined): Response {
   if (corsOrigin === undefined || response.headers.has('access-control-allow-origin')) return response
   const vary = response.headers.get('vary')

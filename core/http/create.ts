@@ -24,6 +24,7 @@ import { setupRoutes } from './routes/people/setup.ts'
 import { userRoutes } from './routes/people/users.ts'
 import { serveBun } from './serve-bun.ts'
 
+/** What the HTTP side needs of the rest of the hub. */
 export interface HttpDeps {
   readonly config: Pick<
     HubConfig,
@@ -44,35 +45,36 @@ export interface HttpDeps {
   readonly bytes: BytesInFlight
   readonly mcp: Pick<McpEndpoint, 'fetch' | 'usage'>
   readonly upstreams: Pick<Upstreams, 'processesOf' | 'isolatedThreadsOf' | 'catalogBytesOf'>
-  /** The routes of resources; those of sign-in, people, keys, limits, the live stream and the API's description are added. */
+  /** Routes of resources; those of sign-in, users, keys, limits, the live stream and the API document are added. */
   readonly routes: readonly Route[]
   readonly findPluginRoute: FindPluginRoute
   /** See `PipelineDeps`. */
   readonly writeObstacle?: () => HubError | undefined
-  /** Opens `POST /api/setup` while there is no administrator; undefined: nothing does. */
+  /** Enables `POST /api/setup` while there is no administrator; undefined: disabled. */
   readonly setupToken: string | undefined
   readonly version: string
   readonly bodyParser: BodyParser
   readonly marks?: HubMarks
-  /** Times of the live stream, where they differ from its own. */
+  /** Times of the live stream, where they differ from its defaults. */
   readonly live?: Pick<LiveFeedOptions, 'pingMs' | 'stuckMs'>
-  /** As `serveBun` has it. */
+  /** As in `serveBun`. */
   readonly streamIdleSeconds?: number
 }
 
+/** The HTTP side of a hub, as the composition root uses it. */
 export interface Http {
   readonly guard: RequestGuard
-  /** Every route that is served, which is the access table. */
+  /** All routes: the access table. */
   readonly routes: readonly Route[]
-  /** The application alone, without `/mcp`. Never rejects. */
+  /** The application without `/mcp`. Never rejects. */
   fetch(request: Request, peer: Peer): Promise<Response>
   /** Throws StartError: port_in_use, bind_failed. */
   listen(): { readonly port: number; readonly address: string }
-  /** Ends live streams, and takes no new connection. `graceful`: requests in flight are finished first. */
+  /** Ends live streams, and accepts no new connections. `graceful`: finishes requests in flight first. */
   stop(graceful: boolean): Promise<void>
 }
 
-/** Puts the HTTP side together. Throws RangeError when a list of addresses cannot be read. */
+/** Builds the HTTP side. Throws RangeError for an invalid list of addresses. */
 export function createHttp(deps: HttpDeps): Http {
   const { config, registry, auth, bus, log, version } = deps
   const nextId = createRequestIds()

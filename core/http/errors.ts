@@ -6,18 +6,18 @@ import { rpcError } from '../domain/rpc-error.ts'
 import { SECURITY_HEADERS } from '../request/headers.ts'
 import { LOOP_HEADER } from '../transport-kit/remote.ts'
 
-/** Which request an error answers. */
+/** The request whose error response is written. */
 export interface ErrorContext {
   readonly requestId: string
   readonly method: string
-  /** Path alone: a query may hold what nobody should read. */
+  /** The path only: a query may contain secrets. */
   readonly path: string
   readonly log: Pick<PluginLogger, 'error'>
 }
 
 /**
- * Any error as problem+json (RFC 9457). What is not a HubError, and `internal` itself, tells nothing but the request's id;
- * the rest goes to the log.
+ * Any error as problem+json (RFC 9457). For errors that are not HubErrors, and for `internal`, the response contains
+ * only the request's id; the details go to the log.
  */
 export function problemResponse(thrown: unknown, context: ErrorContext): Response {
   const error = publicError(thrown, context)
@@ -41,12 +41,12 @@ export function problemResponse(thrown: unknown, context: ErrorContext): Respons
   })
 }
 
-/** What MCP answers with HTTP 200, as a JSON-RPC error, is a bad request elsewhere. */
+/** Codes that MCP returns with HTTP 200, as JSON-RPC errors, become 400 elsewhere. */
 function problemStatus({ status }: HubError): number {
   return status < 400 ? 400 : status
 }
 
-/** The same under `/mcp`, where every error is JSON-RPC. The id of the message is not known, so none is given. */
+/** Like `problemResponse` under `/mcp`, as a JSON-RPC error. It has no `id`, since the message's id is unknown. */
 export function rpcErrorResponse(thrown: unknown, context: ErrorContext): Response {
   const error = publicError(thrown, context)
   const body = { jsonrpc: '2.0', error: rpcError(error, context.requestId) }

@@ -8,16 +8,17 @@ import { type AddressList, addressKey, addressList, plainAddress } from './addre
 import type { Admitted, Peer, RequestGuard } from './api.ts'
 import { createHostList, type HostList } from './hosts.ts'
 
+/** The settings that the guard reads. */
 export type GuardConfig = Pick<
   HubConfig,
   'basePath' | 'allowedHosts' | 'allowedOrigins' | 'publicUrl' | 'trustedProxies' | 'adminAddresses'
 >
 
 const FORWARDING = ['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'forwarded', 'x-real-ip'] as const
-/** The only route that takes a credential from its query: assistant platforms keep nothing but a URL. */
+/** The only route that accepts a credential in its query: assistant platforms store only a URL. */
 const TAKES_TOKEN = '/api/assistant/ws'
 
-/** Ids of requests: a random start for each process and a number that rises. */
+/** Creates request ids: a random prefix per process and an increasing number. */
 export function createRequestIds(): () => string {
   const start = crypto.getRandomValues(new Uint32Array(2)).reduce((text, part) => text + part.toString(36), '')
   let count = 0
@@ -28,8 +29,8 @@ export function createRequestIds(): () => string {
 }
 
 /**
- * The check before every route and upgrade. `nextId` names the requests. Throws RangeError when TRUSTED_PROXIES or
- * ADMIN_ADDRESSES holds what is no address.
+ * Creates the checks before every route and upgrade. `nextId` returns request ids. Throws RangeError when
+ * TRUSTED_PROXIES or ADMIN_ADDRESSES contains an invalid address.
  */
 export function createGuard(config: GuardConfig, nextId: () => string = createRequestIds()): RequestGuard {
   const publicUrl = config.publicUrl === undefined ? undefined : publicBase(config.publicUrl, config.basePath)
@@ -66,11 +67,11 @@ interface GuardContext {
   readonly hosts: HostList
   readonly trusts: AddressList
   readonly trustsNobody: boolean
-  /** Addresses at which administrators have their rights; undefined: any. */
+  /** Addresses at which administrators have their rights; undefined: all. */
   readonly administrators: AddressList | undefined
 }
 
-/** What is known of an admitted request. Addresses and URLs are worked out when somebody asks: most requests never do. */
+/** The facts of an accepted request. Addresses and URLs are computed lazily: most requests need none of them. */
 class AdmittedRequest implements Admitted, RequestInfo {
   readonly path: string
   readonly requestId: string
@@ -100,7 +101,7 @@ class AdmittedRequest implements Admitted, RequestInfo {
     let client = own
     for (const hop of hops.reverse()) {
       const address = plainAddress(hop.trim())
-      // What stands further left was written by somebody who cannot even write an address.
+      // A proxy that writes an invalid address is not trusted with the entries to its left.
       if (address === undefined) return client
       client = address
       if (!this.#context.trusts(address)) return client
@@ -112,7 +113,7 @@ class AdmittedRequest implements Admitted, RequestInfo {
     return addressKey(this.clientAddress)
   }
 
-  /** A request that was forwarded by an unlisted proxy has no address that could be on a list. */
+  /** A request forwarded by an unlisted proxy has no trustworthy address. */
   get mayAdminister(): boolean {
     const { administrators } = this.#context
     if (!administrators) return true
@@ -129,7 +130,7 @@ class AdmittedRequest implements Admitted, RequestInfo {
     return publicUrl ?? `${this.#origin()}${basePath}`
   }
 
-  /** The origins of pages that this hub itself serves, as the client reached it and as PUBLIC_URL names it. */
+  /** The origins of the hub's own pages: the one that the client used, and that of PUBLIC_URL. */
   get ownOrigins(): string[] {
     const { publicUrl } = this.#context
     return publicUrl === undefined ? [this.#origin()] : [this.#origin(), new URL(publicUrl).origin]
@@ -158,7 +159,7 @@ class AdmittedRequest implements Admitted, RequestInfo {
   }
 }
 
-/** Bun knows their number; elsewhere they are counted. */
+/** Bun provides the number; elsewhere the headers are counted. */
 function requireFewHeaders(headers: Headers & { readonly count?: number }): void {
   const count = headers.count ?? [...headers.keys()].length
   if (count <= LIMITS.requestHeaderCount) return
@@ -168,7 +169,7 @@ function requireFewHeaders(headers: Headers & { readonly count?: number }): void
   )
 }
 
-/** The nearest proxy wrote the last one. */
+/** The nearest proxy appends its value, so the last one counts. */
 function last(header: string | null): string | undefined {
   return header?.split(',').at(-1)?.trim()
 }
@@ -179,7 +180,7 @@ function belowBase(path: string, basePath: string): string {
   throw new HubError('route_not_found', `Nothing is served here; the hub is mounted at ${basePath}/`)
 }
 
-/** PUBLIC_URL may hold the base path already. */
+/** PUBLIC_URL may already include the base path. */
 function publicBase(publicUrl: string, basePath: string): string {
   const url = new URL(publicUrl)
   const path = withoutEnd(url.pathname, '/')

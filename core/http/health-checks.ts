@@ -2,21 +2,22 @@ import type { HealthChecks } from './routes/hub/health.ts'
 
 /** How long `/health` waits for the store's own answer, in milliseconds. */
 const STORE_PING_MS = 1_000
-/** Descriptors are counted no more often than this, in milliseconds: anybody may ask for `/health`. */
+/** Shortest time between two counts of file descriptors, in milliseconds: anybody may request `/health`. */
 const COUNT_MS = 1_000
 
+/** The parts of the hub that `/health` reports on. */
 export interface HealthParts {
-  /** Resolves when the store answers: whether it takes writes. */
+  /** Resolves when the store answers: whether it accepts writes. */
   pingStore(): Promise<'ok' | 'unwritable'>
-  /** Whether the log goes to a file, and whether what is written there arrives. */
+  /** Whether the log goes to a file, and whether writing it fails. */
   log(): { readonly toFile: boolean; readonly failing: boolean }
   anyPluginFailed(): boolean
-  /** What is wrong when the hub keeps its last file descriptors for itself; undefined when nothing is. */
+  /** A sentence when the hub reserves its last file descriptors for itself; otherwise undefined. */
   descriptorShortage(): string | undefined
   sandbox(): { readonly present: HealthChecks['sandbox']; readonly notes: readonly string[] }
 }
 
-/** Looks at every part anew each time it is asked, so that what has recovered is well again at once. */
+/** Checks every part again at each call, so that a recovery shows at once. */
 export function createHealthChecks(parts: HealthParts): () => Promise<HealthChecks> {
   let counted: { readonly atMs: number; readonly short: boolean } | undefined
 

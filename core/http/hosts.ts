@@ -5,22 +5,21 @@ import { plainAddress } from './addresses.ts'
 const HOST = /^(\[[0-9a-f:.]+\]|[^\s:/?#@[\],]+)(?::(\d{1,5}))?$/i
 const MAX_VERDICTS = 1_000
 
-/** The names and origins that are served. */
+/** The host names and origins that the hub serves. */
 export interface HostList {
   /** Throws host_not_allowed, header_duplicate. */
   requireHost(host: string): void
   isListed(host: string): boolean
   /**
-   * Whether the origin is on the list, so that its scripts may read answers. False for the request's own origin, given as
-   * `own` in each way the hub is reached, where that is not listed too. Throws origin_not_allowed, header_duplicate.
+   * Whether the origin is listed, so that its scripts may read responses. False for the request's own origin, one of
+   * `own`, unless it is listed too. Throws origin_not_allowed, header_duplicate.
    */
   requireOrigin(origin: string, own: readonly string[]): boolean
 }
 
 /**
- * Host names are compared without port and in any letter case, IPv6 literals in any spelling; origins by scheme, host and
- * port: one passes that is listed, or that is the request's own. Verdicts about hosts are remembered by the header's text,
- * up to a number.
+ * Host names are compared without port and case, IPv6 literals in any spelling; origins by scheme, host and port: an
+ * origin is accepted if it is listed or the request's own. Accepted hosts are cached by the header's text, up to 1,000.
  */
 export function createHostList(hosts: readonly string[], origins: readonly string[]): HostList {
   const listedHosts = new Set(hosts.map(hostName))
@@ -59,7 +58,7 @@ export function createHostList(hosts: readonly string[], origins: readonly strin
 }
 
 function remember(verdicts: Set<string>, header: string): void {
-  // Refusals are not kept: whoever makes them up must not fill the memory. Listed names have few spellings.
+  // Rejected hosts are not cached: an attacker could fill the memory. Listed names have few spellings.
   if (verdicts.size < MAX_VERDICTS) verdicts.add(header)
 }
 
@@ -69,7 +68,7 @@ function hostName(host: string): string {
   return address === undefined ? host.toLowerCase() : address
 }
 
-/** Scheme, host and port in one spelling; undefined for what is no origin of http or https. */
+/** Scheme, host and port in canonical form; undefined for what is not an origin of http or https. */
 function originOf(origin: string): string | undefined {
   if (!/^https?:\/\/[^/?#@\\\s]+$/i.test(origin)) return undefined
   const url = URL.parse(origin)

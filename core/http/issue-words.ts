@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import type { JsonValue } from '../contract/json.ts'
 import { aKind } from '../domain/json/fields.ts'
 
-/** What is wrong with a value by its schema, behind its name: `must be a string, not a number`. */
+/** Describes a schema error, to be appended to the value's name: `must be a string, not a number`. */
 export function wordsFor(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {
     case 'invalid_type':
@@ -44,7 +44,7 @@ const FORMATS: Readonly<Record<string, string>> = {
 }
 
 function instead(input: unknown, expected: string): string {
-  // A number where a whole number is wanted would read as no difference.
+  // Where an integer is required, naming the type `a number` would not explain the error.
   return expected === 'int' || input === undefined ? '' : `, not ${aKind(input as JsonValue)}`
 }
 

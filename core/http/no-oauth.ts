@@ -1,14 +1,15 @@
 /**
- * Where MCP clients look for OAuth after a 401, below the hub's base path: metadata of the resource (RFC 9728) and of the
- * authorization server (RFC 8414, OpenID Connect Discovery), and the default endpoints of a server without metadata.
+ * Where MCP clients look for OAuth after a 401, below the base path: metadata of the resource (RFC 9728) and of the
+ * authorization server (RFC 8414, OpenID Connect Discovery), and the default endpoints of a server without it.
  */
 const OAUTH_PATH =
   /^\/(?:\.well-known\/(?:oauth-protected-resource|oauth-authorization-server|openid-configuration)(?:\/|$)|(?:register|authorize|token)$)/
 const METADATA = '/.well-known/'
 
 /**
- * The answer to a request for OAuth, which the hub does not offer; undefined for any other path. It is in OAuth's error form (RFC 6749, 5.2), which clients print: 404 for metadata, so that they look no further there, and 403
- * for the endpoints. The same for any name, so that it does not tell which groups exist.
+ * The response to a request for OAuth, which the hub does not support; undefined for any other path. It has OAuth's
+ * error format (RFC 6749, 5.2), which clients print: 404 for metadata, so that they stop looking, and 403 for the
+ * endpoints. It is the same for any name, so that it does not reveal which groups exist.
  */
 export function refuseOAuth(path: string): Response | undefined {
   if (!OAUTH_PATH.test(path)) return undefined

@@ -15,14 +15,15 @@ import { wholeBody } from './compress.ts'
 import type { Method, Reply, ResponseSpec, Route, RouteContext } from './route.ts'
 import { check, closed, queryObject, queryProblems } from './validate.ts'
 
+/** What the pipeline needs of the rest of the hub. */
 export interface PipelineDeps {
   readonly authenticator: Authenticator
   readonly rateLimiter: RateLimiter
-  /** Why nothing may be changed now: `draining`, `storage_unavailable`. Default: nothing is in the way. */
+  /** Why nothing may be changed now: `draining`, `storage_unavailable`. Default: changes are allowed. */
   readonly writeObstacle?: () => HubError | undefined
-  /** By which it tells what has come back to it; absent: nothing does. */
+  /** Detects requests that came back to the hub in a loop; absent: no detection. */
   readonly marks?: HubMarks
-  /** Large bodies are parsed in the main thread where it is left out. */
+  /** Parses large bodies; absent: the main thread parses them. */
   readonly bodyParser?: JsonBodyOptions['parser']
 }
 
@@ -32,7 +33,7 @@ function changes(route: RunnableRoute, { method }: Request): boolean {
 
 type AnyContext = RouteContext<unknown, unknown, unknown>
 
-/** A route as it runs: its types were checked where it was declared. */
+/** A route without its static types, which were checked at its declaration. */
 export interface RunnableRoute {
   readonly method: Method
   readonly path: string
@@ -52,7 +53,7 @@ export interface RunnableRoute {
   handle(context: AnyContext & { readonly actor: UserActor | undefined }): Promise<Reply | Response> | Reply | Response
 }
 
-/** Query and body take the fields that are declared and no others. */
+/** Makes query and body reject undeclared fields. */
 export function runnable(route: Route): RunnableRoute {
   const { query, body, ...rest } = route as unknown as RunnableRoute
   return {
@@ -62,14 +63,14 @@ export function runnable(route: Route): RunnableRoute {
   }
 }
 
-/** Only these paths are counted: a load balancer's look at /health and the console's files are not the API. */
+/** Only these paths are rate-limited: health checks of load balancers and the console's files are not API requests. */
 export function isApi(path: string): boolean {
   return /^\/api(?:\/|$)/i.test(path)
 }
 
 /**
- * Runs one request through one route, in the order that makes an answer tell as little as possible: credential, access, rate,
- * size, type, JSON, fields, handler. Throws HubError.
+ * Runs one request through one route, in the order that reveals the least: credential, access, rate, size, type, JSON,
+ * fields, handler. Throws HubError.
  */
 export function createPipeline(deps: PipelineDeps) {
   const { authenticator, rateLimiter, bodyParser } = deps
@@ -87,7 +88,7 @@ export function createPipeline(deps: PipelineDeps) {
     try {
       return await authenticator.authenticate(request.headers, 'api', method, info, route.beforePasswordChange)
     } catch (error) {
-      // A public answer is the same for a credential that has ended, so that signing in again is possible with it.
+      // A public route ignores an invalid credential, so that its user can sign in again.
       const ended = error instanceof HubError && [401, 403, 429].includes(error.status)
       if (route.access === 'public' && ended) return undefined
       throw error
@@ -104,12 +105,12 @@ export function createPipeline(deps: PipelineDeps) {
     const query = readQuery(route, request, errors)
     if (errors.length > 0) throw validationError(errors)
     route.upgrade?.({ request, info, actor, params: {}, query, body: undefined, signal: request.signal })
-    // Never sent: the connection is a WebSocket by now.
+    // Never sent: the connection is already a WebSocket.
     return new Response(null, { status: 204 })
   }
 
   return {
-    /** A request that no route takes. `allow`: the methods of the path, when it is one. */
+    /** Rejects a request without a route. `allow`: the methods of the path, if it exists. */
     async unrouted(request: Request, path: string, info: RequestInfo, allow: readonly string[], open: boolean) {
       if (isApi(path) && !open) {
         const actor = await authenticator.authenticate(request.headers, 'api', 'GET', info, true)
@@ -123,7 +124,7 @@ export function createPipeline(deps: PipelineDeps) {
       throw new HubError('route_not_found', 'There is nothing at this path')
     },
 
-    /** `held` counts the body, and learns who the caller is. */
+    /** `held` is charged for the body, and is told the caller. */
     async run(
       route: RunnableRoute,
       request: Request,
@@ -143,7 +144,7 @@ export function createPipeline(deps: PipelineDeps) {
       const bodyRead = { ...bodyOptions(route, bodyParser), sender, account: held }
       const body = route.body ? await readJsonBody(request, bodyRead) : undefined
       const fields = readFields(route, request, params, body)
-      // From here on somebody who is known waits for work of unknown length.
+      // An authenticated caller may wait for work of unknown length.
       if (actor) info.keepOpen()
       const reply = await route.handle({ request, info, actor, ...fields, signal: request.signal })
       return reply instanceof Response ? reply : replyResponse(reply)
@@ -164,7 +165,7 @@ function isUpgrade(request: Request): boolean {
   return request.headers.get('upgrade')?.toLowerCase() === 'websocket'
 }
 
-/** Strangers may send what a sign-in needs, and no more: reading it costs them nothing. */
+/** Anonymous clients may send only as much as a sign-in needs, since reading it costs them no quota. */
 function bodyOptions({ access, bodyLimit, json }: RunnableRoute, parser: JsonBodyOptions['parser']): JsonBodyOptions {
   const [bytes, members] =
     access === 'public' ? [LIMITS.publicBodyBytes, LIMITS.publicJsonMembers] : [LIMITS.bodyBytes, LIMITS.jsonMembers]
@@ -175,7 +176,7 @@ function bodyOptions({ access, bodyLimit, json }: RunnableRoute, parser: JsonBod
   }
 }
 
-/** Query, path parameters and body, all of whose faults are told at once. */
+/** Reads query, path parameters and body, and reports all their errors together. */
 function readFields(
   route: RunnableRoute,
   request: Request,

@@ -5,14 +5,14 @@ import { readBytes } from './body/body.ts'
 import type { RunnableRoute } from './pipeline.ts'
 import type { Method } from './route.ts'
 
-/** `/api/plugins/{plugin}/{path}` → what the plugin offers there now. */
+/** Finds the route of `/api/plugins/{plugin}/{path}` that the plugin offers now. */
 export type FindPluginRoute = (plugin: string, path: string) => RouteContribution | undefined
 
 const PATH = /^\/api\/plugins\/([^/]+)\/(.+)$/
 
 /**
- * A route that a plugin offers, as one that runs like the hub's own: the same checks of credential, access and rate come
- * first, and the plugin sees a body within the usual limit. Undefined when no plugin offers this path now.
+ * A plugin's route that runs like the hub's own: credential, access and rate are checked first, and a body is limited
+ * to 1 MiB. Undefined when no plugin offers this path now.
  */
 export function pluginRoute(path: string, method: string, find: FindPluginRoute): RunnableRoute | undefined {
   const [, plugin, below] = PATH.exec(path) ?? []

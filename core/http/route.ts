@@ -4,25 +4,30 @@ import type { UserActor } from '../contract/records.ts'
 import type { JsonLimits } from '../domain/json/json-guard.ts'
 import type { RequestInfo } from '../request/request-info.ts'
 
+/** Who may call a route: anybody, any authenticated user, or administrators. */
 export type Access = 'public' | 'user' | 'admin'
+/** The methods that a route may have; HEAD is answered by GET. */
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
+/** What a handler gets: the request and its validated fields. */
 export interface RouteContext<Params, Query, Body> {
   readonly request: Request
   readonly info: RequestInfo
   readonly params: Params
   readonly query: Query
   readonly body: Body
-  /** Aborts when the client goes away. */
+  /** Aborted when the client disconnects. */
   readonly signal: AbortSignal
 }
 
+/** A response with a JSON body. Default: status 200, no body. */
 export interface Reply {
   readonly status?: number
   readonly body?: JsonValue | object
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/** One response of a route in the API document. */
 export interface ResponseSpec {
   readonly description: string
   readonly schema?: z.ZodType
@@ -38,26 +43,27 @@ interface RouteBase<Params, Query, Body> {
   readonly tag: string
   readonly params?: z.ZodType<Params>
   readonly query?: z.ZodType<Query>
-  /** Parameters that the route does not declare are passed over. Default: they are refused. */
+  /** Undeclared query parameters are ignored. Default: they are rejected. */
   readonly anyQuery?: true
-  /** Absent: the route takes no body. */
+  /** Absent: the route has no body. */
   readonly body?: z.ZodType<Body>
   /** Bytes; default 1 MiB. */
   readonly bodyLimit?: number
   readonly responses: Readonly<Record<number, ResponseSpec>>
   /** Counts as reading for keys with scope `api:read`; default: method is GET. */
   readonly reads?: boolean
-  /** Open to somebody who must change the password before anything else. */
+  /** Open to users who must change their password first. */
   readonly beforePasswordChange?: true
-  /** Limits of the body's JSON where they differ from the general ones, and its parts that are foreign data. */
+  /** Limits of the body's JSON where they differ from the defaults, and its parts that contain foreign data. */
   readonly json?: JsonLimits
   /**
-   * Answers a WebSocket upgrade of this path by `info.upgrade`. Without a credential in the headers `actor` is undefined,
-   * whatever `access` says: the handler then takes nothing but a credential in the first message.
+   * Handles a WebSocket upgrade of this path by `info.upgrade`. Without a credential in the headers `actor` is
+   * undefined, whatever `access` is: the handler must then accept only a credential in the first message.
    */
   upgrade?(context: RouteContext<Params, Query, undefined> & { readonly actor: UserActor | undefined }): void
 }
 
+/** A route without a required credential; its handler gets the actor if there is one. */
 export interface PublicRoute<P, Q, B> extends RouteBase<P, Q, B> {
   readonly access: 'public'
   handle(
@@ -65,17 +71,18 @@ export interface PublicRoute<P, Q, B> extends RouteBase<P, Q, B> {
   ): Promise<Reply | Response> | Reply | Response
 }
 
+/** A route that requires a credential; others get 401 or 403. */
 export interface UserRoute<P, Q, B> extends RouteBase<P, Q, B> {
   readonly access: 'user' | 'admin'
   handle(context: RouteContext<P, Q, B> & { readonly actor: UserActor }): Promise<Reply | Response> | Reply | Response
 }
 
-/** A route after its types were checked; the table of these is the access table and the source of the API document. */
+/** A route with erased types; the table of these is the access table and the source of the API document. */
 export type Route = PublicRoute<never, never, never> | UserRoute<never, never, never>
 
 /**
- * Declares one route. The schemas validate the request, and the API document is generated from them.
- * A public route's handler gets the actor when a credential came with the request.
+ * Declares one route. The schemas validate the request, and the API document is generated from them. A public route's
+ * handler gets the actor when the request has a credential.
  */
 export function route<P = Record<string, never>, Q = Record<string, never>, B = undefined>(
   spec: PublicRoute<P, Q, B> | UserRoute<P, Q, B>,

@@ -3,8 +3,8 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { cLibraries } from '../config/c-library.ts'
 
 /**
- * What the system may hold of one connection before the hub has read it, as asked for; Linux takes twice as much, for its own
- * needs. Left alone it grows to megabytes (`tcp_rmem`), and all that is there on all connections is read in one turn.
+ * Requested size of each connection's receive buffer in the system; Linux doubles it for its own overhead. By default
+ * it grows to megabytes (`tcp_rmem`), and all buffered data of all connections is read in one turn.
  */
 export const RECEIVE_BUFFER_BYTES = 128 * 1024
 
@@ -17,8 +17,8 @@ const SYMBOLS = {
 } as const
 
 /**
- * Bounds the receive buffer of every connection that this process accepts at `port` from now on: they take it from the socket
- * that listens. The runtime has no option for that. False where it cannot be done: elsewhere than on Linux, or without /proc.
+ * Limits the receive buffer of every connection accepted at `port` from now on; they inherit it from the listening
+ * socket. Bun has no option for that. False where it cannot be done: not on Linux, or without /proc.
  */
 export function boundReceiveBuffers(port: number): boolean {
   if (process.platform !== 'linux') return false
@@ -28,7 +28,7 @@ export function boundReceiveBuffers(port: number): boolean {
     const done = listeningAt(port).map(fd => setsockopt(fd, SOL_SOCKET, SO_RCVBUF, ptr(value), value.byteLength) === 0)
     return done.length > 0 && done.every(Boolean)
   } catch {
-    // A system that hides /proc, or a C library that cannot be called: connections then have the system's own buffers.
+    // /proc is hidden, or the C library cannot be called: connections then have the system's default buffers.
     return false
   }
 }
@@ -48,7 +48,7 @@ function listeningAt(port: number): number[] {
   return readdirSync('/proc/self/fd').flatMap(fd => (sockets.has(linkOf(fd)) ? Number(fd) : []))
 }
 
-/** A line of the table: `sl local_address rem_address st tx:rx tr:tm retrnsmt uid timeout inode`, addresses as `HEX:PORT`. */
+/** A row: `sl local_address rem_address st tx:rx tr:tm retrnsmt uid timeout inode`; addresses are `HEX:PORT`. */
 function inodesListeningAt(port: number, table: string): string[] {
   const rows = readFileSync(table, 'latin1')
     .split('\n')
@@ -62,7 +62,7 @@ function linkOf(fd: string): string {
   try {
     return readlinkSync(`/proc/self/fd/${fd}`)
   } catch {
-    // The one that the folder itself was read by is closed again.
+    // The descriptor by which the folder itself was read is closed already.
     return ''
   }
 }

@@ -13,20 +13,21 @@ import { preflightResponse, withCors } from './cors.ts'
 import { problemResponse, rpcErrorResponse } from './errors.ts'
 import { boundReceiveBuffers } from './serve-bun-buffers.ts'
 
-/** Seconds of silence before a socket is closed: longer than a body may pause, so that the pause is answered first. */
+/** Idle timeout of a connection in seconds: longer than the body timeout, so that the client gets that error first. */
 const IDLE_SECONDS = 40
 /**
- * The same of event streams, which write a sign of life every 15 s. Whoever takes nothing for so long is cut off: also when the
- * stream has ended, since what was left for its reader would be held for as long as that pleases.
+ * The same for event streams, which send a keep-alive every 15 s. A client that reads nothing for so long is
+ * disconnected, even after the end of its stream, since the unread rest would be held in memory.
  */
 const STREAM_IDLE_SECONDS = 120
-/** What the runtime refuses without a body of ours. Far above every limit, each of which is judged where it applies. */
+/** Bun rejects larger bodies without a response of the hub. Far above every limit, which the routes check. */
 const BACKSTOP_BYTES = 4 * LIMITS.serverBodyBytes
-/** How long answers may take to go out when the server stops, in milliseconds; the calls behind them were waited for before. */
+/** How long responses may take to be sent when the server stops, in milliseconds; their calls have ended before. */
 const STOP_MS = 3_000
-/** A socket that holds this much back gets nothing more until it reads. */
+/** Most bytes that may wait in a WebSocket; beyond them nothing is sent until the client reads. */
 const SOCKET_WAITING_BYTES = 256 * 1024
 
+/** What the server needs; `mcp` gets requests without the router. */
 export interface ServeOptions {
   readonly host: string
   readonly port: number
@@ -36,20 +37,21 @@ export interface ServeOptions {
   readonly app: App
   readonly mcp: Pick<McpEndpoint, 'fetch'>
   readonly log: Pick<PluginLogger, 'error'>
-  /** Names a request that was refused before it had a name. */
+  /** Returns an id for a request that was rejected before it got one. */
   readonly nextId: () => string
-  /** Seconds for which the reader of an event stream may take nothing while something waits for it. Default 120, at most 255. */
+  /** Seconds after which a client is disconnected that reads nothing of an event stream. Default 120, at most 255. */
   readonly streamIdleSeconds?: number
 }
 
+/** One server on one port. */
 export interface HttpServer {
   /** Throws StartError: port_in_use, bind_failed. */
   listen(): { readonly port: number; readonly address: string }
-  /** No new connections. `graceful`: requests in flight are finished first. */
+  /** Accepts no new connections. `graceful`: finishes requests in flight first. */
   stop(graceful: boolean): Promise<void>
 }
 
-/** A peer that answers neither of so many pings is gone, though the system may still hold the connection for hours. */
+/** A client is disconnected after so many unanswered pings, though the system may keep its connection for hours. */
 const MISSED_PINGS = 2
 
 interface SocketState {
@@ -57,7 +59,7 @@ interface SocketState {
   socket: Socket | undefined
   frames: number
   secondStartedAtMs: number
-  /** Since the last sign of life. */
+  /** Since the last frame of the client. */
   pingsUnanswered: number
   ended: boolean
 }
@@ -65,7 +67,7 @@ interface SocketState {
 type Server = Bun.Server<SocketState>
 type BunSocket = Bun.ServerWebSocket<SocketState>
 
-/** Bun's own server: MCP goes straight to its endpoint, everything else to the app, all of it past the guard. */
+/** A server on `Bun.serve`: MCP requests go to their endpoint, all others to the app, all through the guard. */
 export function serveBun(options: ServeOptions): HttpServer {
   const { guard, app, mcp } = options
   let server: Server | undefined
@@ -99,7 +101,7 @@ export function serveBun(options: ServeOptions): HttpServer {
     },
     async stop(graceful) {
       if (graceful && server) await settledWithin(server.stop(false), STOP_MS)
-      // A client that never ends its request, or never reads its answer, would hold the hub for ever.
+      // A client that never ends its request, or never reads its response, must not delay the stop for ever.
       await server?.stop(true)
     },
   }
@@ -117,7 +119,7 @@ async function settledWithin(work: Promise<void>, milliseconds: number): Promise
 function answeredMcp(response: Response, { info, corsOrigin }: Admitted, peer: BunPeer): Response {
   peer.answered(response)
   const name = { 'x-request-id': info.requestId }
-  // Most are made with them.
+  // Most responses were built with these headers.
   const known = response.headers.has('content-security-policy')
   return withCors(withHeaders(response, known ? name : { ...SECURITY_HEADERS, ...name }), corsOrigin)
 }
@@ -149,12 +151,12 @@ function start(options: ServeOptions, fetch: (request: Request, server: Server) 
       maxRequestBodySize: BACKSTOP_BYTES,
       fetch: fetch as (request: Request, server: Server) => Response | Promise<Response>,
       error(error) {
-        // The request is not known here, and its path neither.
+        // Bun passes neither the request nor its path.
         return problemResponse(error, { requestId: nextId(), method: '', path: '', log })
       },
       websocket: {
         maxPayloadLength: LIMITS.webSocketFrameBytes,
-        // The sender looks at what is waiting before each message; this only bounds what one message adds.
+        // The sender checks the waiting bytes before each message; this only limits what one message adds.
         backpressureLimit: 16 * SOCKET_WAITING_BYTES,
         open(ws) {
           const socket = new BunSocketEnd(ws)
@@ -241,7 +243,7 @@ class BunPeer implements Peer {
     return this.upgraded
   }
 
-  /** The limit belongs to the connection, not to the request: without this, a client that stays would never be closed. */
+  /** `keepOpen` lifts the timeout of the whole connection; not restored, an idle client would never be disconnected. */
   answered(response: Response): void {
     if (!this.#keptOpen) return
     const isStream = response.headers.get('content-type') === 'text/event-stream'

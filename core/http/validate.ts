@@ -7,11 +7,12 @@ import { wordsFor } from './issue-words.ts'
 
 type Where = 'query' | 'params' | 'body'
 
+/** The validated value, or all errors found. */
 export type Checked = { readonly value: unknown } | { readonly errors: readonly FieldError[] }
 
 /**
- * Reads one part of a request by its schema. All wrong fields are reported, with the hub's own codes. An object schema that
- * says nothing about further keys takes none: see {@link closed}.
+ * Validates one part of a request by its schema. All invalid fields are reported, with the hub's own codes. An object
+ * schema without a rule for unknown keys rejects them: see {@link closed}.
  */
 export function check(schema: z.ZodType, input: unknown, where: Where): Checked {
   const result = schema.safeParse(input, { error: issue => wordsFor(issue) })
@@ -19,16 +20,16 @@ export function check(schema: z.ZodType, input: unknown, where: Where): Checked 
   return { errors: result.error.issues.flatMap(issue => fieldErrors(issue, input, where, schema)) }
 }
 
-/** The schema with unknown keys refused, unless it says itself what is to become of them. */
+/** The schema with unknown keys rejected, unless it has its own rule for them. */
 export function closed(schema: z.ZodType): z.ZodType {
   if (schema instanceof z.ZodOptional) return closed(schema.unwrap() as z.ZodType).optional()
   if (!(schema instanceof z.ZodObject) || schema.def.catchall !== undefined) return schema
-  // What was said about a schema does not follow it.
+  // The metadata of a schema is not copied by `strict()`.
   const about = schema.meta()
   return about === undefined ? schema.strict() : schema.strict().meta(about)
 }
 
-/** What is wrong with a query as such: escapes that are none, bytes that are not UTF-8, NUL, and a parameter that comes twice. */
+/** Errors of a query as a whole: invalid escapes, bytes that are not UTF-8, NUL, and duplicate parameters. */
 export function queryProblems(query: string, given: Readonly<Record<string, string | string[]>>): FieldError[] {
   const misspelt = query.includes('%') ? misspeltParameters(query) : []
   if (misspelt.length > 0) return misspelt
@@ -56,7 +57,7 @@ function isCleanlyEncoded(text: string): boolean {
   }
 }
 
-/** A query as an object: a parameter that comes several times is an array. */
+/** A query as an object: a repeated parameter is an array. */
 export function queryObject(query: string): Record<string, string | string[]> {
   const found: Record<string, string | string[]> = Object.create(null)
   for (const [name, value] of new URLSearchParams(query)) {

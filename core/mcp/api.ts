@@ -6,36 +6,37 @@ import type { DirectCall } from './call/direct-call.ts'
 import type { Outcome } from './call/exchange.ts'
 import type { SessionInfo } from './legacy/session.ts'
 
+/** The MCP side of the hub, as `core/http` and the console use it. */
 export interface McpEndpoint {
   /**
-   * Answers `/mcp…`, `/sse…`, `/messages`; never rejects. The guard has admitted the request.
-   * `path` is below the base path, percent-encoded.
+   * Answers `/mcp…`, `/sse…`, `/messages`; never rejects. The guard has admitted the request. `path` is below the base
+   * path, percent-encoded.
    */
   fetch(request: Request, path: string, info: RequestInfo): Response | Promise<Response>
   /**
-   * Calls one tool without a client session, on the same way as a client at `/mcp/{server}`: overrides, middlewares, the
-   * caller's quota of calls, the record. Rejects with HubError for what the hub itself refuses, such as tool_not_found and
-   * quota_calls; waits up to 2 s for the lists of a server that was never seen.
+   * Calls one tool without a client session, like a client at `/mcp/{server}`: with overrides, middlewares, the
+   * caller's quota of calls, and a call record. Rejects with HubError for what the hub itself rejects, such as
+   * tool_not_found and quota_calls; waits up to 2 s for the lists of a server that was never seen.
    */
   callTool(call: DirectCall): Promise<Outcome>
-  /** What a user has of it now. */
+  /** What a user has in use now. */
   usage(userId: string): McpUsage
   sessions(): readonly SessionInfo[]
-  /** Ends one session from outside; false when there is none. */
+  /** Ends one session by an administrator or the hub; false when there is none. */
   endSession(id: string, reason: string): boolean
   /** What a client that may use these servers of the group sees, for the console and the CLI. */
   groupView(actor: UserActor, group: GroupRecord, servers: readonly ServerRecord[]): GroupView
-  /** No new sessions; waits for calls in flight, at most `timeoutMs`; then ends all streams. */
+  /** Opens no new sessions; waits for calls in flight, at most `timeoutMs`; then ends all streams. */
   drain(timeoutMs: number): Promise<void>
   dispose(): void
 }
 
-/** Counts of one user, as LIMITS names them. */
+/** Counts of one user, named like LIMITS. */
 export interface McpUsage {
-  /** At that server, and for that set of capabilities, where there are most. */
+  /** The most in one pool: of one server and set of capabilities. */
   readonly leasesPerUser: number
   readonly sessionsPerUser: number
-  /** Of sessions, of clients without one, and by the API. */
+  /** Of sessions, of modern clients, and by the API. */
   readonly callsPerUser: number
   readonly streamsPerUser: number
   readonly listenStreamsPerUser: number
@@ -46,8 +47,9 @@ export interface McpUsage {
   readonly eventReplayBytesPerUser: number
 }
 
+/** A group's merged catalogue for display, with warnings. */
 export interface GroupView {
-  /** Tools from `offset` on: `limit` of them, or fewer where they are more than 1 MiB. */
+  /** Tools from `offset` on: `limit` of them, or fewer where they exceed 1 MiB. */
   readonly tools: (
     offset: number,
     limit: number,
@@ -57,7 +59,7 @@ export interface GroupView {
     readonly original: string
   })[]
   readonly counts: { readonly tools: number; readonly prompts: number; readonly resources: number }
-  /** Characters of the tool list divided by four: about as many tokens. */
+  /** Estimated tokens: characters of the tool list divided by four. */
   readonly tokens: number
   readonly warnings: readonly GroupWarning[]
 }

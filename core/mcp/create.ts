@@ -51,7 +51,7 @@ import { Principals, ScopeTable, toResolvedScope } from './scope/paths.ts'
 import type { Scope } from './scope/scope.ts'
 import { Subscribers } from './scope/subscribers.ts'
 
-/** Old sessions and events are looked for this often. */
+/** Interval of the sweep for idle sessions and expired events. */
 const SESSION_SWEEP_MS = 30_000
 const DRAIN_LOOK_MS = 20
 
@@ -62,13 +62,13 @@ interface McpDeps {
   readonly auth: Authenticator
   readonly sealer: Sealer & TokenSealer
   readonly marks: HubMarks
-  /** Where sessions are kept over restarts. Default: nowhere, they end with the process. */
+  /** Where sessions are stored across restarts. Default: nowhere, they end with the process. */
   readonly sessionRecords?: SessionRecords
   readonly bytes: BytesInFlight
-  /** The plugin that resolves names, as soon as one runs. */
+  /** The group resolver plugin, while one runs. */
   readonly resolver: () => GroupResolver | undefined
   readonly middlewares: () => readonly McpMiddleware[]
-  /** Hears of each finished tools/call; must not block. */
+  /** Called with each finished tools/call; must not block. */
   readonly recordCall: (record: ToolCallRecord) => void
   readonly log: PluginLogger
   /** The hub's own version, for `serverInfo`. */
@@ -81,10 +81,10 @@ interface McpDeps {
 /** Longest wait for the records of open sessions when the hub stops, in milliseconds. */
 const RECORDS_LAST_MS = 2_000
 
-/** The MCP endpoint of the hub: streamable HTTP of both eras at `/mcp…`, and the pair of 2024-11-05 at `/sse…`. It runs until `dispose`. */
+/** Creates the MCP endpoint: Streamable HTTP of both eras at `/mcp…`, HTTP+SSE at `/sse…`. It runs until `dispose`. */
 export function createMcp(deps: McpDeps): McpEndpoint {
   const { upstreams, bus, auth, sealer, log } = deps
-  // Date.now has whole milliseconds, in which most calls take none at all.
+  // Date.now has whole milliseconds, and most calls take less than one.
   const now = deps.now ?? (() => performance.timeOrigin + performance.now())
   const offlineGrace = new OfflineGracePeriod(upstreams, now)
   let drained = false
@@ -295,7 +295,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
       while (busy() && now() < deadlineMs) await new Promise(resolve => setTimeout(resolve, DRAIN_LOOK_MS))
       endAll('hub_stopped')
       listeners.endAll()
-      // A database that hangs costs clients a new `initialize` after the restart, and does not hold the stop up.
+      // If the database hangs, clients need a new `initialize` after the restart, but the stop is not delayed.
       await within(records.flush(), RECORDS_LAST_MS)
     },
     dispose() {

@@ -4,17 +4,17 @@ import type { HubError } from '../contract/errors.ts'
 import type { UserActor } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
 
-/** At least this often every credential in use is judged again; five seconds are promised. */
+/** Longest interval between two checks of every credential in use; the documented promise is five seconds. */
 const EVERY_MS = 4_000
 
-/** Something that lives by a credential: a session, a stream, a call. */
+/** What lives by a credential: a session, a stream, a call. */
 export interface CredentialHolder {
   readonly actor: UserActor
-  /** The credential holds no longer, for this reason. */
+  /** Called when the credential has become invalid, with the reason. */
   end(why: HubError): void
 }
 
-/** Ends whatever lives by a credential that has ended: at once when an event says so, and by a regular look. */
+/** Ends all holders of a credential that has become invalid: at once after an event, and by a periodic check. */
 export class CredentialWatch {
   readonly #auth: Authenticator
   readonly #holders: () => Iterable<CredentialHolder>
@@ -28,7 +28,7 @@ export class CredentialWatch {
     this.#holders = holders
     this.#now = now
     this.#nextMs = now() + EVERY_MS
-    // Looked at by the next regular sweep: whoever keeps the credentials must have heard of the event before.
+    // Left to the next sweep: the credential cache must have handled the event before.
     const soon = () => {
       this.#nextMs = 0
     }
@@ -71,7 +71,7 @@ export class CredentialWatch {
     try {
       return await this.#auth.stillValid(actor)
     } catch {
-      // The store did not answer: nothing was said against this credential, and the next look asks again.
+      // The store failed, which says nothing about this credential; the next check tries again.
       return true
     }
   }

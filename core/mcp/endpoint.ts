@@ -26,7 +26,7 @@ interface HttpEndpointParts extends ReviveParts {
   readonly log: PluginLogger
 }
 
-/** From a request to its caller, scope and session, and from whatever is thrown to an answer. */
+/** Finds the caller, scope and session of a request, and converts thrown errors to responses. */
 export class HttpEndpoint {
   readonly #parts: HttpEndpointParts
   readonly #paths = new ScopePaths()
@@ -67,7 +67,7 @@ export class HttpEndpoint {
     const sessionId = request.headers.get('mcp-session-id')
     const named = sessionId === null ? undefined : sessions.get(sessionId)
     const session = named?.wire === 'streamable-http' ? named : undefined
-    // A session that was used at this very path before needs no look at the path.
+    // A session that was last used at this very path needs no parsing of the path.
     if (session && session.usedPath === path && session.principal === principal && !session.scope.stale)
       return this.#parts.eras.handle({
         request,
@@ -91,7 +91,7 @@ export class HttpEndpoint {
     }
     const enter = (found: Scope) => {
       const own = session && session.scope === found && !session.ended ? session : undefined
-      // An id that no session of this process has may be one of the process before.
+      // An id that is unknown in this process may be of an earlier one.
       if (sessionId === null || named) return handle(found, own)
       return revive(this.#parts, sessionId, { actor, principal, scope: found }).then(revived =>
         handle(found, revived?.scope === found && !revived.ended ? revived : undefined),
@@ -100,7 +100,7 @@ export class HttpEndpoint {
     return scope instanceof Promise ? scope.then(enter) : enter(scope)
   }
 
-  /** `/sse…` and `/messages`. */
+  /** Handles `/sse…` and `/messages`. */
   #older(known: KnownRequest, path: string) {
     const { scopes, sse } = this.#parts
     if (path === MESSAGES_PATH) return sse.post(known)

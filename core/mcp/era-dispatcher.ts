@@ -10,10 +10,10 @@ import type { ModernWire } from './modern/wire.ts'
 import { isModern, namesModernVersion } from './rpc/era.ts'
 import { parseBody } from './rpc/rpc.ts'
 
-/** Characters of a body that is handled in a turn of its own. */
+/** Characters from which on a body is handled in a turn of its own. */
 const LARGE_BODY = 128 * 1024
 
-/** Both eras at one URL: each request by itself says to which it belongs. */
+/** Serves both eras at one URL: each request shows by itself to which it belongs. */
 export class EraDispatcher {
   readonly #legacy: LegacyWire
   readonly #legacyPosts: LegacyHandler
@@ -28,7 +28,7 @@ export class EraDispatcher {
     this.#modern = modern
   }
 
-  /** Throws HubError for whatever is refused before a message can be answered. */
+  /** Throws HubError for whatever is rejected before a message can be answered. */
   handle(scoped: ScopedRequest): Response | Promise<Response> {
     const { request, session, actor } = scoped
     const { headers } = request
@@ -45,7 +45,7 @@ export class EraDispatcher {
     return this.#legacy.handle(scoped)
   }
 
-  /** A large body takes some 20 ms to parse: many that are whole at the same time are handled in turns of their own. */
+  /** Parsing a large body takes some 20 ms: if several are complete at once, each is handled in a turn of its own. */
   #later(scoped: ScopedRequest, text: string, account: ByteAccount): Promise<Response> {
     account.take(text.length)
     return new Promise((resolve, reject) => {
@@ -61,7 +61,7 @@ export class EraDispatcher {
   }
 
   #received(scoped: ScopedRequest, text: string, account: ByteAccount): Response | Promise<Response> {
-    // Before it is parsed, which is most of what it costs to refuse a large one.
+    // Checked before parsing, which is most of the cost of rejecting a large body.
     if (!account.fits(text.length)) throw account.refusal(text.length)
     const weight = bodyWeight(text)
     const known = this.#modern.receiveKnown(scoped, text, weight)

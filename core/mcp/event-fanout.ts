@@ -18,10 +18,10 @@ import type { OfflineGracePeriod } from './scope/offline-grace.ts'
 import type { ScopeTable } from './scope/paths.ts'
 import type { Scope } from './scope/scope.ts'
 
-/** Changes of the registry within this time are looked at once. */
+/** Registry changes within this time are reviewed together. */
 const REVIEW_MS = 200
 const REREAD_WAIT_MS = 2_000
-/** Notifications of MCP that mean nothing without the request they belong to, or that only clients send. */
+/** MCP notifications that are meaningless without their request, or that only clients send. */
 const OF_CALLS: ReadonlySet<string> = new Set([
   'notifications/progress',
   'notifications/cancelled',
@@ -40,21 +40,21 @@ interface RelayParts {
   readonly offlineGrace: OfflineGracePeriod
   readonly tasks: Pick<TaskTable, 'statusChanged'>
   readonly log: PluginLogger
-  /** Somebody would notice that it changed. */
+  /** Whether a change of the scope would be noticed. */
   inUse(scope: Scope): boolean
-  /** It stands for something else now: calls in flight may have lost what they were sent to. */
+  /** Called when a scope was resolved anew: calls in flight may have lost their targets. */
   scopeChanged(scope: Scope): void
-  /** A path stands for nothing any more. */
+  /** Called when a path resolves to nothing any more. */
   scopeEnded(scope: Scope): void
 }
 
-/** The lists of a server that are being read again, and the reading after that for what changed meanwhile. */
+/** The running read of a server's lists, and the next one for changes that came meanwhile. */
 interface Rereading {
   readonly now: Promise<void>
   next: Promise<void> | undefined
 }
 
-/** What happens elsewhere in the hub, and at upstreams, brought to whom it concerns and to nobody else. */
+/** Forwards events of the hub and notifications of upstreams to the sessions and streams that they concern. */
 export class UpstreamEventFanout {
   readonly #parts: RelayParts
   readonly #listening: (() => void)[]
@@ -69,7 +69,7 @@ export class UpstreamEventFanout {
     this.#listening = [
       bus.on('catalog.changed', ({ data }) => this.#catalogChanged(data.serverId, data.kinds, data.older)),
       bus.on('connection.state', ({ data }) => {
-        // Looked at now, so that an outage is as old as it is also where nobody asks for a list meanwhile.
+        // Checked now, so that the outage's start is recorded even if no list is requested meanwhile.
         parts.offlineGrace.listed(data.serverId)
         this.#touched(data.serverId)
       }),
@@ -101,14 +101,14 @@ export class UpstreamEventFanout {
     ]
   }
 
-  /** A notification of an upstream. False when it is the matter of one call, and that call's stream must carry it. */
+  /** Handles an upstream's notification. False when it belongs to one call, whose stream must carry it. */
   notice(serverId: string, sessionId: string | undefined, method: string, params: JsonObject | undefined): boolean {
     const { subscriptions } = this.#parts
     switch (method) {
       case 'notifications/tools/list_changed':
       case 'notifications/prompts/list_changed':
       case 'notifications/resources/list_changed':
-        // Told with what the reading finds, else clients would be told twice of one change.
+        // Announced after the read, otherwise clients would be notified of one change twice.
         void this.#reread(serverId).then(() => this.#announce(serverId, [method.split('/')[1] as ChangedKind]))
         return true
       case 'notifications/resources/updated':
@@ -124,20 +124,20 @@ export class UpstreamEventFanout {
     }
   }
 
-  /** A client was sent to a URL; that it is done there will be told to this client. */
+  /** Records that a client was sent a URL elicitation, so that it is notified of its completion. */
   recordUrlElicitation(sessionId: string, serverId: string, elicitationId: string): void {
     const session = this.#parts.sessions.byKey(sessionId)
     if (session) this.#elicitations.sent(session, serverId, elicitationId)
   }
 
-  /** This session has ended. */
+  /** Called when a session has ended. */
   dropped(session: Session): void {
     this.#elicitations.drop(session)
   }
 
   /**
-   * What a list must wait for: members never seen, what they list for clients with such capabilities, and lists being read
-   * again. Undefined when there is nothing.
+   * What a list must wait for: members never seen, lists for clients with such capabilities, and lists that are being
+   * read again. Undefined when there is nothing.
    */
   settled(scope: Scope, capabilities: JsonObject | undefined): Promise<void> | undefined {
     const waits: Promise<void>[] = []
@@ -148,7 +148,7 @@ export class UpstreamEventFanout {
     return waits.length === 0 ? undefined : Promise.all(waits).then(() => undefined)
   }
 
-  /** Regular look: members whose grace has ended leave the lists. */
+  /** Called periodically: members whose grace period has ended leave the lists. */
   sweep(): void {
     for (const serverId of this.#parts.offlineGrace.expired()) this.#touched(serverId)
   }
@@ -160,8 +160,8 @@ export class UpstreamEventFanout {
   }
 
   /**
-   * One that belongs to no call reaches the session whose own connection it came by, and no other: log messages of the level
-   * that it wants, and whatever is not MCP's own.
+   * A notification that belongs to no call reaches only the session of the dedicated connection: log messages of the
+   * level that it wants, and notifications that MCP does not define.
    */
   #toSession({ serverId, sessionId, method, params }: EventCatalog['upstream.notification']): void {
     if (sessionId === undefined || OF_CALLS.has(method)) return
@@ -173,21 +173,21 @@ export class UpstreamEventFanout {
 
   #catalogChanged(serverId: string, kinds: readonly ChangedKind[], older = false): void {
     this.#touched(serverId)
-    // Told even where the merged list is the same: the upstream said that it changed.
+    // Announced even if the merged list is unchanged: the upstream reported a change.
     this.#announce(serverId, kinds, side => (side === 'older') === older)
   }
 
-  /** `meets`: whether it concerns those who meet this side of the server. */
+  /** `meets`: whether the change concerns scopes that use this side of the server. */
   #announce(serverId: string, kinds: readonly ChangedKind[], meets: (side: Side) => boolean = () => true): void {
     for (const scope of this.#parts.scopes)
       if (scope.has(serverId) && meets(scope.face(serverId).side)) this.#parts.changes.announce(scope, kinds)
   }
 
-  /** Resolves when its lists were read from their beginning after now, or that took too long. */
+  /** Resolves when the lists were read completely after this call, or the wait timed out. */
   #reread(serverId: string): Promise<void> {
     const running = this.#rereading.get(serverId)
     if (!running) return this.#beginReading(serverId)
-    // What is under way may have passed what changed.
+    // The running read may be past the changed list.
     running.next ??= running.now.then(() => this.#beginReading(serverId))
     return running.next
   }
@@ -211,7 +211,7 @@ export class UpstreamEventFanout {
     }
   }
 
-  /** `others`: who may use it changed. A group may list it without its caller having known so. */
+  /** `others`: it changed who may use the server. Groups of other owners may contain it. */
   #serverChanged(serverId: string, ownerId: string | null, others: boolean): void {
     this.#registryChanged(
       scope => scope.has(serverId) || ownsAll(scope, ownerId) || (others && scope.resolved.kind === 'group'),
@@ -257,12 +257,12 @@ export class UpstreamEventFanout {
     changes.announce(scope, new Set(scope.differences().map(changedKind)))
   }
 
-  /** A path that stands for nothing now ends its sessions; any other failure (the store is away) leaves them as they are. */
+  /** A path that resolves to nothing ends its sessions; on any other failure (of the store) they stay. */
   #afterFailedRefresh(scope: Scope, error: unknown): void {
     if (!scope.gone) throw error
   }
 
-  /** To the client that made the task, and nobody else. */
+  /** Notifies only the client that created the task. */
   #taskTold(serverId: string, connection: string | undefined, params: JsonObject | undefined): void {
     const { tasks, sessions } = this.#parts
     const changed = tasks.statusChanged(serverId, connection, params)

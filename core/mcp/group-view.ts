@@ -10,8 +10,8 @@ import { mergeCatalogs } from './scope/merge.ts'
 import { blockedTools, type ResolvedScope } from './scope/scope-types.ts'
 
 /**
- * What a group offers, from the stored catalogues: a member that is offline counts as it did when it was last seen, so
- * that somebody who edits the group sees all of it. What its lists complained of is shown to who may edit the server.
+ * What a group offers, from the stored catalogues: an offline member counts as last seen, so that an editor of the
+ * group sees all of it. Warnings about a server's lists are shown to those who may edit the server.
  */
 export function groupView(actor: UserActor, scope: ResolvedScope, upstreams: Upstreams): GroupView {
   const states = scope.members.map(member => ({
@@ -21,7 +21,7 @@ export function groupView(actor: UserActor, scope: ResolvedScope, upstreams: Ups
     blocked: blockedTools(upstreams, member.server),
   }))
   const merged = mergeCatalogs(scope, states)
-  // The hub's own tools belong to no server, and count for tokens alone.
+  // The hub's own tools belong to no server; they count only as tokens.
   const ofServers = merged.lists.tools.filter(({ serverId }) => serverId !== '')
   const toolJson = ({ key, serverId, original, text }: ListItem) => {
     const server = merged.byServer.get(serverId)?.member.server.name ?? serverId

@@ -17,6 +17,7 @@ export interface OwnedRow extends OwnerColumns {
   readonly updated_at: string
 }
 
+/** The kinds of records that have an owner and a visibility. */
 export type Kind = 'server' | 'group'
 
 const NOT_FOUND = { server: 'server_not_found', group: 'group_not_found' } as const
@@ -83,6 +84,7 @@ function ambiguous(kind: Kind, ref: string, rows: readonly OwnedRow[]): HubError
   })
 }
 
+/** The columns that decide who may see and change a record. */
 export function owned(row: Pick<OwnedRow, 'owner_id' | 'visibility' | 'owner_disabled'>): Owned {
   return { ownerId: row.owner_id, visibility: row.visibility, ownerDisabled: row.owner_disabled === 1 }
 }

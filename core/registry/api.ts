@@ -29,13 +29,16 @@ export interface Registry {
 
 /** A name, or `owner~name`. */
 export type Ref = string
+/** `edit`: only the owner and administrators. */
 export type Right = 'see' | 'edit'
 
+/** One page; `total` counts all matches. */
 export interface Page<T> {
   readonly items: readonly T[]
   readonly total: number
 }
 
+/** Filters and order of a list; all are optional. */
 export interface ListQuery {
   /** `mine` (default): owned by the actor. `visible`: also public ones of others. `all`: every one; administrators only. `public`: public ones of everybody. */
   readonly scope?: 'mine' | 'visible' | 'all' | 'public'
@@ -47,6 +50,7 @@ export interface ListQuery {
   readonly sort?: string
 }
 
+/** Conditions of a write. */
 export interface WriteOptions {
   /** The revision that the writer saw; `version_conflict` when it is another one now. Absent: no check. */
   readonly ifRevision?: number
@@ -54,6 +58,7 @@ export interface WriteOptions {
   readonly ifMissing?: true
 }
 
+/** Servers with the rights of the actor. Throws `server_not_found`, `not_owner`, `validation_failed`. */
 export interface ServerRegistry {
   /** All matches, unpaged: the route filters by live state and pages. */
   list(actor: Actor, query: ListQuery): Promise<readonly ServerRecord[]>
@@ -89,6 +94,7 @@ export interface ServerRegistry {
   draft(actor: Actor, body: JsonObject, edited?: Ref): Promise<EffectiveServer>
 }
 
+/** A server ready to connect: secrets opened, variables filled in, its owner's rights. */
 export interface EffectiveServer {
   readonly settings: ServerSettings
   readonly ownerId: string
@@ -120,6 +126,7 @@ export interface WrittenGroup extends GroupRecord {
   readonly lost: readonly string[]
 }
 
+/** Groups with the rights of the actor. Throws `group_not_found`, `not_owner`, `validation_failed`. */
 export interface GroupRegistry {
   list(actor: Actor, query: ListQuery): Promise<readonly GroupRecord[]>
   resolve(actor: Actor, ref: Ref, right: Right): Promise<GroupRecord>
@@ -139,6 +146,7 @@ export interface GroupRegistry {
   publicBody(record: GroupRecord): JsonObject
 }
 
+/** A user without the password hash. Times are ISO 8601 UTC. */
 export interface UserRecord {
   readonly id: string
   readonly number: number
@@ -154,6 +162,7 @@ export interface UserRecord {
   readonly updatedAt: string
 }
 
+/** Users. Methods with an actor check its rights. */
 export interface UserRegistry {
   list(actor: Actor, query: ListQuery): Promise<readonly UserRecord[]>
   byName(actor: Actor, name: string): Promise<UserRecord>
@@ -187,6 +196,7 @@ export interface UserRegistry {
   rehash(userId: string, passwordHash: string): Promise<void>
 }
 
+/** Absent fields stay unchanged. */
 export interface UserChange {
   readonly name?: string
   readonly role?: Role
@@ -196,6 +206,7 @@ export interface UserChange {
   readonly grants?: UserGrants
 }
 
+/** An access key without its secret. Times are ISO 8601 UTC. */
 export interface KeyRecord {
   readonly id: string
   readonly ownerId: string
@@ -215,6 +226,7 @@ export interface NewKey {
   readonly scopes: readonly JsonValue[]
 }
 
+/** Access keys. Methods with an actor check its rights. */
 export interface KeyRegistry {
   /** Own keys; an administrator may name another owner. */
   list(actor: Actor, ownerName?: string): Promise<readonly KeyRecord[]>
@@ -233,6 +245,7 @@ export interface KeyRegistry {
   publicScopes(key: KeyRecord): Promise<readonly JsonValue[]>
 }
 
+/** System and user settings; null as a value removes a setting. */
 export interface SettingRegistry {
   /** Stored bytes of a user: servers, documents, groups, settings and keys; `config` is the part that lists read. */
   storedBytes(userId: string): Promise<{ readonly total: number; readonly config: number }>
@@ -252,6 +265,7 @@ export interface SettingRegistry {
   ): Promise<Readonly<Record<string, { readonly last4: string; readonly setAt: string }>>>
 }
 
+/** One audit record; `detail` is redacted by key before it is stored. */
 export interface AuditEntry {
   readonly action: string
   readonly target: string
@@ -260,6 +274,7 @@ export interface AuditEntry {
   readonly detail?: JsonObject
 }
 
+/** The audit log; `list` returns the newest first. */
 export interface AuditRegistry {
   /** Never throws or blocks: written in batches. */
   record(actor: Actor, entry: AuditEntry): void
@@ -282,6 +297,7 @@ export interface FileState {
   readonly groups: readonly { readonly owner?: string; readonly body: JsonObject }[]
 }
 
+/** Mirrors the settings file into the store. */
 export interface FileMirror {
   /** Makes the store match the file; entries that left the file are removed. One transaction; events for the
    * differences. */

@@ -24,6 +24,7 @@ const TARGET_CHARACTERS = 512
 
 type Whose = Pick<Insertable<AuditTable>, 'user_id' | 'user_name' | 'owner_id'>
 
+/** The audit log in the store. */
 export class Audit implements AuditRegistry {
   readonly #deps: RegistryDeps
   /** Redacts by key only: one user's secrets must not change a record that another user reads. */

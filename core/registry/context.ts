@@ -16,6 +16,7 @@ export interface FileWriter {
   ): Promise<void>
 }
 
+/** What all parts of the registry share. */
 export interface RegistryDeps {
   readonly store: Store
   readonly bus: EventBus

@@ -8,6 +8,7 @@ import { Servers } from './servers/servers.ts'
 import { Settings } from './settings.ts'
 import { createMirror } from './settings-file/mirror.ts'
 
+/** A registry with the parts that only the composition root uses. */
 export interface OpenRegistry {
   readonly registry: Registry
   readonly mirror: FileMirror

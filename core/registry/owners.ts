@@ -8,6 +8,7 @@ import type { UserTable } from '../store/tables.ts'
 import type { Reader } from '../store/transact.ts'
 import type { OwnerColumns } from './rows.ts'
 
+/** An owner with the rights that its servers run with. */
 export interface Owner {
   readonly id: string
   readonly name: string
@@ -16,6 +17,7 @@ export interface Owner {
   readonly grants: UserGrants
 }
 
+/** The owner in a user's row; a user without a name is called `#number`. */
 export function ownerOf(row: Pick<UserTable, 'id' | 'name' | 'number' | 'role' | 'network_grant'>): Owner {
   const { id, number, role } = row
   return { id, name: row.name ?? `#${number}`, role, number, grants: { network: row.network_grant } }
@@ -29,6 +31,7 @@ export function rowOwner(row: OwnerColumns & { readonly owner_id: string }): Own
   })
 }
 
+/** Undefined when there is no such user. */
 export async function userById(db: Reader, id: string): Promise<UserTable | undefined> {
   return db.selectFrom('user').selectAll().where('id', '=', id).executeTakeFirst()
 }

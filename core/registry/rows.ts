@@ -24,6 +24,7 @@ export const OWNER_COLUMNS = [
   'user.disabled as owner_disabled',
 ] as const
 
+/** A server's row with its owner's columns. */
 export type ServerRow = Selectable<ServerTable> & OwnerColumns
 
 /** The source of an entry in the settings file. */
@@ -42,6 +43,7 @@ export function ownerName(row: Pick<OwnerColumns, 'owner_name' | 'owner_number'>
   return row.owner_name ?? `#${row.owner_number}`
 }
 
+/** The record of a row; secrets in it stay sealed. */
 export function serverRecord(row: ServerRow): ServerRecord {
   const { file: _, ...config } = storedConfig(row)
   return {
@@ -64,6 +66,7 @@ export function serverRecord(row: ServerRow): ServerRecord {
   }
 }
 
+/** Absent for servers that do not come from the settings file. */
 export function fileOrigin(row: Pick<ServerTable, 'config'>): FileOrigin | undefined {
   return storedConfig(row).file
 }
@@ -82,6 +85,7 @@ export function serverColumns(
   return { name, transport, config: JSON.stringify(stored), visibility, enabled: enabled ? 1 : 0 }
 }
 
+/** The record of a row, without the password hash. */
 export function userRecord(row: UserTable): UserRecord {
   return {
     id: row.id,
@@ -99,6 +103,7 @@ export function userRecord(row: UserTable): UserRecord {
   }
 }
 
+/** The record of a row, without the hash of the secret. */
 export function keyRecord(row: AccessKeyTable): KeyRecord {
   return {
     id: row.id,

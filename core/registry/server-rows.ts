@@ -10,10 +10,12 @@ export function selectServers(db: Reader) {
     .select(OWNER_COLUMNS)
 }
 
+/** Undefined when there is no such server. */
 export async function serverRowById(db: Reader, id: string): Promise<ServerRow | undefined> {
   return selectServers(db).where('server.id', '=', id).executeTakeFirst()
 }
 
+/** All owners' servers with this case-folded name. */
 export async function serverRowsByKey(db: Reader, key: string): Promise<ServerRow[]> {
   return selectServers(db).where('server.name_key', '=', key).execute()
 }

@@ -13,6 +13,7 @@ import { storedBytes, withinStoredBytes } from './stored-bytes.ts'
 const PURPOSE = 'setting'
 const SYSTEM = 'system'
 
+/** Settings in the store. */
 export class Settings implements SettingRegistry {
   readonly #deps: RegistryDeps
 

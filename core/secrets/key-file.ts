@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { syncFolder } from '../config/atomic-write.ts'
 import { inDataDir, StartError } from '../config/start-error.ts'
 
+/** Length of a key of the hub, in bytes. */
 export const KEY_BYTES = 32
 
 /** What the hub generates at its first start, besides its master key. */

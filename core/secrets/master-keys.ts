@@ -18,6 +18,7 @@ export interface MasterKey {
 const KEY_FILE = 'master.key'
 const OLD_KEY_FILE = 'master.key.old'
 
+/** Master keys from the environment; they outrank the key files. */
 export type GivenKeys = Pick<HubConfig, 'masterKey' | 'masterKeyOld'>
 
 /**

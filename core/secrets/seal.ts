@@ -13,6 +13,7 @@ export interface SealContext {
   readonly field: string
 }
 
+/** Encrypts secrets for the store, each bound to its purpose and context. */
 export interface Sealer {
   /** Returns `enc:v1:<kid>:<base64url>`. `purpose` names a kind of use, such as `server`; each has its own subkey. */
   seal(purpose: string, context: SealContext, text: string): string

@@ -14,8 +14,10 @@ import { Silence } from './silence.ts'
 import type { Tables } from './tables.ts'
 import { WriteWatch } from './write-watch.ts'
 
+/** The databases that the hub supports. */
 export type DialectName = 'sqlite' | 'postgres'
 
+/** An open database with all migrations applied. */
 export interface Store {
   readonly db: Kysely<Tables>
   readonly dialect: DialectName
@@ -30,6 +32,7 @@ export interface Store {
   close(): Promise<void>
 }
 
+/** Which database is opened. */
 export interface StoreOptions {
   /** `postgres://…` or `postgresql://…`; absent: `patchbay.db` in dataDir. */
   readonly databaseUrl?: string

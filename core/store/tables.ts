@@ -21,6 +21,7 @@ export interface Tables {
   audit: AuditTable
 }
 
+/** A user. Times are ISO 8601 UTC. */
 export interface UserTable {
   id: string
   /** Never reused: a process uid may be made of it. */
@@ -42,6 +43,7 @@ export interface UserTable {
   updated_at: string
 }
 
+/** A server with its configuration. Times are ISO 8601 UTC. */
 export interface ServerTable {
   id: string
   owner_id: string
@@ -84,6 +86,7 @@ export interface OpenapiDocumentPartTable {
   content: Uint8Array
 }
 
+/** A group without its members. Times are ISO 8601 UTC. */
 export interface GroupTable {
   id: string
   owner_id: string
@@ -99,6 +102,7 @@ export interface GroupTable {
   updated_at: string
 }
 
+/** A server in a group; `position` orders the members. */
 export interface GroupMemberTable {
   group_id: string
   server_id: string
@@ -118,6 +122,7 @@ export interface GroupLostMemberTable {
   lost_at: string
 }
 
+/** A setting of the system or of one user. */
 export interface SettingTable {
   /** `system`, or a user id. */
   scope: string
@@ -128,6 +133,7 @@ export interface SettingTable {
   updated_at: string
 }
 
+/** An access key; only the hash of its secret is stored. Times are ISO 8601 UTC. */
 export interface AccessKeyTable {
   id: string
   owner_id: string
@@ -212,6 +218,7 @@ export interface ClientSessionTable {
   used_at: string
 }
 
+/** One audit record. */
 export interface AuditTable {
   id: Generated<number>
   at: string

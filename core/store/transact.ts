@@ -6,6 +6,7 @@ import type { Tables } from './tables.ts'
 
 /** The database itself or a transaction on it. */
 export type Reader = Kysely<Tables>
+/** A transaction, whose writes are committed or rolled back together. */
 export type Writer = Transaction<Tables>
 
 /** Registers an effect that runs after the commit, in order; never when the transaction fails. */

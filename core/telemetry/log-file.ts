@@ -1,6 +1,7 @@
 import { type FileHandle, mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
+/** When the log file is rotated, and how many files are kept. */
 export interface LogFileLimits {
   /** The file is rotated before it exceeds this many bytes. */
   readonly maxBytes: number

@@ -13,6 +13,7 @@ const RETRY_BUSY_MS = 20
 const FLUSH_MS = 1_000
 const STANDARD_OUTPUT = 1
 
+/** Where lines are written. */
 export interface LogWriterOptions {
   /** Absolute path; absent: standard output. */
   readonly file?: string

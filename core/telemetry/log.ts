@@ -12,6 +12,7 @@ import { LogWriter } from './log-writer.ts'
 const FIELD_LIMIT = 8 * 1024
 const LINE_LIMIT = 32 * 1024
 
+/** Format, destination and redaction of the log. */
 export interface LogOptions {
   readonly level: 'error' | 'warn' | 'info' | 'debug' | 'trace'
   readonly format: 'json' | 'pretty'
@@ -26,6 +27,7 @@ export interface LogOptions {
   readonly bus: EventBus
 }
 
+/** Further members of a log record; secrets in them are redacted. */
 export type LogFields = Readonly<Record<string, unknown>>
 
 /** The hub's log: one JSON record per line, in the specified format. Nothing else in the hub writes to standard output. */

@@ -30,7 +30,9 @@ export interface JsonLimits {
   }
 }
 
+/** Default limit of nesting levels. */
 export const JSON_DEPTH = 64
+/** Default limit of object members in one text. */
 export const JSON_MEMBERS = 10_000
 /** Longest path of keys to a value in the hub's own objects: messages and secrets refer to values by JSON Pointer. */
 export const JSON_PATH_CHARACTERS = 1_024

@@ -3,7 +3,9 @@ import type { FieldError } from '../../contract/errors.ts'
 import { pointerToken } from '../json/json-pointer.ts'
 import { quoteName } from '../names.ts'
 
+/** Most headers of one server. */
 export const HEADER_COUNT = 64
+/** Limit of all headers of one server together, in bytes. */
 export const HEADER_BYTES = 32 * 1024
 const HEADER_NAME_CHARACTERS = 256
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/

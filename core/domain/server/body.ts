@@ -70,6 +70,7 @@ export const SERVER_JSON = {
 /** Secrets per server: each is sealed, opened at each start, and searched for in everything that the server writes. */
 export const SECRET_COUNT = 1_000
 
+/** A valid body in its flat form. */
 export interface ParsedServerBody {
   /** Secrets in plain text, variables not filled in. */
   readonly settings: ServerSettings
@@ -85,6 +86,7 @@ export interface ParsedServerBody {
   readonly ignored: readonly FieldError[]
 }
 
+/** What differs between bodies of the API and of the settings file. */
 export interface ServerBodyOptions {
   /** The settings file is shared with other programs, so their fields are allowed there. Default `refuse`. */
   readonly unknownFields?: 'refuse' | 'ignore'

@@ -19,6 +19,7 @@ export interface UserGrants {
 /** The work folder inside the sandbox. */
 export const WORK_FOLDER = '/home/server'
 
+/** What decides whether and how a process may start. */
 export interface SpawnPolicyInput {
   readonly policy: 'sandboxed' | 'admin' | 'off'
   readonly level: SandboxLevel

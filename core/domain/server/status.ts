@@ -17,6 +17,7 @@ export interface ServerHealth {
   }
 }
 
+/** How a server's connections are shared, with the reason in `why`. */
 export interface ServerSession {
   /** As configured; `auto` where nothing is. */
   readonly mode: SessionScope
@@ -29,6 +30,7 @@ export interface ServerSession {
   readonly looking?: true
 }
 
+/** A restriction that clients of the server meet, whatever its state. */
 export interface ServerWarning {
   readonly code: 'tools_need_asking' | 'own_connection_refused'
   readonly message: string
@@ -36,6 +38,7 @@ export interface ServerWarning {
   readonly tools?: readonly string[]
 }
 
+/** The live state of a server, as the API shows it. */
 export interface ServerStatus {
   readonly state: ConnectionState
   /** ISO 8601 UTC. */

@@ -113,6 +113,7 @@ export function readNames(fields: Fields, field: 'prompts' | 'resources'): 'all'
   return names
 }
 
+/** Empty for any other value, whose problem is added to `fields`. */
 export function allOrArray(fields: Fields, field: string): JsonValue[] {
   if (!fields.atMost(field, NAMES)) return []
   const value = fields.raw(field)
@@ -123,6 +124,7 @@ export function allOrArray(fields: Fields, field: string): JsonValue[] {
   return []
 }
 
+/** Adds the problem `duplicate` for each repeated name. */
 export function rejectDuplicates(fields: Fields, field: string, names: readonly string[]): void {
   const seen = new Set<string>()
   for (const name of names) {

@@ -20,6 +20,7 @@ export const FIELDS_OF: Readonly<Record<TransportName, readonly string[]>> = {
   openapi: ['openapi', 'headers'],
 }
 
+/** The fields of all transports, each once. */
 export const TRANSPORT_FIELDS: readonly string[] = [...new Set(Object.values(FIELDS_OF).flat())]
 
 /** A transport's own fields: as written, and with variables filled in. */

@@ -17,6 +17,7 @@ export const VARIABLE_COUNT = 1_000
 // puts the references at odd indices.
 const REFERENCE = /(\$?\$\{[^{}]*\})/
 
+/** Values by name, for `${name}` in settings. */
 export type Variables = Readonly<Record<string, string>>
 
 /** Variables with their references to each other filled in, and the problems found. */

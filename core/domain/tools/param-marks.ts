@@ -7,6 +7,7 @@ export interface ParamMark {
   readonly path: readonly string[]
 }
 
+/** The schema keyword that names the header for an argument (MCP 2026-07-28). */
 export const MARK = 'x-mcp-header'
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const PRIMITIVES: ReadonlySet<JsonValue | undefined> = new Set(['string', 'integer', 'boolean'])

@@ -22,6 +22,7 @@ export function taskCapability(capabilities: JsonObject): JsonObject | undefined
   }
 }
 
+/** Undefined for a tool that cannot be called as a task. */
 export function taskSupport(tool: CatalogItem): TaskSupport | undefined {
   if (!tool.text.includes('"taskSupport"')) return undefined
   const { execution } = itemJson(tool)

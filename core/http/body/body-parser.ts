@@ -8,9 +8,9 @@ import type { BodyAnswer, BodyJob } from './body-protocol.ts'
 import { decodeBody } from './body-text.ts'
 import { FairQueue } from './fair-queue.ts'
 
-/** Bytes that the main thread parses itself: at most 65,000 values, which take some milliseconds. */
+/** Largest body that the main thread parses: at most 65,000 values, which take some milliseconds. */
 export const MAIN_THREAD_BYTES = 128 * 1024
-/** How long a thread that has nothing to do keeps the memory of its last body, in milliseconds. */
+/** How long an idle worker keeps the memory of its last body, in milliseconds. */
 const IDLE_MS = 10_000
 
 type BodyResult = Extract<BodyAnswer, { readonly documents: unknown }>
@@ -22,8 +22,8 @@ interface Waiting {
 }
 
 /**
- * Parses JSON bodies, those over 128 KiB in a thread of its own, one after the other. Senders take turns, so that one with many
- * large bodies delays another one by a single body. The thread starts with the first of them and ends after 10 s without work.
+ * Parses JSON bodies, those over 128 KiB in a worker, one at a time. Senders take turns, so that many large bodies of
+ * one delay another by one only. The worker starts with the first large body and ends after 10 s without work.
  */
 export class BodyParser {
   readonly #waiting = new FairQueue<Waiting>()
@@ -32,12 +32,13 @@ export class BodyParser {
   #idle: ReturnType<typeof setTimeout> | undefined
 
   /**
-   * The object in a body. Takes `bytes` away from the caller. Inline OpenAPI documents of a body over 128 KiB come as their
-   * text, with what is known of them noted beside (`factsIn`). `sender`: the user, or the address of nobody. Throws what `parseJsonObject` throws, `json_encoding`, `validation_failed` for such a document, and `overloaded` when
-   * the thread was lost, or 16 bodies of the sender wait already.
+   * Parses the object in a body. Transfers `bytes`, which become unusable. Inline OpenAPI documents of a body over 128
+   * KiB stay text, with their facts attached (`factsIn`). `sender`: a user id, or the address of an anonymous client.
+   * Throws what `parseJsonObject` throws, `json_encoding`, `validation_failed` for such a document, and `overloaded`
+   * when the worker ended, or 16 bodies of the sender wait already.
    */
   async parse(bytes: Uint8Array, limits: JsonLimits, sender: string): Promise<JsonObject> {
-    // A number that is kept as it was written would cross a port as another object; such bodies have few values.
+    // A number in its source spelling would lose its class on a port; such bodies have few values.
     if (bytes.byteLength <= MAIN_THREAD_BYTES || limits.asWritten) return parseJsonObject(decodeBody(bytes), limits)
     const answer = await this.#ask({ kind: 'body', bytes, limits }, sender)
     if (!('value' in answer)) throw new TypeError('The thread answered a body with an import')
@@ -45,7 +46,7 @@ export class BodyParser {
     return answer.value
   }
 
-  /** What `importDocument` makes of a text, or of another value's JSON, and throws; `overloaded` as with `parse`. */
+  /** Runs `importDocument` on a text, or on another value's JSON; throws its errors, and `overloaded` as `parse`. */
   async importDocument(document: JsonValue, sender: string): Promise<ImportedDocument> {
     const answer = await this.#ask({ kind: 'import', document }, sender)
     if (!('imported' in answer)) throw new TypeError('The thread answered an import with a body')
@@ -86,7 +87,7 @@ export class BodyParser {
   }
 
   #start(): Worker {
-    // The hub's environment holds its secrets; a parser needs none of it.
+    // The hub's environment contains secrets, which a parser does not need.
     const worker = new Worker(new URL('./body-worker.ts', import.meta.url).href, { env: {}, name: 'patchbay-bodies' })
     worker.onmessage = ({ data }: MessageEvent<BodyAnswer>) => {
       const done = this.#busy
@@ -110,7 +111,7 @@ export class BodyParser {
     worker?.terminate()
   }
 
-  /** The thread is gone with the body that it had; what waits gets a new one. */
+  /** The worker ended, and its body failed; the bodies that wait get a new worker. */
   #lose(): void {
     const lost = this.#busy
     this.#busy = undefined

@@ -4,14 +4,14 @@ import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import type { JsonLimits } from '../../domain/json/json-guard.ts'
 import type { DocumentFacts } from '../../domain/server/document-facts.ts'
 
-/** One body for the thread. */
+/** One job for the worker. */
 export type BodyJob =
   | { readonly kind: 'body'; readonly bytes: Uint8Array; readonly limits: JsonLimits }
   | { readonly kind: 'import'; readonly document: JsonValue }
 
 /**
- * What the thread says to a job: a value with what is known of its inline documents (of an import entry by entry), a refusal,
- * or a fault of its own.
+ * The worker's answer to a job: a value with the facts of its inline documents (for an import per entry), a rejection,
+ * or a failure of the worker itself.
  */
 export type BodyAnswer =
   | { readonly value: JsonObject; readonly documents: readonly DocumentFacts[] }

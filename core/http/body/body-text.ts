@@ -1,12 +1,12 @@
 import { HubError } from '../../contract/errors.ts'
 
-/** The text of a body in UTF-8. Throws `json_encoding` for bytes that are none, and for a byte order mark. */
+/** Decodes a body as UTF-8. Throws `json_encoding` for invalid bytes, and for a byte order mark. */
 export function decodeBody(bytes: Uint8Array): string {
   const marked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
   try {
     if (!marked) return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
-    // Said below.
+    // Thrown below.
   }
   throw new HubError(
     'json_encoding',

@@ -1,4 +1,4 @@
-/** A thread that reads large bodies: what one of them costs would hold up everybody in the main thread. */
+/** A worker that parses large bodies, since one of them would block the main thread for everybody. */
 import { importDocument, placeInDocument } from '../../config/import-document.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonValue } from '../../contract/json.ts'
@@ -19,7 +19,7 @@ function answer(job: BodyJob): BodyAnswer {
     return job.kind === 'body' ? readBody(job) : readImport(job.document)
   } catch (error) {
     if (!(error instanceof HubError)) return { failure: error instanceof Error ? error.message : String(error) }
-    // An Error that crosses a port keeps its message alone.
+    // An Error that crosses a port keeps only its message.
     const { code, message, data, errors, hint } = error
     return {
       error: {
@@ -33,7 +33,7 @@ function answer(job: BodyJob): BodyAnswer {
 
 function readBody({ bytes, limits }: BodyJob & { readonly kind: 'body' }): BodyAnswer {
   const { value, problems: found, documents } = documentsAsText(parseJsonObject(decodeBody(bytes), limits))
-  // Those of an import are told of their entries.
+  // The problems of an import are reported with its entries.
   const problems = found.filter(({ pointer }) => /^#\/(?:config\/)?openapi\//.test(pointer))
   const tooLarge = problems.find(problem => problem.code === 'openapi_too_large')
   if (tooLarge) throw new HubError('openapi_too_large', tooLarge.detail, { errors: [tooLarge] })

@@ -6,28 +6,30 @@ import { type JsonLimits, parseJsonObject } from '../../domain/json/json-guard.t
 import type { BodyParser } from './body-parser.ts'
 import { decodeBody } from './body-text.ts'
 
-/** Longest silence between two parts of a body, in milliseconds. */
+/** Longest pause between two chunks of a body, in milliseconds. */
 const SILENCE_MS = 30_000
 
+/** Limits for reading one body. */
 export interface BodyOptions {
   /** Bytes. Default 1 MiB. */
   readonly limit?: number
-  /** Milliseconds between two parts of the body. Default 30_000. */
+  /** Longest pause between two chunks, in milliseconds. Default 30_000. */
   readonly silenceMs?: number
-  /** Counts what has come; it is given back by whoever handles the request, when that is over. */
+  /** Charged for the bytes received; the caller releases them at the end of the request. */
   readonly account?: Pick<ByteAccount, 'take'>
 }
 
+/** Options for reading one JSON body; `json` limits its depth and members. */
 export interface JsonBodyOptions extends BodyOptions {
   readonly json?: JsonLimits
-  /** Parses in the main thread where it is left out. */
+  /** Default: parses in the main thread. */
   readonly parser?: Pick<BodyParser, 'parse'>
-  /** Whose body it is: senders take turns at the parser. */
+  /** The sender of the body, for the turns at the parser. */
   readonly sender?: string
 }
 
 /**
- * The JSON object in a request's body; undefined when there is no body at all. Throws HubError: body_too_large, content_type,
+ * The JSON object in a request's body; undefined when there is no body. Throws HubError: body_too_large, content_type,
  * encoding_not_supported, header_duplicate, json_encoding, and what {@link parseJsonObject} throws.
  */
 export async function readJsonBody(request: Request, options: JsonBodyOptions = {}): Promise<JsonObject | undefined> {
@@ -44,10 +46,10 @@ export async function readJsonBody(request: Request, options: JsonBodyOptions = 
 }
 
 /**
- * The bytes of a body. The account takes as many as it announces before the first is read, and where it announces none each
- * as it comes; the limit holds whatever it says. Throws `body_too_large` at the first byte over the limit, `quota_bytes` or
- * `overloaded` when the account takes no more, `request_timeout` when nothing came for `silenceMs`, and `json_invalid` when the
- * client went away.
+ * Reads the bytes of a body. The account is charged the announced length before the first byte is read, or each chunk
+ * where none is announced; the limit always applies to the bytes received. Throws `body_too_large` at the first byte
+ * over the limit, `quota_bytes` or `overloaded` from the account, `request_timeout` when nothing came for `silenceMs`,
+ * and `json_invalid` when the client disconnected.
  */
 export async function readBytes(request: Request, options: BodyOptions = {}): Promise<Uint8Array> {
   const limit = options.limit ?? LIMITS.bodyBytes
@@ -68,7 +70,7 @@ export async function readBytes(request: Request, options: BodyOptions = {}): Pr
       chunks.push(value)
     }
   } catch (error) {
-    // Whatever is still on its way is not wanted any more; a fault of that is the client's matter.
+    // The rest of the body is not needed, and an error while cancelling it does not matter.
     reader.cancel().catch(() => {})
     if (error instanceof HubError) throw error
     throw new HubError('json_invalid', 'The body ended before it was whole', { cause: error })
@@ -79,7 +81,7 @@ function refuseAnnounced(headers: Headers, limit: number): void {
   if (announcedBytes(headers) > limit) throw tooLarge(limit)
 }
 
-/** 0 where nothing is announced. */
+/** The announced length in bytes; 0 where none is announced. */
 function announcedBytes(headers: Headers): number {
   return Number(headers.get('content-length') ?? 0)
 }
@@ -88,7 +90,7 @@ function tooLarge(limit: number): HubError {
   return new HubError('body_too_large', `The body is larger than ${limit} bytes`)
 }
 
-/** `application/json` and its relatives (`application/merge-patch+json`), in UTF-8. */
+/** Requires `application/json` or a `+json` type such as `application/merge-patch+json`, in UTF-8. */
 function requireJson(type: string): void {
   const [media = '', ...parameters] = type.split(';').map(part => part.trim().toLowerCase())
   if (type.includes(',')) throw new HubError('header_duplicate', 'The header "Content-Type" came twice')

@@ -1,6 +1,6 @@
-/** Items of many senders, taken in turns: one from each sender that has any, however many another one has put in. */
+/** A queue that takes one item from each sender in turn, however many items one of them has queued. */
 export class FairQueue<T> {
-  /** In the order of their turns. A sender without items is not in it. */
+  /** In the order of turns. A sender without items is not included. */
   readonly #bySender = new Map<string, T[]>()
 
   get size(): number {
@@ -9,7 +9,7 @@ export class FairQueue<T> {
     return size
   }
 
-  /** How many items of this sender wait. */
+  /** How many items of this sender are queued. */
   waiting(sender: string): number {
     return this.#bySender.get(sender)?.length ?? 0
   }
@@ -20,11 +20,11 @@ export class FairQueue<T> {
     else this.#bySender.set(sender, [item])
   }
 
-  /** The oldest item of the sender whose turn it is; undefined when nothing waits. */
+  /** Removes the oldest item of the next sender; undefined when the queue is empty. */
   shift(): T | undefined {
     for (const [sender, items] of this.#bySender) {
       const item = items.shift()
-      // Behind the others.
+      // Moved behind the other senders.
       this.#bySender.delete(sender)
       if (items.length > 0) this.#bySender.set(sender, items)
       return item

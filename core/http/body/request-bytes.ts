@@ -3,7 +3,7 @@ import type { ByteAccount, BytesInFlight } from '../../domain/byte-account.ts'
 import type { RequestInfo } from '../../request/request-info.ts'
 import { addressKey } from '../addresses.ts'
 
-/** What one request of the API counts for, from the first byte of its body until its answer is made. */
+/** The bytes that one API request is charged, from the first byte of its body until its response is complete. */
 export class RequestBytes {
   readonly #bytes: BytesInFlight
   readonly #info: Pick<RequestInfo, 'clientAddress'>
@@ -16,7 +16,7 @@ export class RequestBytes {
     this.#info = info
   }
 
-  /** Who it is that counts; until then, and for nobody, it is the client's address. */
+  /** Charges this user from now on; before that, and for anonymous clients, the client's address is charged. */
   identify(actor: UserActor | undefined): void {
     this.#actor = actor
   }
@@ -34,7 +34,7 @@ export class RequestBytes {
     this.#taken += bytes
   }
 
-  /** The request is over, once. */
+  /** Called once, at the end of the request. */
   release(): void {
     this.#account?.give(this.#taken)
     if (!this.#actor) this.#account?.leave()

@@ -9,7 +9,7 @@ summary b { display: inline-block; min-width: 4.5rem }
 small { opacity: .75 }
 `
 
-/** The OpenAPI document as one HTML page without scripts, with the policy that allows its only style sheet. */
+/** The OpenAPI document as one HTML page without scripts, and the content security policy for its only style sheet. */
 export async function docsPage(document: JsonObject): Promise<{ readonly html: string; readonly policy: string }> {
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(STYLE))
   const hash = btoa(String.fromCharCode(...new Uint8Array(digest)))

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../contract/json.ts'
 import { type RunnableRoute, runnable } from '../pipeline.ts'
 import type { ResponseSpec, Route } from '../route.ts'
 
-/** Our extension of an operation. */
+/** The hub's own extension of an operation. */
 interface Access {
   readonly 'x-access': RunnableRoute['access']
 }
@@ -47,7 +47,7 @@ export function openApiDocument(routes: readonly Route[], version: string): Json
       },
     },
   }
-  // Through JSON text, which drops undefined members and shares nothing with the schemas.
+  // Converted through JSON text, which drops undefined members and shares no objects with the schemas.
   return JSON.parse(JSON.stringify(document)) as JsonObject
 }
 
@@ -83,7 +83,7 @@ function operation(route: RunnableRoute): Operation {
   }
 }
 
-/** `getServersRefTools` for `GET /api/servers/{ref}/tools`. */
+/** For `GET /api/servers/{ref}/tools` the result is `getServersRefTools`. */
 function operationId({ method, path }: RunnableRoute): string {
   const words = path.split(/[^A-Za-z0-9]+/).filter(word => word !== '' && word !== 'api')
   return method.toLowerCase() + words.map(word => word[0]?.toUpperCase() + word.slice(1)).join('')

@@ -1,6 +1,7 @@
 import type { EventName } from '../../events/catalog.ts'
 import type { LiveEvent, Topic } from './live-events.ts'
 
+/** Limits of what one topic keeps; the oldest events are dropped first. */
 export interface HistoryLimits {
   readonly events: number
   /** UTF-8 bytes of all events together. */

@@ -1,7 +1,9 @@
 import type { UserActor } from '../../contract/records.ts'
 import type { EventName, HubEvent } from '../../events/catalog.ts'
 
+/** The topics that a reader may subscribe to. */
 export const TOPICS = ['servers', 'logs', 'alerts', 'metrics', 'calls'] as const
+/** One of {@link TOPICS}. */
 export type Topic = (typeof TOPICS)[number]
 
 /** An event for the stream, its text built once for all readers. */
@@ -23,6 +25,7 @@ export function visibleTo(event: LiveEvent, actor: UserActor): boolean {
   return event.isPublic || actor.role === 'admin' || (event.ownerId !== null && event.ownerId === actor.userId)
 }
 
+/** Builds an event with its JSON text. `boot`: the process's id; `ownerNames`: user names by id. */
 export function liveEvent(
   boot: string,
   topic: Topic,

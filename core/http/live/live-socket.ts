@@ -10,6 +10,7 @@ import type { Topic } from './live-events.ts'
 const FIRST_MESSAGE_MS = 5_000
 const BAD_MESSAGES = 3
 
+/** What one live WebSocket needs; `since`: the id of the last event that its reader has seen. */
 export interface LiveSocketOptions {
   readonly feed: LiveFeed
   readonly authenticator: Pick<Authenticator, 'authenticateToken'>

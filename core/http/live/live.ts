@@ -46,6 +46,7 @@ export interface LiveSink {
   end(code: ErrorCode): void
 }
 
+/** What the live feed needs, and its times where they differ from the defaults. */
 export interface LiveFeedOptions {
   readonly bus: EventBus
   readonly credentials: Pick<LiveCredentials, 'watch'>

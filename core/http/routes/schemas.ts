@@ -3,6 +3,7 @@ import type { JsonObject, JsonValue } from '../../contract/json.ts'
 
 /** JSON of any shape from an upstream. */
 export const anyJson = z.unknown() as z.ZodType<JsonValue>
+/** A JSON object with any members. */
 export const anyObject = z.record(z.string(), z.unknown())
 
 /** A time in the hub's format: ISO 8601 UTC with milliseconds. */
@@ -11,8 +12,11 @@ export const timestamp = z.string().meta({ description: 'ISO 8601 UTC with milli
 /** `name` (the caller's own first) or `owner~name`. */
 const ref = z.string().min(1).max(256).meta({ description: '`name`, the caller’s own first, or `owner~name`' })
 
+/** Path parameters of one server or group. */
 export const refParams = z.object({ ref })
+/** Path parameters of one tool; a tool name has at most 512 characters. */
 export const refToolParams = z.object({ ref, tool: z.string().min(1).max(512) })
+/** Path parameters of one server in a group. */
 export const refServerParams = z.object({ ref, server: ref })
 
 /** A whole number in a query: decimal digits only, no other number syntax of JavaScript. */
@@ -50,6 +54,7 @@ export const ownershipFilters = {
   sort: sortKey.optional(),
 }
 
+/** `limit` and `offset` of a list, and no other parameters. */
 export const pageQuery = z.strictObject(pageFields)
 
 /** The response of every list. `total` counts all matches, not only this page. */
@@ -70,6 +75,7 @@ export function exampleList(...items: readonly unknown[]) {
 /** `?flag=true`, as a boolean; absent is false. */
 export const flag = z.enum(['true', 'false']).optional().meta({ description: '`true` or `false` (default)' })
 
+/** `public`: every signed-in user may see and use it. */
 export const visibility = z.enum(['private', 'public'])
 
 /**

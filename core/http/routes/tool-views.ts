@@ -132,6 +132,7 @@ export function findTool(server: string, tools: readonly ServerTool[], name: str
   throw toolNotFound(server, name, tools)
 }
 
+/** The error `tool_not_found`, with similar names of enabled tools as its hint. */
 export function toolNotFound(server: string, name: string, tools: readonly ServerTool[]): HubError {
   const known = tools.filter(tool => tool.enabled).map(tool => tool.name)
   return new HubError(

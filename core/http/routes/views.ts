@@ -14,6 +14,7 @@ import { openTools, type ServerTool } from './tool-views.ts'
 /** Live data of a server for responses. */
 export type LiveView = Pick<Upstreams, 'status' | 'catalog' | 'definitions'>
 
+/** What a server's representation is built from. */
 export interface ServerViewDeps {
   readonly registry: { readonly servers: Pick<ServerRegistry, 'publicBody'> }
   readonly upstreams: LiveView
@@ -103,6 +104,7 @@ export function recordReply(view: object, status = 200, location?: string): Repl
   return { status, body: view, headers }
 }
 
+/** The ETag of a revision: its number in quotes. */
 export function etag(revision: number): string {
   return `"${revision}"`
 }
@@ -144,6 +146,7 @@ export function listQuery(query: { readonly [K in keyof ListQuery]: ListQuery[K]
   }
 }
 
+/** Filters of a server list; an absent one matches all. */
 export interface ServerFilter {
   readonly state?: ServerStatus['state'] | undefined
   readonly transport?: ServerRecord['transport'] | undefined
@@ -151,6 +154,7 @@ export interface ServerFilter {
   readonly members?: ReadonlySet<string> | undefined
 }
 
+/** `status` is called only if the other filters match. */
 export function matchesFilter(record: ServerRecord, status: () => ServerStatus, filter: ServerFilter): boolean {
   if (filter.transport !== undefined && record.transport !== filter.transport) return false
   if (filter.members !== undefined && !filter.members.has(record.id)) return false

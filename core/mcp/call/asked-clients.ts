@@ -7,15 +7,15 @@ import type { Scope } from '../scope/scope.ts'
 import type { ScopeMember } from '../scope/scope-types.ts'
 import type { Exchange } from './exchange.ts'
 
-/** Longest wait of a call for the first look at its server. */
+/** Longest wait of a call for the first probe of its server. */
 const LOOK_WAIT_MS = 10_000
 
-/** What the most able client declares. */
+/** The capabilities of a client that supports everything. */
 export const EVERY_CAPABILITY = everyCapability(LATEST_LEGACY)
 
 /**
- * What a call of a client that can be asked waits for: until a program was looked at nobody knows whether the call needs a
- * process of its own. Mostly nothing.
+ * What a call of a client that answers server requests waits for: until a program was probed, the hub does not know
+ * whether the call needs a process of its own. Mostly undefined.
  */
 export function lookedAtFor(
   { capabilities }: Exchange,
@@ -27,7 +27,7 @@ export function lookedAtFor(
   return looking !== undefined && era === 'legacy' ? within(looking, LOOK_WAIT_MS) : undefined
 }
 
-/** For a tool that is there, but not for this client. */
+/** The error for a tool that exists, but not for this client's capabilities. */
 export function needsAsking(name: string): HubError {
   return new HubError('tool_not_found', `The tool "${name.slice(0, 64)}" is only for clients that can be asked`, {
     hint: 'Its server offers it to clients that declare what it asks: sampling, elicitation or roots.',

@@ -12,21 +12,21 @@ import type { Exchange } from './exchange.ts'
 /** A tools/call that names its server. */
 export interface DirectCall {
   readonly actor: UserActor
-  /** Whoever resolved it has judged that the actor may use it. */
+  /** The caller of this API has checked that the actor may use it. */
   readonly server: ServerRecord
-  /** The upstream's own name of the tool. */
+  /** The upstream's name of the tool. */
   readonly tool: string
   readonly arguments: JsonObject
   readonly requestId: string
-  /** Of the request; those go along that the server asks for (`passthroughHeaders`) and the actor lets it have. */
+  /** Of the request; those that the server asks for (`passthroughHeaders`) and the actor allows are forwarded. */
   readonly headers: Headers
-  /** Hears of progress; without it none is asked for. */
+  /** Called with each progress notification; without it none is requested. */
   readonly progress?: (params: JsonObject) => void
-  /** Cancels the call upstream. */
+  /** Cancels the call at the upstream. */
   readonly signal: AbortSignal
 }
 
-/** A tools/call without a client session: there is nobody to ask, and no stream for log messages. */
+/** A tools/call without a client session: server requests have no recipient, and log messages no stream. */
 export class DirectExchange implements Exchange {
   readonly requestId: string
   readonly method = 'tools/call'
@@ -55,13 +55,13 @@ export class DirectExchange implements Exchange {
     return () => this.#cancel?.('The caller went away')
   }
 
-  /** Set once an upstream is at work; a caller that went away before that ends it at once. */
+  /** Set once the call is sent; if the caller has gone before that, it is cancelled at once. */
   set cancel(cancel: (reason?: string) => void) {
     this.#cancel = cancel
     if (this.#signal.aborted) this.cancel()
   }
 
-  /** Where each user has a connection, this one's is used. */
+  /** Where each user has a connection, the call uses this user's. */
   enter(_scope: Scope, { server }: ScopeMember): SessionBinding | undefined {
     return server.session === 'per-user' ? userBinding(this.actor.userId) : undefined
   }
@@ -73,7 +73,7 @@ export class DirectExchange implements Exchange {
   }
 }
 
-/** One server under its own names, as at `/mcp/{server}`, but no group that a record could name. */
+/** One server under its own names, as at `/mcp/{server}`, but without a group that a call record could name. */
 export function directScope(server: ServerRecord, headers: HeadersFor): ResolvedScope {
   const { id, ownerId, ownerName, createdAt, updatedAt } = server
   const group: GroupRecord = {

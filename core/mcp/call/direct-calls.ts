@@ -10,15 +10,15 @@ import type { Outcome } from './exchange.ts'
 interface OpenCall {
   readonly call: DirectCall
   readonly scope: Scope
-  /** What the scope is for the server as it is now. */
+  /** Resolves the scope again for the server's present record. */
   readonly resolve: (server: ServerRecord) => ResolvedScope
   readonly exchange: DirectExchange
   readonly lost: (error: HubError) => void
-  /** Counts the changes that it was to be judged after. */
+  /** How many changes were seen; a check that started before the last one is repeated. */
   changes: number
 }
 
-/** Calls without a path of their own, and whether their callers may still see the server. */
+/** Calls in flight without a path of their own; each ends when its caller loses access to the server. */
 export class DirectCalls {
   readonly #servers: Pick<Registry['servers'], 'byId'>
   readonly #open = new Map<Scope, OpenCall>()
@@ -34,7 +34,7 @@ export class DirectCalls {
     ]
   }
 
-  /** The work's outcome, unless its caller loses the server before that: then `server_not_found`, at once. */
+  /** The work's outcome; when the caller loses the server before that, throws `server_not_found` at once. */
   async during(
     call: DirectCall,
     scope: Scope,
@@ -51,11 +51,11 @@ export class DirectCalls {
     }
   }
 
-  /** Asks again what a call's server is for its caller. The scope is gone when that is nothing. Rejects when it cannot be asked. */
+  /** Checks again whether the caller may use the server; the scope is gone if not. Rejects when the store fails. */
   async refresh(scope: Scope): Promise<void> {
     const open = this.#open.get(scope)
     if (!open) {
-      // Answered already: nobody waits for what this one would say.
+      // The call has been answered: the result of the check is not needed.
       scope.gone = true
       return
     }
@@ -76,13 +76,13 @@ export class DirectCalls {
     for (const stop of this.#listening) stop()
   }
 
-  /** `serverId` undefined: whoever owns it. */
+  /** `serverId` undefined: calls of every server. */
   #changed(serverId: string | undefined): void {
     for (const open of this.#open.values()) {
       if (serverId !== undefined && open.call.server.id !== serverId) continue
       open.changes += 1
       open.scope.stale = true
-      // Where the store does not answer, the result is held back: it is asked for again then.
+      // If the store fails, the scope stays stale, and the check is repeated before the result is delivered.
       this.refresh(open.scope).catch(() => undefined)
     }
   }

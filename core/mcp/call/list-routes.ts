@@ -7,14 +7,14 @@ import type { Outcome } from './exchange.ts'
 import type { Pages } from './pages.ts'
 import type { MethodHandler } from './router.ts'
 
-/** The four lists. `settled` waits for what is being read again; undefined when nothing is. */
+/** Handlers of the four list methods. `settled` waits for lists that are being read again; undefined when none is. */
 export function listRoutes(
   pages: Pages,
   settled: (scope: Scope, capabilities: JsonObject | undefined) => Promise<void> | undefined,
 ): Readonly<Record<string, MethodHandler>> {
   const list = (kind: CatalogKind): MethodHandler => {
     return ({ scope, exchange }, params) => {
-      // Of the lists only that of the tools is another one for clients that can be asked.
+      // Only the list of tools depends on the client's capabilities.
       const capabilities = kind === 'tools' ? exchange.capabilities : undefined
       const waiting = settled(scope, capabilities)
       const modern = exchange.modern !== undefined

@@ -6,7 +6,7 @@ import { parseExact } from '../../domain/json/exact-json.ts'
 import { mustHoldMore, scanShape } from '../../domain/json/json-shape.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 
-/** What is no result, on its way through middlewares, so that it comes out as it went in. */
+/** Carries an outcome that is not a result through the middlewares unchanged. */
 class Passed extends Error {
   readonly outcome: Outcome
   constructor(outcome: Outcome) {
@@ -17,7 +17,7 @@ class Passed extends Error {
 
 type Dispatch = (params: JsonObject | undefined) => Outcome | Promise<Outcome>
 
-/** The middlewares that a method must pass, outermost first; none for most methods of most hubs. */
+/** The middlewares that apply to a method, outermost first; none for most methods of most hubs. */
 export function matchingMiddlewares(middlewares: readonly McpMiddleware[], method: string): readonly McpMiddleware[] {
   const matching = middlewares.filter(({ method: pattern }) =>
     pattern.endsWith('*') ? method.startsWith(pattern.slice(0, -1)) : pattern === method,
@@ -26,8 +26,8 @@ export function matchingMiddlewares(middlewares: readonly McpMiddleware[], metho
 }
 
 /**
- * Runs an exchange through middlewares. `dispatch` judges names and rights anew on whatever parameters reach it, so a
- * middleware that rewrites them gains nothing by it.
+ * Runs an exchange through middlewares. `dispatch` checks names and rights on the parameters that reach it, so a
+ * middleware that rewrites them gains no rights.
  */
 export async function runMiddlewares(
   middlewares: readonly McpMiddleware[],
@@ -54,7 +54,7 @@ export async function runMiddlewares(
   }
 }
 
-/** What a middleware made of a request is held to what a client may send. */
+/** Applies the limits for client requests to parameters that a middleware changed. */
 function refuseLargeParams(params: JsonObject): void {
   const text = JSON.stringify(params)
   if (Buffer.byteLength(text) > LIMITS.mcpBodyBytes) {
@@ -72,7 +72,7 @@ function refuseLargeParams(params: JsonObject): void {
   }
 }
 
-/** What middlewares made of a result is held to what a server may send. */
+/** Applies the server's result limit to a result that middlewares changed. */
 function writtenResult(result: JsonValue, maxBytes: number = LIMITS.resultBytes): string {
   const text = JSON.stringify(result ?? {})
   if (Buffer.byteLength(text) <= maxBytes) return text
@@ -80,12 +80,12 @@ function writtenResult(result: JsonValue, maxBytes: number = LIMITS.resultBytes)
   throw new HubError('result_too_large', message)
 }
 
-/** Requests of this method may have acted once they were sent. */
+/** A request of this method may have side effects, so it is not sent twice. */
 const ACTING = 'tools/call'
 
 type Next = (message: McpMessage) => Promise<JsonValue>
 
-/** One middleware within its own time; what it waits for behind `next` does not count. */
+/** Runs one middleware within its own time limit; the time spent in `next` does not count. */
 async function guarded(middleware: McpMiddleware, message: McpMessage, next: Next): Promise<JsonValue> {
   const late = Promise.withResolvers<never>()
   let behind: Promise<JsonValue> | undefined
@@ -116,7 +116,7 @@ async function guarded(middleware: McpMiddleware, message: McpMessage, next: Nex
   } catch (error) {
     if (error instanceof Passed) throw error
     if (middleware.onError === 'closed') throw closedError(middleware, error)
-    // Not called again once it ran: a tools/call may have acted.
+    // Not dispatched again after `next` ran: a tools/call may have had its side effects.
     return await (behind ?? next(message))
   } finally {
     over = true
@@ -125,7 +125,7 @@ async function guarded(middleware: McpMiddleware, message: McpMessage, next: Nex
 }
 
 function closedError(middleware: McpMiddleware, error: unknown): HubError {
-  // What a plugin says of its own fault is for the log, not for whoever called.
+  // A plugin's own error text goes to the log, not to the caller.
   if (error instanceof HubError && error.code !== 'internal') return error
   return new HubError('internal', `A middleware for ${middleware.method} failed, so the request was refused`, {
     cause: error,

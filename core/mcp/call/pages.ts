@@ -9,32 +9,32 @@ import { legacyTool } from '../scope/legacy-tools.ts'
 import type { ListItem } from '../scope/list-item.ts'
 
 const MAX_PAGE_BYTES = 1_024 * 1_024
-/** Characters of the first pages that are kept. */
+/** Most characters of cached first pages. */
 const KEPT_CHARACTERS = 16 * 1_024 * 1_024
 const CURSOR_PURPOSE = 'mcp-cursor'
 
-/** Sealed tokens: what a client holds it can neither read nor make. */
+/** Sealed tokens: a client can neither read nor forge them. */
 export interface Sealer {
   sealToken(purpose: string, text: string): string
-  /** What was sealed for this purpose; undefined for every other token. */
+  /** The text sealed for this purpose; undefined for every other token. */
   openToken(purpose: string, token: string): JsonValue | undefined
 }
 
-/** Lists cut into pages, as the JSON text of their results. The first pages that were asked for last are kept. */
+/** Paginates lists, as the JSON text of their results. The most recently used first pages are cached. */
 export class Pages {
   readonly #sealer: Sealer
   readonly #ownMark: string
   readonly #first = { modern: firstPages(), legacy: firstPages() }
 
-  /** `ownMark`: by which this hub recognises its own lists. */
+  /** `ownMark`: by which this hub recognizes its own lists. */
   constructor(sealer: Sealer, ownMark: string) {
     this.#sealer = sealer
     this.#ownMark = ownMark
   }
 
   /**
-   * A cursor names scope, kind and the last item of its page, and goes on behind that item's place in the list even when
-   * the item, or the whole member, is gone. `marks`: of the hubs that the items came through. Throws cursor_invalid.
+   * A cursor contains scope, kind and the last item of its page; the next page continues behind that item's position
+   * even when the item, or its member, is gone. `marks`: of the hubs that the items passed. Throws cursor_invalid.
    */
   page(
     kind: CatalogKind,
@@ -95,8 +95,8 @@ function asIs(text: string): string {
 }
 
 /**
- * Where a page ended: the key of its last item; for when that is gone, its server and how many of that server's items came
- * until then; for when that has left, the servers that had begun.
+ * The end of a page: the key of its last item; if that is gone, its server and the number of that server's items up to
+ * it; if that is gone too, the servers that had begun.
  */
 type Place = readonly [key: string, serverId: string, offset: number, begun: readonly string[]]
 
@@ -107,7 +107,7 @@ function placeOf(items: readonly ListItem[], end: number, { key, serverId }: Lis
   return [key, serverId, end - firstOf(items, serverId), [...begun].map(digest)]
 }
 
-/** Cursors of large groups name many servers. */
+/** Hashed and shortened, as cursors of large groups name many servers. */
 function digest(serverId: string): string {
   return createHash('sha256').update(serverId).digest('base64url').slice(0, DIGEST_CHARACTERS)
 }
@@ -122,7 +122,7 @@ function openCursor(kind: CatalogKind, scopeKey: string, cursor: string, sealer:
   )
 }
 
-/** Each member's items stand together, so that nothing is left out that was there all the time. */
+/** Each member's items are adjacent, so that no item that was there all the time is skipped. */
 function placeAfter(items: readonly ListItem[], [key, serverId, offset, begun]: Place): number {
   const index = items.findIndex(item => item.key === key && item.serverId === serverId)
   if (index >= 0) return index + 1

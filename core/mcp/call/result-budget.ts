@@ -10,7 +10,7 @@ import { cutPrompt, cutResource, cutTool, noteOf, ResultTruncator } from './resu
 
 const PURPOSE = 'mcp-result'
 
-/** The results that are cut, and how. */
+/** The methods whose results are truncated, and the function for each. */
 const CUTS: Readonly<Record<string, (result: JsonObject, cut: ResultTruncator) => JsonObject | undefined>> = {
   'tools/call': cutTool,
   'prompts/get': cutPrompt,
@@ -18,8 +18,8 @@ const CUTS: Readonly<Record<string, (result: JsonObject, cut: ResultTruncator) =
 }
 
 /**
- * Results that were longer than their group wants. The caller gets the beginning and a handle, and reads the rest with
- * that: sealed, for the same caller and path, for ten minutes, as long as there is room.
+ * Truncates results that exceed their group's limit. The caller gets the beginning and a sealed handle, and reads the
+ * rest with it: only the same caller and path, for ten minutes, as long as there is room.
  */
 export class ResultBudget {
   readonly #sealer: Sealer
@@ -30,12 +30,12 @@ export class ResultBudget {
     this.#kept = new ResultStore(now)
   }
 
-  /** The JSON text of a method's result within so many bytes, the words about the cut not counted. */
+  /** The JSON text of a method's result, truncated to this many bytes without the notes about the truncation. */
   truncate(method: string, resultText: JsonText, maxBytes: number, reader: Reader, target?: ExchangeTarget): JsonText {
     const cutResult = CUTS[method]
     if (!cutResult || isWithin(resultText, maxBytes)) return resultText
     const result = parseExact(String(resultText))
-    // What asks for input, or has another shape, is nothing that could be read on.
+    // A request for input, or a result of another shape, could not be read in pieces.
     const whole = isPlainObject(result) && (result.resultType === undefined || result.resultType === 'complete')
     if (!whole) return resultText
     const id = randomUUID()
@@ -46,7 +46,7 @@ export class ResultBudget {
     return JSON.stringify(shown)
   }
 
-  /** The JSON text of the next piece, as the result of a tool. */
+  /** The JSON text of the next piece, as a tool result. */
   read(handle: unknown, maxBytes: number, reader: Reader): string {
     const place = this.#place(handle, reader)
     if (!place) {
@@ -59,12 +59,12 @@ export class ResultBudget {
     return JSON.stringify({ content: [{ type: 'text', text: piece }] })
   }
 
-  /** Bytes that are kept for a user. */
+  /** Bytes of truncated results that are kept for a user. */
   bytesOf(userId: string): number {
     return this.#kept.bytesOf(userId)
   }
 
-  /** Forgets what is too old. */
+  /** Drops expired entries. */
   sweep(): void {
     this.#kept.sweep()
   }
@@ -95,7 +95,7 @@ function isWithin(text: JsonText, maxBytes: number): boolean {
   return weightOfText(text) <= maxBytes && (typeof text !== 'string' || Buffer.byteLength(text) <= maxBytes)
 }
 
-/** A piece has one character at least, however small the limit is. */
+/** A piece has at least one character, however small the limit is. */
 function afterCharacter(text: string, offset: number): number {
   return offset + (isHighSurrogate(text.charCodeAt(offset)) ? 2 : 1)
 }

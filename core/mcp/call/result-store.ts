@@ -3,21 +3,21 @@ import { LIMITS } from '../../config/limits.ts'
 import type { ExchangeTarget } from '../scope/scope-types.ts'
 
 /**
- * A text that is read piece by piece, or the JSON text of one block that is read as a whole: as an object it could take twenty
- * times its length.
+ * A text that is read in pieces, or the JSON text of one block that is read as a whole: a parsed object could take
+ * twenty times its length in memory.
  */
 export type Part = { readonly text: string } | { readonly block: string }
 
-/** Whose call it was: nobody else reads on. */
+/** The caller of the original call: only it can read the rest. */
 export interface Reader {
-  /** Whether it may still use what a result came of. */
+  /** Whether it may still use the source of a result. */
   permits(method: string, target: ExchangeTarget): boolean
-  /** Of caller and path. */
+  /** Identifies caller and path. */
   readonly key: string
   readonly actor: { readonly userId: string }
 }
 
-/** What a result is of. */
+/** The request that a result came from. */
 export interface Source {
   readonly method: string
   readonly target: ExchangeTarget
@@ -32,10 +32,10 @@ interface Kept {
   readonly untilMs: number
 }
 
-/** What an entry costs besides its texts, so that many small ones are not free. */
+/** Bytes that an entry is charged besides its texts, so that many small ones are not free. */
 const ENTRY_BYTES = 1_024
 
-/** What was cut off results, for ten minutes and as long as there is room: of each user, and of all together. */
+/** Keeps truncated parts of results for ten minutes, within a limit per user and a total limit. */
 export class ResultStore {
   readonly #now: () => number
   /** Oldest first. */
@@ -47,7 +47,7 @@ export class ResultStore {
     this.#now = now
   }
 
-  /** The id under which the parts are found. What is larger than all room is not kept. */
+  /** Returns the id of the stored parts. Parts larger than the total limit are not stored. */
   keep({ key, actor }: Reader, parts: readonly Part[], id: string = randomUUID(), source?: Source): string {
     // A text takes up to two bytes a character in memory.
     const size = (part: Part) => ('text' in part ? part.text : part.block).length
@@ -71,7 +71,7 @@ export class ResultStore {
     return id
   }
 
-  /** Undefined for what is too old, had to make room, was another caller's, or came of what the reader may not use any more. */
+  /** Undefined for parts that expired, were evicted, are another caller's, or whose source the reader has lost. */
   find(reader: Reader, id: string, index: number): Part | undefined {
     const kept = this.#kept.get(id)
     if (!kept || kept.reader !== reader.key || kept.untilMs <= this.#now()) return undefined
@@ -79,12 +79,12 @@ export class ResultStore {
     return source && !reader.permits(source.method, source.target) ? undefined : kept.parts[index]
   }
 
-  /** What is kept for a user, as it counts against its limit. */
+  /** Bytes that are kept for a user, as charged against its quota. */
   bytesOf(userId: string): number {
     return this.#ofUser.get(userId)?.bytes ?? 0
   }
 
-  /** Forgets what is too old. */
+  /** Drops expired entries. */
   sweep(): void {
     const now = this.#now()
     for (const [id, { untilMs }] of this.#kept) {

@@ -4,29 +4,29 @@ import { READ_RESULT } from '../rpc/read-result.ts'
 import { isPlainObject } from '../rpc/rpc.ts'
 import type { Part } from './result-store.ts'
 
-/** Blocks that are left out of one result each have a handle, up to so many; of the others only the number is told. */
+/** Most omitted blocks of one result that get a handle each; the others are only counted. */
 const MOST_LEFT_OUT = 16
 const APP_MEDIA_TYPE = /;\s*profile\s*=\s*"?mcp-app/i
 
-/** One cut through one result: how much room is left, and what does not fit. */
+/** Truncates one result: tracks the room that is left, and collects the parts that do not fit. */
 export class ResultTruncator {
   readonly parts: Part[] = []
   #left: number
   readonly #handle: (index: number) => string
   readonly #notes: string[] = []
   #more = 0
-  /** Everything behind the place of the cut is read on as one text. */
+  /** All text behind the cut, joined: it is read as one text. */
   #rest: string | undefined
   #totalBytes = 0
   #shownBytes = 0
 
-  /** `handle`: the one of a part, by its index. */
+  /** `handle`: returns the handle of a part, by its index. */
   constructor(maxBytes: number, handle: (index: number) => string) {
     this.#left = maxBytes
     this.#handle = handle
   }
 
-  /** What is shown of a text: all of it, its beginning, or undefined when it comes behind the cut. `title`: of what follows. */
+  /** The shown part of a text: all, its beginning, or undefined behind the cut. `title`: of the following text. */
   text(text: string, title = ''): string | undefined {
     const bytes = Buffer.byteLength(text)
     this.#totalBytes += bytes
@@ -46,7 +46,7 @@ export class ResultTruncator {
     return text.slice(0, end)
   }
 
-  /** Whether something that cannot be cut is shown; else it is kept, or noted. */
+  /** Whether a block that cannot be truncated is shown; otherwise it is stored, or counted. */
   block(block: JsonValue): boolean {
     const bytes = sizeOf(block)
     if (bytes <= this.#left || !isPlainObject(block)) {
@@ -65,7 +65,7 @@ export class ResultTruncator {
     return false
   }
 
-  /** Half of an object is none: whole where it fits, else not at all. The text says the same for most tools. */
+  /** An object cannot be truncated: it is shown whole or omitted. For most tools the text has the same content. */
   structured(value: JsonValue): boolean {
     const bytes = sizeOf(value)
     if (bytes <= this.#left) {
@@ -76,7 +76,7 @@ export class ResultTruncator {
     return false
   }
 
-  /** The words about all that is missing, once; undefined when nothing is. */
+  /** The note about all omitted parts, once; undefined when there is none. */
   note(): string | undefined {
     if (this.#more > 0) this.#notes.push(`${this.#more} more are left out`)
     if (this.#rest !== undefined) {
@@ -88,11 +88,12 @@ export class ResultTruncator {
   }
 }
 
+/** The sentence in brackets that explains how to read omitted parts. */
 export function noteOf(notes: readonly string[]): string {
   return `[${notes.join('; ')}. A handle is read by the tool ${READ_RESULT} within 10 minutes.]`
 }
 
-/** What a tool answered. Undefined when it has no shape that could be cut. */
+/** Truncates a tool result. Undefined when its shape is unknown. */
 export function cutTool(result: JsonObject, cut: ResultTruncator): JsonObject | undefined {
   const { structuredContent, content, ...rest } = result
   if (!Array.isArray(content) && structuredContent === undefined) return undefined
@@ -112,7 +113,7 @@ export function cutTool(result: JsonObject, cut: ResultTruncator): JsonObject | 
   return { ...rest, content: shown, ...(keepsStructured ? { structuredContent } : {}) }
 }
 
-/** A prompt's messages; a message has one content, so that the words about the cut stand at the end of the last text. */
+/** Truncates a prompt's messages; a message has one content, so that the note is appended to the last text. */
 export function cutPrompt(result: JsonObject, cut: ResultTruncator): JsonObject | undefined {
   if (!Array.isArray(result.messages)) return undefined
   const shown: JsonObject[] = []
@@ -134,8 +135,8 @@ export function cutPrompt(result: JsonObject, cut: ResultTruncator): JsonObject 
 }
 
 /**
- * What a resource holds. Only text is cut: a client reads bytes because it wants those very bytes, and what it draws (an app's
- * page) is not for a model. The words about the cut stand in the text itself, so that nobody takes it for the whole.
+ * Truncates a resource's contents. Only text is truncated: a client reads binary data because it needs all of it, and a
+ * page of an app is not for a model. The note is part of the text itself, so that nobody takes the text for the whole.
  */
 export function cutResource(result: JsonObject, cut: ResultTruncator): JsonObject | undefined {
   if (!Array.isArray(result.contents)) return undefined
@@ -155,7 +156,7 @@ export function cutResource(result: JsonObject, cut: ResultTruncator): JsonObjec
   const last = shown[cutAt] as JsonObject | undefined
   if (note === undefined || !last) return result
   shown[cutAt] = { ...last, text: behind(String(last.text), note) }
-  // The handle is this caller's, and ends soon: it must not be kept as the whole could be.
+  // The handle is this caller's and expires soon, so the truncated result must not be cached like the whole one.
   const { ttlMs: _, cacheScope: __, ...rest } = result
   return { ...rest, contents: shown }
 }

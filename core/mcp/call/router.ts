@@ -32,18 +32,18 @@ import { toolParams, wantedHeaders, withoutNullArguments } from './sent-params.t
 import type { Begin, Change } from './task-run.ts'
 import { failureForModel } from './tool-failure.ts'
 
-/** What one request needs besides its own contents. */
+/** One request with its scope. */
 export interface Routed {
   readonly exchange: Exchange
   readonly scope: Scope
-  /** The result is not cut to the limit of its group yet, since middlewares may change it. */
+  /** The result is truncated to its group's limit later, since middlewares may change it. */
   readonly truncatedLater?: true
 }
 
-/** Methods that the router leaves to others: lists, and what lasts longer than one request. */
+/** A handler of a method outside the router: lists, and what outlasts one request. */
 export type MethodHandler = (routed: Routed, params: JsonObject | undefined) => Outcome | Promise<Outcome>
 
-/** Sends calls of tools that can be tasks, or whose callers want them to be. */
+/** Sends tool calls that can be tasks, or whose callers want them as tasks. */
 interface TaskCalls {
   call(
     router: Router,
@@ -60,13 +60,13 @@ interface RouterParts {
   readonly recordCall: (record: ToolCallRecord) => void
   readonly now: () => number
   readonly results: ResultBudget
-  /** Asks again what a scope stands for; it is gone afterwards when that is nothing. Rejects when that cannot be asked. */
+  /** Resolves a scope again; it is gone afterwards if it resolves to nothing. Rejects when the store fails. */
   readonly refresh: (scope: Scope) => Promise<unknown>
   readonly refusals: Refusals
   readonly tasks: TaskCalls
   /**
-   * A notification that came on the stream of a call; true when it was no matter of that call alone. `connection`: the key
-   * of the one it came by, undefined for the shared one.
+   * Handles a notification that arrived on a call's stream; true when it did not belong to that call alone.
+   * `connection`: the key of the connection that it came by, undefined for the shared one.
    */
   readonly sharedNotice: (
     serverId: string,
@@ -74,7 +74,7 @@ interface RouterParts {
     method: string,
     params: JsonObject | undefined,
   ) => boolean
-  /** An upstream answered with URL elicitations, whose completion it will tell later. */
+  /** Records a URL elicitation in an upstream's error; the upstream notifies of its completion later. */
   readonly recordUrlElicitation: (sessionId: string, serverId: string, elicitationId: string) => void
 }
 
@@ -82,7 +82,7 @@ type Work = (begin: Begin) => Promise<UpstreamReply>
 type SentTo = Pick<Target, 'member' | 'variablesIn'> & { readonly original?: string }
 
 const URL_ELICITATION_REQUIRED = -32042
-/** What these mean depends on the lists of members. The lists themselves wait for those, however well known an item is. */
+/** Methods whose meaning depends on the members' lists. The lists themselves always wait for those. */
 const BY_LISTS: ReadonlySet<string> = new Set([
   'tools/call',
   'prompts/get',
@@ -94,7 +94,7 @@ const BY_LISTS: ReadonlySet<string> = new Set([
 ])
 const EMPTY: Outcome = { kind: 'result', resultText: '{}' }
 
-/** Exposed names to upstreams and results back. One table of methods, whatever wire a request came by. */
+/** Resolves exposed names, sends requests, converts replies. One table of methods for all eras and transports. */
 export class Router {
   readonly #parts: RouterParts
   readonly #methods: ReadonlyMap<string, MethodHandler>
@@ -113,7 +113,7 @@ export class Router {
     ])
   }
 
-  /** What comes of a request. Throws HubError for what the hub itself refuses; upstream errors are outcomes. */
+  /** Dispatches a request. Throws HubError for what the hub itself rejects; upstream errors are outcomes. */
   handle(exchange: Exchange, scope: Scope): Outcome | Promise<Outcome> {
     try {
       return this.#handle(exchange, scope)
@@ -134,7 +134,7 @@ export class Router {
     return this.#awaitCatalogs(handler, routed, exchange.params)
   }
 
-  /** Middlewares see results as their servers wrote them; what they make of them is cut to the limit of the group. */
+  /** Middlewares see results as their servers sent them; the final result is truncated to the group's limit. */
   async #throughMiddlewares(
     matching: readonly McpMiddleware[],
     handler: MethodHandler,
@@ -148,7 +148,7 @@ export class Router {
     return target ? this.#truncated({ exchange, scope }, target, outcome) : outcome
   }
 
-  /** What the first lists of a member may hold is not refused while they are being read. */
+  /** Waits for members' first lists before a name in them could be rejected as unknown. */
   #awaitCatalogs(handler: MethodHandler, routed: Routed, params: JsonObject | undefined): Outcome | Promise<Outcome> {
     const { exchange, scope } = routed
     const waits = BY_LISTS.has(exchange.method) && !isListed(scope, exchange, params)
@@ -161,7 +161,7 @@ export class Router {
       })
   }
 
-  /** Sends a request to one member; `finish` turns its reply into the outcome. `work`: where that takes several requests. */
+  /** Sends a request to one member; `finish` converts its reply. `work`: for calls that take several requests. */
   forward(
     routed: Routed,
     target: SentTo,
@@ -193,7 +193,7 @@ export class Router {
     return this.#send(routed, target, entered ?? exchange.session, params, work).then(deliver)
   }
 
-  /** What the caller may use has changed since the request was sent: the reply is delivered only if it still may have it. */
+  /** The caller's rights changed since the request was sent: the reply is delivered only if access remains. */
   async #authorized(
     routed: Routed,
     target: SentTo,
@@ -204,13 +204,13 @@ export class Router {
     try {
       while (scope.stale && !scope.gone) await this.#parts.refresh(scope)
     } catch (error) {
-      // Fails closed, with the store's own error where it was that.
+      // Fails closed, with the store's own error if that was the cause.
       if (!scope.gone) return finish(toFailed(error))
     }
     return scope.permits(exchange.method, target) ? finish(reply) : finish(toFailed(accessLost(scope, exchange.method)))
   }
 
-  /** A reply as an outcome: results and upstream errors unchanged, but for the URIs that have another form in this scope. */
+  /** Converts a reply: results and upstream errors unchanged, except for URIs with another form in this scope. */
   outcome({ exchange, scope }: Routed, member: ScopeMember, reply: UpstreamReply, own?: OwnUri): Outcome {
     switch (reply.kind) {
       case 'result':
@@ -272,7 +272,7 @@ export class Router {
     const { exchange, scope } = routed
     const name = params?.name
     if (typeof name !== 'string') throw invalid('tools/call needs "name", the name of a tool')
-    // Before any other: whoever reads on must not be sent elsewhere, under an old name of a tool neither.
+    // Checked first: the call must never reach another tool, not even by an old name.
     if (name === READ_RESULT && scope.resolved.group.resultLimitBytes !== undefined) return this.#readOn(scope, params)
     const target = scope.tool(name, exchange.capabilities)
     if (!target) throw this.#unknownName(routed, 'tool', name)
@@ -286,7 +286,7 @@ export class Router {
       const { server } = target.member
       const endedMs = this.#parts.now()
       const outcome = this.outcome(routed, target.member, reply)
-      // Not over yet: its retry is what counts.
+      // Not finished: the retry is recorded.
       if (outcome.kind === 'input_required') return outcome
       this.#parts.recordCall({
         at: this.#times.of(startedMs),
@@ -351,7 +351,7 @@ export class Router {
     )
   }
 
-  /** A result within the limit of its group. */
+  /** A result truncated to its group's limit. */
   #truncated({ exchange, scope, truncatedLater }: Routed, target: ExchangeTarget, outcome: Outcome): Outcome {
     const { resultLimitBytes } = scope.resolved.group
     if (resultLimitBytes === undefined || truncatedLater || outcome.kind !== 'result') return outcome

@@ -3,7 +3,7 @@ import { type ErrorCode, HubError } from '../../contract/errors.ts'
 import type { ServerRecord, UserActor } from '../../contract/records.ts'
 import { canEdit } from '../../domain/ownership.ts'
 
-/** Failures whose message speaks of the caller's own request or of the hub alone. */
+/** Failures whose message concerns only the caller's own request or the hub. */
 const OF_THE_CALL: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'params_invalid',
   'client_capability_missing',
@@ -11,8 +11,8 @@ const OF_THE_CALL: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 ])
 
 /**
- * A failed call as its caller may know it. Messages name commands, folders, addresses and variables of the server, and quote
- * its stderr: to whoever may not edit the server, a failure is its code, and the state of the server with that code.
+ * A failed call as its caller may see it. Messages name commands, folders, addresses and variables of the server, and
+ * quote its stderr; so callers who may not edit the server see only the code, and the server's state with that code.
  */
 export function seenFailure(
   { code, message, retryAfterSeconds }: Failed,

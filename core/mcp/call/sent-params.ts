@@ -5,7 +5,7 @@ import { isPlainObject } from '../rpc/rpc.ts'
 import type { Target } from '../scope/merge.ts'
 import type { ScopeMember } from '../scope/scope-types.ts'
 
-/** What of a call of a tool goes to its server. `task` stays: whether it means anything is judged where tasks pass. */
+/** The parameters of a tool call that go to its server. `task` stays; the task code decides whether it applies. */
 export function toolParams(given: JsonObject, { original, rules }: Target): JsonObject {
   const params = withoutNullArguments(given)
   if (!rules) return params.name === original ? params : { ...params, name: original }
@@ -13,14 +13,14 @@ export function toolParams(given: JsonObject, { original, rules }: Target): Json
   return { ...params, name: original, arguments: shapeArguments(callers, rules) }
 }
 
-/** Some clients write null for no arguments, which no schema of MCP allows and many servers refuse. */
+/** Some clients send null for no arguments, which no schema of MCP allows and many servers reject. */
 export function withoutNullArguments(params: JsonObject): JsonObject {
   if (params.arguments !== null) return params
   const { arguments: _, ...rest } = params
   return rest
 }
 
-/** Those of the caller's headers that this member asks for and may have, and through which hubs the call came. */
+/** The caller's headers that this member asks for and may get, and the list of hubs that the call passed. */
 export function wantedHeaders(
   member: ScopeMember,
   headers: Readonly<Record<string, string>>,

@@ -4,20 +4,21 @@ import { parseExact } from '../../domain/json/exact-json.ts'
 import type { Exchange } from './exchange.ts'
 import { createdTask, isOver, type TaskState, taskState, withRelatedTask } from './task-state.ts'
 
-/** Where a task names no time between two looks, and the bounds of what it names. */
+/** Default poll interval, and the bounds of the interval that a task names. */
 const USUAL_POLL_MS = 1_000
 const SHORTEST_POLL_MS = 250
 const LONGEST_POLL_MS = 15_000
 
-/** What one of the requests that a call needs has in place of the call's own. */
+/** What differs in one of a call's requests from the call itself. */
 export interface Change {
   readonly method?: string
   readonly params?: JsonObject
   readonly ask?: AskClient
-  /** The hub tells the caller of progress itself. */
+  /** The hub itself sends the caller's progress. */
   readonly quiet?: true
 }
 
+/** Sends one request of the call. */
 export type Begin = (change?: Change) => UpstreamCall
 
 interface TaskRunOptions {
@@ -25,13 +26,13 @@ interface TaskRunOptions {
   readonly begin: Begin
   /** Of the call, with the upstream's names. */
   readonly params: JsonObject
-  /** Longest time for the whole task. */
+  /** Time limit for the whole task. */
   readonly limitMs: number
 }
 
 /**
- * A call of a tool that must be a task, for a caller that does not make it one: the hub makes the task, looks at it as often as the
- * server asks, tells its status as progress, and answers with its result. Whoever cancels the call cancels the task.
+ * A call of a tool that must be a task, by a caller that does not make it one: the hub creates the task, polls it at
+ * the server's interval, reports its status as progress, and returns its result. Cancelling the call cancels the task.
  */
 export class TaskRun {
   readonly #options: TaskRunOptions
@@ -64,7 +65,7 @@ export class TaskRun {
     for (let state = task.state; ; ) {
       if (this.#isCancelled) return { kind: 'cancelled' }
       this.#notifyProgress(state)
-      // What the server wants to hear first comes with the question for the result.
+      // The server's input requests are sent with the request for the result.
       if (isOver(state) || state.status === 'input_required') return this.#last(await this.#ask('tasks/result'))
       if (performance.now() >= untilMs) return this.#expired()
       await this.#pause(state)
@@ -84,7 +85,7 @@ export class TaskRun {
     return this.#call.reply
   }
 
-  /** Nobody waits for a task any more whose result could not be fetched. */
+  /** The result could not be fetched, so nobody waits for the task any more. */
   #last(reply: UpstreamReply): UpstreamReply {
     if (reply.kind === 'failed') this.#cancelTask()
     return reply
@@ -116,7 +117,7 @@ export class TaskRun {
     return { kind: 'failed', code: 'upstream_timeout', message }
   }
 
-  /** A task whose name is not known yet is cancelled once it is. */
+  /** A task whose id is not known yet is cancelled once it is. */
   #cancel(reason: string | undefined): void {
     if (this.#isCancelled) return
     this.#isCancelled = true

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import { asDouble, parseExact } from '../../domain/json/exact-json.ts'
 
-/** Names the task that a message belongs to, in its `_meta`. */
+/** The `_meta` key that names the task of a message. */
 const RELATED_TASK = 'io.modelcontextprotocol/related-task'
 const OVER: ReadonlySet<unknown> = new Set(['completed', 'failed', 'cancelled'])
 const MOST_ID_CHARACTERS = 1024
@@ -12,16 +12,16 @@ export interface TaskState {
   readonly status: string
   readonly statusMessage?: string
   readonly pollIntervalMs?: number
-  /** Milliseconds from its creation on for which the server keeps it; absent: for ever, as far as is known. */
+  /** Milliseconds after its creation for which the server keeps it; absent: unlimited, as far as is known. */
   readonly ttlMs?: number
 }
 
-/** Nothing more changes of it. */
+/** Whether the task has reached a final status. */
 export function isOver({ status }: Pick<TaskState, 'status'>): boolean {
   return OVER.has(status)
 }
 
-/** The description of a task; undefined for anything else. */
+/** The description of a task; undefined for any other value. */
 export function taskState(value: JsonValue | undefined): TaskState | undefined {
   if (!isJsonObject(value)) return undefined
   const { taskId, status, statusMessage } = value
@@ -38,7 +38,7 @@ export function taskState(value: JsonValue | undefined): TaskState | undefined {
   }
 }
 
-/** The task that the answer to a call names in place of a result; undefined where it is a result. */
+/** The task that a call's result names in place of its content; undefined for an ordinary result. */
 export function createdTask(text: string): { readonly state: TaskState; readonly result: JsonObject } | undefined {
   if (!text.includes('"taskId"')) return undefined
   const result = parseExact(text)
@@ -46,7 +46,7 @@ export function createdTask(text: string): { readonly state: TaskState; readonly
   return state && isJsonObject(result) ? { state, result } : undefined
 }
 
-/** Params or a result with another name of its task; without one: as if it belonged to none. */
+/** Parameters or a result with another related task; without `taskId` the relation is removed. */
 export function withRelatedTask<T extends JsonObject | undefined>(message: T, taskId: string | undefined): T {
   const meta = message?._meta
   if (!isJsonObject(meta) || meta[RELATED_TASK] === undefined) return message

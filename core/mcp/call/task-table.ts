@@ -3,32 +3,32 @@ import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import { isOver, type TaskState, taskState } from './task-state.ts'
 
-/** Whose task it is, and where: nobody else, and no other connection, can name it. */
+/** Where a task belongs: no other user, server or connection can name it. */
 export interface TaskPlace {
   readonly userId: string
   readonly serverId: string
-  /** Of the connection that it was made by; undefined: the shared one. */
+  /** The connection that created it; undefined: the shared one. */
   readonly connection: string | undefined
 }
 
-/** A task that a client has made at a server. */
+/** A task that a client created at a server. */
 export interface OpenTask extends TaskPlace {
-  /** What the client calls it. */
+  /** The id that the client knows. */
   readonly id: string
   readonly upstreamId: string
-  /** The session that made it, which hears of its status. */
+  /** The session that created it, which receives its status notifications. */
   readonly session: string
   readonly endsAtMs: number
   over: boolean
 }
 
-/** Tasks that clients have made: by names of the hub's own, so that none of them leads to another user's. */
+/** Tasks of clients under ids of the hub's own, so that no client can name another user's task. */
 export class TaskTable {
   readonly #now: () => number
   readonly #byId = new Map<string, OpenTask>()
   readonly #byUpstream = new Map<string, OpenTask>()
   readonly #ofUser = new Map<string, Set<OpenTask>>()
-  /** Calls that are about to make one. */
+  /** Reserved places for calls that are about to create a task. */
   readonly #reserved = new Map<string, number>()
 
   constructor(now: () => number) {
@@ -39,10 +39,10 @@ export class TaskTable {
     return (this.#ofUser.get(userId)?.size ?? 0) + (this.#reserved.get(userId) ?? 0)
   }
 
-  /** Keeps a place for one more; the returned function gives it back. Throws `quota_calls`. */
+  /** Reserves a place for one more task; the returned function releases it. Throws `quota_calls`. */
   reserve(userId: string): () => void {
     this.sweep()
-    // What is over gives way, the oldest first.
+    // Finished tasks are dropped first, the oldest first.
     for (const task of this.#ofUser.get(userId) ?? [])
       if (task.over && this.countOf(userId) >= LIMITS.tasksPerUser) this.#forget(task)
     if (this.countOf(userId) >= LIMITS.tasksPerUser)
@@ -74,14 +74,14 @@ export class TaskTable {
     return task
   }
 
-  /** Undefined for every name but those that were given out at this place. */
+  /** Undefined for every id but those that were given out at this place. */
   find(id: unknown, { userId, serverId, connection }: TaskPlace): OpenTask | undefined {
     const task = typeof id === 'string' ? this.#byId.get(id) : undefined
     const here = task?.userId === userId && task.serverId === serverId && task.connection === connection
     return here && task.endsAtMs > this.#now() ? task : undefined
   }
 
-  /** Those of one place, the oldest first. */
+  /** The tasks of one place, oldest first. */
   at({ userId, serverId, connection }: TaskPlace): readonly OpenTask[] {
     this.sweep()
     return [...(this.#ofUser.get(userId) ?? [])].filter(
@@ -89,7 +89,7 @@ export class TaskTable {
     )
   }
 
-  /** A server's word on one of its tasks, as the client that made it knows the task; undefined for one that nobody made here. */
+  /** A server's status notification with the client's task id; undefined for a task that no client created here. */
   statusChanged(
     serverId: string,
     connection: string | undefined,
@@ -102,7 +102,7 @@ export class TaskTable {
     return { session: task.session, params: { ...params, taskId: task.id } }
   }
 
-  /** A connection has ended, and its tasks with it. */
+  /** Called when a connection has ended; its tasks ended with it. */
   dropConnection(connection: string): void {
     for (const task of this.#byId.values()) if (task.connection === connection) this.#forget(task)
   }

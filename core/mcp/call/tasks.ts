@@ -14,11 +14,11 @@ import { type Change, TaskRun } from './task-run.ts'
 import { createdTask, isOver, taskState, withRelatedTask } from './task-state.ts'
 import type { OpenTask, TaskPlace, TaskTable } from './task-table.ts'
 
-/** The version that has tasks as a part of its core. */
+/** The protocol version whose core includes tasks. */
 export const TASKS_VERSION = '2025-11-25'
 const EMPTY_LIST: Outcome = { kind: 'result', resultText: '{"tasks":[]}' }
 
-/** What a client of this version is told of tasks at this address. */
+/** The task capability that a client of this version sees at this address. */
 export function offeredTasks({ resolved, catalog }: Scope, protocolVersion: string): JsonObject {
   const capabilities = catalog.states[0]?.catalog?.capabilities
   if (resolved.kind !== 'server' || protocolVersion !== TASKS_VERSION || !capabilities) return {}
@@ -33,7 +33,7 @@ interface Passing {
   readonly session: string
 }
 
-/** Tasks of MCP 2025-11-25 where a client of that version talks to one server: they pass, under names of the hub's own. */
+/** Tasks of MCP 2025-11-25 where a client of that version talks to one server, under ids of the hub's own. */
 export class Tasks {
   readonly #table: TaskTable
 
@@ -41,7 +41,7 @@ export class Tasks {
     this.#table = table
   }
 
-  /** `router`: sends requests and turns replies into outcomes. */
+  /** `router`: sends requests and converts replies. */
   routes(router: () => Router): Readonly<Record<string, MethodHandler>> {
     return {
       'tasks/get': (routed, params) => this.#described(router(), routed, params),
@@ -51,7 +51,7 @@ export class Tasks {
     }
   }
 
-  /** Sends a call of a tool: as the task that its caller wants, as one that the hub runs, or without any. */
+  /** Sends a tool call: as a task for its caller, as a task that the hub runs, or as an ordinary call. */
   call(
     router: Router,
     routed: Routed,
@@ -117,7 +117,7 @@ export class Tasks {
     const passing = required(routed)
     const task = this.#named(passing, params)
     const { exchange } = routed
-    // What the server asks for a task comes with the question for its result.
+    // The server's requests to the client arrive with the request for the result.
     const ask: AskClient = (method, body, signal) => exchange.ask(method, withRelatedTask(body, task.id), signal)
     const change: Change = { params: { taskId: task.upstreamId }, ask }
     const finish = (reply: UpstreamReply): Outcome => {
@@ -131,7 +131,7 @@ export class Tasks {
     return router.forward(routed, passing, undefined, finish, begin => sent(routed, begin(change)))
   }
 
-  /** The server's own list has the tasks of all who share its connection: those of this user are asked for one by one. */
+  /** The server's own list has the tasks of all users of its connection, so this user's are queried one by one. */
   async #list(router: Router, routed: Routed): Promise<Outcome> {
     const passing = required(routed)
     const tasks: string[] = []
@@ -150,13 +150,13 @@ export class Tasks {
   }
 }
 
-/** Puts the call at work where the wire can end it. */
+/** Lets the dispatcher cancel the call. */
 function sent({ exchange }: Routed, call: { reply: Promise<UpstreamReply>; cancel(reason?: string): void }) {
   exchange.cancel = reason => call.cancel(reason)
   return call.reply
 }
 
-/** Where this exchange's tasks live; undefined where tasks do not pass. */
+/** Where this exchange's tasks belong; undefined where tasks are not forwarded. */
 function passes({ exchange, scope }: Routed): Passing | undefined {
   const { session, actor } = exchange
   if (scope.resolved.kind !== 'server' || exchange.modern || session?.protocolVersion !== TASKS_VERSION)

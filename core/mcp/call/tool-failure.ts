@@ -2,7 +2,7 @@ import type { ErrorCode, HubError } from '../../contract/errors.ts'
 import type { ServerRecord } from '../../contract/records.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 
-/** What a model can do about each failure of a call to an HTTP API; a failure that is not named stays an error of the protocol. */
+/** Advice to the model for each failure of an HTTP API call; a failure that is not listed stays a protocol error. */
 const ADVICE: Partial<Record<ErrorCode, string>> = {
   params_invalid: 'Correct these arguments and call the tool again.',
   upstream_timeout: 'The API may have acted on the request all the same; ask it for less, or try again later.',
@@ -16,8 +16,8 @@ const ADVICE: Partial<Record<ErrorCode, string>> = {
 }
 
 /**
- * A failed call of an HTTP API's tool as a result with `isError`, which clients show to the model, where a JSON-RPC error often
- * ends its turn. Other outcomes, and those for callers that keep failures as errors, are returned as they are.
+ * A failed call of an HTTP API's tool as a result with `isError`, which clients show to the model; a JSON-RPC error
+ * often ends its turn. Other outcomes, and failures for callers that want errors, are returned unchanged.
  */
 export function failureForModel(
   { plainFailures }: Pick<Exchange, 'plainFailures'>,

@@ -4,30 +4,32 @@ import type { Scope } from '../scope/scope.ts'
 import { CATALOG_KINDS } from '../scope/scope-types.ts'
 import type { Subscribers } from '../scope/subscribers.ts'
 
-/** What changes within this time is told once. */
+/** Changes within this time are sent as one notification. */
 const WINDOW_MS = 250
-/** Shortest time between two notices of one kind to one session. */
+/** Shortest time between two notifications of one kind to one session. */
 const INTERVAL_MS = 1_000
 
+/** The lists that have a `list_changed` notification of their own. */
 export type ChangedKind = 'tools' | 'prompts' | 'resources'
 
 interface Pending {
   readonly kinds: Set<ChangedKind>
-  /** Told a moment ago: again only where the list is another one by then, as several connections to a server tell of one change. */
+  /** Kinds notified a moment ago: notified again only if the list differs, as several connections report one change. */
   readonly repeated: Set<ChangedKind>
   timer: ReturnType<typeof setTimeout> | undefined
   readonly sentMs: Map<ChangedKind, number>
 }
 
+/** The notification kind of a list; templates belong to `resources`. */
 export function changedKind(kind: CatalogKind): ChangedKind {
   return kind === 'resourceTemplates' ? 'resources' : kind
 }
 
-/** Tells everybody who hears that a list changed: gathered for 250 ms, at most once per kind and second, only those of the scope. */
+/** Sends `list_changed` to a scope's subscribers: collected for 250 ms, at most once per kind and second. */
 export class ListChanges {
   readonly #subscribers: Subscribers
   readonly #now: () => number
-  /** Weak, since a scope that nobody uses is dropped without a word. */
+  /** Weak, since an unused scope is dropped without notice. */
   readonly #pending = new WeakMap<Scope, Pending>()
   readonly #armed = new Set<Pending>()
 
@@ -82,7 +84,7 @@ export class ListChanges {
       pending.repeated.delete(kind)
       if (!tells) continue
       pending.sentMs.set(kind, now)
-      // Else what is found different at the next look would be told a second time.
+      // Otherwise the next comparison would find the same difference and notify a second time.
       scope.markAnnounced(CATALOG_KINDS.filter(each => changedKind(each) === kind))
       const notice = new Notice(`notifications/${kind}/list_changed`)
       for (const target of this.#subscribers.of(scope)) target.notify(notice)
@@ -101,7 +103,7 @@ function isWaiting({ kinds, repeated }: Pending): boolean {
   return kinds.size > 0 || repeated.size > 0
 }
 
-/** Until this kind may be told again. */
+/** Milliseconds until this kind may be notified again; at most 0 when it may be now. */
 function waitMs({ sentMs }: Pending, kind: ChangedKind, now: number): number {
   return (sentMs.get(kind) ?? Number.NEGATIVE_INFINITY) + INTERVAL_MS - now
 }

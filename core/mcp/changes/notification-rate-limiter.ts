@@ -1,21 +1,21 @@
-/** Notices to clients that the updates of one server may cause. A notice to one client costs some 10 µs of the main thread. */
+/** Notifications to clients that one server's updates may cause. Each costs some 10 µs of the main thread. */
 const PER_SECOND = 2_000
 const AT_ONCE = 2_000
-/** Between two looks at what waits; a wait that is needed anyway. */
+/** Interval at which the queue is checked. */
 const LOOK_MS = 50
 
-/** Updates of one server that wait, each for itself, until its clients can be told, and their bytes. */
+/** Updates of one server that may wait separately until its clients can be notified, and their total size in bytes. */
 const MAX_WAITING = 1_000
 const MAX_WAITING_BYTES = 256 * 1024
 
 interface Update {
-  /** Tells everybody, and says how many notices that were. */
+  /** Notifies all subscribers, and returns the number of notifications. */
   send(): number
-  /** What it holds in memory while it waits; 0 where that counts elsewhere. */
+  /** Bytes that it holds in memory while it waits; 0 where they are accounted elsewhere. */
   readonly bytes: number
 }
 
-/** What a server may still cause, and which of its updates wait. */
+/** How many notifications a server may still cause, and which of its updates wait. */
 interface Account {
   left: number
   atMs: number
@@ -24,9 +24,9 @@ interface Account {
 }
 
 /**
- * How often the clients of a server are told that its resources were updated. What a server says now and then is told at
- * once. Beyond 2,000 notices, and 2,000 for each second, updates wait until they can be paid for, those of one resource
- * become one, and none is lost: so a flood costs the same however many clients hear it.
+ * Limits how often the clients of a server are notified that its resources were updated. Occasional updates are sent at
+ * once. Beyond 2,000 notifications, and 2,000 for each second, updates wait until the limit allows them; those of one
+ * resource are merged, and none is lost. So a flood costs the same however many clients subscribe.
  */
 export class NotificationRateLimiter {
   readonly #now: () => number
@@ -37,14 +37,14 @@ export class NotificationRateLimiter {
     this.#now = now
   }
 
-  /** Whether a further update of so many bytes may wait for itself. */
+  /** Whether a further update of so many bytes may wait separately. */
   takes(serverId: string, bytes: number): boolean {
     const account = this.#accounts.get(serverId)
     if (!account) return bytes <= MAX_WAITING_BYTES
     return account.waiting.size < MAX_WAITING && account.waitingBytes + bytes <= MAX_WAITING_BYTES
   }
 
-  /** Tells what `key` stands for, now or later. It takes the place of an older one that waits. */
+  /** Sends the update of `key`, now or later. It replaces an older update of the same key that waits. */
   schedule(serverId: string, key: string, update: Update): void {
     const account = this.#accounts.get(serverId) ?? newAccount(this.#now())
     this.#accounts.set(serverId, account)

@@ -1,7 +1,7 @@
-/** What is subscribed to over one connection, found by a URI that was updated without a look at all the others. */
+/** The subscriptions over one connection, found by an updated URI without a scan of all others. */
 export class SubscribedUris<T> {
   readonly #byUri = new Map<string, T>()
-  /** How many of the URIs are of each length: beginnings of other lengths need not be looked up. */
+  /** How many of the URIs have each length: prefixes of other lengths need no lookup. */
   readonly #lengths = new Map<number, number>()
 
   get size(): number {
@@ -24,7 +24,7 @@ export class SubscribedUris<T> {
     else this.#lengths.delete(uri.length)
   }
 
-  /** The subscriptions to this URI, and to those of which it names a part. */
+  /** The subscriptions to this URI, and to those that are its ancestors. */
   *covering(uri: string): IterableIterator<T> {
     for (const length of this.#lengths.keys()) {
       const subscription = isWhole(uri, length) ? this.#byUri.get(uri.slice(0, length)) : undefined
@@ -33,7 +33,7 @@ export class SubscribedUris<T> {
   }
 }
 
-/** Whether the first `length` characters may name what the whole URI is a part of. */
+/** Whether the first `length` characters may be an ancestor of the whole URI. */
 function isWhole(uri: string, length: number): boolean {
   if (length >= uri.length) return length === uri.length
   return uri[length - 1] === '/' || /[/?#]/.test(uri[length] ?? '')

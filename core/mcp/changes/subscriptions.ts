@@ -17,35 +17,35 @@ import { manySteps } from '../scope/uris.ts'
 import { NotificationRateLimiter } from './notification-rate-limiter.ts'
 import { SubscribedUris } from './subscribed-uris.ts'
 
-/** One subscription at an upstream, shared by all who use the same connection to it. */
+/** One subscription at an upstream, shared by all subscribers on the same connection to it. */
 interface Subscription {
   readonly key: string
-  /** The session whose own connection it is on; undefined: the shared one. */
+  /** The session whose dedicated connection carries it; undefined: the shared one. */
   readonly sessionId: string | undefined
   readonly member: ScopeMember
   readonly original: string
-  /** Each subscriber with the forms of the URI by which it subscribed. */
+  /** Each subscriber with the forms of the URI under which it subscribed. */
   readonly subscribers: Map<NotificationTarget, Set<string>>
   reply: Promise<UpstreamReply>
 }
 
-/** Of one session or listen stream at a time. */
+/** Most subscriptions of one session or listen stream at a time. */
 const MAX_SUBSCRIPTIONS = 1_000
-/** What a subscription takes in memory besides its texts. */
+/** Bytes that a subscription takes in memory besides its texts. */
 const SUBSCRIPTION_BYTES = 512
-/** How long a listen stream waits to hear which subscriptions hold. */
+/** How long a listen stream waits for the upstreams to confirm its subscriptions. */
 const LISTEN_WAIT_MS = 1_000
 const EMPTY: Outcome = { kind: 'result', resultText: '{}' }
 const UPDATED = 'notifications/resources/updated'
 
-/** Resource subscriptions: one per (connection, URI) upstream, dropped with its last subscriber. */
+/** Resource subscriptions: one per (connection, URI) upstream, ended with its last subscriber. */
 export class Subscriptions {
   readonly #upstreams: Upstreams
   readonly #sessions: SessionTable
   readonly #byKey = new Map<string, Subscription>()
-  /** The last request for each key that is still on its way. */
+  /** The last request in flight for each key. */
   readonly #underWay = new Map<string, Promise<UpstreamReply>>()
-  /** The same by connection: an upstream's notices must not cost more the more others are subscribed to. */
+  /** Keyed by connection: the cost of an update must not grow with the number of other subscriptions. */
   readonly #byConnection = new Map<string, SubscribedUris<Subscription>>()
   readonly #pace: NotificationRateLimiter
 
@@ -63,7 +63,7 @@ export class Subscriptions {
     }
   }
 
-  /** Subscribes a listen stream. Resolves with the URIs that no upstream refused; one that is slow is taken at its word. */
+  /** Subscribes a listen stream. Resolves with the URIs that no upstream rejected in time; slow ones count. */
   async listen(target: NotificationTarget, uris: readonly string[]): Promise<string[]> {
     await target.scope.ready()
     const late = Promise.withResolvers<true>()
@@ -87,7 +87,7 @@ export class Subscriptions {
     if (session.subscriptions.size >= MAX_SUBSCRIPTIONS)
       if (!session.subscriptions.has(subscriptionKey(member, session, original)))
         throw new HubError('quota_streams', `Cannot subscribe: this session has ${MAX_SUBSCRIPTIONS} subscriptions`)
-    // It throws quota_bytes before anything is kept or sent.
+    // Throws quota_bytes before anything is stored or sent.
     const reply = await this.#add(session, member, original, uri)
     return reply.kind === 'result' ? EMPTY : router.outcome(routed, member, reply, { original, uri })
   }
@@ -110,7 +110,7 @@ export class Subscriptions {
     subscription.subscribers.set(target, forms.add(uri))
     target.subscriptions.add(key)
     const reply = await subscription.reply
-    // It may have ended while the upstream was asked.
+    // The subscriber may have ended while the request was in flight.
     if (target.ended && target.subscriptions.size > 0) this.drop(target)
     if (reply.kind === 'result') return reply
     part(subscription, target)
@@ -132,7 +132,7 @@ export class Subscriptions {
     return reply === undefined ? EMPTY : router.outcome(routed, member, await reply, { original, uri })
   }
 
-  /** Drops all of somebody who has ended. */
+  /** Drops all subscriptions of a subscriber that has ended. */
   drop(target: NotificationTarget): void {
     for (const key of target.subscriptions) {
       const subscription = this.#byKey.get(key)
@@ -145,7 +145,7 @@ export class Subscriptions {
     this.#pace.dispose()
   }
 
-  /** What a scope shows has changed: subscriptions to what is hidden now, or is no member's any more, are dropped. */
+  /** The catalogue changed: subscriptions to resources that are hidden now, or belong to no member, are dropped. */
   review(scope: Scope): void {
     const { uris } = scope.catalog
     for (const subscription of [...this.#byKey.values()]) {
@@ -155,7 +155,7 @@ export class Subscriptions {
     }
   }
 
-  /** A resource changed, or one below it: whoever subscribed to it by this connection hears of it under the URI it knows. */
+  /** A resource changed, or one below it: its subscribers on this connection are notified under the URI they know. */
   updated(serverId: string, sessionId: string | undefined, params: JsonObject | undefined): void {
     const uri = params?.uri
     if (typeof uri !== 'string') return
@@ -168,13 +168,13 @@ export class Subscriptions {
     }
     if (covering.length === 0) return
     if (this.#pace.takes(serverId, bytes)) later(uri, params)
-    // So many parts of what was subscribed to have changed that it is told as a whole.
+    // So many descendants of the subscribed resource changed that one update of the resource itself is sent.
     else for (const { original } of covering) later(original)
   }
 
-  /** Returns how many notices that were. */
+  /** Returns the number of notifications sent. */
   #notify(serverId: string, sessionId: string | undefined, uri: string, params: JsonObject | undefined): number {
-    // One may have subscribed to a resource and to one below it, and still hears of a change once.
+    // A client may subscribe to a resource and to one below it, and is still notified of a change once.
     const targetsOf = new Map<string, Set<NotificationTarget>>()
     const subscribed = this.#byConnection.get(connectionKey(serverId, sessionId))
     for (const subscription of subscribed?.covering(uri) ?? []) {
@@ -197,7 +197,7 @@ export class Subscriptions {
     return count
   }
 
-  /** A connection came back: its subscriptions are set up again, and as anything may have changed meanwhile, told as updated. */
+  /** Sends the subscriptions of a restored connection again, and notifies of each, since any may have changed. */
   restore(serverId: string, sessionId: string | undefined): void {
     for (const subscription of this.#on(serverId, sessionId)) {
       const { member, original, subscribers } = subscription
@@ -237,7 +237,7 @@ export class Subscriptions {
     const uri = params?.uri
     if (typeof uri !== 'string') throw invalid(`${routed.exchange.method} needs "uri", the URI of a resource`)
     const { scope } = routed
-    // Before the URI is looked for: where nobody takes subscriptions, the method is one that this place does not have.
+    // Checked before the URI: where no member supports subscriptions, the method does not exist here.
     if (!scope.catalog.states.some(state => memberHas(state, 'resources', 'subscribe')))
       throw new HubError('method_not_found', 'No server here takes subscriptions to resources')
     const { member, original } = resourceTarget(scope, uri)
@@ -246,7 +246,7 @@ export class Subscriptions {
     return { session, member, original, uri }
   }
 
-  /** One at a time for each key: over HTTP two requests may overtake each other, and what came last must hold. */
+  /** One request at a time for each key: over HTTP two requests may overtake each other, and the last one must win. */
   #send(method: string, member: ScopeMember, target: NotificationTarget, uri: string): Promise<UpstreamReply> {
     const session = target.ownConnection(member.server)
     const key = subscriptionKey(member, target, uri)
@@ -265,21 +265,21 @@ export class Subscriptions {
     part(subscription, target)
     if (subscription.subscribers.size > 0) return undefined
     this.#forget(subscription)
-    // The upstream forgets with the connection; one that is down must not be woken up for this.
+    // The upstream forgets subscriptions with the connection; a server that is offline must not be started for this.
     if (this.#upstreams.status(subscription.member.server.id).state !== 'online') return undefined
     if (target.ended && target.ownConnection(subscription.member.server)?.kind === 'session') return undefined
     return this.#send('resources/unsubscribe', subscription.member, target, subscription.original)
   }
 }
 
-/** This one does not use it any more: what it counted for is given back. */
+/** Removes the target from the subscription and returns the bytes that it was charged. */
 function part({ key, subscribers }: Subscription, target: NotificationTarget): void {
   for (const uri of subscribers.get(target) ?? []) target.bytes.give(weightOf(key, uri))
   subscribers.delete(target)
   target.subscriptions.delete(key)
 }
 
-/** What one form of a subscribed URI counts for: two bytes a character at most, here and in the thread of the connection. */
+/** Bytes that one form of a subscribed URI is charged: at most two a character, here and in the connection's thread. */
 function weightOf(key: string, uri: string): number {
   return SUBSCRIPTION_BYTES + 2 * (2 * key.length + uri.length)
 }

@@ -10,19 +10,19 @@ import { memberHas } from '../scope/capabilities.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { ScopeMember } from '../scope/scope-types.ts'
 
-/** How long a request waits for its server to hear of a level. */
+/** How long a request waits for its server to accept a level. */
 const RAISE_WAIT_MS = 2_000
 const EMPTY: Outcome = { kind: 'result', resultText: '{}' }
 const DEFAULT_LEVEL = logLevelOf('info')
 
 /**
- * Log levels: each session has its own, and an upstream that several share is told the most verbose of them; what is too
- * verbose for one of them is left out on the way back.
+ * Log levels: each session has its own, and a shared upstream is set to the most verbose of them; messages too verbose
+ * for one of the sessions are filtered on the way back.
  */
 export class UpstreamLevels {
   readonly #upstreams: Upstreams
   readonly #sessions: SessionTable
-  /** The level last told, by connection. */
+  /** The level last sent, by connection. */
   readonly #lastSentLevels = new Map<string, number>()
 
   constructor(upstreams: Upstreams, sessions: SessionTable) {
@@ -41,7 +41,7 @@ export class UpstreamLevels {
     return EMPTY
   }
 
-  /** A connection came up: it knows no level yet. */
+  /** A new connection has no level yet: the levels of its sessions are sent. */
   connected(serverId: string, sessionId: string | undefined): void {
     this.#lastSentLevels.delete(connectionKey(serverId, sessionId))
     for (const session of this.#sessions) {
@@ -51,15 +51,15 @@ export class UpstreamLevels {
     }
   }
 
-  /** A session begins, without a level of its own: shared upstreams may be calmer than that. */
+  /** A new session has the default level: shared upstreams that were set to a less verbose one are raised to it. */
   opened(session: Session): void {
     for (const member of session.scope.resolved.members) this.#calmDown(member, session)
   }
 
   /**
-   * Tells an upstream to be as verbose as one request of a modern client wants; undefined when it is so already. It is not
-   * told to be less verbose afterwards: the next who wants less is filtered. `own`: the connection that the request takes,
-   * where that is not the shared one. Resolves when the upstream has heard, after 2 s at the latest.
+   * Sets an upstream as verbose as one request of a modern client wants; undefined when it already is. It is not reset
+   * afterwards: for later callers that want less, messages are filtered. `own`: the connection that the request uses,
+   * where that is not the shared one. Resolves when the upstream has answered, after 2 s at the latest.
    */
   raise(
     scope: Scope,
@@ -77,20 +77,20 @@ export class UpstreamLevels {
   drop(session: Session): void {
     for (const member of session.scope.resolved.members) {
       this.forget(member.server.id, session.key)
-      // It may have been the one for which the upstream was so verbose.
+      // The upstream may have been set to this session's level.
       if (session.logLevel !== undefined) this.#tellOthers(member, session)
     }
   }
 
-  /** This connection is gone for good. */
+  /** Called when this connection has ended for good. */
   forget(serverId: string, sessionId: string): void {
     this.#lastSentLevels.delete(connectionKey(serverId, sessionId))
   }
 
-  /** Members may have come to a scope: they hear what its sessions want. */
+  /** A scope may have new members: they are sent the levels of its sessions. */
   review(scope: Scope): void {
     for (const { member } of scope.catalog.states) {
-      // One that has a level speaks for all that share its connection.
+      // One session with a level is enough for each connection that it shares.
       const lastSent = new Set<string | undefined>()
       for (const session of this.#sessions.of(scope)) {
         const key = session.ownConnection(member.server)?.id
@@ -108,7 +108,7 @@ export class UpstreamLevels {
     void this.#send(server.id, own, DEFAULT_LEVEL, session.scope)
   }
 
-  /** A connection that others share, if it was ever told, hears the most verbose level of those who are left. */
+  /** Sends a shared connection that was ever set the most verbose level of the sessions that remain. */
   #tellOthers({ server }: ScopeMember, left: Session): void {
     const own = left.ownConnection(server)
     const lastSent = this.#lastSentLevels.get(connectionKey(server.id, own?.id))
@@ -123,12 +123,12 @@ export class UpstreamLevels {
     const own = session.ownConnection(member.server)
     const rank = this.#wished(id, own?.id) ?? DEFAULT_LEVEL
     if (this.#lastSentLevels.get(connectionKey(id, own?.id)) === rank) return
-    // Not waited for: the next call follows on the same connection, and one deaf server must not hold up the others.
+    // Not awaited: the next call follows on the same connection, and one unresponsive server must not delay the others.
     void this.#send(id, own, rank, scope)
   }
 
   #send(serverId: string, session: SessionBinding | undefined, rank: number, scope: Scope): Promise<void> {
-    // One that sleeps or is away hears it when it connects.
+    // A server that sleeps or is offline gets the level when it connects.
     if (this.#upstreams.status(serverId).state !== 'online') return Promise.resolve()
     const key = connectionKey(serverId, session?.id)
     this.#lastSentLevels.set(key, rank)
@@ -144,7 +144,7 @@ export class UpstreamLevels {
     return Promise.race([heard, late.promise]).finally(() => clearTimeout(timer))
   }
 
-  /** What the most verbose session wants of a connection to a server; undefined when no session uses that one. */
+  /** The most verbose level of the sessions on a connection to a server; undefined when no session uses it. */
   #wished(serverId: string, own: string | undefined): number | undefined {
     let level: number | undefined
     for (const session of this.#sessions) {

@@ -10,14 +10,15 @@ import type { ScopedRequest } from './scoped-request.ts'
 import type { Session } from './session.ts'
 import { checkCallQuota } from './sessions.ts'
 
+/** What the dispatcher needs of the hub. */
 export interface IntakeParts {
   readonly router: Router
   readonly log: PluginLogger
-  /** A notification of a client that the session itself does not need. */
+  /** Handles a client notification that the session itself does not need. */
   clientNotice(session: Session, method: string, params: JsonObject | undefined): void
 }
 
-/** The messages of a legacy client behind its wire: whichever it came by, they mean the same. */
+/** Dispatches the messages of legacy clients, whatever transport they came by. */
 export class LegacyDispatcher {
   readonly #parts: IntakeParts
 
@@ -25,7 +26,7 @@ export class LegacyDispatcher {
     this.#parts = parts
   }
 
-  /** `weight`: bytes that it holds until it is answered. Throws request_invalid for an id in flight, quota_calls, quota_bytes. */
+  /** `weight`: bytes charged until the answer. Throws request_invalid for an id in flight, quota_calls, quota_bytes. */
   admit(session: Session, message: RequestMessage, weight: number): void {
     if (session.calls.has(message.id))
       throw new HubError('request_invalid', `A request with the id ${message.id.slice(0, 64)} is in flight already`)
@@ -33,7 +34,7 @@ export class LegacyDispatcher {
     if (!session.load.bytes.fits(weight)) throw session.load.bytes.refusal(weight)
   }
 
-  /** Sends a request on its way; what comes of it goes to `reply`. */
+  /** Dispatches a request; its outcome is written to `reply`. */
   start(scoped: ScopedRequest, session: Session, message: RequestMessage, weight: number, reply: CallReply): void {
     const { requestId } = scoped.info
     const headers = passedHeaders(scoped.request.headers, scoped.chain, session.scope)
@@ -62,7 +63,7 @@ export class LegacyDispatcher {
     return { kind: 'failed', error: asHubError(error) }
   }
 
-  /** Notifications and answers: nothing is said in return. */
+  /** Takes notifications and responses, which get no response. */
   take(session: Session, message: Exclude<Message, { kind: 'request' }>): void {
     if (message.kind !== 'notification') {
       session.requests.answered(message)

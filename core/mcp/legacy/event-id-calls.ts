@@ -5,7 +5,7 @@ import type { TokenSealer } from './session-id.ts'
 import type { SessionStream, StreamWire } from './session-streams.ts'
 import type { SseConnection } from './sse-connection.ts'
 
-/** The streams of streamable HTTP. The calls in flight are part of event ids, with which clients come back. */
+/** Streams of Streamable HTTP. Event ids contain the sealed calls in flight; reconnecting clients send the last id. */
 export class EventIdCalls implements StreamWire {
   readonly #sealer: TokenSealer
   readonly #session: () => Session
@@ -15,7 +15,7 @@ export class EventIdCalls implements StreamWire {
     this.#session = session
   }
 
-  /** From 2025-11-25 on: an empty event whose id makes even a stream that breaks at once one that can be resumed. */
+  /** From 2025-11-25 on: an empty event whose id lets the client resume even a stream that breaks at once. */
   writeOpening(connection: SseConnection, id: string): void {
     if (primesStreams(this.#session().protocolVersion)) connection.priming(id)
   }
@@ -29,13 +29,13 @@ export class EventIdCalls implements StreamWire {
     return `.${sealCalls(this.#sealer, principal, id, calls)}`
   }
 
-  /** An event of a type that nobody knows: its id is what matters. */
+  /** An event of an unknown type, which clients ignore: only its id matters. */
   reportCalls(connection: SseConnection, id: string): void {
     connection.named('calls', id, '{}')
   }
 }
 
-/** The calls that were lost with an earlier process, whose event id this is. */
+/** The calls in an event id of an earlier process; they were lost with that process. */
 export function callsInEventId(sealer: TokenSealer, session: Session, eventId: string): readonly IdText[] {
   const [, , , sealed] = eventId.split('.')
   return sealed === undefined ? [] : openCalls(sealer, session.principal, session.id, sealed)

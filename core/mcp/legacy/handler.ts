@@ -21,11 +21,11 @@ import { type Session, takesArrays } from './session.ts'
 interface PostParts {
   readonly dispatcher: LegacyDispatcher
   readonly replies: ReplyHost
-  /** Opens a session and answers `initialize`. */
+  /** Opens a session and returns the response to `initialize`. */
   initialize(scoped: ScopedRequest, id: IdText, params: JsonObject | undefined): Response
 }
 
-/** What clients of the legacy era POST: requests, notifications, answers, and arrays of them up to 2025-03-26. */
+/** Handles POSTs of legacy clients: requests, notifications, responses, and up to 2025-03-26 arrays of them. */
 export class LegacyHandler {
   readonly #parts: PostParts
 
@@ -33,7 +33,7 @@ export class LegacyHandler {
     this.#parts = parts
   }
 
-  /** One body: a message, or an array of them; `weight`: what it counts for. Throws RefusedMessage, HubError. */
+  /** Handles one body: a message, or an array of them; `weight`: bytes charged. Throws RefusedMessage, HubError. */
   receive(scoped: ScopedRequest, value: JsonValue, weight: number): Response | Promise<Response> {
     if (Array.isArray(value)) return this.#batch(scoped, value, weight)
     const message = readMessage(value)
@@ -114,14 +114,14 @@ export class LegacyHandler {
   }
 }
 
-/** The answer to `initialize`, which carries the id of the session. */
+/** The response to `initialize`, with the session id in its header. */
 export function initializeResponse(sessionId: string, text: string): Response {
   const response = jsonResponse(text)
   response.headers.set('mcp-session-id', sessionId)
   return response
 }
 
-/** A member of the parameters that should be an object, and counts as empty when it is not. */
+/** A parameter that should be an object; empty when it is not. */
 export function objectParam(params: JsonObject | undefined, name: string): JsonObject {
   const value = params?.[name]
   return isPlainObject(value) ? value : {}

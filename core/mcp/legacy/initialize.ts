@@ -13,6 +13,7 @@ import type { ScopedRequest } from './scoped-request.ts'
 import type { Introduction } from './session.ts'
 import type { SessionTable } from './sessions.ts'
 
+/** What `initialize` needs of the hub. */
 export interface InitializeParts {
   readonly sessions: SessionTable
   readonly subscribers: Subscribers
@@ -21,7 +22,7 @@ export interface InitializeParts {
   readonly draining: () => boolean
 }
 
-/** Opens a session over streamable HTTP. Throws draining, params_invalid, quota_sessions. */
+/** Opens a session over Streamable HTTP. Throws draining, params_invalid, quota_sessions. */
 export function initialize(
   parts: InitializeParts,
   { actor, principal, scope }: ScopedRequest,
@@ -29,20 +30,20 @@ export function initialize(
   params: JsonObject | undefined,
 ): Response {
   const { introduction, resultText } = initializeResult(parts, scope, params)
-  // What changed while nobody was here is no news to the first who comes.
+  // Changes from before the first subscriber are not announced to it.
   if (!parts.subscribers.hasSubscribers(scope)) scope.markAnnounced()
   const session = parts.sessions.open({ principal, actor, scope, ...introduction })
   return initializeResponse(session.id, resultMessage(id, resultText))
 }
 
-/** Throws draining: a hub that stops takes no new sessions. */
+/** Throws draining: a hub that stops opens no new sessions. */
 export function refuseWhileDraining({ draining }: Pick<InitializeParts, 'draining'>): void {
   if (draining()) throw new HubError('draining', 'Cannot open a session: the hub is stopping', { retryAfterSeconds: 5 })
 }
 
 /**
- * What the client says of itself, and what it is told, from what is known and without waiting for any upstream. The
- * version is the client's if the hub speaks it, else the latest of its era. Throws draining, params_invalid.
+ * The client's introduction, and the result of `initialize`, which waits for no upstream. The version is the client's
+ * if the hub supports it, else the latest of the era. Throws draining, params_invalid.
  */
 export function initializeResult(
   parts: InitializeParts,
@@ -68,10 +69,10 @@ export function initializeResult(
   return { introduction, resultText: JSON.stringify(result) }
 }
 
-/** An object takes more in memory than its text does. */
+/** Bytes of memory that a parsed object takes per byte of its text. */
 const MEMORY_PER_BYTE = 4
 
-/** What a session's introduction counts for. Throws params_invalid for more than a client has any use for. */
+/** Bytes charged for a session's introduction. Throws params_invalid for one larger than any client needs. */
 function storedBytes(clientInfo: JsonObject, capabilities: JsonObject): number {
   const bytes = Buffer.byteLength(JSON.stringify([clientInfo, capabilities]))
   if (bytes > LIMITS.sessionDataBytes)

@@ -20,20 +20,20 @@ import type { ExchangeTarget } from '../scope/scope-types.ts'
 import type { Session } from './session.ts'
 import type { SessionStream } from './session-streams.ts'
 
-/** Where what comes of a call is written. */
+/** Where the outcome of a call is written. */
 export interface CallReply {
-  /** Nobody reads its stream now; the client may come back for it. */
+  /** Its stream has no reader now; the client may resume it. */
   readonly broken: boolean
-  /** What the answer is going to be written on; undefined while it can still be a plain one. */
+  /** The stream on which the response will be written; undefined while it can still be plain JSON. */
   readonly carrier: SessionStream | undefined
   answer(text: JsonText): void
-  /** There is no answer: the call was cancelled. */
+  /** The call was cancelled, so it gets no response. */
   withoutAnswer(): void
-  /** A notification or a request of the hub, ahead of the answer. */
+  /** Sends a notification or a request of the hub before the response. */
   send(text: string): void
 }
 
-/** One request of a legacy client as the era-neutral exchange; what comes back goes where its wire says. */
+/** One request of a legacy client as an exchange; its transport decides where the response is written. */
 export class LegacyCall implements Exchange {
   readonly requestId: string
   readonly method: string
@@ -91,13 +91,13 @@ export class LegacyCall implements Exchange {
     return this.#cancel ?? (() => {})
   }
 
-  /** Set once an upstream is at work; a call that was cancelled before that ends it at once. */
+  /** Set once the request is sent; if the call was cancelled before that, it is cancelled at once. */
   set cancel(cancel: (reason?: string) => void) {
     this.#cancel = cancel
     if (this.#cancelled) cancel('Cancelled by the client')
   }
 
-  /** Gives the call up: the upstream, if one is at work, is told; the caller only where there is an answer to write. */
+  /** Ends the call: cancels the request if one was sent; the client gets a response only if `answer` is given. */
   abort(reason: string, answer?: HubError): void {
     if (this.#done) return
     this.#cancelled = true
@@ -105,7 +105,7 @@ export class LegacyCall implements Exchange {
     this.finish(answer ? { kind: 'failed', error: answer } : { kind: 'cancelled' })
   }
 
-  /** Writes what came of it. After this nothing more is sent for this call. */
+  /** Writes the outcome. Nothing more is sent for this call afterwards. */
   finish(outcome: Outcome): void {
     if (this.#done) return
     this.#done = true

@@ -4,15 +4,15 @@ import type { Session } from './session.ts'
 import { boundTo, type TokenSealer } from './session-id.ts'
 import type { SessionStream } from './session-streams.ts'
 
-/** It is part of headers and addresses: proxies may refuse one above 4 KiB. */
+/** The sealed text is part of headers and addresses; proxies may reject one above 4 KiB. */
 const MAX_BYTES = 2_048
 const PURPOSE = 'mcp-calls'
-/** No JSON text of an id has one. */
+/** Cannot occur in the JSON text of an id. */
 const SEPARATOR = '\n'
 
 /**
- * The request ids of calls in flight, sealed, so that a process to come can tell this principal's client which of its calls
- * were lost with this process. `place`: what the ids belong to. Those beyond 2 KiB are left out.
+ * Seals the request ids of calls in flight, so that the next process can tell this principal's client which of its
+ * calls were lost with this one. `place`: the session or stream that the ids belong to. Ids beyond 2 KiB are left out.
  */
 export function sealCalls(sealer: TokenSealer, principal: string, place: string, list: string): string {
   const bytes = Buffer.from(list)
@@ -20,7 +20,7 @@ export function sealCalls(sealer: TokenSealer, principal: string, place: string,
   return sealer.sealTokenBytes(PURPOSE, Buffer.concat([boundTo(principal, place), bytes.subarray(0, end)]))
 }
 
-/** None of a text that was not sealed for this principal and place. */
+/** Empty for a text that was not sealed for this principal and place. */
 export function openCalls(sealer: TokenSealer, principal: string, place: string, sealed: string): readonly IdText[] {
   const opened = sealer.openTokenBytes(PURPOSE, sealed)
   const holder = boundTo(principal, place)
@@ -29,12 +29,12 @@ export function openCalls(sealer: TokenSealer, principal: string, place: string,
   return list === '' || !bytes.subarray(0, holder.length).equals(holder) ? [] : list.split(SEPARATOR)
 }
 
-/** One text for the ids of these calls. */
+/** The ids of the calls of a stream, as one text. */
 export function callList(session: Session, stream: SessionStream): string {
   return session.callsOn(stream).join(SEPARATOR)
 }
 
-/** What the client is told of such calls. */
+/** The error responses for lost calls. */
 export function lostAnswers(ids: readonly IdText[], requestId: string): readonly string[] {
   const error = new HubError('connection_lost', 'The connection to the hub was lost before the server had answered', {
     hint: 'What was under way may have happened, so look before you repeat it.',
@@ -43,9 +43,9 @@ export function lostAnswers(ids: readonly IdText[], requestId: string): readonly
 }
 
 /**
- * Whether a client takes its stream up again by itself, and takes events of unknown types and repeated ones without a word:
- * those that use the EventSource or fetch of browsers, Node, Bun and Deno. Others do not come back, and some of them, such as
- * the SDKs for Python and Java, write a warning for each such event or give the stream up.
+ * Whether a client reconnects its stream by itself, and ignores events of unknown types and repeated ones: clients that
+ * use EventSource or fetch of browsers, Node, Bun and Deno. Others do not reconnect, and some of them, such as the SDKs
+ * for Python and Java, log a warning for each such event or close the stream.
  */
 export function comesBack(headers: Headers): boolean {
   return headers.has('sec-fetch-mode') || /^(node|undici|bun|deno|mozilla)\b/i.test(headers.get('user-agent') ?? '')

@@ -6,7 +6,7 @@ import type { LinkedNode } from '../rpc/linked-list.ts'
 import type { Session } from './session.ts'
 import type { SessionStream } from './session-streams.ts'
 
-/** Never stored by anybody on the way: answers belong to one caller. Ready-made, since setting each costs 0.1 µs. */
+/** Responses belong to one caller, so they must not be cached. Shared, since setting each header costs 0.1 µs. */
 const JSON_HEADERS = new Headers({
   ...SECURITY_HEADERS,
   'content-type': 'application/json',
@@ -14,25 +14,25 @@ const JSON_HEADERS = new Headers({
 })
 const OK = { headers: JSON_HEADERS }
 
-/** A JSON answer. */
+/** A JSON response. */
 export function jsonResponse(text: string, status = 200): Response {
   return new Response(text, status === 200 ? OK : { status, headers: JSON_HEADERS })
 }
 
-/** The same for a text of any length: what is large counts for the account until the client has taken it. */
+/** Like `jsonResponse` for a text of any length: a large one is charged to the account until the client has read it. */
 export function heldJsonResponse(text: JsonText, account: ByteAccount, status = 200): Response {
   if (typeof text === 'string' && text.length <= HELD_BYTES) return jsonResponse(text, status)
   return new Response(heldBody(new LongText(partsOf(text)), account), { status, headers: JSON_HEADERS })
 }
 
-/** An answer that has not begun. */
+/** A response that has not begun. */
 export interface SilentReply extends LinkedNode<SilentReply> {
   readonly startedMs: number
-  /** Begins with server-sent events, so that the client knows that somebody is at work. */
+  /** Begins the response as an event stream, so that the client knows that the hub is working on it. */
   startStream(): void
 }
 
-/** Where the replies that have not begun are watched for silence. */
+/** Where responses that have not begun are watched. */
 export interface ReplyHost {
   readonly now: () => number
   waiting(reply: SilentReply): void
@@ -40,8 +40,8 @@ export interface ReplyHost {
 }
 
 /**
- * The answer to one POST. Plain JSON when the answers come first; server-sent events as soon as anything comes before
- * them, or after a silence, since the client then learns that the hub is at work.
+ * The response to one POST. It is plain JSON when the results come first; it becomes an event stream when another
+ * message comes before them, or after some silence, so that the client learns that the hub is working on it.
  */
 export class PostResponse implements SilentReply {
   readonly response: Promise<Response>
@@ -55,12 +55,12 @@ export class PostResponse implements SilentReply {
   #resolve!: (response: Response) => void
   #left: number
   #texts: JsonText[] | undefined
-  /** Characters or bytes of them, which count for the account. */
+  /** Characters or bytes of the collected texts, charged to the account. */
   #collected = 0
   #stream: SessionStream | undefined
   #done = false
 
-  /** `expected`: how many requests the POST holds. `batch`: it was an array, so a JSON answer is one too. */
+  /** `expected`: the number of requests in the POST. `batch`: the body was an array, so a JSON response is one too. */
   constructor(host: ReplyHost, session: Session, expected: number, batch: boolean, keepOpen: () => void) {
     this.#host = host
     this.#session = session
@@ -82,7 +82,7 @@ export class PostResponse implements SilentReply {
     return this.#stream
   }
 
-  /** The answer to one of the requests. */
+  /** Takes the response to one of the requests. */
   answer(text: JsonText): void {
     if (this.#done) return
     this.#left -= 1
@@ -100,20 +100,20 @@ export class PostResponse implements SilentReply {
     if (this.#left === 0) this.#complete()
   }
 
-  /** One of the requests gets no answer: it was cancelled. */
+  /** One of the requests was cancelled and gets no response. */
   withoutAnswer(): void {
     if (this.#done) return
     this.#left -= 1
     if (this.#left === 0) this.#complete()
   }
 
-  /** A notification or a request of the hub, ahead of the answers. */
+  /** Sends a notification or a request of the hub before the responses. */
   send(text: string): void {
     if (this.#done || this.#session.ended) return
     this.#session.streams.send(this.startStream(), text)
   }
 
-  /** Begins with server-sent events now; what was collected goes first. */
+  /** Begins the event stream now; the collected texts are sent first. */
   startStream(): SessionStream {
     if (this.#stream) return this.#stream
     const { streams } = this.#session
@@ -129,14 +129,14 @@ export class PostResponse implements SilentReply {
     return stream
   }
 
-  /** The session is over: nothing more will be said. */
+  /** The session has ended: nothing more is sent. */
   abandon(): void {
     if (this.#done) return
     this.#complete()
   }
 
   #complete(): void {
-    // A request without an answer cannot end as JSON; its stream just closes.
+    // Without any response the POST cannot end as JSON; an empty stream closes.
     if (!this.#stream && !this.#texts) this.startStream()
     this.#finish()
     if (this.#stream) this.#session.streams.finish(this.#stream)

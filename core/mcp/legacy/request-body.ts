@@ -5,15 +5,15 @@ import { scanShape } from '../../domain/json/json-shape.ts'
 
 /** Up to this many characters the values in a body are not counted. */
 const UNCOUNTED = 8 * 1024
-/** What an object or array takes in memory besides its text, and what each further member does. */
+/** Bytes that an object or array takes in memory besides its text, and that each further member takes. */
 const CONTAINER_BYTES = 32
 const MEMBER_BYTES = 8
-/** No body counts for more, so that the largest ones pass while nothing else is in flight. */
+/** Most bytes that one body is charged, so that the largest ones pass while nothing else is in flight. */
 const MAX_WEIGHT = 48 * 1024 * 1024
 
 /**
- * The body's text. It counts for the account until it is whole: as long as it says that it is, else as far as it came. Throws
- * body_too_large at 4 MiB, announced or not, json_encoding for what is not UTF-8, quota_bytes, overloaded.
+ * Reads the body as text. While it arrives, the account is charged its announced length, or else what has arrived.
+ * Throws body_too_large at 4 MiB, announced or not, json_encoding for what is not UTF-8, quota_bytes, overloaded.
  */
 export function readBody(request: Request, account: ByteAccount): Promise<string> {
   const announced = request.headers.get('content-length')
@@ -24,7 +24,7 @@ export function readBody(request: Request, account: ByteAccount): Promise<string
   return request.text().then(
     text => {
       account.give(length)
-      // Broken bytes arrive as U+FFFD, which is three bytes long, while whoever means that character sent three.
+      // Invalid bytes are decoded as U+FFFD, which encodes to three bytes; a genuine U+FFFD had three bytes as well.
       if (text.includes('\uFFFD') && Buffer.byteLength(text) !== length) throw notUtf8()
       return text
     },
@@ -36,8 +36,8 @@ export function readBody(request: Request, account: ByteAccount): Promise<string
 }
 
 /**
- * What a body counts for while the calls in it are in flight: its text, and what the values in it take once they are parsed,
- * since `[[],[],…]` takes ten times its length.
+ * Bytes charged for a body while its calls are in flight: its text, and the memory of the parsed values, since
+ * `[[],[],…]` takes ten times its length.
  */
 export function bodyWeight(text: string): number {
   const { length } = text
@@ -66,7 +66,7 @@ async function readParts(request: Request, account: ByteAccount): Promise<string
   }
 }
 
-/** A client that went away before it had sent everything is no failure of the hub. */
+/** A client that disconnects before it has sent the whole body is no failure of the hub. */
 function throwUnread(cause: unknown): never {
   if (cause instanceof HubError) throw cause
   throw new HubError('request_invalid', 'Cannot read the request: its body ended early', { cause })

@@ -1,7 +1,7 @@
 import { HubError } from '../../contract/errors.ts'
 import { LEGACY_VERSIONS } from '../../domain/era.ts'
 
-/** What the SDKs send, so that most requests need no look at the parts. */
+/** The SDKs send exactly this, so most requests need no parsing. */
 const USUAL_ACCEPT = 'application/json, text/event-stream'
 
 function accepts(header: string, type: string): boolean {
@@ -14,7 +14,7 @@ function accepts(header: string, type: string): boolean {
   })
 }
 
-/** Throws not_acceptable unless both JSON and server-sent events are taken; no header takes anything. */
+/** Throws not_acceptable unless both JSON and event streams are accepted; a missing header accepts everything. */
 export function checkPostAccept(headers: Headers): void {
   const accept = headers.get('accept')
   if (accept === null || accept === USUAL_ACCEPT) return
@@ -25,6 +25,7 @@ export function checkPostAccept(headers: Headers): void {
   )
 }
 
+/** Throws not_acceptable unless event streams are accepted; a missing header accepts everything. */
 export function checkGetAccept(headers: Headers): void {
   const accept = headers.get('accept')
   if (accept === null || accepts(accept, 'text/event-stream')) return
@@ -56,7 +57,7 @@ function isUtf8Json(type: string | null): boolean {
   return media === 'application/json' && (charset === undefined || /^"?utf-?8"?$/.test(charset))
 }
 
-/** Throws request_invalid for a version that the hub does not speak, or another one than the session's. */
+/** Throws request_invalid for a version that the hub does not support, or that differs from the session's. */
 export function checkVersion(headers: Headers, sessionVersion: string | undefined): void {
   const version = headers.get('mcp-protocol-version')
   if (version === null || version === sessionVersion) return

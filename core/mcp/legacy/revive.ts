@@ -4,13 +4,14 @@ import { type InitializeParts, refuseWhileDraining } from './initialize.ts'
 import type { ScopedRequest } from './scoped-request.ts'
 import type { Session } from './session.ts'
 
+/** What reviving a session needs of the hub. */
 export type ReviveParts = Pick<InitializeParts, 'sessions' | 'subscribers' | 'draining'>
 
 const LISTS = ['tools', 'prompts', 'resources'] as const
 
 /**
- * The session of an earlier process that this id names, if it is the caller's, of this path, and still open; else undefined.
- * Throws quota_sessions, storage errors, and draining: a client that is told 404 by a hub that stops would give its session up.
+ * Revives the session of an earlier process with this id, if it is the caller's, of this path, and still open; else
+ * undefined. Throws quota_sessions, storage errors, and draining: after a 404 the client would drop its session.
  */
 export function revive(
   { sessions, subscribers, draining }: ReviveParts,
@@ -23,7 +24,7 @@ export function revive(
   return sessions.revive(id, claim)
 }
 
-/** Tells a client whose session goes on in a new process to read its lists again: nobody saw what changed in between. */
+/** Notifies a client whose session continues in a new process to read its lists again: they may have changed. */
 export function tellListsMayDiffer(session: Session): void {
   const { scope } = session
   const capabilities = mergeCapabilities(scope.resolved, scope.catalog.states)

@@ -4,32 +4,33 @@ import type { RequestInfo } from '../../request/request-info.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { Session } from './session.ts'
 
-/** One request whose caller is known. */
+/** One request with a known caller. */
 export interface KnownRequest {
   readonly request: Request
   readonly info: RequestInfo
   readonly actor: UserActor
   readonly principal: string
-  /** Through which hubs it came, as its header says; null: straight from a client. */
+  /** The hubs that it passed, as in its header; null: directly from a client. */
   readonly chain: string | null
 }
 
-/** One request at `/mcp…` whose caller and scope are known. */
+/** One request at `/mcp…` with a known caller and scope. */
 export interface ScopedRequest extends KnownRequest {
   readonly scope: Scope
-  /** The session that its header names, if that is this caller's and of this path. */
+  /** The session named in its header, if it is this caller's and of this path. */
   readonly session: Session | undefined
   /** Whether it has such a header. */
   readonly namesSession: boolean
 }
 
+/** The error for a method that is not in `allow`; HTTP status 405. */
 export function methodNotAllowed(path: string, method: string, allow: readonly string[]): HubError {
   return new HubError('method_not_allowed', `${path} takes ${allow.join(', ')}, not ${method.slice(0, 16)}`, {
     data: { allow },
   })
 }
 
-/** Throws session_required, session_not_found: the same for unknown, ended, and somebody else's. */
+/** Throws session_required, session_not_found: the same for unknown, ended and foreign sessions. */
 export function requireSession({ session, namesSession }: ScopedRequest): Session {
   if (session) return session
   if (!namesSession)

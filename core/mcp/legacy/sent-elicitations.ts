@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { Session } from './session.ts'
 
-/** Of one session. */
+/** Most pending elicitations of one session. */
 const MOST = 100
 
-/** Which sessions were sent to a URL by which elicitation, so that they hear when it is done there. */
+/** Which sessions were sent which URL elicitation, so that they are notified when it is completed. */
 export class SentElicitations {
   readonly #sessions = new Map<string, Set<Session>>()
 
@@ -18,7 +18,7 @@ export class SentElicitations {
     if (session.elicitations.size > MOST && oldest !== undefined) this.#forget(session, oldest)
   }
 
-  /** The sessions that wait for this one, and from now on do not any more. */
+  /** The sessions that wait for this elicitation; they are removed. */
   completed(serverId: string, elicitationId: string): Session[] {
     const key = elicitationKey(serverId, elicitationId)
     const found = [...(this.#sessions.get(key) ?? [])]
@@ -26,7 +26,7 @@ export class SentElicitations {
     return found
   }
 
-  /** This session has ended. */
+  /** Called when a session has ended. */
   drop(session: Session): void {
     for (const key of [...session.elicitations]) this.#forget(session, key)
   }
@@ -39,7 +39,7 @@ export class SentElicitations {
   }
 }
 
-/** Of one length, however long an id the server chose. */
+/** A hash, so that its length does not depend on the server's id. */
 function elicitationKey(serverId: string, elicitationId: string): string {
   return createHash('sha256').update(`${serverId} ${elicitationId}`).digest('base64url')
 }

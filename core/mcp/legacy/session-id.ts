@@ -5,21 +5,21 @@ import type { Sealer } from '../../secrets/seal.ts'
 import { isPlainObject } from '../rpc/rpc.ts'
 import type { Introduction, SessionWire } from './session.ts'
 
-/** What seals and opens ids. */
+/** Seals and opens session ids. */
 export type TokenSealer = Pick<Sealer, 'sealTokenBytes' | 'openTokenBytes'>
 
 const PURPOSE = 'mcp-session'
-/** An id holds the place of its version here: new ones go behind the others. */
+/** An id stores the index of its version in this list: new versions must be appended. */
 const VERSIONS: readonly string[] = LEGACY_VERSIONS
 const BOUND_BYTES = 16
 const RECORD_BYTES = 16
-/** Version, wire, flags of the capabilities. */
+/** Version, transport, flags of the capabilities. */
 const FACT_BYTES = 4
 const HEAD_BYTES = BOUND_BYTES + RECORD_BYTES + FACT_BYTES
-/** Of the client's name and version as JSON; a longer text is left out, so that an id stays below 256 characters. */
+/** Most bytes of the client's name and version as JSON, else they are left out: an id has at most 256 characters. */
 const MAX_CLIENT_BYTES = 120
 
-/** The client capabilities that the hub or a server acts upon; each is one flag. Others are not known after a restart. */
+/** The client capabilities that the hub or a server uses; each is one flag. Others are unknown after a restart. */
 const CAPABILITIES: readonly (readonly [name: string, part?: string])[] = [
   ['sampling'],
   ['sampling', 'tools'],
@@ -31,14 +31,14 @@ const CAPABILITIES: readonly (readonly [name: string, part?: string])[] = [
   ['roots', 'listChanged'],
 ]
 
-/** What a session id says to the hub that sealed it. */
+/** The contents of a sealed session id. */
 export interface SealedSession extends Introduction {
-  /** Hash of principal and path: the id is good for no others. */
+  /** Hash of principal and path: the id is valid for no others. */
   readonly bound: Buffer
   readonly wire: SessionWire
 }
 
-/** What an id is bound to. */
+/** The hash of principal and path in a session id. */
 export function boundTo(principal: string, scopePath: string): Buffer {
   return createHash('sha256').update(`${principal}|${scopePath}`).digest().subarray(0, BOUND_BYTES)
 }
@@ -56,7 +56,7 @@ export function sealSessionId(sealer: TokenSealer, session: SealedSession): stri
   return sealer.sealTokenBytes(PURPOSE, Buffer.concat(parts))
 }
 
-/** What was sealed; undefined for a text that this hub did not seal as a session id. */
+/** The contents; undefined for a text that this hub did not seal as a session id. */
 export function openSessionId(sealer: TokenSealer, id: string): SealedSession | undefined {
   const opened = sealer.openTokenBytes(PURPOSE, id)
   if (!opened || opened.length < HEAD_BYTES) return undefined

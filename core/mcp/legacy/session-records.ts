@@ -4,21 +4,21 @@ import type { PluginLogger } from '../../contract/plugin.ts'
 import { withStorageErrors } from '../../store/errors.ts'
 import type { Tables } from '../../store/tables.ts'
 
-/** What is known over restarts of the sessions that are open. `key`: the hash of a session's id. */
+/** What survives restarts of the sessions that are open. `key`: the hash of a session's id. */
 export interface SessionRecords {
-  /** The session is open, and was used at this time (milliseconds since 1970). Written soon; nobody waits for it. */
+  /** Records that the session is open and was last used at this time (ms since 1970). Written soon, not awaited. */
   used(key: string, atMs: number): void
-  /** The session is over and its id must not be honoured again. Resolves when that is stored, or could not be. */
+  /** Records that the session has ended and its id must be rejected. Resolves when that is stored or storing failed. */
   ended(key: string): Promise<void>
-  /** Last use of a session that is open; undefined for one that has ended or is not known. Throws storage errors. */
+  /** Last use of an open session; undefined for one that has ended or is unknown. Throws storage errors. */
   usedAt(key: string): Promise<number | undefined>
-  /** Forgets what was idle for too long, and writes what could not be written before. */
+  /** Drops sessions that were idle for too long, and retries writes that failed. */
   sweep(): Promise<void>
-  /** Resolves when everything is written, or could not be. */
+  /** Resolves when everything is written, or writing failed. */
   flush(): Promise<void>
 }
 
-/** Sessions end with the process. */
+/** Stores nothing: sessions end with the process. */
 export const NO_SESSION_RECORDS: SessionRecords = {
   used() {},
   async ended() {},
@@ -29,24 +29,24 @@ export const NO_SESSION_RECORDS: SessionRecords = {
   async flush() {},
 }
 
-/** Last use in milliseconds, or that the session has ended. */
+/** Last use in milliseconds, or `ended` for a session that has ended. */
 type Change = number | 'ended'
 
-/** Sessions that open at the same time are written together. */
+/** Sessions that open within this time are written together. */
 const GATHER_MS = 50
-/** Rows in one statement, far below the number of parameters that SQLite and PostgreSQL take. */
+/** Rows in one statement, far below the parameter limits of SQLite and PostgreSQL. */
 const ROWS_AT_ONCE = 500
 
 /**
- * The sessions that are open, in the database. Only open ones have a row, rather than only ended ones: a write that is lost
- * costs a client a new `initialize`, and never brings an ended session back.
+ * The open sessions, in the database. Only open ones have a row, rather than only ended ones: a lost write then costs a
+ * client a new `initialize`, and never revives an ended session.
  */
 export class StoredSessions implements SessionRecords {
   readonly #db: Kysely<Tables>
   readonly #log: PluginLogger
   readonly #now: () => number
   #waiting = new Map<string, Change>()
-  /** What is being written now. */
+  /** The changes that are being written. */
   #writing: ReadonlyMap<string, Change> = new Map()
   #running: Promise<void> | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -72,7 +72,7 @@ export class StoredSessions implements SessionRecords {
     const row = await withStorageErrors(() =>
       this.#db.selectFrom('client_session').select('used_at').where('key', '=', key).executeTakeFirst(),
     )
-    // It may have ended while the database was asked.
+    // It may have ended during the query.
     return row && !this.#hasEnded(key) ? Date.parse(row.used_at) : undefined
   }
 
@@ -87,7 +87,7 @@ export class StoredSessions implements SessionRecords {
   async flush(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    // One that runs began before the latest change: that is written by the one behind it, together with those that join.
+    // The running write may have begun before the latest change; the next one writes that, with all that wait.
     await this.#running
     if (this.#waiting.size === 0) return this.#running
     this.#running ??= this.#write().finally(() => {
@@ -113,7 +113,7 @@ export class StoredSessions implements SessionRecords {
           .onConflict(conflict => conflict.column('key').doUpdateSet(eb => ({ used_at: eb.ref('excluded.used_at') })))
           .execute()
     })
-    // Tried again by the next sweep. What changed since then is newer.
+    // Retried by the next sweep. Changes since then are newer.
     if (!stored) for (const [key, change] of changes) if (!this.#waiting.has(key)) this.#waiting.set(key, change)
     this.#writing = new Map()
   }

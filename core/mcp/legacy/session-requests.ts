@@ -4,30 +4,31 @@ import type { JsonObject } from '../../contract/json.ts'
 import type { ByteAccount } from '../../domain/byte-account.ts'
 import { isPlainObject, type Message, notificationMessage, requestMessage } from '../rpc/rpc.ts'
 
-/** Where a request to the client is written. */
+/** A stream on which a request to the client is written. */
 export interface AskStream {
   send(text: string): void
 }
 
+/** What the requests to a client need of its session. */
 export interface SessionAsksHost {
   /** What the client declared in `initialize`. */
   readonly capabilities: () => JsonObject
   /** A stream that the client reads now and that may carry a request of no particular call. */
   readonly anyStream: () => AskStream | undefined
-  /** Of the session's user: what waits for a stream counts for it. */
+  /** The byte account of the session's user, charged for requests that wait for a stream. */
   readonly bytes: () => ByteAccount
   /** How long a request of no particular call waits for a stream. */
   readonly streamWaitMs: number
-  /** How long the client has for its answer to such a request. */
+  /** How long the client has to answer such a request. */
   readonly answerMs: number
 }
 
 interface OpenAsk {
-  /** What will be sent when there is a stream; '' once it was. */
+  /** The text to send when there is a stream; '' once it was sent. */
   text: string
-  /** The stream it went out on; undefined while none is open. */
+  /** The stream on which it was sent; undefined until then. */
   stream: AskStream | undefined
-  /** Set when one call caused it: it ends with that call. */
+  /** The stream of the call that caused it, if one did: the request ends with that call. */
   readonly cause: AskStream | undefined
   timer: ReturnType<typeof setTimeout> | undefined
   answer(reply: AskReply): void
@@ -39,7 +40,7 @@ const ASK_CAPABILITY: Readonly<Record<string, string>> = {
   'roots/list': 'roots',
 }
 
-/** The requests of the hub to one legacy client, by the ids they have in its session. */
+/** The hub's requests to one legacy client, by their ids in its session. */
 export class SessionRequests {
   readonly #host: SessionAsksHost
   readonly #open = new Map<number, OpenAsk>()
@@ -52,23 +53,23 @@ export class SessionRequests {
   }
 
   /**
-   * A request on the stream of the call that caused it, with which it ends. Answers −32601 at once when the client did not
-   * declare the capability. `signal` withdraws it: the client is told, and the promise resolves with an error.
+   * Sends a request on the stream of the call that caused it; it ends with that call. Answers −32601 at once if the
+   * client lacks the capability. `signal` cancels it: the client is notified, the promise resolves with an error.
    */
   onCall(cause: AskStream, method: string, params: JsonObject | undefined, signal: AbortSignal): Promise<AskReply> {
     return this.#ask(cause, method, params, signal)
   }
 
   /**
-   * A request that belongs to the session and to no particular call: on the stream of any call, else the GET stream, else it
-   * waits `streamWaitMs` for either, and is refused after that. The client has `answerMs` to answer. It does not
-   * end with any call.
+   * Sends a request that belongs to no particular call: on the stream of any call, else on the GET stream, else it
+   * waits `streamWaitMs` for either, and fails after that. The client has `answerMs` to answer. It does not end with
+   * any call.
    */
   onSession(method: string, params: JsonObject | undefined, signal: AbortSignal): Promise<AskReply> {
     return this.#ask(undefined, method, params, signal)
   }
 
-  /** A stream has opened, or a call has begun: sends what waited for one. */
+  /** A stream has opened, or a call has begun: sends the requests that waited for one. */
   streamOpened(): void {
     if (this.#waitingCharacters === 0) return
     for (const [id, ask] of this.#open) {
@@ -80,13 +81,13 @@ export class SessionRequests {
     }
   }
 
-  /** The client's answer; one to an id that is not open is ignored. */
+  /** Takes the client's response; one to an unknown id is ignored. */
   answered(message: Extract<Message, { kind: 'result' | 'error' }>): void {
     const id = Number(message.id)
     this.#settle(id, message.kind === 'result' ? { result: message.result } : { error: message.error })
   }
 
-  /** The call behind this stream is over: what it caused gets no answer any more. */
+  /** The call of this stream has ended: requests that it caused are closed without a response. */
   closeCall(cause: AskStream): void {
     if (this.#open.size === 0) return
     for (const [id, ask] of this.#open) if (ask.cause === cause) this.#settle(id, WITHDRAWN)
@@ -145,7 +146,7 @@ export class SessionRequests {
     return this.#waitingCharacters + length <= LIMITS.eventReplayBytes && this.#host.bytes().fits(2 * length)
   }
 
-  /** Nothing of it waits any more. */
+  /** Releases the bytes charged for a waiting request. */
   #waited({ text }: OpenAsk): void {
     this.#waitingCharacters -= text.length
     this.#host.bytes().give(2 * text.length)
@@ -173,7 +174,7 @@ export class SessionRequests {
   #tellWithdrawn(id: number): void {
     const ask = this.#open.get(id)
     if (!ask?.stream) return
-    // The call whose stream carried a request of the session may be over by now.
+    // The call whose stream carried the session's request may have ended.
     const stream = ask.cause ?? this.#host.anyStream()
     stream?.send(notificationMessage('notifications/cancelled', { requestId: id }))
   }

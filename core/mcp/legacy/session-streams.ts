@@ -11,20 +11,20 @@ interface RingEvent extends ReplayEvent {
   readonly atMs: number
 }
 
-/** One stream of a session: what was sent on it outlives the connection that carries it. */
+/** One stream of a session: its events outlive the connection that carries it. */
 export class SessionStream {
   readonly number: number
-  /** Opened by a GET: it carries what belongs to no call. */
+  /** Opened by a GET: it carries messages that belong to no call. */
   readonly standalone: boolean
   connection: SseConnection | undefined
-  /** Sequence of the last event that some connection took. */
+  /** Sequence number of the last event that a connection accepted. */
   delivered = 0
   last = 0
-  /** Nothing more will come. */
+  /** No more events will follow. */
   finished = false
-  /** Its reader takes more than messages in the middle of it. */
+  /** Its reader accepts other event types than `message`. */
   named = false
-  /** The calls in flight of which its reader was told last, and what event ids say of them. */
+  /** The calls in flight last sent to its reader, and their form in event ids. */
   calls = ''
   callsInId = ''
 
@@ -34,15 +34,15 @@ export class SessionStream {
   }
 }
 
-/** What the two wires do each in its own way, above all to let a process to come know of calls that were in flight. */
+/** How each transport writes streams; mainly how the next process learns which calls were in flight. */
 export interface StreamWire {
-  /** Writes what each connection begins with. `id` names the place behind which it goes on. */
+  /** Writes the first event of each connection. `id` names the event after which it continues. */
   writeOpening(connection: SseConnection, id: string, calls: string): void
-  /** The calls in flight of which this stream's reader keeps note: the same text for the same ones, empty without any. */
+  /** The calls in flight to record on this stream: the same text for the same calls, empty without any. */
   calls(stream: SessionStream): string
-  /** What an event id says of them behind its place. Default: nothing. */
+  /** Their form in an event id. Default: not included. */
   inEventId?(calls: string): string
-  /** Lets a reader that takes more than messages know that they are others than before. */
+  /** Sends the changed calls to a reader that accepts other event types. */
   reportCalls(connection: SseConnection, id: string, calls: string): void
 }
 
@@ -60,11 +60,11 @@ export interface StreamAccount {
 }
 
 /**
- * The server-sent streams of one session and the ring of their last events. An event id names session, stream and place;
- * ids of other sessions are not known here, so they replay nothing.
+ * The event streams of one session and the ring buffer of their last events. An event id names session, stream and
+ * sequence number; ids of other sessions are unknown here, so they replay nothing.
  */
 export class SessionStreams {
-  /** The stream for what belongs to no call: the latest GET's that is open. Without a connection it collects. */
+  /** The stream for messages that belong to no call: of the latest open GET. Without a connection it buffers. */
   standalone: SessionStream
   readonly #host: StreamHost
   readonly #account: StreamAccount
@@ -75,7 +75,7 @@ export class SessionStreams {
   #ringBytes = 0
   #lastNumber = 0
 
-  /** `tag` is what event ids begin with. */
+  /** `tag`: prefix of the event ids. */
   constructor(host: StreamHost, account: StreamAccount, tag: string, wire: StreamWire) {
     this.#host = host
     this.#account = account
@@ -97,14 +97,14 @@ export class SessionStreams {
     return count
   }
 
-  /** How many of them were opened by a GET. */
+  /** How many open streams were opened by a GET. */
   get openStandalones(): number {
     let count = 0
     for (const stream of this.#streams.values()) if (stream.connection && stream.standalone) count += 1
     return count
   }
 
-  /** Puts a connection under a stream; one that was there is closed. `after`: the last event that its reader has. */
+  /** Attaches a connection to a stream and closes the previous one. `after`: the last event that its reader has. */
   connect(stream: SessionStream, after = stream.delivered): SseConnection {
     const before = stream.connection
     stream.connection = undefined
@@ -132,8 +132,8 @@ export class SessionStreams {
   }
 
   /**
-   * A new stream for what belongs to no call; it takes over what no connection took yet. `named`: its reader takes more than
-   * messages in the middle of it.
+   * Opens a new stream for messages that belong to no call; it takes over undelivered events. `named`: its reader
+   * accepts other event types than `message`.
    */
   openStandalone(named: boolean): Response {
     const before = this.standalone
@@ -146,7 +146,7 @@ export class SessionStreams {
     return connection.response
   }
 
-  /** A stream that says this and ends. */
+  /** A stream that sends these messages and ends. */
   openBrief(texts: readonly string[]): Response {
     const stream = this.create()
     const { response } = this.connect(stream)
@@ -156,8 +156,8 @@ export class SessionStreams {
   }
 
   /**
-   * Goes on behind an event id: what the stream sent since then, once and in order, then what is still to come.
-   * `nothing` when the stream has ended and all of it was seen; undefined when the id is not of this session.
+   * Resumes after an event id: sends the stream's later events once and in order, then new ones. `nothing` when the
+   * stream has ended and all of it was seen; undefined when the id is not of this session.
    */
   resume(lastEventId: string): Response | 'nothing' | undefined {
     const [tag, number, sequence] = lastEventId.split('.')
@@ -174,16 +174,16 @@ export class SessionStreams {
     return connection.response
   }
 
-  /** The calls in flight are others than before. */
+  /** Called when the set of calls in flight has changed. */
   callsChanged(): void {
     const { standalone } = this
     const { connection } = standalone
-    // Behind a large answer it would count against the reader as too slow: then it is told at the next change.
+    // Behind a large message it could exceed the queue limit of the reader; the next change is sent instead.
     if (!connection || connection.full || !standalone.named || !this.#note(standalone)) return
     this.#wire.reportCalls(connection, this.#id(standalone, standalone.delivered), standalone.calls)
   }
 
-  /** What each connection begins with is said now: it was not known before. */
+  /** Writes the first event of the connection now, if it could not be written before. */
   writeOpeningNow(): void {
     const { standalone } = this
     if (!standalone.connection) return
@@ -191,7 +191,7 @@ export class SessionStreams {
     this.#wire.writeOpening(standalone.connection, this.#id(standalone, standalone.delivered), standalone.calls)
   }
 
-  /** Forgets what is too old, and streams that have ended and of which nothing is left. */
+  /** Drops expired events, and ended streams without events. */
   trim(): void {
     const oldest = this.#host.now() - LIMITS.eventReplayMs
     while (this.#ring[0] && this.#ring[0].atMs < oldest) this.#dropFirst()
@@ -200,7 +200,7 @@ export class SessionStreams {
       if (this.#isOver(stream) && !stream.connection && !kept.has(stream)) this.#streams.delete(number)
   }
 
-  /** `code`: what those that belong to no call say at their end. */
+  /** `code`: the reason in the last event of streams that belong to no call. */
   end(code?: ErrorCode): void {
     const streams = [...this.#streams.values()]
     for (const stream of streams) stream.finished = true
@@ -208,12 +208,12 @@ export class SessionStreams {
     while (this.#ring.length > 0) this.#dropFirst()
   }
 
-  /** Nothing will be sent on it any more. */
+  /** Whether nothing more will be sent on it. */
   #isOver(stream: SessionStream): boolean {
     return stream.finished || (stream.standalone && stream !== this.standalone)
   }
 
-  /** A client may have several GET streams open: when the latest breaks, what belongs to no call goes on with one that is left. */
+  /** When the latest of several GET streams breaks, another one carries the messages that belong to no call. */
   #left(stream: SessionStream): void {
     if (stream !== this.standalone || stream.finished) return
     const open = [...this.#streams.values()].filter(each => each.standalone && each.connection)
@@ -221,7 +221,7 @@ export class SessionStreams {
     if (latest) this.#goOnWith(latest)
   }
 
-  /** What belongs to no call goes on with this stream; it takes over what no connection took yet. */
+  /** Makes this the stream for messages that belong to no call; it takes over undelivered events. */
   #goOnWith(stream: SessionStream): void {
     const before = this.standalone
     if (before === stream) return
@@ -230,7 +230,7 @@ export class SessionStreams {
     const isMissed = (event: RingEvent) => event.stream === before && event.sequence > before.delivered
     const missed = this.#ring.filter(isMissed)
     if (missed.length === 0) return
-    // They are the other stream's now: whoever resumes the one before must not be sent them a second time.
+    // They belong to the other stream now: a client that resumes the previous one must not get them twice.
     this.#ring = this.#ring.filter(event => !isMissed(event))
     for (const event of missed) this.#forgotten(event)
     for (const { data } of missed) this.#send(stream, data)
@@ -252,7 +252,7 @@ export class SessionStreams {
       chainBefore: undefined,
       chainAfter: undefined,
     }
-    // What has no room among all of the user's is sent, but cannot be sent again.
+    // An event that exceeds the user's replay quota is sent, but cannot be replayed.
     if (!this.#account.replay.add(event)) return
     this.#ring.push(event)
     this.#ringBytes += data.byteLength
@@ -273,7 +273,7 @@ export class SessionStreams {
     this.#account.replay.delete(event)
   }
 
-  /** Keeps what the reader is told of the calls in flight with what is written next; false where that is nothing new. */
+  /** Records the calls in flight for the next event; false when they are unchanged. */
   #note(stream: SessionStream): boolean {
     const calls = this.#wire.calls(stream)
     if (calls === stream.calls) return false

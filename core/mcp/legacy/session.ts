@@ -16,8 +16,9 @@ import { type AskStream, SessionRequests } from './session-requests.ts'
 import type { SessionStream, SessionStreams } from './session-streams.ts'
 import type { UserReplay } from './user-replay.ts'
 
+/** A session as the console and the API show it. */
 export interface SessionInfo {
-  /** A hash of the session's id, safe to show. */
+  /** A hash of the session's id, not secret. */
   readonly id: string
   readonly userId: string
   readonly userName: string
@@ -30,19 +31,21 @@ export interface SessionInfo {
   readonly callsInFlight: number
 }
 
-/** JSON-RPC arrays were part of the protocol up to this version. */
+/** The last version with JSON-RPC arrays. */
 const LAST_WITH_ARRAYS = '2025-03-26'
 const FIRST_WITH_PRIMING = '2025-11-25'
 
+/** Whether this version allows JSON-RPC arrays: up to 2025-03-26. */
 export function takesArrays(version: string): boolean {
   return version <= LAST_WITH_ARRAYS
 }
 
+/** Whether streams of this version begin with an empty event with an id: from 2025-11-25 on. */
 export function primesStreams(version: string): boolean {
   return version >= FIRST_WITH_PRIMING
 }
 
-/** Streamable HTTP, or the pair of GET stream and POST that was before it. An id of one is none of the other. */
+/** Streamable HTTP, or the legacy HTTP+SSE pair. An id of one is not valid for the other. */
 export type SessionWire = 'streamable-http' | 'sse'
 
 /** What one user has open over all sessions. */
@@ -55,7 +58,7 @@ export interface UserLoad {
   readonly replay: UserReplay
 }
 
-/** Throws quota_streams when this user may open no further stream. */
+/** Throws quota_streams when this user may not open another stream. */
 export function admitStream(load: Pick<UserLoad, 'streams'>): void {
   if (load.streams < LIMITS.streamsPerUser) return
   throw new HubError('quota_streams', `Cannot open a stream: ${LIMITS.streamsPerUser} of yours are open`, {
@@ -67,25 +70,25 @@ export function admitStream(load: Pick<UserLoad, 'streams'>): void {
 export interface OpenCall {
   readonly method: string
   readonly target?: ExchangeTarget
-  /** Where what precedes its answer is written. */
+  /** Where messages before its response are written. */
   readonly stream: AskStream & { readonly broken: boolean; readonly carrier: SessionStream | undefined }
-  /** `answer`: what the client is told; absent: nothing. */
+  /** `answer`: the error sent to the client; absent: none is sent. */
   abort(reason: string, answer?: HubError): void
 }
 
-/** What a client says of itself in `initialize`. */
+/** The client's parameters of `initialize`. */
 export interface Introduction {
   readonly protocolVersion: string
   readonly clientInfo: JsonObject
   readonly capabilities: JsonObject
-  /** Bytes that count for what is stored of it. */
+  /** Bytes charged for storing it. */
   readonly bytes?: number
 }
 
 interface SessionInit extends Introduction {
   /** The sealed id that the client sends. */
   readonly id: string
-  /** A hash of it: for logs, events, upstreams and everybody who is not the client. */
+  /** A hash of it: for logs, events, upstreams and everything but the client. */
   readonly key: string
   readonly principal: string
   readonly actor: UserActor
@@ -106,21 +109,21 @@ export class Session implements NotificationTarget {
   readonly load: UserLoad
   readonly streams: SessionStreams
   readonly openedMs: number
-  /** Whoever used it last: the credential that keeps it alive. */
+  /** The credential that used it last and keeps it alive. */
   actor: UserActor
   lastUsedMs: number
-  /** The last use that is kept over restarts. */
+  /** The last use that was written to the session records. */
   recordedMs: number
   /** The path of its last request as it was written. */
   usedPath: string | undefined
   ended = false
-  /** The client has said who it is. */
+  /** Whether the client has sent `initialize`, or was introduced by its headers. */
   introduced: boolean
   /** Rank of the level set by logging/setLevel. */
   logLevel: number | undefined
   /** Requests in flight by the text of their id. */
   readonly calls = new Map<IdText, OpenCall>()
-  /** URL elicitations that went to this client: hashes of server and elicitation. */
+  /** Pending URL elicitations of this client: hashes of server and elicitation. */
   readonly elicitations = new Set<string>()
   /** Keys of its resource subscriptions. */
   readonly subscriptions = new Set<string>()
@@ -157,7 +160,7 @@ export class Session implements NotificationTarget {
     this.#binding = this.#bind(init)
   }
 
-  /** For a session that was there before its client said who it is. Throws quota_bytes. */
+  /** For a session that was opened before its `initialize`. Throws quota_bytes. */
   introduce({ protocolVersion, clientInfo, capabilities, bytes = 0 }: Introduction): void {
     this.load.bytes.take(bytes)
     this.#storedBytes += bytes
@@ -174,7 +177,7 @@ export class Session implements NotificationTarget {
     return this.#clientInfo
   }
 
-  /** `notifications/initialized` has come: the hub may send more than log messages. */
+  /** Whether `notifications/initialized` was received: before that the hub may send only log messages. */
   get initialized(): boolean {
     return this.#initialized
   }
@@ -188,19 +191,19 @@ export class Session implements NotificationTarget {
     return this.load.bytes
   }
 
-  /** What upstream connections of this session alone may know of it. */
+  /** What dedicated upstream connections may know of this session. */
   get binding(): SessionBinding {
     return this.#binding
   }
 
-  /** No open stream and no call, so that nobody would notice its end at once. */
+  /** No open stream and no call: nobody would notice its end at once. */
   get idle(): boolean {
     return this.calls.size === 0 && this.streams.open === 0
   }
 
   /**
-   * The ids of the calls in flight that this stream's reader keeps note of: those answered on it where the streams of calls are
-   * taken up again, else all whose answer has begun, on the stream of what belongs to no call.
+   * The ids of the calls in flight to record on this stream: those answered on it where clients resume the streams of
+   * calls, else on the stream of no call all calls whose response has begun.
    */
   callsOn(stream: SessionStream): IdText[] {
     const ownStreams = this.wire === 'streamable-http' && primesStreams(this.protocolVersion)
@@ -222,11 +225,11 @@ export class Session implements NotificationTarget {
     this.streams.send(this.streams.standalone, notice.text)
   }
 
-  /** Cancels the calls, gives up what was asked and closes the streams. `answer`: what the calls are answered; `code`: the last word of streams. */
+  /** Cancels calls and pending requests, closes streams. `answer`: for the calls; `code`: the streams' last event. */
   end(answer?: HubError, code?: ErrorCode): void {
     for (const call of [...this.calls.values()]) call.abort('The session has ended', answer)
     this.calls.clear()
-    // Not before: what the calls are answered still goes out on its streams.
+    // Set only now: the calls' error responses still go out on its streams.
     this.ended = true
     this.requests.end()
     this.streams.end(code)
@@ -249,7 +252,7 @@ export class Session implements NotificationTarget {
     }
   }
 
-  /** The stream of the newest call that is read, else the GET stream where one is open. */
+  /** The newest call's stream that has a reader, else the GET stream if one is open. */
   #anyStream(): AskStream | undefined {
     const { streams } = this
     const newest = [...this.calls.values()].findLast(({ stream }) => !stream.broken)

@@ -18,28 +18,28 @@ interface SessionRequest extends Introduction {
   readonly principal: string
   readonly actor: UserActor
   readonly scope: Scope
-  /** For a session of the older pair. `session`: when it is there. */
+  /** For a session of the HTTP+SSE transport. `session`: returns it once it exists. */
   readonly endpointOf?: (sessionId: string, session: () => Session) => SseEndpoint
 }
 
-/** Who names an id, and where. */
+/** Who sent a session id, and on which path. */
 type SessionClaim = Pick<SessionRequest, 'principal' | 'actor' | 'scope'>
 
 interface SessionTableParts {
   readonly sealer: TokenSealer
-  /** What is known of the sessions of earlier processes. */
+  /** Stored records of sessions of earlier processes. */
   readonly records: SessionRecords
   readonly now: () => number
   readonly streamHost: StreamHost
   readonly bytes: BytesInFlight
-  /** A session was opened, or ended with everything that belonged to it alone. */
+  /** Called when a session was opened, and when it ended with everything that belonged to it alone. */
   opened(session: Session): void
-  /** A session of an earlier process goes on; `opened` has been called for it. */
+  /** Called after `opened` for a revived session of an earlier process. */
   revived(session: Session): void
   ended(session: Session, reason: string): void
 }
 
-/** The sessions of legacy clients: by their sealed id, by scope, and counted per user. */
+/** The sessions of legacy clients: by sealed id, by scope, and counted per user. */
 export class SessionTable {
   readonly #byId = new Map<string, Session>()
   readonly #byKey = new Map<string, Session>()
@@ -64,7 +64,7 @@ export class SessionTable {
     return this.#byId.get(id)
   }
 
-  /** By the hash that is shown to others. */
+  /** By the hash of the id. */
   byKey(key: string): Session | undefined {
     return this.#byKey.get(key)
   }
@@ -73,7 +73,7 @@ export class SessionTable {
     return this.#byScope.get(scope) ?? NONE
   }
 
-  /** Work that counts as a call of this user but belongs to no session. Throws quota_calls. */
+  /** Runs work that counts as a call of this user but belongs to no session. Throws quota_calls. */
   async withoutSession<T>(userId: string, work: () => T | Promise<T>): Promise<T> {
     const load = this.load(userId)
     checkCallQuota(load)
@@ -86,7 +86,7 @@ export class SessionTable {
     }
   }
 
-  /** What a user has now; nothing is begun for one who has nothing. */
+  /** What a user has open now; creates no record for a user who has nothing. */
   used(userId: string): Readonly<OpenCounts> {
     return this.#loads.get(userId) ?? NOTHING
   }
@@ -105,7 +105,7 @@ export class SessionTable {
     return load
   }
 
-  /** Opens a session. When too many are open, the longest idle one makes room; throws quota_sessions when none is idle, quota_bytes. */
+  /** Opens a session; ends the longest idle one at the limit. Throws quota_sessions if none is idle, quota_bytes. */
   open(request: SessionRequest): Session {
     const { principal, scope, endpointOf } = request
     const wire = endpointOf ? 'sse' : 'streamable-http'
@@ -117,16 +117,16 @@ export class SessionTable {
   }
 
   /**
-   * Goes on with a session of an earlier process, under the same id, where that is this principal's and of this scope, and was
-   * neither ended nor idle for too long; undefined for any other id. It counts like one that is opened, and throws as `open`
-   * does; throws storage errors as well.
+   * Revives a session of an earlier process under the same id, where it is this principal's and of this scope, and was
+   * neither ended nor idle for too long; undefined for any other id. It counts like one that is opened, and throws as
+   * `open` does; throws storage errors as well.
    */
   revive(id: string, claim: SessionClaim): Promise<Session | undefined> {
     const { sealer } = this.#parts
     const sealed = openSessionId(sealer, id)
     if (sealed?.wire !== 'streamable-http' || !sealed.bound.equals(boundTo(claim.principal, claim.scope.path)))
       return Promise.resolve(undefined)
-    // Behind the check: whoever joins, or comes a moment later, must be the same principal at the same path.
+    // After the check: a concurrent or later caller must be the same principal at the same path too.
     const running = this.#reviving.get(id)
     if (running) return running
     const open = this.#byId.get(id)
@@ -167,7 +167,7 @@ export class SessionTable {
       streams: new SessionStreams(
         this.#countStreams(streamHost, load),
         load,
-        // Not made of the id: the same session in another process counts its events anew.
+        // Not derived from the id: the same session in another process numbers its events from the start.
         randomBytes(EVENT_TAG_BYTES).toString('base64url'),
         endpointOf?.(id, () => session) ?? new EventIdCalls(sealer, () => session),
       ),
@@ -185,8 +185,8 @@ export class SessionTable {
   }
 
   /**
-   * Ends a session and all that belonged to it alone. Without effect on one that has ended. Resolves when no later process
-   * would take its id; one that ends with the hub itself may go on in the next process. `why`: its credential holds no longer.
+   * Ends a session and all that belonged to it alone; no effect if it has ended. Resolves when no later process would
+   * accept its id; one that ends with the hub may continue in the next process. `why`: its credential became invalid.
    */
   async end(session: Session, reason: string, why?: HubError): Promise<void> {
     if (!this.#byId.delete(session.id)) return
@@ -197,7 +197,7 @@ export class SessionTable {
     others?.delete(session)
     if (others?.size === 0) this.#byScope.delete(session.scope)
     session.load.sessions -= 1
-    // A client that ends it itself waits for nothing.
+    // A client that ends the session itself expects no responses.
     session.end(reason === 'deleted' ? undefined : (why ?? endedByHub(reason)), why?.code)
     this.#parts.ended(session, reason)
     this.#forgetLoad(session.actor.userId)
@@ -206,7 +206,7 @@ export class SessionTable {
     else await records.ended(session.key)
   }
 
-  /** What a place stands for has changed: ends calls that were sent to what their callers may not use any more. */
+  /** A scope has changed: ends calls to targets that their callers may not use any more. */
   endLost(scope: Scope, errorFor: (method: string) => HubError): void {
     for (const session of this.of(scope))
       for (const call of [...session.calls.values()]) {
@@ -217,7 +217,7 @@ export class SessionTable {
       }
   }
 
-  /** Ends what was idle for too long, and forgets old events of the rest. */
+  /** Ends sessions that were idle for too long, and drops expired events of the rest. */
   sweep(): void {
     const { records } = this.#parts
     const now = this.#parts.now()
@@ -285,7 +285,7 @@ export class SessionTable {
   }
 }
 
-/** Throws quota_calls while the user has as many calls in flight as one may have. */
+/** Throws quota_calls while the user has the maximum number of calls in flight. */
 export function checkCallQuota(load: OpenCounts): void {
   if (load.calls >= LIMITS.callsPerUser)
     throw new HubError('quota_calls', `Cannot take the call: ${LIMITS.callsPerUser} of yours are in flight`, {
@@ -293,12 +293,12 @@ export function checkCallQuota(load: OpenCounts): void {
     })
 }
 
-/** A session of the older pair lives by its stream; without one it waits only for a client that comes back. */
+/** A session of the HTTP+SSE transport lives with its stream; without one it only waits for the client to reconnect. */
 function idleLimitMs({ wire }: Session): number {
   return wire === 'sse' ? LIMITS.sseReconnectMs : LIMITS.sessionIdleMs
 }
 
-/** Of what is shown of an id, and of what the events of a session are told apart by. */
+/** Lengths of the public key of a session, and of the tag that distinguishes its event ids. */
 const KEY_BYTES = 12
 const EVENT_TAG_BYTES = 6
 

@@ -2,7 +2,7 @@ import type { ErrorCode } from '../../contract/errors.ts'
 import type { ByteAccount } from '../../domain/byte-account.ts'
 import type { JsonText, LongText } from '../../domain/json/long-text.ts'
 
-/** Bytes waiting for one slow reader before its stream is closed; each event counts as a 1,000th of it at least. */
+/** Bytes that may wait for one slow reader before its stream is closed; each event counts as at least 1/1,000 of it. */
 const MAX_QUEUED = 1_024 * 1_024
 const EVENT_WEIGHT = Math.ceil(MAX_QUEUED / 1_000)
 /** What the runtime gets at a time; it asks for more when the socket has taken it. */
@@ -18,11 +18,11 @@ const SSE_HEADERS = {
 /** A part of an event, or all of it. */
 interface Piece {
   readonly bytes: Uint8Array
-  /** Nothing of its event follows. */
+  /** Whether the event ends with it. */
   readonly last: boolean
 }
 
-/** One HTTP response body with server-sent events. What its reader has not taken yet is held by the account of its user. */
+/** One HTTP response body with server-sent events. Bytes that the client has not read are charged to its user. */
 export class SseConnection {
   readonly response: Response
   lastWriteMs: number
@@ -31,17 +31,17 @@ export class SseConnection {
   readonly #now: () => number
   readonly #account: ByteAccount
   #queue: Piece[] = []
-  /** How much of the first of them the runtime has. */
+  /** How much of the first piece the runtime has. */
   #sent = 0
-  /** The runtime has the beginning of an event whose rest is in the queue. */
+  /** The runtime has the beginning of an event whose rest is queued. */
   #amidst = false
   #queuedBytes = 0
   #queuedWeight = 0
-  /** The runtime asked for more when there was nothing. */
+  /** The runtime asked for more while the queue was empty. */
   #wanted = false
   #ended = false
 
-  /** `closed` runs once, whoever ended it. The first bytes are there at once, since Bun holds the head back for them. */
+  /** `closed` runs once, at any end. The first bytes are written at once, since Bun delays the head for them. */
   constructor(now: () => number, account: ByteAccount, closed: () => void) {
     this.#now = now
     this.#account = account
@@ -69,33 +69,33 @@ export class SseConnection {
     return !this.#ended
   }
 
-  /** So much waits for its reader that the next event would cut it off. */
+  /** Whether so much waits for the reader that the next event would close the stream. */
   get full(): boolean {
     return this.#queuedWeight >= MAX_QUEUED
   }
 
-  /** One event in one `data:` line. False when the reader is gone, or too slow and therefore cut off. */
+  /** Writes one event with one `data:` line. False when the reader is gone, or too slow and therefore disconnected. */
   event(id: string, data: LongText): boolean {
     return this.#message(`event: message\nid: ${id}\ndata: `, data)
   }
 
-  /** An empty event whose id makes the stream one that can be resumed. */
+  /** Writes an empty event whose id makes the stream resumable. */
   priming(id: string): boolean {
     return this.#write(Buffer.from(`id: ${id}\ndata: \n\n`))
   }
 
-  /** An event of another type than a message. */
+  /** Writes an event of another type than `message`. */
   named(type: string, id: string, data: string): boolean {
     return this.#write(Buffer.from(`event: ${type}\nid: ${id}\ndata: ${data}\n\n`))
   }
 
-  /** A message without an id: streams of the modern era are not resumed. */
+  /** Writes a message without an id: modern streams cannot be resumed. */
   message(data: JsonText): boolean {
     if (typeof data !== 'string') return this.#message('event: message\ndata: ', data)
     return this.#write(Buffer.from(`event: message\ndata: ${data}\n\n`))
   }
 
-  /** Whole events as they are written. */
+  /** Writes whole, serialized events. */
   events(text: string): boolean {
     return this.#write(Buffer.from(text))
   }
@@ -104,7 +104,7 @@ export class SseConnection {
     return this.#write(Buffer.from(': ok\n\n'))
   }
 
-  /** Ends it; what was written before still goes out. `code`: why, as the last event, of a type that is no message. */
+  /** Ends the stream after what was written. `code`: the reason, sent as a last event that is not a `message`. */
   close(code?: ErrorCode): void {
     if (code) this.#write(Buffer.from(`event: stream.end\ndata: ${JSON.stringify({ code })}\n\n`))
     if (this.#ended) return
@@ -112,7 +112,7 @@ export class SseConnection {
     if (this.#queue.length === 0) this.#finish()
   }
 
-  /** What is long is not copied: the replay events of the session may hold the same bytes. */
+  /** Long data is not copied: the session's replay events may share the bytes. */
   #message(head: string, { parts, byteLength }: LongText): boolean {
     const chunks = [Buffer.from(head), ...parts, EVENT_END]
     return byteLength <= SLICE_BYTES ? this.#write(Buffer.concat(chunks)) : this.#write(...chunks)
@@ -171,7 +171,7 @@ export class SseConnection {
     this.#account.give(chunk.byteLength)
   }
 
-  /** The reader takes too little: what waits for it is dropped. A part of an event at the end is none to its parser. */
+  /** Disconnects a slow reader and drops its queue. Its parser discards an incomplete event at the end. */
   #cut(why: string): false {
     const atBoundary = this.#sent === 0 && !this.#amidst
     this.#drop()
@@ -194,7 +194,7 @@ export class SseConnection {
     try {
       controller?.close()
     } catch {
-      // The socket went away in this very moment, and Bun closed the stream before it told us.
+      // The socket closed in this moment, and Bun closed the stream before it reported that.
     }
   }
 

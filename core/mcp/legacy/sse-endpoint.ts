@@ -6,17 +6,17 @@ import type { TokenSealer } from './session-id.ts'
 import type { SessionStream, StreamWire } from './session-streams.ts'
 import type { SseConnection } from './sse-connection.ts'
 
-/** A client that is back has so long to say where it posted before, in milliseconds; then it is told where to post. */
+/** How long a returning client may answer the `ping`, in milliseconds; after that it is sent the new address. */
 const ANSWER_MS = 2_000
 const QUESTION_BYTES = 16
 
 /**
- * The `endpoint` event of a session of the older pair. A client keeps its address alone, and sends no last event id when it
- * comes back (the SDK leaves that header out), so the calls in flight are part of the address: it is told anew when they
- * change. One that comes back is asked (`ping`) before it is told the new address: its answer goes to the one it has.
+ * The `endpoint` event of a session of the HTTP+SSE transport. A client stores only the address, and sends no last
+ * event id on reconnecting (the SDK omits that header), so the address contains the calls in flight and is sent again
+ * when they change. A returning client first gets a `ping`: it posts the response to the address that it has.
  */
 export class SseEndpoint implements StreamWire {
-  /** The id of the question, as long as its answer may come. */
+  /** The id of the `ping`, while its response may come. */
   question: IdText | undefined
   readonly #path: string
   readonly #sealer: TokenSealer
@@ -29,7 +29,7 @@ export class SseEndpoint implements StreamWire {
     this.#session = session
   }
 
-  /** Its client says that it was here before: the next connection begins with the question. `over` runs when that is settled. */
+  /** For a client that was connected before: the next connection begins with a `ping`. `over` runs at its end. */
   ask(over: () => void): IdText {
     const question = JSON.stringify(`back-${randomBytes(QUESTION_BYTES).toString('base64url')}`)
     this.question = question
@@ -41,7 +41,7 @@ export class SseEndpoint implements StreamWire {
     return question
   }
 
-  /** Tells where to post, and which calls were lost. Without effect where nothing was asked. */
+  /** Sends the address, and the error responses of lost calls. Has no effect where no `ping` is pending. */
   settle(lost: readonly IdText[], requestId: string): void {
     clearTimeout(this.#timer)
     if (this.question === undefined) return

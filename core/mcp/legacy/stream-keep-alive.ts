@@ -3,16 +3,16 @@ import type { ReplyHost, SilentReply } from './post-response.ts'
 import type { StreamHost } from './session-streams.ts'
 import type { SseConnection } from './sse-connection.ts'
 
-/** A POST that has said nothing for so long begins with server-sent events. */
+/** A POST that has sent nothing for so long begins an event stream. */
 const SILENCE_MS = 5_000
-/** Between two signs of life on a stream; proxies and Bun itself close silent ones. */
+/** Interval of keep-alive comments on a stream; proxies and Bun itself close silent ones. */
 const KEEP_ALIVE_MS = 15_000
 const TICK_MS = 1_000
 
-/** The one timer of the MCP side: silent replies, silent streams, and whatever else wants a regular look. */
+/** The one timer of the MCP side: silent responses, silent streams, and other periodic work. */
 export class StreamKeepAlive implements ReplyHost, StreamHost {
   readonly now: () => number
-  /** In the order in which they began. */
+  /** Oldest first. */
   readonly #waiting = new LinkedList<SilentReply>()
   readonly #connections = new Set<SseConnection>()
   readonly #timer: ReturnType<typeof setInterval>
@@ -23,7 +23,7 @@ export class StreamKeepAlive implements ReplyHost, StreamHost {
       this.#sweep()
       tick()
     }, TICK_MS)
-    // A hub that has nothing else to do may end.
+    // The timer alone must not keep the process running.
     this.#timer.unref()
   }
 

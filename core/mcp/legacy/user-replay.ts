@@ -3,21 +3,21 @@ import type { ByteAccount, Reclaimable } from '../../domain/byte-account.ts'
 import type { LongText } from '../../domain/json/long-text.ts'
 import { LinkedList, type LinkedNode } from '../rpc/linked-list.ts'
 
-/** What an event takes in memory besides its data. */
+/** Bytes that an event takes in memory besides its data. */
 const EVENT_BYTES = 256
 
-/** A sent event that may be sent again to a client that resumes its stream. */
+/** A sent event that can be sent again to a client that resumes its stream. */
 export interface ReplayEvent extends LinkedNode<ReplayEvent> {
   /**
-   * What was sent, as bytes: a short text may be a part of a longer one, and would hold the memory of all of that for as
-   * long as the event is kept.
+   * The event as bytes, not as text: a short text may be a slice of a longer one, and would keep all of that in memory
+   * for as long as the event is kept.
    */
   readonly data: LongText
-  /** Takes it out of the ring of its session, where it is the oldest. */
+  /** Removes it from the ring buffer of its session, where it is the oldest. */
   drop(): void
 }
 
-/** The replay events of all sessions of one user in the order in which they were sent. */
+/** The replay events of all sessions of one user, in the order in which they were sent. */
 export class UserReplay implements Reclaimable {
   readonly #account: ByteAccount
   readonly #events = new LinkedList<ReplayEvent>()
@@ -33,7 +33,7 @@ export class UserReplay implements Reclaimable {
     return this.#bytes
   }
 
-  /** Adds an event, for which older ones of any session of the user may be dropped. False when there is no room for it. */
+  /** Adds an event; older ones of any session of the user may be dropped for it. False when there is no room. */
   add(event: ReplayEvent): boolean {
     const bytes = bytesOf(event)
     if (bytes > LIMITS.eventReplayBytesPerUser) return false
@@ -45,7 +45,7 @@ export class UserReplay implements Reclaimable {
     return true
   }
 
-  /** The ring of its session does not hold this event any more. */
+  /** Called when its session's ring buffer has dropped the event. */
   delete(event: ReplayEvent): void {
     const bytes = bytesOf(event)
     this.#events.delete(event)

@@ -30,7 +30,7 @@ import type { TokenSealer } from './session-id.ts'
 import type { SessionStream } from './session-streams.ts'
 import { SseEndpoint } from './sse-endpoint.ts'
 
-/** What a session speaks until its client has said what it speaks. */
+/** The version of a session until its client has sent `initialize`. */
 const FIRST_VERSION = '2024-11-05'
 
 interface SseWireParts extends InitializeParts {
@@ -41,19 +41,19 @@ interface SseWireParts extends InitializeParts {
 }
 
 /**
- * The pair of 2024-11-05: GET opens a stream, which is the session, and names where its messages are posted; whatever is
- * said in return comes on that stream. The session behind it is like any other.
+ * The HTTP+SSE transport of 2024-11-05: GET opens a stream, which is the session, and names the address for messages;
+ * all responses come on that stream. The session behind it is like any other.
  */
 export class SseWire {
   readonly #parts: SseWireParts
-  /** Clients that came back and have not yet said where they posted before. */
+  /** Returning clients that were sent a `ping` and have not answered yet. */
   readonly #asked = new Map<IdText, { readonly session: Session; readonly endpoint: SseEndpoint }>()
 
   constructor(parts: SseWireParts) {
     this.#parts = parts
   }
 
-  /** GET of a scope. A client that comes back with the last event it has goes on where its stream broke. */
+  /** GET of a scope. A client that reconnects with its last event id resumes its stream. */
   open({ request, info, actor, principal }: KnownRequest, scope: Scope): Response {
     if (request.method !== 'GET') throw methodNotAllowed(SSE_ROOT, request.method, ['GET'])
     const { sessions } = this.#parts
@@ -65,7 +65,7 @@ export class SseWire {
     if (!resumed) refuseWhileDraining(this.#parts)
     info.keepOpen()
     if (resumed) return resumed
-    // What changed while nobody was here is no news to the first who comes.
+    // Changes from before the first subscriber are not announced to it.
     if (!this.#parts.subscribers.hasSubscribers(scope)) scope.markAnnounced()
     const base = new URL(info.baseUrl).pathname.replace(/\/$/, '')
     const opened = this.#opened({ principal, actor, scope }, base, returns(request.headers))
@@ -93,7 +93,7 @@ export class SseWire {
     return session
   }
 
-  /** POST of messages. Throws session_not_found alike for an id that is unknown, ended, another caller's or of `/mcp`. */
+  /** POST of messages. Throws session_not_found alike for ids that are unknown, ended, foreign or of `/mcp`. */
   async post(known: KnownRequest): Promise<Response> {
     const { request, principal, actor } = known
     if (request.method !== 'POST') throw methodNotAllowed(MESSAGES_PATH, request.method, ['POST'])
@@ -134,7 +134,7 @@ export class SseWire {
     return undefined
   }
 
-  /** The answer to the question on a new stream, at the address of the stream before it. */
+  /** Handles the response to the `ping` of a new stream, posted to the address of the stream before it. */
   #isBack(known: KnownRequest, value: JsonValue, query: URLSearchParams, before: Session | undefined): boolean {
     const message = Array.isArray(value) ? undefined : readMessage(value)
     if (message?.kind !== 'result' && message?.kind !== 'error') return false
@@ -143,7 +143,7 @@ export class SseWire {
     const { session, endpoint } = asked
     this.#asked.delete(message.id)
     const lost = openCalls(this.#parts.sealer, session.principal, session.scope.path, query.get('calls') ?? '')
-    // Nobody reads what is still to come there.
+    // The stream of the earlier session has no reader any more.
     if (before && before !== session) void this.#parts.sessions.end(before, 'deleted')
     endpoint.settle(lost, known.info.requestId)
     return true
@@ -168,7 +168,7 @@ export class SseWire {
       this.#take(known, session, message, weight)
     } catch (thrown) {
       const error = asHubError(thrown)
-      // What is no matter of HTTP is an answer like any other.
+      // An error that is not one of HTTP is sent as an ordinary response.
       if (message.kind === 'request' && error.status === 200) refuse(known, session, message.id, error)
       else throw new RefusedMessage(message.kind === 'notification' ? undefined : message.id, error)
     }
@@ -216,8 +216,8 @@ export class SseWire {
 }
 
 /**
- * For a client whose stream broke and could not be resumed: it goes on with the new one, without `initialize`, since to it the
- * session is still the same. Its capabilities are not known, so that it is asked nothing. `headers` have been checked.
+ * For a client whose stream broke and could not be resumed: it continues with the new one without `initialize`, since
+ * it still has a session. Its capabilities are unknown, so it gets no server requests. `headers` have been checked.
  */
 function introduceReturned(session: Session, headers: Headers): void {
   const protocolVersion = headers.get('mcp-protocol-version') ?? FIRST_VERSION
@@ -225,7 +225,7 @@ function introduceReturned(session: Session, headers: Headers): void {
   session.initialized = true
 }
 
-/** A client that knows its version, or an event of the hub, is not at its beginning. */
+/** A client that sends a protocol version, or an event id of the hub, was connected before. */
 function returns(headers: Headers): boolean {
   return (headers.has('mcp-protocol-version') || headers.has('last-event-id')) && comesBack(headers)
 }
@@ -238,7 +238,7 @@ function refuse({ info }: KnownRequest, session: Session, id: IdText | undefined
   new StreamReply(session).answer(errorMessage(id, rpcError(error, info.requestId)))
 }
 
-/** Everything of a call on the one stream of its session. */
+/** All messages of a call go on the one stream of its session. */
 class StreamReply implements CallReply {
   readonly #session: Session
 

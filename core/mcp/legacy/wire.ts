@@ -10,7 +10,7 @@ import type { SessionTable } from './sessions.ts'
 /** GET streams of one session at a time; a client needs one, and one more while it reconnects. */
 const MAX_STREAMS = 8
 
-/** Streamable HTTP as of 2025-03-26 to 2025-11-25, besides what is POSTed. */
+/** Streamable HTTP of 2025-03-26 to 2025-11-25, except for POST. */
 export class LegacyWire {
   readonly #sessions: SessionTable
   readonly #sealer: TokenSealer
@@ -22,7 +22,7 @@ export class LegacyWire {
     this.#now = now
   }
 
-  /** Throws HubError for whatever is refused before a message can be answered. */
+  /** Throws HubError for whatever is rejected before a message can be answered. */
   handle(scoped: ScopedRequest): Response | Promise<Response> {
     switch (scoped.request.method) {
       case 'GET':
@@ -43,7 +43,7 @@ export class LegacyWire {
     admitStream(session.load)
     const lastEventId = request.headers.get('last-event-id')
     const resumed = lastEventId === null ? undefined : session.streams.resume(lastEventId)
-    // How an event stream says that there is nothing to come back for; anything else is asked again for ever.
+    // Tells an EventSource not to reconnect; with any other status it would retry for ever.
     if (resumed === 'nothing') return new Response(null, { status: 204 })
     if (!resumed && session.streams.openStandalones >= MAX_STREAMS)
       throw new HubError('stream_exists', `Cannot open a stream: this session has ${MAX_STREAMS} already`)
@@ -53,11 +53,11 @@ export class LegacyWire {
     return response
   }
 
-  /** A client that comes back from an earlier process is told first of the calls that were lost with it. */
+  /** A client that reconnects from an earlier process first gets error responses for the calls that were lost. */
   #opened(session: Session, { request, info }: ScopedRequest, lastEventId: string): Response {
     const { streams, protocolVersion } = session
     const answers = lostAnswers(callsInEventId(this.#sealer, session, lastEventId), info.requestId)
-    // Then what it takes up again is the stream of the call itself.
+    // The client then resumes the stream of the call itself.
     if (answers.length > 0 && primesStreams(protocolVersion)) return streams.openBrief(answers)
     const response = streams.openStandalone(comesBack(request.headers))
     for (const answer of answers) streams.send(streams.standalone, answer)

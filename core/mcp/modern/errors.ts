@@ -7,11 +7,12 @@ const METHOD_NOT_FOUND = -32601
 const INVALID_PARAMS = -32602
 const INTERNAL = -32603
 const CAPABILITY_MISSING = -32021
-/** Of the older era alone. */
+/** An error code of the legacy era only. */
 const RESOURCE_NOT_FOUND = -32002
+/** An error code of the legacy era only: URL elicitations must be completed before the call. */
 export const URL_ELICITATION_REQUIRED = -32042
 
-/** An error as the modern era writes it: codes that only the older one has are translated, all others stay as they are. */
+/** An error in the modern era's form: codes that only the legacy era has are translated, others are unchanged. */
 export function modernError(error: RpcError, uri: JsonValue | undefined): RpcError {
   if (error.code === RESOURCE_NOT_FOUND) {
     const data = isPlainObject(error.data) ? error.data : {}
@@ -22,14 +23,14 @@ export function modernError(error: RpcError, uri: JsonValue | undefined): RpcErr
   return error
 }
 
-/** A refusal of the hub itself. */
+/** A HubError in the modern era's form. */
 export function modernRefusal(error: HubError, requestId: string, uri: JsonValue | undefined): RpcError {
   const written = rpcError(error, requestId)
   if (error.code === 'client_capability_missing') return { ...written, code: CAPABILITY_MISSING }
   return modernError(written, uri)
 }
 
-/** The HTTP status of an answer that holds this error, as long as its head is not written. */
+/** The HTTP status of a response with this error, if its head is not written yet. */
 export function statusOf({ code }: RpcError): number {
   if (code === METHOD_NOT_FOUND) return 404
   return code <= -32020 && code >= -32022 ? 400 : 200

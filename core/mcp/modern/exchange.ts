@@ -17,31 +17,32 @@ import type { Lease, LeaseHolder, Leases } from './leases.ts'
 import type { Parkable } from './parking.ts'
 import type { Answering, ModernResponse } from './response.ts'
 
-/** Requests of an upstream that come within this time are shown to the client together. */
+/** Server requests of an upstream within this time are sent to the client together. */
 const ROUND_MS = 20
-/** Only these may be answered by the wish to hear more. */
+/** Only these methods may be answered with `input_required`. */
 const PARKABLE: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
+/** What all modern exchanges share. */
 export interface ModernExchangeParts {
   readonly leases: Leases
   readonly levels: UpstreamLevels
   readonly now: () => number
-  /** Parks a request and tells its POST what is asked; false when too many are parked. */
+  /** Parks a request and sends its POST the input requests; false when too many are parked. */
   ask(exchange: ModernExchange, post: ModernResponse, asks: ReadonlyMap<string, InputRequest>): boolean
-  /** It is over; `post` is the one that waits for the outcome, undefined when none does. */
+  /** Called at the end; `post` is the POST that waits for the outcome, undefined when none does. */
   ended(exchange: ModernExchange, post: ModernResponse | undefined, outcome: Outcome): void
 }
 
-/** What a request counts for until it is over, parked or not. */
+/** Bytes charged for a request until it ends, parked or not. */
 export interface HeldBytes {
   readonly account: ByteAccount
   readonly bytes: number
 }
 
-/** What a retry brings for an upstream that asked by its answer. */
+/** What a retry brings for an upstream that returned `input_required`. */
 export interface PassedInput {
   readonly inputResponses: JsonValue | undefined
-  /** The upstream's own state, and whose it is. */
+  /** The upstream's own state, and the server that it belongs to. */
   readonly state: { readonly serverId: string; readonly state: string } | undefined
 }
 
@@ -49,7 +50,7 @@ interface OpenAsk extends InputRequest {
   answer(reply: AskReply): void
 }
 
-/** One request of a modern client over all the POSTs that it takes; what an upstream asks meanwhile parks it. */
+/** One request of a modern client over all the POSTs that it takes; server requests of the upstream park it. */
 export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answering, LinkedNode<ModernExchange> {
   readonly requestId: string
   readonly method: string
@@ -63,10 +64,10 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
   readonly progress?: (params: JsonObject) => void
   readonly passthroughHeaders?: Readonly<Record<string, string>>
   target?: ExchangeTarget
-  /** Of the client as its last POST had it. */
+  /** The capabilities in the client's last POST. */
   capabilities: JsonObject
   serverId = ''
-  /** It ended with the wish for something that the client does elsewhere; its retry starts anew. */
+  /** It ended with a request for something that the client does elsewhere; its retry is sent as a new request. */
   runAgain = false
   parkedSinceMs: number | undefined
   chainBefore: ModernExchange | undefined
@@ -74,7 +75,7 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
   readonly #parts: ModernExchangeParts
   readonly #input: PassedInput | undefined
   readonly #held: HeldBytes
-  /** The POST that waits for the answer: the first of the request, or one of its retries. */
+  /** The POST that waits for the response: the first one of the request, or a retry. */
   #post: ModernResponse | undefined
   #outcome: Outcome | undefined
   #lease: Lease | undefined
@@ -116,33 +117,33 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
     return this.#cancel ?? (() => {})
   }
 
-  /** Set once an upstream is at work; a request that ended before that ends it at once. */
+  /** Set once the request is sent; if it has ended before that, it is cancelled at once. */
   set cancel(cancel: (reason?: string) => void) {
     this.#cancel = cancel
     if (this.#outcome) cancel('The client is gone')
   }
 
-  /** It may be answered by the wish to hear more. */
+  /** Whether it may be answered with `input_required`. */
   get parkable(): boolean {
     return PARKABLE.has(this.method)
   }
 
-  /** It brought answers to a server's questions, so that what comes back is its own and nobody else's. */
+  /** Whether it contains a client's input responses; the result is then for this request alone. */
   get answersAsked(): boolean {
     return this.#input !== undefined
   }
 
-  /** The URI that it asks for, as the client wrote it. */
+  /** The requested URI, as the client wrote it. */
   get uri(): JsonValue | undefined {
     return this.method === 'resources/read' ? this.params?.uri : undefined
   }
 
-  /** Looks from now on whether the client is still there. */
+  /** Watches from now on whether the client is still connected. */
   watch(): void {
     this.#post?.watch()
   }
 
-  /** What came of it. After this nothing more is sent for it. */
+  /** Takes the outcome. Nothing more is sent for this request afterwards. */
   finish(outcome: Outcome): void {
     if (this.#outcome) return
     this.#outcome = outcome
@@ -155,7 +156,7 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
     this.#parts.ended(this, post, outcome)
   }
 
-  /** The work ends unfinished, and whoever does it is told. `answer`: what a client that waits is told; absent: nothing. */
+  /** Ends the request and cancels the work. `answer`: the error for a client that waits; absent: none is sent. */
   abort(reason: string, answer?: HubError): void {
     if (this.#outcome) return
     this.#parts.leases.withdraw(this)
@@ -163,7 +164,7 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
     this.finish(answer && this.#post ? { kind: 'failed', error: answer } : { kind: 'cancelled' })
   }
 
-  /** The client closed the stream of this POST, which takes its request back; parked ones have no stream. */
+  /** The client closed the stream of this POST, which cancels its request; parked requests have no stream. */
   left(post: ModernResponse): void {
     if (this.#post === post) this.abort('The client closed the stream')
   }
@@ -176,13 +177,13 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
     this.abort('The client did not come back in time')
   }
 
-  /** Throws params_invalid for an answer that has not the shape its request wants; nothing is used up by it. */
+  /** Throws params_invalid for a response of a wrong shape; the parked request stays parked. */
   checkResponses(responses: JsonObject): void {
     for (const [key, ask] of this.#asks ?? [])
       if (Object.hasOwn(responses, key)) checkResponse(key, ask, responses[key] as JsonValue)
   }
 
-  /** Goes on for a retry, with the answers that it brings; those to nothing that was asked are ignored. */
+  /** Continues with a retry and its input responses; responses to unknown keys are ignored. */
   resume(post: ModernResponse, responses: JsonObject, capabilities: JsonObject): void {
     this.parkedSinceMs = undefined
     this.capabilities = capabilities
@@ -205,7 +206,7 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
     const input = this.#input
     const rank = this.#post?.logLevel
     const { capabilities } = this
-    // Most requests say nothing more, and it is asked for with each call.
+    // Most requests have nothing to add, and this runs with each call.
     if (rank === undefined && !input) return { capabilities }
     const level = LOG_LEVELS[rank ?? -1]
     return {
@@ -241,7 +242,7 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
     }
     this.#lease = lease
     const level = this.#post?.logLevel
-    // A server of the modern era is told with the request itself.
+    // A modern server gets the level in the request itself.
     const hasLevel = level === undefined || scope.face(member.server.id).era === 'modern'
     const raised = hasLevel ? undefined : this.#parts.levels.raise(scope, member, level, lease?.binding)
     return raised === undefined ? lease?.binding : raised.then(() => lease?.binding)

@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import { invalid, isPlainObject } from '../rpc/rpc.ts'
 import { URL_ELICITATION_REQUIRED } from './errors.ts'
 
-/** What an upstream may ask a client, with the capability that the client must have declared for it. */
+/** The requests that an upstream may send a client, with the capability that the client must have declared. */
 const CAPABILITY: Readonly<Record<string, string>> = {
   'sampling/createMessage': 'sampling',
   'elicitation/create': 'elicitation',
@@ -11,13 +11,13 @@ const CAPABILITY: Readonly<Record<string, string>> = {
 }
 const ACTIONS: readonly unknown[] = ['accept', 'decline', 'cancel']
 
-/** One request of an upstream as a modern client is shown it. */
+/** One server request as a modern client sees it. */
 export interface InputRequest {
   readonly method: string
   readonly params: JsonObject | undefined
 }
 
-/** What of the capabilities this request needs is missing; undefined when nothing is. */
+/** The capabilities that this request needs and the client lacks; undefined when it lacks none. */
 export function missingCapability(
   method: string,
   params: JsonObject | undefined,
@@ -31,14 +31,14 @@ export function missingCapability(
   return isPlainObject(declared) && isPlainObject(declared.url) ? undefined : { elicitation: { url: {} } }
 }
 
-/** The form in which the modern era knows it: ids of elicitations and tasks belong to the older one. */
+/** A server request in the modern era's form: only the legacy era has ids of elicitations and tasks. */
 export function inputRequest(method: string, params: JsonObject | undefined): InputRequest {
   if (!params) return { method, params }
   const { elicitationId, task, _meta, ...rest } = params
   return { method, params: rest }
 }
 
-/** The URL elicitations that an upstream's error asks for; none when it is another error. */
+/** The URL elicitations in an upstream's error; none when it is another error. */
 export function urlElicitations(error: RpcError): readonly InputRequest[] {
   if (error.code !== URL_ELICITATION_REQUIRED || !isPlainObject(error.data)) return []
   const list = error.data.elicitations
@@ -48,13 +48,13 @@ export function urlElicitations(error: RpcError): readonly InputRequest[] {
     .map(item => inputRequest('elicitation/create', { mode: 'url', ...(item as JsonObject) }))
 }
 
-/** The answers of a client by their keys. Throws params_invalid when they have not the shape of any. */
+/** The input responses of a client by their keys. Throws params_invalid when the value has a wrong shape. */
 export function inputResponses(value: JsonValue | undefined): JsonObject | undefined {
   if (value === undefined || isPlainObject(value)) return value
   throw invalid('"inputResponses" must be an object')
 }
 
-/** Throws params_invalid for an answer that has not the shape which its request wants. */
+/** Throws params_invalid for a response that does not have the shape that its request needs. */
 export function checkResponse(key: string, { method }: InputRequest, response: JsonValue): void {
   const wanted = wantedShape(method)
   if (isPlainObject(response) && wanted.holds(response)) return
@@ -75,7 +75,7 @@ function wantedShape(method: string): { readonly name: string; holds(response: J
   }
 }
 
-/** A client that declares URL elicitation alone cannot fill in forms. */
+/** A client that declares URL elicitation only cannot show forms. */
 function onlyUrl(method: string, declared: JsonObject): boolean {
   return method === 'elicitation/create' && declared.url !== undefined && declared.form === undefined
 }

@@ -8,21 +8,21 @@ import { MODERN_VERSION } from '../../domain/era.ts'
 import { needsOwnConnection, type ServerFace } from '../../domain/session-scope.ts'
 import { userBinding } from '../scope/user-binding.ts'
 
-/** A connection that nobody holds ends after this. */
+/** An unused connection ends after this time. */
 const IDLE_MS = 60_000
-/** After so long a wait, the call that has been parked longest gives way. */
+/** After so long a wait, the call that has been parked longest is ended. */
 const PATIENCE_MS = 500
 const MAX_WAIT_MS = 30_000
 
-/** Whoever holds a connection: a call, parked or not. */
+/** The call that holds a connection, parked or not. */
 export interface LeaseHolder {
-  /** Since when it waits for its client; undefined while it runs. */
+  /** Since when it is parked; undefined while it runs. */
   readonly parkedSinceMs: number | undefined
-  /** Its connection is needed by somebody who waits. It ends, and so releases what it holds. */
+  /** Ends the call, which releases its connection for a waiting call. */
   preempt(): void
 }
 
-/** A session of the hub's own at one upstream, since modern clients have none. */
+/** A dedicated connection to one upstream, since modern clients have no session. */
 export interface Lease {
   readonly binding: SessionBinding
   release(): void
@@ -50,21 +50,21 @@ interface Pool {
 }
 
 /**
- * Upstream connections for modern clients that can be asked something: a few per (server, user, capabilities), each held by
- * one call alone for as long as that call lasts, parked or not, as only then it is plain whom the server asks.
+ * Upstream connections for modern clients that answer server requests: a few per (server, user, capabilities). One call
+ * holds each as long as it lasts, parked or not, since only then it is clear which client the server asks.
  */
 export class Leases {
   readonly #end: (serverId: string, sessionId: string) => void
   readonly #now: () => number
   readonly #pools = new Map<string, Pool>()
 
-  /** `end`: a connection was idle for too long. */
+  /** `end`: called when a connection was idle for too long. */
   constructor(end: (serverId: string, sessionId: string) => void, now: () => number) {
     this.#end = end
     this.#now = now
   }
 
-  /** Undefined where the server's shared connection serves. The promise is rejected with `overloaded` after 30 s. */
+  /** Undefined where the call uses the server's shared connection. The promise rejects with `overloaded` after 30 s. */
   take(
     server: ServerRecord,
     face: ServerFace,
@@ -92,14 +92,14 @@ export class Leases {
     })
   }
 
-  /** How many a user has at the server where it has most: the limit holds for each server and set of capabilities. */
+  /** The most connections that a user has in one pool: the limit applies to each server and set of capabilities. */
   mostOf(userId: string): number {
     let most = 0
     for (const pool of this.#pools.values()) if (pool.userId === userId) most = Math.max(most, pool.slots.length)
     return most
   }
 
-  /** Whoever waits under this name waits no longer; its promise stays open. */
+  /** Removes a holder from the queues; its promise stays pending. */
   withdraw(holder: LeaseHolder): void {
     for (const { waiting } of this.#pools.values()) {
       const index = waiting.findIndex(each => each.holder === holder)
@@ -107,7 +107,7 @@ export class Leases {
     }
   }
 
-  /** Regular look: connections that nobody uses end, and who waits too long is helped or refused. */
+  /** Called periodically: ends idle connections; preempts parked calls for, or rejects, calls that wait too long. */
   sweep(): void {
     const now = this.#now()
     for (const [key, pool] of this.#pools) {
@@ -154,7 +154,7 @@ function longestParked({ slots }: Pool): LeaseHolder | undefined {
   return longest
 }
 
-/** What a server may ask of this client, in one order of keys. */
+/** The capabilities for server requests, in a fixed order of keys. */
 function askable({ sampling, elicitation, roots }: JsonObject): JsonObject {
   return {
     ...(sampling === undefined ? {} : { sampling }),

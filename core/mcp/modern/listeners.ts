@@ -20,7 +20,7 @@ import type { ScopePresenters } from './scope-presenter.ts'
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 const UPDATED = 'notifications/resources/updated'
 
-/** The kinds of notices that a client may opt in to, each with the capability behind it. */
+/** The kinds of notifications that a client may opt in to, each with the capability that it needs. */
 const LIST_CHANGES: readonly { readonly request: string; readonly method: string; readonly capability: string }[] = [
   { request: 'toolsListChanged', method: 'notifications/tools/list_changed', capability: 'tools' },
   { request: 'promptsListChanged', method: 'notifications/prompts/list_changed', capability: 'prompts' },
@@ -32,14 +32,14 @@ interface ListenersParts {
   readonly faces: ScopePresenters
   readonly streamHost: StreamHost
   load(userId: string): UserLoad
-  /** Whether somebody hears already what changes here. */
+  /** Whether the scope has a subscriber already. */
   hasSubscribers(scope: Scope): boolean
-  /** Subscribes to resources; resolves with the URIs for which it holds. */
+  /** Subscribes to resources; resolves with the URIs that were accepted. */
   subscribe(listener: Listener, uris: readonly string[]): Promise<readonly string[]>
   ended(listener: Listener): void
 }
 
-/** One `subscriptions/listen` of a modern client: a stream of what it opted in to, each notice tagged with the request's id. */
+/** One `subscriptions/listen` of a modern client: a stream of notifications, each tagged with the request's id. */
 export class Listener implements NotificationTarget {
   readonly key = `listen-${randomBytes(12).toString('base64url')}`
   readonly scope: Scope
@@ -50,7 +50,7 @@ export class Listener implements NotificationTarget {
   readonly bytes: ByteAccount
   readonly #tag: JsonObject
   readonly #methods: Set<string>
-  /** What came before the acknowledgement, which goes first. */
+  /** Notifications from before the acknowledgement, which must be sent first. */
   #early: string[] | undefined = []
 
   constructor(
@@ -87,12 +87,12 @@ export class Listener implements NotificationTarget {
     else this.connection.message(text)
   }
 
-  /** Its subscriptions use what is there for everybody, or for its user: nobody is asked anything on a listen stream. */
+  /** Its subscriptions use the shared or the user's connection: a listen stream carries no server requests. */
   ownConnection(server: ServerRecord): SessionBinding | undefined {
     return server.session === 'per-user' ? userBinding(this.actor.userId) : undefined
   }
 
-  /** The hub ends it: the request gets its result, and the stream says why where that is no matter of the hub. */
+  /** Ends the stream by the hub: the request gets its result, and the stream the reason, `code`, if there is one. */
   end(face: { result(method: string, value: JsonObject): string }, code?: ErrorCode): void {
     const result = face.result('subscriptions/listen', { _meta: this.#tag })
     this.connection.message(resultMessage(this.id, result))
@@ -139,7 +139,7 @@ export class Listeners {
     const listener = new Listener(scoped, id, new Set(wishes.map(({ method }) => method)), connection, load.bytes)
     load.streams += 1
     host.opened(connection)
-    // What changed while nobody was here is no news to the first who comes.
+    // Changes from before the first subscriber are not announced to it.
     if (!this.#parts.hasSubscribers(scope)) scope.markAnnounced()
     this.#add(listener)
     const honoured = Object.fromEntries(wishes.map(({ request }) => [request, true]))
@@ -151,7 +151,7 @@ export class Listeners {
     return connection.response
   }
 
-  /** The hub ends this stream. */
+  /** Ends this stream by the hub. */
   end(listener: Listener, code?: ErrorCode): void {
     listener.end(this.#parts.faces.of(listener.scope), code)
   }
@@ -188,7 +188,7 @@ export class Listeners {
   }
 }
 
-/** Undefined when the client did not ask for resources. Throws params_invalid. */
+/** Undefined when the client did not request resources. Throws params_invalid. */
 function wantedUris(value: JsonValue | undefined): readonly string[] | undefined {
   if (value === undefined) return undefined
   if (Array.isArray(value) && value.every(uri => typeof uri === 'string')) return [...new Set(value)]

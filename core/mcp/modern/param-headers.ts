@@ -7,11 +7,11 @@ import { isPlainObject } from '../rpc/rpc.ts'
 
 const NONE: readonly ParamMark[] = Object.freeze([])
 
-/** The arguments that clients must repeat as `Mcp-Param-*`, by tool; read once per tool. */
+/** The arguments that clients must repeat as `Mcp-Param-*`, cached per tool. */
 export class ParamHeaders {
   readonly #known = new WeakMap<CatalogItem, readonly ParamMark[]>()
 
-  /** Throws header_mismatch where a header is missing or unlike the argument. Headers that no mark names are ignored. */
+  /** Throws header_mismatch where a header is missing or differs from the argument. Other headers are ignored. */
   check(tool: CatalogItem, args: JsonValue | undefined, headers: Headers): void {
     for (const mark of this.#paramsOf(tool)) {
       const header = `Mcp-Param-${mark.name}`
@@ -37,11 +37,11 @@ export class ParamHeaders {
 }
 
 /**
- * The marks of a schema. A schema with one that cannot hold counts as having none: clients leave such a tool out, and one
- * that calls it all the same has nothing to repeat.
+ * The marks of a schema. A schema with an invalid mark counts as having none: clients ignore such a tool, and one that
+ * calls it nevertheless has nothing to repeat.
  */
 function readMarks(schema: JsonValue | undefined): readonly ParamMark[] {
-  // Most tools have none, which a look at the text tells for less than a walk.
+  // Most tools have none; searching the text is cheaper than walking the schema.
   if (!isPlainObject(schema) || !JSON.stringify(schema).includes(`"${MARK}"`)) return NONE
   try {
     return paramMarks(schema)
@@ -50,12 +50,12 @@ function readMarks(schema: JsonValue | undefined): readonly ParamMark[] {
   }
 }
 
-/** Numbers are compared as numbers: `42.0` says 42. */
+/** Numbers are compared as numbers: `42.0` equals 42. */
 function says(text: string, value: JsonValue): boolean {
   if (typeof value === 'string') return text === value
   if (text === JSON.stringify(value)) return true
   const number = asDouble(value)
-  // Beyond these, different numbers have the same double.
+  // Beyond these limits, different numbers have the same double.
   return (
     number !== undefined && Math.abs(number) <= Number.MAX_SAFE_INTEGER && text.trim() !== '' && Number(text) === number
   )

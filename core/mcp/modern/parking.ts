@@ -14,16 +14,16 @@ export interface Parkable {
   readonly actor: UserActor
   readonly principal: string
   readonly scope: Scope
-  /** Whose answer the client brings something for. */
+  /** The server whose requests the client answers. */
   readonly serverId: string
   readonly method: string
   /** Without `_meta`, `requestState` and `inputResponses`. */
   readonly params: JsonObject | undefined
-  /** It was not retried in time. */
+  /** Called when it was not retried in time. */
   expired(): void
 }
 
-/** What a retry must have in common with what was parked. */
+/** What a retry must have in common with the parked request. */
 export type Retry = Pick<Parkable, 'principal' | 'scope' | 'method' | 'params'>
 
 interface Entry<Call extends Parkable> {
@@ -33,8 +33,8 @@ interface Entry<Call extends Parkable> {
 }
 
 /**
- * Requests of modern clients that wait until the client brings what was asked. The client holds nothing but a sealed state;
- * it opens one request, of the same principal, at the same place, with the same parameters, once.
+ * Requests of modern clients that wait for the client's input. The client holds only a sealed state, which is valid
+ * once, for one request of the same principal, at the same scope, with the same parameters.
  */
 export class Parking<Call extends Parkable> {
   readonly #sealer: Sealer
@@ -46,7 +46,7 @@ export class Parking<Call extends Parkable> {
     this.#now = now
   }
 
-  /** The state under which the retry finds the call; undefined when too many of this user, or of all, are parked. */
+  /** Returns the state that the retry must send; undefined when too many of this user, or of all, are parked. */
   park(call: Call): string | undefined {
     if (this.#parked.size >= LIMITS.parkedCalls) return undefined
     if (this.countOf(call.actor.userId) >= LIMITS.parkedCallsPerUser) return undefined
@@ -67,7 +67,7 @@ export class Parking<Call extends Parkable> {
     return count
   }
 
-  /** What the state stands for, still parked: `take` uses it up. Throws request_state_invalid, whatever is wrong. */
+  /** The parked call of a state; `take` removes it. Throws request_state_invalid for every invalid state. */
   find(state: JsonValue, retry: Retry): Call {
     const found = this.#parked.get(this.#open(state, retry) ?? '')
     if (!found || !retry.scope.has(found.call.serverId))
@@ -79,7 +79,7 @@ export class Parking<Call extends Parkable> {
     return found.call
   }
 
-  /** Takes a call out; false when it is not parked. */
+  /** Removes a call; false when it is not parked. */
   take(call: Call): boolean {
     for (const [id, entry] of this.#parked) if (entry.call === call) return this.#parked.delete(id)
     return false
@@ -89,7 +89,7 @@ export class Parking<Call extends Parkable> {
     return [...this.#parked.values()].map(({ call }) => call).values()
   }
 
-  /** Regular look: ends what was not retried in time. */
+  /** Called periodically: ends calls that were not retried in time. */
   sweep(): void {
     for (const [id, { call, expiresAtMs }] of [...this.#parked]) {
       if (this.#now() < expiresAtMs) continue
@@ -109,13 +109,13 @@ export class Parking<Call extends Parkable> {
   }
 }
 
-/** The same for two requests that ask for the same. */
+/** A hash that is the same for equal parameters without `_meta`. */
 export function digestOf(params: JsonObject | undefined): string {
   const { _meta, ...rest } = params ?? {}
   return createHash('sha256').update(canonical(rest)).digest('base64url')
 }
 
-/** JSON text with the keys of every object in one order, as a client may write its retry in another one. */
+/** JSON text with the keys of every object sorted, since a client may write its retry in another order. */
 function canonical(value: JsonValue): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
   if (!isPlainObject(value)) return JSON.stringify(value)

@@ -12,7 +12,7 @@ import type { ModernResponse } from './response.ts'
 import type { ScopePresenters } from './scope-presenter.ts'
 import type { SealedRequestState } from './sealed-request-state.ts'
 
-/** What came of requests, or what is missing for it, written to the POSTs that wait. */
+/** Writes outcomes and input requests to the POSTs that wait for them. */
 export class ModernResponseWriter {
   readonly #faces: ScopePresenters
   readonly #parking: Parking<ModernExchange>
@@ -24,7 +24,7 @@ export class ModernResponseWriter {
     this.#parking = parking
   }
 
-  /** Parks a request and tells the client what is asked of it; false when too many are parked. */
+  /** Parks a request and sends the client its input requests; false when too many are parked. */
   ask(exchange: ModernExchange, post: ModernResponse, asks: ReadonlyMap<string, InputRequest>): boolean {
     const requestState = this.#parking.park(exchange)
     if (requestState === undefined) return false
@@ -43,7 +43,7 @@ export class ModernResponseWriter {
     else this.#result(exchange, post, outcome.resultText)
   }
 
-  /** What an upstream of the same era asks goes on as it is, but for its state. */
+  /** The input requests of a modern upstream are forwarded unchanged, except for their state. */
   #inputRequired(exchange: ModernExchange, post: ModernResponse, text: string): void {
     const value = parseExact(text)
     const { requestState, ...asked } = isPlainObject(value) ? value : {}
@@ -71,7 +71,7 @@ export class ModernResponseWriter {
     this.#refuse(exchange, post, error)
   }
 
-  /** A visit to a URL that an upstream wants first is asked for, and the request then made anew. */
+  /** URL elicitations in an upstream's error become input requests; the retry is then sent as a new request. */
   #error(exchange: ModernExchange, post: ModernResponse, error: RpcError): void {
     const asks = new Map(urlElicitations(error).map((ask, index) => [`elicitation_${index + 1}`, ask]))
     if (asks.size === 0) {
@@ -102,7 +102,7 @@ export class ModernResponseWriter {
   }
 }
 
-/** Why no client could read what an upstream asks for; undefined: it can. */
+/** Why an upstream's input requests are invalid for any client; undefined: they are valid. */
 function misfit(requests: JsonValue | undefined, state: JsonValue | undefined): string | undefined {
   if (state !== undefined && typeof state !== 'string') return 'with a requestState that is no text'
   if (requests === undefined) return state === undefined ? 'and does not say for which' : undefined

@@ -9,18 +9,18 @@ import { SseConnection } from '../legacy/sse-connection.ts'
 import type { ProgressToken } from '../rpc/progress-token.ts'
 import type { IdText } from '../rpc/rpc.ts'
 
-/** What the answers of all modern POSTs share. */
+/** What the responses to all modern POSTs share. */
 export type ModernReplyHost = ReplyHost & StreamHost
 
-/** What waits for the answer that a POST wants. */
+/** The exchange whose response a POST waits for. */
 export interface Answering {
-  /** The client of this POST went away before its answer. */
+  /** Called when the client of this POST disconnects before the response. */
   left(reply: ModernResponse): void
 }
 
 /**
- * The answer to one modern POST: plain JSON when the answer comes first, server-sent events as soon as anything comes
- * before it, or after a silence. A client that goes away takes its request back by that.
+ * The response to one modern POST: plain JSON when the result comes first; an event stream as soon as another message
+ * comes before it, or after some silence. A client that disconnects cancels its request.
  */
 export class ModernResponse implements SilentReply {
   readonly response: Promise<Response>
@@ -31,7 +31,7 @@ export class ModernResponse implements SilentReply {
   readonly progressToken: ProgressToken | undefined
   /** Rank of the least severe log message that it wants; undefined: none. */
   readonly logLevel: number | undefined
-  /** Set once somebody is at work. */
+  /** Set once the request is being handled. */
   answering: Answering | undefined
   readonly #host: ModernReplyHost
   readonly #scoped: ScopedRequest
@@ -63,7 +63,7 @@ export class ModernResponse implements SilentReply {
     host.waiting(this)
   }
 
-  /** Looks from now on whether the client is still there; costs too much for calls that are over at once. */
+  /** Watches from now on whether the client is still connected; too expensive for calls that end at once. */
   watch(): void {
     if (this.#watched || this.#done || this.#connection) return
     this.#watched = true
@@ -72,14 +72,14 @@ export class ModernResponse implements SilentReply {
     else signal.addEventListener('abort', () => this.#left(), { once: true })
   }
 
-  /** A notification ahead of the answer. */
+  /** Sends a notification before the response. */
   send(text: string): void {
     if (this.#done) return
     this.startStream()
     this.#connection?.message(text)
   }
 
-  /** The last thing that is said. `status` holds where nothing was said before. */
+  /** Sends the response and ends. `status` is used if nothing was sent before. */
   answer(text: JsonText, status: number): void {
     if (this.#done) return
     this.#finish()
@@ -91,13 +91,13 @@ export class ModernResponse implements SilentReply {
     this.#connection.close()
   }
 
-  /** Why an answer of this length cannot wait for its client; undefined: it can. */
+  /** The error if a response of this length may not wait for its client; undefined: it may. */
   refusal(characters: number): HubError | undefined {
     const { bytes } = this.#load
     return characters <= HELD_BYTES || bytes.fits(characters) ? undefined : bytes.refusal(characters)
   }
 
-  /** Nothing more will be said. */
+  /** Ends without a response. */
   abandon(): void {
     if (this.#done) return
     this.startStream()
@@ -129,7 +129,7 @@ export class ModernResponse implements SilentReply {
   #left(): void {
     if (this.#done) return
     this.#finish()
-    // Nobody reads it; without an answer the server would wait for one.
+    // The client is gone, but the server would wait for a response.
     if (!this.#connection) this.#resolve(new Response(null, { status: 202 }))
     this.answering?.left(this)
   }

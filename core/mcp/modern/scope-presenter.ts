@@ -10,10 +10,10 @@ import type { MergedCatalog } from '../scope/merge.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { ResolvedScope } from '../scope/scope-types.ts'
 
-/** What comes from an upstream with a handshake says nothing about how long it may be kept. */
+/** Legacy upstreams send no cache hints, so their results must not be cached. */
 const NOT_KEPT: CacheHint = { ttlMs: 0, cacheScope: 'private' }
 
-/** Methods whose results say how long they may be kept. */
+/** Methods whose results carry cache hints. */
 const CACHEABLE: ReadonlySet<string> = new Set([
   'server/discover',
   'tools/list',
@@ -22,7 +22,7 @@ const CACHEABLE: ReadonlySet<string> = new Set([
   'resources/templates/list',
   'resources/read',
 ])
-/** Answers that are made of what all members said, by what they said it of. */
+/** Results that are merged from all members, and the member of their cache hints that applies. */
 const KEPT = {
   'server/discover': 'discover',
   'tools/list': 'tools',
@@ -32,22 +32,22 @@ const KEPT = {
 } as const satisfies Record<string, keyof Caching>
 const LIST = /\/list$/
 
-/** A scope as clients of the modern era meet it, as long as its catalogue stays the same. */
+/** A scope in the modern era's form, valid as long as its catalogue stays the same. */
 export class ScopePresenter {
   readonly capabilities: JsonObject
   readonly #serverInfo: JsonObject
   readonly #instructions: string | undefined
   readonly #head: string
-  /** Of the answers that may be kept, by method. */
+  /** The cache hints of cacheable results, by method. */
   readonly #caching: ReadonlyMap<string, CacheHint>
-  /** Everybody who reads here sees the same. */
+  /** Whether all callers see the same here. */
   readonly #forAll: boolean
-  /** By method, the text that was last turned into its modern form, and that form: lists rarely change. */
+  /** By method, the last list text and its modern form, cached because lists rarely change. */
   readonly #lists = new Map<string, { readonly from: string; readonly to: string }>()
 
   constructor({ resolved, catalog }: Scope, version: string) {
     this.capabilities = mergeCapabilities(resolved, catalog.states)
-    // Experimental features are made for one era, and every upstream so far is of the other one.
+    // Experimental features belong to one era, and every upstream that has them so far is legacy.
     delete this.capabilities.experimental
     this.#serverInfo = mergedServerInfo(resolved, catalog.states, version)
     this.#instructions = mergedInstructions(resolved, catalog.states, leftOutWarnings(catalog.leftOut))
@@ -57,7 +57,7 @@ export class ScopePresenter {
     this.#caching = new Map(Object.entries(KEPT).map(([m, part]) => [m, hintOf(resolved, catalog, part)]))
   }
 
-  /** The answer to `server/discover`. */
+  /** The result of `server/discover`. */
   discover(): string {
     const instructions = this.#instructions
     return this.result('server/discover', {
@@ -67,7 +67,7 @@ export class ScopePresenter {
     })
   }
 
-  /** A result of the hub's own. `final`: what the method promises, and not the wish to hear more first. */
+  /** A result of the hub itself. `final`: it is the method's result, not `input_required`. */
   result(method: string, value: JsonObject, final = true): string {
     return JSON.stringify({
       resultType: 'complete',
@@ -78,8 +78,8 @@ export class ScopePresenter {
   }
 
   /**
-   * A result text in the form of this era; undefined when it is none that this era knows. `keepable`: what its upstream says
-   * about keeping it counts.
+   * A result text in the modern era's form; undefined when it has no valid shape. `keepable`: the upstream's cache
+   * hints apply.
    */
   shape(method: string, text: JsonText, keepable = false): JsonText | undefined {
     if (typeof text !== 'string') return this.#shapeLong(method, text, keepable)
@@ -93,7 +93,7 @@ export class ScopePresenter {
 
   #shape(method: string, text: string, keepable = false): string | undefined {
     const hint = this.#hint(method)
-    // Most results have none of the members that are written here, so that their text can stay as it is.
+    // Most results have none of the members that are written here, so their text is kept.
     const plain =
       text.startsWith('{"') &&
       !text.includes('"_meta"') &&
@@ -116,7 +116,7 @@ export class ScopePresenter {
     return new LongText([Buffer.from(this.#headWith(hint)), first.subarray(1), ...others])
   }
 
-  /** Up to the first member of the upstream. */
+  /** The beginning of the text, up to the upstream's first member. */
   #headWith(hint: CacheHint | undefined): string {
     const kept = hint ? `,"ttlMs":${hint.ttlMs},"cacheScope":"${hint.cacheScope}"` : ''
     return `${this.#head}${kept},`
@@ -127,7 +127,7 @@ export class ScopePresenter {
     return this.#forAll ? hint : { ...hint, cacheScope: 'private' }
   }
 
-  /** Undefined for what says nothing of it. */
+  /** Undefined for methods without cache hints. */
   #hint(method: string): CacheHint | undefined {
     return CACHEABLE.has(method) ? (this.#caching.get(method) ?? NOT_KEPT) : undefined
   }
@@ -143,7 +143,7 @@ function isForAll({ kind, group, members }: ResolvedScope): boolean {
   )
 }
 
-/** The shortest time that a member allows; for everybody only where every member says so and everybody sees the same. */
+/** The shortest lifetime of any member; `public` only where every member allows it and all callers see the same. */
 function hintOf(resolved: ResolvedScope, { states }: MergedCatalog, part: keyof Caching): CacheHint {
   const hints = states.map(({ catalog }) => catalog?.caching?.[part] ?? NOT_KEPT)
   if (hints.length === 0) return NOT_KEPT
@@ -151,7 +151,7 @@ function hintOf(resolved: ResolvedScope, { states }: MergedCatalog, part: keyof 
   return { ttlMs: Math.min(...hints.map(({ ttlMs }) => ttlMs)), cacheScope: isPublic ? 'public' : 'private' }
 }
 
-/** The faces of all scopes in use. */
+/** The presenters of all scopes in use. */
 export class ScopePresenters {
   readonly #version: string
   readonly #byCatalog = new WeakMap<MergedCatalog, ScopePresenter>()
@@ -171,7 +171,7 @@ export class ScopePresenters {
   }
 }
 
-/** Tasks are no part of the modern core: what tools say about them means something else there. */
+/** Tasks are not part of the modern core; what legacy tools say about them has another meaning there. */
 function withoutTasks(method: string, value: JsonObject): JsonObject {
   if (method !== 'tools/list' || !Array.isArray(value.tools)) return value
   const tools = value.tools.map(tool => {

@@ -7,8 +7,8 @@ import { digestOf, type Parkable, type Retry } from './parking.ts'
 const PURPOSE = 'mcp-passed-state'
 
 /**
- * What servers of the modern era want back with a retry, on its way through a client of the same era. Nothing is kept here:
- * the client holds the server's state, sealed for itself, the place, the server and the request that it belongs to.
+ * The `requestState` of modern servers on its way through a modern client. The hub stores nothing: the client holds the
+ * server's state, sealed for its principal, scope, server and request.
  */
 export class SealedRequestState {
   readonly #sealer: Sealer
@@ -26,8 +26,8 @@ export class SealedRequestState {
   }
 
   /**
-   * The server and its state, byte for byte; undefined for a state that was not sealed here. Throws request_state_invalid for
-   * one that belongs to another request or has expired.
+   * The server and its state, byte for byte; undefined for a state that was not sealed here. Throws
+   * request_state_invalid for one that belongs to another request or has expired.
    */
   open(
     state: JsonValue,

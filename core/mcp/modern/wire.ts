@@ -29,9 +29,9 @@ import type { ModernResponseWriter } from './response-writer.ts'
 import type { ScopePresenters } from './scope-presenter.ts'
 import type { SealedRequestState } from './sealed-request-state.ts'
 
-/** How long a call runs before the hub looks whether its client is still there. */
+/** How long a call runs before the hub watches whether its client is still connected. */
 const WATCH_AFTER_MS = 100
-/** The capability without which a list is no method of this server. */
+/** The capability without which a list method does not exist on this server. */
 const LISTS: Readonly<Record<string, string>> = {
   'tools/list': 'tools',
   'prompts/list': 'prompts',
@@ -61,12 +61,12 @@ interface ModernWireParts {
   load(userId: string): UserLoad
 }
 
-/** Streamable HTTP as of 2026-07-28: every POST says all about itself, and nothing of one has a meaning for the next. */
+/** Streamable HTTP of 2026-07-28: every POST is complete in itself, and none affects the next. */
 export class ModernWire {
   readonly #parts: ModernWireParts
   readonly #exchangeParts: ModernExchangeParts
   readonly #paramHeaders = new ParamHeaders()
-  /** All that is not over, parked or not. */
+  /** All requests that have not ended, parked or not. */
   readonly #live = new LinkedList<ModernExchange>()
   #watching: ReturnType<typeof setTimeout> | undefined
 
@@ -90,13 +90,13 @@ export class ModernWire {
     return this.#live
   }
 
-  /** Some call is at work, and not just waiting for its client. */
+  /** Whether some call is running, not only parked. */
   get busy(): boolean {
     for (const { parkedSinceMs } of this.#live) if (parkedSinceMs === undefined) return true
     return false
   }
 
-  /** A call that says nothing new of its client; undefined for any other body. Throws RefusedMessage. */
+  /** Handles a call that matches a known pattern; undefined for any other body. Throws RefusedMessage. */
   receiveKnown(scoped: ScopedRequest, body: string, weight: number): Promise<Response> | undefined {
     const known = scoped.scope.knownCalls.open(body, scoped.request.headers)
     if (!known) return undefined
@@ -104,7 +104,7 @@ export class ModernWire {
     return this.#answered(id, () => this.#call(scoped, id, 'tools/call', envelope, weight))
   }
 
-  /** One message, parsed from `body`. Throws RefusedMessage for what is refused before anything is asked of an upstream. */
+  /** Handles one message, parsed from `body`. Throws RefusedMessage for what is rejected before it is forwarded. */
   receive(scoped: ScopedRequest, value: JsonValue, body: string, weight: number): Response | Promise<Response> {
     const message = readMessage(value)
     if (message.kind === 'bad') throw new RefusedMessage(message.id, new HubError('request_invalid', message.message))
@@ -116,19 +116,19 @@ export class ModernWire {
     return this.#answered(message.id, () => this.#request(scoped, message, body, weight))
   }
 
-  /** Whether some call was made at this place. */
+  /** Whether some call in this scope has not ended. */
   serves(scope: Scope): boolean {
     for (const exchange of this.#live) if (exchange.scope === scope) return true
     return false
   }
 
-  /** A path stands for nothing any more. */
+  /** Called when a path resolves to nothing any more. */
   endScope(scope: Scope): void {
     const error = new HubError('group_not_found', 'The group was removed before the server had answered')
     for (const exchange of this.#live) if (exchange.scope === scope) exchange.abort(error.message, error)
   }
 
-  /** What a place stands for has changed: ends calls that were sent to what their callers may not use any more. */
+  /** A scope has changed: ends calls to targets that their callers may not use any more. */
   endLost(scope: Scope): void {
     for (const exchange of this.#live) {
       const { method, target } = exchange
@@ -138,12 +138,12 @@ export class ModernWire {
     }
   }
 
-  /** No client can come back for them any more. */
+  /** Ends parked calls, which no client can retry any more. */
   endParked(reason: string): void {
     for (const exchange of this.#live) if (exchange.parkedSinceMs !== undefined) exchange.abort(reason)
   }
 
-  /** Whatever is in flight ends with an answer. */
+  /** Ends all requests in flight with an error response. */
   endAll(reason: string): void {
     const error = endedByHub(reason)
     for (const exchange of this.#live) exchange.abort(error.message, error)

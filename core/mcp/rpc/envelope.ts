@@ -4,28 +4,28 @@ import { CAPABILITIES_KEY, LOG_LEVEL_KEY, META_PREFIX, MODERN_VERSION, VERSION_K
 import { type ProgressToken, progressToken } from './progress-token.ts'
 import { isPlainObject, type Message } from './rpc.ts'
 
-/** Methods whose name or URI a header repeats, with the member of the parameters that it repeats. */
+/** Methods whose name or URI is repeated in a header, with the parameter that the header repeats. */
 const NAMED: Readonly<Record<string, 'name' | 'uri'>> = {
   'tools/call': 'name',
   'prompts/get': 'name',
   'resources/read': 'uri',
 }
 
-/** What a modern request says about itself, apart from what it asks for. */
+/** What a modern request declares about itself and its client, taken out of its parameters. */
 export interface Envelope {
   readonly capabilities: JsonObject
-  /** As the client wrote it; undefined when it wants no log messages. */
+  /** As the client sent it; undefined when it wants no log messages. */
   readonly logLevel: JsonValue | undefined
   readonly progressToken: ProgressToken | undefined
-  /** What the client brings from an earlier round. */
+  /** What the client sends back from an earlier round. */
   readonly requestState: JsonValue | undefined
   readonly inputResponses: JsonValue | undefined
-  /** The parameters without all of this; `_meta` keeps what others put there, such as trace context. */
+  /** The parameters without the members above; `_meta` keeps foreign keys, such as trace context. */
   readonly params: JsonObject | undefined
 }
 
 /**
- * Opens the envelope of a request. Throws header_mismatch where the version header is missing or says something else,
+ * Reads the envelope of a request. Throws header_mismatch where the version header is missing or differs from the body,
  * version_unsupported, and envelope_invalid with the keys that are missing.
  */
 export function openEnvelope({ method, params }: Extract<Message, { kind: 'request' }>, headers: Headers): Envelope {
@@ -49,14 +49,14 @@ export function openEnvelope({ method, params }: Extract<Message, { kind: 'reque
   }
 }
 
-/** Throws header_mismatch where `Mcp-Method` or `Mcp-Name` is missing or unlike the body. */
+/** Throws header_mismatch where `Mcp-Method` or `Mcp-Name` is missing or differs from the body. */
 export function checkStandardHeaders(method: string, params: JsonObject | undefined, headers: Headers): void {
   const said = headers.get('mcp-method')
   if (said === null) throw mismatch('The header Mcp-Method is missing')
   if (said !== method) throw mismatch(`The header Mcp-Method says "${shown(said)}", the body "${shown(method)}"`)
   const member = NAMED[method]
   const name = member && params?.[member]
-  // What is no text is refused for that.
+  // A value that is not a string is rejected by the method's own validation.
   if (typeof name !== 'string') return
   const header = headers.get('mcp-name')
   if (header === null) throw mismatch('The header Mcp-Name is missing')
@@ -64,13 +64,13 @@ export function checkStandardHeaders(method: string, params: JsonObject | undefi
     throw mismatch(`The header Mcp-Name says "${shown(header)}", the body "${shown(name)}"`)
 }
 
-/** A header's value, base64 form decoded. Throws header_mismatch for what is not ASCII or no base64 of UTF-8. */
+/** A header's value, base64 form decoded. Throws header_mismatch for what is not ASCII or not base64 of UTF-8. */
 export function decodeHeader(value: string, name: string): string {
   if (!/^[\x20-\x7e\t]*$/.test(value)) throw mismatch(`The header ${name} holds characters that a header cannot have`)
   if (!value.startsWith('=?base64?') || !value.endsWith('?=') || value.length < 11) return value
   const base64 = value.slice(9, -2)
   const bytes = Buffer.from(base64, 'base64')
-  // Buffer takes whatever it can make sense of; what does not come out the same was not base64.
+  // Buffer skips characters that are not base64; text that does not round-trip was not valid base64.
   if (bytes.toString('base64') !== base64) throw mismatch(`The header ${name} holds no base64`)
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
@@ -79,6 +79,7 @@ export function decodeHeader(value: string, name: string): string {
   }
 }
 
+/** The error `header_mismatch` with this message; HTTP status 400. */
 export function mismatch(message: string): HubError {
   return new HubError('header_mismatch', message)
 }
@@ -99,7 +100,7 @@ function incomplete(missing: readonly string[], hasCapabilities: boolean): HubEr
   return new HubError('envelope_invalid', `The request's _meta lacks ${all.join(' and ')}`, { data: { missing: all } })
 }
 
-/** What of `_meta` is not the protocol's own; undefined when that is nothing. */
+/** The members of `_meta` that the protocol does not define; undefined when there are none. */
 function foreignMeta(meta: JsonObject): JsonObject | undefined {
   let foreign: Record<string, JsonValue> | undefined
   for (const key in meta) {

@@ -6,13 +6,13 @@ import { isPlainObject } from './rpc.ts'
 /** Whether the version header names a version of the modern era, known here or not. */
 export function namesModernVersion(headers: Headers): boolean {
   const version = headers.get('mcp-protocol-version')
-  // Versions are dates, so that their texts sort by age.
+  // Versions are ISO dates, so they compare as strings.
   return version !== null && version >= MODERN_VERSION && /^\d{4}-\d{2}-\d{2}$/.test(version)
 }
 
 /**
  * Whether a body belongs to the modern era: by its own envelope whatever the method, else by the version header. Throws
- * request_invalid for an array with an enveloped message in it or under such a header: arrays are part of the older era alone.
+ * request_invalid for an array that contains an enveloped message or comes with such a header.
  */
 export function isModern(value: JsonValue, headers: Headers): boolean {
   if (!Array.isArray(value)) return isEnveloped(value) || namesModernVersion(headers)

@@ -2,12 +2,12 @@ import type { HubError } from '../../contract/errors.ts'
 import { LOOP_HEADER } from '../../transport-kit/remote.ts'
 import { asHubError, errorMessage, type IdText, rpcError } from './rpc.ts'
 
-/** A refusal of one message whose id was read. */
+/** An error for one message whose id could be read; the response repeats the id. */
 export class RefusedMessage extends Error {
   readonly id: IdText | undefined
   readonly error: HubError
   readonly status: number
-  /** `status`: HTTP's, where it is not the one that the error has elsewhere. */
+  /** `status`: the HTTP status, where it differs from the error's usual one. */
   constructor(id: IdText | undefined, error: HubError, status: number = error.status) {
     super(error.message)
     this.id = id
@@ -16,16 +16,16 @@ export class RefusedMessage extends Error {
   }
 }
 
-/** What an error answer under `/mcp` must know of its request. */
+/** What an error response under `/mcp` needs to know about its request. */
 interface ErrorPlace {
   readonly requestId: string
-  /** Whether a credential came at all. */
+  /** Whether the request carried a credential. */
   readonly credential: boolean
   /** Whether the request belongs to the era without GET and DELETE. */
   readonly modern: boolean
 }
 
-/** A refusal as HTTP status and JSON-RPC body. */
+/** An error as HTTP status and JSON-RPC body. */
 export function errorResponse(thrown: unknown, place: ErrorPlace): Response {
   const refused = thrown instanceof RefusedMessage ? thrown : undefined
   const error = asHubError(refused?.error ?? thrown)
@@ -53,8 +53,8 @@ export function errorResponse(thrown: unknown, place: ErrorPlace): Response {
 }
 
 /**
- * RFC 6750. The same for paths that exist and paths that do not. It names no resource metadata (RFC 9728), since that would
- * send clients into an OAuth sign-in that the hub does not offer.
+ * The challenge of RFC 6750, the same for paths that exist and paths that do not. It names no resource metadata (RFC
+ * 9728), since that would send clients into an OAuth sign-in that the hub does not offer.
  */
 function challenge(credential: boolean): string {
   return `Bearer realm="patchbay"${credential ? ', error="invalid_token"' : ''}`

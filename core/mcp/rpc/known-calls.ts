@@ -4,17 +4,17 @@ import { MODERN_VERSION } from '../../domain/era.ts'
 import type { Envelope } from './envelope.ts'
 import { type IdText, isPlainObject, parseArguments, type RequestMessage } from './rpc.ts'
 
-/** Tools of one caller at one path whose calls are known; one called after that makes room by going first. */
+/** Most cached patterns, one per tool, of one caller at one path; a new pattern replaces the oldest. */
 const MOST_TOOLS = 8
-/** A longer body is not learned from, in characters: all of it is kept, and little would be saved. */
+/** Longest body, in characters, from which a pattern is learned: the whole body is kept, and little would be saved. */
 const LONGEST = 2_048
-/** Longest row of bodies that nothing is learned from, because what was learned before never came again. */
+/** Longest pause, in bodies, after learned patterns were never matched again. */
 const LONGEST_PAUSE = 1_024
-/** Stands for what differs. Nobody else knows it, so that where it comes out of a text is where it was put. */
+/** Placeholder for the parts that vary. It is random and secret, so it appears in a text only where it was inserted. */
 const MARK = randomBytes(9).toString('base64url')
 const METHOD = 'tools/call'
 
-/** The text of a call but for its id and its arguments, which stand between the three parts. */
+/** The text of a call without its id and its arguments, which stand between the three parts. */
 interface Pattern {
   readonly head: string
   readonly middle: string
@@ -23,24 +23,25 @@ interface Pattern {
   readonly envelope: Omit<Envelope, 'params'>
 }
 
+/** A call that matched a pattern: its id, and the envelope with the new arguments in its parameters. */
 export interface KnownCall {
   readonly id: IdText
   readonly envelope: Envelope
 }
 
 /**
- * The calls of one modern client: each says again who it is and what it can do, in the same words. Of a call that says
- * nothing new only the arguments are parsed, a third of a usual one. Whatever is unlike what is known is left to others, and
- * so is every refusal.
+ * Caches the calls of one modern client, since each call repeats the same client information and capabilities. For a
+ * call that matches a pattern only the arguments are parsed, which takes a third of the time of a full parse. Calls
+ * that match no pattern, and all errors, are left to the full parser.
  */
 export class KnownCalls {
-  /** By the tool's name. */
+  /** Keyed by the tool's name. */
   readonly #patterns = new Map<string, Pattern>()
-  /** Bodies that nothing is learned from: the rest of the present pause, and the length of the next. */
+  /** Bodies from which nothing is learned: the rest of the current pause, and the length of the next one. */
   #pauseLeft = 0
   #nextPause = 0
 
-  /** A call that differs from an earlier one in its id and arguments alone, and has the same headers. */
+  /** Matches a call that differs from an earlier one only in its id and arguments, and has the same headers. */
   open(body: string, headers: Headers): KnownCall | undefined {
     if (this.#patterns.size === 0) return undefined
     const name = headers.get('mcp-name')
@@ -54,7 +55,7 @@ export class KnownCalls {
     return { id: holes.id, envelope: { ...pattern.envelope, params: { name, arguments: args } } }
   }
 
-  /** A call whose envelope and headers were found to be in order. Pauses become longer as long as nothing learned comes again. */
+  /** Learns the pattern of a call with a valid envelope and headers. Pauses grow while no pattern is matched again. */
   learn(body: string, { id, method, params }: RequestMessage, envelope: Envelope, headers: Headers): void {
     if (method !== METHOD || body.length > LONGEST) return
     if (this.#pauseLeft > 0) {
@@ -64,7 +65,7 @@ export class KnownCalls {
     this.#pauseLeft = this.#nextPause
     this.#nextPause = Math.min(2 * this.#nextPause + 1, LONGEST_PAUSE)
     const name = envelope.params?.name
-    // A name that a header cannot hold as it is comes in another form.
+    // A name that is not valid in a header arrives in its base64 form.
     if (typeof name !== 'string' || headers.get('mcp-name') !== name || !isUsual(params, envelope)) return
     const pattern = patternOf(body, id, params.arguments as JsonValue, envelope)
     if (!pattern) return
@@ -75,7 +76,7 @@ export class KnownCalls {
   }
 }
 
-/** It asks for nothing that changes from call to call, and says all that it must and no more. */
+/** Whether the call has the required members and no others, and nothing that changes from call to call. */
 function isUsual(params: JsonObject | undefined, envelope: Envelope): params is JsonObject {
   const { progressToken, requestState, inputResponses } = envelope
   if (progressToken !== undefined || requestState !== undefined || inputResponses !== undefined) return false
@@ -84,7 +85,7 @@ function isUsual(params: JsonObject | undefined, envelope: Envelope): params is 
   return has(params, 'name', 'arguments', '_meta') && has(envelope.params, 'name', 'arguments')
 }
 
-/** Undefined where the places of id and arguments cannot be told from the text. */
+/** Undefined where the positions of id and arguments cannot be determined from the text. */
 function patternOf(body: string, id: IdText, args: JsonValue, envelope: Envelope): Pattern | undefined {
   const argsText = JSON.stringify(args)
   const argsAt = placeOf(body, 'arguments', argsText, 0)
@@ -101,13 +102,13 @@ function patternOf(body: string, id: IdText, args: JsonValue, envelope: Envelope
   return { head, middle, tail, idFirst: idAt < argsAt, envelope: rest }
 }
 
-/** Where the value of this key begins; −1: nowhere. */
+/** Where the value of this key begins; −1 if it does not occur. */
 function placeOf(body: string, key: string, value: string, from: number): number {
   const at = body.indexOf(`"${key}":${value}`, from)
   return at < 0 ? at : at + key.length + 3
 }
 
-/** With values of their own in both places, these are the message's id and its arguments: then they are so with any value. */
+/** Where the marks are parsed as the message's id and arguments, any other value in those positions is so too. */
 function roundTrips(marked: string): boolean {
   let value: JsonValue
   try {
@@ -145,12 +146,12 @@ function isDigit(text: string, at: number): boolean {
   return code >= 0x30 && code <= 0x39
 }
 
-/** A whole number that JSON writes in this way and no other. */
+/** An integer in the only form in which JSON writes it. */
 function isShortNumber(text: string): boolean {
   return text.length > 0 && text.length <= 15 && (text === '0' || text.charCodeAt(0) !== 0x30) && isDigit(text, 0)
 }
 
-/** Undefined for what is refused: the whole message says better why. */
+/** Undefined where the arguments are rejected: the full parser then reports why. */
 function argumentsOf(text: string): JsonValue | undefined {
   try {
     return parseArguments(text)

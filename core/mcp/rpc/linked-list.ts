@@ -1,23 +1,23 @@
-/** What can stand in a chain; in one at a time. */
+/** An item of a linked list; it can be in one list at a time. */
 export interface LinkedNode<Item> {
   chainBefore: Item | undefined
   chainAfter: Item | undefined
 }
 
 /**
- * Things in the order in which they came, each linked to its neighbours. For what comes and goes with every call: a Set
- * makes a new table every few changes, and costs six times as much, most of it in the garbage collector.
+ * Items in insertion order, each linked to its neighbours. For items that are added and removed with every call: a Set
+ * rebuilds its table every few changes, and costs six times as much, most of it in the garbage collector.
  */
 export class LinkedList<Item extends LinkedNode<Item>> implements Iterable<Item> {
   #first: Item | undefined
   #last: Item | undefined
 
-  /** What was added before all others. */
+  /** The oldest item. */
   get first(): Item | undefined {
     return this.#first
   }
 
-  /** Puts at the end what is in no chain. */
+  /** Appends an item that is in no list. */
   add(item: Item): void {
     const last = this.#last
     item.chainBefore = last
@@ -26,7 +26,7 @@ export class LinkedList<Item extends LinkedNode<Item>> implements Iterable<Item>
     this.#last = item
   }
 
-  /** Without effect on what is in no chain. */
+  /** Has no effect on an item that is in no list. */
   delete(item: Item): void {
     if (!this.#has(item)) return
     const { chainBefore: before, chainAfter: after } = item
@@ -38,7 +38,7 @@ export class LinkedList<Item extends LinkedNode<Item>> implements Iterable<Item>
     item.chainAfter = undefined
   }
 
-  /** Those that are here now; whoever leaves before its turn does not come. */
+  /** Iterates over a snapshot; an item that is deleted before its turn is skipped. */
   *[Symbol.iterator](): Generator<Item, undefined> {
     const items: Item[] = []
     for (let item = this.#first; item; item = item.chainAfter) items.push(item)

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../contract/json.ts'
 import { notificationMessage } from './rpc.ts'
 
-/** A notification for clients that belongs to no call. Its text is made once, however many hear it. */
+/** A notification to clients that belongs to no call. Its text is serialized once, for all recipients. */
 export class Notice {
   readonly method: string
   readonly params: JsonObject | undefined
@@ -12,7 +12,7 @@ export class Notice {
     this.params = params
   }
 
-  /** The whole message. */
+  /** The whole message as JSON text. */
   get text(): string {
     this.#text ??= notificationMessage(this.method, this.params)
     return this.#text

@@ -1,8 +1,9 @@
 import type { JsonObject } from '../../contract/json.ts'
 
-/** The tool by which a client reads on; listed in groups with a limit alone. */
+/** The tool by which a client reads the rest of a truncated result; listed only in groups with a result limit. */
 export const READ_RESULT = 'patchbay_read_result'
 
+/** The tool's definition as `tools/list` shows it. */
 export const READ_RESULT_ITEM: JsonObject = {
   name: READ_RESULT,
   description: 'Reads on in a result that was cut because it was long. Takes the handle that stands where it was cut.',

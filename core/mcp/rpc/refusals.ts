@@ -4,13 +4,13 @@ import { HubError } from '../../contract/errors.ts'
 import { RefusedMessage } from './http-errors.ts'
 
 /**
- * Counts the messages of each user that the hub itself refuses: 50 a second, 200 at once. Calls that reach a server have no
- * rate here, but what nobody answers must not be free, since reading it and saying what is wrong takes the hub's own time.
+ * Rate limit of each user's messages that the hub itself rejects: 50 a second, a burst of 200. Calls that reach a
+ * server are not limited here; rejected ones must not be free, since parsing and answering takes the hub's own time.
  */
 export class Refusals {
   readonly #buckets: TokenBuckets
 
-  /** `now`: milliseconds, from any start. */
+  /** `now`: milliseconds of a monotonic clock, from any origin. */
   constructor(now: () => number) {
     this.#buckets = new TokenBuckets({
       perSecond: LIMITS.refusedMessagesPerSecondPerUser,
@@ -19,12 +19,12 @@ export class Refusals {
     })
   }
 
-  /** Whether the next refusal of this user is going to be `rate_limited`, so that nothing else need be found out. */
+  /** Whether the next rejection of this user will be `rate_limited`, so that the message need not be validated. */
   exhausted(userId: string): boolean {
     return this.#buckets.waitSeconds(userId) > 0
   }
 
-  /** Counts one refusal. What is to be answered: the error itself, or `rate_limited`. Faults of the hub are not counted. */
+  /** Counts one rejection and returns the error to send: this one or `rate_limited`. 5xx errors do not count. */
   answerTo(userId: string, thrown: unknown): unknown {
     const error = thrown instanceof RefusedMessage ? thrown.error : thrown
     if (!(error instanceof HubError) || error.status >= 500) return thrown

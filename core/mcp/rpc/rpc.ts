@@ -10,32 +10,33 @@ import { type JsonText, textWithin } from '../../domain/json/long-text.ts'
 export { isPlainObject, parseExact } from '../../domain/json/exact-json.ts'
 export { rpcError } from '../../domain/rpc-error.ts'
 
-/** JSON text of a request id as its sender wrote it: `1` and `"1"` are two ids. */
+/** JSON text of a request id as its sender wrote it: `1` and `"1"` are two different ids. */
 export type IdText = string
 
-/** One JSON-RPC message after its shape was judged. */
+/** One JSON-RPC message of valid shape. */
 export type Message =
   | { readonly kind: 'request'; readonly id: IdText; readonly method: string; readonly params: JsonObject | undefined }
   | { readonly kind: 'notification'; readonly method: string; readonly params: JsonObject | undefined }
   | { readonly kind: 'result'; readonly id: IdText; readonly result: JsonValue }
   | { readonly kind: 'error'; readonly id: IdText; readonly error: RpcError }
 
+/** A message with an id and a method. */
 export type RequestMessage = Extract<Message, { kind: 'request' }>
 
-/** What is wrong with one message; `id` is there when it could be read. */
+/** An invalid message; `id` is present when it could be read. */
 interface BadMessage {
   readonly kind: 'bad'
   readonly id: IdText | undefined
   readonly message: string
 }
 
-/** Levels of JSON around the arguments of a request: the message and its parameters. */
+/** JSON nesting levels around the arguments of a request: the message and its parameters. */
 const LEVELS_ABOVE_ARGUMENTS = 2
 
-/** Where a value stands: in a message or an array of them, in its parameters, elsewhere in it, or in arguments. */
+/** Where a value stands: message (or array of them), its parameters, elsewhere in the message, inside arguments. */
 type Place = 'message' | 'params' | 'rest' | 'data'
 
-/** How many object members a value holds. Arguments are data, which may have any key; elsewhere `__proto__` is refused. */
+/** How many object members a value holds. Arguments may have any key; elsewhere `__proto__` is rejected. */
 function countMembers(value: unknown, place: Place): number {
   return typeof value !== 'object' || value === null || isRawNumber(value) ? 0 : countIn(value, place)
 }
@@ -54,7 +55,7 @@ function countIn(value: object, place: Place): number {
       )
     count += 1
     const child = (value as Record<string, unknown>)[key]
-    // Most are texts and numbers, for which a call each would cost as much as all the rest.
+    // Most values are strings and numbers; a function call for each would cost as much as all the rest.
     if (typeof child === 'object') count += countMembers(child, placeBelow(place, key))
   }
   return count
@@ -66,17 +67,17 @@ function placeBelow(place: Place, key: string): Place {
   return place
 }
 
-/** A request body as JSON. Throws HubError: json_empty, json_invalid, json_too_deep, json_too_large, json_duplicate_key, key_forbidden. */
+/** Parses a body. Throws json_empty, json_invalid, json_too_deep, json_too_large, json_duplicate_key, key_forbidden. */
 export function parseBody(text: string): JsonValue {
   return parseJudged(text, LIMITS.jsonDepth, 'message')
 }
 
-/** The arguments of a request, which may hold any key. Throws what {@link parseBody} throws. */
+/** Parses the arguments of a request, which may hold any key. Throws what {@link parseBody} throws. */
 export function parseArguments(text: string): JsonValue {
   return parseJudged(text, LIMITS.jsonDepth - LEVELS_ABOVE_ARGUMENTS, 'data')
 }
 
-/** Shape first: a parser that recurses would meet the nesting before the judge, and one value costs up to a microsecond. */
+/** Checks the shape before it parses, as a recursive parser could exhaust the stack; up to 1 µs for one value. */
 function parseJudged(text: string, levels: number, place: Place): JsonValue {
   const shape = scanShape(text)
   if (shape.depth > levels)
@@ -89,20 +90,20 @@ function parseJudged(text: string, levels: number, place: Place): JsonValue {
     throw new HubError('json_too_large', `Cannot read the request: its JSON has more than ${most} members`)
   let value: JsonValue
   try {
-    // Strings are passed over by the scan, while looking for such numbers takes milliseconds in a long one.
+    // The scan skips strings, whereas searching a long string for such numbers takes milliseconds.
     value = shape.oddNumbers ? parseAsWritten(text) : (JSON.parse(text) as JsonValue)
   } catch (cause) {
     if (text.trim() === '') throw new HubError('json_empty', 'Cannot read the request: its body is empty')
     throw jsonInvalid('Cannot read the request: its body is not JSON', text, cause)
   }
-  // Parsing keeps the last of two equal keys, so that fewer members than colons means a duplicate.
+  // JSON.parse keeps the last of two equal keys, so fewer members than colons means a duplicate.
   if (countMembers(value, place) !== shape.colons) throw duplicateKey(text)
   return value
 }
 
 /**
- * The id as text, or undefined when it is neither a string nor an integer, as the JSON Schema of MCP wants it: `1.0` is the
- * integer 1 there.
+ * The id as JSON text; undefined when it is neither a string nor an integer, as MCP's JSON Schema requires. `1.0`
+ * counts as the integer 1.
  */
 export function idText(id: unknown): IdText | undefined {
   if (typeof id === 'number') return Number.isInteger(id) ? String(id) : undefined
@@ -118,7 +119,7 @@ function bad(id: IdText | undefined, message: string): BadMessage {
   return { kind: 'bad', id, message }
 }
 
-/** Judges the shape of one message. */
+/** Validates the shape of one message. */
 export function readMessage(value: JsonValue): Message | BadMessage {
   if (!isPlainObject(value)) return bad(undefined, 'A JSON-RPC message must be an object')
   const id = idText(value.id)
@@ -146,34 +147,37 @@ function readResponse(value: JsonObject, id: IdText | undefined): Message | BadM
   return bad(id, 'A JSON-RPC message must have a "method", or one of "result" and "error"')
 }
 
+/** A JSON-RPC response; `resultText` is inserted as it is, without parsing. */
 export function resultMessage(id: IdText, resultText: string): string
 export function resultMessage(id: IdText, resultText: JsonText): JsonText
 export function resultMessage(id: IdText, resultText: JsonText): JsonText {
   return textWithin(`{"jsonrpc":"2.0","id":${id},"result":`, resultText, '}')
 }
 
-/** `id` undefined: the id of the request could not be read, and the member is left out. */
+/** A JSON-RPC error response. `id` undefined: the request's id could not be read, and the member is left out. */
 export function errorMessage(id: IdText | undefined, error: RpcError): string {
   const idPart = id === undefined ? '' : `"id":${id},`
   return `{"jsonrpc":"2.0",${idPart}"error":${JSON.stringify(error)}}`
 }
 
+/** A JSON-RPC notification as text; `params` is left out when undefined. */
 export function notificationMessage(method: string, params: JsonObject | undefined): string {
   return JSON.stringify(params === undefined ? { jsonrpc: '2.0', method } : { jsonrpc: '2.0', method, params })
 }
 
+/** A JSON-RPC request as text; `params` is left out when undefined. */
 export function requestMessage(id: number, method: string, params: JsonObject | undefined): string {
   return JSON.stringify(params === undefined ? { jsonrpc: '2.0', id, method } : { jsonrpc: '2.0', id, method, params })
 }
 
-/** Whatever was thrown as a HubError; what is not one becomes `internal`, which tells nothing of its cause. */
+/** The thrown value as a HubError; anything else becomes `internal`, whose message does not reveal the cause. */
 export function asHubError(error: unknown): HubError {
   return error instanceof HubError
     ? error
     : new HubError('internal', 'The hub failed on this request', { cause: error })
 }
 
-/** The refusal of a request whose parameters are not what its method takes. */
+/** The error `params_invalid`: the parameters do not fit the method. */
 export function invalid(message: string): HubError {
   return new HubError('params_invalid', message)
 }

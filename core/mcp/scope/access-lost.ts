@@ -1,7 +1,7 @@
 import { HubError } from '../../contract/errors.ts'
 import type { Scope } from './scope.ts'
 
-/** What a call in flight is answered whose caller may not use its server or item any more: as if it were missing. */
+/** The error for a call in flight whose caller lost access to the server or item: as if it did not exist. */
 export function accessLost(scope: Scope, method: string): HubError {
   if (scope.gone && scope.path !== '')
     return new HubError('group_not_found', 'The group was removed before the server had answered')

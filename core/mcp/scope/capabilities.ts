@@ -4,10 +4,10 @@ import { isPlainObject } from '../rpc/rpc.ts'
 import type { MemberState, ResolvedScope } from './scope-types.ts'
 
 const MAX_INSTRUCTIONS = 8 * 1_024
-/** Extensions that need no method of their own, so that a hub that merges servers can pass them on. */
+/** Extensions that define no methods, so that a hub that merges servers can forward them. */
 const ROUTABLE_EXTENSIONS = ['io.modelcontextprotocol/ui']
 
-/** Whether a member offers `name` (`prompts`) or a part of it (`resources.subscribe`). One never seen may have all lists. */
+/** Whether a member offers `name` (`prompts`) or a part of it (`resources.subscribe`); true if never seen. */
 export function memberHas(state: MemberState | undefined, name: string, part?: string): boolean {
   if (!state) return false
   const capabilities = state.catalog?.capabilities
@@ -16,13 +16,13 @@ export function memberHas(state: MemberState | undefined, name: string, part?: s
   return part === undefined ? value !== undefined : isPlainObject(value) && value[part] === true
 }
 
-/** The union of the members' capabilities. `listChanged` always: the hub itself knows when a list changes. */
+/** The union of the members' capabilities. `listChanged` is always set: the hub itself detects changes of a list. */
 export function mergeCapabilities(scope: ResolvedScope, states: readonly MemberState[]): JsonObject {
   const any = (name: string, part?: string) => states.some(state => memberHas(state, name, part))
   const merged: JsonObject = {}
-  // An empty group can get members at any time, and what `initialize` left out could not be added later.
+  // An empty group can get members at any time, and a capability cannot be added after `initialize`.
   const none = states.length === 0
-  // The hub's own tool is there without any other.
+  // The hub's own tool exists even without any other.
   const bounded = scope.group.resultLimitBytes !== undefined
   if (none || bounded || any('tools')) merged.tools = { listChanged: true }
   if (none || any('prompts')) merged.prompts = { listChanged: true }
@@ -53,14 +53,14 @@ function mergeExtensions(states: readonly MemberState[]): JsonObject | undefined
   return Object.keys(merged).length > 0 ? merged : undefined
 }
 
-/** One server: its own name. Several: the hub's, with the group's as title. */
+/** For one server its own name; for several the hub's, with the group's as title. */
 export function mergedServerInfo(scope: ResolvedScope, states: readonly MemberState[], version: string): JsonObject {
   const own = scope.kind === 'server' ? states[0]?.catalog?.serverInfo : undefined
   if (own && typeof own.name === 'string') return own
   return { name: 'patchbay', title: scope.kind === 'all' ? 'Patchbay' : `Patchbay: ${scope.group.name}`, version }
 }
 
-/** One server: its own instructions. Several: each under its member's title, at most 8 KiB together. */
+/** For one server its own instructions; for several each under its member's title, at most 8 KiB together. */
 export function mergedInstructions(
   scope: ResolvedScope,
   states: readonly MemberState[],

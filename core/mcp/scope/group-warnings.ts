@@ -8,10 +8,10 @@ import { chosenTools, type MergedCatalog } from './merge.ts'
 import { legalName } from './naming.ts'
 import { CATALOG_KINDS, type MemberState, type ResolvedScope } from './scope-types.ts'
 
-/** Names in one warning. */
+/** Most names in one warning. */
 const NAMED = 50
 
-/** What clients of a scope may miss. What a server's lists complained of is for those who may edit the server. */
+/** What clients of a scope may miss. Warnings about a server's lists are only for those who may edit the server. */
 export function groupWarnings(
   actor: UserActor,
   scope: ResolvedScope,
@@ -50,7 +50,7 @@ export function groupWarnings(
   ]
 }
 
-/** Says what one address does not offer since there is more than it may. */
+/** Warns about items that one address does not offer because its limit is exceeded. */
 export function leftOutWarnings(leftOut: MergedCatalog['leftOut']): string[] {
   return CATALOG_KINDS.filter(kind => leftOut[kind] > 0).map(
     kind => `${leftOut[kind]} ${kind} are left out: one address offers at most ${LIMITS.scopeItems}`,
@@ -64,7 +64,7 @@ function named(tools: readonly string[]): string {
   return `${tools.slice(0, NAMED).join(', ')}${more}`
 }
 
-/** What a member selects and its server does not have; and what the server has only for clients that can be asked. */
+/** Selected tools that the server does not have, and tools that it lists only for clients with some capability. */
 function missedTools(
   { member: { server, tools }, catalog }: MemberState,
   own: boolean,
@@ -84,7 +84,7 @@ function missedTools(
   }
 }
 
-/** Tools that have not the name that they would have alone, since another member has one of that name. */
+/** Tools that are prefixed because another member has a tool of the same name. */
 function collidedTools({ member, catalog }: MemberState, merged: MergedCatalog, own: boolean): readonly string[] {
   const { server } = member
   const chosen = chosenTools(member, catalog?.tools ?? [], own)

@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 
 /**
- * The text of a tool as clients up to 2025-11-25 can read it: an output schema whose root is no object, which only the modern
- * era has, is left out.
+ * A tool's JSON text for clients up to 2025-11-25: an output schema whose root is not an object, which only the modern
+ * era allows, is removed.
  */
 export function legacyTool(text: string): string {
   if (!text.includes('"outputSchema"')) return text

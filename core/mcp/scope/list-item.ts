@@ -4,21 +4,21 @@ import { type ArgumentRules, shapeSchema } from '../../domain/tools/tool-shape.t
 import { withUiUri } from '../../domain/tools/ui-uris.ts'
 
 interface Form {
-  /** A member that the item is listed without; empty: none. */
+  /** A member that is removed from the item's JSON; empty: none. */
   readonly without?: string
-  /** What is done with a tool's arguments, which its schema shows. */
+  /** The rules for a tool's arguments, which its schema reflects. */
   readonly rules?: ArgumentRules
-  /** The resources by which a tool is drawn, each by what it is called here. */
+  /** The UI resources that a tool names, each mapped to its exposed URI. */
   readonly uiUris?: Readonly<Record<string, string>>
 }
 
-/** An item as one scope lists it. Its text is made when a page is, so that scopes share the texts of their servers' lists. */
+/** An item as one scope lists it. Its text is built with its page: scopes share the texts of servers' lists. */
 export class ListItem {
-  /** What a cursor remembers: unique within its list. */
+  /** The key for cursors: unique within its list. */
   readonly key: string
   readonly serverId: string
   readonly #source: CatalogItem
-  /** Members that are written in place of the upstream's. */
+  /** Members that replace the upstream's. */
   readonly #changes: JsonObject
   readonly #form: Form | undefined
 
@@ -30,17 +30,17 @@ export class ListItem {
     this.#form = form
   }
 
-  /** What the upstream calls it. */
+  /** The name or URI at the upstream. */
   get original(): string {
     return this.#source.key
   }
 
-  /** About what `text` is long, without making it. */
+  /** The approximate length of `text`, without building it. */
   get characters(): number {
     return this.#source.text.length
   }
 
-  /** The item as JSON text, names and URIs exposed. */
+  /** The item as JSON text, with exposed names and URIs. */
   get text(): string {
     const { without = '', rules, uiUris } = this.#form ?? {}
     const { text } = this.#source

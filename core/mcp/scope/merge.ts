@@ -11,24 +11,24 @@ import { cutStates } from './scope-cut.ts'
 import type { MemberState, ResolvedScope, ScopeMember } from './scope-types.ts'
 import { UriTable } from './uris.ts'
 
-/** Where an exposed name leads. */
+/** The upstream item that an exposed name stands for. */
 export interface Target {
   readonly member: ScopeMember
-  /** The name by which the upstream knows it. */
+  /** The upstream's name for it. */
   readonly original: string
-  /** What is done with the arguments; mostly nothing. */
+  /** Rules for the arguments; mostly absent. */
   readonly rules?: ArgumentRules
-  /** Pinned arguments with variables of the server in them; mostly none. */
+  /** Pinned arguments that contain variables of the server; mostly absent. */
   readonly variablesIn?: readonly string[]
-  /** Its definition changed, and its owner has not approved it yet. */
+  /** Its definition changed, and its owner has not approved the change yet. */
   readonly blocked?: true
-  /** It can be called as a task, or only so. */
+  /** Whether it can, or must, be called as a task. */
   readonly task?: TaskSupport
-  /** As the upstream wrote it; there for what is listed by name. */
+  /** The item as the upstream lists it; present for items that are listed by name. */
   readonly item?: CatalogItem
 }
 
-/** What one scope offers at one moment. */
+/** The merged catalogue of one scope at one moment. */
 export interface MergedCatalog {
   readonly tools: ReadonlyMap<string, Target>
   readonly prompts: ReadonlyMap<string, Target>
@@ -36,11 +36,11 @@ export interface MergedCatalog {
   readonly lists: Readonly<Record<CatalogKind, readonly ListItem[]>>
   readonly states: readonly MemberState[]
   readonly byServer: ReadonlyMap<string, MemberState>
-  /** How many items of each kind are beyond what one address offers. */
+  /** How many items of each kind exceed the limit of one address. */
   readonly leftOut: Readonly<Record<CatalogKind, number>>
 }
 
-/** Of each kind at most 5,000 items, those of the group's owner first: what is beyond is neither listed nor called here. */
+/** At most 5,000 items of each kind, those of the group's owner first: the rest is neither listed nor callable here. */
 export function mergeCatalogs(scope: ResolvedScope, all: readonly MemberState[]): MergedCatalog {
   const { states, leftOut } = cutStates(all, scope.group.ownerId)
   const mode: NamingMode =
@@ -88,12 +88,12 @@ function readResultItem(): ListItem {
 interface Candidate extends Nameable {
   readonly state: MemberState
   readonly item: CatalogItem
-  /** Members that are listed in place of the upstream's. */
+  /** Members that replace the upstream's in the list. */
   readonly changes: JsonObject
   readonly target: Target
 }
 
-/** Shared, since most of thousands of items change nothing. */
+/** One shared object, since most of thousands of items have no changes. */
 const NO_CHANGES: JsonObject = Object.freeze({})
 
 type ShownUri = ReturnType<UriTable['publicUris']>
@@ -101,7 +101,7 @@ type ShownUri = ReturnType<UriTable['publicUris']>
 interface Showing {
   readonly uris: UriTable
   readonly shownUri: ShownUri
-  /** A member that items are listed without; empty: none. */
+  /** A member that is removed from the items' JSON; empty: none. */
   readonly without: string
 }
 
@@ -118,7 +118,7 @@ function named(
     const serverId = state.member.server.id
     const { rules } = target
     targets.set(name, target)
-    // What nobody has read yet must not reach a model either.
+    // A definition that nobody has approved must not reach a model either.
     if (!state.listed || target.blocked) return
     const mapped = item.uiUris && uris.mayMap(serverId) ? item.uiUris.map(uri => [uri, shownUri(serverId, uri)]) : []
     const moved = mapped.some(([uri, shown]) => uri !== shown)
@@ -137,7 +137,7 @@ function named(
   return { targets, items }
 }
 
-/** `ownerId`: of the group, who may be another one than the server's. */
+/** `ownerId`: the owner of the group, who may differ from the server's. */
 function toolCandidates(state: MemberState, ownerId: string, kind: ResolvedScope['kind']): Candidate[] {
   const { member, catalog } = state
   const items = catalog?.tools ?? []
@@ -169,12 +169,12 @@ function toolCandidates(state: MemberState, ownerId: string, kind: ResolvedScope
   return candidates
 }
 
-/** A call that is no task is made one by the hub, so that nobody needs to; where there are no tasks, nobody can. */
+/** The hub itself can run any call as a task, so clients need not; where tasks are not supported, clients cannot. */
 function shownExecution(kind: ResolvedScope['kind']): JsonObject {
   return { execution: { taskSupport: kind === 'server' ? 'optional' : 'forbidden' } }
 }
 
-/** `own`: the group is of the server's owner. */
+/** `own`: the group belongs to the server's owner. */
 function toolTarget(
   { member, blocked }: MemberState,
   item: CatalogItem,
@@ -184,7 +184,7 @@ function toolTarget(
 ): Target {
   const original = item.key
   const waits = blocked?.has(original)
-  // Nearly all, in lists of thousands: conditional members would take half the time of a merge.
+  // The usual case in lists of thousands: conditional members would take half the time of a merge.
   if (!ofServer && !ofMember && !waits) return { member, original, item }
   const rules = joinRules(ofServer, ofMember)
   const variablesIn = pinsWithVariables(rules, ofServer, own)
@@ -199,8 +199,8 @@ function toolTarget(
 }
 
 /**
- * What a member chooses, by the tools' original names; undefined: everything. An entry is an original name or what the
- * server's owner made of it, which is all that others can see: to them it means that first.
+ * The tools that a member selects, by original name; undefined: all. An entry is an original name or the name that the
+ * server's owner gave the tool. Other users see only the latter, so for them it has precedence.
  */
 export function chosenTools(
   { tools, server }: Pick<ScopeMember, 'tools' | 'server'>,
@@ -248,7 +248,7 @@ function chosenUris({ member, catalog }: MemberState, kind: 'resources' | 'resou
   return items.filter(({ key }) => chosen.has(key))
 }
 
-/** The pages that tools name count as listed, so that each is read from its tool's own server. */
+/** UI resources that tools name count as listed, so that each is read from its tool's own server. */
 function pageUris({ member, catalog }: MemberState): string[] {
   return member.resources === 'all' ? (catalog?.tools ?? []).flatMap(({ uiUris }) => uiUris ?? []) : []
 }

@@ -1,21 +1,22 @@
 import { hash } from 'node:crypto'
 import { readableName } from '../../transport-kit/readable-name.ts'
 
-/** Longest exposed name; several clients and model interfaces refuse longer ones. */
+/** Longest exposed name; several clients and model APIs reject longer ones. */
 const MAX_NAME = 64
 const HASH_CHARACTERS = 6
 const LEGAL = /^[A-Za-z0-9_-]{1,64}$/
 
+/** What is named; it is part of the hash that makes a name unique. */
 export type NamedKind = 'tools' | 'prompts' | 'alias'
 
-/** One item of a member on its way to an exposed name. */
+/** One item of a member that needs an exposed name. */
 export interface Nameable {
   readonly serverId: string
-  /** The member's alias, legal already. */
+  /** The member's alias, already legal. */
   readonly alias: string
-  /** The name by which the upstream knows the item. */
+  /** The upstream's name for the item. */
   readonly original: string
-  /** What it should be called: an override, or the original. */
+  /** The preferred exposed name: an override, or the original. */
   readonly wanted: string
 }
 
@@ -23,7 +24,7 @@ export interface Nameable {
 export type NamingMode = 'plain' | 'auto' | 'prefixed'
 
 function digest(serverId: string, kind: NamedKind, name: string, round: number): string {
-  // In one call: objects of createHash cost more than the hashing of thousands of names.
+  // One call of `hash`: objects of createHash cost more than hashing thousands of names.
   const text = JSON.stringify([serverId, kind, name]) + (round > 0 ? String(round) : '')
   return hash('sha256', text, 'hex').slice(0, HASH_CHARACTERS)
 }
@@ -33,8 +34,8 @@ function withHash(name: string, suffix: string): string {
 }
 
 /**
- * `[A-Za-z0-9_-]`, at most 64 characters, letters of other scripts in Latin spelling. A name that was cut, or of which
- * nothing was left, ends with a hash.
+ * A name of `[A-Za-z0-9_-]`, at most 64 characters, other scripts transliterated to Latin. A name that was shortened,
+ * or of which nothing was left, ends with a hash.
  */
 export function legalName(name: string, serverId: string, kind: NamedKind): string {
   return LEGAL.test(name) ? name : fitName(readableName(name), name, serverId, kind)
@@ -47,8 +48,8 @@ function fitName(readable: string, name: string, serverId: string, kind: NamedKi
 
 /**
  * The exposed names of one kind in one scope, in the order of `items`: legal, unique, and the same for the same set of
- * items whatever their order. Every party of a collision is renamed, so that none depends on who came first. `reserved`:
- * names that are the hub's own, with which everything collides.
+ * items in any order. All items of a collision are renamed, so that no name depends on the order. `reserved`: names of
+ * the hub itself, which collide with everything.
  */
 export function exposeNames(
   kind: NamedKind,
@@ -59,14 +60,14 @@ export function exposeNames(
   const readable = items.map(item => readableName(item.wanted))
   const names = items.map(({ wanted, serverId }, index) => fitName(readable[index] ?? '', wanted, serverId, kind))
   if (mode !== 'plain') {
-    // Compared before they are cut: a cut name ends with a hash of its server, by which two equal ones would differ.
+    // Compared before they are shortened: the hash at the end of a shortened name would hide the collision.
     const shared = mode === 'prefixed' ? undefined : repeated([...reserved, ...readable])
     items.forEach((item, index) => {
       if (shared && !shared.has(readable[index] ?? '')) return
       names[index] = legalName(`${item.alias}_${item.wanted}`, item.serverId, kind)
     })
   }
-  // One round is all it takes, short of two equal hashes or of an upstream that names a tool like somebody's hash.
+  // One round suffices, except where two hashes are equal or an upstream names a tool like another one's hash.
   for (let round = 0; ; round++) {
     const shared = repeated([...reserved, ...names])
     if (shared.size === 0) return names

@@ -1,9 +1,9 @@
 import type { Upstreams } from '../../connections/api.ts'
 
-/** Clients keep seeing a member that fails for this long; its calls get `server_offline` meanwhile. */
+/** How long clients keep seeing a member that fails; its calls get `server_offline` meanwhile. */
 const GRACE_MS = 10 * 60_000
 
-/** Since when each server has been down by a fault, over all its attempts to come back. */
+/** Since when each server has been failing, across all its attempts to reconnect. */
 export class OfflineGracePeriod {
   readonly #upstreams: Pick<Upstreams, 'status'>
   readonly #now: () => number
@@ -15,7 +15,7 @@ export class OfflineGracePeriod {
     this.#now = now
   }
 
-  /** Whether clients see what this server offers. Stopped by hand: no. Asleep: yes. Failing: for ten minutes. */
+  /** Whether clients see this server's items. Stopped by hand: no. Asleep: yes. Failing: for ten minutes. */
   listed(serverId: string): boolean {
     const { state, reason, since } = this.#upstreams.status(serverId)
     if (state === 'online' || reason?.code === 'idle') {
@@ -24,7 +24,7 @@ export class OfflineGracePeriod {
       return true
     }
     if (state === 'offline' && reason?.code === 'stopped') return false
-    // `since` starts again with each attempt; the outage began with the first of them.
+    // `since` restarts with each attempt; the outage began with the first of them.
     const began = this.#since.get(serverId) ?? Date.parse(since)
     this.#since.set(serverId, began)
     return this.#now() - began < GRACE_MS
@@ -35,7 +35,7 @@ export class OfflineGracePeriod {
     this.#announced.delete(serverId)
   }
 
-  /** The servers whose ten minutes ended since the last call. */
+  /** The servers whose ten minutes have ended since the last call. */
   expired(): string[] {
     const found: string[] = []
     for (const [serverId, began] of this.#since) {

@@ -4,19 +4,19 @@ import type { Registry } from '../../registry/api.ts'
 import { CHAIN_HEADER, chainOf } from '../../secrets/hub-marks.ts'
 import type { Scope } from './scope.ts'
 
-/** Credentials for the hub, what MCP itself sets, and what belongs to one connection; whatever a configuration says. */
+/** Never forwarded, whatever a configuration says: credentials for the hub, MCP's own and hop-by-hop headers. */
 const NEVER_PASSED =
   /^(authorization|x-auth-token|cookie|host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|content-length|proxy-.*|mcp-.*)$/
 
-/** The lower-case names of a caller's headers that reach one server. */
+/** Lower-case names of the caller's headers that are forwarded to one server. */
 export type HeadersFor = (server: ServerRecord) => readonly string[]
 
-/** No header of a caller reaches any server. */
+/** Forwards no header of a caller to any server. */
 export const NO_HEADERS: HeadersFor = () => []
 
 /**
- * Which headers of a caller reach which of these servers: to an own server all that it asks for, to another owner's those that
- * the caller has agreed to in its own settings. What the server's owner, or the owner of a group, wants does not count.
+ * Which headers of a caller are forwarded to which of these servers: to an own server all that it asks for, to another
+ * owner's those that the caller agreed to in its settings. What the server's or a group's owner wants is ignored.
  */
 export async function headersFor(
   settings: Pick<Registry['settings'], 'user'>,
@@ -37,8 +37,8 @@ export async function headersFor(
 }
 
 /**
- * The headers of a request that some member of the scope gets, by lower-case name; undefined when none gets any. The hubs that
- * it came through, `chain` as their header says it, go to every member.
+ * The headers of a request that are forwarded to some member of the scope, by lower-case name; undefined when there are
+ * none. The hubs that the request passed, `chain` in the form of their header, are forwarded to every member.
  */
 export function passedHeaders(
   headers: Headers,

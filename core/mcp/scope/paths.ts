@@ -8,26 +8,27 @@ import type { HeadersFor } from './passed-headers.ts'
 import { Scope, type ScopeParts } from './scope.ts'
 import type { ResolvedScope } from './scope-types.ts'
 
-/** Scopes without a session that are remembered. */
+/** Most cached scopes without a session. */
 const MAX_IDLE_SCOPES = 2_000
 const MAX_PATHS = 2_000
 
-/** Where the older pair takes messages: the session is named in the query. */
+/** Path of POST messages of the legacy HTTP+SSE transport: the query names the session. */
 export const MESSAGES_PATH = '/messages'
+/** First path segment of event streams of the legacy HTTP+SSE transport. */
 export const SSE_ROOT = '/sse'
 
-/** Where scopes are served: streamable HTTP, and the stream of the pair that was before it. */
+/** Roots under which scopes are served: Streamable HTTP, and the event stream of the legacy HTTP+SSE transport. */
 type ScopeRoot = 'mcp' | 'sse'
 
-/** `/mcp…` or `/sse…` taken apart. `name` empty: everything of the caller. */
+/** `/mcp…` or `/sse…` parsed. Empty `name`: all servers of the caller. */
 interface ScopePath {
   readonly owner: string | undefined
   readonly name: string
-  /** One text per scope, however its path was written. */
+  /** The normal form of the path: the same for all its spellings. */
   readonly normal: string
 }
 
-/** Undefined for a path that can be none of `/mcp`, `/mcp/{name}`, `/mcp/@{owner}/{name}`, or the same below `/sse`. */
+/** Undefined for a path that is not `/mcp`, `/mcp/{name}`, `/mcp/@{owner}/{name}`, or the same below `/sse`. */
 export function parseScopePath(path: string, under: ScopeRoot = 'mcp'): ScopePath | undefined {
   const [empty, root, ...encoded] = path.endsWith('/') ? path.slice(0, -1).split('/') : path.split('/')
   if (empty !== '' || root !== under) return undefined
@@ -59,8 +60,8 @@ function foldSegment(segment: string): string {
 }
 
 /**
- * Who the caller is, as far as sessions and scopes are concerned: the user, what the credential opens of it, and whether an
- * administrator's rights hold at its address, since scopes and sessions are kept as they were opened.
+ * Keys of callers for sessions and scopes: the user, what the credential opens, and whether administrator's rights hold
+ * at the caller's address, since scopes and sessions keep the rights with which they were opened.
  */
 export class Principals {
   readonly #keys = new WeakMap<UserActor, string>()
@@ -93,7 +94,7 @@ function opens(credential: Credential, resolved: ResolvedGroup): boolean {
   })
 }
 
-/** The members of a group with the aliases that hold in it. `headers`: which of the caller's reach each server. */
+/** The members of a group with their aliases. `headers`: which of the caller's headers each server gets. */
 export function toResolvedScope({ kind, group, servers }: ResolvedGroup, headers: HeadersFor): ResolvedScope {
   const choices = servers.map(server => {
     const choice = group.members.find(member => member.serverId === server.id)
@@ -115,11 +116,11 @@ export function toResolvedScope({ kind, group, servers }: ResolvedGroup, headers
   return { kind: kind ?? 'group', group, members, passthroughHeaders }
 }
 
-/** Paths that were taken apart before: most requests come for few of them. */
+/** A cache of parsed paths: most requests use few of them. */
 export class ScopePaths {
   readonly #known = new Map<string, ScopePath>()
 
-  /** As `parseScopePath`. */
+  /** Like `parseScopePath`. */
   parse(path: string): ScopePath | undefined {
     const known = this.#known.get(path)
     if (known) return known
@@ -136,13 +137,13 @@ interface Found {
   readonly scope: Scope
 }
 
-/** Looks up which headers of a caller reach which of these servers. */
+/** Looks up which headers of a caller are forwarded to which of these servers. */
 type HeadersOf = (actor: UserActor, servers: readonly ServerRecord[]) => Promise<HeadersFor>
 
 /** The scopes in use, one per caller, path and era of the client. */
 export class ScopeTable {
   readonly #scopes = new Map<string, Scope>()
-  /** By principal, where it was last: a key is not made for each request. None is here that is not in `#scopes`. */
+  /** The last scope of each principal, so that most requests need no key. Every entry is also in `#scopes`. */
   readonly #last = { legacy: new Map<string, Found>(), modern: new Map<string, Found>() }
   readonly #pending = new Map<string, Promise<Scope>>()
   readonly #resolver: () => GroupResolver | undefined
@@ -163,7 +164,7 @@ export class ScopeTable {
     this.#inUse = inUse
   }
 
-  /** Marks what may have changed. A look-up that is on its way counts as changed too: it may have read what was before. */
+  /** Marks scopes as stale. A lookup in flight counts as stale too: it may have read the earlier state. */
   invalidate(affected: (scope: Scope) => boolean): void {
     this.#generation += 1
     for (const scope of this.#scopes.values()) if (affected(scope)) scope.stale = true
@@ -173,7 +174,7 @@ export class ScopeTable {
     return this.#scopes.values()
   }
 
-  /** The scope of a path for a caller. Throws group_not_found, the same for missing, foreign and out of the key's scopes. */
+  /** The scope of a path for a caller. Throws group_not_found: missing, foreign, or outside the key's scopes. */
   find(actor: UserActor, principal: string, path: ScopePath, era: Era): Scope | Promise<Scope> {
     const last = this.#last[era].get(principal)
     if (last?.path === path && !last.scope.stale) {
@@ -189,12 +190,12 @@ export class ScopeTable {
     return scope
   }
 
-  /** As `refresh`, once for all that ask at the same time. */
+  /** Like `refresh`, with one lookup for all concurrent callers. */
   settle(scope: Scope): Promise<Scope> {
     return this.#once(scope.key, () => this.refresh(scope))
   }
 
-  /** Asks the registry again. Throws group_not_found when the path stands for nothing now; the scope is gone then. */
+  /** Resolves the scope again. Throws group_not_found when the path resolves to nothing; the scope is gone then. */
   async refresh(scope: Scope): Promise<Scope> {
     const generation = this.#generation
     const path = parseScopePath(scope.path)
@@ -222,7 +223,7 @@ export class ScopeTable {
     const scope = new Scope(key, path.normal, { actor, caller }, resolved, this.#parts)
     scope.stale = generation !== this.#generation
     this.#scopes.set(key, scope)
-    // Before `initialize` says what is here, which cannot be taken back.
+    // Must be known before `initialize` declares capabilities, which cannot be withdrawn.
     await scope.awaitFaces()
     if (this.#scopes.size > MAX_IDLE_SCOPES) this.#dropIdle()
     return scope
@@ -252,7 +253,7 @@ export class ScopeTable {
     this.#last.modern.clear()
   }
 
-  /** Oldest first; a scope with a session stays. */
+  /** Drops the oldest first; a scope with a session stays. */
   #dropIdle(): void {
     this.#clearLast()
     for (const [key, scope] of this.#scopes) {

@@ -10,7 +10,7 @@ import type { ScopeMember } from './scope-types.ts'
 import type { Steps } from './uri-template.ts'
 import { mapResultUris } from './uris.ts'
 
-/** The form in which the caller asked for a URI, which its answer keeps. */
+/** The form in which the caller named a URI; the response uses the same form. */
 export interface OwnUri {
   readonly original: string
   readonly uri: string
@@ -29,7 +29,7 @@ export function resourceTarget(scope: Scope, uri: string): Target {
   throw new HubError('resource_not_found', `There is no resource "${shown}" here`, { data: { uri } })
 }
 
-/** The member and the original of a URI that leads to exactly one. */
+/** The member and the original of a URI; undefined unless exactly one member has it. */
 export function findResource(scope: Scope, uri: string, steps?: Steps): Target | undefined {
   const found = scope.catalog.uris.resolve(uri, steps)
   if (!found || found === 'ambiguous') return undefined
@@ -37,7 +37,7 @@ export function findResource(scope: Scope, uri: string, steps?: Steps): Target |
   return member && { member, original: found.original }
 }
 
-/** The member and the `ref` as it knows it. Throws params_invalid. */
+/** The member of a completion, and its `ref` in the upstream's form. Throws params_invalid. */
 export function completionTarget(scope: Scope, ref: JsonObject): { target: Target; original: JsonObject } {
   if (ref.type === 'ref/prompt' && typeof ref.name === 'string') {
     const target = scope.prompt(ref.name)
@@ -51,12 +51,12 @@ export function completionTarget(scope: Scope, ref: JsonObject): { target: Targe
   throw invalid('completion/complete names a prompt or a resource that is not here')
 }
 
-/** The text of a result with every URI in the form that this scope shows. */
+/** The text of a result with every URI in its exposed form. */
 export function exposeUris(scope: Scope, member: ScopeMember, text: JsonText, own: OwnUri | undefined): JsonText {
   const { uris } = scope.catalog
   const serverId = member.server.id
   const renamed = own !== undefined && own.uri !== own.original
-  // Most results name no resource at all, which a look at their text tells for less than parsing them.
+  // Most results contain no resource URI; searching the text is cheaper than parsing it.
   if (!renamed && !(uris.mayMap(serverId) && namesUri(text))) return text
   let changed = false
   const shownUri = uris.publicUris()
@@ -72,7 +72,7 @@ function namesUri(text: JsonText): boolean {
   return typeof text === 'string' ? /[uU]ri"/.test(text) : text.includes('uri"') || text.includes('Uri"')
 }
 
-/** An error may name the resource that it is about. */
+/** Exposes the URI of the resource that an error may name. */
 export function exposeErrorUri(
   { catalog }: Scope,
   { server }: ScopeMember,

@@ -6,13 +6,13 @@ type Counts = Record<CatalogKind, number>
 
 interface Cut {
   readonly states: readonly MemberState[]
-  /** How many items are beyond the limit. */
+  /** How many items exceed the limit. */
   readonly leftOut: Readonly<Counts>
 }
 
 /**
- * The members with at most `scopeItems` items of each kind together. The servers of `ownerId` come first, so that those of
- * others crowd nothing out. The same states where nothing is beyond.
+ * The members with at most `scopeItems` items of each kind together. The servers of `ownerId` come first, so that those
+ * of others do not displace them. Returns the same states where the limit is not exceeded.
  */
 export function cutStates(states: readonly MemberState[], ownerId: string): Cut {
   const left = countsOf(() => LIMITS.scopeItems)

@@ -2,7 +2,7 @@ import type { ServerCatalog, Upstreams } from '../../connections/api.ts'
 import type { GroupRecord, MemberTool, ServerRecord } from '../../contract/records.ts'
 import type { Side } from '../../domain/session-scope.ts'
 
-/** One upstream as a member of a scope, with what the scope's owner chose of it. */
+/** One upstream as a member of a scope, with what the scope's owner selected of it. */
 export interface ScopeMember {
   readonly server: ServerRecord
   /** Legal and unique in the scope. */
@@ -10,27 +10,27 @@ export interface ScopeMember {
   readonly tools: 'all' | readonly MemberTool[]
   readonly prompts: 'all' | readonly string[]
   readonly resources: 'all' | readonly string[]
-  /** Lower-case names of the caller's headers that reach this server; mostly none. */
+  /** Lower-case names of the caller's headers that are forwarded to this server; mostly none. */
   readonly passedHeaders: readonly string[]
 }
 
-/** A member of a scope, and one of its items by the name that the upstream has for it. */
+/** A member of a scope, and one of its items by the upstream's name. */
 export interface ExchangeTarget {
   readonly member: ScopeMember
   readonly original?: string
 }
 
-/** What a path stands for, for one caller. */
+/** What a path resolves to, for one caller. */
 export interface ResolvedScope {
-  /** `server`: one server under its own name; its lists and capabilities pass through. */
+  /** `server`: one server under its own name; its lists and capabilities are not renamed. */
   readonly kind: 'all' | 'group' | 'server'
   readonly group: GroupRecord
   readonly members: readonly ScopeMember[]
-  /** Lower-case names of the request headers that reach some member; mostly none. */
+  /** Lower-case names of the request headers that some member gets; mostly none. */
   readonly passthroughHeaders: readonly string[]
 }
 
-/** The tools that wait for an approval, where the server's owner wants to be asked. */
+/** The tools that wait for approval, where the server's owner requires it. */
 export function blockedTools(
   upstreams: Pick<Upstreams, 'definitions'>,
   { id, definitionPolicy }: ServerRecord,
@@ -41,15 +41,15 @@ export function blockedTools(
   return changed.length === 0 ? undefined : new Set(changed.map(([tool]) => tool))
 }
 
-/** The lists of a server, in the order in which they are shown. */
+/** The lists of a server, in display order. */
 export const CATALOG_KINDS = ['tools', 'prompts', 'resources', 'resourceTemplates'] as const
 
-/** A member with what it lists at one moment. */
+/** A member with its catalogue at one moment. */
 export interface MemberState {
   readonly member: ScopeMember
   readonly catalog: ServerCatalog | undefined
-  /** False for a member that is left out of lists now; its names stay reserved and reachable. */
+  /** False for a member that is hidden from lists now; its names stay reserved and callable. */
   readonly listed: boolean
-  /** Original names of the tools that wait for an approval; mostly none. */
+  /** Original names of the tools that wait for approval; mostly none. */
   readonly blocked?: ReadonlySet<string> | undefined
 }

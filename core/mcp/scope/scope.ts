@@ -18,15 +18,16 @@ import {
   type ResolvedScope,
 } from './scope-types.ts'
 
-/** How long a name that was exposed before a change still leads to its item. */
+/** How long a name that was exposed before a change still resolves to its item. */
 const OLD_NAME_MS = 10 * 60_000
-/** How long a list is a method here that clients were told of before all members were seen. */
+/** How long a list method is answered after clients were promised it, before all members were seen. */
 const PROMISE_MS = 10 * 60_000
 /** Longest wait of a list for members that were never seen. */
 const CATALOG_WAIT_MS = 2_000
-/** Longest wait for what a member lists for clients that can be asked, which takes a connection of its own to see. */
+/** Longest wait for the lists that a member has for clients with some capability; it takes an extra connection. */
 const ASKING_WAIT_MS = 5_000
 
+/** What all scopes share. `now`: milliseconds of the clock. */
 export interface ScopeParts {
   readonly upstreams: Upstreams
   readonly offlineGrace: OfflineGracePeriod
@@ -35,7 +36,7 @@ export interface ScopeParts {
 
 type Lists = MergedCatalog['lists']
 
-/** The lists as clients see them that declare the same. */
+/** The merged catalogue for clients that declare the same capabilities. */
 interface AskedView {
   readonly stamp: number
   readonly catalog: MergedCatalog
@@ -47,32 +48,32 @@ interface OldName {
   readonly until: number
 }
 
-/** One path as one caller sees it: its members and their merged catalogue, kept until an event says otherwise. */
+/** One path for one caller: its members and their merged catalogue, cached until an event invalidates it. */
 export class Scope {
   /** Unique per caller and path. */
   readonly key: string
-  /** The era of its callers; absent: they have none, and meet a server as it is spoken to by default. */
+  /** The era of its callers; absent: no client, and a server is used in its default era. */
   readonly caller: Era | undefined
   /** In normal form, such as `/mcp/work`. */
   readonly path: string
-  /** Whose rights it was resolved with. */
+  /** The caller whose rights apply. */
   actor: UserActor
-  /** True when what it stands for must be asked of the registry again. */
+  /** True when the registry must resolve it again. */
   stale = false
-  /** True when it stands for nothing any more. */
+  /** True when the path resolves to nothing any more. */
   gone = false
-  /** What modern clients of this caller send here. */
+  /** Cached call patterns of this caller's modern clients. */
   readonly knownCalls = new KnownCalls()
   #resolved: ResolvedScope
   #serverIds: ReadonlySet<string>
   #catalog: MergedCatalog | undefined
   #dirty = true
-  /** Members that list other tools for clients that can be asked. */
+  /** Members whose tools differ with the client's capabilities. */
   #varied: readonly string[] = []
   readonly #views = new Map<string, AskedView>()
   readonly #forms = new WeakMap<JsonObject, string>()
   #announced: Lists | undefined
-  /** When the first lists of some member were still missing. */
+  /** When some member's first lists were last missing. */
   #unseenAtMs = Number.NEGATIVE_INFINITY
   readonly #old = { tools: new Map<string, OldName>(), prompts: new Map<string, OldName>() }
   readonly #parts: ScopeParts
@@ -104,17 +105,17 @@ export class Scope {
     this.#dirty = true
   }
 
-  /** The catalogue must be merged anew before its next use. */
+  /** Invalidates the merged catalogue. */
   touch(): void {
     this.#dirty = true
   }
 
-  /** What this one's callers meet of a member, as far as is known. */
+  /** The side of a member that this scope's callers use, as far as it is known. */
   face(serverId: string): UpstreamFace {
     return this.#parts.upstreams.face(serverId, this.caller)
   }
 
-  /** Resolves when what callers of the older era meet here is known, after 5 s at most; undefined when it is. */
+  /** Resolves when the legacy sides of the members are known, after 5 s at most; undefined when they are. */
   awaitFaces(): Promise<void> | undefined {
     if (this.caller !== 'legacy') return undefined
     return this.#parts.upstreams.meetOlder(this.#serverIds)?.then(() => this.touch())
@@ -124,7 +125,7 @@ export class Scope {
     return this.#serverIds.has(serverId)
   }
 
-  /** Whether what a request was sent to is still a part of this: its member, and the item that it names. */
+  /** Whether the target of a request is still in this scope: its member, and the item that it names. */
   permits(method: string, { member: { server }, original }: ExchangeTarget): boolean {
     if (this.gone) return false
     const { members, group } = this.#resolved
@@ -162,12 +163,12 @@ export class Scope {
     return this.#catalog
   }
 
-  /** A member was not seen yet a while ago, so that clients were told of all lists, which it may turn out not to have. */
+  /** Whether some member was unseen recently: clients were promised all lists then, and it may not have them. */
   get promisedAllLists(): boolean {
     return this.#parts.now() - this.#unseenAtMs < PROMISE_MS
   }
 
-  /** As `catalog`, with the tools that members list for a client with these capabilities. */
+  /** Like `catalog`, with the tools that members list for a client with these capabilities. */
   catalogFor(capabilities: JsonObject | undefined): MergedCatalog {
     const { catalog } = this
     const form = this.#varied.length === 0 || capabilities === undefined ? '' : this.#formOf(capabilities)
@@ -187,7 +188,7 @@ export class Scope {
     return view
   }
 
-  /** Clients send the same with each call: the object is known by then. Empty: nothing of it can be asked. */
+  /** Cached per object, as clients repeat their capabilities in each call. Empty: they change no list. */
   #formOf(capabilities: JsonObject): string {
     const known = this.#forms.get(capabilities)
     if (known !== undefined) return known
@@ -197,7 +198,7 @@ export class Scope {
     return text
   }
 
-  /** `capabilities`: of the caller, where it has such. */
+  /** `capabilities`: the caller's, where it declared any. */
   tool(name: string, capabilities?: JsonObject): Target | undefined {
     return this.catalogFor(capabilities).tools.get(name) ?? this.#oldTarget('tools', name) ?? this.#unseenTool(name)
   }
@@ -207,9 +208,9 @@ export class Scope {
   }
 
   /**
-   * Waits for members that were never seen, until 2 s after they began to start or came online; undefined when there is none.
-   * A member that failed or hangs is waited for once at most, so that it does not slow every list down. For a client that can
-   * be asked, until 5 s later, also for what members list for such clients.
+   * Waits for members that were never seen, until 2 s after they began to start or came online; undefined when there is
+   * none. A member that failed or hangs is awaited once at most, so that it does not delay every list. For a client
+   * with capabilities that change lists, waits up to 5 s more for those lists.
    */
   ready(capabilities?: JsonObject): Promise<void> | undefined {
     const lists = this.#listsReady()
@@ -243,20 +244,20 @@ export class Scope {
     if (ids.length === 0) return met
     const ready = upstreams.catalogsReady(ids, Math.min(budgetMs, CATALOG_WAIT_MS)).then(() => {
       this.touch()
-      // Only now is it known what they speak.
+      // The members' eras are known only now.
       return met ?? this.awaitFaces()
     })
     return ready
   }
 
-  /** The kinds whose lists differ from what sessions were last told. */
+  /** The kinds whose lists differ from those last announced to sessions. */
   differences(): CatalogKind[] {
     const now = this.catalog.lists
     const before = this.#announced ?? now
     return CATALOG_KINDS.filter(kind => !sameItems(before[kind], now[kind]))
   }
 
-  /** Everybody here is being told that these lists changed, or nobody is here: as they are now they are no news afterwards. */
+  /** Records these lists as announced: the caller is notifying all subscribers, or there are none. */
   markAnnounced(kinds: readonly CatalogKind[] = CATALOG_KINDS): void {
     const { lists } = this.catalog
     const announced = Object.fromEntries(kinds.map(kind => [kind, lists[kind]]))
@@ -271,7 +272,7 @@ export class Scope {
       for (const [name, target] of before[kind]) {
         if (now[kind].has(name)) continue
         const serverId = target.member.server.id
-        // Behind the others, however often it was there before: the oldest go first.
+        // Inserted last even if it was present: the oldest are dropped first.
         old.delete(name)
         old.set(name, { serverId, original: target.original, until: clock + OLD_NAME_MS })
       }
@@ -283,9 +284,9 @@ export class Scope {
   }
 
   /**
-   * A tool of a server that stands for itself and was never seen: nothing says that it does not exist, and the server, or the
-   * reason why it cannot be reached, is the answer. What its owner renamed, switched off, pinned or has not approved yet holds
-   * all the same.
+   * A tool of a single server that was never seen: the name may exist, so the call is sent, and the server, or the
+   * reason why it cannot be reached, answers. What its owner renamed, disabled, pinned or has not approved yet still
+   * applies.
    */
   #unseenTool(name: string): Target | undefined {
     const [state, ...others] = this.catalog.states
@@ -306,7 +307,7 @@ export class Scope {
     }
   }
 
-  /** An old name leads only to what is still shown under another one: what was hidden or removed stays out of reach. */
+  /** An old name resolves only to an item that is listed under another name now, not to a hidden or removed one. */
   #oldTarget(kind: 'tools' | 'prompts', name: string): Target | undefined {
     const old = this.#old[kind].get(name)
     if (!old || old.until <= this.#parts.now()) return undefined

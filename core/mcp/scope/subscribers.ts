@@ -4,23 +4,23 @@ import type { ByteAccount } from '../../domain/byte-account.ts'
 import type { Notice } from '../rpc/notice.ts'
 import type { Scope } from './scope.ts'
 
-/** Whoever hears of changes in a scope: a session, or a listen stream. */
+/** A recipient of a scope's notifications: a session, or a listen stream. */
 export interface NotificationTarget {
-  /** Unique, and safe to show. */
+  /** Unique, and not secret. */
   readonly key: string
   readonly scope: Scope
   readonly ended: boolean
   /** Keys of its resource subscriptions. */
   readonly subscriptions: Set<string>
-  /** Of its user: what it subscribes to counts for it. */
+  /** The byte account of its user, which its subscriptions are charged to. */
   readonly bytes: ByteAccount
-  /** What it did not ask for is left out. */
+  /** Drops notifications that the target did not request. */
   notify(notice: Notice): void
-  /** The session whose own connection to this server is used on its behalf; undefined: the shared one. */
+  /** The session whose dedicated connection to this server is used on its behalf; undefined: the shared one. */
   ownConnection(server: ServerRecord): SessionBinding | undefined
 }
 
-/** Everybody who hears of changes. */
+/** All notification targets of every scope. */
 export class Subscribers {
   readonly #groups: readonly { of(scope: Scope): ReadonlySet<NotificationTarget> }[]
 

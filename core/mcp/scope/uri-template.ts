@@ -1,4 +1,4 @@
-/** How far an expression of a template reaches: a simple one stops at reserved characters, the others do not. */
+/** Which characters an expression matches: a simple one stops at reserved characters, the others do not. */
 interface Hole {
   readonly open: boolean
 }
@@ -10,7 +10,7 @@ const RESERVED = /[/?#[\]@!$&'()*+,;=]/
 const MAX_URI = 4_096
 const MAX_PARTS = 64
 
-/** The work of one question, in characters looked at: whoever writes templates must not decide how long it takes. */
+/** The work limit of one lookup, in characters compared: the author of a template must not decide how long it takes. */
 export class Steps {
   left: number
 
@@ -18,7 +18,7 @@ export class Steps {
     this.left = left
   }
 
-  /** False when there are no more. */
+  /** False when the limit is exceeded. */
   take(count: number): boolean {
     this.left -= count
     return this.left >= 0
@@ -26,9 +26,9 @@ export class Steps {
 }
 
 /**
- * Whether a URI could be an expansion of an RFC 6570 template. Part by part, the set of places that can be reached is
- * carried along, so that the work stays below parts × length whatever a template's author wrote; a regular expression made
- * of a template can be made to run for ever.
+ * Whether a URI could be an expansion of an RFC 6570 template. The set of reachable positions is computed part by part,
+ * so that the work stays below parts × length for any template; a regular expression made from a template could take
+ * exponential time.
  */
 export class UriTemplate {
   readonly #parts: readonly Part[]
@@ -37,7 +37,7 @@ export class UriTemplate {
     this.#parts = split(template)
   }
 
-  /** Undefined when the steps ran out before it was known. */
+  /** Undefined when the steps ran out before the result was known. */
   matches(uri: string, steps: Steps): boolean | undefined {
     const parts = this.#parts
     const first = parts[0]
@@ -61,7 +61,7 @@ function afterText(text: string, places: readonly number[], uri: string): number
   return places.filter(place => uri.startsWith(text, place)).map(place => place + text.length)
 }
 
-/** Places are in rising order, so that each stretch is walked once. */
+/** Positions are in ascending order, so that each stretch is scanned once. */
 function afterHole({ open }: Hole, places: readonly number[], uri: string): number[] {
   const reached: number[] = []
   for (const place of places) {
@@ -82,7 +82,7 @@ function split(template: string): Part[] {
     const close = open < 0 ? -1 : rest.indexOf('}', open)
     if (close < 0) break
     if (open > 0) parts.push(rest.slice(0, open))
-    // `{var}` takes unreserved characters alone; every operator of RFC 6570 and `{list*}` may write reserved ones.
+    // `{var}` matches only unreserved characters; every operator of RFC 6570 and `{list*}` may produce reserved ones.
     parts.push({ open: !/^[A-Za-z0-9_.%]+(:\d+)?$/.test(rest.slice(open + 1, close)) })
     rest = rest.slice(close + 1)
   }

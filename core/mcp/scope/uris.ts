@@ -4,12 +4,12 @@ import { isPlainObject } from '../rpc/rpc.ts'
 import { Steps, UriTemplate } from './uri-template.ts'
 
 const HUB_SCHEME = 'patchbay://'
-/** Steps for one URI, some milliseconds; beyond, a URI counts as contested, which its prefixed form is not. */
+/** Steps for one URI, some milliseconds; beyond them it counts as contested and needs its prefixed form. */
 const STEPS = 200_000
-/** For all URIs of one result, or of all lists of a scope, together. */
+/** Steps for all URIs of one result, or of all lists of a scope, together. */
 const MANY_STEPS = 1_000_000
 
-/** The resources of one member as its scope shows them. */
+/** The resources of one member as its scope exposes them. */
 interface MemberUris {
   readonly serverId: string
   readonly alias: string
@@ -27,14 +27,14 @@ interface Entry extends MemberUris {
 
 interface UriTarget {
   readonly serverId: string
-  /** The URI as the member knows it. */
+  /** The URI at the upstream. */
   readonly original: string
 }
 
 /**
- * The URIs of one scope: which form a client sees, and which member a URI belongs to. A URI that no other member lists or
- * matches stays as it is; otherwise it becomes `patchbay://{alias}/{original}`, and so does one that begins like this itself
- * and would lead to another member.
+ * The URIs of one scope: which form a client sees, and which member a URI belongs to. A URI that no other member lists
+ * or matches stays as it is; otherwise it becomes `patchbay://{alias}/{original}`. So does a URI that already has this
+ * form and would resolve to another member.
  */
 export class UriTable {
   readonly #entries: readonly Entry[]
@@ -43,7 +43,7 @@ export class UriTable {
   readonly #withUris: number
   readonly #open: readonly Entry[]
   readonly #withHubUris: boolean
-  /** Of each URI, and of each template's shape, who lists it; `MANY`: more than one. */
+  /** The member that lists each URI, and each template's shape; `MANY`: more than one. */
   readonly #listedBy = new Map<string, string>()
   readonly #shapedBy = new Map<string, string>()
   readonly #withTemplates: readonly Entry[]
@@ -67,7 +67,7 @@ export class UriTable {
     this.#withHubUris = this.#entries.some(entry => [...entry.uris, ...entry.templates].some(isHubUri))
   }
 
-  /** Whether some URI of this member might have another form here, so that its results must be looked into. */
+  /** Whether some URI of this member might be exposed in another form, so that its results must be searched. */
   mayMap(serverId: string): boolean {
     const own = this.#byServer.get(serverId)
     if (this.#withHubUris || (own?.readsUnlisted && this.#open.length > 1)) return true
@@ -88,30 +88,30 @@ export class UriTable {
     return contested || this.#leadsAstray(serverId, uri, steps) ? this.#prefixed(serverId, uri) : uri
   }
 
-  /** The same for the many URIs of one answer or of all lists: by server, for one URI after the other. */
+  /** Like `publicUri` for the many URIs of one result or of all lists: they share one work limit. */
   publicUris(): (serverId: string, uri: string) => string {
     const steps = manySteps()
     return (serverId, uri) => this.publicUri(serverId, uri, steps)
   }
 
-  /** Whether a URI that no other member claims would all the same not lead back to this one. */
+  /** Whether a URI that no other member claims would still not resolve to this one. */
   #leadsAstray(serverId: string, uri: string, steps: Steps): boolean {
     const own = this.#byServer.get(serverId)
     if (!own) return false
     if (this.#looksOwn(uri)) return true
-    // A client fetches what is on the web without the hub.
+    // A client fetches web URLs without the hub.
     if (!own.readsUnlisted || this.#open.length < 2 || /^https?:/i.test(uri)) return false
     return claims(own, uri, steps) !== true
   }
 
-  /** Templates that differ in the names of their variables alone are the same template. */
+  /** Templates that differ only in the names of their variables are the same template. */
   publicTemplate(serverId: string, template: string): string {
     const shape = skeleton(template)
     const contested = isOther(this.#shapedBy.get(shape), serverId)
     return contested || this.#looksOwn(template) ? this.#prefixed(serverId, template) : template
   }
 
-  /** A member that is a hub too has URIs that read like those of a member here. */
+  /** A member that is itself a hub has URIs with the same scheme, which may contain an alias of a member here. */
   #looksOwn(uri: string): boolean {
     return isHubUri(uri) && this.#byAlias.has(aliasIn(uri))
   }
@@ -124,14 +124,14 @@ export class UriTable {
     if (steps.left < 0) return 'ambiguous'
     if (claimants.length === 1) return target(claimants[0], uri)
     if (claimants.length > 1) {
-      // Lists show a contested URI in its prefixed form, so the plain one was made from a template.
+      // Lists show a contested URI in its prefixed form, so the plain one was expanded from a template.
       const matching = claimants.filter(entry => entry.matchers.some(matcher => matcher.matches(uri, steps)))
       return matching.length === 1 ? target(matching[0], uri) : 'ambiguous'
     }
     return this.#open.length > 1 ? 'ambiguous' : target(this.#open[0], uri)
   }
 
-  /** The template (or URI) of a completion's `ref`, back to its member. */
+  /** Resolves the template (or URI) of a completion's `ref` to its member. */
   resolveTemplate(template: string): UriTarget | undefined {
     const named = this.#named(template)
     if (named) return named
@@ -161,7 +161,7 @@ function isOther(listedBy: string | undefined, serverId: string): boolean {
   return listedBy !== undefined && listedBy !== serverId
 }
 
-/** For questions about many URIs that are answered at once. */
+/** The work limit for many URIs that are resolved together. */
 export function manySteps(): Steps {
   return new Steps(MANY_STEPS)
 }
@@ -170,7 +170,7 @@ function isHubUri(uri: string): boolean {
   return uri.startsWith(HUB_SCHEME)
 }
 
-/** Empty for none. */
+/** The alias in a `patchbay://` URI; empty: none. */
 function aliasIn(uri: string): string {
   return uri.slice(HUB_SCHEME.length).match(/^([^/]*)\//)?.[1] ?? ''
 }
@@ -179,7 +179,7 @@ function hasUris(entry: MemberUris): boolean {
   return entry.uris.length > 0 || entry.templates.length > 0
 }
 
-/** Undefined when the steps ran out before it was known. */
+/** Undefined when the steps ran out before the result was known. */
 function claims(entry: Entry, uri: string, steps: Steps): boolean | undefined {
   if (entry.listed.has(uri)) return true
   for (const matcher of entry.matchers) {

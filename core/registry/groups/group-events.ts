@@ -1,6 +1,7 @@
 import type { AfterCommit, Writer } from '../../store/transact.ts'
 import { type RegistryDeps, timestamp } from '../context.ts'
 
+/** The columns that an event of a group needs. */
 export interface ChangedGroup {
   readonly id: string
   readonly name: string
@@ -27,6 +28,7 @@ export async function touchGroups(
   }
 }
 
+/** Emits to the owner, or to everybody for a public group; call it after the commit. */
 export function emitGroupEvent(
   deps: Pick<RegistryDeps, 'bus'>,
   event: 'group.created' | 'group.updated' | 'group.removed',

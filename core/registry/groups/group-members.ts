@@ -23,6 +23,7 @@ export async function findMembers(db: Reader, owner: Owner, inputs: readonly Mem
   return members
 }
 
+/** Throws `quota_members`. */
 export function refuseTooManyMembers(count: number): void {
   if (count <= LIMITS.membersPerGroup) return
   throw new HubError('quota_members', `A group has at most ${LIMITS.membersPerGroup} members, not ${count}`)
@@ -44,6 +45,7 @@ export function refuseLargeSelections(members: readonly NewMember[]): void {
   )
 }
 
+/** Throws `name_taken` when two members have the same alias. */
 export function refuseSharedAlias(members: readonly { readonly alias?: string }[]): void {
   const alias = sharedAlias(members)
   if (alias !== undefined) {

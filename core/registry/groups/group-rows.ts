@@ -5,8 +5,10 @@ import type { GroupMemberTable, GroupTable } from '../../store/tables.ts'
 import type { Reader, Writer } from '../../store/transact.ts'
 import { OWNER_COLUMNS, type OwnerColumns, ownerName } from '../rows.ts'
 
+/** A group's row with its owner's columns. */
 export type GroupRow = GroupTable & OwnerColumns
 
+/** A member's row with its server's and that server's owner's columns. */
 export interface MemberRow extends GroupMemberTable {
   readonly server_name: string
   readonly server_owner_id: string
@@ -16,6 +18,7 @@ export interface MemberRow extends GroupMemberTable {
   readonly owner_disabled: number
 }
 
+/** All groups with their owners' columns, to be filtered. */
 export function selectGroups(db: Reader) {
   return db
     .selectFrom('server_group')
@@ -24,6 +27,7 @@ export function selectGroups(db: Reader) {
     .select(OWNER_COLUMNS)
 }
 
+/** All members with their servers' columns, ordered by group and position. */
 export function selectMembers(db: Reader) {
   return db
     .selectFrom('group_member')
@@ -103,15 +107,18 @@ export interface KnownGroup {
   readonly members: readonly MemberRow[]
 }
 
+/** Undefined when there is no such group. */
 export async function knownById(db: Reader, id: string): Promise<KnownGroup | undefined> {
   const row = await selectGroups(db).where('server_group.id', '=', id).executeTakeFirst()
   return row && { row, members: await membersOf(db, id) }
 }
 
+/** In the group's order. */
 export function membersOf(db: Reader, groupId: string): Promise<MemberRow[]> {
   return selectMembers(db).where('group_member.group_id', '=', groupId).execute()
 }
 
+/** The columns that a member keeps when the group is written again. */
 export function asNewMember(row: MemberRow): NewMember {
   const { server_id, alias, tools, prompts, resources } = row
   return { server_id, alias, tools, prompts, resources }

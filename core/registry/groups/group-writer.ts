@@ -162,6 +162,7 @@ export class GroupWriter {
   }
 }
 
+/** The columns of a group that come from its body. */
 export function groupColumns(
   body: ParsedGroupBody,
 ): Pick<GroupTable, 'name' | 'name_key' | 'description' | 'visibility' | 'naming' | 'result_limit_bytes'> {

@@ -30,6 +30,7 @@ import { usableMembers } from './usable-members.ts'
 
 const TRIES = 8
 
+/** Groups in the store. */
 export class Groups implements GroupRegistry {
   readonly #deps: RegistryDeps
   readonly #writer: GroupWriter

@@ -23,6 +23,7 @@ const TOUCH_MS = 60_000
 /** Uses are collected for this long before they are written, in milliseconds. */
 const FLUSH_MS = 2_000
 
+/** Access keys in the store. */
 export class Keys implements KeyRegistry {
   readonly #deps: RegistryDeps
   readonly #touched = new Map<string, number>()

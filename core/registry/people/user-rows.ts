@@ -5,6 +5,7 @@ import type { UserTable } from '../../store/tables.ts'
 import type { Reader, Writer } from '../../store/transact.ts'
 import { type RegistryDeps, timestamp } from '../context.ts'
 
+/** A user to be inserted; `key` is the case-folded name. */
 export interface NewUser {
   readonly name: string
   readonly key: string
@@ -88,6 +89,7 @@ export async function internalSetting(db: Reader, key: string): Promise<unknown>
   return row && JSON.parse(row.value)
 }
 
+/** Writes a value of the hub's own, which the API does not show. */
 export async function setInternal(trx: Writer, key: string, value: string | number, at: string): Promise<void> {
   const row = { value: JSON.stringify(value), secret: 0, updated_at: at }
   await trx
@@ -97,6 +99,7 @@ export async function setInternal(trx: Writer, key: string, value: string | numb
     .execute()
 }
 
+/** The error when the last administrator would lose the role or be removed. */
 export function lastAdmin(name: string): HubError {
   return new HubError('last_admin', `${JSON.stringify(name)} is the last administrator`)
 }

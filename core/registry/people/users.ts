@@ -14,6 +14,7 @@ import { userRecord } from '../rows.ts'
 import { removeUser } from './user-removal.ts'
 import { capServersOf, insertUser, lastAdmin, otherAdmins, usersBySetup } from './user-rows.ts'
 
+/** Users in the store. */
 export class Users implements UserRegistry {
   readonly #deps: RegistryDeps
 

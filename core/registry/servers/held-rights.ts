@@ -20,12 +20,15 @@ export interface HeldRights {
   readonly awaitsReview: boolean
 }
 
+/** For a server with all rights of its owner. */
 export const NO_LIMITS: HeldRights = { cap: undefined, awaitsReview: false }
 
+/** The limits stored in a row. */
 export function heldRights(row: Pick<ServerRow, 'rights_cap' | 'awaits_review'>): HeldRights {
   return { cap: row.rights_cap ?? undefined, awaitsReview: row.awaits_review === 1 }
 }
 
+/** The columns that store the limits. */
 export function heldColumns({ cap, awaitsReview }: HeldRights): {
   rights_cap: ServerTable['rights_cap']
   awaits_review: number

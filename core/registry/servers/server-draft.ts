@@ -18,6 +18,7 @@ import { openSettings, restoreMasks, type SecretPlace, withoutMasks } from './se
 /** The stored server that a body is to replace. */
 export type Stored = SecretPlace & { readonly settings: ServerSettings }
 
+/** A parsed body that is ready to be saved. */
 export interface Draft extends ParsedServerBody {
   /** The inline document in the body; `settings` and `filled` have its placeholder. */
   readonly document?: NewDocument

@@ -46,6 +46,7 @@ import { changedFields, configHash, fileBody, maskedBody, openSettings, sealSett
 /** Attempts of an update when others change the same server meanwhile. */
 const TRIES = 8
 
+/** Servers in the store. */
 export class Servers implements ServerRegistry {
   readonly #deps: RegistryDeps
 

@@ -4,6 +4,7 @@ import type { PluginLogger } from '../../contract/plugin.ts'
 import type { EventBus } from '../../events/bus.ts'
 import type { FileMirror } from '../api.ts'
 
+/** What following the settings file needs. */
 export interface FollowOptions {
   readonly settings: Pick<SettingsFile, 'state' | 'path' | 'watch'>
   readonly mirror: FileMirror

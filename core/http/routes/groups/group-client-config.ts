@@ -9,8 +9,10 @@ export const CLIENTS = [
   'gemini',
   'curl',
 ] as const
+/** The clients for which a configuration can be written. */
 export type Client = (typeof CLIENTS)[number]
 
+/** What a user adds to a client so that it connects to a group. */
 export interface ClientConfig {
   readonly client: Client
   readonly endpoint: string

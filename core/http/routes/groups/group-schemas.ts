@@ -39,8 +39,11 @@ const groupFields = z.object({
 
 const example = { name: 'daily', members: ['time', { server: 'notes', tools: ['search'] }] }
 
+/** For creating and replacing a group. */
 export const groupBody = validatedByRegistry(groupFields, example)
+/** For PATCH: every field is optional; absent ones stay unchanged. */
 export const groupPatch = validatedByRegistry(groupFields.partial(), { description: 'For every day' })
+/** What a member selects of its server. */
 export const memberBody = validatedByRegistry(memberFields, { tools: ['search'] })
 
 const groupWarning = z
@@ -61,6 +64,7 @@ const groupWarning = z
   })
   .meta({ description: 'What clients of the group may miss' })
 
+/** A group in a response; members that the caller may not use are left out, except for those who may edit it. */
 export const group = z.looseObject({
   ...groupFields.shape,
   members: z.array(z.unknown()),
@@ -83,6 +87,7 @@ export const group = z.looseObject({
   warnings: z.array(groupWarning),
 })
 
+/** The example in the API document. */
 export const exampleGroup = {
   id: '01JD7C9Q3F',
   ref: 'ada~daily',
@@ -108,12 +113,14 @@ const groupTool = z.looseObject({
   original: z.string(),
 })
 
+/** A page of the tools that a group offers, with counts, estimated tokens and warnings. */
 export const groupTools = listOf(groupTool).extend({
   counts: z.object({ tools: z.number().int(), prompts: z.number().int(), resources: z.number().int() }),
   tokens: z.number().int(),
   warnings: z.array(groupWarning),
 })
 
+/** The example in the API document. */
 export const exampleGroupTools = {
   ...exampleList({ name: 'get_current_time', server: 'ada~time', original: 'get_current_time' }),
   counts: { tools: 1, prompts: 0, resources: 0 },
@@ -121,6 +128,7 @@ export const exampleGroupTools = {
   warnings: [],
 }
 
+/** What a user adds to a client so that it connects to a group. */
 export const groupClientConfig = z.object({
   client: z.enum(CLIENTS),
   endpoint: z.string(),
@@ -131,6 +139,7 @@ export const groupClientConfig = z.object({
   note: z.string().optional(),
 })
 
+/** The example in the API document. */
 export const exampleClientConfig = {
   client: 'cursor',
   endpoint: 'http://127.0.0.1:3000/mcp/daily',

@@ -30,6 +30,7 @@ import {
   memberBody,
 } from './group-schemas.ts'
 
+/** What the routes of `/api/groups` need. */
 export interface GroupRoutesDeps {
   readonly registry: Pick<Registry, 'groups' | 'audit'>
   readonly mcp: Pick<McpEndpoint, 'groupView'>

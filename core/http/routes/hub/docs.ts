@@ -6,6 +6,7 @@ import { docsPage } from '../../document/docs-page.ts'
 import { openApiDocument } from '../../document/openapi.ts'
 import { type Route, route } from '../../route.ts'
 
+/** What the API document and its page are generated from. */
 export interface DocsRoutesDeps {
   /** All other routes of the hub. */
   readonly routes: readonly Route[]

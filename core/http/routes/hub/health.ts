@@ -18,6 +18,7 @@ export interface HealthChecks {
   readonly sandboxNotes?: readonly string[]
 }
 
+/** What `/health` and its relatives need. */
 export interface HealthDeps {
   readonly version: string
   /** Time of `performance.now()`, which is independent of the clock. */

@@ -8,6 +8,7 @@ import type { Registry } from '../../../registry/api.ts'
 import { type Route, route } from '../../route.ts'
 import { HOSTED_KEY_PREFIX } from './settings.ts'
 
+/** Where a user's use of each limit is read. */
 export interface LimitRoutesDeps {
   readonly registry: Pick<Registry, 'servers' | 'groups' | 'keys' | 'settings'>
   readonly mcp: Pick<McpEndpoint, 'usage'>

@@ -7,6 +7,7 @@ import { type Route, route } from '../../route.ts'
 import { anyObject, exampleList, listOf, pageQuery } from '../schemas.ts'
 import { page } from '../views.ts'
 
+/** A plugin as administrators see it. */
 export interface PluginView {
   readonly name: string
   readonly state: 'running' | 'failed' | 'disabled' | 'stopped'
@@ -28,6 +29,7 @@ export interface PluginsView {
   configure(name: string, change: { readonly enabled?: boolean; readonly config?: JsonObject }): Promise<PluginView>
 }
 
+/** What the routes of `/api/plugins` need. */
 export interface PluginRoutesDeps {
   readonly plugins: PluginsView
   readonly audit: Pick<AuditRegistry, 'record'>

@@ -6,6 +6,7 @@ import type { ServerRegistry } from '../../../registry/api.ts'
 import { wholeBody } from '../../compress.ts'
 import { type LiveView, page, viewedServer } from '../views.ts'
 
+/** What the public lists need. */
 export interface PublicPagesDeps {
   readonly registry: { readonly servers: Pick<ServerRegistry, 'list'> }
   readonly upstreams: LiveView

@@ -11,6 +11,7 @@ import { type Route, route } from '../../route.ts'
 import { timestamp } from '../schemas.ts'
 import { changedConsents, shownConsents } from '../servers/header-consents.ts'
 
+/** What the routes of a user's own settings need. */
 export interface SettingsRoutesDeps {
   readonly registry: Pick<Registry, 'settings' | 'servers' | 'audit'>
 }

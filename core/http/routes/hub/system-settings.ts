@@ -16,6 +16,7 @@ export interface ConfigView {
   readonly live?: ReadonlySet<keyof HubConfig>
 }
 
+/** What the routes of the system settings need. */
 export interface SystemSettingsDeps {
   readonly registry: Pick<Registry, 'settings' | 'audit'>
   readonly config: ConfigView
@@ -134,6 +135,7 @@ export function systemSettings({ values: inForce, ...rest }: ConfigView, stored:
   return Object.fromEntries([...fixed, ...changeables].filter(([, value]) => value !== undefined))
 }
 
+/** For each setting: its source, whether it is locked, needs a restart, and waits for one. */
 export function settingSources(config: ConfigView, stored: Stored): object {
   const fixed = FIXED.map(
     key => [key, { ...origin(config, key), locked: true, restart: true, pending: false }] as const,

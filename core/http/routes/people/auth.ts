@@ -12,6 +12,7 @@ import { type Route, route } from '../../route.ts'
 import { openSession, requireSession } from './session.ts'
 import { exampleSession, exampleUser, session, user, userView } from './user-schemas.ts'
 
+/** What sign-in, sign-out and password changes need. */
 export interface AuthRoutesDeps {
   readonly registry: Pick<Registry, 'users' | 'audit'>
   readonly auth: Pick<Auth, 'tokens' | 'passwords' | 'signInThrottle' | 'revocations'>

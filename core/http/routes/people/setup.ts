@@ -10,6 +10,7 @@ import { newUserProblems } from './new-user.ts'
 import { openSession } from './session.ts'
 import { exampleSession, session } from './user-schemas.ts'
 
+/** What `POST /api/setup` needs. */
 export interface SetupRoutesDeps {
   readonly registry: Pick<Registry, 'users' | 'audit'>
   readonly auth: Pick<Auth, 'tokens' | 'passwords' | 'signInThrottle'>

@@ -9,6 +9,7 @@ export const userGrants = z.strictObject({
   }),
 })
 
+/** A user in a response, without the password hash. */
 export const user = z.object({
   id: z.string(),
   name: z.string(),
@@ -22,6 +23,7 @@ export const user = z.object({
   updatedAt: timestamp,
 })
 
+/** The example in the API document. */
 export const exampleUser = {
   id: '01JD7C0A11',
   name: 'ada',
@@ -35,8 +37,10 @@ export const exampleUser = {
   updatedAt: '2026-11-21T09:30:00.000Z',
 }
 
+/** A session token with its user, as a sign-in returns it. */
 export const session = z.object({ token: z.string(), expiresAt: timestamp, user })
 
+/** The example in the API document. */
 export const exampleSession = {
   token: 'eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIwMUpEN0MwQTExIn0.c2lnbmF0dXJl',
   expiresAt: '2026-11-21T21:30:00.000Z',

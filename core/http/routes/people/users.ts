@@ -14,6 +14,7 @@ import { newUserProblems } from './new-user.ts'
 import { requireSession } from './session.ts'
 import { exampleUser, user, userGrants, userView } from './user-schemas.ts'
 
+/** What the routes of `/api/users` need. */
 export interface UserRoutesDeps {
   readonly registry: Pick<Registry, 'users' | 'audit'>
   readonly passwords: Pick<Passwords, 'hash'>

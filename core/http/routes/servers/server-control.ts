@@ -11,6 +11,7 @@ import { exampleList, listOf, pageFields, refParams, timestamp } from '../schema
 import { noteChange, page, qualified, recordReply, serverView } from '../views.ts'
 import { exampleServer, server } from './server-schemas.ts'
 
+/** What starting, stopping and approving servers need. */
 export interface ServerControlDeps {
   readonly registry: Pick<Registry, 'servers' | 'audit'>
   readonly upstreams: Pick<

@@ -20,6 +20,7 @@ import { noteChange, qualified } from '../views.ts'
 import { type ProblemPart, problemPart } from './problem-part.ts'
 import { largeBody, serverBody } from './server-schemas.ts'
 
+/** What the import of servers from a document needs. */
 export interface ServerImportDeps {
   readonly registry: Pick<Registry, 'servers' | 'audit'>
   readonly upstreams: Pick<Upstreams, 'trial'>
@@ -165,6 +166,7 @@ export function documentOf(body: JsonObject): JsonValue {
   return typeof document === 'string' || (document !== null && typeof document === 'object') ? document : body
 }
 
+/** What happened, or would happen, to one entry of the document. */
 export interface Verdict {
   readonly name: string
   readonly verdict: 'new' | 'exists' | 'invalid' | 'created'

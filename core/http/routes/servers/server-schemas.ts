@@ -16,7 +16,9 @@ export const largeBody: { readonly bodyLimit: number; readonly json: JsonLimits 
   json: SERVER_JSON,
 }
 
+/** The built-in transports. */
 export const transport = z.enum(['stdio', 'sse', 'streamable-http', 'openapi'])
+/** The states of a server's connection. */
 export const connectionState = z.enum(['online', 'connecting', 'offline'])
 const reason = z.object({ code: z.string(), message: z.string() })
 const counts = z.object({ tools: z.number().int(), prompts: z.number().int(), resources: z.number().int() })
@@ -27,6 +29,7 @@ const argumentRule = z.object({
   hidden: z.boolean().optional().meta({ description: 'Not in the schema, and not the caller’s to set' }),
   description: z.string().optional(),
 })
+/** What the hub does with the arguments of a tool. */
 export const argumentRules = z.record(z.string(), argumentRule).meta({ description: 'By the argument’s name' })
 
 const toolOverride = z.object({
@@ -101,11 +104,13 @@ const stdioExample = { name: 'time', command: 'uvx', args: ['mcp-server-time'] }
 
 /** For creating and replacing; the nested `{name, config}` of existing clients is accepted as well. */
 export const serverBody = validatedByRegistry(serverFields, stdioExample)
+/** For PATCH: every field is optional; absent ones stay unchanged. */
 export const serverPatch = validatedByRegistry(serverFields.partial(), {
   description: 'Tells the time',
   timeout: 30_000,
 })
 
+/** The live state of a server in a response. */
 export const serverStatus = z.object({
   state: connectionState,
   since: timestamp,
@@ -200,10 +205,12 @@ export const viewedServer = z.strictObject({
   status: z.strictObject({ state: connectionState, since: timestamp, counts }),
 })
 
+/** A server in a response. */
 export const server = z
   .union([viewedServer, fullServer])
   .meta({ description: 'The whole record for its owner and administrators; the short form for who only sees it' })
 
+/** The example in the API document. */
 export const exampleStatus = {
   state: 'online',
   since: '2026-11-21T09:30:00.000Z',
@@ -214,6 +221,7 @@ export const exampleStatus = {
   counts: { tools: 2, prompts: 0, resources: 0 },
 }
 
+/** The example in the API document: for the owner. */
 export const exampleServer = {
   ...stdioExample,
   id: '01JD7C2M8K',
@@ -230,6 +238,7 @@ export const exampleServer = {
   status: exampleStatus,
 }
 
+/** The example in the API document: for other users. */
 export const exampleViewedServer = {
   name: 'time',
   owner: 'ada',

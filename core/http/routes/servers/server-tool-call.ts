@@ -19,6 +19,7 @@ import { anyJson, anyObject, refToolParams } from '../schemas.ts'
 import { findTool, serverTools, toolNotFound } from '../tool-views.ts'
 import { problemPart } from './problem-part.ts'
 
+/** What a tool call by the API needs. */
 export interface ToolCallDeps {
   readonly registry: Pick<Registry, 'servers'>
   readonly upstreams: Pick<Upstreams, 'catalog' | 'catalogsReady' | 'definitions'>
@@ -127,6 +128,7 @@ async function toolName({ upstreams }: ToolCallDeps, record: ServerRecord, name:
   return tool.original
 }
 
+/** Whether `Accept` names event streams: progress and result are then sent as events. */
 export function wantsStream(headers: Headers): boolean {
   return (headers.get('accept') ?? '')
     .toLowerCase()

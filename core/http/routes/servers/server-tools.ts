@@ -10,6 +10,7 @@ import { anyJson, anyObject, exampleList, listOf, pageQuery, refParams, refToolP
 import { findTool, openTools, ownedTool, serverTools, tokensOf, viewedTool } from '../tool-views.ts'
 import { etag, type LiveView, noteChange, qualified, seesWhole, writeOptions } from '../views.ts'
 
+/** What the routes of a server's tools need. */
 export interface ServerToolsDeps {
   readonly registry: Pick<Registry, 'servers' | 'audit'>
   readonly upstreams: LiveView & Pick<Upstreams, 'approveTool'>

@@ -37,6 +37,7 @@ import {
   transport,
 } from './server-schemas.ts'
 
+/** What the routes of `/api/servers` need. */
 export interface ServerRoutesDeps {
   readonly registry: Pick<Registry, 'servers' | 'groups' | 'audit'>
   readonly upstreams: LiveView
