@@ -56,7 +56,7 @@ const STORE_LAST_MS = 3_000
 /** After so many bytes of large messages the main thread collects garbage. */
 const GARBAGE_PERIOD_BYTES = 64 * 1024 * 1024
 
-/** What a process passes to a hub; tests pass the same. */
+/** What a process passes to its hub. */
 export interface HubOptions {
   readonly loaded: LoadedConfig
   /** Reads or creates the token for `POST /api/setup`; called when there is no administrator. */

@@ -6,8 +6,8 @@ type Network = readonly [ipaddr.IPv4 | ipaddr.IPv6, number]
 export type AddressList = (address: string) => boolean
 
 /**
- * Reads a list of addresses and networks (`10.0.0.0/8`, `::1`, `192.0.2.7`). An IPv4-mapped IPv6 address counts as IPv4.
- * Throws RangeError for an entry that is neither.
+ * Reads a list of addresses and networks (`10.0.0.0/8`, `::1`, `192.0.2.7`). An IPv4-mapped IPv6 address counts as
+ * IPv4. Throws RangeError for any other entry.
  */
 export function addressList(entries: readonly string[]): AddressList {
   const networks = entries.map(parseNetwork)

@@ -21,8 +21,8 @@ export interface Admitted {
 /** The checks before every route and upgrade: Host, Origin, canonical path, forwarded headers. */
 export interface RequestGuard {
   /**
-   * Throws HubError: host_not_allowed, origin_not_allowed, path_invalid, header_duplicate, headers_too_large, token_in_url,
-   * route_not_found (outside the base path).
+   * Throws HubError: host_not_allowed, origin_not_allowed, path_invalid, header_duplicate, headers_too_large,
+   * token_in_url, route_not_found (outside the base path).
    */
   admit(request: Request, peer: Peer): Admitted
 }

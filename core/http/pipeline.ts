@@ -124,7 +124,7 @@ export function createPipeline(deps: PipelineDeps) {
       throw new HubError('route_not_found', 'There is nothing at this path')
     },
 
-    /** `held` is charged for the body, and is told the caller. */
+    /** `held` is charged for the body; it learns the caller, whose account then counts. */
     async run(
       route: RunnableRoute,
       request: Request,

@@ -121,8 +121,7 @@ export interface UsableMember {
 /** A written group with the members that the actor may use, so that the response needs no read after the commit. */
 export interface WrittenGroup extends GroupRecord {
   readonly usable: readonly UsableMember[]
-  /** Names of members whose servers were deleted since the members were last written; for actors who may edit the
-   * group. */
+  /** Names of members whose servers were deleted since the last write of members; for editors of the group. */
   readonly lost: readonly string[]
 }
 
@@ -299,8 +298,7 @@ export interface FileState {
 
 /** Mirrors the settings file into the store. */
 export interface FileMirror {
-  /** Makes the store match the file; entries that left the file are removed. One transaction; events for the
-   * differences. */
+  /** Makes the store match the file in one transaction, with events; entries that left the file are removed. */
   apply(state: FileState): Promise<{
     readonly applied: readonly string[]
     readonly problems: readonly { readonly entry: string; readonly errors: readonly FieldError[] }[]

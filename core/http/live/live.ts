@@ -37,12 +37,12 @@ export interface LiveSink {
   readonly waitingBytes: number
   /** Called when the reader is registered: it misses nothing from now on. */
   joined(): void
-  /** False when the queue is full: the event is lost to this reader. */
+  /** False when the queue is full: this reader loses the event. */
   event(event: LiveEvent): boolean
   /** Reports the events lost since the last call; null: unknown. False when the queue is too full for that as well. */
   lost(count: number | null): boolean
   ping(): void
-  /** The feed has ended, for this reason. */
+  /** Called when the feed has ended, with the reason. */
   end(code: ErrorCode): void
 }
 
@@ -64,7 +64,7 @@ interface Reader {
   readonly topics: ReadonlySet<Topic>
   readonly sink: LiveSink
   readonly account: ByteAccount
-  /** What the account holds for it. */
+  /** Bytes charged to the account for this reader. */
   countedBytes: number
   lost: number
   stuckSinceMs: number
@@ -244,7 +244,7 @@ export class LiveFeed {
   }
 }
 
-/** Makes the account hold what waits for the reader now. */
+/** Charges the account for the bytes that wait for the reader now. */
 function count(reader: Reader): void {
   const { account, sink, countedBytes } = reader
   const { waitingBytes } = sink

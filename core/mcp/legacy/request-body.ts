@@ -24,7 +24,7 @@ export function readBody(request: Request, account: ByteAccount): Promise<string
   return request.text().then(
     text => {
       account.give(length)
-      // Invalid bytes are decoded as U+FFFD, which encodes to three bytes; a genuine U+FFFD had three bytes as well.
+      // Invalid bytes are decoded as U+FFFD, three bytes long like a genuine U+FFFD: only then do the lengths differ.
       if (text.includes('\uFFFD') && Buffer.byteLength(text) !== length) throw notUtf8()
       return text
     },

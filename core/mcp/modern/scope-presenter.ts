@@ -22,7 +22,7 @@ const CACHEABLE: ReadonlySet<string> = new Set([
   'resources/templates/list',
   'resources/read',
 ])
-/** Results that are merged from all members, and the member of their cache hints that applies. */
+/** Results merged from all members, with the part of the members' cache hints that applies. */
 const KEPT = {
   'server/discover': 'discover',
   'tools/list': 'tools',

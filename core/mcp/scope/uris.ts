@@ -197,7 +197,7 @@ function skeleton(template: string): string {
   return template.replace(/\{[^{}]*\}/g, '{}')
 }
 
-/** Rewrites every resource URI of a result: contents, links, embedded resources, prompt messages, `_meta.ui.resourceUri`. */
+/** Rewrites all resource URIs of a result: contents, links, embedded resources, messages, `_meta.ui.resourceUri`. */
 export function mapResultUris(result: JsonValue, map: (uri: string) => string): JsonValue {
   if (!isPlainObject(result)) return result
   const mapped: JsonObject = { ...withUiUri(result, map) }
