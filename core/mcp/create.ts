@@ -11,6 +11,7 @@ import type { HubMarks } from '../secrets/hub-marks.ts'
 import type { McpEndpoint } from './api.ts'
 import { DirectExchange, directScope } from './call/direct-call.ts'
 import { DirectCalls } from './call/direct-calls.ts'
+import { Forwarder } from './call/forwarder.ts'
 import { listRoutes } from './call/list-routes.ts'
 import { Pages, type Sealer } from './call/pages.ts'
 import { ResultBudget } from './call/result-budget.ts'
@@ -104,7 +105,6 @@ export function createMcp(deps: McpDeps): McpEndpoint {
   })
   const results = new ResultBudget(sealer, now)
   const taskTable = new TaskTable(now)
-  const tasks = new Tasks(taskTable)
   const records = deps.sessionRecords ?? NO_SESSION_RECORDS
   const sessions = new SessionTable({
     sealer,
@@ -172,23 +172,27 @@ export function createMcp(deps: McpDeps): McpEndpoint {
   const fanout: UpstreamEventFanout = new UpstreamEventFanout({ ...shared, inUse, scopeChanged, scopeEnded })
   const credentials = new CredentialWatch(auth, () => credentialHolders(), bus, now)
   const refusals = new Refusals(now)
-  const router: Router = new Router(
+  const forwarder = new Forwarder({
+    upstreams,
+    refresh: scope => (scope.path === '' ? directCalls.refresh(scope) : scopes.settle(scope)),
+    sharedNotice: (serverId, sessionId, method, params) => fanout.notice(serverId, sessionId, method, params),
+    recordUrlElicitation: (sessionId, serverId, id) => fanout.recordUrlElicitation(sessionId, serverId, id),
+  })
+  const tasks = new Tasks(taskTable, forwarder)
+  const router = new Router(
     {
-      upstreams,
+      forwarder,
       middlewares: deps.middlewares,
       recordCall: deps.recordCall,
       now,
       results,
-      refresh: scope => (scope.path === '' ? directCalls.refresh(scope) : scopes.settle(scope)),
       refusals,
       tasks,
-      sharedNotice: (serverId, sessionId, method, params) => fanout.notice(serverId, sessionId, method, params),
-      recordUrlElicitation: (sessionId, serverId, id) => fanout.recordUrlElicitation(sessionId, serverId, id),
     },
     {
       ...listRoutes(new Pages(sealer, deps.marks.make()), (scope, capabilities) => fanout.settled(scope, capabilities)),
-      ...subscriptions.routes(() => router),
-      ...tasks.routes(() => router),
+      ...subscriptions.routes(forwarder),
+      ...tasks.routes(),
       'logging/setLevel': levels.route,
     },
   )

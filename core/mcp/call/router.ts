@@ -1,87 +1,44 @@
-import type {
-  Failed,
-  RpcError,
-  SessionBinding,
-  UpstreamCall,
-  UpstreamReply,
-  UpstreamRequest,
-  Upstreams,
-} from '../../connections/api.ts'
+import type { UpstreamReply } from '../../connections/api.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { McpMiddleware } from '../../contract/points.ts'
 import type { ToolCallRecord } from '../../contract/records.ts'
 import { meantHint, suggestNames } from '../../domain/nearest.ts'
-import { connectionKey } from '../../domain/session-scope.ts'
 import { TimeTexts } from '../../domain/timestamp.ts'
 import { READ_RESULT } from '../rpc/read-result.ts'
 import type { Refusals } from '../rpc/refusals.ts'
-import { asHubError, invalid, isPlainObject } from '../rpc/rpc.ts'
-import { accessLost } from '../scope/access-lost.ts'
+import { invalid, isPlainObject } from '../rpc/rpc.ts'
 import { memberHas } from '../scope/capabilities.ts'
 import type { Target } from '../scope/merge.ts'
-import { completionTarget, exposeErrorUri, exposeUris, type OwnUri, resourceTarget } from '../scope/resource-targets.ts'
+import { completionTarget, type OwnUri, resourceTarget } from '../scope/resource-targets.ts'
 import type { Scope } from '../scope/scope.ts'
-import type { ExchangeTarget, ScopeMember } from '../scope/scope-types.ts'
-import { EVERY_CAPABILITY, lookedAtFor, needsAsking } from './asked-clients.ts'
+import type { ExchangeTarget } from '../scope/scope-types.ts'
+import { EVERY_CAPABILITY, needsAsking } from './asked-clients.ts'
 import type { Exchange, Outcome } from './exchange.ts'
+import type { Forwarder, Routed } from './forwarder.ts'
 import { matchingMiddlewares, runMiddlewares } from './middleware-chain.ts'
 import type { ResultBudget } from './result-budget.ts'
-import { seenFailure } from './seen-failure.ts'
-import { toolParams, wantedHeaders, withoutNullArguments } from './sent-params.ts'
-import type { Begin, Change } from './task-run.ts'
+import { toolParams, withoutNullArguments } from './sent-params.ts'
 import { failureForModel } from './tool-failure.ts'
-
-/** One request with its scope. */
-export interface Routed {
-  readonly exchange: Exchange
-  readonly scope: Scope
-  /** The result is truncated to its group's limit later, since middlewares may change it. */
-  readonly truncatedLater?: true
-}
 
 /** A handler of a method outside the router: lists, and what outlasts one request. */
 export type MethodHandler = (routed: Routed, params: JsonObject | undefined) => Outcome | Promise<Outcome>
 
 /** Sends tool calls that can be tasks, or whose callers want them as tasks. */
 interface TaskCalls {
-  call(
-    router: Router,
-    routed: Routed,
-    target: Target,
-    params: JsonObject,
-    finish: (reply: UpstreamReply) => Outcome,
-  ): Promise<Outcome>
+  call(routed: Routed, target: Target, params: JsonObject, finish: (reply: UpstreamReply) => Outcome): Promise<Outcome>
 }
 
 interface RouterParts {
-  readonly upstreams: Upstreams
+  readonly forwarder: Forwarder
   readonly middlewares: () => readonly McpMiddleware[]
   readonly recordCall: (record: ToolCallRecord) => void
   readonly now: () => number
   readonly results: ResultBudget
-  /** Resolves a scope again; it is gone afterwards if it resolves to nothing. Rejects when the store fails. */
-  readonly refresh: (scope: Scope) => Promise<unknown>
   readonly refusals: Refusals
   readonly tasks: TaskCalls
-  /**
-   * Handles a notification that arrived on a call's stream; true when it did not belong to that call alone.
-   * `connection`: the key of the connection that it came by, undefined for the shared one.
-   */
-  readonly sharedNotice: (
-    serverId: string,
-    connection: string | undefined,
-    method: string,
-    params: JsonObject | undefined,
-  ) => boolean
-  /** Records a URL elicitation in an upstream's error; the upstream notifies of its completion later. */
-  readonly recordUrlElicitation: (sessionId: string, serverId: string, elicitationId: string) => void
 }
 
-type Work = (begin: Begin) => Promise<UpstreamReply>
-type SentTo = Pick<Target, 'member' | 'variablesIn'> & { readonly original?: string }
-
-const URL_ELICITATION_REQUIRED = -32042
 /** Methods whose meaning depends on the members' lists. The lists themselves always wait for those. */
 const BY_LISTS: ReadonlySet<string> = new Set([
   'tools/call',
@@ -161,113 +118,6 @@ export class Router {
       })
   }
 
-  /** Sends a request to one member; `finish` converts its reply. `work`: for calls that take several requests. */
-  forward(
-    routed: Routed,
-    target: SentTo,
-    params: JsonObject | undefined,
-    finish: (reply: UpstreamReply) => Outcome,
-    work?: Work,
-  ): Promise<Outcome> {
-    const { exchange, scope } = routed
-    exchange.target = target
-    const looking = lookedAtFor(exchange, scope, target.member)
-    if (looking !== undefined) return looking.then(() => this.#forward(routed, target, params, finish, work))
-    return this.#forward(routed, target, params, finish, work)
-  }
-
-  #forward(
-    routed: Routed,
-    target: SentTo,
-    params: JsonObject | undefined,
-    finish: (reply: UpstreamReply) => Outcome,
-    work?: Work,
-  ): Promise<Outcome> {
-    const { exchange, scope } = routed
-    const { resolved } = scope
-    const deliver = (reply: UpstreamReply) =>
-      scope.stale || scope.resolved !== resolved ? this.#authorized(routed, target, reply, finish) : finish(reply)
-    const entered = exchange.enter?.(scope, target.member)
-    if (entered instanceof Promise)
-      return entered.then(session => this.#send(routed, target, session, params, work).then(deliver))
-    return this.#send(routed, target, entered ?? exchange.session, params, work).then(deliver)
-  }
-
-  /** The caller's rights changed since the request was sent: the reply is delivered only if access remains. */
-  async #authorized(
-    routed: Routed,
-    target: SentTo,
-    reply: UpstreamReply,
-    finish: (reply: UpstreamReply) => Outcome,
-  ): Promise<Outcome> {
-    const { exchange, scope } = routed
-    try {
-      while (scope.stale && !scope.gone) await this.#parts.refresh(scope)
-    } catch (error) {
-      // Fails closed, with the store's own error if that was the cause.
-      if (!scope.gone) return finish(toFailed(error))
-    }
-    return scope.permits(exchange.method, target) ? finish(reply) : finish(toFailed(accessLost(scope, exchange.method)))
-  }
-
-  /** Converts a reply: results and upstream errors unchanged, except for URIs with another form in this scope. */
-  outcome({ exchange, scope }: Routed, member: ScopeMember, reply: UpstreamReply, own?: OwnUri): Outcome {
-    switch (reply.kind) {
-      case 'result':
-        return { kind: 'result', resultText: exposeUris(scope, member, reply.text, own) }
-      case 'input_required':
-        return { kind: 'input_required', resultText: reply.text }
-      case 'error':
-        this.#noteElicitations(exchange, member, reply.error)
-        return { kind: 'error', error: exposeErrorUri(scope, member, reply.error, own) }
-      case 'failed':
-        return { kind: 'failed', error: seenFailure(reply, exchange.actor, member.server, this.#parts.upstreams) }
-      case 'cancelled':
-        return { kind: 'cancelled' }
-    }
-  }
-
-  #send(
-    routed: Routed,
-    target: SentTo,
-    session: SessionBinding | undefined,
-    params: JsonObject | undefined,
-    work: Work | undefined,
-  ): Promise<UpstreamReply> {
-    if (work) return work(change => this.#begin(routed, target, session, params, change))
-    const call = this.#begin(routed, target, session, params)
-    routed.exchange.cancel = reason => call.cancel(reason)
-    return call.reply
-  }
-
-  #begin(
-    { exchange, scope }: Routed,
-    { member, variablesIn }: SentTo,
-    session: SessionBinding | undefined,
-    params: JsonObject | undefined,
-    change: Change = {},
-  ): UpstreamCall {
-    const serverId = member.server.id
-    const face = scope.face(serverId)
-    const connection = connectionKey(member.server, session, face)
-    const request: { -readonly [Key in keyof UpstreamRequest]: UpstreamRequest[Key] } = {
-      method: change.method ?? exchange.method,
-      params: change.params ?? params,
-      notification: (method, body) => {
-        if (!this.#parts.sharedNotice(serverId, connection, method, body)) exchange.notify(method, body)
-      },
-      ask: change.ask ?? exchange.ask,
-    }
-    if (variablesIn) request.variablesIn = variablesIn
-    if (exchange.progress && !change.quiet) request.progress = exchange.progress
-    if (session) request.session = session
-    if (face.side === 'older') request.older = true
-    const modern = exchange.modern?.()
-    if (modern) request.modern = modern
-    if (exchange.passthroughHeaders) request.passthroughHeaders = wantedHeaders(member, exchange.passthroughHeaders)
-    return this.#parts.upstreams.request(serverId, request)
-  }
-
   #callTool(routed: Routed, params: JsonObject | undefined): Outcome | Promise<Outcome> {
     const { exchange, scope } = routed
     const name = params?.name
@@ -285,7 +135,7 @@ export class Router {
     const finish = (reply: UpstreamReply): Outcome => {
       const { server } = target.member
       const endedMs = this.#parts.now()
-      const outcome = this.outcome(routed, target.member, reply)
+      const outcome = this.#parts.forwarder.outcome(routed, target.member, reply)
       // Not finished: the retry is recorded.
       if (outcome.kind === 'input_required') return outcome
       this.#parts.recordCall({
@@ -303,8 +153,8 @@ export class Router {
       })
       return this.#truncated(routed, target, failureForModel(exchange, server, outcome))
     }
-    if (!target.task && sent.task === undefined) return this.forward(routed, target, sent, finish)
-    return this.#parts.tasks.call(this, routed, target, sent, finish)
+    if (!target.task && sent.task === undefined) return this.#parts.forwarder.forward(routed, target, sent, finish)
+    return this.#parts.tasks.call(routed, target, sent, finish)
   }
 
   #unknownName({ exchange, scope }: Routed, kind: 'tool' | 'prompt', name: string): HubError {
@@ -346,8 +196,8 @@ export class Router {
   }
 
   #forwardPlain(routed: Routed, target: Target, params: JsonObject, own?: OwnUri): Promise<Outcome> {
-    return this.forward(routed, target, params, reply =>
-      this.#truncated(routed, target, this.outcome(routed, target.member, reply, own)),
+    return this.#parts.forwarder.forward(routed, target, params, reply =>
+      this.#truncated(routed, target, this.#parts.forwarder.outcome(routed, target.member, reply, own)),
     )
   }
 
@@ -364,15 +214,6 @@ export class Router {
     )
     return { kind: 'result', resultText }
   }
-
-  #noteElicitations(exchange: Exchange, member: ScopeMember, error: RpcError): void {
-    if (error.code !== URL_ELICITATION_REQUIRED || !exchange.session || !isPlainObject(error.data)) return
-    const list = error.data.elicitations
-    if (!Array.isArray(list)) return
-    for (const item of list)
-      if (isPlainObject(item) && typeof item.elicitationId === 'string')
-        this.#parts.recordUrlElicitation(exchange.session.id, member.server.id, item.elicitationId)
-  }
 }
 
 function isListed(scope: Scope, { method, capabilities }: Exchange, params: JsonObject | undefined): boolean {
@@ -384,11 +225,6 @@ function isListed(scope: Scope, { method, capabilities }: Exchange, params: Json
 
 function approvalRequired(name: string): HubError {
   return new HubError('approval_required', `The tool "${name}" changed, and waits for the approval of its owner`)
-}
-
-function toFailed(thrown: unknown): Failed {
-  const { code, message } = asHubError(thrown)
-  return { kind: 'failed', code, message }
 }
 
 function callStatus(reply: UpstreamReply): string {

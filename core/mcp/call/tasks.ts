@@ -9,7 +9,8 @@ import type { Target } from '../scope/merge.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { MemberState, ScopeMember } from '../scope/scope-types.ts'
 import type { Outcome } from './exchange.ts'
-import type { MethodHandler, Routed, Router } from './router.ts'
+import type { Forwarder, Routed } from './forwarder.ts'
+import type { MethodHandler } from './router.ts'
 import { type Change, TaskRun } from './task-run.ts'
 import { createdTask, isOver, taskState, withRelatedTask } from './task-state.ts'
 import type { OpenTask, TaskPlace, TaskTable } from './task-table.ts'
@@ -36,24 +37,25 @@ interface Passing {
 /** Tasks of MCP 2025-11-25 where a client of that version talks to one server, under ids of the hub's own. */
 export class Tasks {
   readonly #table: TaskTable
+  readonly #forwarder: Forwarder
 
-  constructor(table: TaskTable) {
+  constructor(table: TaskTable, forwarder: Forwarder) {
     this.#table = table
+    this.#forwarder = forwarder
   }
 
-  /** `router`: sends requests and converts replies. */
-  routes(router: () => Router): Readonly<Record<string, MethodHandler>> {
+  /** The handlers of its methods. */
+  routes(): Readonly<Record<string, MethodHandler>> {
     return {
-      'tasks/get': (routed, params) => this.#described(router(), routed, params),
-      'tasks/cancel': (routed, params) => this.#described(router(), routed, params),
-      'tasks/result': (routed, params) => this.#result(router(), routed, params),
-      'tasks/list': routed => this.#list(router(), routed),
+      'tasks/get': (routed, params) => this.#described(routed, params),
+      'tasks/cancel': (routed, params) => this.#described(routed, params),
+      'tasks/result': (routed, params) => this.#result(routed, params),
+      'tasks/list': routed => this.#list(routed),
     }
   }
 
   /** Sends a tool call: as a task for its caller, as a task that the hub runs, or as an ordinary call. */
   call(
-    router: Router,
     routed: Routed,
     target: Target,
     params: JsonObject,
@@ -61,16 +63,15 @@ export class Tasks {
   ): Promise<Outcome> {
     const { task, ...plain } = params
     const passing = task === undefined ? undefined : passes(routed)
-    if (passing) return this.#create(router, routed, { target, params, passing, finish })
-    if (target.task !== 'required') return router.forward(routed, target, plain, finish)
+    if (passing) return this.#create(routed, { target, params, passing, finish })
+    if (target.task !== 'required') return this.#forwarder.forward(routed, target, plain, finish)
     const limitMs = target.member.server.maxTimeoutMs
-    return router.forward(routed, target, plain, finish, begin =>
+    return this.#forwarder.forward(routed, target, plain, finish, begin =>
       new TaskRun({ exchange: routed.exchange, begin, params: plain, limitMs }).reply(),
     )
   }
 
   async #create(
-    router: Router,
     routed: Routed,
     call: {
       readonly target: Target
@@ -82,7 +83,7 @@ export class Tasks {
     const { place, session } = call.passing
     const release = this.#table.reserve(place.userId)
     try {
-      return await router.forward(routed, call.target, call.params, reply => {
+      return await this.#forwarder.forward(routed, call.target, call.params, reply => {
         const created = reply.kind === 'result' ? createdTask(String(reply.text)) : undefined
         if (!created || reply.kind !== 'result') return call.finish(reply)
         const { id } = this.#table.add(place, session, created.state)
@@ -95,25 +96,25 @@ export class Tasks {
     }
   }
 
-  async #described(router: Router, routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
+  async #described(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
     const passing = required(routed)
-    return this.#poll(router, routed, passing, this.#named(passing, params), routed.exchange.method)
+    return this.#poll(routed, passing, this.#named(passing, params), routed.exchange.method)
   }
 
-  #poll(router: Router, routed: Routed, { member }: Passing, task: OpenTask, method: string): Promise<Outcome> {
+  #poll(routed: Routed, { member }: Passing, task: OpenTask, method: string): Promise<Outcome> {
     const change: Change = { method, params: { taskId: task.upstreamId } }
     const finish = (reply: UpstreamReply): Outcome => {
       const value = reply.kind === 'result' ? parseExact(String(reply.text)) : undefined
       const state = taskState(value)
-      if (!state || !isJsonObject(value)) return router.outcome(routed, member, reply)
+      if (!state || !isJsonObject(value)) return this.#forwarder.outcome(routed, member, reply)
       task.over = isOver(state)
       const named = withRelatedTask({ ...value, taskId: task.id }, task.id)
       return { kind: 'result', resultText: JSON.stringify(named) }
     }
-    return router.forward(routed, { member }, undefined, finish, begin => sent(routed, begin(change)))
+    return this.#forwarder.forward(routed, { member }, undefined, finish, begin => sent(routed, begin(change)))
   }
 
-  async #result(router: Router, routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
+  async #result(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
     const passing = required(routed)
     const task = this.#named(passing, params)
     const { exchange } = routed
@@ -122,21 +123,21 @@ export class Tasks {
     const change: Change = { params: { taskId: task.upstreamId }, ask }
     const finish = (reply: UpstreamReply): Outcome => {
       if (reply.kind === 'result' || reply.kind === 'error') task.over = true
-      const outcome = router.outcome(routed, passing.member, reply)
+      const outcome = this.#forwarder.outcome(routed, passing.member, reply)
       if (outcome.kind !== 'result') return outcome
       const value = parseExact(String(outcome.resultText))
       if (!isJsonObject(value)) return outcome
       return { kind: 'result', resultText: JSON.stringify(withRelatedTask(value, task.id)) }
     }
-    return router.forward(routed, passing, undefined, finish, begin => sent(routed, begin(change)))
+    return this.#forwarder.forward(routed, passing, undefined, finish, begin => sent(routed, begin(change)))
   }
 
   /** The server's own list has the tasks of all users of its connection, so this user's are queried one by one. */
-  async #list(router: Router, routed: Routed): Promise<Outcome> {
+  async #list(routed: Routed): Promise<Outcome> {
     const passing = required(routed)
     const tasks: string[] = []
     for (const task of this.#table.at(passing.place)) {
-      const outcome = await this.#poll(router, routed, passing, task, 'tasks/get')
+      const outcome = await this.#poll(routed, passing, task, 'tasks/get')
       if (outcome.kind === 'result') tasks.push(String(outcome.resultText))
       else if (outcome.kind !== 'error') return outcome
     }

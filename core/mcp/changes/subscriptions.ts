@@ -2,7 +2,8 @@ import type { UpstreamReply, Upstreams } from '../../connections/api.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { Outcome } from '../call/exchange.ts'
-import type { MethodHandler, Routed, Router } from '../call/router.ts'
+import type { Forwarder, Routed } from '../call/forwarder.ts'
+import type { MethodHandler } from '../call/router.ts'
 import type { SessionTable } from '../legacy/sessions.ts'
 import { Notice } from '../rpc/notice.ts'
 import { invalid } from '../rpc/rpc.ts'
@@ -55,11 +56,11 @@ export class Subscriptions {
     this.#pace = new NotificationRateLimiter(now)
   }
 
-  /** `router`: turns replies into outcomes. */
-  routes(router: () => Router): Readonly<Record<string, MethodHandler>> {
+  /** The handlers of its methods. `forwarder`: turns replies into outcomes. */
+  routes(forwarder: Forwarder): Readonly<Record<string, MethodHandler>> {
     return {
-      'resources/subscribe': (routed, params) => this.#subscribe(router(), routed, params),
-      'resources/unsubscribe': (routed, params) => this.#unsubscribe(router(), routed, params),
+      'resources/subscribe': (routed, params) => this.#subscribe(forwarder, routed, params),
+      'resources/unsubscribe': (routed, params) => this.#unsubscribe(forwarder, routed, params),
     }
   }
 
@@ -82,14 +83,14 @@ export class Subscriptions {
     return uris.filter((_, index) => taken[index])
   }
 
-  async #subscribe(router: Router, routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
+  async #subscribe(forwarder: Forwarder, routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
     const { session, member, original, uri } = this.#resolve(routed, params)
     if (session.subscriptions.size >= MAX_SUBSCRIPTIONS)
       if (!session.subscriptions.has(subscriptionKey(member, session, original)))
         throw new HubError('quota_streams', `Cannot subscribe: this session has ${MAX_SUBSCRIPTIONS} subscriptions`)
     // Throws quota_bytes before anything is stored or sent.
     const reply = await this.#add(session, member, original, uri)
-    return reply.kind === 'result' ? EMPTY : router.outcome(routed, member, reply, { original, uri })
+    return reply.kind === 'result' ? EMPTY : forwarder.outcome(routed, member, reply, { original, uri })
   }
 
   async #add(target: NotificationTarget, member: ScopeMember, original: string, uri: string): Promise<UpstreamReply> {
@@ -118,7 +119,7 @@ export class Subscriptions {
     return reply
   }
 
-  async #unsubscribe(router: Router, routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
+  async #unsubscribe(forwarder: Forwarder, routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
     const { session, member, original, uri } = this.#resolve(routed, params)
     const subscription = this.#byKey.get(subscriptionKey(member, session, original))
     const forms = subscription?.subscribers.get(session)
@@ -129,7 +130,7 @@ export class Subscriptions {
       return EMPTY
     }
     const reply = this.#leave(subscription, session)
-    return reply === undefined ? EMPTY : router.outcome(routed, member, await reply, { original, uri })
+    return reply === undefined ? EMPTY : forwarder.outcome(routed, member, await reply, { original, uri })
   }
 
   /** Drops all subscriptions of a subscriber that has ended. */

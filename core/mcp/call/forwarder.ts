@@ -1,0 +1,182 @@
+import type {
+  Failed,
+  RpcError,
+  SessionBinding,
+  UpstreamCall,
+  UpstreamReply,
+  UpstreamRequest,
+  Upstreams,
+} from '../../connections/api.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import { connectionKey } from '../../domain/session-scope.ts'
+import { asHubError, isPlainObject } from '../rpc/rpc.ts'
+import { accessLost } from '../scope/access-lost.ts'
+import type { Target } from '../scope/merge.ts'
+import { exposeErrorUri, exposeUris, type OwnUri } from '../scope/resource-targets.ts'
+import type { Scope } from '../scope/scope.ts'
+import type { ScopeMember } from '../scope/scope-types.ts'
+import { lookedAtFor } from './asked-clients.ts'
+import type { Exchange, Outcome } from './exchange.ts'
+import { seenFailure } from './seen-failure.ts'
+import { wantedHeaders } from './sent-params.ts'
+import type { Begin, Change } from './task-run.ts'
+
+/** One request with its scope. */
+export interface Routed {
+  readonly exchange: Exchange
+  readonly scope: Scope
+  /** The result is truncated to its group's limit later, since middlewares may change it. */
+  readonly truncatedLater?: true
+}
+
+interface ForwarderParts {
+  readonly upstreams: Upstreams
+  /** Resolves a scope again; it is gone afterwards if it resolves to nothing. Rejects when the store fails. */
+  readonly refresh: (scope: Scope) => Promise<unknown>
+  /**
+   * Handles a notification that arrived on a call's stream; true when it did not belong to that call alone.
+   * `connection`: the key of the connection that it came by, undefined for the shared one.
+   */
+  readonly sharedNotice: (
+    serverId: string,
+    connection: string | undefined,
+    method: string,
+    params: JsonObject | undefined,
+  ) => boolean
+  /** Records a URL elicitation in an upstream's error; the upstream notifies of its completion later. */
+  readonly recordUrlElicitation: (sessionId: string, serverId: string, elicitationId: string) => void
+}
+
+type Work = (begin: Begin) => Promise<UpstreamReply>
+type SentTo = Pick<Target, 'member' | 'variablesIn'> & { readonly original?: string }
+
+const URL_ELICITATION_REQUIRED = -32042
+/** Sends requests to the members of a scope and converts their replies. */
+export class Forwarder {
+  readonly #parts: ForwarderParts
+
+  constructor(parts: ForwarderParts) {
+    this.#parts = parts
+  }
+
+  /** Sends a request to one member; `finish` converts its reply. `work`: for calls that take several requests. */
+  forward(
+    routed: Routed,
+    target: SentTo,
+    params: JsonObject | undefined,
+    finish: (reply: UpstreamReply) => Outcome,
+    work?: Work,
+  ): Promise<Outcome> {
+    const { exchange, scope } = routed
+    exchange.target = target
+    const looking = lookedAtFor(exchange, scope, target.member)
+    if (looking !== undefined) return looking.then(() => this.#forward(routed, target, params, finish, work))
+    return this.#forward(routed, target, params, finish, work)
+  }
+
+  #forward(
+    routed: Routed,
+    target: SentTo,
+    params: JsonObject | undefined,
+    finish: (reply: UpstreamReply) => Outcome,
+    work?: Work,
+  ): Promise<Outcome> {
+    const { exchange, scope } = routed
+    const { resolved } = scope
+    const deliver = (reply: UpstreamReply) =>
+      scope.stale || scope.resolved !== resolved ? this.#authorized(routed, target, reply, finish) : finish(reply)
+    const entered = exchange.enter?.(scope, target.member)
+    if (entered instanceof Promise)
+      return entered.then(session => this.#send(routed, target, session, params, work).then(deliver))
+    return this.#send(routed, target, entered ?? exchange.session, params, work).then(deliver)
+  }
+
+  /** The caller's rights changed since the request was sent: the reply is delivered only if access remains. */
+  async #authorized(
+    routed: Routed,
+    target: SentTo,
+    reply: UpstreamReply,
+    finish: (reply: UpstreamReply) => Outcome,
+  ): Promise<Outcome> {
+    const { exchange, scope } = routed
+    try {
+      while (scope.stale && !scope.gone) await this.#parts.refresh(scope)
+    } catch (error) {
+      // Fails closed, with the store's own error if that was the cause.
+      if (!scope.gone) return finish(toFailed(error))
+    }
+    return scope.permits(exchange.method, target) ? finish(reply) : finish(toFailed(accessLost(scope, exchange.method)))
+  }
+
+  /** Converts a reply: results and upstream errors unchanged, except for URIs with another form in this scope. */
+  outcome({ exchange, scope }: Routed, member: ScopeMember, reply: UpstreamReply, own?: OwnUri): Outcome {
+    switch (reply.kind) {
+      case 'result':
+        return { kind: 'result', resultText: exposeUris(scope, member, reply.text, own) }
+      case 'input_required':
+        return { kind: 'input_required', resultText: reply.text }
+      case 'error':
+        this.#noteElicitations(exchange, member, reply.error)
+        return { kind: 'error', error: exposeErrorUri(scope, member, reply.error, own) }
+      case 'failed':
+        return { kind: 'failed', error: seenFailure(reply, exchange.actor, member.server, this.#parts.upstreams) }
+      case 'cancelled':
+        return { kind: 'cancelled' }
+    }
+  }
+
+  #send(
+    routed: Routed,
+    target: SentTo,
+    session: SessionBinding | undefined,
+    params: JsonObject | undefined,
+    work: Work | undefined,
+  ): Promise<UpstreamReply> {
+    if (work) return work(change => this.#begin(routed, target, session, params, change))
+    const call = this.#begin(routed, target, session, params)
+    routed.exchange.cancel = reason => call.cancel(reason)
+    return call.reply
+  }
+
+  #begin(
+    { exchange, scope }: Routed,
+    { member, variablesIn }: SentTo,
+    session: SessionBinding | undefined,
+    params: JsonObject | undefined,
+    change: Change = {},
+  ): UpstreamCall {
+    const serverId = member.server.id
+    const face = scope.face(serverId)
+    const connection = connectionKey(member.server, session, face)
+    const request: { -readonly [Key in keyof UpstreamRequest]: UpstreamRequest[Key] } = {
+      method: change.method ?? exchange.method,
+      params: change.params ?? params,
+      notification: (method, body) => {
+        if (!this.#parts.sharedNotice(serverId, connection, method, body)) exchange.notify(method, body)
+      },
+      ask: change.ask ?? exchange.ask,
+    }
+    if (variablesIn) request.variablesIn = variablesIn
+    if (exchange.progress && !change.quiet) request.progress = exchange.progress
+    if (session) request.session = session
+    if (face.side === 'older') request.older = true
+    const modern = exchange.modern?.()
+    if (modern) request.modern = modern
+    if (exchange.passthroughHeaders) request.passthroughHeaders = wantedHeaders(member, exchange.passthroughHeaders)
+    return this.#parts.upstreams.request(serverId, request)
+  }
+
+  #noteElicitations(exchange: Exchange, member: ScopeMember, error: RpcError): void {
+    if (error.code !== URL_ELICITATION_REQUIRED || !exchange.session || !isPlainObject(error.data)) return
+    const list = error.data.elicitations
+    if (!Array.isArray(list)) return
+    for (const item of list)
+      if (isPlainObject(item) && typeof item.elicitationId === 'string')
+        this.#parts.recordUrlElicitation(exchange.session.id, member.server.id, item.elicitationId)
+  }
+}
+
+function toFailed(thrown: unknown): Failed {
+  const { code, message } = asHubError(thrown)
+  return { kind: 'failed', code, message }
+}
