@@ -46,7 +46,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['connection'],
     ['probe'],
     ['server'],
-    ['supervisor'],
+    ['supervisor', 'options'],
     ['create'],
   ],
   'core/connections/sandbox': [['*', 'inside']],

@@ -1,21 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import type { Kysely } from 'kysely'
 import manifest from '../../package.json' with { type: 'json' }
 import { LIMITS } from '../config/limits.ts'
-import type { HubConfig } from '../config/schema.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
-import type { PluginLogger } from '../contract/plugin.ts'
-import type { HeaderProvider, TransportContribution } from '../contract/points.ts'
 import type { ServerRecord } from '../contract/records.ts'
 import type { Era } from '../domain/era.ts'
 import { cappedRights } from '../domain/server/owner-rights.ts'
 import type { ServerStatus } from '../domain/server/status.ts'
 import type { Side } from '../domain/session-scope.ts'
-import type { EventBus } from '../events/bus.ts'
-import type { AuditRegistry, ServerRegistry, UserRegistry } from '../registry/api.ts'
-import type { ServerRedactors } from '../secrets/server-redactors.ts'
-import type { Tables } from '../store/tables.ts'
 import type {
   ProcessInfo,
   ServerCatalog,
@@ -25,20 +17,18 @@ import type {
   UpstreamCall,
   UpstreamFace,
   UpstreamRequest,
-  Upstreams,
 } from './api.ts'
 import { PendingCall } from './connection/call.ts'
 import { Launcher } from './connection/launcher.ts'
 import { WorkerPool } from './connection/pool.ts'
+import type { Connections, ConnectionsOptions } from './options.ts'
 import { tryServer } from './probe/trial.ts'
-import type { GarbageWatch } from './process/garbage-watch.ts'
 import { findRegistries, type Registries } from './sandbox/registries.ts'
-import type { Sandbox } from './sandbox/sandbox.ts'
 import type { ManagedServer } from './server/managed-server.ts'
 import { LOOK_MS } from './server/older-face.ts'
 import { unheardStatus } from './server/server-status.ts'
 import { StartSlots } from './server/start-slots.ts'
-import { type BaseEnv, Children } from './spawn/children.ts'
+import { Children } from './spawn/children.ts'
 import { PackageInstaller } from './spawn/package-installer.ts'
 import { AskingStore } from './store/asking-store.ts'
 import { CatalogAccount } from './store/catalog-account.ts'
@@ -53,50 +43,6 @@ const DRAIN_LOOK_MS = 25
 /** Fewer than starts: rarely does a client wait for a probe. */
 const LOOKS_AT_ONCE = 4
 const CACHE_LAST_MS = 1_000
-
-/** Dependencies and settings of `createConnections`. */
-export interface ConnectionsOptions {
-  readonly registry: {
-    readonly servers: Pick<ServerRegistry, 'list' | 'byId' | 'effective'>
-    readonly users: Pick<UserRegistry, 'byId'>
-    readonly audit: Pick<AuditRegistry, 'record'>
-  }
-  readonly store: { readonly db: Kysely<Tables> }
-  readonly bus: EventBus
-  readonly config: Pick<HubConfig, 'workers' | 'stdioPolicy' | 'outboundAllow' | 'dataDir' | 'registries'>
-  readonly sandbox: Sandbox
-  readonly transports: () => ReadonlyMap<string, TransportContribution>
-  readonly headerProviders: () => ReadonlyMap<string, HeaderProvider>
-  readonly log: PluginLogger
-  /** Holds the secrets of each server while it is used. */
-  readonly redactors: ServerRedactors
-  /** Counts the bytes received from workers; absent: not counted. */
-  readonly garbage?: Pick<GarbageWatch, 'message'>
-  readonly instanceId: string
-  readonly isOwnMark?: (mark: string) => boolean
-  /** Variables of the hub's own environment that children get: PATH, HOME, LANG. */
-  readonly baseEnv: BaseEnv
-  /** Returns numbers between 0 and 1; for tests. Default Math.random. */
-  readonly random?: () => number
-  /** How the pool monitors its threads; for tests. */
-  readonly watch?: { readonly pingMs: number; readonly silenceMs: number }
-  /** Longest time from a start to the end of the handshake, in place of 30 s (10 s for a dial); for tests. */
-  readonly startTimeoutMs?: number
-  /** Whether servers are probed for server requests; default true; false for tests of other things. */
-  readonly looks?: boolean
-  /** Carries children's bytes through main; for tests. */
-  readonly relay?: boolean
-}
-
-/** `Upstreams` with the lifecycle that the hub calls. */
-export interface Connections extends Upstreams {
-  /** Ends processes of an earlier run, loads all servers, starts the enabled ones. Does not wait for them. */
-  begin(): Promise<void>
-  /** Rejects new calls, and resolves when none is in flight or after `timeoutMs`. */
-  drain(timeoutMs: number): Promise<void>
-  /** Ends every connection, process and thread. */
-  dispose(): Promise<void>
-}
 
 /** Builds the room; nothing runs before `begin`. */
 export function createConnections(options: ConnectionsOptions): Connections {

@@ -1,13 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { HubError } from '../../contract/errors.ts'
-import { isJsonObject, type JsonObject } from '../../contract/json.ts'
-import type { Actor, ServerRecord, ServerSettings } from '../../contract/records.ts'
-import { guardJson } from '../../domain/json/json-guard.ts'
-import { mergePatch } from '../../domain/json/merge-patch.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import type { Actor, ServerRecord } from '../../contract/records.ts'
 import { nameKey, quoteName } from '../../domain/names.ts'
 import { canSee } from '../../domain/ownership.ts'
-import { flattenServerBody, SERVER_JSON, serverInvalid } from '../../domain/server/body.ts'
-import { withFactsOf } from '../../domain/server/document-facts.ts'
+import { flattenServerBody, serverInvalid } from '../../domain/server/body.ts'
 import { storedDocument } from '../../domain/server/openapi.ts'
 import { cappedRights } from '../../domain/server/owner-rights.ts'
 import { fillVariables } from '../../domain/server/variables.ts'
@@ -26,6 +23,7 @@ import { checkServerBytes, serverBytes } from '../stored-bytes.ts'
 import { confinement, outsideAdministration, refusePlainStart, rightsOwner } from './confined.ts'
 import { withDocument } from './document-parts.ts'
 import { fullyFilled, readDocument, writeDocument } from './documents.ts'
+import { effectiveServer } from './effective-server.ts'
 import {
   checkHeldRights,
   effectiveOwner,
@@ -38,10 +36,12 @@ import {
   settingsAwaitingReview,
 } from './held-rights.ts'
 import { secretValues } from './secret-values.ts'
-import { type Draft, draftServer, patchedSecrets, refuseMovedSecrets, validateBody } from './server-draft.ts'
+import { type Draft, draftServer, refuseMovedSecrets, validateBody } from './server-draft.ts'
+import { nameTaken, ownerDisabled } from './server-errors.ts'
+import { patchedBody } from './server-patch.ts'
 import { checkServerQuota } from './server-quota.ts'
 import { checkServerRights } from './server-rights.ts'
-import { changedFields, configHash, fileBody, maskedBody, openSettings, sealSettings } from './server-secrets.ts'
+import { changedFields, fileBody, maskedBody, openSettings, sealSettings } from './server-secrets.ts'
 
 /** Attempts of an update when others change the same server meanwhile. */
 const TRIES = 8
@@ -111,7 +111,7 @@ export class Servers implements ServerRegistry {
     const flat = flattenServerBody(patch, errors)
     if (errors.length > 0) throw serverInvalid(errors, patch)
     try {
-      return await this.#update(actor, ref, record => patched(this.publicBody(record), record, flat), options)
+      return await this.#update(actor, ref, record => patchedBody(this.publicBody(record), record, flat), options)
     } catch (error) {
       // Errors point into the patch as it was sent.
       const nested = patch.config !== undefined && error instanceof HubError && error.code === 'validation_failed'
@@ -349,60 +349,4 @@ export class Servers implements ServerRegistry {
       this.#deps.bus.emit(event, record.ownerId, { ...payload, revision: record.revision, changed }, audience)
     } else this.#deps.bus.emit(event, record.ownerId, payload, audience)
   }
-}
-
-/** `stored`: the same settings as saved, with secrets sealed. */
-function effectiveServer(
-  settings: ServerSettings,
-  realOwner: Owner,
-  stored: ServerSettings,
-  readDocument: (sha256: string) => Promise<Uint8Array>,
-): Omit<EffectiveServer, 'secrets'> {
-  const document = storedDocument(settings.config)
-  const owner = rightsOwner(realOwner, settings)
-  const { id: ownerId, role: ownerRole, number: ownerNumber, grants: ownerGrants } = owner
-  return {
-    ...{ settings, ownerId, ownerRole, ownerNumber, ownerGrants, configHash: configHash(stored, owner) },
-    ...(document ? { document: () => readDocument(document.sha256) } : {}),
-  }
-}
-
-/** The full body after applying a patch to the body that its sender saw. */
-function patched(seen: JsonObject, record: ServerRecord, patch: JsonObject): JsonObject {
-  const { secrets: _, ...base } = seen
-  const left = { ...base }
-  // A field that determines the transport was added or removed: infer the transport again unless the patch has it.
-  const decided = ['command', 'url', 'openapi'].some(
-    field => Object.hasOwn(patch, field) && (patch[field] === null) === Object.hasOwn(base, field),
-  )
-  if (record.transportInferred || decided) delete left.transport
-  // A timeout above the longest one raises that too, unless the patch sets it.
-  const timeout = typeof patch.timeout === 'number' ? patch.timeout : 0
-  if (!Object.hasOwn(patch, 'maxTimeout') && timeout > record.maxTimeoutMs) delete left.maxTimeout
-  if (patch.disabled !== undefined && !Object.hasOwn(patch, 'enabled')) delete left.enabled
-  const body = withWholeDocument(mergePatch(left, patch), patch)
-  // The size limit of one body also holds for the sum of many small patches.
-  guardJson(body, SERVER_JSON)
-  if (Object.hasOwn(patch, 'secrets') && patch.secrets !== null) return body
-  return { ...body, secrets: patchedSecrets(base, body, record.secrets) }
-}
-
-function ownerDisabled({ name, ownerName: owner }: ServerRecord): HubError {
-  return new HubError('owner_disabled', `The server ${quoteName(name)} is ${owner}’s, whose account is disabled`)
-}
-
-/** A document is replaced as a whole: the patch is not merged into it, and its nulls are data. */
-function withWholeDocument(body: JsonObject, patch: JsonObject): JsonObject {
-  const { openapi } = patch
-  if (!isJsonObject(openapi) || !isJsonObject(body.openapi)) return body
-  if (typeof openapi.schema === 'string') return withFactsOf(body, patch)
-  if (!isJsonObject(openapi.schema)) return body
-  return { ...body, openapi: { ...body.openapi, schema: openapi.schema } }
-}
-
-function nameTaken(name: string, owner: Owner): HubError {
-  const detail = `${owner.name} already owns a server named ${quoteName(name)}`
-  return new HubError('server_name_taken', detail, {
-    errors: [{ pointer: '#/name', code: 'duplicate', detail }],
-  })
 }

@@ -1,0 +1,56 @@
+import type { Kysely } from 'kysely'
+import type { HubConfig } from '../config/schema.ts'
+import type { PluginLogger } from '../contract/plugin.ts'
+import type { HeaderProvider, TransportContribution } from '../contract/points.ts'
+import type { EventBus } from '../events/bus.ts'
+import type { AuditRegistry, ServerRegistry, UserRegistry } from '../registry/api.ts'
+import type { ServerRedactors } from '../secrets/server-redactors.ts'
+import type { Tables } from '../store/tables.ts'
+import type { Upstreams } from './api.ts'
+import type { GarbageWatch } from './process/garbage-watch.ts'
+import type { Sandbox } from './sandbox/sandbox.ts'
+import type { BaseEnv } from './spawn/children.ts'
+
+/** Dependencies and settings of `createConnections`. */
+export interface ConnectionsOptions {
+  readonly registry: {
+    readonly servers: Pick<ServerRegistry, 'list' | 'byId' | 'effective'>
+    readonly users: Pick<UserRegistry, 'byId'>
+    readonly audit: Pick<AuditRegistry, 'record'>
+  }
+  readonly store: { readonly db: Kysely<Tables> }
+  readonly bus: EventBus
+  readonly config: Pick<HubConfig, 'workers' | 'stdioPolicy' | 'outboundAllow' | 'dataDir' | 'registries'>
+  readonly sandbox: Sandbox
+  readonly transports: () => ReadonlyMap<string, TransportContribution>
+  readonly headerProviders: () => ReadonlyMap<string, HeaderProvider>
+  readonly log: PluginLogger
+  /** Holds the secrets of each server while it is used. */
+  readonly redactors: ServerRedactors
+  /** Counts the bytes received from workers; absent: not counted. */
+  readonly garbage?: Pick<GarbageWatch, 'message'>
+  readonly instanceId: string
+  readonly isOwnMark?: (mark: string) => boolean
+  /** Variables of the hub's own environment that children get: PATH, HOME, LANG. */
+  readonly baseEnv: BaseEnv
+  /** Returns numbers between 0 and 1; for tests. Default Math.random. */
+  readonly random?: () => number
+  /** How the pool monitors its threads; for tests. */
+  readonly watch?: { readonly pingMs: number; readonly silenceMs: number }
+  /** Longest time from a start to the end of the handshake, in place of 30 s (10 s for a dial); for tests. */
+  readonly startTimeoutMs?: number
+  /** Whether servers are probed for server requests; default true; false for tests of other things. */
+  readonly looks?: boolean
+  /** Carries children's bytes through main; for tests. */
+  readonly relay?: boolean
+}
+
+/** `Upstreams` with the lifecycle that the hub calls. */
+export interface Connections extends Upstreams {
+  /** Ends processes of an earlier run, loads all servers, starts the enabled ones. Does not wait for them. */
+  begin(): Promise<void>
+  /** Rejects new calls, and resolves when none is in flight or after `timeoutMs`. */
+  drain(timeoutMs: number): Promise<void>
+  /** Ends every connection, process and thread. */
+  dispose(): Promise<void>
+}
