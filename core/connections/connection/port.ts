@@ -15,7 +15,7 @@ export interface PortClient {
 export interface PortEvents {
   /** The thread has ended, for any reason; called once. */
   down(port: WorkerPort, detail: string): void
-  /** A message of so many characters arrived from the thread. */
+  /** A message arrived from the thread; its length in characters. */
   received(characters: number): void
   log(level: 'debug' | 'info' | 'warn' | 'error', message: string): void
 }

@@ -5,7 +5,7 @@ import type { ConnectionEnd } from '../connection/connection-events.ts'
 
 /** Statuses with which servers without Streamable HTTP reject its first POST; others say nothing about it. */
 const NOT_STREAMABLE: readonly unknown[] = [400, 404, 405]
-/** After so long an SSE server may have been upgraded to Streamable HTTP. */
+/** How long the finding SSE is kept: the server may be upgraded to Streamable HTTP. */
 const KEPT_MS = 24 * 60 * 60_000
 
 /** True when a failed start by Streamable HTTP suggests that the server speaks SSE. */

@@ -5,7 +5,7 @@ const LARGE_BYTES = 64 * 1024
 /** Resident memory of the process above which garbage is collected at once, which stops the thread for 40 to 100 ms. */
 const PRESSING_BYTES = 352 * 1024 * 1024
 const PRESSING_BYTES_MAIN = 416 * 1024 * 1024
-/** A collection may take one part in so many of the thread's time. */
+/** A collection may take one part in this many of the thread's time. */
 const TIME_SHARE = 4
 
 /** Settings of a `GarbageWatch`. */

@@ -8,10 +8,10 @@ import { PACKAGE_FOLDER, RUNTIME_FOLDER, SANDBOX_PATH } from './profile.ts'
 const SHARED = ['/usr/', '/bin/', '/sbin/', '/lib/', '/lib64/']
 const OF_RUNTIME = ['bun', 'bunx']
 
-/** Matches the stderr of the sandbox's stages when they fail. */
+/** The stderr of the sandbox's stages when they fail, and their exit codes. */
 const STAGE = /^(?:bwrap|setpriv|prlimit): (.*)$/
 const STAGE_EXITS: ReadonlySet<number | null> = new Set([1, 126, 127])
-/** Exit codes and messages of bubblewrap and of the shell behind it for a missing program or interpreter. */
+/** Messages of bubblewrap and of the shell behind it for a missing program or interpreter. */
 const NO_PROGRAM =
   /^(?:execvp|(?:line )?\d+: (?:exec: )?).*: (?:No such file or directory|not found|.*required file not found)$/
 /** Failures of one server alone: its program, its folders, its owner's limits. */

@@ -18,7 +18,7 @@ import { dirname, join } from 'node:path'
 /** Files of the folder `inside/` that run inside the sandbox; in the runtime's folder each begins with `sandbox-`. */
 const HELPERS = ['report.ts', 'egress.ts', 'install.ts'] as const
 
-/** A copy is made only where it leaves so many times its size free. */
+/** A copy is made only where it leaves this many times its size free. */
 const SPARE = 4
 
 /** The hub's files that are shown in sandboxes, by their paths on this machine. */

@@ -20,7 +20,7 @@ import { askingEvents } from './seen-asking.ts'
 import type { ServerAsking } from './server-asking.ts'
 import type { ServerContext } from './server-context.ts'
 
-/** A dedicated connection is closed after being idle for so long; the next call opens it again. */
+/** Idle time after which a dedicated connection is closed; the next call opens it again. */
 const IDLE_MS = 5 * 60_000
 /** Delay before a lost connection with resource subscriptions is reopened without a call. */
 const REOPEN_MS = 5_000

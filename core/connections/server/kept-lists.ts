@@ -59,7 +59,7 @@ export class KeptLists {
     return this.#staged.get(kind)?.items ?? []
   }
 
-  /** Replaces the list by what was staged for it; items equal to stored ones are charged once. */
+  /** Charges `items` as the stored list, and releases what was reserved for the staged and the previous one. */
   commit(kind: ListKind, items: readonly CatalogItem[]): void {
     const owner = this.#chargedOwner()
     const reserved = (this.#staged.get(kind)?.bytes ?? 0) + (this.#kept.get(kind) ?? 0)
@@ -71,7 +71,7 @@ export class KeptLists {
     this.#account.release(owner, reserved - bytes)
   }
 
-  /** Discards what was staged. */
+  /** Releases what was reserved for lists that are not taken. */
   drop(): void {
     if (this.#charged === undefined) return
     for (const { bytes } of this.#staged.values()) this.#account.release(this.#charged, bytes)

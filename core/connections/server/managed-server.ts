@@ -319,7 +319,7 @@ export class ManagedServer {
     return (this.#shared.connection?.inFlight ?? 0) + this.#slots.inFlight()
   }
 
-  /** The tool selection of the owner has changed, though the lists are the same. */
+  /** A changed definition was approved: other tools are offered, though the lists are the same. */
   toolsChanged(): void {
     this.#lists.toolsChanged()
     this.older.toolsChanged()

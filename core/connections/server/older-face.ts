@@ -113,7 +113,7 @@ export class OlderFace {
     this.#emitLists({ older: true })
   }
 
-  /** The tool selection of the owner has changed, though the lists are the same. */
+  /** A changed definition was approved: other tools are offered, though the lists are the same. */
   toolsChanged(): void {
     if (this.#spoken) this.#lists.toolsChanged()
   }

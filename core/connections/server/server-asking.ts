@@ -17,7 +17,7 @@ import type { ServerContext } from './server-context.ts'
 const RETRY_MS = 30_000
 const AGAIN_MS = 10 * 60_000
 
-/** After so long nothing waits for the first probe any more. */
+/** Longest wait for the first probe. */
 const AWAITED_MS = 10_000
 /** A reading that took longer is announced as a change. */
 const LATE_MS = 4_500
@@ -153,7 +153,7 @@ export class ServerAsking implements UpstreamFace {
     this.#begin(tools)
   }
 
-  /** Periodic tick while the shared connection is open: a failed first probe is repeated once after 10 min. */
+  /** Periodic tick while the shared connection is open: a failed first probe is repeated after 10 min. */
   tick(): void {
     const tools = this.#options.tools()
     if (this.known || this.#failure === undefined || this.#looking !== undefined || !this.#seen || !tools) return

@@ -7,7 +7,7 @@ import { type EraProbe, mayBeModern, notSpoken, probeEra, saysModern } from '../
 import type { EraVerdict } from '../store/era-store.ts'
 import type { ServerContext } from './server-context.ts'
 
-/** After so long a legacy server may have been upgraded, so it is probed again. */
+/** How long the verdict `legacy` is kept: the server may be upgraded. */
 const LEGACY_FOR_MS = 24 * 3_600_000
 
 /** The era of one server: remembered while that is certain to hold, otherwise probed. */
@@ -123,7 +123,7 @@ export class ServerEra {
   }
 }
 
-/** The server responded with an error to the probe's method. */
+/** The server responded to the probe with an error, so it does not know the method. */
 function refuses({ data }: WireError): boolean {
   return data?.rpcCode !== undefined || data?.status === 400 || data?.status === 404 || data?.status === 405
 }

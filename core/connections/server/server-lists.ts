@@ -109,12 +109,12 @@ export class ServerLists {
     this.#kept.dispose()
   }
 
-  /** The lists are unchanged, but other items of them are offered. */
+  /** Emits `catalog.changed` for tools that are offered differently, though the list is the same. */
   toolsChanged(): void {
     tellListChange(this.#context, this.#record(), ['tools'], this.#older)
   }
 
-  /** Stores the definitions of tools that are listed for some clients only. */
+  /** Stores the definitions of tools that are listed for some clients only, and emits `catalog.changed`. */
   alsoListed(tools: readonly CatalogItem[]): void {
     noteDefinitions(this.#context, this.#record(), tools, this.#older)
     this.toolsChanged()

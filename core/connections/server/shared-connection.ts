@@ -17,7 +17,7 @@ import type { ServerContext } from './server-context.ts'
 import { ServerEra } from './server-era.ts'
 import type { ServerState } from './server-state.ts'
 
-/** After so long online, earlier failures no longer count. */
+/** Time online after which earlier failures no longer count. */
 const RESET_MS = 60_000
 /** An attempt due within this time is worth waiting for. */
 const NEAR_MS = 1_000

@@ -10,11 +10,11 @@ const FLOOD_SLICE_MS = 50
 /** A chunk is processed in steps of this size, so that thousands of short lines do not delay other connections. */
 const STEP_BYTES = 16 * 1024
 /**
- * Every message counts as at least so many bytes: some 2,500 a second are read, several times as many as are passed on,
+ * Bytes that every message counts at least: some 2,500 a second are read, several times as many as are passed on,
  * and a child that writes more blocks on its pipe.
  */
 const LINE_BYTES = 1024
-/** So many bytes of a dropped line count as one: some 40 MB a second are skipped, which costs little. */
+/** Bytes of a dropped line that count as one: some 40 MB a second are skipped, which costs little. */
 const DROPPED_SHARE = 16
 /** Unread input of a child is charged to its owner from this size on, in bytes. */
 const COUNTED_BYTES = 64 * 1024

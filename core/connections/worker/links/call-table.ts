@@ -16,7 +16,7 @@ interface PendingCall extends TakenCall {
   notices: number
 }
 
-/** So many notifications of a call cost about as much as its response; the limit on calls is enough for them. */
+/** Notifications of a call that cost about as much as its response; the limit on calls is enough for them. */
 const OWN_NOTICES = 16
 
 /** The pending calls of one connection, with their timeouts (`performance.now()`). */

@@ -8,7 +8,7 @@ const FIRST_WAIT_MS = 1_000
 const LONGEST_WAIT_MS = 60_000
 /** How long the first reading of the lists waits for the stream with their changes. */
 const FIRST_STREAM_MS = 1_000
-/** A stream that lived so long was stable: its successor is opened at once. */
+/** Lifetime after which a stream counts as stable: its successor is opened at once. */
 const SOUND_MS = 5_000
 
 /** Callbacks of a `Listen`. */

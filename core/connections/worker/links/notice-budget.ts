@@ -8,7 +8,7 @@ const LOGS_AT_ONCE = 500
 /** Main parses each notification. */
 const CHARACTERS_PER_SECOND = 1024 * 1024
 const CHARACTERS_AT_ONCE = 4 * 1024 * 1024
-/** Dropped notifications are counted for so long before a warning is sent. */
+/** How long dropped notifications are counted before a warning is sent. */
 const TELL_MS = 1_000
 
 /**

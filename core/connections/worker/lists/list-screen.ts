@@ -7,9 +7,9 @@ import type { ListKind } from '../../protocol.ts'
 import { RawResult } from '../own-requests.ts'
 import { readItem } from './list-items.ts'
 
-/** So many omitted items are named in warnings. */
+/** Most omitted items that warnings name. */
 const TOLD = 20
-/** White space may be so many times the rest. */
+/** Most white space of an item, as a multiple of its limit. */
 const MOST_BLANK = 4
 
 /** Validates the items of one list in order, and adds `warnings` on those that were changed or left out. */

@@ -8,7 +8,7 @@ export const ALL_KINDS: readonly ListKind[] = ['tools', 'prompts', 'resources', 
 
 /** Least milliseconds between the starts of two readings, however often the upstream sends list_changed. */
 const REREAD_MS = 250
-/** So many readings a minute are free; each further one makes the pause longer by half, up to the longest. */
+/** Readings a minute without a longer pause; each further one lengthens it by half, up to the longest. */
 const FREE_READINGS = 20
 const LONGEST_PAUSE_MS = 30_000
 const MINUTE_MS = 60_000
