@@ -9,43 +9,43 @@ import type { ServerStatus } from '../domain/server/status.ts'
 import type { ServerFace, Side } from '../domain/session-scope.ts'
 import type { CatalogItem } from '../domain/tools/catalog-item.ts'
 
-/** What the rest of the hub may ask of connections. Rights are judged by the caller, by the registry. */
+/** What other rooms may ask of connections. The caller checks rights, by the registry. */
 export interface Upstreams {
   /**
    * One request to one server. Never throws; connects first when the server sleeps (`start: lazy`).
-   * The connection is the shared one, or the session's or its user's own where the server's `session` says so.
+   * It uses the shared connection, or that of the session or user where the server's `session` setting says so.
    */
   request(serverId: string, request: UpstreamRequest): UpstreamCall
-  /** A notification toward one session's own connection, or the shared one; dropped when there is none. */
+  /** Sends a notification to one session's dedicated connection, or the shared one; dropped when there is none. */
   notify(serverId: string, sessionId: string | undefined, method: string, params: JsonObject | undefined): void
-  /** Ends every connection that belongs to this client session or lease alone. */
+  /** Ends every connection that is dedicated to this client session or lease. */
   endSession(sessionId: string): void
   /**
-   * `record`: the server as it is stored now. Where that is newer than what was heard of it (it was made or switched a
-   * moment ago), the state is the one that it is about to take.
+   * `record`: the server as stored now. If it is newer than the supervisor's (just created or switched), the result is
+   * the state that the server is about to take.
    */
   status(serverId: string, record?: Pick<ServerRecord, 'enabled' | 'problem'>): ServerStatus
-  /** What callers of an era meet of a server, as far as is known; costs next to nothing, unlike the status. */
+  /** A server's side for callers of an era, as far as known; a cheap getter, unlike the status. */
   face(serverId: string, caller?: Era): UpstreamFace
-  /** Callers of the older era come: resolves when what they meet of these is known, after 5 s at most. Undefined: it is. */
+  /** For legacy callers: resolves when these legacy sides are known, after 5 s at most. Undefined: they are. */
   meetOlder(serverIds: Iterable<string>): Promise<void> | undefined
-  /** The last known lists, online or not; undefined when the server was never seen. */
+  /** The last known lists, online or not; undefined when they were never read. */
   catalog(serverId: string, side?: Side): ServerCatalog | undefined
-  /** What is known of the definitions of a server's tools, by original name; without a side: as their owner is shown them. */
+  /** The definitions of a server's tools, by original name; without a side: as shown to their owner. */
   definitions(serverId: string, side?: Side): ReadonlyMap<string, ToolDefinition>
-  /** Takes a changed definition as what is wanted. Throws tool_not_found; version_conflict when it changed once more. */
+  /** Approves a changed definition. Throws tool_not_found; version_conflict when it changed again. */
   approveTool(serverId: string, tool: string, hash: string): void
   /** Waits until each of these has a catalogue or has failed, at most `budgetMs`. */
   catalogsReady(serverIds: readonly string[], budgetMs: number): Promise<void>
-  /** The wish: on or off. The supervisor follows what the registry says, in which it was kept before; these act at once. */
+  /** The desired state. The supervisor follows the registry, where it must be stored first; these act at once. */
   start(serverId: string): void
   stop(serverId: string): void
   restart(serverId: string): void
-  /** Reads the lists again (connecting first when needed); `probe`: also finds out anew which era the server speaks. */
+  /** Reads the lists again (connecting first when needed); `probe`: also probes the server's era again. */
   refresh(serverId: string, options?: { readonly probe?: boolean }): void
-  /** Somebody reads the lists: those that the server calls stale and does not watch itself are read again meanwhile. */
+  /** A client reads the lists: those past their time to live, without list_changed, are read again meanwhile. */
   listed(serverId: string, side?: Side): void
-  /** Resolves with the status once the server is online, offline by fault or stopped, or `timeoutMs` is over. */
+  /** Resolves with the status once the server is online, offline by fault or stopped, or after `timeoutMs`. */
   settled(serverId: string, timeoutMs: number): Promise<ServerStatus>
   counts(): {
     readonly total: number
@@ -55,11 +55,11 @@ export interface Upstreams {
     readonly tools: number
   }
   processes(): readonly ProcessInfo[]
-  /** Processes of this owner that count against `liveStdioPerUser`: those shut in a sandbox, trials and callers' own among them. */
+  /** Processes of this owner that count against `liveStdioPerUser`: sandboxed ones, with trials and dedicated ones. */
   processesOf(ownerId: string): number
-  /** Threads of servers with `isolate` of this owner. */
+  /** Isolated threads of this owner's servers with `isolate`. */
   isolatedThreadsOf(ownerId: string): number
-  /** Bytes of the lists that are kept of this owner's servers, which count against `catalogBytesPerUser`. */
+  /** Bytes of the cached lists of this owner's servers, which count against `catalogBytesPerUser`. */
   catalogBytesOf(ownerId: string): number
   /** The last lines of stderr, at most 200, oldest first. */
   stderr(serverId: string): readonly { readonly at: string; readonly line: string }[]
@@ -67,31 +67,33 @@ export interface Upstreams {
   trial(server: TrialServer, signal: AbortSignal): Promise<TrialReport>
 }
 
-/** What is known of a server before a request goes to it. It changes as more is found out. */
+/** What is known of one side of a server before a request is sent; updated as more is found out. */
 export interface UpstreamFace extends ServerFace {
-  /** Original names of tools that it lists only, or lists in another form, for clients that can be asked. */
+  /** Original names of tools that it lists only, or in another form, for clients that support server requests. */
   readonly tools: readonly string[]
-  /** What it does for such clients was found out, or is of no account. */
+  /** True when its server requests were probed, or do not matter. */
   readonly known: boolean
-  /** Another number whenever `toolsFor` may return something else. */
+  /** A number that changes whenever `toolsFor` may return something else. */
   readonly listed: number
-  /** Resolves when the first look at what it does for clients that can be asked is over; undefined when none is under way. */
+  /** Resolves when the first probe for server requests has ended; undefined when none is in progress. */
   readonly looking: Promise<void> | undefined
-  /** Why the last look failed. */
+  /** Why the last probe failed. */
   readonly failure?: string | undefined
-  /** Its tools as a client with these capabilities sees them, where they are known and not those of the shared list. */
+  /** The tools for a client with these capabilities, if known and different from the shared list. */
   toolsFor(capabilities: JsonObject): readonly CatalogItem[] | undefined
   /** What a list of them must wait for; undefined when nothing. Never rejects. */
   ready(capabilities: JsonObject): Promise<void> | undefined
 }
 
+/** The definition of a tool (texts and schemas) by hash, and whether it is approved. */
 export interface ToolDefinition {
-  /** Of what the tool says of itself now, or said when it was last listed. */
+  /** Of the current definition, or the one that was last listed. */
   readonly hash: string
-  /** It is another one than was approved, or than was seen first. */
+  /** True when it differs from the approved, or first, definition. */
   readonly changed: boolean
 }
 
+/** A running process of a server, for the console. */
 export interface ProcessInfo {
   readonly pid: number
   readonly serverId: string
@@ -101,50 +103,50 @@ export interface ProcessInfo {
   readonly sandbox: 'full' | 'off'
 }
 
-/** A client session as an upstream may meet it, or whoever else has connections of its own. */
+/** A client session as an upstream sees it, or another holder of dedicated connections. */
 export interface SessionBinding {
   readonly id: string
-  /** The user for whom it acts. */
+  /** Id of the user for whom it acts. */
   readonly userId: string
   /**
-   * `session`: its client also hears what belongs to no call. `lease`: one call of a modern client at a time.
-   * `user`: all calls of one user. `face`: all who share a server's older face.
+   * `session`: its client also gets notifications that belong to no call. `lease`: one call of a modern client at a
+   * time. `user`: all calls of one user. `face`: all callers of a server's legacy side.
    */
   readonly kind: 'session' | 'lease' | 'user' | 'face'
-  /** What the client declared: any of `sampling`, `elicitation`, `roots`, as it wrote them. */
+  /** The capabilities that the client declared: any of `sampling`, `elicitation`, `roots`, as it wrote them. */
   readonly capabilities: JsonObject
   readonly protocolVersion: string
-  /** What the client set by `logging/setLevel`; absent: `info`. An upstream of the modern era is told with each call. */
+  /** Level set by the client's `logging/setLevel`; absent: `info`. A modern upstream gets it with each call. */
   readonly logLevel?: string
   /**
-   * Asks the client what a server asks on the session's own connection without naming a call. Present where `kind` is
-   * `session`. Never rejects; `signal` withdraws it.
+   * Sends a server request that names no call, from the session's dedicated connection, to the client. Present where
+   * `kind` is `session`. Never rejects; `signal` cancels it.
    */
   readonly ask?: AskClient
 }
 
-/** A request of an upstream (sampling, elicitation, roots) to a client. */
+/** Sends a request of an upstream (sampling, elicitation, roots) to a client. Never rejects. */
 export type AskClient = (method: string, params: JsonObject | undefined, signal: AbortSignal) => Promise<AskReply>
 
+/** One request to an upstream, with the callbacks for what the upstream sends before the response. */
 export interface UpstreamRequest {
   readonly method: string
-  /** The upstream's own names; `_meta.progressToken` left out (see `progress`). */
+  /** Names are the upstream's own; `_meta.progressToken` is left out (see `progress`). */
   readonly params: JsonObject | undefined
-  /** Members of `arguments` into whose texts the server's variables are filled when the call is sent. */
+  /** Members of `arguments` in which the server's variables are filled in when the call is sent. */
   readonly variablesIn?: readonly string[]
-  /** The caller wants progress: the hub's own token is put in, and `progress` hears each that rises. */
+  /** The caller requests progress: the hub adds its own token, and `progress` is called for each increase. */
   readonly progress?: (params: JsonObject) => void
-  /** Any other notification that came on this call's own stream (log messages). */
+  /** Called for any other notification on this call's own stream (log messages). */
   readonly notification?: (method: string, params: JsonObject | undefined) => void
-  /** A request of the upstream that this call caused: sampling, elicitation, roots. Absent: answered −32601. */
+  /** Called for a server request that this call caused: sampling, elicitation, roots. Absent: answered with −32601. */
   readonly ask?: AskClient
   readonly session?: SessionBinding
-  /** It is for the server's older face. */
+  /** True when it is for the server's legacy side. */
   readonly older?: boolean
   /**
-   * The caller speaks the modern era itself: to an upstream of that era this is its envelope, the result comes back as
-   * written, and what the upstream wants to hear comes back as `input_required` instead of by `ask`. An upstream of the
-   * other era sees nothing of it.
+   * Set for a modern caller: a modern upstream gets this envelope, its result is returned as written, and its input
+   * requests are returned as `input_required` instead of by `ask`. For a legacy upstream it has no effect.
    */
   readonly modern?: {
     readonly inputResponses?: JsonValue
@@ -156,21 +158,24 @@ export interface UpstreamRequest {
   readonly passthroughHeaders?: Readonly<Record<string, string>>
 }
 
+/** A client's response to a server request, without its id. */
 export type AskReply = { readonly result: JsonValue } | { readonly error: RpcError }
 
+/** An error object of JSON-RPC. */
 export interface RpcError {
   readonly code: number
   readonly message: string
   readonly data?: JsonValue
 }
 
+/** A request in flight. */
 export interface UpstreamCall {
   readonly reply: Promise<UpstreamReply>
-  /** Ends the call: the upstream is told, the reply is `{kind: 'cancelled'}`. Without effect once answered. */
+  /** Cancels the call: the upstream is notified, the reply is `{kind: 'cancelled'}`. No effect once it was answered. */
   cancel(reason?: string): void
 }
 
-/** What the hub says in place of an answer; `retryAfterSeconds` where it is known when a repetition makes sense. */
+/** The hub's own error in place of a response; `retryAfterSeconds` where it is known when a retry may succeed. */
 export interface Failed {
   readonly kind: 'failed'
   readonly code: ErrorCode
@@ -178,20 +183,22 @@ export interface Failed {
   readonly retryAfterSeconds?: number
 }
 
-/** `text` is the JSON text of `result` as the upstream wrote it: it is spliced into the answer, never re-encoded. */
+/** `text` is the JSON text of `result` as the upstream wrote it: it is spliced into the response, never re-encoded. */
 export type UpstreamReply =
   | { readonly kind: 'result'; readonly text: JsonText; readonly isError: boolean }
-  /** Only where `modern` was given: the whole result that asks, as written. */
+  /** Only where `modern` was set: the whole result with `inputRequests`, as written. */
   | { readonly kind: 'input_required'; readonly text: string }
   | { readonly kind: 'error'; readonly error: RpcError }
   | Failed
   | { readonly kind: 'cancelled' }
 
+/** The four kinds of list of a catalogue. */
 export type CatalogKind = 'tools' | 'prompts' | 'resources' | 'resourceTemplates'
 
+/** Cache hints of a modern server, by list. */
 export type Caching = Readonly<Partial<Record<CatalogKind | 'discover', CacheHint>>>
 
-/** The whole lists of one server, all pages, as the upstream wrote the items; a key is there once in each. */
+/** All lists of one server, all pages, with the items as the upstream wrote them; keys are unique in each list. */
 export interface ServerCatalog {
   readonly tools: readonly CatalogItem[]
   readonly prompts: readonly CatalogItem[]
@@ -201,37 +208,39 @@ export interface ServerCatalog {
   readonly serverInfo: JsonObject
   readonly instructions?: string
   readonly protocolVersion: string
-  /** What it was read by, where that is not the configured transport. */
+  /** The transport it was read by, if not the configured one. */
   readonly transport?: TransportName
   /** ISO 8601 UTC. */
   readonly readAt: string
-  /** What a server of the modern era said about keeping its answers; absent for others. */
+  /** Cache hints of a modern server; absent for others. */
   readonly caching?: Caching
   /** Marks of the hubs that the lists came through. */
   readonly instances?: readonly string[]
-  /** What was left out at a limit. */
+  /** Items that were left out at a limit, as texts. */
   readonly warnings: readonly string[]
-  /** The quota of the owner by which some of it was left out. */
+  /** The quota of the owner because of which the lists are truncated. */
   readonly refused?: { readonly code: ErrorCode; readonly message: string }
 }
 
+/** A configuration to try that is not saved. */
 export interface TrialServer {
   readonly ownerId: string
-  /** By whose rights it runs: `user` also where an administrator who owns it is restricted. */
+  /** The role whose rights apply: `user` also for a restricted server of an administrator. */
   readonly ownerRole: Role
-  /** As of a stored server whose configuration is tried. */
+  /** That of the stored server whose configuration is tried. */
   readonly rightsCap?: RightsCap
   readonly transport: string
-  /** Only a URL is configured: what does not speak streamable HTTP is tried as SSE. */
+  /** True when only a URL is configured: SSE is tried where Streamable HTTP is not supported. */
   readonly transportInferred?: boolean
   readonly config: JsonObject
-  /** The one era to try; absent: what it speaks. */
+  /** The only era to try; absent: the server's. */
   readonly era?: Era
   readonly timeoutMs: number
-  /** What must not come out of the report: the secrets of this configuration, and no others. */
+  /** Secrets to redact in the report: those of this configuration, and no others. */
   readonly secrets: readonly string[]
 }
 
+/** The result of a trial, shown to the person who made it. */
 export interface TrialReport {
   readonly ok: boolean
   readonly steps: readonly {
@@ -241,7 +250,7 @@ export interface TrialReport {
     readonly detail?: string
   }[]
   readonly tools: readonly JsonObject[]
-  /** What was left out or is odd. */
+  /** Texts on what was left out or is invalid. */
   readonly warnings: readonly string[]
   readonly error?: { readonly code: ErrorCode; readonly message: string }
 }

@@ -50,10 +50,11 @@ import { changedUntil } from './watched.ts'
 import { within } from './within.ts'
 
 const DRAIN_LOOK_MS = 25
-/** Fewer than starts: nobody waits for most of them. */
+/** Fewer than starts: rarely does a client wait for a probe. */
 const LOOKS_AT_ONCE = 4
 const CACHE_LAST_MS = 1_000
 
+/** Dependencies and settings of `createConnections`. */
 export interface ConnectionsOptions {
   readonly registry: {
     readonly servers: Pick<ServerRegistry, 'list' | 'byId' | 'effective'>
@@ -67,35 +68,37 @@ export interface ConnectionsOptions {
   readonly transports: () => ReadonlyMap<string, TransportContribution>
   readonly headerProviders: () => ReadonlyMap<string, HeaderProvider>
   readonly log: PluginLogger
-  /** Where the secrets of each server are held while it is used. */
+  /** Holds the secrets of each server while it is used. */
   readonly redactors: ServerRedactors
-  /** Counts what comes from the workers; absent: nothing does. */
+  /** Counts the bytes received from workers; absent: not counted. */
   readonly garbage?: Pick<GarbageWatch, 'message'>
   readonly instanceId: string
   readonly isOwnMark?: (mark: string) => boolean
-  /** What of the hub's own environment children get: PATH, HOME, LANG. */
+  /** Variables of the hub's own environment that children get: PATH, HOME, LANG. */
   readonly baseEnv: BaseEnv
-  /** Between 0 and 1; for tests. Default Math.random. */
+  /** Returns numbers between 0 and 1; for tests. Default Math.random. */
   readonly random?: () => number
-  /** How the pool watches its threads; for tests. */
+  /** How the pool monitors its threads; for tests. */
   readonly watch?: { readonly pingMs: number; readonly silenceMs: number }
   /** Longest time from a start to the end of the handshake, in place of 30 s (10 s for a dial); for tests. */
   readonly startTimeoutMs?: number
-  /** Whether servers are looked at as clients see them that can be asked; default true; false for tests of other things. */
+  /** Whether servers are probed for server requests; default true; false for tests of other things. */
   readonly looks?: boolean
   /** Carries children's bytes through main; for tests. */
   readonly relay?: boolean
 }
 
+/** `Upstreams` with the lifecycle that the hub calls. */
 export interface Connections extends Upstreams {
-  /** Ends what an earlier run left, loads all servers, starts those that are enabled. Does not wait for them. */
+  /** Ends processes of an earlier run, loads all servers, starts the enabled ones. Does not wait for them. */
   begin(): Promise<void>
-  /** Refuses new calls, and resolves when none is in flight or `timeoutMs` is over. */
+  /** Rejects new calls, and resolves when none is in flight or after `timeoutMs`. */
   drain(timeoutMs: number): Promise<void>
   /** Ends every connection, process and thread. */
   dispose(): Promise<void>
 }
 
+/** Builds the room; nothing runs before `begin`. */
 export function createConnections(options: ConnectionsOptions): Connections {
   return new LocalConnections(options)
 }
@@ -313,7 +316,7 @@ class LocalConnections implements Connections {
     const owner = await this.#options.registry.users.byId(server.ownerId)
     if (!owner) throw new HubError('token_revoked', 'The account that would own the server does not exist any more')
     if (owner.disabled) throw new HubError('owner_disabled', `The account of ${owner.name} is disabled`)
-    // Under an id of its own, since a sandboxed one has a work folder.
+    // An id of its own, since a sandboxed trial has a work folder.
     const id = `trial-${randomUUID()}`
     const { redactors } = this.#options
     const redact = (text: string): string => redactors.of(id).text(text)
@@ -339,7 +342,7 @@ class LocalConnections implements Connections {
     await this.#supervisor.dispose()
     await this.#children.dispose()
     this.#pool.dispose()
-    // Caches: not worth more than a moment of the hub's end.
+    // Caches: not worth delaying the hub's shutdown for long.
     const caches = [this.#catalogs, this.#definitions, this.#eras, this.#askings]
     await within(Promise.all(caches.map(cache => cache.flush())), CACHE_LAST_MS)
   }

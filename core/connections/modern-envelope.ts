@@ -1,10 +1,10 @@
 import type { JsonObject } from '../contract/json.ts'
 import { CAPABILITIES_KEY, CLIENT_INFO_KEY, LOG_LEVEL_KEY, MODERN_VERSION, VERSION_KEY } from '../domain/era.ts'
 
-/** Extensions that need no method of their own, so that a hub between two peers can pass them on. */
+/** Extensions without methods of their own, which a hub between two peers can pass on. */
 const ROUTABLE_EXTENSION = 'io.modelcontextprotocol/ui'
 
-/** The `_meta` of a request of the modern era: the hub's own name, and what the caller behind it can do and wants to hear. */
+/** The `_meta` of a modern request: the hub's own name, and the capabilities and log level of the caller. */
 export function envelope(hubVersion: string, capabilities: JsonObject, logLevel?: string): JsonObject {
   return {
     [VERSION_KEY]: MODERN_VERSION,
@@ -14,13 +14,13 @@ export function envelope(hubVersion: string, capabilities: JsonObject, logLevel?
   }
 }
 
-/** What is left of a caller's `_meta` when the keys that an envelope has are taken out. */
+/** A caller's `_meta` without the keys of an envelope. */
 export function withoutEnvelope(meta: JsonObject): JsonObject {
   const { [LOG_LEVEL_KEY]: _, [CAPABILITIES_KEY]: __, ...rest } = meta
   return rest
 }
 
-/** Of a client's capabilities those that the modern era knows and a hub can pass on. */
+/** The client capabilities that the modern era knows and a hub can pass on. */
 export function passedCapabilities(capabilities: JsonObject): JsonObject {
   const { sampling, elicitation, roots, extensions } = capabilities
   const ui =
@@ -30,7 +30,7 @@ export function passedCapabilities(capabilities: JsonObject): JsonObject {
   return {
     ...(sampling === undefined ? {} : { sampling }),
     ...(elicitation === undefined ? {} : { elicitation }),
-    // Its one setting, listChanged, belongs to the earlier era.
+    // Its one setting, listChanged, exists in the legacy era only.
     ...(roots === undefined ? {} : { roots: {} }),
     ...(ui === undefined ? {} : { extensions: { [ROUTABLE_EXTENSION]: ui } }),
   }

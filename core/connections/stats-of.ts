@@ -1,8 +1,8 @@
 import { lstatSync, type Stats, statSync } from 'node:fs'
 
 /**
- * What is at a path that somebody entered. Undefined when nothing can be found there for whatever reason: it is missing,
- * a part of it is a file, too long, a circle of links or closed to the hub.
+ * The stats of a path that a user entered. Undefined when it cannot be read for any reason: it is missing, a part of it
+ * is a file, too long, a circle of links or not readable for the hub.
  */
 export function statsOf(path: string, links: 'followed' | 'themselves' = 'followed'): Stats | undefined {
   try {

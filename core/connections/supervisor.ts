@@ -6,12 +6,14 @@ import type { SharedContext } from './server/server-context.ts'
 import type { CatalogStore } from './store/catalog-store.ts'
 
 const TICK_MS = 1_000
-/** Events say what has changed; all records are compared now and then, so that a lost one heals by itself. */
+/** Events report changes; all records are also compared periodically, so that a missed event has no lasting effect. */
 const COMPARE_MS = 60_000
 const RETRY_MS = 5_000
 
+/** The actor of connections in the audit log and for registry calls. */
 export const ACTOR: SystemActor = { kind: 'system', purpose: 'connections' }
 
+/** Dependencies of the `Supervisor`. */
 export interface SupervisorOptions {
   readonly servers: Pick<ServerRegistry, 'list' | 'byId'>
   readonly users: Pick<UserRegistry, 'byId'>
@@ -20,15 +22,15 @@ export interface SupervisorOptions {
   readonly context: SharedContext
 }
 
-/** Knows every server, and keeps what runs equal to what is wished. */
+/** Holds all servers, and makes their state follow the desired state in the store. */
 export class Supervisor {
   readonly #options: SupervisorOptions
   readonly #servers = new Map<string, ManagedServer>()
-  /** Servers whose records have changed and could not be read, or were not looked at since a later event was known. */
+  /** Servers whose records have changed and could not be read, or were read before a later event. */
   readonly #unread = new Set<string>()
-  /** The last work on each server that changes: one after the other, in the order of the events. */
+  /** The pending work on each server, in the order of the events. */
   readonly #work = new Map<string, Promise<void>>()
-  /** What events named while all records were being compared: those are newer than what the comparison read. */
+  /** Servers named by events during a comparison of all records: the events are newer than what it read. */
   readonly #named = new Set<string>()
   readonly #unlisten: (() => void)[] = []
   #tick: ReturnType<typeof setInterval> | undefined
@@ -45,7 +47,7 @@ export class Supervisor {
     this.#unlisten.push(
       bus.on('server.created', event => void this.#follow(event.data.serverId)),
       bus.on('server.updated', event => void this.#follow(event.data.serverId)),
-      // Told to a former owner too, for whom it is gone: what the store says counts.
+      // Also sent to a former owner, who lost access to it: the store decides.
       bus.on('server.removed', event => void this.#follow(event.data.serverId)),
       bus.on('user.updated', event => this.#userChanged(event.data.userId)),
       bus.on('user.removed', event => this.#userChanged(event.data.userId)),
@@ -94,7 +96,7 @@ export class Supervisor {
     }
   }
 
-  /** Makes the servers here those of the store. */
+  /** Makes the servers here equal to those of the store. */
   async #compare(): Promise<void> {
     const { servers, catalogs, context } = this.#options
     this.#comparedAtMs = performance.now()
@@ -129,20 +131,20 @@ export class Supervisor {
   }
 
   /**
-   * Looks once more whether what is wished here is what the store says: of two who switched a server at the same moment,
-   * the one whose change was kept last must have the last word here too.
+   * Compares the desired state with the store once more: when two callers switch a server at the same time, the change
+   * that was stored last must win here too.
    */
   confirm(serverId: string): void {
     this.#queue(serverId, record => record?.enabled !== this.#servers.get(serverId)?.wanted)
   }
 
-  /** Reads the record and makes the server here like it. */
+  /** Reads the record and applies it to the server. */
   #follow(serverId: string): void {
     this.#named.add(serverId)
     this.#queue(serverId, () => true)
   }
 
-  /** Behind whatever is already under way for this server. */
+  /** Runs after all pending work for this server. */
   #queue(serverId: string, differs: (record: ServerRecord | undefined) => boolean): void {
     const before = this.#work.get(serverId) ?? Promise.resolve()
     const isLast = (): boolean => this.#work.get(serverId) === work
@@ -166,7 +168,7 @@ export class Supervisor {
       const due = this.#unread.delete(serverId) || differs(record)
       if (this.#disposed || !due) return
       if (!isLast()) {
-        // What was read may be old by now; whoever comes next reads it again.
+        // The record may be outdated by now; the next event or comparison reads it again.
         this.#unread.add(serverId)
         return
       }
@@ -207,7 +209,7 @@ export class Supervisor {
     void this.#judgeUser(userId)
   }
 
-  /** Ends the connections of a user who is gone or disabled. Never rejects; the regular comparison asks again. */
+  /** Ends the connections of a user who was deleted or disabled. Never rejects; the periodic comparison repeats it. */
   async #judgeUser(userId: string): Promise<void> {
     try {
       const user = await this.#options.users.byId(userId)

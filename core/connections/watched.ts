@@ -3,7 +3,7 @@ interface Watched {
   watch(changed: () => void): () => void
 }
 
-/** Resolves once `done` is true, which is asked at every change of these, or when `budgetMs` is over. */
+/** Resolves once `done` returns true, which is called at every change of these, or after `budgetMs`. */
 export async function changedUntil(all: readonly Watched[], done: () => boolean, budgetMs: number): Promise<void> {
   if (done()) return
   await new Promise<void>(resolve => {

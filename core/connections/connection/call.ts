@@ -2,13 +2,13 @@ import type { ErrorCode, WireError } from '../../contract/errors.ts'
 import type { JsonValue } from '../../contract/json.ts'
 import type { UpstreamCall, UpstreamReply, UpstreamRequest } from '../api.ts'
 
-/** Where a call is: on a connection, or waiting for one. */
+/** What holds a call: a connection, or a queue for one. */
 export interface CallHome {
-  /** The caller gave up. */
+  /** The caller cancelled the call. */
   withdraw(call: PendingCall, reason: string): void
 }
 
-/** Methods that may be sent once more after a loss, since they change nothing. */
+/** Methods that may be sent again after a lost connection, since they change nothing. */
 const REPEATABLE: ReadonlySet<string> = new Set([
   'tools/list',
   'prompts/list',
@@ -22,26 +22,26 @@ const REPEATABLE: ReadonlySet<string> = new Set([
   'ping',
 ])
 
-/** One request of a caller on its way to an upstream and back. */
+/** One request of a caller to an upstream, until its response. */
 export class PendingCall implements UpstreamCall {
   readonly request: UpstreamRequest
   readonly reply: Promise<UpstreamReply>
   readonly startedAtMs = performance.now()
-  /** On its present connection. */
+  /** JSON-RPC id on its present connection. */
   id = 0
   home: CallHome | undefined
   lastProgress = Number.NEGATIVE_INFINITY
-  /** It was sent, lost and sent once more. */
+  /** True when it was sent, lost and sent again. */
   repeated = false
-  /** It was refused before it was written, and went out once more. */
+  /** True when it was rejected before it was written, and dispatched again. */
   refused = false
-  /** How often it met a connection that had just ended, so that it had not begun. */
+  /** How often it was dispatched to a connection that had just ended, so that it was not sent. */
   bounces = 0
-  /** How often the server has asked for input before its answer. */
+  /** Number of input rounds so far. */
   rounds = 0
-  /** What the caller said to the last questions, and the state that the server wants back with it. */
+  /** The caller's answers of the last input round, and the `requestState` that the server wants back with them. */
   input: { readonly inputResponses?: JsonValue; readonly requestState?: string } | undefined
-  /** Requests of the upstream that it caused and that wait for the caller. */
+  /** Server requests that it caused and that wait for the caller, by key. */
   asks: Map<number, AbortController> | undefined
   #resolve: ((reply: UpstreamReply) => void) | undefined
 
@@ -66,7 +66,7 @@ export class PendingCall implements UpstreamCall {
     this.finish({ kind: 'failed', code, message })
   }
 
-  /** The same with the time after which a repetition makes sense, where the reason says it. */
+  /** Fails the call with `retryAfterSeconds` where the reason has it. */
   failFor({ code, message, data }: WireError): void {
     const seconds = data?.retryAfterSeconds
     this.finish({

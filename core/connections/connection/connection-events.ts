@@ -4,43 +4,45 @@ import type { AskClient } from '../api.ts'
 import type { HealthReport, ListEntry, ListKind, ListsRead, OpenedMessage } from '../protocol.ts'
 import type { PendingCall } from './call.ts'
 
+/** Why and how a connection ended. */
 export interface ConnectionEnd {
   readonly reason: WireError
-  /** It had been open. */
+  /** True when it had been open. */
   readonly wasOpen: boolean
-  /** Its process ended by itself. */
+  /** True when its process exited by itself. */
   readonly exited: boolean
-  /** Its thread ended. */
+  /** True when its worker thread ended. */
   readonly workerLost: boolean
 }
 
 /**
- * How a call came back unanswered: the upstream may have seen it; it met a connection that had ended; the transport
- * knows that it was refused before it was written; the upstream refused its form, which is mended by now.
+ * How a call was lost. `begun`: the upstream may have seen it; `not-begun`: its connection had ended; `not-sent`: the
+ * transport rejected it before it was written; `repaired`: the upstream rejected its headers, which are fixed now.
  */
 export type Lost = 'begun' | 'not-begun' | 'not-sent' | 'repaired'
 
+/** Handlers for the events of one connection; called in the main thread. */
 export interface ConnectionEvents {
   opened(message: OpenedMessage): void
-  /** No call can be sent any more; `ended` follows within a moment. */
+  /** No call can be sent any more; `ended` follows shortly. */
   unusable(): void
   ended(end: ConnectionEnd): void
-  /** A call came back unanswered; whoever hears it sends it again or fails it with this reason. */
+  /** A call got no response; the handler sends it again or fails it with this reason. */
   lost(call: PendingCall, how: Lost, reason: WireError): void
-  /** The server wants to hear more before it answers; `text` is its whole result. */
+  /** The server requests input before it responds; `text` is its whole result. */
   input(call: PendingCall, text: string): void
   answered(call: PendingCall): void
-  /** The server asks the client that has the connection alone, naming no call; absent: the newest call's caller is asked. */
+  /** Sends a server request that names no call to the connection's only client; absent: to the newest call's caller. */
   readonly asked?: AskClient
-  /** The server asks a client something, and the client can be asked it. */
+  /** The server sent a server request that the client supports. */
   asks?(method: string): void
-  /** The server asked what nobody had offered, and was refused; once for each method. */
+  /** The server sent a server request that was not offered, and it was rejected; called once for each method. */
   refusedAsk?(method: string): void
-  /** A tool failed, or the server refused a request; `text` is the JSON of the result or error. */
+  /** A tool failed, or the server returned an error; `text` is the JSON of the result or error. */
   failedCall?(text: string): void
-  /** It was asked whether it lives; only of the connection that reads the lists. */
+  /** A health check has ended; only called for the connection that reads the lists. */
   health?(report: HealthReport): void
-  /** The next items of a list that is being read; returns why no more of it is taken, if so. */
+  /** The next items of a list that is being read; returns the reason when no more is accepted. */
   list(kind: ListKind, entries: readonly ListEntry[]): string | undefined
   catalog(read: ListsRead): void
   stale(): void

@@ -29,10 +29,10 @@ import { ServerRequests } from './server-requests.ts'
 /** How long the last bytes of an ended process may take to arrive. */
 const DRAIN_MS = 50
 
-/** Failures of one exchange after which what changes nothing may be asked once more. */
+/** Errors of one exchange after which a request that changes nothing may be sent again. */
 const REPEATED: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['connection_lost', 'upstream_http_error'])
 
-/** Main's half of one connection to one upstream: its ids, the calls in flight, its process. */
+/** Main's half of one connection to an upstream: its ids, the calls in flight, its process. */
 export class Connection implements PortClient, CallHome {
   readonly number: number
   readonly child: Child | undefined
@@ -60,12 +60,12 @@ export class Connection implements PortClient, CallHome {
     readonly events: ConnectionEvents
     readonly era: Era
     readonly hubVersion: string
-    /** Takes secrets out of why a call failed; the worker does so with all else but answers. */
+    /** Redacts the error messages of calls; the worker redacts everything else except results. */
     readonly redact: (text: string) => string
     readonly variables: Variables
-    /** Does some work in a turn of its own. */
+    /** Runs some work in a turn of the event loop of its own. */
     readonly intake: (work: () => void) => void
-    /** The thread's place is free again. */
+    /** Called when the connection no longer uses its worker thread. */
     readonly released: () => void
   }) {
     this.number = options.number
@@ -126,7 +126,7 @@ export class Connection implements PortClient, CallHome {
     }
   }
 
-  /** The request as it is sent; undefined when it cannot be, and its caller was told. */
+  /** The request as it is sent; undefined when that is impossible, and the call has failed. */
   #filled(call: PendingCall): UpstreamRequest | undefined {
     const { request } = call
     const given = request.params?.arguments
@@ -158,14 +158,14 @@ export class Connection implements PortClient, CallHome {
     this.#port.control({ type: 'limits', conn: this.number, ...limits })
   }
 
-  /** Without `kinds`: all lists. */
+  /** Reads lists again; without `kinds` all of them. */
   refresh(kinds?: readonly ListKind[]): void {
     this.#port.control({ type: 'refresh', conn: this.number, ...(kinds ? { kinds } : {}) })
   }
 
-  /** Ends it in good order; `ended` is not called. Resolves when nothing of it is left. */
+  /** Closes it gracefully; `ended` is not called. Resolves when all of it has ended. */
   async close(reason: WireError): Promise<void> {
-    // It may have ended by itself while its process still goes.
+    // It may have ended by itself while its process is still stopping.
     if (this.#state === 'ended') return this.child?.stop()
     if (this.#state !== 'closing') {
       this.#state = 'closing'
@@ -271,7 +271,7 @@ export class Connection implements PortClient, CallHome {
     call.finish({ kind: 'result', isError, text: new LongText([bytes]) })
   }
 
-  /** One that names no call is the client's whose connection it is; a lease serves one call at a time, whose caller is asked. */
+  /** A request that names no call is for the client of the connection; with a lease, for its one call's caller. */
   #asked(id: number, key: number, method: string, params: JsonObject | undefined): void {
     const { asked } = this.#events
     this.#events.asks?.(method)
@@ -303,7 +303,7 @@ export class Connection implements PortClient, CallHome {
     this.#events.ended({ reason, wasOpen, exited: false, workerLost: true })
   }
 
-  /** The upstream is gone: calls come back at once, the reason follows when the process has said how it ended. */
+  /** The upstream is gone: calls are lost at once, the reason follows when the exit of the process is known. */
   #end(reason: WireError, begun: (id: number) => boolean): void {
     if (this.#state === 'closing' || this.#state === 'ended') return
     const wasOpen = this.#state === 'open'
@@ -321,11 +321,11 @@ export class Connection implements PortClient, CallHome {
     this.#state = 'ended'
     this.#port.detach(this.number)
     this.#released()
-    // One that has ended by itself may have left others.
+    // A process that exited by itself may have left child processes.
     void this.child?.stop()
   }
 
-  /** Descriptors that the worker never took. */
+  /** Closes descriptors that the worker never received. */
   #closeTravelling(): void {
     this.#travelling?.read.closeIfOurs()
     this.#travelling?.write.closeIfOurs()
@@ -380,7 +380,7 @@ export class Connection implements PortClient, CallHome {
   #notification(id: number, { method, params }: { method: string; params?: JsonObject }): void {
     let call = id === 0 ? undefined : this.#calls.get(id)
     if (!call && method === 'notifications/message' && this.#calls.size === 1) {
-      // stdio cannot say which call a log message belongs to; with one in flight there is no doubt.
+      // Over stdio a log message names no call; with a single call in flight it can be matched.
       for (const [, only] of this.#calls.entries()) if (!this.#strays.possible(only)) call = only
     }
     if (call?.request.notification) call.request.notification(method, params)

@@ -6,7 +6,7 @@ import { within } from '../within.ts'
 const EXIT_MS = 250
 const LAST_WORDS_MS = 20
 
-/** Why a connection has ended, as its process says it, where there is one. `exited`: that process ended by itself. */
+/** Why a connection has ended, from its process's exit if there is one. `exited`: that process exited by itself. */
 export async function explainEnd(
   child: Child | undefined,
   reason: WireError,
@@ -14,7 +14,7 @@ export async function explainEnd(
   if (!child) return { explained: reason, exited: false }
   const how = await within(child.exited, EXIT_MS)
   if (how !== undefined && child.sandboxed) {
-    // Its last words are on their way through another descriptor.
+    // Its stderr arrives through another descriptor.
     await new Promise(resolve => setTimeout(resolve, LAST_WORDS_MS))
     const failure = child.startFailure()
     if (failure) return { explained: failure, exited: false }

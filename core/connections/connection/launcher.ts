@@ -23,12 +23,13 @@ import type { ConnectionEvents } from './connection-events.ts'
 import type { WorkerPool } from './pool.ts'
 import type { WorkerPort } from './port.ts'
 
-/** Milliseconds from the start of a process, or of a dial, until the upstream must have shaken hands. */
+/** Milliseconds from the start of a process, or of a dial, until the handshake must have succeeded. */
 const PROCESS_START_MS = 30_000
 const DIAL_START_MS = 10_000
-/** What becomes of a failed exchange is found out though no regular checks are wanted. */
+/** Failed exchanges are checked by a probe even when periodic health checks are off. */
 const UNWATCHED: Liveness = { intervalMs: 0, timeoutMs: 5_000, misses: 2, always: false }
 
+/** What a `Launcher` needs; the same for all servers. */
 export interface LauncherOptions {
   readonly pool: WorkerPool
   readonly redactors: Pick<ServerRedactors, 'hold'>
@@ -36,54 +37,55 @@ export interface LauncherOptions {
   readonly stdioPolicy: 'sandboxed' | 'admin' | 'off'
   readonly sandbox: Sandbox
   readonly installer: PackageInstaller
-  /** How many enabled stdio servers an owner has. */
+  /** Number of enabled stdio servers of an owner. */
   readonly stdioServersOf: (ownerId: string) => number
-  /** Where an owner's servers may connect, as it is now. */
+  /** The addresses to which an owner's servers may connect, as of now. */
   readonly rightsOf: (ownerId: string) => Promise<AddressRights>
   readonly audit: (entry: AuditEntry) => void
   readonly outboundAllow: readonly string[]
   readonly hubVersion: string
   readonly transports: () => ReadonlyMap<string, TransportContribution>
   readonly headerProviders: () => ReadonlyMap<string, HeaderProvider>
-  /** In place of the two limits above. */
+  /** Replaces the two start deadlines above, in milliseconds. */
   readonly startTimeoutMs?: number
 }
 
-/** All that one start needs, judged and filled in. */
+/** Everything that one start needs, validated and with variables filled in. */
 export interface LaunchPlan {
   readonly serverId: string
   readonly settings: ServerSettings
   readonly module: string
   readonly kind: 'messages' | 'answers'
   readonly config: JsonObject
-  /** The inline OpenAPI document that `config` holds the stand-in of, as UTF-8; parsed in the worker. See `withDocument`. */
+  /** The inline OpenAPI document for the placeholder in `config`, as UTF-8; see `withDocument`. */
   readonly document?: Uint8Array
   readonly readDocument?: () => Promise<Uint8Array>
   readonly child: Omit<ChildSpec, 'sessionId'> | undefined
   readonly ownerId: string
-  /** Its owner is an administrator. */
+  /** True when its owner is an administrator. */
   readonly admin: boolean
   readonly startTimeoutMs: number
-  /** Knows the secrets of this configuration, and the keys that header providers lent to it. */
+  /** Redacts the secrets of this configuration, and the keys that header providers gave it. */
   readonly redactor: Redactor
 }
 
+/** Options of one connection of a plan. */
 export interface LaunchOptions {
   readonly era: Era
-  /** Tools of earlier lists, for what their schemas mark. */
+  /** JSON of tools of earlier lists, for the headers that their schemas define. */
   readonly knownTools?: string
-  /** Whose connection it is; absent: the shared one. */
+  /** The session or user of a dedicated connection; absent: the shared one. */
   readonly session?: { readonly key: string }
-  /** What the upstream is told that the client can be asked. It is passed on only to a `session`. Absent: nothing. */
+  /** Client capabilities declared to the upstream; only a `session` gets server requests. Absent: none. */
   readonly offers?: JsonObject
-  /** Own thread, beyond what the server's settings ask. */
+  /** Use an isolated thread, even if the server's settings do not ask for one. */
   readonly isolate?: boolean
-  /** Read the lists. */
+  /** True to read the lists. */
   readonly catalog: boolean
   readonly events: ConnectionEvents
 }
 
-/** Makes connections: asks the rule before every process, the header providers before every dial. */
+/** Opens connections: asks the policy before every process, the header providers before every dial. */
 export class Launcher {
   readonly #intake = new FairTurns()
   readonly #options: LauncherOptions
@@ -93,11 +95,11 @@ export class Launcher {
     this.#options = options
   }
 
-  /** Everything that can be refused before a process starts or an address is dialled. Throws HubError. */
+  /** Checks everything that can be rejected before a process starts or an address is dialled. Throws HubError. */
   async prepare(serverId: string, effective: EffectiveServer): Promise<LaunchPlan> {
     const { settings, ownerId, ownerRole, secrets } = effective
     const { redactors } = this.#options
-    // Before anything is refused: the reason may quote the configuration.
+    // First, since the reason of a rejection may quote the configuration.
     redactors.hold(serverId, secrets)
     const contribution = this.#contribution(settings.transport)
     const child = contribution.child?.(settings.config)
@@ -126,8 +128,8 @@ export class Launcher {
   }
 
   /**
-   * The first of two steps of a package runner's command in the sandbox: its packages are there afterwards, and the plan runs
-   * their program. Ends early once `wanted` says no. Other plans come back as they are.
+   * Installs the packages of a package runner's command in the sandbox; the returned plan runs their program. Ends
+   * early once `wanted` returns false. Other plans are returned unchanged.
    */
   async ready(plan: LaunchPlan, wanted: () => boolean): Promise<LaunchPlan> {
     const { child, serverId, ownerId, settings } = plan
@@ -151,8 +153,8 @@ export class Launcher {
   }
 
   /**
-   * The plan with its inline document read. Called with a place among the starts in hand, so that no more documents are in
-   * memory than servers may start at once. Throws storage errors, and `config_invalid` when the document is gone.
+   * The plan with its inline document read. Call it while holding a start slot, so that no more documents are in memory
+   * than servers may start at once. Throws storage errors, and `config_invalid` when the document was deleted.
    */
   async withDocument(plan: LaunchPlan): Promise<LaunchPlan> {
     return plan.readDocument ? { ...plan, document: await plan.readDocument() } : plan
@@ -192,7 +194,7 @@ export class Launcher {
       asks: session !== undefined && Object.keys(offers).length > 0,
       ...limitsOf(settings),
       startTimeoutMs: plan.startTimeoutMs,
-      // Whether the server lives is asked once, not by every caller's connection to it.
+      // Only the connection that reads the lists checks the server's health, not every caller's.
       healthEndpoints: options.catalog ? healthEndpointsOf(settings.healthCheck) : [],
       catalog: options.catalog,
       ...(options.era === 'modern' && !child && options.knownTools ? { knownTools: options.knownTools } : {}),
@@ -210,7 +212,7 @@ export class Launcher {
     })
   }
 
-  /** How the process is to be shut in; undefined: not at all. Throws what the rule refuses. */
+  /** The sandbox policy of the process; undefined: no sandbox. Throws when the stdio policy forbids the start. */
   #confinement({ settings, ownerId, ownerRole, ownerNumber, ownerGrants }: EffectiveServer): SandboxPolicy | undefined {
     const { stdioPolicy, sandbox } = this.#options
     const verdict = spawnPolicy({
@@ -230,7 +232,7 @@ export class Launcher {
     return { ownerId, ownerNumber, ownerStdioServers: this.#options.stdioServersOf(ownerId), network, cwd, rights }
   }
 
-  /** A thread that got no connection in the end is not kept for it. */
+  /** Starts the process; when that fails, releases the thread that was reserved for the connection. */
   #spawnFor(port: WorkerPort, plan: LaunchPlan, spec: Omit<ChildSpec, 'sessionId'>, sessionId: string | undefined) {
     try {
       return this.#spawn(plan, spec, sessionId)
@@ -240,7 +242,7 @@ export class Launcher {
     }
   }
 
-  /** Starts the process of a plan. Throws `quota_servers` when its owner has as many as anybody may have. */
+  /** Starts the process of a plan. Throws `quota_servers` when its owner has reached the limit. */
   #spawn(plan: LaunchPlan, spec: Omit<ChildSpec, 'sessionId'>, sessionId: string | undefined): Child {
     const { children, audit } = this.#options
     const { ownerId, settings, serverId } = plan
@@ -260,7 +262,7 @@ export class Launcher {
     throw new HubError('quota_servers', message, { hint: 'Stop another server that runs a command.' })
   }
 
-  /** Headers of the providers. One that was set by hand wins, whatever the case of its letters. */
+  /** Headers of the providers. A header of the configuration wins, whatever its case. */
   async #lentHeaders(
     serverId: string,
     ownerId: string,
@@ -294,7 +296,7 @@ function healthEndpointsOf({ enabled, endpoints = {} }: HealthCheck): readonly s
   return enabled ? [endpoints.ping, endpoints.tools].filter(path => path !== undefined) : []
 }
 
-/** What may change of an open connection, as configured. */
+/** The limits that can be changed on an open connection, as configured. */
 export function limitsOf({ timeoutMs, maxTimeoutMs, maxResultBytes, healthCheck }: ServerSettings): LinkLimits {
   const { enabled, interval, timeout, retries } = healthCheck
   const liveness = { intervalMs: interval, timeoutMs: timeout, misses: Math.max(1, retries), always: false }

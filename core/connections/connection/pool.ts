@@ -5,31 +5,32 @@ import { WorkerPort } from './port.ts'
 
 const PING_MS = 5_000
 const SILENCE_MS = 15_000
-/** A further thread costs more than 10 MB, so the first ones are filled a little before. */
+/** Connections in a thread before another thread starts, which costs more than 10 MB. */
 const FILL = 4
 
+/** Size and callbacks of a `WorkerPool`. */
 export interface PoolOptions {
-  /** Most threads that connections share; isolated ones come on top. */
+  /** Most shared threads; isolated ones are additional. */
   readonly size: number
   readonly instanceId: string
   readonly version: string
   readonly log: PluginLogger
-  /** Hears how many characters come from the threads. */
+  /** Called with the number of characters of each message from a thread. */
   readonly received: (characters: number) => void
-  /** Milliseconds between pings, and of silence after which a thread is ended. For tests. */
+  /** Milliseconds between pings, and of silence after which a thread is terminated. For tests. */
   readonly pingMs?: number
   readonly silenceMs?: number
 }
 
-/** A server whose connections share a thread with no other server's. */
+/** A server whose connections have a thread of their own. */
 export interface IsolatedServer {
   readonly serverId: string
   readonly ownerId: string
-  /** For messages. */
+  /** Used in error messages. */
   readonly name: string
 }
 
-/** The connection workers: started when first needed, watched, replaced when they end. */
+/** The connection worker threads: started on demand, monitored, replaced when they end. */
 export class WorkerPool {
   readonly #options: PoolOptions
   readonly #ports = new Set<WorkerPort>()
@@ -40,7 +41,7 @@ export class WorkerPool {
     this.#options = options
   }
 
-  /** The thread for a new connection that needs none of its own: the least loaded of the shared ones. */
+  /** The thread for a new connection that is not isolated: the least loaded of the shared ones. */
   place(): WorkerPort {
     let least: WorkerPort | undefined
     let shared = 0
@@ -54,8 +55,8 @@ export class WorkerPool {
   }
 
   /**
-   * The thread of one server, which all its connections share. Throws `quota_threads` when its owner has as many as anybody
-   * may have.
+   * The isolated thread of one server, shared by all its connections. Throws `quota_threads` when its owner has reached
+   * the limit.
    */
   placeAlone(server: IsolatedServer): WorkerPort {
     for (const port of this.#ports) if (!port.ending && port.isolatedFor?.serverId === server.serverId) return port
@@ -67,7 +68,7 @@ export class WorkerPool {
     )
   }
 
-  /** Threads that servers of this owner have for themselves. */
+  /** Number of isolated threads of this owner's servers. */
   isolatedOf(ownerId: string): number {
     let threads = 0
     for (const port of this.#ports) if (!port.ending && port.isolatedFor?.ownerId === ownerId) threads += 1

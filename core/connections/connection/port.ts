@@ -2,26 +2,27 @@ import type { WireError } from '../../contract/errors.ts'
 import { LONG_CHARACTERS } from '../../domain/json/long-text.ts'
 import { eachFrame, type FromWorker, type LongResult, readNumber, type ToWorker } from '../protocol.ts'
 
-/** One connection as its port sees it. */
+/** Callbacks of one connection for its port. */
 export interface PortClient {
-  /** A frame for this connection; what its letter needs begins at `from`. */
+  /** Called with a frame for this connection; the payload behind its letter begins at `from`. */
   frame(frame: string, from: number): void
   control(message: FromWorker): void
-  /** The thread is gone, and with it everything that it held. */
+  /** Called when the thread has ended, and with it the worker's half of the connection. */
   workerLost(reason: WireError): void
 }
 
+/** Callbacks of a `WorkerPort`, for the pool. */
 export interface PortEvents {
-  /** The thread ended, whatever the reason; called once. */
+  /** The thread has ended, for any reason; called once. */
   down(port: WorkerPort, detail: string): void
-  /** A message of so many characters has come from the thread. */
+  /** A message arrived from the thread; its length in characters. */
   received(characters: number): void
   log(level: 'debug' | 'info' | 'warn' | 'error', message: string): void
 }
 
-/** Main's end of one worker thread: joins the frames of a tick into one message, and hands out what comes back. */
+/** Main's end of one worker thread: sends the frames of a tick as one message, and dispatches what arrives. */
 export class WorkerPort {
-  /** Whose connections alone are in it; undefined: anybody's. */
+  /** The server whose connections alone run in it; undefined: shared by all. */
   readonly isolatedFor: { readonly serverId: string; readonly ownerId: string } | undefined
   readonly #worker: Worker
   readonly #events: PortEvents
@@ -40,7 +41,7 @@ export class WorkerPort {
   ) {
     this.isolatedFor = isolatedFor
     this.#events = events
-    // The hub's environment holds its secrets; a transport needs none of it.
+    // The hub's environment holds its secrets; transports do not need it.
     this.#worker = new Worker(new URL('../worker/worker.ts', import.meta.url).href, {
       env: {},
       name: 'patchbay-connections',
@@ -54,12 +55,12 @@ export class WorkerPort {
     this.control(hello)
   }
 
-  /** Connections in this thread. */
+  /** Number of connections in this thread. */
   get load(): number {
     return this.#clients.size
   }
 
-  /** It was told to end, and takes no further connection. */
+  /** True when it was told to end; it takes no further connection. */
   get ending(): boolean {
     return this.#ending
   }
@@ -78,7 +79,7 @@ export class WorkerPort {
 
   frame(frame: string): void {
     if (this.#down) return
-    // Joined with others it would be copied once more, and all of them in one turn.
+    // Joining a long frame with others would copy it again, and all of them would be handled in one turn.
     if (frame.length > LONG_CHARACTERS) {
       this.#flush()
       this.#worker.postMessage(frame)
@@ -90,14 +91,14 @@ export class WorkerPort {
     setImmediate(() => this.#flush())
   }
 
-  /** Objects must not overtake the frames that were written before them. */
+  /** Sends an object after the frames written before it, so that the order is kept. */
   control(message: ToWorker): void {
     if (this.#down) return
     this.#flush()
     this.#worker.postMessage(message)
   }
 
-  /** Ends the thread; `down` follows. */
+  /** Terminates the thread; `down` follows. */
   terminate(detail: string): void {
     if (this.#down) return
     this.#detail = detail
@@ -128,7 +129,7 @@ export class WorkerPort {
     else if (message.type === 'log') this.#events.log(message.level, message.message)
   }
 
-  /** In a turn of its own, so that the next one finds the main thread free for others in between. */
+  /** Handles a long result in a turn of its own, so that other events can run before the next one. */
   #taken({ owner, bytes: { byteLength } }: LongResult): void {
     this.#events.received(byteLength)
     setTimeout(() => this.control({ type: 'result-taken', owner, bytes: byteLength }), 0)

@@ -1,9 +1,9 @@
 import type { PendingCall } from './call.ts'
 
-/** So long an upstream may go on talking of a call that was given up. */
+/** How long an upstream may go on sending messages about a cancelled call. */
 const TALK_MS = 60_000
 
-/** Callers whose calls were given up here, and of which messages may still come that name no call. */
+/** Callers of recently cancelled calls, about which messages without a call id may still arrive. */
 export class RecentlyCancelled {
   readonly #untilMs = new Map<string, number>()
 
@@ -11,7 +11,7 @@ export class RecentlyCancelled {
     this.#untilMs.set(callerOf(call), performance.now() + TALK_MS)
   }
 
-  /** Whether a message that names no call might be about a call of somebody else than this one's caller. */
+  /** True when a message without a call id may be about a call of another caller than this one's. */
   possible(only: PendingCall): boolean {
     const now = performance.now()
     for (const [caller, untilMs] of this.#untilMs) {

@@ -2,7 +2,7 @@ import type { UpstreamRequest } from '../api.ts'
 import { envelope, passedCapabilities, withoutEnvelope } from '../modern-envelope.ts'
 import type { PendingCall } from './call.ts'
 
-/** The JSON-RPC text of a request. Where progress is wanted the id serves as token, so that it leads back to the call. */
+/** The JSON-RPC text of a request. Where progress is requested, the id is also the progress token. */
 export function requestText(id: number, { method, params, progress }: UpstreamRequest): string {
   const head = `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)}`
   if (progress === undefined) return params === undefined ? `${head}}` : `${head},"params":${JSON.stringify(params)}}`
@@ -11,14 +11,14 @@ export function requestText(id: number, { method, params, progress }: UpstreamRe
   return `${head},"params":${JSON.stringify({ ...params, _meta: { ...known, progressToken: id } })}}`
 }
 
-/** The same for a server of the modern era, with the envelope of the caller and what it said to the server's questions. */
+/** The same for a modern server, with the envelope of the caller and its answers of the last input round. */
 export function modernRequestText(
   id: number,
   { request, input }: Pick<PendingCall, 'request' | 'input'>,
   server: { readonly hubVersion: string; readonly logs: boolean },
 ): string {
   const { method, params, progress, session, modern, notification } = request
-  // A caller of the earlier era knows nothing of such members, and must not speak for the hub by them.
+  // A legacy client does not know these members, and must not set them in the hub's name.
   const { _meta, inputResponses: _, requestState: __, ...rest } = params ?? {}
   const known = typeof _meta === 'object' && _meta !== null && !Array.isArray(_meta) ? withoutEnvelope(_meta) : {}
   const asked = server.logs && notification !== undefined && session ? (session.logLevel ?? 'info') : undefined

@@ -3,10 +3,10 @@ import type { JsonObject } from '../../contract/json.ts'
 import type { AskClient, AskReply } from '../api.ts'
 import type { PendingCall } from './call.ts'
 
-/** Requests of an upstream on their way to a client, and the answers on their way back. */
+/** Server requests that wait for a client's response, and the way back for those responses. */
 export class ServerRequests {
   readonly #answer: (key: number, reply: AskReply) => void
-  /** Those that belong to the client of the connection and to no call. */
+  /** Requests for the client of the connection, which belong to no call. */
   readonly #ofClient = new Map<number, AbortController>()
 
   /** `answer` is called at most once for each key. */
@@ -14,7 +14,7 @@ export class ServerRequests {
     this.#answer = answer
   }
 
-  /** Asks the caller of one call; the request ends with that call. */
+  /** Sends a server request to the caller of one call; it is aborted when that call ends. */
   askCaller(call: PendingCall | undefined, key: number, method: string, params: JsonObject | undefined): void {
     const ask = call?.request.ask
     if (!call || !ask) {
@@ -25,24 +25,24 @@ export class ServerRequests {
     this.#send(ask, call.asks, key, method, params)
   }
 
-  /** Asks the client that has the connection alone; the request ends with the connection. */
+  /** Sends a server request to the connection's only client; it is aborted when the connection ends. */
   askClient(ask: AskClient, key: number, method: string, params: JsonObject | undefined): void {
     this.#send(ask, this.#ofClient, key, method, params)
   }
 
-  /** The upstream took a request back that belongs to no call; it wants no answer any more. */
+  /** The upstream cancelled a request that belongs to no call; no response is sent. */
   withdrawn(key: number): void {
     this.#ofClient.get(key)?.abort()
     this.#ofClient.delete(key)
   }
 
-  /** The same of a request that a call caused. */
+  /** The upstream cancelled a request that a call caused; no response is sent. */
   withdrawnOf(call: PendingCall, key: number): void {
     call.asks?.get(key)?.abort()
     call.asks?.delete(key)
   }
 
-  /** The call is over: nobody can be asked on its behalf. */
+  /** The call has ended: its server requests are aborted. */
   end(call: PendingCall): void {
     if (!call.asks) return
     for (const [key, controller] of call.asks) {
@@ -52,7 +52,7 @@ export class ServerRequests {
     call.asks = undefined
   }
 
-  /** The connection is over: what it asked its client is withdrawn. */
+  /** The connection has ended: the requests to its client are aborted. */
   endAll(): void {
     for (const controller of this.#ofClient.values()) controller.abort()
     this.#ofClient.clear()

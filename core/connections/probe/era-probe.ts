@@ -4,33 +4,34 @@ import { eraOf, LATEST_LEGACY, MODERN_VERSION } from '../../domain/era.ts'
 import type { Launcher, LaunchPlan } from '../connection/launcher.ts'
 import { openProbe } from './probe-connection.ts'
 
-/** Longest wait for the answer to the first question of the modern era, in milliseconds. */
+/** Longest wait for the response to `server/discover`, in milliseconds. */
 const PROBE_MS = 3_000
-/** The errors that only a server of the modern era knows. */
+/** The error codes that only a modern server sends. */
 const MODERN_ERRORS: ReadonlySet<unknown> = new Set([-32020, -32021, -32022])
-/** How a server of the earlier era over HTTP refuses what it does not know. */
+/** The statuses with which a legacy server over HTTP rejects an unknown method. */
 const REFUSALS: ReadonlySet<unknown> = new Set([400, 404, 405])
-/** A program that could not even be started says nothing about what it speaks. */
+/** Errors of a program that did not start, which say nothing about its era. */
 const NOT_STARTED: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['draining', 'stopped', 'spawn_failed'])
 
-/** Transports whose servers may speak either era; what others speak is known without asking. */
+/** Transports whose servers may speak either era; the era of others is known without a probe. */
 const EITHER: ReadonlySet<string> = new Set(['stdio', 'streamable-http'])
 
+/** True when servers of the plan's transport may speak either era, so that a probe is needed. */
 export function mayBeModern({ settings }: LaunchPlan): boolean {
   return EITHER.has(settings.transport)
 }
 
-/** Asks a server of a plan that is about to be launched which era it speaks. */
+/** A probe for the era of a server that is about to be launched. */
 export interface EraProbe {
-  /** Undefined: its answer says nothing. Never rejects. */
+  /** Undefined: the response does not show the era. Never rejects. */
   readonly verdict: Promise<Era | undefined>
-  /** Resolves when nothing of the probe is left. */
+  /** Aborts the probe; resolves when its connection and process have ended. */
   end(reason: WireError): Promise<void>
 }
 
 /**
- * Sends `server/discover` over a connection of its own, for a program to a process of its own: one that does not know the
- * question may be confused by it for ever.
+ * Sends `server/discover` over a connection of its own, for a program to a process of its own: a program that does not
+ * know the method may never recover from it.
  */
 export function probeEra(launcher: Launcher, plan: LaunchPlan): EraProbe {
   const isProgram = plan.child !== undefined
@@ -43,12 +44,12 @@ export function probeEra(launcher: Launcher, plan: LaunchPlan): EraProbe {
   return { verdict, end }
 }
 
-/** Whether a server refuses the handshake of the earlier era as only one of the modern era does. */
+/** True when a server rejects the legacy handshake as only a modern server does. */
 export function saysModern(reason: WireError): boolean {
   return verdictOf(reason, false) === 'modern'
 }
 
-/** What to say of a server that refuses the one era that its configuration wants; undefined where it failed otherwise. */
+/** The error for a server that rejects the era its configuration demands; undefined where it failed otherwise. */
 export function notSpoken(reason: WireError, wanted: Era): WireError | undefined {
   const other = wanted === 'modern' ? 'legacy' : 'modern'
   if (verdictOf(reason, false) !== other) return undefined
@@ -67,7 +68,7 @@ function verdictOf({ code, data }: WireError, isProgram: boolean): Era | undefin
   return REFUSALS.has(status) ? 'legacy' : undefined
 }
 
-/** The versions that the server named, in its answer or in its refusal of the hub's version. */
+/** The versions that the server named, in its result or in its rejection of the hub's version. */
 function versionsIn(data: WireError['data']): readonly string[] | undefined {
   const refusal = data?.rpcData
   const named =

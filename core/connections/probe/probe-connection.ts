@@ -5,17 +5,18 @@ import type { ConnectionEnd } from '../connection/connection-events.ts'
 import type { Launcher, LaunchPlan } from '../connection/launcher.ts'
 import type { OpenedMessage } from '../protocol.ts'
 
-/** How a connection went that is opened only to see whether it can be. */
+/** The outcome of a connection that is opened only as a test. */
 export type ProbeOutcome =
   | { readonly kind: 'opened'; readonly message: OpenedMessage }
   | { readonly kind: 'ended'; readonly end: ConnectionEnd }
-  /** It could not be begun, or was given up. */
+  /** It could not be started, or was aborted. */
   | { readonly kind: 'none' }
 
+/** A test connection in progress. */
 export interface ProbeConnection {
   /** Never rejects. */
   readonly outcome: Promise<ProbeOutcome>
-  /** Resolves when nothing of it is left. */
+  /** Ends the connection; resolves when its process has ended too. */
   end(reason: WireError): Promise<void>
 }
 
@@ -42,7 +43,7 @@ export function openProbe(launcher: Launcher, plan: LaunchPlan, era: Era): Probe
       },
     })
   } catch {
-    // The real start meets the same and says so.
+    // The real start fails the same way and reports it.
     return { outcome: Promise.resolve({ kind: 'none' }), end: async () => undefined }
   }
   return {

@@ -8,23 +8,25 @@ import type { AskReply } from '../api.ts'
 import type { Connection } from '../connection/connection.ts'
 import type { Launcher, LaunchPlan } from '../connection/launcher.ts'
 
-/** So long after the lists were read, or after its last question, a server has asked what it asks at once. */
+/** Without a server request for so long after the lists or the last request, a server is taken to send no more. */
 const QUIET_MS = 500
-/** Longest look after the handshake; lists that take longer than this to read are not compared. */
+/** Longest probe after the handshake; lists that take longer to read are not compared. */
 const MOST_MS = 15_000
 
+/** The findings of one `lookAtTools`. */
 export interface ToolsLook {
-  /** As listed for a client that declares what was offered. */
+  /** As listed for a client that declares the offered capabilities. */
   readonly tools: readonly CatalogItem[]
-  /** What it asked without a call. */
+  /** The server requests that it sent without a call. */
   readonly asked: ReadonlySet<AskCapability>
 }
 
+/** Settings of one `lookAtTools`. */
 export interface LookOptions {
   readonly era: Era
-  /** What the server is told that the client can be asked. */
+  /** The client capabilities declared to the server. */
   readonly offers: JsonObject
-  /** Why no more items are taken, if so. */
+  /** Called with the items; returns the reason when no more are accepted. */
   readonly take: (items: readonly CatalogItem[]) => string | undefined
   readonly signal: AbortSignal
 }
@@ -32,8 +34,8 @@ export interface LookOptions {
 const LOOKED: WireError = { code: 'stopped', message: 'The hub has seen what the server lists' }
 
 /**
- * Connects as a client that can be asked something, reads the tools, hears what the server asks of its own accord, and ends
- * the connection. No call goes by it. Rejects with why it could not be opened; resolves with undefined where it was given up.
+ * Connects as a client with these capabilities, reads the tools, records server requests that arrive without a call,
+ * and closes. Rejects with the reason when it cannot be opened; resolves with undefined when aborted.
  */
 export async function lookAtTools(
   launcher: Pick<Launcher, 'launch'>,

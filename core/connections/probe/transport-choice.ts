@@ -3,12 +3,12 @@ import type { ServerSettings, TransportName } from '../../contract/records.ts'
 import type { EffectiveServer } from '../../registry/api.ts'
 import type { ConnectionEnd } from '../connection/connection-events.ts'
 
-/** How servers without streamable HTTP answer its first POST; anything else says nothing about the transport. */
+/** Statuses with which servers without Streamable HTTP reject its first POST; others say nothing about it. */
 const NOT_STREAMABLE: readonly unknown[] = [400, 404, 405]
-/** A server that spoke SSE only may have learned the newer transport since. */
+/** How long the finding SSE is kept: the server may be upgraded to Streamable HTTP. */
 const KEPT_MS = 24 * 60 * 60_000
 
-/** Whether a failed start by streamable HTTP says that the server may speak SSE instead. */
+/** True when a failed start by Streamable HTTP suggests that the server speaks SSE. */
 export function suggestsSse(
   settings: Pick<ServerSettings, 'transport' | 'transportInferred'>,
   reason: WireError,
@@ -18,17 +18,17 @@ export function suggestsSse(
 }
 
 /**
- * The transport of one server. Where only a URL is configured, streamable HTTP is tried first and SSE when the answer to
- * `initialize` says that it is not spoken; what was found holds until it fails, and over restarts of the hub for a day.
+ * The transport of one server. If only a URL is configured, Streamable HTTP is tried first, and SSE when the response
+ * to `initialize` shows that it is not supported; a finding holds until it fails, and a day over restarts of the hub.
  */
 export class TransportChoice {
-  /** `found`: connected by SSE; else on the way there. `instead`: why the first transport was given up. */
+  /** `found`: connected by SSE; otherwise an attempt. `instead`: why Streamable HTTP failed. */
   #sse: { readonly found: boolean; readonly instead: WireError | undefined } | undefined
   /** When SSE was found or last confirmed (`Date.now()`). */
   #sinceMs = 0
   #outdated = false
 
-  /** What was found earlier (`readAt`, ISO 8601), as it was stored with the lists. */
+  /** Restores an earlier finding that was stored with the lists (`readAt`: ISO 8601). */
   restore({ transport, readAt }: { readonly transport?: TransportName; readonly readAt: string }): void {
     const sinceMs = Date.parse(readAt)
     if (transport !== 'sse' || Date.now() - sinceMs >= KEPT_MS) return
@@ -43,17 +43,17 @@ export class TransportChoice {
     return { ...effective, settings: { ...settings, transport: 'sse' } }
   }
 
-  /** The transport in effect where it is not the configured one. */
+  /** The transport in effect, if not the configured one. */
   get other(): TransportName | undefined {
     return this.#sse?.found ? 'sse' : undefined
   }
 
-  /** The server may have learnt the first transport since it was last asked. */
+  /** True when the server is due to be probed for Streamable HTTP again. */
   get stale(): boolean {
     return this.#sse?.found === true && Date.now() - this.#sinceMs > KEPT_MS
   }
 
-  /** The server was asked again, and what it answered is worth another connection. */
+  /** True when such a probe succeeded, so that a reconnect is due. */
   get outdated(): boolean {
     return this.#outdated
   }
@@ -64,21 +64,21 @@ export class TransportChoice {
     this.#sse = { found: true, instead: undefined }
   }
 
-  /** The server was asked again whether it speaks the first transport. */
+  /** Takes the result of the probe for Streamable HTTP. */
   asked(speaks: boolean): void {
     this.#sinceMs = Date.now()
     this.#outdated = speaks
   }
 
-  /** Begins anew with the first transport. */
+  /** Starts again with Streamable HTTP. */
   forget(): void {
     this.#sse = undefined
     this.#outdated = false
   }
 
   /**
-   * What the end of a connection by these settings means. `retry`: it never opened, and the other transport is worth an
-   * attempt now. Else the end with the reason to show, which is the first transport's where neither was spoken.
+   * Interprets the end of a connection with these settings. `retry`: it never opened, and the other transport should be
+   * tried now. Otherwise the end with the reason to show: that of Streamable HTTP when neither transport worked.
    */
   ended(settings: ServerSettings | undefined, end: ConnectionEnd): ConnectionEnd | 'retry' {
     if (end.wasOpen || end.workerLost || !settings) return end
@@ -88,9 +88,9 @@ export class TransportChoice {
       return 'retry'
     }
     const { instead } = this.#sse ?? {}
-    // Unreachable says nothing about the transport; any other failure makes what was found doubtful.
+    // An unreachable server says nothing about the transport; any other failure invalidates the finding.
     if (reason.code !== 'connection_lost' || instead) this.#sse = undefined
-    // Who asks for a credential does speak it.
+    // A server that requires a credential speaks the transport.
     if (!instead || reason.code === 'authorization_required') return end
     return { ...end, reason: { ...instead, message: `${instead.message}; tried as SSE too: ${reason.message}` } }
   }

@@ -18,7 +18,7 @@ type TrialOwner = Pick<UserRecord, 'id' | 'role' | 'number' | 'grants'>
 
 interface TrialOptions {
   readonly signal: AbortSignal
-  /** Takes the secrets of what is tried out of the report. */
+  /** Redacts the secrets of the tested configuration in the report. */
   readonly redact: (text: string) => string
 }
 
@@ -30,8 +30,8 @@ interface Step {
 }
 
 /**
- * Connects once with a configuration that is not saved, reads its tools, and closes; twice where only a URL is given and
- * the first answer says that streamable HTTP is not spoken there. Never rejects. `id` stands for it in the process table.
+ * Connects once with a configuration that is not saved, reads its tools, and closes; twice if only a URL is given and
+ * the first response shows that Streamable HTTP is not supported. Never rejects. `id`: in the process table.
  */
 export async function tryServer(
   launcher: Launcher,
@@ -85,7 +85,7 @@ async function tryOnce(
   }
   const opened = Promise.withResolvers<JsonObject>()
   const tools = Promise.withResolvers<Pick<TrialReport, 'tools' | 'warnings'>>()
-  // Either may fail before somebody waits for it.
+  // Either may reject before it is awaited.
   opened.promise.catch(() => undefined)
   tools.promise.catch(() => undefined)
   const abandon = (): void => {
@@ -160,7 +160,7 @@ async function tryOnce(
   }
 }
 
-/** Which era to try it with: the earlier one where the server does not say. */
+/** The era for the trial: legacy where the server does not say. */
 async function trialEra(launcher: Launcher, plan: LaunchPlan, signal: AbortSignal): Promise<Era> {
   if (!mayBeModern(plan)) return 'legacy'
   if (plan.settings.era) return plan.settings.era
@@ -173,7 +173,7 @@ async function trialEra(launcher: Launcher, plan: LaunchPlan, signal: AbortSigna
   return era ?? 'legacy'
 }
 
-/** The tools that a trial shows. */
+/** The tools in a trial's report. */
 class TrialTools {
   readonly tools: JsonObject[] = []
   #characters = 0
@@ -214,7 +214,7 @@ function asEffective(server: TrialServer, owner: TrialOwner): EffectiveServer {
     secrets: [],
   }
   const { id: ownerId, number: ownerNumber, grants: ownerGrants } = owner
-  // The account may have lost the role since the draft was judged.
+  // The account may have lost the role since the draft was validated.
   const ownerRole = server.ownerRole === 'admin' ? owner.role : 'user'
   return { settings, ownerId, ownerRole, ownerNumber, ownerGrants, secrets: server.secrets, configHash: '' }
 }

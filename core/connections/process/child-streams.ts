@@ -1,11 +1,11 @@
 import { HubError } from '../../contract/errors.ts'
 import type { StderrWriter } from './stderr-tail.ts'
 
-/** Some 600 KB a second, of which the last lines alone are kept. */
+/** Bytes per 50 ms, some 600 KB a second, of which only the last lines are kept. */
 const STDERR_SLICE_BYTES = 32 * 1024
 const STDERR_SLICE_MS = 50
 
-/** A child's stdin and stdout by way of main. */
+/** A child's stdin and stdout, carried through main. */
 export interface ChildRelay {
   /** Reads stdout into `bytes` until it ends. */
   pump(bytes: (chunk: Uint8Array) => void): Promise<void>
@@ -13,7 +13,7 @@ export interface ChildRelay {
   end(): void
 }
 
-/** Reads stderr at a bounded rate: a server that floods it waits in its own pipe. */
+/** Reads stderr at a bounded rate: a server that floods it blocks on its own pipe. */
 export async function watchStderr(fd: number, tail: StderrWriter): Promise<void> {
   let slice = 0
   let sliceStart = 0

@@ -8,6 +8,7 @@ export interface SocketPair {
   readonly theirs: number
 }
 
+/** Makes one socket pair; throws when the process has no descriptors left. */
 export type MakePair = () => SocketPair
 
 const AF_UNIX = 1
@@ -19,8 +20,8 @@ const SYMBOLS = {
 } as const
 
 /**
- * How to make socket pairs here, or undefined when the C library cannot be called; children then go through main's
- * pipes. The ends close on exec. macOS has no flag for that; there Bun starts programs with all other descriptors closed.
+ * How to make socket pairs here, or undefined when the C library cannot be called; children then use main's pipes. The
+ * ends close on exec. macOS has no flag for that; there Bun starts programs with all other descriptors closed.
  */
 export function openSocketPairs(): MakePair | undefined {
   for (const name of cLibraries()) {
@@ -39,13 +40,13 @@ export function openSocketPairs(): MakePair | undefined {
       closeSync(probe.theirs)
       return make
     } catch {
-      // The next name; with none left the caller takes pipes.
+      // The next name; if none loads, the caller uses pipes.
     }
   }
   return undefined
 }
 
-/** So many pairs, or none: a failure closes those that were made. */
+/** Makes `count` pairs or none: after a failure those made before are closed. */
 export function makePairs(make: MakePair, count: number): readonly SocketPair[] {
   const made: SocketPair[] = []
   try {
@@ -60,7 +61,7 @@ export function makePairs(make: MakePair, count: number): readonly SocketPair[] 
   }
 }
 
-/** A descriptor on its way to another thread, recognisable after its number may have been used again. */
+/** A descriptor that is passed to another thread, identified even after its number was reused. */
 export class TravellingDescriptor {
   readonly number: number
   readonly #inode: number
@@ -70,7 +71,7 @@ export class TravellingDescriptor {
     this.#inode = fstatSync(number).ino
   }
 
-  /** Closes it, if the number still means this socket: the thread may have closed it, and somebody else got the number. */
+  /** Closes it if the number still refers to this socket: the thread may have closed it, and the number be reused. */
   closeIfOurs(): void {
     try {
       if (fstatSync(this.number).ino === this.#inode) closeSync(this.number)
@@ -80,7 +81,7 @@ export class TravellingDescriptor {
   }
 }
 
-/** Writes everything to a descriptor and closes it. A reader that is gone is none of the writer's business. */
+/** Writes everything to a descriptor and closes it; a closed reader is ignored. */
 function handOver(fd: number, bytes: Uint8Array): void {
   try {
     for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at)
@@ -91,17 +92,17 @@ function handOver(fd: number, bytes: Uint8Array): void {
   }
 }
 
-/** Hands each of these to the pair at the same place, and closes what is the hub's of any pair. */
+/** Writes each input to the pair at the same position, and closes the hub's end of every pair. */
 export function handOverAll(pairs: readonly SocketPair[], inputs: readonly Uint8Array[]): void {
   for (const [index, pair] of pairs.entries()) handOver(pair.ours, inputs[index] ?? new Uint8Array())
 }
 
-/** Kept back for the store, the log and the hub's own clients, whatever servers want. */
+/** Reserved for the store, the log and the hub's own clients, however many servers want. */
 const KEPT_BACK = 32
-/** Most that one start needs at the same time. */
+/** Most descriptors that one start needs at the same time. */
 const ONE_START = 14
 
-/** What is wrong when another child would take the descriptors that the hub needs for itself; undefined when nothing is. */
+/** An error text when another child would take descriptors that the hub reserves for itself; otherwise undefined. */
 export function descriptorShortage(): string | undefined {
   const limit = descriptorLimit()
   if (limit === undefined) return undefined
@@ -110,7 +111,7 @@ export function descriptorShortage(): string | undefined {
   return `EMFILE: of ${limit} file descriptors ${Math.max(0, left)} are left, and the hub keeps ${KEPT_BACK} for itself; raise the limit (ulimit -n)`
 }
 
-/** Undefined where there is none or the system does not say. Read each time: it can be changed from outside. */
+/** Undefined where there is none or it is not reported. Read each time, since it can be changed from outside. */
 function descriptorLimit(): number | undefined {
   try {
     const soft = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'))?.[1]

@@ -1,23 +1,24 @@
 import { isMainThread } from 'node:worker_threads'
 
-/** Shorter texts are left to the collector's own judgement. */
+/** Shorter texts are left to the garbage collector. */
 const LARGE_BYTES = 64 * 1024
-/** Resident memory of the process above which a collection is made at once, for which the thread stops some 40 to 100 ms. */
+/** Resident memory of the process above which garbage is collected at once, which stops the thread for 40 to 100 ms. */
 const PRESSING_BYTES = 352 * 1024 * 1024
 const PRESSING_BYTES_MAIN = 416 * 1024 * 1024
-/** A collection may take one part in so many of the thread's time. */
+/** A collection may take one part in this many of the thread's time. */
 const TIME_SHARE = 4
 
+/** Settings of a `GarbageWatch`. */
 export interface GarbageWatchOptions {
-  /** Bytes of large messages after which memory is collected. */
+  /** Bytes of large messages after which garbage is collected. */
   readonly periodBytes: number
   /** Default: {@link collectPressing}. */
   readonly collect?: () => void
 }
 
 /**
- * Collects memory after so many bytes of large messages. Left alone, the runtime's collector lets a thread that passes
- * messages of 9 MiB grow by some 500 MiB before it looks: it judges by objects, and these are few.
+ * Collects garbage after so many bytes of large messages. By itself the runtime's collector lets a thread that passes
+ * messages of 9 MiB grow by some 500 MiB: it counts objects, and these are few.
  */
 export class GarbageWatch {
   readonly #periodBytes: number
@@ -41,7 +42,7 @@ export class GarbageWatch {
     this.#passedBytes += bytes
     if (this.#passedBytes < this.#periodBytes || this.#due || performance.now() < this.#notBeforeMs) return
     this.#due = true
-    // What is at work now still holds what it has just made.
+    // The current code still holds what it has just allocated.
     setImmediate(() => this.#run())
   }
 
@@ -55,7 +56,7 @@ export class GarbageWatch {
   }
 }
 
-/** In the background, or at once while too much is resident: the main thread stops others' requests by that, and does it last. */
+/** Collects in the background, or at once above the resident limit: on the main thread that blocks all requests. */
 function collectPressing(): void {
   const pressing = isMainThread ? PRESSING_BYTES_MAIN : PRESSING_BYTES
   Bun.gc(process.memoryUsage.rss() > pressing)

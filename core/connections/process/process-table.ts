@@ -13,7 +13,7 @@ interface Entry {
 
 const WRITE_DELAY_MS = 100
 
-/** The file that names the running children, so that the next start can end what a crash left behind. */
+/** The file that lists the running children, so that the next start can kill what a crash left behind. */
 export class ProcessTable {
   readonly #file: string
   readonly #log: PluginLogger
@@ -28,7 +28,7 @@ export class ProcessTable {
     this.#inPlace = watchPlace(dataDir)
   }
 
-  /** Kills the process groups that an earlier run left; only those whose leader began when the file says. */
+  /** Kills the process groups that an earlier run left; only those whose leader has the recorded start time. */
   sweep(): readonly number[] {
     const killed: number[] = []
     const table = this.#read()
@@ -39,7 +39,7 @@ export class ProcessTable {
         process.kill(-pid, 'SIGKILL')
         killed.push(pid)
       } catch {
-        // Gone in between.
+        // It ended in between.
       }
     }
     if (killed.length > 0) this.#log.warn(`Ended ${killed.length} processes that an earlier run left`, { pids: killed })
@@ -71,13 +71,13 @@ export class ProcessTable {
     this.#timer = undefined
     const hub = { pid: process.pid, startTime: startTimeOf(process.pid) ?? '' }
     const temporary = `${this.#file}.tmp`
-    // Nothing is made in the place of a data folder that was moved away.
+    // No file is made in the place of a data folder that was moved away.
     if (!this.#inPlace()) return
     try {
       writeFileSync(temporary, JSON.stringify({ hub, children: [...this.#entries.values()] }), { mode: 0o600 })
       renameSync(temporary, this.#file)
     } catch (error) {
-      // The watchdog is the first line; this file helps only where even that was killed.
+      // The watchdog comes first; this file is only needed when the watchdog was killed too.
       this.#log.warn(`The process table ${this.#file} cannot be written`, { error: String(error) })
     }
   }

@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs'
 
-/** One process, recognisable after its number may have been given to another. */
+/** One process, identified even after its number was reused. */
 export interface ProcessMark {
   readonly pid: number
   readonly startTime: string
 }
 
-/** When a process began, in a form that is only compared; undefined when it is gone or the system does not say. */
+/** When a process started, in a form that is only compared; undefined when it has ended or the system does not say. */
 export function startTimeOf(pid: number): string | undefined {
   return statFields(pid)?.[19]
 }
 
-/** Everything below a process, nearest first; empty where the kernel keeps no list of children. */
+/** All descendants of a process, nearest first; empty where the kernel has no list of children. */
 export function processesBelow(pid: number): readonly ProcessMark[] {
   const found: ProcessMark[] = []
   const open = [pid]
@@ -26,7 +26,7 @@ export function processesBelow(pid: number): readonly ProcessMark[] {
   return found
 }
 
-/** False for one that has ended and only waits to be collected. */
+/** False for a process that has ended and waits to be reaped. */
 export function stillRuns({ pid, startTime }: ProcessMark): boolean {
   const fields = statFields(pid)
   return fields !== undefined && fields[19] === startTime && fields[0] !== 'Z' && fields[0] !== 'X'

@@ -1,19 +1,20 @@
 import { LIMITS } from '../../config/limits.ts'
 
 const LINE_CHARACTERS = 2_000
-/** Of one chunk only the end is looked at: more than the kept lines cannot matter. */
+/** Only the end of a chunk is processed: earlier lines would be dropped anyway. */
 const CHUNK_BYTES = 32 * 1024
-/** Longest begun line that is kept as it came, so that a secret in it is whole when it is looked for. */
+/** Longest incomplete line that is held unredacted, so that a secret in it is complete when it is searched for. */
 const BEGUN_CHARACTERS = 8 * 1024
-/** Begun lines of so many processes are kept apart. */
+/** Number of processes whose incomplete lines are held separately. */
 const BEGUN_LINES = 64
 
+/** One line of stderr; `at` is ISO 8601 UTC. */
 export interface TailLine {
   readonly at: string
   readonly line: string
 }
 
-/** Where one process's standard error goes. */
+/** Receives the stderr of one process. */
 export interface StderrWriter {
   push(chunk: Buffer): void
   add(line: string): void
@@ -24,7 +25,7 @@ export class StderrTail {
   readonly #lines: TailLine[] = []
   readonly #begun = new Map<BegunLine, string>()
 
-  /** `redact` takes secrets out of each line before it is kept: they may be forgotten while the line is still here. */
+  /** `redact` removes secrets from each line before it is stored: they may be forgotten before the line is. */
   writer(redact: (text: string) => string): StderrWriter {
     const begun: BegunLine = { redact }
     return {
@@ -44,7 +45,7 @@ export class StderrTail {
     const skipped = chunk.length > CHUNK_BYTES
     const text = chunk.toString('utf8', skipped ? chunk.length - CHUNK_BYTES : 0)
     const parts = ((skipped ? '' : (this.#begun.get(begun) ?? '')) + text).split('\n')
-    // What begins in the middle may begin in the middle of a secret.
+    // A line with its beginning cut off may begin with a part of a secret.
     if (skipped) parts[0] = parts.length > 1 ? '' : (parts[0] ?? '').slice(LINE_CHARACTERS)
     const rest = parts.pop() ?? ''
     this.#begin(begun, rest.length > BEGUN_CHARACTERS ? begun.redact(rest).slice(-LINE_CHARACTERS) : rest)
@@ -69,7 +70,7 @@ export class StderrTail {
   }
 }
 
-/** Stands for a process whose last line has no end yet. */
+/** Identifies a process whose last line is incomplete. */
 interface BegunLine {
   readonly redact: (text: string) => string
 }

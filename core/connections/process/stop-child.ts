@@ -6,29 +6,30 @@ const TERM_GRACE_MS = 2_000
 const GONE_MS = 1_000
 const LOOK_MS = 5
 
+/** A running process, as `stopChild` needs it. */
 export interface Stoppable {
   readonly pid: number
   readonly exited: Promise<string>
   readonly confined: boolean
-  /** Adds to `below` what is below the process now. */
+  /** Adds the current descendants of the process to `below`. */
   poll(): void
-  /** What was seen below it, by its number. */
+  /** Its recorded descendants, by process id. */
   readonly below: ReadonlyMap<number, ProcessMark>
 }
 
 /**
- * Asks a process by end of input, then TERM, then KILL; resolves when nothing of its group, its sandbox or the tree below it
- * is left.
+ * Ends stdin of a process, then sends TERM, then KILL; resolves when no process of its group, its sandbox or its
+ * descendants is left.
  */
 export async function stopChild(child: Stoppable): Promise<void> {
   const { pid, exited, confined } = child
-  // Looked at before it may end: what has left its group cannot be found any more once its parent is gone.
+  // Before it may end: descendants outside its group cannot be found once their parent has exited.
   child.poll()
-  // The carrying thread closes the child's input; that is how most servers want to be asked.
+  // The carrying thread closes the child's stdin, which is how most servers expect to be stopped.
   if ((await within(exited, STDIN_GRACE_MS)) !== undefined) return finish(child)
   child.poll()
   if (!confined) signalGroup(pid, 'SIGTERM')
-  // The group is the sandbox's own; its end would be a KILL for all inside. The first one below it only waits for them.
+  // The group is the sandbox's own; a signal to it would KILL all inside. Its first process only waits for others.
   else for (const mark of processesBelow(pid).slice(1)) signal(mark, 'SIGTERM')
   if ((await within(exited, TERM_GRACE_MS)) === undefined) {
     child.poll()
@@ -40,8 +41,8 @@ export async function stopChild(child: Stoppable): Promise<void> {
 async function finish({ pid, exited, below: seen }: Stoppable): Promise<void> {
   await exited
   signalGroup(pid, 'SIGKILL')
-  // What is in a sandbox dies with its first process, which is not left to that process alone; of other trees this ends
-  // what went into a session of its own.
+  // All processes of a sandbox die with its first one, but are killed here too; outside of sandboxes this ends
+  // descendants with a session of their own.
   const below = [...seen.values()]
   for (const mark of below) signal(mark, 'SIGKILL')
   const end = performance.now() + GONE_MS
@@ -62,6 +63,6 @@ function signal(mark: ProcessMark, name: NodeJS.Signals): void {
   try {
     if (stillRuns(mark)) process.kill(mark.pid, name)
   } catch {
-    // Gone in between.
+    // It ended in between.
   }
 }

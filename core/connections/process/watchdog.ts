@@ -1,9 +1,8 @@
 import type { PluginLogger } from '../../contract/plugin.ts'
 
 /**
- * Keeps a list of process groups, and kills what is on it when its input ends, which happens when the hub is gone for
- * whatever reason. Plain sh holds 2 MB where another Bun would hold 25. dash knows a negative id only after `--`, some
- * others only without.
+ * Keeps a list of process groups, and kills them when its input ends, which happens whenever the hub ends. Plain sh
+ * takes 2 MB where another Bun would take 25. dash accepts a negative id only after `--`, some others only without.
  */
 const SCRIPT = `trap '' INT TERM HUP QUIT
 groups=' '
@@ -19,7 +18,7 @@ done`
 
 const RESTART_MS = 1_000
 
-/** The process that ends the hub's children when the hub cannot: after a `kill -9` nothing is left. */
+/** The process that kills the hub's children when the hub cannot, such as after a `kill -9`. */
 export class Watchdog {
   readonly #log: PluginLogger
   readonly #groups = new Set<number>()

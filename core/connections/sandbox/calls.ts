@@ -1,10 +1,10 @@
-/** The numbers of one system call; without the second one, arm64 does not have it. */
+/** The numbers of one system call; the second is missing where arm64 does not have it. */
 export type CallNumbers = readonly [x64: number, arm64?: number]
 
 /**
- * System calls that a sandboxed program may make, whatever their arguments. Seen with strace from Node.js, Bun, Deno, Python,
- * Java, Chromium headless, npm, git and the usual shell tools, and completed by the older, newer and wider form of each
- * call seen (a C library chooses between them). Numbers as in Linux's `asm/unistd_64.h` and `asm-generic/unistd.h`.
+ * System calls that a sandboxed program may make, whatever their arguments. Observed with strace of Node.js, Bun, Deno,
+ * Python, Java, Chromium headless, npm, git and the usual shell tools, and completed by the older, newer and wider form
+ * of each call (a C library chooses between them). Numbers as in Linux's `asm/unistd_64.h` and `asm-generic/unistd.h`.
  */
 export const ALLOWED_CALLS: Readonly<Record<string, CallNumbers>> = {
   read: [0, 63],

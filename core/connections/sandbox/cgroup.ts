@@ -3,12 +3,13 @@ import { totalmem } from 'node:os'
 import { join } from 'node:path'
 
 const OWN = 'patchbay'
-/** Where the hub itself goes: a group that gives its controllers to groups below it may hold no process of its own. */
+/** The hub's own leaf group: a group that delegates controllers to its children may hold no process itself. */
 const HUB = 'patchbay-hub'
 const CONTROLLERS = ['memory', 'pids'] as const
-/** Of the memory that the machine, or the group the hub runs in, has: what one owner's sandboxed programs may take together. */
+/** Share of the memory of the machine, or of the hub's group, that one owner's sandboxed programs may use together. */
 const OWNER_SHARE = 0.5
 
+/** The texts that name the hub's own cgroup. */
 export interface CgroupPlaces {
   /** `/proc/self/cgroup` and `/proc/self/mountinfo`, as text. */
   readonly membership: string
@@ -16,8 +17,8 @@ export interface CgroupPlaces {
 }
 
 /**
- * The folder of the hub's own group in the cgroup v2 hierarchy, as this process sees it. Undefined where there is none, or
- * where the mount does not show it.
+ * The folder of the hub's own group in the cgroup v2 hierarchy, as this process sees it. Undefined where there is none,
+ * or where the mount does not show it.
  */
 export function ownGroup({ membership, mounts }: CgroupPlaces): string | undefined {
   const path = /^0::(\/.*)$/m.exec(membership)?.[1]
@@ -25,7 +26,7 @@ export function ownGroup({ membership, mounts }: CgroupPlaces): string | undefin
   for (const line of mounts.split('\n')) {
     const [before = '', after = ''] = line.split(' - ')
     if (!after.startsWith('cgroup2 ')) continue
-    // Blanks in paths are written as octal numbers; a hierarchy with such a path is left alone.
+    // Blanks in paths are written as octal numbers; a hierarchy with such a path is not used.
     const [, , , root = '', point = ''] = before.split(' ')
     if (root === '/') return join(point, path)
     if (path === root || path.startsWith(`${root}/`)) return join(point, path.slice(root.length))
@@ -33,7 +34,7 @@ export function ownGroup({ membership, mounts }: CgroupPlaces): string | undefin
   return undefined
 }
 
-/** Memory and process limits for all of one owner's sandboxed programs together, as groups of cgroup v2. */
+/** Limits memory and processes of all sandboxed programs of one owner together, by groups of cgroup v2. */
 export class SandboxCgroups {
   readonly #folder: string
   readonly #ownerBytes: number
@@ -43,7 +44,7 @@ export class SandboxCgroups {
     this.#ownerBytes = ownerBytes
   }
 
-  /** Undefined where the hierarchy has not both controllers, or the hub may not make groups in it; then nothing is changed. */
+  /** Undefined where the hierarchy lacks one of the controllers, or forbids new groups; then nothing is changed. */
   static open(group: string | undefined = findOwnGroup()): SandboxCgroups | undefined {
     if (group === undefined) return undefined
     try {
@@ -62,8 +63,8 @@ export class SandboxCgroups {
   }
 
   /**
-   * Moves a process into its owner's group, which its descendants inherit; sets the group's limits anew. Throws the system's
-   * error.
+   * Moves a process into its owner's group, which its descendants inherit, and sets the group's limits again. Throws
+   * the system's error.
    */
   place(pid: number, uid: number, processes: number): void {
     const owner = join(this.#folder, `owner-${uid}`)
@@ -73,7 +74,7 @@ export class SandboxCgroups {
     writeFileSync(join(owner, 'cgroup.procs'), String(pid))
   }
 
-  /** Whether a process is in that owner's group, and the group has its limits. */
+  /** True when a process is in that owner's group, and the group has its limits. */
   holds(pid: number, uid: number): boolean {
     const owner = join(this.#folder, `owner-${uid}`)
     const members = readFileSync(join(owner, 'cgroup.procs'), 'latin1').split('\n')
@@ -81,7 +82,7 @@ export class SandboxCgroups {
     return limited && members.includes(String(pid))
   }
 
-  /** Removes the groups that no process is in. */
+  /** Removes the groups without processes. */
   dispose(): void {
     for (const entry of readdirSync(this.#folder, { withFileTypes: true })) {
       if (entry.isDirectory()) tryRemoving(this.#folder, entry.name)
@@ -100,7 +101,7 @@ function findOwnGroup(): string | undefined {
   }
 }
 
-/** The group below which groups with both controllers can be made; undefined where there is none. */
+/** The group below which groups with both controllers can be created; undefined where there is none. */
 function shareControllers(group: string): string | undefined {
   if (!CONTROLLERS.every(name => words(join(group, 'cgroup.controllers')).includes(name))) return undefined
   // After a restart of the hub in the same session or container, it is in its own leaf already.
@@ -117,9 +118,9 @@ function shareControllers(group: string): string | undefined {
 }
 
 /**
- * Moves the hub into a leaf of its own, so that its group may share out controllers. Only where nobody else's process is in
- * it: a group with others in it (a login session) is somebody else's to divide. The first process of a container, which starts
- * the hub, moves with it.
+ * Moves the hub into a leaf of its own, so that its group may delegate controllers. Only where all processes in it are
+ * the hub's: a group with others (a login session) belongs to another manager. The first process of a container, which
+ * starts the hub, moves with it.
  */
 function moveIntoLeaf(group: string): boolean {
   const members = words(join(group, 'cgroup.procs')).map(Number)
@@ -137,7 +138,7 @@ function enable(folder: string): void {
   if (missing.length > 0) writeFileSync(control, missing.map(name => `+${name}`).join(' '))
 }
 
-/** In bytes: the group's own limit, or that of the nearest one above it, else the machine's memory. */
+/** In bytes: the limit of the group or of its nearest ancestor with one, otherwise the machine's memory. */
 function memoryOf(group: string): number {
   const limit = Number(read(join(group, 'memory.max')))
   return Number.isFinite(limit) && limit > 0 ? Math.min(limit, totalmem()) : totalmem()

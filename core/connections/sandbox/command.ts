@@ -4,22 +4,22 @@ import { WORK_FOLDER } from '../../domain/server/spawn-policy.ts'
 import { statsOf } from '../stats-of.ts'
 import { PACKAGE_FOLDER, RUNTIME_FOLDER, SANDBOX_PATH } from './profile.ts'
 
-/** Of what a sandbox shows, the machine's own part, which is the same outside. */
+/** Paths that a sandbox shares with the machine, so that they are the same inside and outside. */
 const SHARED = ['/usr/', '/bin/', '/sbin/', '/lib/', '/lib64/']
 const OF_RUNTIME = ['bun', 'bunx']
 
-/** What the stages of the sandbox say on standard error when they cannot go on, and with which exit codes. */
+/** The stderr of the sandbox's stages when they fail, and their exit codes. */
 const STAGE = /^(?:bwrap|setpriv|prlimit): (.*)$/
 const STAGE_EXITS: ReadonlySet<number | null> = new Set([1, 126, 127])
-/** Of bubblewrap and of the shell behind it: there is no such program, or no such interpreter. */
+/** Messages of bubblewrap and of the shell behind it for a missing program or interpreter. */
 const NO_PROGRAM =
   /^(?:execvp|(?:line )?\d+: (?:exec: )?).*: (?:No such file or directory|not found|.*required file not found)$/
-/** What concerns one server alone: its program, its folders, its owner's limits. */
+/** Failures of one server alone: its program, its folders, its owner's limits. */
 const OWN_FAILURE = /^(?:execvp|(?:line )?\d+: |Can't chdir|Can't find source path)|Resource temporarily unavailable/
 
 /**
- * Why the program never ran, when the last words are those of the sandbox: `command_not_found`, `spawn_failed`, or
- * `sandbox_lost` where the sandbox itself could not be made.
+ * The error when a stage of the sandbox failed before the program ran: `command_not_found`, `spawn_failed`, or
+ * `sandbox_lost` where the sandbox itself could not be created. Undefined for any other exit.
  */
 export function stageFailure(command: string, exitCode: number | null, stderrTail: string): WireError | undefined {
   const said = STAGE_EXITS.has(exitCode) ? STAGE.exec(stderrTail)?.[1] : undefined
@@ -38,14 +38,14 @@ export function stageFailure(command: string, exitCode: number | null, stderrTai
   return { code: 'spawn_failed', message: `Cannot start "${command}" in the sandbox: ${why}` }
 }
 
-/** The refusal of a start where the sandbox, seen to hold at the hub's start, cannot be made any more. */
+/** The error for a start when the sandbox, which worked at the hub's start, cannot be created any more. */
 export function sandboxLost(command: string, why: string): HubError {
   return new HubError('sandbox_lost', `Cannot start "${command}": the sandbox of this machine is lost (${why})`)
 }
 
 /**
- * The program inside the sandbox that a command means. One in the server's own folder is left to the sandbox itself, since
- * only there its links lead where they lead. Throws `command_not_found`.
+ * The path inside the sandbox of a command's program. One in the server's own folder is left to the sandbox, since its
+ * links may lead elsewhere outside. Throws `command_not_found`.
  */
 export function resolveInside(command: string): string {
   if (command === process.execPath) return `${RUNTIME_FOLDER}/bun`
@@ -69,7 +69,7 @@ function byName(command: string): string {
 }
 
 function isProgram(path: string): boolean {
-  // One that may be run by its owner alone cannot be run inside.
+  // A program that only its owner may execute cannot be run inside.
   const stats = statsOf(path)
   return stats?.isFile() === true && (stats.mode & 0o001) !== 0
 }

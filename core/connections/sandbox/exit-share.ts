@@ -3,10 +3,10 @@ import type { ByteAccount } from '../../domain/byte-account.ts'
 import type { EgressOwner } from '../../outbound/egress.ts'
 import { createPace } from '../../outbound/pace.ts'
 
-/** Of all sandboxed programs of one owner together: some tenth of what the hub's thread could carry. */
+/** For all sandboxed programs of one owner together: about a tenth of what the hub's thread could carry. */
 const EXIT_BYTES_PER_SECOND = 64 * 1024 * 1024
 
-/** What the sandboxed programs of one owner share of the way out: its pace, its connections, and the bytes that are held in them. */
+/** The outbound limits that one owner's sandboxed programs share: bytes per second, connections, buffered bytes. */
 export class ExitShare implements EgressOwner {
   readonly pace = createPace(EXIT_BYTES_PER_SECOND)
   readonly #account: ByteAccount

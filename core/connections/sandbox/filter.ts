@@ -13,9 +13,9 @@ const PRLIMIT64: CallNumbers = [302, 261]
 const AF_UNIX = 1
 const INTERNET = [2, 10] as const
 const AF_NETLINK = 16
-/** 0 (the type's default), ICMP, TCP, UDP, ICMPv6: others are seldom used parts of the kernel, loaded on demand. */
+/** 0 (the type's default), ICMP, TCP, UDP, ICMPv6: others are rarely used parts of the kernel, loaded on demand. */
 const INTERNET_PROTOCOLS = [0, 1, 6, 17, 58]
-/** By which a runtime lists its network interfaces. Other netlink families configure the kernel. */
+/** Used by runtimes to list network interfaces. Other netlink families configure the kernel. */
 const NETLINK_ROUTE = 0
 const PR_SET_PDEATHSIG = 1
 const RLIMIT_CORE = 4
@@ -43,17 +43,17 @@ type Step = readonly [code: number, yes: number, no: number, operand: number]
 
 const load = (offset: number): Step => [0x20, 0, 0, offset]
 const give = (verdict: number): Step => [0x06, 0, 0, verdict]
-/** Runs the next step when the loaded word equals `word`, else skips it. */
+/** Runs the next step when the loaded word equals `word`, otherwise skips it. */
 const ifEqual = (word: number): Step => [0x15, 0, 1, word]
 const ifAtLeast = (word: number): Step => [0x35, 0, 1, word]
 const ifAnyBit = (mask: number): Step => [0x45, 0, 1, mask]
 
-/** `body`, which must end in a verdict on every path, for one call alone. */
+/** Applies `body`, which must end in a verdict on every path, to one call alone. */
 function forCall(number: number, body: readonly Step[]): readonly Step[] {
   return [[0x15, 0, body.length, number], ...body]
 }
 
-/** Gives `verdict` for one of several values of the loaded word. */
+/** Returns `verdict` when the loaded word is one of the values. */
 function forWords(words: readonly number[], verdict: number): readonly Step[] {
   return words.flatMap(word => [ifEqual(word), give(verdict)])
 }
@@ -85,27 +85,27 @@ const SOCKET_STEPS: readonly Step[] = [
     return forCall(family, check)
   }),
   ...forCall(AF_NETLINK, [load(argument(2)), ifEqual(NETLINK_ROUTE), give(ALLOW), give(ERRNO | EPROTONOSUPPORT)]),
-  // Others are not confined by a network namespace (VSOCK reaches the host of this virtual machine), or rarely audited.
+  // Others are not confined by a network namespace (VSOCK reaches this virtual machine's host), or rarely audited.
   give(ERRNO | EAFNOSUPPORT),
 ]
 
 const PRCTL_STEPS: readonly Step[] = [
   load(argument(0)),
   ifEqual(PR_SET_PDEATHSIG),
-  // Reported as success: programs request it for their own children, which end with the sandbox anyway. It must have no
-  // effect, since it could detach the sandbox's first process from the hub.
+  // Reported as success: programs request it for their own children, which end with the sandbox anyway. It must have
+  // no effect, since it could detach the sandbox's first process from the hub.
   give(ERRNO),
   give(ALLOW),
 ]
 
-// A limit of 1 byte keeps the kernel from starting a piped core_pattern's program, and 0 does not (see sandbox-profile.ts).
-// So the limit stays as it is; lowering it is reported as success, since programs that harden themselves insist on it.
+// A limit of 1 byte keeps the kernel from starting a piped core_pattern's program, and 0 does not (see `coreLimit`).
+// It is not changed; lowering it is reported as success, since programs that harden themselves insist on it.
 const SETRLIMIT_STEPS: readonly Step[] = [load(argument(0)), ifEqual(RLIMIT_CORE), give(ERRNO), give(ALLOW)]
 const PRLIMIT_STEPS: readonly Step[] = [
   load(argument(1)),
   [0x15, 1, 0, RLIMIT_CORE],
   give(ALLOW),
-  // Without new limits it only reads. Both halves of the pointer.
+  // Without new limits the call only reads. Both halves of the pointer are checked.
   load(argument(2)),
   [0x15, 0, 3, 0],
   load(argument(2) + 4),
@@ -117,7 +117,7 @@ const PRLIMIT_STEPS: readonly Step[] = [
 const IOCTL_STEPS: readonly Step[] = [load(argument(1)), ...forWords([TIOCSTI, TIOCLINUX], ERRNO | EPERM), give(ALLOW)]
 const CLONE_STEPS: readonly Step[] = [load(argument(0)), ifAnyBit(CLONE_NAMESPACES), give(ERRNO | EPERM), give(ALLOW)]
 
-/** Calls whose arguments are judged. */
+/** Calls that are filtered by their arguments. */
 const JUDGED: readonly (readonly [CallNumbers, readonly Step[]])[] = [
   [PRCTL, PRCTL_STEPS],
   [IOCTL, IOCTL_STEPS],
@@ -129,10 +129,10 @@ const JUDGED: readonly (readonly [CallNumbers, readonly Step[]])[] = [
 ]
 
 /**
- * The filter of system calls for bubblewrap's `--seccomp`, which applies it to the first process of the sandbox too. What is
- * on neither list is answered with ENOSYS, as on a kernel without that call, so that C libraries use an older one: that
- * holds for calls that later kernels add, and for `clone3`, whose flags a filter cannot read.
- * Undefined on an architecture whose numbers are not known here.
+ * The system call filter for bubblewrap's `--seccomp`, which applies it to the first process of the sandbox too. A call
+ * on neither list fails with ENOSYS, as on a kernel without that call, so that C libraries use an older one: that holds
+ * for calls that later kernels add, and for `clone3`, whose flags a filter cannot read. Undefined on an architecture
+ * whose numbers are not known here.
  */
 export function syscallFilter(architecture: string = process.arch): Buffer | undefined {
   const known = { x64: { index: 0, audit: 0xc000003e }, arm64: { index: 1, audit: 0xc00000b7 } }[architecture]

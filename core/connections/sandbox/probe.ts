@@ -23,7 +23,7 @@ import {
 } from './profile.ts'
 import type { Runtime } from './runtime.ts'
 
-/** The report takes some 60 ms; a machine that needs so long for it is no good for servers either. */
+/** The report takes some 60 ms; a machine that takes longer than this is too slow for servers too. */
 const REPORT_MS = 5_000
 const GONE_MS = 2_000
 const LOOK_MS = 5
@@ -33,18 +33,19 @@ const PROCESSES = 64
 /** What this machine can enforce on child processes. */
 export interface ProbeResult {
   readonly level: SandboxLevel
-  /** For people: what was seen, or what stands in the way of level `full`. */
+  /** For people: what was found, or why level `full` is not available. */
   readonly detail: string
-  /** What does not hold though level `full` does, in fixed sentences. */
+  /** Protections that are missing although the level is `full`, in fixed sentences. */
   readonly notes: readonly string[]
 }
 
+/** What the probe may use besides the runtime. */
 export interface ProbeMeans {
   readonly makePair: MakePair
   readonly cgroups: SandboxCgroups | undefined
 }
 
-/** What the look found: what stands in the way of level `full`, or what is held beyond it. */
+/** The result of the probe: why level `full` is not available, or which additional limits hold. */
 type Look = { readonly trouble: string } | { readonly oomKept: boolean; readonly grouped: boolean }
 
 interface Report {
@@ -59,7 +60,7 @@ interface Report {
   readonly oomLowered: boolean
 }
 
-/** Why there can be no sandbox, as far as that is plain without a look; undefined where it takes one. */
+/** Why a sandbox is impossible, as far as that is clear without a probe; otherwise undefined. */
 export function plainObstacle(): string | undefined {
   if (process.platform !== 'linux') return 'only Linux has what the sandbox is made of'
   if (process.getuid?.() === 0) return undefined
@@ -67,8 +68,8 @@ export function plainObstacle(): string | undefined {
 }
 
 /**
- * Runs a reporting program in the whole profile and looks at what it could see and do. `folder` is where the hub keeps its
- * data: the probe works in a folder of its own there, since a parent that others cannot search would stop servers too.
+ * Runs a reporting program in the complete profile and checks what it could see and do. `folder`: the hub's data
+ * folder; the probe works in a subfolder, since a parent that others cannot search would stop servers too.
  */
 export async function probeSandbox(folder: string, runtime: Runtime, means: ProbeMeans): Promise<ProbeResult> {
   const missing = missingStages()
@@ -83,12 +84,12 @@ export async function probeSandbox(folder: string, runtime: Runtime, means: Prob
   return { level: limited ? 'uid' : 'none', detail: report.trouble, notes: [] }
 }
 
-/** Of the programs that make a sandbox, those that are not there. */
+/** The programs that make a sandbox and are not installed. */
 export function missingStages(): readonly string[] {
   return [SETPRIV, PRLIMIT, BWRAP].filter(path => !executable(path))
 }
 
-/** Whether the kernel gives core dumps to a program, or to a socket, outside of every sandbox. */
+/** True when the kernel passes core dumps to a program, or to a socket, outside of every sandbox. */
 export function corePiped(pattern: string): boolean {
   return /^[|@]/.test(pattern)
 }
@@ -212,7 +213,7 @@ async function runReport({ makePair, cgroups }: ProbeMeans, enclosure: Enclosure
   } finally {
     running.kill('SIGKILL')
     await running.exited
-    // Of a sandbox that does not hold, nothing may be left either.
+    // A sandbox that does not hold must not leave processes either.
     for (const mark of tree) if (stillRuns(mark)) process.kill(mark.pid, 'SIGKILL')
   }
 }
@@ -239,7 +240,7 @@ function check(report: Report, uid: number): string | undefined {
   return report.loopback ? 'the program reached a port of the hub on 127.0.0.1' : undefined
 }
 
-/** The first line, or all there was when the stream ended before. */
+/** The first line, or everything received when the stream ended before. */
 async function firstLine(stream: ReadableStream<Uint8Array>): Promise<string> {
   const decoder = new TextDecoder()
   let text = ''

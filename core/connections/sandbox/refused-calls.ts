@@ -1,9 +1,9 @@
 import type { CallNumbers } from './calls.ts'
 
 /**
- * System calls that are answered with EPERM. None is of use to a server; each reaches across the walls of the sandbox
- * (other processes' memory and descriptors, keys of the hub's session, namespaces and mounts), changes the machine, or
- * leads into parts of the kernel with a long record of flaws. Calls that are on no list at all get ENOSYS.
+ * System calls that fail with EPERM. None is of use to a server; each reaches out of the sandbox (other processes'
+ * memory and descriptors, keys of the hub's session, namespaces and mounts), changes the machine, or leads into parts
+ * of the kernel with a long record of flaws. Calls that are on no list at all get ENOSYS.
  */
 export const REFUSED_CALLS: Readonly<Record<string, CallNumbers>> = {
   ptrace: [101, 117],

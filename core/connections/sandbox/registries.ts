@@ -4,20 +4,21 @@ import { within } from '../within.ts'
 
 const NPM = 'https://registry.npmjs.org/'
 const PYPI = 'https://pypi.org/simple'
-/** Where the files are that PyPI's index names. */
+/** The host of the files that PyPI's index links to. */
 const PYPI_FILES = 'https://files.pythonhosted.org/'
 const ASK_MS = 10_000
 
+/** The package registries of an installation, by runner. */
 export interface Registries {
   readonly node: string
   readonly python: string
-  /** All that an installation may reach. */
+  /** All addresses that an installation may reach. */
   readonly urls: readonly string[]
 }
 
 /**
- * Where packages come from: the configured addresses, of which one that ends in `/simple` is the Python index and the first
- * other one npm's registry; else what npm and uv of this machine are configured with.
+ * The registries: the configured addresses, of which one that ends in `/simple` is the Python index and the first other
+ * one npm's registry; by default those in the configuration of npm and uv on this machine.
  */
 export async function findRegistries(
   configured: readonly string[],
@@ -32,7 +33,7 @@ export async function findRegistries(
   return { node, python, urls: [node, python, ...(python === PYPI ? [PYPI_FILES] : [])] }
 }
 
-/** Whether a connection to this host and port is one to a registry. */
+/** The check whether a host and port belong to a registry. */
 export function permitsOf(urls: readonly string[]): (host: string, port: number) => boolean {
   const open = new Set(
     urls.map(text => {
@@ -60,7 +61,7 @@ async function npmRegistry(env: { readonly PATH?: string; readonly HOME?: string
     const said = (await within(new Response(asked.stdout).text(), ASK_MS)) ?? ''
     return webAddress(said.trim()) ?? NPM
   } catch {
-    // Without npm nothing is configured for it.
+    // Without npm there is no configuration of it.
     return NPM
   }
 }
@@ -75,7 +76,7 @@ async function uvIndex({ HOME }: { readonly HOME?: string }): Promise<string> {
   return PYPI
 }
 
-/** Without a user name or password: what an installation is given, its scripts could read. */
+/** Without a user name or password, since the scripts of an installation can read it. */
 function webAddress(text: string): string | undefined {
   const url = URL.parse(text)
   const plain = url && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''

@@ -15,24 +15,23 @@ import {
 } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
-/** Helper programs that run inside the sandbox. */
-/** Of the folder `inside/`; in the runtime's folder each begins with `sandbox-`. */
+/** Files of the folder `inside/` that run inside the sandbox; in the runtime's folder each begins with `sandbox-`. */
 const HELPERS = ['report.ts', 'egress.ts', 'install.ts'] as const
 
-/** A copy is made only where it leaves so many times its size. */
+/** A copy is made only where it leaves this many times its size free. */
 const SPARE = 4
 
-/** What of the hub is shown in sandboxes, as it is on this machine. */
+/** The hub's files that are shown in sandboxes, by their paths on this machine. */
 export interface Runtime {
-  /** The helpers, and a place for the runtime. */
+  /** The folder with the helpers and a mount point for the runtime. */
   readonly folder: string
-  /** The program that runs this hub, where everybody can reach it. */
+  /** The program that runs this hub, readable for everybody. */
   readonly bun: string
 }
 
 /**
- * Makes the folder with the helpers that is bound into sandboxes, and finds the runtime a place in it: it often lies in
- * somebody's home, where other users cannot reach it. Taken as it stands where it can be, else linked, else copied once
+ * Creates the folder with the helpers that is mounted in sandboxes, and finds a path for the runtime: it often lies in
+ * a home folder that other users cannot read. It is used in place if possible, otherwise linked, otherwise copied once
  * (100 MB). Throws when the disk has no room for that.
  */
 export async function prepareRuntime(folder: string): Promise<Runtime> {
@@ -44,7 +43,7 @@ export async function prepareRuntime(folder: string): Promise<Runtime> {
   await chmod(runtime, 0o755)
   const bun = join(runtime, 'bun')
   const reachable = await everybodyReaches(process.execPath)
-  // Even where it is taken from elsewhere something must be there, for it to be bound over.
+  // Even where the runtime is used in place, a file must exist here as its mount point.
   const present = await stat(bun).catch(() => undefined)
   if (reachable && !present) await writeFile(bun, '', { mode: 0o755 })
   else if (!reachable && present?.size !== size) await place(bun, size)
@@ -69,7 +68,7 @@ async function place(bun: string, size: number): Promise<void> {
   const temporary = `${bun}.new`
   await rm(temporary, { force: true })
   try {
-    // A link shares the mode, which is not ours to change.
+    // A hard link shares the mode, which must not be changed.
     if (((await stat(process.execPath)).mode & 0o005) !== 0o005) throw new Error('not for everybody')
     await link(process.execPath, temporary)
   } catch {

@@ -30,31 +30,32 @@ const EXITS = 'egress'
 const EXIT_SOCKET = '/run/patchbay/egress.sock'
 const PROXY_PORT = 3128
 const PROXY_URL = `http://127.0.0.1:${PROXY_PORT}`
-/** In both letter cases, as programs differ; Node looks at them only when it is told to. */
+/** In both letter cases, as programs differ; Node reads them only with the option for it. */
 const PROXY_ENV = {
   ...{ HTTP_PROXY: PROXY_URL, HTTPS_PROXY: PROXY_URL, http_proxy: PROXY_URL, https_proxy: PROXY_URL },
   ...{ NO_PROXY: 'localhost,127.0.0.1,::1', no_proxy: 'localhost,127.0.0.1,::1', NODE_USE_ENV_PROXY: '1' },
 }
 
-/** How one process is shut in, as the rule before every start has judged. */
+/** How one process is sandboxed, as decided by the policy before every start. */
 export interface SandboxPolicy {
   readonly ownerId: string
   readonly ownerNumber: number
-  /** The owner's servers that may have a process: the limit of processes follows from it. */
+  /** Number of the owner's servers that may have a process, from which the limit of processes follows. */
   readonly ownerStdioServers: number
   readonly network: ChildNetwork
-  /** Inside. */
+  /** Path inside the sandbox. */
   readonly cwd: string
-  /** Where network "proxy" leads; asked at each connection. */
+  /** Where network "proxy" may connect; called for each connection. */
   readonly rights: () => Promise<AddressRights>
-  /** Narrows network "proxy" to some hosts. */
+  /** Restricts network "proxy" to some hosts. */
   readonly permits?: (host: string, port: number) => boolean
-  /** `install`: its packages' folder takes the place of its work folder; `use`: both are there, this one read-only. */
+  /** `install`: the packages' folder replaces the work folder; `use`: both are mounted, the packages read-only. */
   readonly packages?: 'install' | 'use'
   /** See `Enclosure`. */
   readonly ownStreams?: boolean
 }
 
+/** The program to run in the sandbox, with its arguments and variables. */
 export interface ConfinedProgram {
   readonly serverId: string
   readonly command: string
@@ -64,24 +65,24 @@ export interface ConfinedProgram {
 
 type Accounts = Pick<BytesInFlight, 'user'>
 
-/** Without the level `full` nothing enters. */
+/** Without the level `full` nothing is started inside. */
 const NOWHERE: Runtime = { folder: '', bun: '' }
 
-/** A program on its way into the sandbox. */
+/** The command of one program in the sandbox, with its outbound proxy. */
 export interface SandboxLaunch extends EnclosedCommand {
-  /** Ends what stands for the program outside. To be called once it has ended, or could not be started. */
+  /** Closes the program's proxy. Call it once the program has ended, or could not be started. */
   close(): void
 }
 
-/** The ladder full / uid / none: what this machine can enforce, and the way in where it is `full`. */
+/** The sandbox of this machine: its level (`full`, `uid` or `none`), and with `full` the launch of programs in it. */
 export class Sandbox {
   readonly level: SandboxLevel
-  /** For people: what the probe saw, or what stands in the way. */
+  /** For people: what the probe found, or why the level is lower. */
   readonly detail: string
-  /** For people: what does not hold though the level does. Of fixed sentences, without paths or names of this machine. */
+  /** For people: protections missing despite the level. Fixed sentences, without paths or names of this machine. */
   readonly notes: readonly string[]
   readonly folders: WorkFolders
-  /** What package runners installed. */
+  /** Folders of installed packages. */
   readonly packages: WorkFolders
   readonly #runtime: Runtime
   readonly #exits: string
@@ -108,14 +109,14 @@ export class Sandbox {
     this.#exits = join(dataDir, EXITS)
   }
 
-  /** The level as it is now: `lost` where the programs that make the sandbox have gone since the start of the hub. */
+  /** The current level: `lost` where the programs that make the sandbox were removed since the start of the hub. */
   get present(): SandboxLevel | 'lost' {
     return this.level === 'full' && missingStages().length > 0 ? 'lost' : this.level
   }
 
   /**
-   * What starts a program inside. Makes its work folder. Throws `command_not_found`, `cwd_not_found`, `cwd_forbidden`,
-   * `sandbox_lost`.
+   * Builds the command that starts a program inside, and creates its work folder. Throws `command_not_found`,
+   * `cwd_not_found`, `cwd_forbidden`, `sandbox_lost`.
    */
   enter(program: ConfinedProgram, confinement: SandboxPolicy): SandboxLaunch {
     if (this.level !== 'full') throw new HubError('stdio_not_permitted', `There is no sandbox here: ${this.detail}`)
@@ -137,7 +138,7 @@ export class Sandbox {
     return { ...enclosed, close: () => exit?.close() }
   }
 
-  /** Moves a process that was started as `enter` says into its owner's group, where there are such. Throws the system's error. */
+  /** Moves a process started by `enter` into its owner's cgroup, if there are cgroups. Throws the system's error. */
   limitMemory(pid: number, { ownerNumber, ownerStdioServers }: SandboxPolicy): void {
     this.#cgroups?.place(pid, sandboxUid(ownerNumber), processLimit(ownerStdioServers))
   }
@@ -158,13 +159,13 @@ export class Sandbox {
     return { mounts: [work, ...installed], cwd }
   }
 
-  /** A way out through the hub, for one process. */
+  /** An outbound proxy in the hub, for one process. */
   #openExit(uid: number, { ownerId, rights, permits }: SandboxPolicy) {
     const owner = this.#shares.get(ownerId) ?? new ExitShare(this.#bytes.user(ownerId))
     this.#shares.set(ownerId, owner)
     const path = join(this.#exits, randomBytes(6).toString('hex'))
     const egress = openEgress({ path, uid, rights, lookup: this.#lookup, owner, ...(permits ? { permits } : {}) })
-    // It starts in the server's folder, whose .env and bunfig.toml are the program's own business.
+    // It starts in the server's folder, whose .env and bunfig.toml are for the program only.
     const bun = [`${RUNTIME_FOLDER}/bun`, '--no-env-file', '--config=/dev/null']
     const helper = [...bun, `${RUNTIME_FOLDER}/sandbox-egress.ts`]
     return {
@@ -177,11 +178,11 @@ export class Sandbox {
 }
 
 /**
- * Finds out what this machine can enforce. Never rejects: what cannot be found out is level `none`. `bytes`: where what is held
- * for the programs counts.
+ * Finds out what this machine can enforce. Never rejects: if that fails, the level is `none`. `bytes`: the account for
+ * the buffered bytes of the programs.
  */
 export async function openSandbox(dataDir: string, bytes: Accounts): Promise<Sandbox> {
-  // Before anything is made ready: a copy of the runtime has 100 MB.
+  // Before anything is prepared: a copy of the runtime has 100 MB.
   const obstacle = plainObstacle()
   const none = (detail: string) => new Sandbox({ level: 'none', detail, notes: [] }, dataDir, bytes)
   if (obstacle !== undefined) return none(obstacle)

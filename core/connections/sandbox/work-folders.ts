@@ -8,15 +8,15 @@ import { statsOf } from '../stats-of.ts'
 
 const RM = '/bin/rm'
 
-/** One server's folder, and under which user its processes are. */
+/** The owner and server of one folder, and the owner's user id. */
 export interface FolderPlace {
   readonly ownerId: string
   readonly serverId: string
 }
 
 /**
- * Folders of sandboxed servers, `<owner>/<server>` below a root: 0700 and their owner's uid. Those above belong to the hub
- * and can be searched, not listed; so does what the hub notes beside a folder, in `<server>.json`.
+ * Folders of sandboxed servers, `<owner>/<server>` below a root: mode 0700, with their owner's uid. Those above belong
+ * to the hub and can be searched, not listed; so does the hub's note beside a folder, in `<server>.json`.
  */
 export class WorkFolders {
   readonly #root: string
@@ -27,14 +27,14 @@ export class WorkFolders {
     this.#inPlace = watchPlace(dirname(root))
   }
 
-  /** Makes the folder unless it is there. Returns its path on this machine. Throws `storage_unavailable` without the data folder. */
+  /** Creates the folder if missing, and returns its real path. Throws `storage_unavailable` without the data folder. */
   make(place: FolderPlace, uid: number): string {
     if (!this.#inPlace()) throw new HubError('storage_unavailable', 'The data folder was moved, removed or replaced')
     const owner = join(this.#root, checked(place.ownerId))
     mkdirSync(owner, { recursive: true, mode: 0o711 })
     for (const folder of [this.#root, owner]) chmodSync(folder, 0o711)
     const path = this.path(place)
-    // Nobody but the hub can put anything at this name, so that the modes below are those of the folder itself.
+    // Only the hub can create a file with this name, so that the modes below are those of the folder itself.
     mkdirSync(path, { recursive: true, mode: 0o700 })
     chmodSync(path, 0o700)
     if (lstatSync(path).uid !== uid) chownSync(path, uid, uid)
@@ -46,8 +46,8 @@ export class WorkFolders {
   }
 
   /**
-   * Looks at a working directory as the sandbox will see it. Throws `cwd_forbidden` for one that a link leads out of the
-   * folder, `cwd_not_found` for one that is not there.
+   * Checks a working directory as the sandbox will see it. Throws `cwd_forbidden` when a link leads out of the folder,
+   * `cwd_not_found` when it does not exist.
    */
   checkCwd(place: FolderPlace, inside: string): void {
     const found = this.#follow(place, inside)
@@ -57,17 +57,17 @@ export class WorkFolders {
     if (found === 'outside') throw cwdForbidden(inside)
   }
 
-  /** Whether a link leads this path out of the folder, as far as it exists by now. */
+  /** True when a link in this path, as far as it exists, leads out of the folder. */
   leaves(place: FolderPlace, inside: string): boolean {
     return this.#follow(place, inside) === 'outside'
   }
 
-  /** Removes what is in the folder, with the folder. */
+  /** Deletes the folder with its contents. */
   async empty(place: FolderPlace): Promise<void> {
     await this.#remove(this.path(place))
   }
 
-  /** Removes what belongs to servers that are not there any more. */
+  /** Deletes the folders of servers that no longer exist. */
   async keepOnly(places: readonly FolderPlace[]): Promise<void> {
     const kept = new Set(places.map(({ ownerId, serverId }) => `${ownerId}/${serverId}`))
     for (const owner of entries(this.#root)) {
@@ -77,7 +77,7 @@ export class WorkFolders {
     }
   }
 
-  /** Removes the folders of a server under every owner it had. */
+  /** Deletes the folders of a server under every owner it had. */
   async remove(serverId: string): Promise<void> {
     for (const owner of entries(this.#root)) {
       const path = join(this.#root, owner, checked(serverId))
@@ -99,7 +99,7 @@ export class WorkFolders {
       try {
         at = realpathSync(at)
       } catch {
-        // It leads to what this machine has not: the sandbox may see something else there.
+        // The link's target is missing on this machine; inside the sandbox it may be something else.
         return 'outside'
       }
       if (at !== folder && !at.startsWith(`${folder}/`)) return 'outside'
@@ -109,8 +109,8 @@ export class WorkFolders {
 
   async #remove(path: string): Promise<void> {
     if (!lstatSync(path, { throwIfNoEntry: false })?.isDirectory()) return rm(path, { force: true })
-    // A server decides what is in here. The runtime's own rm takes a minute of one of its few threads for a folder nested
-    // 5,000 deep, and grows with the square; this one follows no link either, and goes on should the hub end.
+    // A server decides what is in here. The runtime's own rm takes a minute of one of its few threads for a folder
+    // nested 5,000 deep, in quadratic time; this one follows no link either, and continues should the hub end.
     const { exited } = Bun.spawn([RM, '-rf', '--', path], { stdio: ['ignore', 'ignore', 'ignore'], env: {}, cwd: '/' })
     if ((await exited) !== 0) throw new Error(`${RM} could not remove ${path}`)
   }

@@ -2,7 +2,7 @@ import type { WireError } from '../../contract/errors.ts'
 import type { ListsOutcome } from '../protocol.ts'
 import type { ServerState } from './server-state.ts'
 
-/** How long a server that answers stays `connecting` for the sake of its lists: longer than thousands of tools take. */
+/** How long a connected server stays `connecting` while its lists are read: longer than thousands of tools take. */
 const LISTS_MS = 10_000
 
 const LATE: WireError = {
@@ -11,8 +11,8 @@ const LATE: WireError = {
 }
 
 /**
- * From a connection on which calls can be sent to a server that is `online`: once its lists were read, or could not be, or
- * after 10 s. Why they are not known is the reason of its state then.
+ * Moves a server from `connecting` to `online`: once its lists were read, or reading failed, or after 10 s. If the
+ * lists are missing, the state's reason says why.
  */
 export class Arrival {
   readonly #serverState: ServerState
@@ -21,13 +21,13 @@ export class Arrival {
 
   readonly #listsMs: number
 
-  /** `listsMs`: how long it waits for the lists. */
+  /** `listsMs`: the longest wait for the lists. */
   constructor(serverState: ServerState, listsMs = LISTS_MS) {
     this.#serverState = serverState
     this.#listsMs = listsMs
   }
 
-  /** It can be called; `arrived` follows once it is online. */
+  /** The server can be called; `arrived` is called once it is online. */
   begin(arrived: () => void): void {
     this.end()
     this.#serverState.attempts = 0
@@ -35,7 +35,7 @@ export class Arrival {
     this.#timer = setTimeout(() => this.#online(LATE), this.#listsMs)
   }
 
-  /** A reading is over. */
+  /** A reading of the lists has ended. */
   read({ again, failed }: ListsOutcome): void {
     const { state, reason } = this.#serverState.now
     if (again.length > 0) return
@@ -43,7 +43,7 @@ export class Arrival {
     else if (state === 'online' && (reason ?? failed)) this.#serverState.become('online', failed)
   }
 
-  /** The connection is gone. */
+  /** The connection has ended. */
   end(): void {
     clearTimeout(this.#timer)
     this.#arrived = undefined

@@ -3,7 +3,7 @@ const LONGEST_MS = 60_000
 const CRASH_WINDOW_MS = 60_000
 const CRASHES = 5
 
-/** Full jitter over a second that doubles up to a minute: many servers that fell together do not come back together. */
+/** Full jitter over a delay that doubles from 1 s to 60 s, so that servers do not reconnect all together. */
 export function backoffMs(failures: number, random: () => number): number {
   return Math.round(random() * Math.min(LONGEST_MS, FIRST_MS * 2 ** Math.min(failures, 10)))
 }
@@ -12,7 +12,7 @@ export function backoffMs(failures: number, random: () => number): number {
 export class RecentCount {
   readonly #times: number[] = []
 
-  /** Returns how many there are, this one included. */
+  /** Returns the count, including this event. */
   add(nowMs: number): number {
     this.#times.push(nowMs)
     return this.count(nowMs)
@@ -28,7 +28,7 @@ export class RecentCount {
   }
 }
 
-/** True when a process that has ended `exits` times within a minute is not worth a quick restart. */
+/** True when a process that exited `exits` times within a minute should not be restarted quickly. */
 export function isCrashLoop(exits: number): boolean {
   return exits >= CRASHES
 }

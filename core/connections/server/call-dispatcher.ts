@@ -15,38 +15,39 @@ import type { ServerAsking } from './server-asking.ts'
 import type { ServerContext } from './server-context.ts'
 import type { ServerState } from './server-state.ts'
 
-/** How long a call waits for a connection that was there a moment ago. */
+/** How long a call waits for a connection that was open a moment ago. */
 const RECONNECT_WAIT_MS = 5_000
-/** How long for one that nobody could expect to be there: longer than any start may take. */
+/** How long a call waits for a connection that was not open before: longer than any start may take. */
 const FIRST_START_WAIT_MS = 35_000
 const NEAR_MS = 1_000
 /**
- * How long a call that was not sent stays away from the connection that refused it. Longer than a link takes to end whose
- * server is gone or has forgotten the session: until then it refuses whatever comes.
+ * How long an unsent call stays away from the connection that rejected it. A link whose server is gone or lost the
+ * session rejects every call until it has ended, which takes less than this.
  */
 const REFUSED_WAIT_MS = 500
-/** How often a call may meet connections that have just ended. */
+/** How often a call may be dispatched to a connection that has just ended. */
 const BOUNCES = 3
 
+/** What a `CallDispatcher` needs from its server. */
 export interface ServerLanesOptions {
   readonly context: ServerContext
   readonly record: () => ServerRecord
-  /** The configuration with the transport in effect. */
+  /** The configuration with the transport in effect. Throws HubError. */
   readonly effective: () => Promise<EffectiveServer>
   readonly serverState: ServerState
   readonly wanted: () => boolean
-  /** What the server speaks and asks, as far as is known. */
+  /** Which server requests the server sends, as far as known. */
   readonly asking: ServerAsking
-  /** The version that it speaks with the hub, as far as is known. */
+  /** The protocol version negotiated with the hub, as far as known. */
   readonly version: () => string
   readonly knownTools: () => string
-  /** A call came for a sleeping server. */
+  /** Called when a call arrives for a sleeping server. */
   readonly wake: () => void
   readonly answered: (call: PendingCall) => void
   readonly older: Pick<OlderFace, 'spoken' | 'asking' | 'version' | 'events' | 'ended'>
 }
 
-/** Where the calls to one server go: the shared connection or the caller's own, or a place to wait for it. */
+/** Routes the calls to one server: to the shared connection or the caller's own, or to a queue until it is open. */
 export class CallDispatcher {
   readonly base = new ConnectionSlot()
   readonly #options: ServerLanesOptions
@@ -73,12 +74,12 @@ export class CallDispatcher {
     })
   }
 
-  /** Why some session shares the connection that should not, if so. */
+  /** Why some session uses the shared connection instead of a dedicated one; undefined if none does. */
   get refused(): string | undefined {
     return this.#sessions.refused
   }
 
-  /** When the last call came for the shared connection (`performance.now()`). */
+  /** When the shared connection was last requested by a call (`performance.now()`). */
   get usedAtMs(): number {
     return this.#usedAtMs
   }
@@ -91,7 +92,7 @@ export class CallDispatcher {
     else this.#wait(slot, call, key)
   }
 
-  /** A call came back unanswered: it is sent again where that cannot do anything twice. */
+  /** Handles a call that got no response: it is sent again if that cannot repeat an action, otherwise it fails. */
   lost(call: PendingCall, how: Lost, { code, message }: WireError): void {
     const { wanted } = this.#options
     if (!wanted()) {
@@ -113,7 +114,7 @@ export class CallDispatcher {
     }
   }
 
-  /** The server wants to hear more before it answers. */
+  /** The server requests input before it responds. */
   input(call: PendingCall, text: string): void {
     if (call.request.modern) call.finish({ kind: 'input_required', text })
     else this.#rounds.begin(call, text)
@@ -121,7 +122,7 @@ export class CallDispatcher {
 
   opened(connection: Connection): void {
     this.base.opened(connection)
-    // Only now is it known which era the server speaks, on which it depends where these belong.
+    // The server's era is known only now, and it decides to which connection these calls belong.
     for (const call of this.#sessions.takeWaiting()) this.dispatch(call)
   }
 
@@ -133,13 +134,13 @@ export class CallDispatcher {
     return (key === undefined ? this.base : this.#sessions.known(key))?.connection
   }
 
-  /** Opens the connection of the older face, unless it is open or on its way. */
+  /** Opens the connection of the legacy side, unless it is open or being opened. */
   openOlder(): void {
     this.#sessions.olderSlot()
     this.#sessions.open(OLDER_CONNECTION)
   }
 
-  /** Ends the connection of this key, if there is one. */
+  /** Ends the connection with this key, if any. */
   end(key: string, reason: WireError): void {
     this.#sessions.end(key, reason)
   }
@@ -149,12 +150,12 @@ export class CallDispatcher {
     this.#sessions.endForeign(mayUse, reason)
   }
 
-  /** Users that have a connection of their own. */
+  /** Ids of the users with a dedicated connection. */
   users(): readonly string[] {
     return this.#sessions.users()
   }
 
-  /** Open connections besides the shared one. */
+  /** Numbers of open connections besides the shared one, by kind. */
   counts(): Readonly<Record<LaneOwner['kind'], number>> {
     return this.#sessions.counts()
   }
@@ -172,7 +173,7 @@ export class CallDispatcher {
     this.#sessions.tick(nowMs)
   }
 
-  /** Calls that wait here or for their callers, and those of the sessions. */
+  /** Number of calls that are queued here, wait for input, or belong to dedicated connections. */
   inFlight(): number {
     return this.base.waiting + this.#sessions.inFlight() + this.#rounds.size
   }
@@ -181,7 +182,7 @@ export class CallDispatcher {
     await this.#sessions.dispose()
   }
 
-  /** The lane of a call; `key` when it is not the shared one. */
+  /** The slot of a call; `key` is set when it is not the shared one. */
   #way({ request }: PendingCall): {
     readonly slot: ConnectionSlot
     readonly key?: string
@@ -196,7 +197,7 @@ export class CallDispatcher {
     return { slot: this.#sessions.slot(key, session, request), key }
   }
 
-  /** Where all go who share the older side. */
+  /** The slot of the shared connection of the legacy side. */
   #older(request: UpstreamRequest): { readonly slot: ConnectionSlot; readonly key: string } {
     this.#sessions.olderSlot()
     return { slot: this.#sessions.slot(OLDER_CONNECTION, undefined, request), key: OLDER_CONNECTION }
@@ -206,7 +207,7 @@ export class CallDispatcher {
     return older && this.#options.older.spoken
   }
 
-  /** What is known of the side that a request is for. */
+  /** What is known of the server requests of the side that a request is for. */
   #asking(request: UpstreamRequest): ServerAsking {
     return this.#isOlder(request) ? this.#options.older.asking : this.#options.asking
   }
@@ -216,7 +217,7 @@ export class CallDispatcher {
     else this.dispatch(call)
   }
 
-  /** A tool that the server has only on a connection of the session's own. */
+  /** True for a tool that the server lists only on a dedicated connection. */
   #isMissing({ request }: PendingCall): boolean {
     const { method, params } = request
     return (
@@ -227,7 +228,7 @@ export class CallDispatcher {
   #wait(slot: ConnectionSlot, call: PendingCall, key: string | undefined): void {
     const { serverState, record, wanted, wake } = this.#options
     const { state, reason, nextAttemptAtMs } = serverState.now
-    // As soon as it answers, before its lists are read.
+    // True as soon as the server is connected, before its lists are read.
     const reachable = this.base.connection !== undefined
     const waitMs = (): number | undefined => {
       if (reachable && key !== undefined) return FIRST_START_WAIT_MS

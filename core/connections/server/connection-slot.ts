@@ -2,7 +2,7 @@ import type { WireError } from '../../contract/errors.ts'
 import type { CallHome, PendingCall } from '../connection/call.ts'
 import type { Connection } from '../connection/connection.ts'
 
-/** The way to one upstream for one kind of caller: a connection when there is one, else a place to wait for it. */
+/** Holds one upstream connection for one kind of caller, or queues calls until there is one. */
 export class ConnectionSlot implements CallHome {
   /** Set while calls can be sent. */
   connection: Connection | undefined
@@ -12,12 +12,12 @@ export class ConnectionSlot implements CallHome {
     return this.#waiting.size
   }
 
-  /** Keeps the call until a connection comes, at most `limitMs`; then it fails with what `reason` says by then. */
+  /** Queues the call until a connection opens, at most `limitMs`; then it fails with the current `reason`. */
   wait(call: PendingCall, limitMs: number, reason: () => WireError): void {
     this.#keep(call, limitMs, () => call.failFor(reason()))
   }
 
-  /** Keeps the call until another connection comes; if none does within `limitMs`, `still` says how it goes on. */
+  /** Queues the call for another connection, at most `limitMs`; after that `still` decides what happens to it. */
   hold(call: PendingCall, limitMs: number, still: () => void): void {
     this.#keep(call, limitMs, still)
   }
@@ -45,7 +45,7 @@ export class ConnectionSlot implements CallHome {
     this.#waiting.set(call, timer)
   }
 
-  /** Those that wait; whoever takes them sends them. */
+  /** Empties the queue; the caller must dispatch the calls. */
   takeWaiting(): readonly PendingCall[] {
     const calls = [...this.#waiting.keys()]
     for (const timer of this.#waiting.values()) clearTimeout(timer)

@@ -20,13 +20,13 @@ import { askingEvents } from './seen-asking.ts'
 import type { ServerAsking } from './server-asking.ts'
 import type { ServerContext } from './server-context.ts'
 
-/** A connection that is not shared ends when it was not used for so long; the next call opens it again. */
+/** Idle time after which a dedicated connection is closed; the next call opens it again. */
 const IDLE_MS = 5 * 60_000
-/** How soon a lost connection over which the upstream is to tell of changes is opened again without a call. */
+/** Delay before a lost connection with resource subscriptions is reopened without a call. */
 const REOPEN_MS = 5_000
-/** A session that got no process shares the others' so long before the next attempt. */
+/** How long a session that got no process uses the shared connection before the next attempt. */
 const SHARES_MS = 30_000
-/** What a server tells of its tools so soon after the handshake is what it lists for this client anyway. */
+/** A list_changed notification so soon after the handshake announces the list for this client, which is read anyway. */
 const FRESH_MS = 2_000
 const TOOLS_CHANGED = 'notifications/tools/list_changed'
 const SUBSCRIBE = 'resources/subscribe'
@@ -36,56 +36,57 @@ const MOST_SUBSCRIPTIONS = 1_000
 interface SessionEntry {
   readonly slot: ConnectionSlot
   readonly owner: LaneOwner
-  /** It belongs to the server's older face. */
+  /** True for a connection of the server's legacy side. */
   readonly older: boolean
-  /** Absent where nobody is behind it in person. */
+  /** Absent when the connection does not belong to one client session. */
   binding: SessionBinding | undefined
   /**
-   * Hashes of the URIs that it was asked to tell of over this connection, which stays open for them. Also of those that the
-   * server refused, so that a caller could have as many as it likes: what was asked for longest ago is forgotten first.
+   * Hashes of the URIs subscribed to over this connection, which stays open for them. Rejected subscriptions count too,
+   * so the set is bounded: the oldest is dropped first.
    */
   readonly subscriptions: Set<number | bigint>
   connection: Connection | undefined
   opening: boolean
-  /** When it was last tried to open it (`performance.now()`). */
+  /** When it was last opened or tried to open (`performance.now()`). */
   triedAtMs: number
   usedAtMs: number
   connectedBefore: boolean
   closed: boolean
-  /** Until then its calls go by the shared connection (`performance.now()`), for this reason. */
+  /** Until `untilMs` (`performance.now()`) its calls use the shared connection, for this reason. */
   shares: { readonly untilMs: number; readonly reason: WireError } | undefined
 }
 
-/** Whose a connection is: of one client session, of one lease, or of all calls of one user. */
+/** To whom a connection belongs: one client session, one lease, or all calls of one user. */
 export interface LaneOwner {
   readonly key: string
   readonly kind: SessionBinding['kind']
   readonly userId: string
 }
 
+/** What `DedicatedConnections` needs from its server. */
 export interface SessionLanesOptions {
   readonly context: ServerContext
   readonly record: () => ServerRecord
   /** The configuration with the transport in effect. */
   readonly effective: () => Promise<EffectiveServer>
   readonly era: () => Era
-  /** The version that the server speaks with the hub, as far as is known. */
+  /** The protocol version negotiated with the hub, as far as known. */
   readonly version: () => string
-  /** The server's shared connection is open. */
+  /** True while the server's shared connection is open. */
   readonly online: () => boolean
-  /** Tools of the server whose schemas mark arguments. */
+  /** JSON of the tools whose schemas map arguments to headers. */
   readonly knownTools: () => string
   readonly input: (call: PendingCall, text: string) => void
   readonly lost: (call: PendingCall, how: Lost, reason: WireError) => void
   readonly answered: (call: PendingCall) => void
-  /** Hears what the server asks of its clients. */
+  /** Gets notified of the server requests that the server sends. */
   readonly asking: Pick<ServerAsking, 'noted' | 'stale'>
-  /** A call whose session gets no process of its own. */
+  /** Called with a call whose session gets no process of its own. */
   readonly shared: (call: PendingCall, reason: WireError) => void
   readonly older: Pick<OlderFace, 'asking' | 'version' | 'events' | 'ended'>
 }
 
-/** The connections of one server that not everybody shares. Their loss is no matter of the server's state. */
+/** The connections of one server that are not shared by everybody. Losing one does not change the server's state. */
 export class DedicatedConnections {
   readonly #options: SessionLanesOptions
   readonly #entries = new Map<string, SessionEntry>()
@@ -95,7 +96,7 @@ export class DedicatedConnections {
     this.#options = options
   }
 
-  /** The lane of a call; `key` is that of the connection it may use. */
+  /** The slot of a call; `key` identifies the connection that it may use. */
   slot(
     key: string,
     session: SessionBinding | undefined,
@@ -113,13 +114,13 @@ export class DedicatedConnections {
     return entry.slot
   }
 
-  /** Why the calls of this session go by the shared connection, where they do though it should have its own. */
+  /** Why the calls of this session use the shared connection instead of its own; undefined if they do not. */
   shares(key: string): WireError | undefined {
     const shares = this.#entries.get(key)?.shares
     return shares && performance.now() < shares.untilMs ? shares.reason : undefined
   }
 
-  /** Why some session shares that should not, if so. */
+  /** Why some session uses the shared connection instead of its own; undefined if none does. */
   get refused(): string | undefined {
     for (const key of this.#entries.keys()) {
       const reason = this.shares(key)
@@ -128,7 +129,7 @@ export class DedicatedConnections {
     return undefined
   }
 
-  /** The lane of a server's older face. */
+  /** The slot of the shared connection of the server's legacy side. */
   olderSlot(): ConnectionSlot {
     const entry = this.#entries.get(OLDER_CONNECTION)
     return (entry ?? this.#add({ key: OLDER_CONNECTION, kind: 'face', userId: '' }, true, undefined)).slot
@@ -157,19 +158,19 @@ export class DedicatedConnections {
     return this.#entries.get(key)?.slot
   }
 
-  /** How many connections of each kind are open. */
+  /** Numbers of open connections by kind. */
   counts(): Readonly<Record<LaneOwner['kind'], number>> {
     const counts = { session: 0, lease: 0, user: 0, face: 0 }
     for (const { slot, owner } of this.#entries.values()) if (slot.connection) counts[owner.kind] += 1
     return counts
   }
 
-  /** The users of those that belong to a user. */
+  /** Ids of the users with a connection of their own. */
   users(): readonly string[] {
     return [...this.#entries.values()].filter(({ owner }) => owner.kind === 'user').map(({ owner }) => owner.userId)
   }
 
-  /** Opens the connection unless it is open or on its way. */
+  /** Opens the connection unless it is open or being opened. */
   open(key: string): void {
     const entry = this.#entries.get(key)
     if (!entry || entry.connection || entry.opening) return
@@ -178,7 +179,7 @@ export class DedicatedConnections {
     void this.#open(entry)
   }
 
-  /** Takes the calls of all sessions that wait. */
+  /** Empties the queues of all sessions. */
   takeWaiting(): readonly PendingCall[] {
     return [...this.#entries.values()].flatMap(({ slot }) => slot.takeWaiting())
   }
@@ -261,7 +262,7 @@ export class DedicatedConnections {
     }
   }
 
-  /** Whom a question is for can be told only where nobody shares the connection. */
+  /** Server requests are matched to a client only on a connection that is not shared: only those offer them. */
   #offers({ owner, binding, older }: SessionEntry, { settings }: EffectiveServer): JsonObject {
     const version = older ? this.#options.older.version : this.#options.version()
     if (owner.kind === 'face') return listReaderCapabilities(settings.session, version)
@@ -273,7 +274,7 @@ export class DedicatedConnections {
     return session === 'auto'
   }
 
-  /** Its calls go by the shared connection for a while: better not to be asked than not to be served. */
+  /** Calls use the shared connection for a while: service without server requests is better than no service. */
   #share(entry: SessionEntry, reason: WireError): void {
     const { context, record, shared } = this.#options
     const { id: serverId, name: server, ownerId } = record()
@@ -284,7 +285,7 @@ export class DedicatedConnections {
     for (const call of entry.slot.takeWaiting()) shared(call, reason)
   }
 
-  /** By default nobody has chosen that sessions cost processes: one user's have so many at one server. Throws `quota_servers`. */
+  /** Limits one user's processes at one server, since sessions start processes by default. Throws `quota_servers`. */
   #admitProcess({ owner: { kind, userId } }: SessionEntry): void {
     if (kind === 'face' || !this.#isAuto()) return
     let count = 0
@@ -326,7 +327,7 @@ export class DedicatedConnections {
       ended: end => {
         const { reason } = end
         if (face && !entry.closed) this.#options.older.ended(end)
-        // A call that was lost may have opened the next connection already; it waits for that one.
+        // A lost call may have opened the next connection already; then it waits for that one.
         if (!entry.opening && !entry.connection) this.#failWaiting(entry, reason)
       },
       lost: (call, how, reason) => {
@@ -351,7 +352,7 @@ export class DedicatedConnections {
   #failWaiting(entry: SessionEntry, reason: WireError): void {
     const { context, record } = this.#options
     const message = `Server "${record().name}" gave this caller no connection of its own: ${context.redact(reason.message)}`
-    // The next call opens it anew, unless what is wrong stays so.
+    // The next call opens it again, unless the error is permanent.
     const data = isFinal(reason.code) ? {} : { data: { retryAfterSeconds: 1 } }
     entry.slot.failWaiting({ code: 'server_offline', message, ...data })
   }

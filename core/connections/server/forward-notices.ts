@@ -5,8 +5,8 @@ import type { ServerContext } from './server-context.ts'
 const LOGGED_CHARACTERS = 4_000
 
 /**
- * Where the notifications and remarks of a connection go that belong to no call. `own`: it is not the shared one; `hears`: it
- * belongs to one client, which gets log messages too.
+ * Handles notifications and log messages of a connection that belong to no call. `own`: a dedicated connection;
+ * `hears`: it belongs to one client, which gets log messages too.
  */
 export function upstreamNotices(
   { bus, log, redact }: ServerContext,
@@ -16,7 +16,7 @@ export function upstreamNotices(
   return {
     notification: (method, params) => {
       const { id: serverId, ownerId, name } = record()
-      // Where several callers share a connection nobody can say whose message it is, so no client gets it.
+      // On a shared connection a log message cannot be matched to a client, so no client gets it.
       if (method === 'notifications/message' && !own?.hears) {
         const said = redact(JSON.stringify(params ?? {})).slice(0, LOGGED_CHARACTERS)
         log.info('Log message of a server', { server: name, serverId, ownerId, record: said })

@@ -5,10 +5,10 @@ import { isPlainObject, parseExact } from '../../domain/json/exact-json.ts'
 import type { RpcError } from '../api.ts'
 import type { CallHome, PendingCall } from '../connection/call.ts'
 
-/** How often one call may be asked for more, and how long each time may take. */
+/** How often one call may be asked for input, and how long each round may take. */
 const MOST_ROUNDS = 8
 const ROUND_MS = 10 * 60_000
-/** The only requests that a server may answer with a question. */
+/** The only requests to which a modern server may respond with `inputRequests`. */
 const MAY_ASK: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 const CAPABILITY: Readonly<Record<string, string>> = {
   'sampling/createMessage': 'sampling',
@@ -23,24 +23,24 @@ interface Question {
 }
 
 /**
- * What servers of the modern era want to hear before they answer, asked of clients of the earlier one: their questions become
- * requests on the stream of the call, all at once, and the call goes out again with the answers and the server's state.
+ * Translates `inputRequests` of modern servers for legacy clients: each becomes a server request on the stream of the
+ * call, all at once; then the call is sent again with the answers and the server's `requestState`.
  */
 export class InputRounds implements CallHome {
   readonly #again: (call: PendingCall) => void
   readonly #asking = new Map<PendingCall, AbortController>()
 
-  /** `again` sends the call once more. */
+  /** `again` sends the call again. */
   constructor(again: (call: PendingCall) => void) {
     this.#again = again
   }
 
-  /** Calls whose callers are being asked. */
+  /** Number of calls that wait for input. */
   get size(): number {
     return this.#asking.size
   }
 
-  /** `text` is the whole result that asks. The call belongs to nobody else now. */
+  /** `text` is the result with `inputRequests`. From here on this object alone holds the call. */
   begin(call: PendingCall, text: string): void {
     const result = parseExact(text)
     const { inputRequests, requestState } = isPlainObject(result) ? result : {}
@@ -88,7 +88,7 @@ export class InputRounds implements CallHome {
         try {
           const reply = await call.request.ask?.(method, params, controller.signal)
           if (reply && 'result' in reply) responses[key] = reply.result
-          // The first error decides; those that follow are of questions that it withdrew.
+          // The first error decides; those that follow come from requests that it aborted.
           else if (!controller.signal.aborted) stop(reply?.error)
         } catch (error) {
           stop({ code: -32603, message: error instanceof HubError ? error.message : 'The client could not be asked' })
@@ -114,7 +114,7 @@ export class InputRounds implements CallHome {
   }
 }
 
-/** Undefined when one of them is no question. */
+/** Undefined when one of them is not a valid input request. */
 function readQuestions(requests: JsonValue | undefined): readonly Question[] | undefined {
   if (requests === undefined) return []
   if (!isPlainObject(requests)) return undefined
@@ -123,7 +123,7 @@ function readQuestions(requests: JsonValue | undefined): readonly Question[] | u
     if (!isPlainObject(request) || typeof request.method !== 'string' || !(request.method in CAPABILITY))
       return undefined
     const params = isPlainObject(request.params) ? request.params : undefined
-    // The earlier era wants an id under which a client may later hear that all is done at the address.
+    // The legacy era requires an `elicitationId`, under which a client may later be notified of completion.
     const named = params?.mode === 'url' && params.elicitationId === undefined
     questions.push({ key, method: request.method, params: named ? { ...params, elicitationId: randomUUID() } : params })
   }

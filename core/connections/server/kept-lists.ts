@@ -6,19 +6,19 @@ import type { CatalogAccount } from '../store/catalog-account.ts'
 
 interface Staged {
   readonly items: CatalogItem[]
-  /** Of those that were not kept before. */
+  /** Bytes of the items that were not stored before. */
   bytes: number
   full: boolean
 }
 
-/** What one server's lists cost its owner: those that are kept, and those that are being read to take their place. */
+/** Charges one server's lists to its owner's account: those that are stored, and those being read to replace them. */
 export class KeptLists {
   readonly #account: CatalogAccount
   readonly #owner: () => string
   readonly #kept = new Map<ListKind, number>()
   readonly #cut = new Set<ListKind>()
   readonly #staged = new Map<ListKind, Staged>()
-  /** Whose account it stands in, which a change of owner does not change by itself. */
+  /** The owner whose account is charged; a change of owner alone does not move the charge. */
   #charged: string | undefined
 
   constructor(account: CatalogAccount, owner: () => string) {
@@ -26,7 +26,7 @@ export class KeptLists {
     this.#owner = owner
   }
 
-  /** Takes further items of a list; `known` is the list that is kept. Returns why no more is taken, if so. */
+  /** Charges further items of a list; `known` is the stored list. Returns the reason when the account is full. */
   stage(kind: ListKind, entries: readonly ListEntry[], known: readonly CatalogItem[]): string | undefined {
     const owner = this.#chargedOwner()
     const staged = this.#staged.get(kind) ?? { items: [], bytes: 0, full: false }
@@ -50,7 +50,7 @@ export class KeptLists {
     return undefined
   }
 
-  /** Whether the list that was read last is not whole, since its owner has too many bytes. */
+  /** True when the list that was read last is truncated because its owner's account is full. */
   cut(kind: ListKind): boolean {
     return this.#cut.has(kind)
   }
@@ -59,7 +59,7 @@ export class KeptLists {
     return this.#staged.get(kind)?.items ?? []
   }
 
-  /** This is the list now: what was staged for it, or the one before where that says the same. */
+  /** Charges `items` as the stored list, and releases what was reserved for the staged and the previous one. */
   commit(kind: ListKind, items: readonly CatalogItem[]): void {
     const owner = this.#chargedOwner()
     const reserved = (this.#staged.get(kind)?.bytes ?? 0) + (this.#kept.get(kind) ?? 0)
@@ -71,14 +71,14 @@ export class KeptLists {
     this.#account.release(owner, reserved - bytes)
   }
 
-  /** What was staged is not taken. */
+  /** Releases what was reserved for lists that are not taken. */
   drop(): void {
     if (this.#charged === undefined) return
     for (const { bytes } of this.#staged.values()) this.#account.release(this.#charged, bytes)
     this.#staged.clear()
   }
 
-  /** Takes lists that were stored; false where they are too many bytes. */
+  /** Charges stored lists; false when they exceed the account. */
   restore(lists: Pick<ServerCatalog, ListKind>): boolean {
     const owner = this.#chargedOwner()
     const sizes = Object.entries(lists).map(([kind, items]) => [kind as ListKind, bytesOf(items)] as const)

@@ -1,6 +1,6 @@
 const KEPT = 128
 
-/** The last answers' times of one server, for the console. */
+/** The latest response times of one server, for the console. */
 export class Latency {
   readonly #times = new Float32Array(KEPT)
   #count = 0

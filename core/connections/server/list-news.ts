@@ -2,10 +2,10 @@ import type { ServerRecord } from '../../contract/records.ts'
 import type { CatalogItem } from '../../domain/tools/catalog-item.ts'
 import type { ServerContext } from './server-context.ts'
 
-/** Each is an event, which others hear, keep and send on. */
+/** Tools named in one reading, since each is an event that is stored and sent to listeners. */
 const TOLD_TOOLS = 100
 
-/** Tells that lists of a server are others now, or that more or fewer of their items are offered. */
+/** Emits `catalog.changed` when lists of a server differ, or more or fewer of their items are offered. */
 export function tellListChange(
   { bus }: Pick<ServerContext, 'bus'>,
   { id, ownerId, name }: ServerRecord,
@@ -16,7 +16,7 @@ export function tellListChange(
   if (kinds.length > 0) bus.emit('catalog.changed', ownerId, data)
 }
 
-/** Keeps what the tools say of themselves, and tells where that is something new: of 100 tools by name, of more as a number. */
+/** Stores the tools' definitions and emits an event for each change, at most 100; the log has the number of more. */
 export function noteDefinitions(
   { bus, definitions, log }: Pick<ServerContext, 'bus' | 'definitions' | 'log'>,
   { id, ownerId, name, definitionPolicy }: ServerRecord,

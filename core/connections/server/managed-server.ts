@@ -34,7 +34,7 @@ function mayRun({ problem, ownerDisabled }: ServerRecord): boolean {
   return problem === undefined && ownerDisabled !== true
 }
 
-/** One server: what is wanted of it, what is seen of it, and how the one follows the other. */
+/** The state machine of one server: the desired state, the observed state, and the actions between them. */
 export class ManagedServer {
   readonly #context: ServerContext
   readonly #serverState: ServerState
@@ -49,7 +49,7 @@ export class ManagedServer {
   #record: ServerRecord
   #stored: StoredHead | undefined
   #wanted: boolean
-  /** Connected only to read the lists of a lazy server. */
+  /** True while connected only to read the lists of a lazy server. */
   #lookingOnly = false
 
   constructor(record: ServerRecord, shared: SharedContext, stored: StoredHead | undefined) {
@@ -121,7 +121,7 @@ export class ManagedServer {
     return this.#record
   }
 
-  /** Whether it should run. */
+  /** True when it should run. */
   get wanted(): boolean {
     return this.#wanted
   }
@@ -130,7 +130,7 @@ export class ManagedServer {
     return this.#lists.catalog
   }
 
-  /** What the server speaks, as far as is known. */
+  /** The era of the server, as far as known. */
   get era(): Era {
     return eraOf(this.#version)
   }
@@ -143,18 +143,18 @@ export class ManagedServer {
     return this.#serverState.now.state
   }
 
-  /** True once nothing is under way: online with its lists, or offline. */
+  /** True when nothing is in progress: online with its lists, or offline. */
   get settled(): boolean {
     return this.state === 'offline' || (this.state === 'online' && !this.#lists.reading)
   }
 
-  /** True when waiting for its lists is pointless or done. */
+  /** True when there is no reason to wait for its lists. */
   get listsReady(): boolean {
     if (this.older.awaited) return false
     return this.settled || (this.#lists.catalog !== undefined && !this.#lists.awaited)
   }
 
-  /** The first look at the server: takes what is stored, connects if it should be on. */
+  /** Called once at the start: restores stored data, and connects if the server should run. */
   async begin(): Promise<void> {
     const stored = this.#stored
     this.#stored = undefined
@@ -182,12 +182,12 @@ export class ManagedServer {
     this.#slots.end(sessionId, { code: 'session_not_found', message: 'The session has ended' })
   }
 
-  /** Users that have a connection of their own. */
+  /** Ids of the users with a connection of their own. */
   users(): readonly string[] {
     return this.#slots.users()
   }
 
-  /** Ends the connection of a user who may not use it any more. */
+  /** Ends the connection of a user who may no longer use it. */
   endUser(userId: string): void {
     this.#slots.end(userConnection(userId), NOT_YOURS)
     this.#slots.end(userConnection(userId, 'older'), NOT_YOURS)
@@ -208,7 +208,7 @@ export class ManagedServer {
     if (!mayRun(this.#record)) return
     this.#wanted = true
     const reason: WireError = { code: 'connection_lost', message: 'The server is being restarted' }
-    // Connecting before the calls come back, so that those that may be repeated wait for the new connection.
+    // The state is `connecting` before lost calls return, so that repeatable ones wait for the new connection.
     this.#serverState.become('connecting', reason)
     this.#slots.closeSessions(reason)
     this.#asking.abandon()
@@ -217,7 +217,7 @@ export class ManagedServer {
     this.#shared.restart(reason)
   }
 
-  /** Somebody reads the lists. */
+  /** A client reads the lists. */
   listed(): void {
     const { connection } = this.#slots.base
     if (connection) this.#lists.listed(connection)
@@ -237,13 +237,13 @@ export class ManagedServer {
   }
 
   /**
-   * The record, its owner's role or what the plugins offer has changed: restarts only when the connection would be another
-   * one. Throws when that cannot be told now.
+   * The record, its owner's role or the plugins have changed: reconnects only when the connection would differ. Throws
+   * when that cannot be decided now.
    */
   async update(record: ServerRecord): Promise<void> {
     this.#record = record
     this.#slots.endForeign(userId => canUse(userId, record), NOT_YOURS)
-    // Whatever start() and stop() were told meanwhile: what is kept is what counts.
+    // start() and stop() may have changed it meanwhile; the stored record decides.
     this.#wanted = record.enabled && !record.ownerDisabled
     if (record.ownerDisabled) return this.stop(OWNER_DISABLED)
     if (record.problem) return this.stop(record.problem)
@@ -261,7 +261,7 @@ export class ManagedServer {
       else this.#slots.setLimits(limitsOf(effective.settings))
       return
     }
-    // Sessions may have connections of their own while the shared one sleeps.
+    // Sessions may have dedicated connections while the shared one sleeps.
     if (other) {
       this.#slots.closeSessions({ code: 'connection_lost', message: 'The server has changed' })
       this.older.forget()
@@ -273,7 +273,7 @@ export class ManagedServer {
     this.#shared.open()
   }
 
-  /** Regular look: idle connections end, and what should run but has no next attempt gets one. */
+  /** Periodic tick: closes idle connections, and schedules an attempt for a server that should run and has none. */
   tick(nowMs: number): void {
     this.#slots.tick(nowMs)
     this.older.tick()
@@ -302,7 +302,7 @@ export class ManagedServer {
       connections: { ...own, shared: (this.#slots.base.connection ? 1 : 0) + face },
       ...sessionStatus(
         this.#record,
-        // The older era is where it asks by its connection.
+        // The legacy side is the one that sends server requests over its connection.
         this.older.spoken ? this.older.asking : this.#asking,
         this.#slots.refused,
         this.state === 'online',
@@ -319,20 +319,20 @@ export class ManagedServer {
     return (this.#shared.connection?.inFlight ?? 0) + this.#slots.inFlight()
   }
 
-  /** What the owner makes of the tools has changed, though the lists are the same. */
+  /** A changed definition was approved: other tools are offered, though the lists are the same. */
   toolsChanged(): void {
     this.#lists.toolsChanged()
     this.older.toolsChanged()
   }
 
-  /** Resolves when nothing of it is left. */
+  /** Resolves when all its connections and processes have ended. */
   async dispose(): Promise<void> {
     this.stop({ code: 'draining', message: 'The hub is stopping' })
     await Promise.all([this.#shared.closed(), this.#slots.dispose(), this.#asking.dispose(), this.older.dispose()])
     this.#lists.dispose()
   }
 
-  /** The version that the server speaks with the hub, as far as is known. */
+  /** The protocol version negotiated with the hub, as far as known. */
   get #version(): string {
     return (this.#shared.opened ?? this.#lists.catalog)?.protocolVersion ?? LATEST_LEGACY
   }
@@ -382,7 +382,7 @@ export class ManagedServer {
     this.#slots.opened(connection)
   }
 
-  /** Its lists hold this hub's own, which would grow with each reading. Those known before stay, and none of these is taken. */
+  /** The server's lists contain this hub's own and would grow forever: they are rejected, the previous ones stay. */
   #loopMet(): void {
     this.#slots.closeSessions(LOOP_MET)
     this.#disconnected()
@@ -393,7 +393,7 @@ export class ManagedServer {
     this.#goOffline({ code: 'idle', message: 'The server sleeps until the next call' })
   }
 
-  /** Ends the connection, and attempts, for a reason that waiting does not mend. */
+  /** Ends the connection and all attempts, for a reason that a retry cannot fix. */
   #goOffline(reason: WireError): void {
     this.#serverState.attempts = 0
     this.#health.forget()

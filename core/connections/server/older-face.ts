@@ -12,37 +12,38 @@ import { ServerAsking } from './server-asking.ts'
 import type { ServerContext } from './server-context.ts'
 import { ServerLists } from './server-lists.ts'
 
-/** A server that refused the older era, or gave no connection by it, is asked again after so long. */
+/** How long after a refusal, or a failed connection, the legacy era is tried again. */
 const REFUSED_MS = 60 * 60_000
 const FAILED_MS = 60_000
-/** So long whoever comes first waits to meet it: as long as most programs need to start, on a busy machine too. */
+/** How long the first client waits for the probe: as long as most programs need to start, on a busy machine too. */
 export const LOOK_MS = 5_000
 
+/** What an `OlderFace` needs from its server. */
 export interface OlderFaceOptions {
   readonly context: ServerContext
   readonly record: () => ServerRecord
-  /** How a connection is opened now. Rejects with HubError. */
+  /** The plan for opening a connection now. Rejects with HubError. */
   readonly plan: () => Promise<LaunchPlan>
-  /** What the server is spoken to in by those of the newer era. */
+  /** The era in which the hub talks to the server for modern clients. */
   readonly era: () => Era
-  /** It is wanted, and can be expected to answer. */
+  /** True when the server should run and can be expected to respond. */
   readonly ready: () => boolean
-  /** Opens the connection by which it is met, unless it is open or on its way. */
+  /** Opens the connection of the legacy side, unless it is open or being opened. */
   readonly open: () => void
   readonly connection: () => Connection | undefined
-  /** What is known of it has changed. */
+  /** Called when the legacy side was found, lost or changed. */
   readonly changed: () => void
-  /** Its lists hold this hub's own. */
+  /** Called when its lists contain this hub's own. */
   readonly loopMet: () => void
 }
 
 /**
- * What a server of the newer era is to clients of the older one, where it speaks that too: its own lists and capabilities, read
- * over a second link. It is looked for when the first such client comes. Until it was met, and where there is none, those clients
- * meet the newer one.
+ * The legacy side of a server that speaks both eras, with its own lists and capabilities, read over a second link. The
+ * first legacy client starts the probe for it. Until it is found, and where there is none, legacy clients get the
+ * modern side.
  */
 export class OlderFace {
-  /** What it is to clients that can be asked: it asks in the middle of a call, as the newer face does not. */
+  /** What is known of its server requests: it sends them during a call, which the modern side does not. */
   readonly asking: ServerAsking
   readonly #options: OlderFaceOptions
   #lists: ServerLists
@@ -50,7 +51,7 @@ export class OlderFace {
   #spoken = false
   #lookedAtMs: number | undefined
   #againAtMs = Number.NEGATIVE_INFINITY
-  /** The lists may have changed while nothing was open that would tell. */
+  /** The lists may have changed while no connection was open to notify of it. */
   #stale = false
 
   constructor(options: OlderFaceOptions) {
@@ -66,7 +67,7 @@ export class OlderFace {
     })
   }
 
-  /** True once its lists are known: clients of the older era meet it and nothing else. */
+  /** True once its lists are known: legacy clients then get this side only. */
   get spoken(): boolean {
     return this.#spoken
   }
@@ -75,17 +76,17 @@ export class OlderFace {
     return this.#spoken ? this.#lists.catalog : undefined
   }
 
-  /** The version that it speaks, as far as is known. */
+  /** Its protocol version, as far as known. */
   get version(): string {
     return this.#opened?.protocolVersion ?? LATEST_LEGACY
   }
 
-  /** What is being read of it is known to differ from what is here. */
+  /** True while lists are read that are known to differ from the cached ones. */
   get awaited(): boolean {
     return this.#lists.awaited
   }
 
-  /** A client of the older era comes: looks for it where that was not done. True while it is worth waiting for. */
+  /** A legacy client has come: probes for the legacy side unless that was done. True while it is worth waiting for. */
   findLegacyFace(): boolean {
     const { era, ready, record, open } = this.#options
     if (this.#spoken || era() !== 'modern' || record().era !== undefined || !ready()) return false
@@ -98,26 +99,26 @@ export class OlderFace {
     return now - this.#lookedAtMs < LOOK_MS
   }
 
-  /** Somebody reads its lists. */
+  /** A client reads its lists. */
   listed(): void {
     const connection = this.#options.connection()
     if (connection) this.#lists.listed(connection)
     else if (this.#spoken && this.#stale) this.#options.open()
   }
 
-  /** The newer face has other lists now. This one tells of its own, unless it sleeps. */
+  /** The modern side's lists have changed. An open legacy connection notifies of its own, a sleeping one cannot. */
   mayDiffer(): void {
     if (!this.#spoken || this.#options.connection()) return
     this.#stale = true
     this.#emitLists({ older: true })
   }
 
-  /** What the owner makes of the tools has changed, though the lists are the same. */
+  /** A changed definition was approved: other tools are offered, though the lists are the same. */
   toolsChanged(): void {
     if (this.#spoken) this.#lists.toolsChanged()
   }
 
-  /** Regular look. */
+  /** Periodic tick. */
   tick(): void {
     if (this.#options.connection()) this.asking.tick()
   }
@@ -131,7 +132,7 @@ export class OlderFace {
     } else this.#stale = true
   }
 
-  /** The server is another one now, or was asked to be looked at afresh. */
+  /** The server's configuration has changed, or a new probe was requested. */
   forget(): void {
     this.asking.abandon()
     this.#lists.dispose()
@@ -143,13 +144,13 @@ export class OlderFace {
     this.#stale = false
   }
 
-  /** Resolves when nothing of its connections is left. */
+  /** Resolves when all its connections have ended. */
   async dispose(): Promise<void> {
     await this.asking.dispose()
     this.#lists.dispose()
   }
 
-  /** What comes by its connection besides calls; `configHash` is of the configuration that it was opened with. */
+  /** Handlers for its connection's events besides calls; `configHash`: of the configuration it was opened with. */
   events(configHash: string): Pick<ConnectionEvents, 'list' | 'catalog' | 'stale'> & {
     opened(message: OpenedMessage): void
   } {

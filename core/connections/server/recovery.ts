@@ -4,16 +4,16 @@ import { backoffMs, isCrashLoop, RecentCount } from './backoff.ts'
 
 const STEADY_MS = 5_000
 const CRASH_RETRY_MS = 5 * 60_000
-/** What makes the sandbox may be installed anew at any time. */
+/** Delay before the next attempt without a sandbox: its tools may be installed at any time. */
 const SANDBOX_RETRY_MS = 60_000
 const REFUSED_RETRY_MS = 10 * 60_000
 /** The longest wait that a server can ask for (`Retry-After`). */
 const ASKED_WAIT_MS = 60 * 60_000
 const FAULTS_UNTIL_ALONE = 3
-/** So many lost sessions a minute are a server that is restarted or scaled; more are one that keeps none. */
+/** Up to so many lost sessions a minute, a server restarts or scales; beyond that it keeps no sessions. */
 const SESSIONS_A_MINUTE = 20
 
-/** Reasons that only a change of the configuration, of a role or of the plugins can mend: no attempt is repeated. */
+/** Errors that only a change of the configuration, of a role or of the plugins can fix: no attempt is repeated. */
 const FINAL: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'config_invalid',
   'variable_unknown',
@@ -27,23 +27,24 @@ const FINAL: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'quarantined',
 ])
 
-/** Seen in what came back, where an address of the hub's own is refused before: what lies between may change at any time. */
+/** A loop found in the response: retried, as the servers in between may change; a direct one is rejected earlier. */
 export const LOOP_MET: WireError = {
   code: 'loop_detected',
   message: 'The lists of the server hold those of this hub itself',
   data: { met: true },
 }
 
+/** True for an error that no retry can fix. */
 export function isFinal(code: ErrorCode | undefined): boolean {
   return code !== undefined && FINAL.has(code)
 }
 
-/** What follows on an end or a failed start. `delayMs` undefined: no further attempt by itself. */
+/** What follows an end or a failed start. `delayMs` undefined: no automatic retry. */
 export type Verdict =
   | { readonly kind: 'now' }
   | { readonly kind: 'offline'; readonly reason: WireError; readonly delayMs: number | undefined }
 
-/** Decides when a server is tried again: at once, after a backoff, in minutes, or not. */
+/** Decides when a server is retried: at once, after a backoff, in minutes, or never. */
 export class Recovery {
   readonly #random: () => number
   readonly #exits = new RecentCount()
@@ -58,12 +59,12 @@ export class Recovery {
     this.#random = random
   }
 
-  /** The next connection gets a thread of its own, since the server is suspected of ending threads. */
+  /** True when the next connection gets an isolated thread, since the server is suspected of crashing threads. */
   get alone(): boolean {
     return this.#alone
   }
 
-  /** Somebody asked for a start: what was before is forgiven. */
+  /** A start was requested: earlier failures no longer count. */
   reset(): void {
     this.markStable()
     this.#exits.clear()
@@ -72,14 +73,14 @@ export class Recovery {
     this.#workerFaults.clear()
   }
 
-  /** It has been online for a minute. */
+  /** The server has been online for a minute. */
   markStable(): void {
     this.#failures = 0
     this.#crashLooping = false
     this.#alone = false
   }
 
-  /** `onlineMs`: how long it had been online; `lastWords`: what it wrote at last, for the reason of a crash loop. */
+  /** `onlineMs`: how long it had been online; `stderrTail`: its last stderr output, for the reason of a crash loop. */
   ended(end: ConnectionEnd, onlineMs: number, isolated: boolean, stderrTail: () => string): Verdict {
     const now = performance.now()
     if (end.workerLost) return this.#workerLost(end, now, isolated)
@@ -89,12 +90,12 @@ export class Recovery {
       const reason: WireError = { code: 'crash_loop', message: `${end.reason.message}, again and again${stderrTail()}` }
       return { kind: 'offline', reason, delayMs: CRASH_RETRY_MS }
     }
-    // A loss with an HTTP status: the server is there and has only forgotten the session, which costs a handshake and no waiting.
+    // A loss with an HTTP status: the server is up and only lost the session, which costs a handshake but no backoff.
     const { code, data } = end.reason
     const answered = end.wasOpen && code === 'connection_lost' && data?.status !== undefined
     const forgotten = answered && this.#forgotten.add(now) <= SESSIONS_A_MINUTE
     if (forgotten) return { kind: 'now' }
-    // One loss out of the blue is repaired at once; only what falls soon after it stood up has to wait.
+    // A first loss is retried at once; another soon after the reconnect waits.
     const first = end.wasOpen && this.#losses.add(now) === 1
     if (end.wasOpen && (first || onlineMs >= STEADY_MS)) return { kind: 'now' }
     return this.failed(end.reason)
@@ -106,7 +107,7 @@ export class Recovery {
     return { kind: 'offline', reason, delayMs }
   }
 
-  /** A server that takes its thread down three times in a minute gets one alone; if that ends too, it stays off. */
+  /** A server that crashes its thread three times a minute gets an isolated one; if that ends too, it stays offline. */
   #workerLost(end: ConnectionEnd, nowMs: number, isolated: boolean): Verdict {
     const suspect = this.#workerFaults.add(nowMs) >= FAULTS_UNTIL_ALONE
     if (this.#alone || (isolated && suspect)) {
@@ -118,7 +119,7 @@ export class Recovery {
   }
 
   #delay({ code, data }: WireError): number | undefined {
-    // What leads back here by way of others may be mended there.
+    // A loop through other servers may be fixed there.
     if (code === 'loop_detected' && data?.met === true) return REFUSED_RETRY_MS
     if (isFinal(code)) return undefined
     if (code === 'sandbox_lost') return SANDBOX_RETRY_MS

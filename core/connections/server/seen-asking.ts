@@ -2,16 +2,16 @@ import type { AskCapability } from '../../contract/records.ts'
 import { askedCapability } from '../../domain/client-capabilities.ts'
 import type { ConnectionEvents } from '../connection/connection-events.ts'
 
-/** Longer texts are not what an SDK says in place of a question. */
+/** Longer texts are not the error message of an SDK. */
 const LONGEST = 2_048
 /**
- * What the SDKs' servers say when a tool asks a client that declared nothing, alone or behind the names of their errors. Only
- * at the beginning of a text, since a tool may quote what others say.
+ * The error of the SDKs' servers when a tool requests something of a client that did not declare it, alone or after the
+ * SDK's error prefixes. Matched only at the beginning of a text, since a tool may quote others.
  */
 const REFUSAL =
   /^(?:[\w .-]{0,60}: ){0,3}Client does not support (?:form |url )?(?:listing )?(sampling|elicitation|roots)\b/i
 
-/** Hears by a connection that a server asks, or would ask, its client during a call. */
+/** Connection event handlers that call `noted` for each server request that was sent, or would have been. */
 export function askingEvents(
   noted: (capability: AskCapability) => void,
 ): Pick<ConnectionEvents, 'asks' | 'refusedAsk' | 'failedCall'> {
@@ -29,7 +29,7 @@ export function askingEvents(
   }
 }
 
-/** What a failed result or an error says that the client lacks; `text` is its JSON. */
+/** The capability that a failed result or an error says the client lacks; `text` is its JSON. */
 function missedCapability(text: string): AskCapability | undefined {
   if (!text.includes('Client does not support')) return undefined
   const { message, content } = JSON.parse(text) as { message?: unknown; content?: readonly { text?: unknown }[] }

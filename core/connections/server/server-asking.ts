@@ -13,45 +13,46 @@ import type { OpenedMessage } from '../protocol.ts'
 import type { AskFindings } from '../store/asking-store.ts'
 import type { ServerContext } from './server-context.ts'
 
-/** A look that failed is not repeated sooner. */
+/** A failed probe is not repeated sooner. */
 const RETRY_MS = 30_000
 const AGAIN_MS = 10 * 60_000
 
-/** So long after its beginning nobody waits for the first look any more. */
+/** Longest wait for the first probe. */
 const AWAITED_MS = 10_000
-/** A reading that took longer is told as a change. */
+/** A reading that took longer is announced as a change. */
 const LATE_MS = 4_500
 
-/** The shared connection's view, with which a look is compared. */
+/** The shared connection's lists, with which a probe is compared. */
 export interface Seen {
   readonly opened: Pick<OpenedMessage, 'protocolVersion' | 'serverInfo'>
   readonly configHash: string
   readonly tools: readonly CatalogItem[]
 }
 
+/** What a `ServerAsking` needs from its server. */
 export interface ServerAskingOptions {
   readonly context: ServerContext
   readonly record: () => ServerRecord
-  /** How a connection is opened now. Rejects with HubError. */
+  /** The plan for opening a connection now. Rejects with HubError. */
   readonly plan: () => Promise<LaunchPlan>
   readonly era: () => Era
-  /** It is about the older side of a server that speaks both eras: found anew by each process, as its lists are. */
+  /** True for the legacy side of a server that speaks both eras; its findings, like its lists, are not stored. */
   readonly older?: boolean
   /** The tools as listed on the shared connection. */
   readonly tools: () => readonly CatalogItem[] | undefined
-  /** The server may be connected to now: it is wanted, and no fault is known. */
+  /** True when the server may be connected to now: it should run, and no fault is known. */
   readonly usable: () => boolean
-  /** It was found out that clients that can be asked have other tools. */
+  /** Called when clients that support server requests are found to have other tools. */
   readonly found: (extra: readonly CatalogItem[]) => void
 }
 
-/** Tools as they are listed for clients that declare the same. */
+/** Tools as listed for clients that declare the same capabilities. */
 interface Variant {
   readonly tools: readonly CatalogItem[]
-  /** Charged for those that are not in the shared list. */
+  /** Charged bytes of the tools that are not in the shared list. */
   readonly bytes: number
   readonly owner: string
-  /** What it was compared with. */
+  /** The shared list with which it was compared. */
   readonly base: readonly CatalogItem[]
   readonly epoch: number
 }
@@ -59,20 +60,20 @@ interface Variant {
 const ALL: readonly AskCapability[] = ['sampling', 'elicitation', 'roots']
 
 /**
- * What one server, or one side of it, does for clients that can be asked something: whether it asks, and which tools it lists for them. Found
- * out by a first look, on a connection that declares all three capabilities, and by what is seen of its calls; kept as long
- * as its configuration and version stay.
+ * Which server requests (sampling, elicitation, roots) one server, or one side of it, sends, and which tools it lists
+ * for clients that support them. Known from a first probe, on a connection that declares all three capabilities, and
+ * from observed calls; valid as long as the configuration and the server's version stay.
  */
 export class ServerAsking implements UpstreamFace {
   readonly #options: ServerAskingOptions
   readonly #variants = new Map<string, Variant>()
   readonly #reading = new Map<string, Promise<void>>()
-  /** All looks that are under way. */
+  /** All probes in progress. */
   readonly #open = new Set<Promise<unknown>>()
   readonly #failedAtMs = new Map<string, number>()
   #abort = new AbortController()
   #found: AskFindings | undefined
-  /** What it was seen to ask during calls of this version of it. */
+  /** Server requests observed during calls of this version of the server. */
   readonly #noted = new Set<AskCapability>()
   #asks: readonly AskCapability[] = NOTHING
   #failure: string | undefined
@@ -95,33 +96,33 @@ export class ServerAsking implements UpstreamFace {
     return this.#options.older ? 'older' : this.era
   }
 
-  /** What it was seen to ask; empty where nothing is known. */
+  /** Server requests that it is known to send; empty when nothing is known. */
   get asks(): readonly AskCapability[] {
     return this.#applies ? this.#asks : NOTHING
   }
 
-  /** Names of the tools that only clients see that can be asked. */
+  /** Names of the tools that are listed only for clients that support server requests. */
   get tools(): readonly string[] {
     return this.#applies ? (this.#found?.tools ?? NOTHING) : NOTHING
   }
 
-  /** Resolves when the first look is over; undefined while none is under way that is worth waiting for. Never rejects. */
+  /** Resolves when the first probe has ended; undefined when none runs or is worth waiting for. Never rejects. */
   get looking(): Promise<void> | undefined {
     if (this.#looking === undefined) return undefined
     return performance.now() - this.#lookingSinceMs < AWAITED_MS ? this.#looking : undefined
   }
 
-  /** Another number when what `toolsFor` returns may be other tools. */
+  /** A number that changes when the tools of `toolsFor` may have changed. */
   get listed(): number {
     return this.#listed
   }
 
-  /** It was looked at, or never will be. */
+  /** True when the probe is done, or will never be made. */
   get known(): boolean {
     return !this.#applies || this.#found !== undefined || !this.#options.context.looks
   }
 
-  /** Why the last look failed. */
+  /** Why the last probe failed. */
   get failure(): string | undefined {
     return this.#failure
   }
@@ -131,7 +132,7 @@ export class ServerAsking implements UpstreamFace {
     return session === 'auto' && transport !== 'openapi'
   }
 
-  /** Takes what an earlier process found. */
+  /** Restores the findings of an earlier process. */
   async restore(): Promise<void> {
     const { context, record, older } = this.#options
     if (!this.#applies || this.#found || older) return
@@ -139,7 +140,7 @@ export class ServerAsking implements UpstreamFace {
     this.#asks = this.#found?.asks ?? NOTHING
   }
 
-  /** The shared connection has read its lists: looks at the server unless that was done for this version of it. */
+  /** The shared connection has read its lists: starts a probe unless this version of the server was probed. */
   seen({ opened, configHash, tools }: Seen): void {
     const { serverInfo, protocolVersion } = opened
     const version = JSON.stringify([protocolVersion, serverInfo.name ?? null, serverInfo.version ?? null])
@@ -152,7 +153,7 @@ export class ServerAsking implements UpstreamFace {
     this.#begin(tools)
   }
 
-  /** Regular look while the shared connection is open: a first look that failed is taken once more after 10 min. */
+  /** Periodic tick while the shared connection is open: a failed first probe is repeated after 10 min. */
   tick(): void {
     const tools = this.#options.tools()
     if (this.known || this.#failure === undefined || this.#looking !== undefined || !this.#seen || !tools) return
@@ -167,18 +168,18 @@ export class ServerAsking implements UpstreamFace {
     this.#lookingSinceMs = performance.now()
   }
 
-  /** The tools may be others now, though the shared list is the same. */
+  /** The tools for clients with capabilities may have changed, though the shared list is the same. */
   stale(): void {
     this.#epoch += 1
   }
 
-  /** It asked, or said that it would have if the client could be asked. */
+  /** The server sent a server request, or would have if the client had declared the capability. */
   noted(capability: AskCapability): void {
     if (!this.#applies || this.#asks.includes(capability)) return
     const { context, record } = this.#options
     this.#noted.add(capability)
     this.#asks = ALL.filter(name => name === capability || this.#asks.includes(name))
-    // Without a look nothing is known of the tools, so that the next start must take one.
+    // Without a finished probe the tools are unknown, so nothing is stored and the next start probes.
     if (this.#found) this.#keep({ ...this.#found, asks: this.#asks })
     const { id: serverId, name: server, ownerId } = record()
     context.log.info(
@@ -189,14 +190,14 @@ export class ServerAsking implements UpstreamFace {
     )
   }
 
-  /** Ends the looks that are under way: the server is to be connected to no more, or in another way. */
+  /** Ends the probes in progress: the server is disconnected, or its connection changes. */
   abandon(): void {
     this.#abort.abort()
     this.#abort = new AbortController()
     this.#looking = undefined
   }
 
-  /** The tools that a client with these capabilities sees, where they are known and not those that all see. */
+  /** The tools for a client with these capabilities, if known and different from the shared list. */
   toolsFor(capabilities: JsonObject): readonly CatalogItem[] | undefined {
     if (this.tools.length === 0) return undefined
     const form = listedFor(capabilities)
@@ -219,7 +220,7 @@ export class ServerAsking implements UpstreamFace {
     const sinceMs = performance.now()
     const reading = this.#listTools(key, form, base)
       .then(look => {
-        // Whoever asked has not waited for it.
+        // The client that requested the list has not waited for it, so it is notified.
         if (look && performance.now() - sinceMs > LATE_MS) this.#options.found([])
       })
       .finally(() => this.#reading.delete(key))
@@ -227,7 +228,7 @@ export class ServerAsking implements UpstreamFace {
     return reading
   }
 
-  /** Resolves when nothing of its connections is left. */
+  /** Resolves when all its connections have ended. */
   async dispose(): Promise<void> {
     this.#disposed = true
     const under = [...this.#open]
@@ -280,7 +281,7 @@ export class ServerAsking implements UpstreamFace {
         era: era(),
         offers: askableCapabilities(form, this.#seen?.protocolVersion ?? LATEST),
         take: items => {
-          // The same items are kept once.
+          // Items shared with the common list are held once.
           const more = items.reduce((sum, item) => sum + (isShared(item) ? 0 : item.bytes), 0)
           if (context.account.reserve(ownerId, more, 0)) bytes += more
           else full = 'The lists of all servers of this user are too large'

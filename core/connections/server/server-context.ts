@@ -11,7 +11,7 @@ import type { EraStore } from '../store/era-store.ts'
 import type { ToolDefinitions } from '../store/tool-definitions.ts'
 import type { StartSlots } from './start-slots.ts'
 
-/** What the state machines of all servers work with. */
+/** Dependencies of the state machines of all servers. */
 export interface SharedContext {
   readonly launcher: Launcher
   readonly children: Children
@@ -20,7 +20,7 @@ export interface SharedContext {
   readonly account: CatalogAccount
   readonly eras: EraStore
   readonly askings: AskingStore
-  /** Places for looks at what servers do for clients that can be asked; absent: none is taken. */
+  /** Slots for probes of server requests; absent: no probe is made. */
   readonly looks?: StartSlots
   readonly definitions: ToolDefinitions
   readonly bus: EventBus
@@ -28,12 +28,12 @@ export interface SharedContext {
   readonly effective: (serverId: string) => Promise<EffectiveServer>
   readonly redactors: Pick<ServerRedactors, 'of' | 'forget'>
   readonly random: () => number
-  /** Whether a mark in a list is this hub's own. */
+  /** True when a hub mark in a list is this hub's own. */
   readonly isOwnMark: (mark: string) => boolean
 }
 
-/** What one server's works with. */
+/** Dependencies of one server's state machine. */
 export interface ServerContext extends SharedContext {
-  /** Takes the server's own secrets out of a text for people. */
+  /** Redacts the server's own secrets in a text. */
   readonly redact: (text: string) => string
 }

@@ -7,10 +7,10 @@ import { type EraProbe, mayBeModern, notSpoken, probeEra, saysModern } from '../
 import type { EraVerdict } from '../store/era-store.ts'
 import type { ServerContext } from './server-context.ts'
 
-/** After so long a server of the earlier era may have learnt the other one. */
+/** How long the verdict `legacy` is kept: the server may be upgraded. */
 const LEGACY_FOR_MS = 24 * 3_600_000
 
-/** Which era one server speaks: remembered while it is sure to hold, else asked. */
+/** The era of one server: remembered while that is certain to hold, otherwise probed. */
 export class ServerEra {
   readonly #context: ServerContext
   readonly #serverId: string
@@ -19,7 +19,7 @@ export class ServerEra {
   #isProgram = false
   #asking = false
   #probe: EraProbe | undefined
-  /** The era that the configuration wants, whatever the server may speak. */
+  /** The era that the configuration demands, whatever the server supports. */
   #pinned: Era | undefined
 
   constructor(context: ServerContext, serverId: string) {
@@ -27,12 +27,12 @@ export class ServerEra {
     this.#serverId = serverId
   }
 
-  /** What the last verdict says. */
+  /** The era of the last verdict. */
   get known(): Era | undefined {
     return this.#verdict?.era
   }
 
-  /** True when the verdict has become old and nobody asks yet. */
+  /** True when the verdict has expired and no probe is running. */
   get stale(): boolean {
     const verdict = this.#verdict
     if (this.#asking || verdict?.era !== 'legacy') return false
@@ -40,8 +40,8 @@ export class ServerEra {
   }
 
   /**
-   * The era to connect with. `afresh`: ask whatever is known. Where the server says nothing, what was known holds.
-   * `still`: false once nobody wants the answer any more, so that no process is started for it.
+   * The era to connect with. `afresh`: probe whatever is known. If the probe gets no response, the earlier verdict
+   * holds. `still`: false once the result is no longer needed, so that no process is started for it.
    */
   async decide(
     plan: LaunchPlan,
@@ -67,16 +67,16 @@ export class ServerEra {
     const era = await this.#ask(plan)
     if (!still()) return 'legacy'
     const fresh = { era: era ?? known?.era ?? 'legacy', configHash, credentialHash, probedAt: new Date().toISOString() }
-    // Without an answer the old verdict stays for now, and the next start asks again where there is none.
+    // Without a response the old verdict stays for now; where there is none, the next start probes again.
     if (era !== undefined || known) this.#verdict = fresh
     if (era !== undefined) this.#context.eras.save(this.#serverId, fresh)
     return fresh.era
   }
 
   /**
-   * A connection has ended. What was thought modern and failed is asked anew before the next one, and so is an address that
-   * refused the handshake of the other era. A program that was silent when it was asked, as it takes long to start, says by
-   * its refusal what it is.
+   * A connection has ended. A verdict `modern` that failed is probed again before the next connection, and so is an
+   * address that rejected the legacy handshake. A program that did not respond to the probe, since it starts slowly,
+   * shows its era by this rejection.
    */
   ended({ wasOpen, reason }: ConnectionEnd): void {
     if (this.#verdict?.era === 'legacy' && !wasOpen && saysModern(reason)) {
@@ -85,18 +85,18 @@ export class ServerEra {
       return
     }
     if (this.known === 'legacy' && (wasOpen || this.#isProgram || !refuses(reason))) return
-    // A program that ran well will come up as it was; an address may have something else behind it.
+    // A program that ran well restarts as it was; an address may lead to another server.
     if (this.known === 'modern' && this.#isProgram && wasOpen && reason.code !== 'upstream_protocol') return
     this.forget()
   }
 
-  /** Why a connection has ended, where it is that the server does not speak the era that its configuration wants. */
+  /** The reason of an end, replaced where the server does not speak the era that its configuration demands. */
   explained(end: ConnectionEnd): ConnectionEnd {
     const reason = this.#pinned && !end.wasOpen && !end.workerLost ? notSpoken(end.reason, this.#pinned) : undefined
     return reason ? { ...end, reason } : end
   }
 
-  /** The next connection asks, whatever was known. */
+  /** The next connection probes, whatever is known. */
   forget(): void {
     this.#looked = true
     if (!this.#verdict) return
@@ -104,7 +104,7 @@ export class ServerEra {
     this.#context.eras.remove(this.#serverId)
   }
 
-  /** Ends the question that is under way. */
+  /** Aborts the probe in progress. */
   async abandon(reason: WireError): Promise<void> {
     await this.#probe?.end(reason)
   }
@@ -123,7 +123,7 @@ export class ServerEra {
   }
 }
 
-/** The server answered, and does not know what it was asked. */
+/** The server responded to the probe with an error, so it does not know the method. */
 function refuses({ data }: WireError): boolean {
   return data?.rpcCode !== undefined || data?.status === 400 || data?.status === 404 || data?.status === 405
 }

@@ -4,7 +4,7 @@ import type { ServerHealth as Health } from '../../domain/server/status.ts'
 import type { HealthReport } from '../protocol.ts'
 import type { ServerContext } from './server-context.ts'
 
-/** What the checks of one server say; every change of it goes out as an event. */
+/** The health state of one server, from its checks; every change emits an event. */
 export class ServerHealth {
   readonly #record: () => ServerRecord
   readonly #context: ServerContext
@@ -21,12 +21,12 @@ export class ServerHealth {
     this.#become(report.error ? 'failing' : 'healthy', report.error)
   }
 
-  /** It is offline by a fault, which the next successful start mends. */
+  /** It went offline by a fault; the next successful start resets that. */
   lost(reason: WireError): void {
     this.#become('failing', reason)
   }
 
-  /** It was stopped or sleeps: nobody asks it. */
+  /** It was stopped or sleeps: no checks run. */
   forget(): void {
     this.#state = 'unknown'
     this.#last = undefined
@@ -44,7 +44,7 @@ export class ServerHealth {
     const before = this.#state
     this.#state = state
     const { id: serverId, ownerId, name, healthCheck } = this.#record()
-    // The first answer after a start is no news: that the server is online says as much.
+    // The first success after a start emits nothing: the event `online` says the same.
     if (!healthCheck.enabled || before === state || (before === 'unknown' && state === 'healthy')) return
     const failure = error ? { error: this.#shown(error) } : {}
     this.#context.bus.emit('server.health', ownerId, { serverId, name, state, ...failure })

@@ -20,11 +20,11 @@ const EVENT_KIND = {
 } as const satisfies Record<ListKind, EventKind>
 const KINDS = ['tools', 'prompts', 'resources', 'resourceTemplates'] as const satisfies readonly ListKind[]
 
-/** Lists that a server does not watch itself are read again no oftener. */
+/** Expired lists that the server does not send notifications for are read again at most this often. */
 const EXPIRED_MS = 60_000
 const MARKED_CHARACTERS = 1024 * 1024
 
-/** The last known lists of one server, and whether they are being read. What changes of them is kept and told. */
+/** The last known lists of one server, and whether they are being read. Changes are stored and emitted. */
 export class ServerLists {
   readonly #context: ServerContext
   readonly #record: () => ServerRecord
@@ -32,13 +32,13 @@ export class ServerLists {
   readonly #kept: KeptLists
   #catalog: ServerCatalog | undefined
   #configHash: string | undefined
-  /** When each kind was read (`performance.now()`), of servers that say how long that holds. */
+  /** When each kind was read (`performance.now()`), for servers that declare a time to live. */
   readonly #readAtMs = new Map<ListKind, number>()
   #reading = false
   #awaited = false
   #expiredAtMs = Number.NEGATIVE_INFINITY
 
-  /** `older`: those that clients of the older era see of a server that speaks both. They are not stored. */
+  /** `older`: the lists of the legacy side of a server that speaks both eras. They are not stored. */
   constructor(context: ServerContext, record: () => ServerRecord, older = false) {
     this.#older = older
     this.#context = context
@@ -50,17 +50,17 @@ export class ServerLists {
     return this.#catalog
   }
 
-  /** Of the configuration that the lists were read with. */
+  /** Hash of the configuration that the lists were read with. */
   get configHash(): string | undefined {
     return this.#configHash
   }
 
-  /** JSON of tools with arguments that go out as headers too, where the transport has such. */
+  /** JSON of the tools whose arguments are also sent as headers, for transports that support it. */
   get markedTools(): string {
     const texts: string[] = []
     let characters = 0
     for (const { marked, text } of this.#catalog?.tools ?? []) {
-      // A tool that is not known here is learnt when the server refuses its call.
+      // A tool that is left out is learned when the server rejects its call.
       if (!marked || characters + text.length > MARKED_CHARACTERS) continue
       characters += text.length
       texts.push(text)
@@ -72,12 +72,12 @@ export class ServerLists {
     return this.#reading
   }
 
-  /** What is being read is known to differ from what is here, so that it is worth waiting for. */
+  /** True while lists are read that are known to differ from the cached ones, so that waiting is worthwhile. */
   get awaited(): boolean {
     return this.#awaited
   }
 
-  /** Somebody reads the lists: what the server called fresh for a while is read again after that. */
+  /** A client reads the lists: those past the server's time to live are read again. */
   listed(connection: Connection): void {
     const now = performance.now()
     if (now - this.#expiredAtMs < EXPIRED_MS) return
@@ -88,12 +88,12 @@ export class ServerLists {
     connection.refresh(kinds)
   }
 
-  /** Takes the lists that were stored, unless they were read with another configuration; false when they are not taken. */
+  /** Restores the stored lists; false when they were read with another configuration or do not fit the account. */
   async restore(stored: StoredHead): Promise<boolean> {
     const { id } = this.#record()
     const hash = await this.#context.effective(id).then(
       effective => effective.configHash,
-      // A server whose variables are missing keeps the lists it had.
+      // A server with missing variables keeps its lists.
       () => stored.configHash,
     )
     if (hash !== stored.configHash || this.#catalog) return false
@@ -104,23 +104,23 @@ export class ServerLists {
     return true
   }
 
-  /** The server is gone: its lists count no more. */
+  /** The server was deleted: its lists are no longer charged. */
   dispose(): void {
     this.#kept.dispose()
   }
 
-  /** The same lists are offered in another way. */
+  /** Emits `catalog.changed` for tools that are offered differently, though the list is the same. */
   toolsChanged(): void {
     tellListChange(this.#context, this.#record(), ['tools'], this.#older)
   }
 
-  /** Some clients are offered these tools too. */
+  /** Stores the definitions of tools that are listed for some clients only, and emits `catalog.changed`. */
   alsoListed(tools: readonly CatalogItem[]): void {
     noteDefinitions(this.#context, this.#record(), tools, this.#older)
     this.toolsChanged()
   }
 
-  /** The kinds that are older than the server said they would hold, and of which it does not tell when they change. */
+  /** The kinds past the server's time to live for which it sends no list_changed notification. */
   #expired(nowMs: number): readonly ListKind[] {
     const { capabilities, caching } = this.#catalog ?? {}
     if (!capabilities || !caching) return []
@@ -138,31 +138,31 @@ export class ServerLists {
     this.#awaited ||= awaited
   }
 
-  /** The reading will not end. */
+  /** The reading will not finish. */
   abandon(): void {
     this.#reading = false
     this.#awaited = false
     this.#kept.drop()
   }
 
-  /** The next items of a list that is being read; returns why no more of it is taken, if so. */
+  /** Charges the next items of a list that is being read; returns the reason when no more is accepted. */
   part(kind: ListKind, entries: readonly ListEntry[]): string | undefined {
     return this.#kept.stage(kind, entries, this.#catalog?.[kind] ?? [])
   }
 
-  /** Takes what was read, by `transport` where that is not the configured one. */
+  /** Stores the lists that were read; `transport`: the one used, if not the configured one. */
   read(read: ListsRead, opened: OpenedMessage, configHash: string, transport: TransportName | undefined): void {
     const before = this.#catalog
     const kinds = this.#take(read, opened, configHash, transport)
     const record = this.#record()
     if (this.#catalog && !this.#older) this.#context.catalogs.save(record.id, configHash, this.#catalog)
-    // Before anybody hears of the new list, so that nobody gets a tool that waits for an approval.
+    // Before the event for the new list, so that no client gets a tool that waits for an approval.
     if (this.#catalog && this.#catalog.tools !== before?.tools)
       noteDefinitions(this.#context, record, this.#catalog.tools, this.#older)
     tellListChange(this.#context, record, kinds, this.#older)
   }
 
-  /** Returns the kinds that differ, or that the upstream itself called changed. */
+  /** Returns the kinds that differ, or that the upstream reported as changed. */
   #take(
     { lists: read, noticed, more }: ListsRead,
     opened: OpenedMessage,

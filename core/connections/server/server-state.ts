@@ -2,30 +2,32 @@ import type { WireError } from '../../contract/errors.ts'
 import type { ConnectionState, ServerRecord } from '../../contract/records.ts'
 import type { ServerContext } from './server-context.ts'
 
+/** The state of a server and when it began; readers get it whole. */
 export interface Observation {
   readonly state: ConnectionState
   /** ISO 8601 UTC. */
   readonly since: string
   readonly reason?: WireError
-  /** `Date.now()` of the next attempt. */
+  /** Time of the next attempt (`Date.now()`). */
   readonly nextAttemptAtMs?: number
 }
 
-/** The longest time that a caller is told to wait, however far away the next attempt is. */
+/** The longest `retryAfterSeconds` sent to a caller, however late the next attempt is. */
 const MOST_WAIT_S = 300
 
-/** Nothing runs of an account that is disabled. */
+/** Reason of a server whose owner's account is disabled: it does not run. */
 export const OWNER_DISABLED: WireError = { code: 'owner_disabled', message: 'The account of its owner is disabled' }
 
+/** Reason of a server that a user stopped. */
 export const STOPPED: WireError = { code: 'stopped', message: 'The server was stopped by hand' }
 
-/** The state of one server as others see it; every change of it goes out as an event. */
+/** The public state of one server; every change emits an event. */
 export class ServerState {
   readonly #record: () => ServerRecord
   readonly #context: ServerContext
   readonly #watchers = new Set<() => void>()
   #now: Observation
-  /** Failed attempts since the last time online. */
+  /** Failed attempts since it was last online. */
   attempts = 0
 
   constructor(record: () => ServerRecord, context: ServerContext) {
@@ -52,7 +54,7 @@ export class ServerState {
     this.#now = {
       state,
       since: before.state === state ? before.since : new Date().toISOString(),
-      // At once: the secret may be forgotten while the reason still stands.
+      // Redacted now: the secret may be forgotten while the reason is still shown.
       ...(reason ? { reason: { code: reason.code, message: this.#context.redact(reason.message) } } : {}),
       ...(nextAttemptInMs === undefined ? {} : { nextAttemptAtMs: Date.now() + nextAttemptInMs }),
     }
@@ -65,7 +67,7 @@ export class ServerState {
     this.changed()
   }
 
-  /** What a call hears that cannot be sent, with the time until the next attempt where there is one. */
+  /** The error for a call that cannot be sent, with the time until the next attempt if there is one. */
   offlineError(): WireError {
     const { name } = this.#record()
     const seconds = this.#secondsToNextAttempt()
@@ -81,13 +83,13 @@ export class ServerState {
 
   #secondsToNextAttempt(): number | undefined {
     const { state, nextAttemptAtMs } = this.#now
-    // An attempt is under way.
+    // An attempt is in progress.
     if (state !== 'offline') return 1
     if (nextAttemptAtMs === undefined) return undefined
     return Math.min(Math.max((nextAttemptAtMs - Date.now()) / 1_000, 1), MOST_WAIT_S)
   }
 
-  /** Calls back on every change, of the lists too, until the returned function is called. */
+  /** Calls back on every change of state or lists, until the returned function is called. */
   watch(changed: () => void): () => void {
     this.#watchers.add(changed)
     return () => this.#watchers.delete(changed)

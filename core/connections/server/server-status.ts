@@ -5,7 +5,7 @@ import type { ServerCatalog } from '../api.ts'
 import type { OpenedMessage } from '../protocol.ts'
 import { OWNER_DISABLED, type ServerState, STOPPED } from './server-state.ts'
 
-/** What people see of a server; from its stored lists what a connection has not said yet. */
+/** The public status of a server; stored lists fill in what the connection has not reported yet. */
 export function serverStatus(
   serverState: ServerState,
   lists: ServerCatalog | undefined,
@@ -15,7 +15,7 @@ export function serverStatus(
     readonly pid: number | undefined
     readonly transport: TransportName
     readonly health: NonNullable<ServerStatus['health']>
-    /** It speaks the older era too. */
+    /** True when the server also speaks the legacy era. */
     readonly older: boolean
     readonly connections: NonNullable<ServerStatus['connections']>
     readonly session: NonNullable<ServerStatus['session']>
@@ -24,7 +24,7 @@ export function serverStatus(
 ): ServerStatus {
   const { state, since, nextAttemptAtMs } = serverState.now
   const { attempts } = serverState
-  // Online, with lists that are not whole.
+  // Online, with truncated lists.
   const reason = serverState.reason ?? (state === 'online' ? lists?.refused : undefined)
   const said = opened ?? lists
   return {
@@ -57,7 +57,7 @@ export function serverStatus(
   }
 }
 
-/** What is about to be so of a server whose record, or its latest change, has not been heard of here. */
+/** The expected status of a server whose record, or latest change, has not reached this object yet. */
 export function unheardStatus(
   record: Pick<ServerRecord, 'enabled' | 'problem' | 'ownerDisabled'> | undefined,
 ): ServerStatus {

@@ -3,14 +3,14 @@ import type { ServerSession, ServerStatus, ServerWarning } from '../../domain/se
 import { isRemote } from '../../domain/session-scope.ts'
 import type { UpstreamFace } from '../api.ts'
 
-/** Names in a warning; the list of tools of an able client has all. */
+/** Tool names in a warning; the tool list of a client with the capabilities has all. */
 const NAMED = 50
 
-/** Who shares a connection to a server and why, and what clients may miss by it. */
+/** Who shares a connection to a server and why, and which features clients may miss because of it. */
 export function sessionStatus(
   record: Pick<ServerRecord, 'session' | 'transport'>,
   face: UpstreamFace,
-  /** Why some sessions share that should not, if so. */
+  /** Why some sessions use the shared connection instead of their own, if any do. */
   refused: string | undefined,
   online: boolean,
 ): { readonly session: ServerSession; readonly warnings: NonNullable<ServerStatus['warnings']> } {
@@ -25,7 +25,7 @@ export function sessionStatus(
     const message = `Sessions of clients that can be asked share its connection, and cannot be asked: ${refused}`
     warnings.push({ code: 'own_connection_refused', message })
   }
-  // From the moment when it is online: the lists are read first.
+  // True as soon as it is online: the lists are read before the probe.
   const looking = online && !face.known && face.failure === undefined
   const session = {
     ...sessionOf(record, face, looking),

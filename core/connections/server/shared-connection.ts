@@ -17,34 +17,35 @@ import type { ServerContext } from './server-context.ts'
 import { ServerEra } from './server-era.ts'
 import type { ServerState } from './server-state.ts'
 
-/** After so long online, earlier failures are forgotten. */
+/** Time online after which earlier failures no longer count. */
 const RESET_MS = 60_000
-/** An attempt that is so near is worth waiting for. */
+/** An attempt due within this time is worth waiting for. */
 const NEAR_MS = 1_000
 
+/** What a `SharedConnection` needs from its server. */
 export interface SharedConnectionOptions {
   readonly context: ServerContext
   readonly record: () => ServerRecord
   readonly serverState: ServerState
-  /** The version that the server speaks with the hub, as far as is known. */
+  /** The protocol version negotiated with the hub, as far as known. */
   readonly version: () => string
-  /** Tools of the server whose schemas mark arguments. */
+  /** JSON of the tools whose schemas map arguments to headers. */
   readonly knownTools: () => string
-  /** One is being opened, and will read the lists. */
+  /** Called when a connection is being opened, which will read the lists. */
   readonly opening: () => void
-  /** Calls can be sent by it. `again`: there was one before. */
+  /** Called when calls can be sent. `again`: there was an earlier connection. */
   readonly opened: (connection: Connection, again: boolean) => void
-  /** No call can be sent by it any more. */
+  /** Called when no more calls can be sent. */
   readonly unusable: () => void
-  /** It has ended; what is about the next one follows. */
+  /** Called when the connection has ended; an event about the next one follows. */
   readonly ended: () => void
-  /** There will be none for this reason, before `soon` at least. */
+  /** Called when there is no connection for this reason; `soon`: the next attempt follows within 1 s. */
   readonly offline: (reason: WireError, soon: boolean) => void
-  /** What else comes by it; `configHash` is of the configuration that it was opened with. */
+  /** Handlers of its other events; `configHash` is of the configuration that it was opened with. */
   readonly events: (configHash: string) => Omit<ConnectionEvents, 'opened' | 'unusable' | 'ended'>
 }
 
-/** The connection to one server that all share: opens it, by the era and transport that the server speaks, and opens it again. */
+/** The connection to one server that all callers share: opens and reopens it in the server's era and transport. */
 export class SharedConnection {
   readonly #options: SharedConnectionOptions
   readonly #recovery: Recovery
@@ -55,7 +56,7 @@ export class SharedConnection {
   #opened: OpenedMessage | undefined
   #openedAtMs = 0
   #connectedBefore = false
-  /** Counts starts and ends, so that what belongs to an earlier one is recognised and dropped. */
+  /** Counts starts and ends, so that late results of an earlier connection are recognized and dropped. */
   #turn = 0
   #attempting = false
   #closing: Promise<void> = Promise.resolve()
@@ -67,47 +68,47 @@ export class SharedConnection {
     this.#era = new ServerEra(options.context, options.record().id)
   }
 
-  /** Open, or on its way. */
+  /** The connection, open or being opened. */
   get connection(): Connection | undefined {
     return this.#connection
   }
 
-  /** What the server said of itself when it was last connected. */
+  /** The server's handshake result at the last connection. */
   get opened(): OpenedMessage | undefined {
     return this.#opened
   }
 
-  /** When that was (`performance.now()`). */
+  /** When it was last opened (`performance.now()`). */
   get openedAtMs(): number {
     return this.#openedAtMs
   }
 
-  /** The transport in effect where it is not the configured one. */
+  /** The transport in effect, if not the configured one. */
   get otherTransport(): TransportName | undefined {
     return this.#transport.other
   }
 
-  /** Another number after every start and end. */
+  /** A number that changes with every start and end. */
   get turn(): number {
     return this.#turn
   }
 
-  /** The configuration that it was last begun with. */
+  /** The configuration that it was last opened with. */
   get effective(): EffectiveServer | undefined {
     return this.#effective
   }
 
-  /** A configuration that needs no other connection. */
+  /** Sets a configuration that needs no reconnect. */
   set effective(effective: EffectiveServer) {
     this.#effective = effective
   }
 
-  /** One is open or being opened. */
+  /** True when a connection is open or being opened. */
   get busy(): boolean {
     return this.#connection !== undefined || this.#attempting
   }
 
-  /** What was found out earlier and stored with the lists. */
+  /** Restores earlier findings that were stored with the lists. */
   restore(catalog: Pick<ServerCatalog, 'transport' | 'readAt'>): void {
     this.#transport.restore(catalog)
   }
@@ -118,8 +119,8 @@ export class SharedConnection {
   }
 
   /**
-   * The same, after everything that may forbid its use was asked. Where it may not be used at all it is undefined, and
-   * `forbidden` hears why. Throws HubError.
+   * The same after all authorization checks. When its use is forbidden, `forbidden` is called with the reason and the
+   * result is undefined. Throws HubError.
    */
   async authorize(forbidden: (reason: WireError) => void): Promise<EffectiveServer | undefined> {
     const turn = this.#turn
@@ -135,25 +136,25 @@ export class SharedConnection {
     }
   }
 
-  /** How another connection is opened now. Throws HubError. */
+  /** The plan for opening another connection now. Throws HubError. */
   async plan(): Promise<LaunchPlan> {
     const { context, record } = this.#options
     const plan = await context.launcher.prepare(record().id, await this.configured())
     return context.launcher.ready(plan, () => true)
   }
 
-  /** What the server speaks is found out anew by the next one. */
+  /** The next connection probes the server's era and transport again. */
   forget(): void {
     this.#era.forget()
     this.#transport.forget()
   }
 
-  /** Failures so far are forgiven. */
+  /** Earlier failures no longer count. */
   resetFailures(): void {
     this.#recovery.reset()
   }
 
-  /** Opens it, and goes on trying. */
+  /** Opens it, and retries on failure. */
   open(): void {
     void this.#attempt()
   }
@@ -167,17 +168,17 @@ export class SharedConnection {
     this.#connection = undefined
     const closing = [this.#closing, this.#era.abandon(reason)]
     if (connection) closing.push(connection.close(reason))
-    // Without the values: each would hold that of the closing before, and so on back to the first.
+    // Without the values: each would reference the result before it, in an endless chain.
     this.#closing = Promise.all(closing).then(() => undefined)
   }
 
-  /** Ends it for a reason that the server itself has given; another attempt follows as after a failed one. */
+  /** Ends it because of what the server itself sent; a retry follows as after a failed attempt. */
   fail(reason: WireError): void {
     this.close(reason)
     this.#follow(this.#recovery.failed(reason))
   }
 
-  /** Ends it, and begins anew with nothing taken for known but the era. */
+  /** Ends it, and reconnects with nothing remembered but the era. */
   restart(reason: WireError): void {
     this.close(reason)
     this.#recovery.reset()
@@ -185,7 +186,7 @@ export class SharedConnection {
     void this.#attempt()
   }
 
-  /** Regular look while it is open. True when the server was found to speak something else, so that another one is due. */
+  /** Periodic tick while it is open. True when the server supports something else now, so that a reconnect is due. */
   poll(nowMs: number): boolean {
     if (nowMs - this.#openedAtMs > RESET_MS) this.#recovery.markStable()
     if (this.#era.stale || this.#transport.stale) void this.ask()
@@ -194,14 +195,14 @@ export class SharedConnection {
     return other || this.#transport.outdated
   }
 
-  /** Finds out anew what the server speaks; the next look follows the answer. */
+  /** Probes the era and transport again; the next tick acts on the result. */
   async ask(): Promise<void> {
     const { context, record } = this.#options
     const turn = this.#turn
     const still = (): boolean => turn === this.#turn
     const bySse = this.#transport.other !== undefined
     try {
-      // Of a server that is used by SSE it is asked whether it speaks the first transport by now.
+      // A server used by SSE is probed for Streamable HTTP.
       const effective = await context.effective(record().id)
       const plan = await context.launcher.ready(await context.launcher.prepare(record().id, effective), still)
       if (!still()) return
@@ -216,7 +217,7 @@ export class SharedConnection {
     }
   }
 
-  /** Resolves when nothing of it is left. */
+  /** Resolves when all its connections have ended. */
   async closed(): Promise<void> {
     await this.#closing
   }
@@ -237,7 +238,7 @@ export class SharedConnection {
     this.#attempting = true
     this.#clearRetry()
     const { reason: before } = serverState.now
-    // A fault is told until it is mended; that it was switched off or asleep is over now.
+    // A fault is shown until it is fixed; `stopped` and `idle` end with this start.
     const fault = before?.code !== 'stopped' && before?.code !== 'idle'
     serverState.become('connecting', this.#connectedBefore && fault ? before : undefined)
     let release: (() => void) | undefined

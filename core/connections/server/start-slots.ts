@@ -1,13 +1,13 @@
 const SLOW_MS = 2_000
 
 /**
- * Bounds how many servers start at the same moment. A start gives its place back when it is through, or after two
- * seconds: one that hangs keeps its own deadline and nobody else's place. Owners get places by turns, so that somebody with
- * two hundred servers that hang does not stand before everybody else.
+ * Limits how many servers start at the same time. A start releases its slot when it has finished, or after 2 s, so that
+ * a hanging server delays only itself. Owners get slots in rotation, so that one with 200 hanging servers does not
+ * block the others.
  */
 export class StartSlots {
   readonly #size: number
-  /** Those that wait, by owner; the owner whose turn it is comes first. */
+  /** Queued starts by owner; the owner whose turn it is comes first. */
   readonly #waiting = new Map<string, ((slot: () => void) => void)[]>()
   #taken = 0
 
@@ -15,7 +15,7 @@ export class StartSlots {
     this.#size = size
   }
 
-  /** Resolves with the function that gives the place back; calling it twice is harmless. */
+  /** Resolves with the function that releases the slot; calling it twice is harmless. */
   acquire(ownerId: string): Promise<() => void> {
     return new Promise(resolve => {
       const line = this.#waiting.get(ownerId)
@@ -45,7 +45,7 @@ export class StartSlots {
   #nextInTurn(): ((slot: () => void) => void) | undefined {
     for (const [ownerId, line] of this.#waiting) {
       const first = line.shift()
-      // Behind the others, if anything of this owner is left.
+      // Moves this owner behind the others, if it has more queued starts.
       this.#waiting.delete(ownerId)
       if (line.length > 0) this.#waiting.set(ownerId, line)
       return first

@@ -4,6 +4,7 @@ import { faultName } from '../../transport-kit/wire-error.ts'
 import type { SandboxPolicy } from '../sandbox/sandbox.ts'
 import { statsOf } from '../stats-of.ts'
 
+/** A program to start for a server, with its environment and its sandbox policy. */
 export interface ChildSpec {
   readonly serverId: string
   readonly sessionId?: string
@@ -11,17 +12,17 @@ export interface ChildSpec {
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>>
   readonly cwd?: string
-  /** Its output goes through main even where a worker could read it. */
+  /** True to carry its output through main even where a worker could read it. */
   readonly carriedByMain?: boolean
-  /** Takes its server's secrets out of what is told of it. Default: by the secrets that are held for the server. */
+  /** Redacts the server's secrets in reports on it. Default: the secrets held for the server. */
   readonly redact?: (text: string) => string
-  /** Runs it in the sandbox, where `cwd` does not count. */
+  /** Runs it in the sandbox, where `cwd` is ignored. */
   readonly confinement?: SandboxPolicy
 }
 
 /**
- * The absolute path of the program; throws `cwd_not_found`, `command_not_found`, or `spawn_failed` for a folder. Bun reports a missing working directory
- * and a missing program alike, so both are looked at before.
+ * The absolute path of the program; throws `cwd_not_found`, `command_not_found`, or `spawn_failed` for a folder. Bun
+ * reports a missing working directory and a missing program alike, so both are checked before.
  */
 export function findProgram(spec: ChildSpec, path: string): string {
   if (spec.cwd !== undefined && !statsOf(spec.cwd)?.isDirectory()) {
@@ -39,7 +40,7 @@ export function findProgram(spec: ChildSpec, path: string): string {
   })
 }
 
-/** What a failed start says about itself: `command_not_found`, or `spawn_failed` with the system's code. */
+/** The error for a failed start: `command_not_found`, or `spawn_failed` with the system's code. */
 export function spawnError(spec: ChildSpec, error: unknown): HubError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   const detail = faultName(error)

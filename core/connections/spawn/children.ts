@@ -26,24 +26,26 @@ import type { FolderPlace } from '../sandbox/work-folders.ts'
 import { type ChildSpec, findProgram, spawnError } from './child-program.ts'
 
 const GROUP_GRACE_MS = 300
-/** Of a command in the list of processes, in characters. */
+/** Characters of a command in the list of processes. */
 const SHOWN_COMMAND = 500
 
+/** Variables of the hub's own environment that every child gets. */
 export interface BaseEnv {
   readonly PATH?: string
   readonly HOME?: string
   readonly LANG?: string
 }
 
+/** Dependencies of `Children`. */
 export interface ChildrenOptions {
   readonly dataDir: string
-  /** What every child gets besides its own variables; nothing else of the hub's environment reaches it. */
+  /** What every child gets besides its own variables; nothing else of the hub's environment is passed on. */
   readonly baseEnv: BaseEnv
   readonly sandbox: Sandbox
   readonly log: PluginLogger
-  /** By which secrets are taken out of what children write to stderr, and of their commands. */
+  /** Redacts secrets in the stderr of children, and in their commands. */
   readonly redactors: Pick<ServerRedactors, 'of'>
-  /** Carries the bytes through main even where descriptors could be handed over. */
+  /** Carries the bytes through main even where descriptors could be passed to a worker. */
   readonly relay?: boolean
 }
 
@@ -53,26 +55,26 @@ export interface Child {
   /** Undefined when its bytes go through `relay`. */
   readonly descriptors: { readonly read: TravellingDescriptor; readonly write: TravellingDescriptor } | undefined
   readonly relay: ChildRelay | undefined
-  /** Resolves when the process has ended, with how, for people. Never rejects. */
+  /** Resolves with a description of how the process ended. Never rejects. */
   readonly exited: Promise<string>
   readonly running: boolean
   readonly sandboxed: boolean
-  /** Of a process that ended in the sandbox before its program ran: why. Known some milliseconds after `exited`. */
+  /** Why a process ended in the sandbox before its program ran. Known some milliseconds after `exited`. */
   startFailure(): WireError | undefined
-  /** Notes what is below the process (`seen`: was, a moment ago), so that it ends with it though it leave the group. */
+  /** Records its descendants (`seen`: those of a moment ago), so that they end with it even outside its group. */
   poll(seen?: readonly ProcessMark[]): void
-  /** Asks by end of input, then TERM, then KILL, all to the group; resolves when nothing of it is left. */
+  /** Ends stdin, then sends TERM, then KILL, each to the whole group; resolves when no process of it is left. */
   stop(): Promise<void>
 }
 
 interface Running {
   readonly child: Child
   readonly info: ProcessInfo
-  /** Whose it is, of a sandboxed one. */
+  /** The owner's id, for a sandboxed process. */
   readonly confinedFor: string | undefined
 }
 
-/** The process table: the only place where servers' programs are started, waited for and killed. */
+/** The process table: the only place where servers' programs are started, awaited and killed. */
 export class Children {
   readonly #options: ChildrenOptions
   readonly #makeAnyPair: MakePair | undefined
@@ -96,12 +98,12 @@ export class Children {
     this.#path = [options.baseEnv.PATH, dirname(process.execPath)].filter(part => part).join(':')
   }
 
-  /** Ends what an earlier run of the hub left. */
+  /** Kills the processes that an earlier run of the hub left. */
   sweep(): readonly number[] {
     return this.#table.sweep()
   }
 
-  /** Starts a program; throws `cwd_not_found`, `command_not_found`, `spawn_failed`, and what the sandbox refuses. */
+  /** Starts a program; throws `cwd_not_found`, `command_not_found`, `spawn_failed`, and the errors of the sandbox. */
   spawn(spec: ChildSpec): Child {
     const { confinement } = spec
     const shortage = descriptorShortage()
@@ -126,7 +128,7 @@ export class Children {
         stdio: stdioOf(pairs, made.slice(pairs.length), confinement !== undefined),
         env: start.env,
         ...(start.cwd === undefined ? {} : { cwd: start.cwd }),
-        // A group of its own (setsid), so that what it starts ends with it.
+        // A group of its own (setsid), so that its child processes end with it.
         detached: true,
         onExit: (_, code, signal) => {
           this.#forget(running.pid)
@@ -143,7 +145,7 @@ export class Children {
     }
     const { pid } = running
     lowerPriority(pid)
-    // Before it has its options, so that nothing of the program's own runs yet.
+    // Before it reads its options, so that nothing of the program itself runs yet.
     if (confinement) {
       raiseOomScore(pid)
       this.#limitMemory(pid, confinement)
@@ -177,7 +179,7 @@ export class Children {
       pid,
       serverId: spec.serverId,
       ...(spec.sessionId === undefined ? {} : { sessionId: spec.sessionId }),
-      // Cut afterwards: half a secret would not be known as one.
+      // Truncated after redaction: half a secret would not be recognized.
       command: redact([spec.command, ...spec.args].join(' ')).slice(0, SHOWN_COMMAND),
       startedAt: new Date().toISOString(),
       sandbox: confinement ? 'full' : 'off',
@@ -188,7 +190,7 @@ export class Children {
     return child
   }
 
-  /** How many sandboxed processes run for an owner. */
+  /** Number of sandboxed processes that run for an owner. */
   confinedFor(ownerId: string): number {
     let count = 0
     for (const running of this.#running.values()) if (running.confinedFor === ownerId) count += 1
@@ -203,7 +205,7 @@ export class Children {
     return this.#tails.get(serverId)?.lines() ?? []
   }
 
-  /** The server is gone, and its processes have ended: what it wrote goes too. */
+  /** The server was deleted and its processes have ended: its stderr lines and folders are deleted. */
   forgetServer(serverId: string): void {
     this.#tails.delete(serverId)
     const { sandbox, log } = this.#options
@@ -212,7 +214,7 @@ export class Children {
     })
   }
 
-  /** Removes what servers left that were removed while the hub did not look. */
+  /** Deletes the folders of servers that were deleted while the hub did not run. */
   keepFolders(places: readonly FolderPlace[]): void {
     const { sandbox, log } = this.#options
     Promise.all([sandbox.folders.keepOnly(places), sandbox.packages.keepOnly(places)]).catch((error: unknown) => {
@@ -223,7 +225,7 @@ export class Children {
   /** Stops every child; resolves when none is left. */
   async dispose(): Promise<void> {
     await Promise.all([...this.#running.values()].map(({ child }) => child.stop()))
-    // At its end the watchdog kills the groups that it still knows, which are just those that these timers wait for.
+    // When it ends, the watchdog kills the groups that it still knows, which are those that these timers wait for.
     for (const timer of this.#leftovers) clearTimeout(timer)
     await this.#watchdog.dispose()
     this.#table.dispose()
@@ -232,7 +234,7 @@ export class Children {
   #forget(pid: number): void {
     this.#running.delete(pid)
     this.#table.delete(pid)
-    // What the leader left behind in its group ends with it; the watchdog keeps the group until that is sure.
+    // Kills what the leader left in its group; until then the watchdog keeps the group on its list.
     const timer = setTimeout(() => {
       this.#leftovers.delete(timer)
       signalGroup(pid, 'SIGKILL')
@@ -263,14 +265,14 @@ export class Children {
     try {
       this.#options.sandbox.limitMemory(pid, confinement)
     } catch (error) {
-      // It has its other limits, and is the first to go where memory runs out.
+      // Its other limits hold, and it is killed first when memory runs out.
       this.#options.log.warn('A sandboxed process cannot be moved into the cgroup of its owner', {
         error: String(error),
       })
     }
   }
 
-  /** Three for standard input, output and error unless main carries the bytes, and those for the sandbox's inputs. */
+  /** Three for stdin, stdout and stderr unless main carries the bytes, and those for the sandbox's inputs. */
   #pairs(carried: boolean, inputs: number): readonly SocketPair[] {
     const count = (carried ? 3 : 0) + inputs
     if (count === 0) return []
@@ -283,12 +285,12 @@ interface StartedAs {
   readonly argv: readonly string[]
   readonly env: Record<string, string>
   readonly cwd: string | undefined
-  /** For the descriptors behind standard error. */
+  /** Written to the descriptors behind stderr. */
   readonly inputs: readonly Uint8Array[]
   readonly close?: () => void
 }
 
-/** Of a sandboxed program, input and output come behind the sandbox's own inputs: its stages get none. */
+/** In a sandboxed program stdin and stdout come behind the sandbox's own inputs: its stages get neither. */
 function stdioOf(
   pairs: readonly SocketPair[],
   inputs: readonly SocketPair[],

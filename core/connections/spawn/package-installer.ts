@@ -13,18 +13,20 @@ import type { Child, Children } from './children.ts'
 
 const INSTALL_MS = 5 * 60_000
 const LOOK_MS = 200
-/** Of what the installer said, for the reason. */
+/** Lines of the installer's output that are quoted in the reason. */
 const LAST_LINES = 4
 const ANSWER_BYTES = 64 * 1024
 
+/** What to install, for which server. */
 export interface InstallOrder {
   readonly serverId: string
   readonly confinement: SandboxPolicy
   readonly run: PackageRun
 }
 
+/** An installed package's program, as run in the sandbox. */
 export interface InstalledProgram {
-  /** Inside; the program's own arguments follow. */
+  /** Path inside the sandbox; the program's own arguments follow. */
   readonly command: readonly string[]
   /** `name@version`, as the registry resolved it. */
   readonly installed: string
@@ -33,14 +35,14 @@ export interface InstalledProgram {
 interface Running {
   readonly key: string
   readonly outcome: Promise<InstalledProgram>
-  /** Those who wait for it. */
+  /** Returns false for each caller that no longer waits for it. */
   readonly wanted: (() => boolean)[]
 }
 
 /**
- * The first of the two steps in which a package runner's command runs: installs the packages into a folder of the server's
- * own, without its secrets and with no network but the registries. What was installed stays until the command names
- * something else, so that a start later runs the same version.
+ * The first of the two steps in which a package runner's command runs: installs the packages into a folder of the
+ * server's own, without its secrets and with no network but the registries. The installation stays until the command
+ * names something else, so that a later start runs the same version.
  */
 export class PackageInstaller {
   readonly #children: Children
@@ -55,9 +57,9 @@ export class PackageInstaller {
   }
 
   /**
-   * What is installed already, or is now. `wanted` is asked now and then; when nobody wants it any more it ends. `fresh`
-   * hears of a new installation. Throws `command_not_found` without the installer, `spawn_failed` when it fails or takes
-   * more than five minutes.
+   * Returns the installation, existing or new. `wanted` is polled; when all callers return false it is aborted. `fresh`
+   * is called with a new installation. Throws `command_not_found` without the installer, `spawn_failed` when it fails
+   * or takes more than five minutes.
    */
   async ensure(order: InstallOrder, wanted: () => boolean, fresh: (what: string) => void): Promise<InstalledProgram> {
     const { runner, specs, program } = order.run
@@ -103,7 +105,7 @@ export class PackageInstaller {
         ...confinement,
         network: 'proxy',
         packages: 'install',
-        // Whatever the owner's servers may reach: registries are the administrators' choice, and may be within.
+        // Whatever the owner's servers may reach: registries are chosen by administrators, and may be internal.
         rights: async () => ({ networks: ['0.0.0.0/0', '::/0'], admin: true }),
         permits: permitsOf(registries.urls),
       },
@@ -119,7 +121,7 @@ export class PackageInstaller {
     return done
   }
 
-  /** What the helper wrote; it is ended when it takes too long or nobody wants it any more. */
+  /** The output of the helper; it is killed when it takes too long or nobody waits for it any more. */
   async #outcome(child: Child, wanted: () => boolean): Promise<string> {
     const end = performance.now() + INSTALL_MS
     let failure: HubError | undefined
@@ -149,7 +151,7 @@ export class PackageInstaller {
       const record: unknown = JSON.parse(readFileSync(this.#recordFile(order), 'utf8'))
       return isJsonObject(record) && record.key === key ? asProgram(record) : undefined
     } catch {
-      // None, or one that cannot be read: installed anew.
+      // None, or one that cannot be read: installed again.
       return undefined
     }
   }
@@ -169,7 +171,7 @@ function installEnv(registry: string): Record<string, string> {
     ...{ HOME: cache, TMPDIR: cache, UV_CACHE_DIR: cache, UV_LINK_MODE: 'copy', UV_PYTHON_DOWNLOADS: 'never' },
     ...{ UV_TOOL_DIR: `${PACKAGE_FOLDER}/tools`, UV_TOOL_BIN_DIR: `${PACKAGE_FOLDER}/bin`, UV_NO_CONFIG: '1' },
     ...{ UV_DEFAULT_INDEX: registry, BUN_INSTALL_CACHE_DIR: cache },
-    // A registry on this machine is reached through the hub, too.
+    // A registry on this machine is also reached through the hub.
     ...{ NO_PROXY: '', no_proxy: '' },
   }
 }
@@ -186,6 +188,6 @@ function readOutcome(words: string): InstalledProgram | undefined {
 function asProgram({ command, installed }: JsonObject): InstalledProgram | undefined {
   if (!Array.isArray(command) || typeof installed !== 'string') return undefined
   const words = command.filter(word => typeof word === 'string')
-  // Whatever an installer says, it names a program that is in the sandbox.
+  // Whatever an installer reports, it names a program inside the sandbox.
   return words.length > 0 ? { command: words, installed: installed.slice(0, 300) } : undefined
 }

@@ -4,19 +4,19 @@ import type { AskCapability } from '../../contract/records.ts'
 import type { Tables } from '../../store/tables.ts'
 import { ServerRows } from './server-rows.ts'
 
-/** What a server was seen to do for clients that can be asked. */
+/** Findings of a probe for server requests, for one version of a server. */
 export interface AskFindings {
   readonly asks: readonly AskCapability[]
-  /** Tools that it lists only, or lists in another form, for such clients; at most 5,000 names. */
+  /** Tools that it lists only, or in another form, for clients that support server requests; at most 5,000 names. */
   readonly tools: readonly string[]
   readonly configHash: string
-  /** Of the server, and of the protocol that it speaks with the hub. */
+  /** JSON of the protocol version, and of the server's name and version. */
   readonly version: string
 }
 
 const CAPABILITIES: ReadonlySet<unknown> = new Set<AskCapability>(['sampling', 'elicitation', 'roots'])
 
-/** Keeps the findings over restarts. A failure costs one more look at the server, never a connection. */
+/** Stores the findings over restarts. A failure costs another probe, never a connection. */
 export class AskingStore extends ServerRows<'server_asking'> {
   constructor(db: Kysely<Tables>, log: PluginLogger) {
     super(db, log, 'server_asking', 'What a server asks of clients')

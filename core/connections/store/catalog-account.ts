@@ -1,10 +1,10 @@
 import { LIMITS } from '../../config/limits.ts'
 
-/** Bytes of the lists that are kept for the servers of each user. */
+/** Bytes of the cached lists of each user's servers. */
 export class CatalogAccount {
   readonly #bytes = new Map<string, number>()
 
-  /** Takes `bytes` into account unless they are too many; `beyond`: what is about to be given back for them. */
+  /** Reserves `bytes` unless the quota is exceeded; `beyond`: bytes that the caller is about to release for them. */
   reserve(ownerId: string, bytes: number, beyond: number): boolean {
     const total = (this.#bytes.get(ownerId) ?? 0) + bytes
     if (total > LIMITS.catalogBytesPerUser + beyond) return false

@@ -9,18 +9,18 @@ import type { Tables } from '../../store/tables.ts'
 import type { CatalogKind, ServerCatalog } from '../api.ts'
 
 const KINDS = ['tools', 'prompts', 'resources', 'resourceTemplates'] as const satisfies readonly CatalogKind[]
-/** Of one row: written and read within some milliseconds. */
+/** Size of one row: written and read within some milliseconds. */
 const PART_CHARACTERS = 64 * 1024
-/** After each full row: writes wait for the disk, and everything else for writes. */
+/** Pause after each full row, so that other statements are not delayed by the disk. */
 const PAUSE_MS = 25
 
 type Lists = Pick<ServerCatalog, CatalogKind>
 
-/** What is stored of a catalogue beside its lists. */
+/** The stored catalogue without its lists. */
 export interface StoredHead {
   readonly configHash: string
   readonly head: Omit<ServerCatalog, CatalogKind>
-  /** The rows that each list is in. */
+  /** Ids of the rows of each list. */
   readonly rows: Readonly<Record<CatalogKind, string>>
 }
 
@@ -30,16 +30,16 @@ interface Saved {
 }
 
 /**
- * Keeps the last lists of each server over restarts where they have no more than 4 MiB, in rows of about 64 KiB, so that
- * neither reading nor writing them holds the thread. New rows stand beside the old ones until the head names them. A failure costs the cache, never a
+ * Stores the latest lists of each server over restarts, up to 4 MiB, in rows of about 64 KiB, so that neither reading
+ * nor writing blocks the thread. New rows are added before the head refers to them. A failure costs the cache, never a
  * connection.
  */
 export class CatalogStore {
   readonly #db: Kysely<Tables>
   readonly #log: PluginLogger
-  /** What is to be written, the newest of each server; undefined: it is to be removed. */
+  /** Catalogues to be written, the newest of each server; undefined: to be deleted. */
   readonly #due = new Map<string, Saved | undefined>()
-  /** The rows of each list that was written or read, and the list itself, so that only what changed is written. */
+  /** The rows of each list that was written or read, and the list itself, so that only changed lists are written. */
   readonly #written = new Map<string, Map<CatalogKind, { readonly rows: string; readonly items: object }>>()
   #writing: Promise<void> | undefined
 
@@ -48,7 +48,7 @@ export class CatalogStore {
     this.#log = log
   }
 
-  /** What is stored of all servers, without their lists. */
+  /** The stored catalogues of all servers, without their lists. */
   async heads(): Promise<ReadonlyMap<string, StoredHead>> {
     const found = new Map<string, StoredHead>()
     try {
@@ -64,7 +64,7 @@ export class CatalogStore {
     return found
   }
 
-  /** The lists of one server; undefined where they are not whole. Never rejects. */
+  /** The lists of one server; undefined when they are incomplete. Never rejects. */
   async lists(serverId: string, { rows }: StoredHead): Promise<Lists | undefined> {
     const lists = { tools: NONE, prompts: NONE, resources: NONE, resourceTemplates: NONE }
     const written = new Map<CatalogKind, { readonly rows: string; readonly items: object }>()
@@ -87,7 +87,7 @@ export class CatalogStore {
   save(serverId: string, configHash: string, catalog: ServerCatalog): void {
     const bytes = KINDS.reduce((sum, kind) => sum + catalog[kind].reduce((more, item) => more + item.bytes, 0), 0)
     const fits = bytes <= LIMITS.catalogStoredBytes
-    // What was stored would be offered after a restart as if nothing had changed since.
+    // An older stored catalogue would be offered after a restart as if it were current.
     this.#due.set(serverId, fits ? { configHash, catalog } : undefined)
     this.#writing ??= this.#write()
   }
@@ -97,7 +97,7 @@ export class CatalogStore {
     this.#writing ??= this.#write()
   }
 
-  /** Resolves when all that was saved is written. */
+  /** Resolves when everything saved so far is written. */
   async flush(): Promise<void> {
     await this.#writing
   }
@@ -189,7 +189,7 @@ export class CatalogStore {
 
 const NONE: readonly CatalogItem[] = Object.freeze([])
 
-/** Lets everything else go first. */
+/** Lets all other pending work run first. */
 function turn(pauseMs = 0): Promise<void> {
   return new Promise(resolve => (pauseMs > 0 ? setTimeout(resolve, pauseMs) : setImmediate(resolve)))
 }
@@ -200,7 +200,7 @@ function readLine(kind: CatalogKind, line: string): CatalogItem {
   const text = line.slice(second + 1)
   const value = parseExact(text)
   if (!isJsonObject(value)) throw new Error('a stored item is no object')
-  // What was read may have been redacted since: its hashes are those of what the server wrote.
+  // The text may have been redacted: its hashes are those of what the server wrote.
   const hash = line.slice(first + 1, second)
   return { ...catalogItem(kind, value, text), fingerprint: Number(line.slice(0, first)), hash }
 }
@@ -213,7 +213,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** What was stored, if it still has the shape of a catalogue. */
+/** The stored head, if it still has a valid shape. */
 function asHead(configHash: string, value: unknown): StoredHead | undefined {
   if (!isJsonObject(value) || !isJsonObject(value.head) || !isJsonObject(value.rows)) return undefined
   const { head, rows } = value

@@ -4,7 +4,7 @@ import type { Era } from '../../domain/era.ts'
 import type { Tables } from '../../store/tables.ts'
 import { ServerRows } from './server-rows.ts'
 
-/** What a server was found to speak, and what it was asked with. */
+/** The era that a server was found to speak, and the configuration it was probed with. */
 export interface EraVerdict {
   readonly era: Era
   readonly configHash: string
@@ -13,7 +13,7 @@ export interface EraVerdict {
   readonly probedAt: string
 }
 
-/** Keeps the verdicts over restarts. A failure costs one probe more, never a connection. */
+/** Stores the verdicts over restarts. A failure costs another probe, never a connection. */
 export class EraStore extends ServerRows<'server_era'> {
   constructor(db: Kysely<Tables>, log: PluginLogger) {
     super(db, log, 'server_era', 'The era of a server')

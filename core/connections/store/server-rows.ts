@@ -2,10 +2,10 @@ import type { Kysely } from 'kysely'
 import type { PluginLogger } from '../../contract/plugin.ts'
 import type { Tables } from '../../store/tables.ts'
 
-/** Tables with one row for a server, of what can be found out again. */
+/** Tables with one row per server, of findings that a probe can restore. */
 type Table = 'server_era' | 'server_asking'
 
-/** Keeps one row for each server over restarts. Nobody waits for a write, and one that fails costs a warning. */
+/** Stores one row per server over restarts. Writes are not awaited, and a failed one only logs a warning. */
 export abstract class ServerRows<T extends Table> {
   protected readonly db: Kysely<Tables>
   protected readonly log: PluginLogger
@@ -25,7 +25,7 @@ export abstract class ServerRows<T extends Table> {
     this.#write(this.db.deleteFrom<Table>(this.#table).where('server_id', '=', serverId).execute())
   }
 
-  /** Resolves when all that was saved is written. */
+  /** Resolves when everything saved so far is written. */
   async flush(): Promise<void> {
     await Promise.all(this.#writing)
   }

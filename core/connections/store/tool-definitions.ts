@@ -11,21 +11,21 @@ interface Known extends ToolDefinition {
   readonly approved: string
 }
 
-/** Begins the key of a tool as clients of the older era see it. No name that a client could send on has a line break. */
+/** Prefix of the key of a tool on the legacy side. No valid tool name of a client has a line break. */
 const OLDER = 'older\n'
 /** Rows of one statement: SQLite takes a limited number of values. */
 const ROWS_AT_ONCE = 500
 
 /**
- * What the tools of all servers said of themselves. The first definition of a tool counts as approved; any other one is a
- * change until it is approved, also when the tool was gone in between. Kept over restarts; a failure of the store costs
- * the memory of it, never a connection.
+ * The definitions of the tools of all servers. The first definition of a tool counts as approved; any other one is a
+ * change until it is approved, even if the tool was absent in between. Stored over restarts; a failure of the store
+ * costs this memory, never a connection.
  */
 export class ToolDefinitions {
   readonly #db: Kysely<Tables>
   readonly #log: PluginLogger
   readonly #servers = new Map<string, Map<string, Known>>()
-  /** Writes one after the other, so that the last one is what stays. */
+  /** Serializes the writes, so that the last one stays. */
   #writing: Promise<void> = Promise.resolve()
 
   constructor(db: Kysely<Tables>, log: PluginLogger) {
@@ -33,15 +33,15 @@ export class ToolDefinitions {
     this.#log = log
   }
 
-  /** Reads what was stored. Throws what the database said: without it every change would look like a first sight. */
+  /** Reads the stored definitions. Throws the database's error: without them no change would be recognized. */
   async load(): Promise<void> {
     for (const row of await this.#db.selectFrom('tool_definition').selectAll().orderBy('seen_at').execute())
       this.#of(row.server_id).set(row.tool, asKnown(row.seen_hash, row.approved_hash))
   }
 
   /**
-   * By the tool's name, as clients see them that meet this side. Without one: as their owner does, who is shown what changed of
-   * either side of a server that speaks both eras, one after the other.
+   * By tool name, as clients of this side see them. Without a side: as the owner sees them, who is shown the changes of
+   * both sides of a server that speaks both eras, one after the other.
    */
   of(serverId: string, side?: Side): ReadonlyMap<string, ToolDefinition> {
     const all = this.#servers.get(serverId) ?? NONE
@@ -53,7 +53,7 @@ export class ToolDefinitions {
     return new Map([...all, ...named.filter(([tool, { changed }]) => changed && !all.get(tool)?.changed)])
   }
 
-  /** Takes a list that was read; returns the tools that say something new and unapproved. */
+  /** Takes a list that was read; returns the tools with a new and unapproved definition. */
   read(
     serverId: string,
     tools: readonly CatalogItem[],
@@ -66,7 +66,7 @@ export class ToolDefinitions {
     for (const item of tools) {
       const { hash } = item
       const tool = older ? OLDER + item.key : item.key
-      // Of one that is listed twice the first is offered.
+      // Of a tool that is listed twice the first is offered.
       if (listed.has(tool)) continue
       listed.add(tool)
       const before = definitions.get(tool)
@@ -82,8 +82,8 @@ export class ToolDefinitions {
   }
 
   /**
-   * A server that names its tools anew with every list must not fill the hub. The newest go first: the flood itself, not the
-   * tools that it might be there to make forgotten.
+   * Bounds the memory for a server that renames its tools with every list. The newest go first: those are the flood
+   * itself, not the tools that it may be meant to push out.
    */
   #forgetSome(serverId: string, definitions: Map<string, Known>, kept: (tool: string) => boolean): void {
     let excess = definitions.size - LIMITS.toolDefinitions
@@ -111,7 +111,7 @@ export class ToolDefinitions {
   approve(serverId: string, tool: string, hash: string): void {
     const known = this.#servers.get(serverId)
     const older = known?.get(OLDER + tool)
-    // Each face of a server that speaks both eras has its own definition, and the hash says which one is meant.
+    // Each side of a server that speaks both eras has its own definition; the hash says which one is meant.
     const key = older?.hash === hash && known?.get(tool)?.hash !== hash ? OLDER + tool : tool
     const found = known?.get(key)
     if (!found) throw new HubError('tool_not_found', `There is no tool "${tool.slice(0, 64)}" to approve`)
@@ -126,11 +126,11 @@ export class ToolDefinitions {
   }
 
   remove(serverId: string): void {
-    // The rows go with the server's own.
+    // The rows are deleted with the server's own.
     this.#servers.delete(serverId)
   }
 
-  /** Resolves when all that was learnt is written. */
+  /** Resolves when all definitions are written. */
   flush(): Promise<void> {
     return this.#writing
   }

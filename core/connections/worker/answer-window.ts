@@ -1,17 +1,17 @@
 import { BodyTurns } from '../../outbound/body-turns.ts'
 
 /**
- * How many bytes of long answers a thread may have sent to main that main has not handled yet, for the servers of one owner.
- * While they are too many nothing more is read of what could be a long answer.
+ * Limits the bytes of long answers, of one owner's servers, that were sent to main and are not handled there yet. Above
+ * the limit no input is read that may be a long answer.
  */
 export class AnswerWindow {
-  /** Of the bodies that come over HTTP. */
+  /** Turns for bodies received over HTTP. */
   readonly turns = new BodyTurns()
   readonly #most: number
   readonly #waiting = new Set<() => void>()
   #unsettled = 0
 
-  /** `most`: bytes; one answer may be more. */
+  /** `most`: limit in bytes; a single answer may exceed it. */
   constructor(most: number) {
     this.#most = most
   }
@@ -34,7 +34,7 @@ export class AnswerWindow {
     for (const go of waiting) go()
   }
 
-  /** Calls once there is room; not at once. */
+  /** Calls `go` once there is room, never synchronously. */
   whenOpen(go: () => void): void {
     this.#waiting.add(go)
   }

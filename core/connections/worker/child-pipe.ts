@@ -4,65 +4,67 @@ import type { ChildPipe, LongMessage } from '../../contract/transport.ts'
 import { LineFramer, LONGEST_DROPPED_BYTES } from './line-framer.ts'
 import type { WriteBacklog } from './write-backlog.ts'
 
-/** Bytes that answered no pending call, after which a child has to wait for the rest of the slice of time. */
+/** Bytes that answered no pending call, after which reading pauses for the rest of the time slice. */
 const FLOOD_BYTES = 128 * 1024
 const FLOOD_SLICE_MS = 50
-/** What is read at once is taken in such steps, so that thousands of short lines in it do not hold up other connections. */
+/** A chunk is processed in steps of this size, so that thousands of short lines do not delay other connections. */
 const STEP_BYTES = 16 * 1024
 /**
- * Reading a message costs as much as so many bytes of one, however short it is: some 2,500 a second are read, several times
- * as many as are passed on, and whoever writes more waits in its pipe instead of keeping the processor busy.
+ * Bytes that every message counts at least: some 2,500 a second are read, several times as many as are passed on,
+ * and a child that writes more blocks on its pipe.
  */
 const LINE_BYTES = 1024
-/** So many bytes of a line that is dropped count as one: some 40 MB a second are read past, which costs little. */
+/** Bytes of a dropped line that count as one: some 40 MB a second are skipped, which costs little. */
 const DROPPED_SHARE = 16
-/** From so many bytes on what waits for a child counts. */
+/** Unread input of a child is charged to its owner from this size on, in bytes. */
 const COUNTED_BYTES = 64 * 1024
 
-/** How long a child that has closed its input may go on answering what it read before. */
+/** How long a child that closed its stdin may go on answering earlier requests. */
 const INPUT_CLOSED_MS = 3_000
 
+/** A child's pipe inside the thread that carries it. */
 export interface CarriedPipe extends ChildPipe {
-  /** The line that is being delivered answered a call: it does not count as flood. */
+  /** The line being delivered answered a call: it does not count towards the flood limit. */
   countAsAnswer(): void
   setMaxBytes(maxBytes: number): void
-  /** Lets go of the descriptors at once. */
+  /** Closes the descriptors at once. */
   destroy(): void
 }
 
-/** Whether more of what could be a long answer may be read. */
+/** Decides whether input that may be a long answer may be read. */
 interface ReadWindow {
   readonly full: boolean
   whenOpen(go: () => void): void
 }
 
+/** Callbacks and limits of a `LinePipe`. */
 export interface PipeOptions {
-  /** The pipe is gone; called once, never after `destroy`. */
+  /** The pipe has ended; called once, never after `destroy`. */
   readonly closed: (reason: WireError) => void
-  /** Calls are in flight, so that a long line may be an answer. */
+  /** True while calls are in flight, so that a long line may be an answer. */
   readonly expecting: () => boolean
-  /** Of a line, in bytes; {@link CarriedPipe.setMaxBytes} changes it. */
+  /** Limit of a line, in bytes; {@link CarriedPipe.setMaxBytes} changes it. */
   readonly maxBytes: number
-  /** A line was longer, and was dropped. */
+  /** A line exceeded the limit and was dropped. */
   readonly tooLong: (message: LongMessage) => void
-  /** Absent: always. */
+  /** Absent: reading is always allowed. */
   readonly window?: ReadWindow
-  /** Where what waits for the child counts for its owner. */
+  /** Charges unread input of the child to its owner. */
   readonly backlog?: WriteBacklog
 }
 
-/** What carries the bytes: a socket, or main in its place. */
+/** The carrier of the bytes: a socket, or a relay through main. */
 interface Carrier {
-  /** Returns the bytes taken; the rest is offered again after `drained`. */
+  /** Returns the bytes accepted; the rest is offered again after `drained`. */
   write(data: string | Uint8Array): number
-  /** Absent where bytes come whether or not they are wanted. */
+  /** Absent where the source cannot be paused. */
   pause?(): void
   resume?(): void
   end(): void
   destroy(): void
 }
 
-/** The line side of a child's stdin and stdout: framing, flood control, joined writes. */
+/** Lines over a child's stdin and stdout: framing, flood control, joined writes. */
 export class LinePipe implements CarriedPipe {
   readonly #options: PipeOptions
   readonly #framer: LineFramer
@@ -80,10 +82,10 @@ export class LinePipe implements CarriedPipe {
   #sliceBytes = 0
   #resume: ReturnType<typeof setTimeout> | undefined
   #inputClosed: ReturnType<typeof setTimeout> | undefined
-  /** Was read, and waits with the child. */
+  /** The part of a chunk that is not processed while reading is paused. */
   #unread: Buffer | undefined
   #ending = false
-  /** For its owner's window. */
+  /** True while it waits for its owner's window. */
   #waiting = false
   #gone = false
 
@@ -135,7 +137,7 @@ export class LinePipe implements CarriedPipe {
     queueMicrotask(() => this.#flush())
   }
 
-  /** So many bytes wait for the child, which is too much. */
+  /** Ends the pipe, since too many bytes wait for the child to read them. */
   unread(bytes: number): void {
     this.fail({
       code: 'upstream_protocol',
@@ -168,7 +170,7 @@ export class LinePipe implements CarriedPipe {
     else this.#take(chunk)
   }
 
-  /** The child has closed its stdout; what it wrote before counts. */
+  /** The child closed its stdout; input received before is still processed. */
   ended(): void {
     const unread = this.#unread
     this.#unread = undefined
@@ -176,7 +178,7 @@ export class LinePipe implements CarriedPipe {
     this.fail({ code: 'connection_lost', message: 'The server closed its standard output' })
   }
 
-  /** The child has closed its stdin: it can answer nothing that is still to come, and ends this pipe 3 s later. */
+  /** The child closed its stdin: it gets no further requests, and the pipe ends 3 s later. */
   inputClosed(): void {
     if (this.#gone || this.#ending) return
     const reason: WireError = { code: 'connection_lost', message: 'The server closed its standard input' }
@@ -188,7 +190,7 @@ export class LinePipe implements CarriedPipe {
     this.#flush()
   }
 
-  /** Ends the pipe for a reason. */
+  /** Ends the pipe with this reason. */
   fail(reason: WireError): void {
     if (this.#gone) return
     this.destroy()
@@ -209,14 +211,14 @@ export class LinePipe implements CarriedPipe {
       this.#sliceBytes += (this.#framer.droppedBytes - droppedBefore) / DROPPED_SHARE
       const held = this.#sliceBytes > FLOOD_BYTES ? this.#hold() : this.#options.window?.full === true && this.#wait()
       if (!held) continue
-      // The runtime may use the chunk's memory again.
+      // Copied, since the runtime may reuse the chunk's memory.
       if (at + STEP_BYTES < chunk.length) this.#unread = Buffer.from(chunk.subarray(at + STEP_BYTES))
       return
     }
   }
 
   #line(read: string): void {
-    // What .NET and PowerShell put before the first line.
+    // .NET and PowerShell write a byte order mark before the first line.
     const line = this.#first && read.startsWith('\ufeff') ? read.slice(1) : read
     this.#first = false
     if (this.#gone || line.trim() === '') return
@@ -229,7 +231,7 @@ export class LinePipe implements CarriedPipe {
     if (!this.#countAsAnswer) this.#sliceBytes += line.length + LINE_BYTES
   }
 
-  /** Makes the child wait; false where it cannot. */
+  /** Pauses reading; false where that is impossible. */
   #hold(): boolean {
     const carrier = this.#carrier
     if (this.#gone || !carrier?.pause) return false
@@ -242,7 +244,7 @@ export class LinePipe implements CarriedPipe {
     return true
   }
 
-  /** The same until the window of its owner is open. */
+  /** Pauses reading until the owner's window is open; false where that is impossible. */
   #wait(): boolean {
     const { window } = this.#options
     const carrier = this.#carrier
@@ -265,9 +267,9 @@ export class LinePipe implements CarriedPipe {
     if (this.#resume === undefined && !this.#waiting && !this.#gone) this.#carrier?.resume?.()
   }
 
-  /** Little is not worth counting, and almost always gone at once. */
+  /** Small amounts are not charged: they are written almost at once. */
   #count(): void {
-    // What is left of a text holds the memory of all of it.
+    // The rest of a text keeps the memory of the whole text.
     const waiting = this.#outBytes + (this.#rest?.buffer.byteLength ?? 0)
     const bytes = waiting < COUNTED_BYTES ? 0 : waiting
     if (bytes === this.#countedBytes) return
@@ -335,7 +337,7 @@ export async function openDescriptors(
   return pipe
 }
 
-/** The same through main, for machines where the descriptors cannot be handed over. */
+/** Carries a child's pipe through main, on machines where descriptors cannot be passed to a thread. */
 export function openRelay(
   options: PipeOptions,
   main: { write(text: string): void; end(): void },

@@ -1,12 +1,12 @@
-/** Whoever has something that runs out. */
+/** An object with deadlines. */
 export interface Expiring {
-  /** Ends what has run out by `nowMs` and returns when to look again; Infinity for never. */
+  /** Expires what is due by `nowMs` and returns the time of the next deadline; Infinity for none. */
   sweep(nowMs: number): number
 }
 
 /**
- * One timer for all deadlines of a thread, set for the earliest of them: a call costs a comparison, not a timer.
- * Times are those of `performance.now()`.
+ * One timer for all deadlines of a thread, set for the earliest of them: a call costs a comparison, not a timer. Times
+ * are those of `performance.now()`.
  */
 export class Deadlines {
   readonly #expiring = new Set<Expiring>()
@@ -21,12 +21,12 @@ export class Deadlines {
     this.#expiring.delete(expiring)
   }
 
-  /** Makes sure that a sweep comes no later than `atMs`. */
+  /** Ensures a sweep at `atMs` or earlier. */
   arm(atMs: number): void {
     if (atMs >= this.#atMs) return
     clearTimeout(this.#timer)
     this.#atMs = atMs
-    // The longest wait that a timer can hold is 2^31 ms; an earlier sweep only looks again.
+    // setTimeout holds at most 2^31 ms; an earlier sweep does no harm.
     this.#timer = setTimeout(
       () => this.#sweep(),
       Math.min(Math.max(0, Math.ceil(atMs - performance.now())), 86_400_000),

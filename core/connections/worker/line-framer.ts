@@ -2,27 +2,28 @@ import type { LongMessage } from '../../contract/transport.ts'
 import { GrowingBytes } from '../../domain/growing-bytes.ts'
 import { LongMessageReader } from '../../transport-kit/long-message.ts'
 
-/** A line that is dropped may be so long; one without an end would be read for ever. */
+/** The longest line that is skipped; a longer one ends the stream, since it might never end. */
 export const LONGEST_DROPPED_BYTES = 256 * 1024 * 1024
-/** What was held of a line is looked at in such pieces. */
+/** The buffered part of a line is scanned in pieces of this size. */
 const PIECE_BYTES = 64 * 1024
 
+/** Callbacks of a `LineFramer`. */
 export interface LineFramerOptions {
   readonly maxBytes: number
   line(line: string): void
-  /** A line is longer than `maxBytes` and is dropped. Called once for it, as soon as it is known whose it is. */
+  /** A line exceeds `maxBytes` and is dropped. Called once per line, as soon as its message id is known. */
   tooLong(message: LongMessage): void
-  /** A line is longer than may even be dropped; nothing is delivered after it. */
+  /** A line exceeds the length that is skipped; nothing is delivered after it. */
   overflow(): void
 }
 
-/** What becomes of bytes: lines without their ends (`\n` or `\r\n`), decoded as UTF-8, however the bytes were cut. */
+/** Splits bytes into lines without their ends (`\n` or `\r\n`), decoded as UTF-8, wherever the chunks are cut. */
 export class LineFramer {
   readonly #options: LineFramerOptions
   #maxBytes: number
-  /** The beginning of a line. */
+  /** The beginning of an incomplete line. */
   #held: GrowingBytes
-  /** Reads the line that is being dropped until it is known whose it is. */
+  /** Reads the line being dropped until its message id is known. */
   #reader: LongMessageReader | undefined
   #dropping = false
   #dropped = 0
@@ -35,12 +36,12 @@ export class LineFramer {
     this.#held = new GrowingBytes(options.maxBytes)
   }
 
-  /** Bytes of a line that has not ended yet. */
+  /** Bytes of the incomplete line. */
   get heldBytes(): number {
     return this.#held.length
   }
 
-  /** Bytes of lines that were dropped, all together. */
+  /** Total bytes of dropped lines. */
   get droppedBytes(): number {
     return this.#dropped
   }
@@ -82,7 +83,7 @@ export class LineFramer {
       this.#deliver(line)
       start = first + 1
     }
-    // One decoding for all whole lines of the chunk; a line end is never part of a longer UTF-8 sequence.
+    // All complete lines of the chunk are decoded at once; a line end is never part of a longer UTF-8 sequence.
     if (start <= last) this.#split(chunk.toString('utf8', start, last))
     if (last + 1 < chunk.length) this.#hold(chunk.subarray(last + 1))
   }

@@ -1,6 +1,6 @@
 import { stringEnd } from '../../domain/json/json-depth.ts'
 
-/** One member of a JSON object as it stands in its text. */
+/** One member of a JSON object as written in its text. */
 export interface Member {
   readonly key: string
   /** Where its key begins and its value ends. */

@@ -2,13 +2,13 @@ import { type ErrorCode, HubError } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import { parseExact } from '../../domain/json/exact-json.ts'
 
-/** What is asked of an upstream first. */
+/** The first request to an upstream. */
 const FIRST: ReadonlySet<string> = new Set(['initialize', 'server/discover'])
 const LISTS: ReadonlySet<string> = new Set(['tools/list', 'prompts/list', 'resources/list', 'resources/templates/list'])
 
 /**
- * The text of a result that was not parsed. A page of 10 MiB can hold millions of small values, which would need
- * some 20 times its size in memory before any limit could be judged.
+ * The text of a result that was not parsed. A page of 10 MiB can hold millions of small values, which would need some
+ * 20 times its size in memory before any limit could be checked.
  */
 export class RawResult {
   readonly text: string
@@ -26,8 +26,8 @@ interface Waiting {
 }
 
 /**
- * The requests that the hub itself makes of an upstream: handshake, lists, ping. Their ids are odd and those of callers
- * even, so that the two threads that count them never meet.
+ * The hub's own requests to an upstream: handshake, lists, ping. Their ids are odd and those of callers even, so that
+ * the two threads that count them never collide.
  */
 export class OwnRequests {
   readonly #waiting = new Map<number, Waiting>()
@@ -40,7 +40,7 @@ export class OwnRequests {
     this.#arm = arm
   }
 
-  /** The ids of those whose answers must come within a time. */
+  /** Ids of the requests with a deadline. */
   awaited(): readonly number[] {
     return [...this.#waiting].flatMap(([id, { deadlineMs }]) => (Number.isFinite(deadlineMs) ? [id] : []))
   }
@@ -55,7 +55,7 @@ export class OwnRequests {
     return result instanceof RawResult ? parseExact(result.text) : result
   }
 
-  /** The same for a list, whose answer stays a text where it is large. */
+  /** The same for a list, whose result stays a text where it is large. */
   list(method: string, params: JsonObject | undefined, timeoutMs: number): Promise<JsonValue | RawResult> {
     return this.#request(method, params, timeoutMs)
   }
@@ -71,14 +71,14 @@ export class OwnRequests {
     return promise
   }
 
-  /** `text` is the JSON text of `result`: numbers of lists must stay as they were written, while the first answer is cloned. */
+  /** `text` is the JSON text of `result`: numbers in lists must stay as written, while the first result is cloned. */
   settle(id: number, text: string, result: JsonValue): boolean {
     const waiting = this.#take(id)
     waiting?.resolve(FIRST.has(waiting.method) ? result : parseExact(text))
     return waiting !== undefined
   }
 
-  /** Settles the question for a list of this id by a text that was not parsed; false for every other question. */
+  /** Settles the list request of this id with a text that was not parsed; false for every other request. */
   settleUnread(id: number, text: string): boolean {
     const method = this.#waiting.get(id)?.method
     if (method === undefined || !LISTS.has(method)) return false
@@ -124,7 +124,7 @@ export class OwnRequests {
   }
 }
 
-/** True for an upstream's error of this JSON-RPC code. */
+/** True for an upstream's error with this JSON-RPC code. */
 export function isRpcError(error: unknown, rpcCode: number): boolean {
   return error instanceof HubError && error.data?.rpcCode === rpcCode
 }

@@ -5,22 +5,22 @@ import type { FromWorker, ListEntry, ListKind } from '../protocol.ts'
 
 type Redact = (text: string) => string
 
-/** What things are called, and what a schema is made of: never touched, since calls and checks go by it. */
+/** Names and the keywords of a schema: never redacted, since calls and validation depend on them. */
 const STRUCTURE = new Set([
   ...['name', 'uri', 'uriTemplate', 'mimeType', 'type', 'format', 'pattern', 'required'],
   ...['$ref', '$schema', '$id', '$anchor', 'version', 'protocolVersion'],
 ])
 
-/** Values that are compared, whatever they are made of. */
+/** Values that are compared, whatever they contain. */
 const COMPARED = new Set(['enum', 'const'])
 
-/** Their members are called as the author likes, so that none of them is one of the above. */
+/** Their keys are chosen by the author, so that none of them is one of the above. */
 const NAME_MAPS = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas', '_meta'])
 
 /**
- * What a worker says of an upstream, without the secrets of its server: reasons, remarks, and the texts by which the upstream
- * describes itself and its lists, which go to the database and to everybody who may use the server. Answers to calls do not
- * pass here. Definitions are hashed before, so that a pin holds whatever is secret.
+ * Redacts a server's secrets in what a worker reports: reasons, log messages, and the texts of its handshake and lists,
+ * which are stored and shown to everybody who may use the server. Results of calls are not redacted. Definitions are
+ * hashed before, so that a pin does not depend on the secrets.
  */
 export function withoutSecrets(message: FromWorker, redact: Redact): FromWorker {
   switch (message.type) {
@@ -52,10 +52,10 @@ export function withoutSecrets(message: FromWorker, redact: Redact): FromWorker 
   }
 }
 
-/** The same of items of a list. Their hashes are those of what the upstream wrote, whatever is taken out here. */
+/** The same for items of a list. Their hashes are those of what the upstream wrote, whatever is redacted here. */
 function listWithoutSecrets(kind: ListKind, entries: readonly ListEntry[], redact: Redact): readonly ListEntry[] {
   return entries.map(entry => {
-    // Nearly always nothing is found, and the text stays as the upstream wrote it.
+    // Nearly always there is no secret, and the text stays as the upstream wrote it.
     if (typeof entry === 'number' || redact(entry.text) === entry.text) return entry
     return { ...catalogItem(kind, described(itemJson(entry), redact) as JsonObject), hash: entry.hash }
   })
@@ -70,7 +70,7 @@ function described(value: JsonValue, redact: Redact, isNameMap = false): JsonVal
       if (isNameMap) return [[key, described(item, redact)]]
       const isCompared = COMPARED.has(key) || (STRUCTURE.has(key) && (typeof item !== 'object' || Array.isArray(item)))
       if (isCompared) return [[key, item]]
-      // A default is sent as it stands: one with a secret is left out, since rewritten it would be another argument.
+      // A client sends a default unchanged: one with a secret is omitted, since redacted it would be another argument.
       if (key === 'default') return redact(JSON.stringify(item)) === JSON.stringify(item) ? [[key, item]] : []
       return [[key, described(item, redact, NAME_MAPS.has(key))]]
     }),

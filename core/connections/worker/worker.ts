@@ -30,7 +30,7 @@ import { ListPaces } from './lists/list-paces.ts'
 import { withoutSecrets } from './upstream-texts.ts'
 import { WriteBacklog } from './write-backlog.ts'
 
-/** Bytes of large messages of a worker between two collections. */
+/** Bytes of large messages of a worker between two garbage collections. */
 const GARBAGE_PERIOD_BYTES = 32 * 1024 * 1024
 /** `r`, and the flags `1` and `2` of such a frame. */
 const RESULT_LETTER = 114
@@ -42,14 +42,14 @@ interface Held {
   pipe?: CarriedPipe & { received?(chunk: Buffer): void }
 }
 
-/** A connection worker: holds the live links, and speaks with main by the messages of `protocol.ts`. */
+/** A connection worker: holds the live links, and exchanges the messages of `protocol.ts` with main. */
 class ConnectionWorker {
   readonly #scope: Worker
   readonly #held = new Map<number, Held>()
   readonly #deadlines = new Deadlines()
   readonly #paces = new ListPaces()
   readonly #lookup = createLookup()
-  /** By owner: nobody waits for the answers of another user's servers. */
+  /** One per owner, so that no connection waits for another user's servers. */
   readonly #windows = new Map<string, AnswerWindow>()
   readonly #backlogs = new Map<string, WriteBacklog>()
   readonly #transports = new Map<string, Promise<TransportDefinition>>()
@@ -73,7 +73,7 @@ class ConnectionWorker {
   #frame(frame: string): void {
     const first = frame.indexOf(' ')
     const held = this.#held.get(readNumber(frame, 1))
-    // A call for a connection that has ended: main learns by `closed` that it had not begun.
+    // A call for a connection that has ended: `closed` tells main that it was not begun.
     if (!held) return
     const { link } = held
     const kind = frame.charCodeAt(0)
@@ -214,7 +214,7 @@ class ConnectionWorker {
     if (known !== undefined) return known
     const loading = loadTransport(module)
     this.#transports.set(module, loading)
-    // What failed to load is tried again at the next start.
+    // A module that failed to load is loaded again at the next start.
     loading.catch(() => this.#transports.delete(module))
     return loading
   }
@@ -239,7 +239,7 @@ class ConnectionWorker {
     }
   }
 
-  /** A long result goes as bytes: main neither reads it nor makes a copy. */
+  /** Sends a long result as bytes, which main neither parses nor copies. */
   #long(frame: string, { conn, owner }: OpenMessage): void {
     const idAt = frame.indexOf(' ') + 1
     const flagAt = frame.indexOf(' ', idAt) + 1
@@ -268,7 +268,7 @@ class ConnectionWorker {
     this.#garbage.message(text.length)
   }
 
-  /** Objects must not overtake the frames that were written before them. */
+  /** Sends an object after the frames written before it, so that the order is kept. */
   #post(message: FromWorker): void {
     this.#flush()
     this.#scope.postMessage(message)
@@ -277,18 +277,18 @@ class ConnectionWorker {
 
 function isLongResult(frame: string): boolean {
   if (frame.length <= LONG_CHARACTERS || frame.charCodeAt(0) !== RESULT_LETTER) return false
-  // What asks for input is read by main.
+  // Main parses a result that requests input.
   return frame.charCodeAt(frame.indexOf(' ', frame.indexOf(' ') + 1) + 1) !== INPUT_FLAG
 }
 
-/** Seen here, since what has left the child's group cannot be found any more once the child is gone. */
+/** Lists the processes that left the child's group now, since they cannot be found once the child has exited. */
 function withLastLook(message: FromWorker, pid: number): FromWorker {
   if (message.type !== 'failed' && message.type !== 'closed') return message
   const below = processesBelow(pid)
   return below.length === 0 ? message : { ...message, below }
 }
 
-/** Decoded, and later parsed, here and not in the main thread: a document of 16 MiB takes longer than anybody may hold that up. */
+/** Decodes, and later parses, the document in the worker: 16 MiB would block the main thread too long. */
 function withDocument({ document, ...options }: OpenMessage): OpenMessage {
   if (!document) return options
   return { ...options, config: withInlineDocument(options.config, new TextDecoder().decode(document)) }
@@ -318,7 +318,7 @@ function isTransport(value: unknown): value is TransportDefinition {
   return (candidate.kind === 'messages' || candidate.kind === 'answers') && typeof candidate.open === 'function'
 }
 
-/** Where an error came from, without its message: nobody can say any more whose secrets that may hold. */
+/** Where an error was thrown, without its message, which may contain secrets of any server. */
 function placeOf(error: unknown): string {
   if (!(error instanceof Error)) return typeof error
   const frames = (error.stack ?? '').split('\n').filter(line => /^\s+at /.test(line))
@@ -329,7 +329,7 @@ declare const self: Worker
 
 registerPluginModules()
 const worker = new ConnectionWorker(self)
-// A rejection that nobody handled belongs to one link at most: the others go on. With no handler the thread would end.
+// An unhandled rejection concerns one link at most: the others go on. Without a handler the thread would end.
 process.on('unhandledRejection', error => {
   self.postMessage({
     type: 'log',

@@ -1,24 +1,24 @@
-/** A program that does not read as quickly as it is written to. */
+/** A program that reads its stdin more slowly than it is written. */
 interface Unread {
-  /** It is given up, and nothing waits for it any more. */
+  /** Ends the program's pipe; its unread bytes are dropped. */
   unread(bytes: number): void
 }
 
 /**
- * What waits in this thread for the programs of one owner to read it. Where it is too much, the program goes for which most
- * waits: others of the same owner that read are not ended for its sake.
+ * The bytes in this thread that programs of one owner have not read yet. Above the limit the program with the most
+ * unread bytes is ended, so that others of the owner are not affected.
  */
 export class WriteBacklog {
   readonly #most: number
   readonly #bytes = new Map<Unread, number>()
   #total = 0
 
-  /** `most`: bytes of all programs together. */
+  /** `most`: limit in bytes for all programs together. */
   constructor(most: number) {
     this.#most = most
   }
 
-  /** So much waits for this one now. */
+  /** Sets the unread bytes of one program. */
   set(program: Unread, bytes: number): void {
     this.#total += bytes - (this.#bytes.get(program) ?? 0)
     if (bytes === 0) this.#bytes.delete(program)

@@ -1,6 +1,6 @@
 /**
- * Runs inside a sandbox whose network is "proxy": listens where programs expect a proxy, carries what they send to the
- * hub's Unix socket, and runs the server's program. It is read by the hub's own runtime and imports nothing of the hub.
+ * Runs inside a sandbox whose network is "proxy": listens where programs expect a proxy, forwards what they send to the
+ * hub's Unix socket, and runs the server's program. The hub's own runtime runs it; it imports nothing of the hub.
  *
  * Arguments: the port, the socket's path, then the program with its arguments.
  */
@@ -10,7 +10,7 @@ import { connect, createServer, type Socket } from 'node:net'
 const [port = '0', socketPath = '', ...command] = process.argv.slice(2)
 carry(Number(port), socketPath, finish => runProgram(command, finish))
 
-/** Carries connections until `finish` is called, with which the process ends. */
+/** Forwards connections until `finish` is called, which ends the process. */
 function carry(portNumber: number, path: string, ready: (finish: () => void) => void): void {
   const open = new Set<Socket>()
   const join = (one: Socket, other: Socket): void => {
@@ -40,20 +40,20 @@ function runProgram(program: readonly string[], finish: () => void): void {
     process.exitCode = code
     finish()
   }
-  // The program gets the same signal and decides when it ends; with it ends the sandbox.
+  // The program gets the same signal and decides when to end; the sandbox ends with it.
   process.on('SIGTERM', () => undefined)
   try {
     Bun.spawn([...program], {
       stdio: ['inherit', 'inherit', 'inherit'],
       onExit: (_, code, signal) => end(code ?? (typeof signal === 'number' ? 128 + signal : 1)),
     })
-    // The program alone holds its input and output, so that the hub sees when it closes them.
+    // Only the program holds its stdin and stdout, so that the hub sees when it closes them.
     for (const own of [0, 1]) {
       closeSync(own)
       openSync('/dev/null', own === 0 ? 'r' : 'w')
     }
   } catch (error) {
-    // As the sandbox itself says it, so that both mean the same.
+    // The wording of the sandbox's own stages, so that the hub maps both to the same error.
     const missing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
     process.stderr.write(`bwrap: execvp ${program[0]}: ${missing ? 'No such file or directory' : String(error)}\n`)
     end(1)

@@ -1,9 +1,9 @@
 /**
- * Runs inside a sandbox that reaches package registries and nothing else: installs packages into the working directory and
- * says on its last line what was installed and how it is run. It is read by the hub's own runtime and imports nothing of
- * the hub.
+ * Runs inside a sandbox that reaches package registries and nothing else: installs packages into the working directory
+ * and prints on its last line what was installed and how to run it. The hub's own runtime runs it; it imports nothing
+ * of the hub.
  *
- * Argument: JSON `{runner, specs, program?, registry}`; uv is told the rest by its variables.
+ * Argument: JSON `{runner, specs, program?, registry}`; uv gets the rest by its variables.
  */
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -21,7 +21,7 @@ const cache = join(folder, '.cache')
 
 function call(command: readonly string[]): string {
   const done = Bun.spawnSync([...command], {
-    // Out of the way of the last line; what goes wrong is to be read in the server's log.
+    // The last line of stdout must be this program's own; errors go to the server's log.
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   if (done.exitCode !== 0) throw new Error(`${command[0]} ended with exit code ${done.exitCode}`)
@@ -49,7 +49,7 @@ function installNode(): { command: string[]; installed: string } {
   return { command, installed: `${name}@${manifest.version}` }
 }
 
-/** The only program of a package, or the one that is called as the package is. */
+/** The only program of a package, or the one with the package's name. */
 function programOf(name: string, bin: unknown): string {
   const own = name.replace(/^@[^/]*\//, '')
   if (typeof bin !== 'object' || bin === null) return own
@@ -74,7 +74,7 @@ try {
   rmSync(cache, { recursive: true, force: true })
   process.stdout.write(`\n${JSON.stringify(result)}\n`)
 } catch (error) {
-  // One line, behind what the installer said itself.
+  // One line, after the installer's own output.
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
   process.exitCode = 1
 }

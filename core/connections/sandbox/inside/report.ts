@@ -1,6 +1,6 @@
 /**
- * What the boot probe runs inside the sandbox: tries what a sandboxed program must not be able to do and says on one line
- * what it saw. It is read by the hub's own runtime and imports nothing of the hub.
+ * Run by the boot probe inside the sandbox: tries what a sandboxed program must not be able to do and prints the
+ * results on one line. The hub's own runtime runs it; it imports nothing of the hub.
  *
  * Arguments: the canary backwards (so that its own command line does not hold it), the canary file, the hub's port.
  */
@@ -33,7 +33,7 @@ async function loopbackReached(): Promise<boolean> {
   }
 }
 
-/** Whether the memory of the sandbox's first process can be opened for writing. */
+/** True when the memory of the sandbox's first process can be opened for writing. */
 function firstMemoryWritable(): boolean {
   try {
     closeSync(openSync('/proc/1/mem', 'r+'))
@@ -43,13 +43,13 @@ function firstMemoryWritable(): boolean {
   }
 }
 
-/** Whether this program can make itself less likely to be ended than it was made when memory runs out. */
+/** True when this program can lower its own oom_score_adj. */
 function oomLowered(): boolean {
   const before = Number(read('/proc/self/oom_score_adj'))
   try {
     writeFileSync('/proc/self/oom_score_adj', '0')
   } catch {
-    // As wanted.
+    // The expected result.
   }
   return !(before > 0 && Number(read('/proc/self/oom_score_adj')) === before)
 }
@@ -58,13 +58,13 @@ function statusLine(name: string, pid = 'self'): string {
   return new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(read(`/proc/${pid}/status`) ?? '')?.[1]?.trim() ?? ''
 }
 
-// Left behind in a session of its own, to see that it ends with the tree.
+// Left behind in a session of its own, to check that it ends with the process tree.
 Bun.spawn(['/usr/bin/sleep', '600'], { detached: true, stdio: ['ignore', 'ignore', 'ignore'] }).unref()
 const report = {
   uids: statusLine('Uid').split(/\s+/).map(Number),
   capabilities: ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'].map(name => statusLine(name)),
   noNewPrivileges: statusLine('NoNewPrivs') === '1',
-  // Its own, and that of the first process, through which it could otherwise cut the sandbox loose from the hub.
+  // Its own filter, and that of the first process, through which it could otherwise detach the sandbox from the hub.
   filtered: ['self', '1'].every(pid => statusLine('Seccomp', pid) === '2'),
   canaryInProc: seenInProc(),
   canaryFile: read(file) !== undefined,

@@ -16,7 +16,7 @@ import { type LinkIo, type UpstreamLink, wrongKind } from './upstream-link.ts'
 
 const CAPABILITIES: JsonObject = { tools: {} }
 const NO_HEADERS: Readonly<Record<string, string>> = Object.freeze({})
-/** Failures of one exchange that make one doubt whether the upstream is there at all. */
+/** Errors of one exchange after which the upstream may be unreachable. */
 const UNREACHABLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'connection_lost',
   'upstream_dns_error',
@@ -24,8 +24,8 @@ const UNREACHABLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 ])
 
 /**
- * A transport that answers by itself, presented like an MCP server with tools: clocks, cancellation, lists and liveness are
- * the hub's, the answers the transport's.
+ * The link of a transport without MCP that answers calls itself, presented as an MCP server with tools: the hub adds
+ * timeouts, cancellation, lists and health checks.
  */
 export class AnswersLink implements UpstreamLink, Expiring {
   readonly #options: OpenMessage
@@ -39,7 +39,7 @@ export class AnswersLink implements UpstreamLink, Expiring {
   #lists: LinkLists | undefined
   #warnings: readonly string[] = []
   #link: AnswerLink | undefined
-  /** The transport can be asked whether its upstream lives. */
+  /** True when the transport can check its upstream. */
   #asked = false
   #state: 'opening' | 'open' | 'closing' | 'gone' = 'opening'
 
@@ -85,7 +85,7 @@ export class AnswersLink implements UpstreamLink, Expiring {
       })
       this.#asked = link.alive !== undefined
       this.#liveness.setLimits(this.#regular(this.#options.liveness))
-      // What answers no question of its health would be called lost as soon as it was open.
+      // A server that fails its health check would be reported lost as soon as it was open.
       if (this.#options.catalog) await this.#firstLook(link, sinceMs)
       if (this.#state !== 'opening') {
         await link.close()
@@ -97,7 +97,7 @@ export class AnswersLink implements UpstreamLink, Expiring {
     }
   }
 
-  /** What a fault is told as; one that is no HubError is for the log with all that it says. */
+  /** The wire error of a failure; one that is no HubError is logged in full. */
   #noted(error: unknown): WireError {
     const message = `The transport failed: ${String(error)}`
     if (!(error instanceof HubError))
@@ -133,13 +133,13 @@ export class AnswersLink implements UpstreamLink, Expiring {
     if (this.#taken(id)) abort?.abort(new HubError('connection_lost', `The call was cancelled: ${reason}`))
   }
 
-  /** No notification means anything to an upstream without MCP. */
+  /** Does nothing: notifications mean nothing to an upstream without MCP. */
   send(): void {}
 
-  /** Such an upstream asks nothing. */
+  /** Does nothing: such an upstream sends no requests. */
   answer(): void {}
 
-  /** What answers by itself sends no messages. */
+  /** Does nothing: such a transport receives no messages. */
   tooLong(): void {}
 
   setLimits({ timeoutMs, maxTimeoutMs, maxResultBytes, liveness }: LinkLimits): void {
@@ -190,7 +190,7 @@ export class AnswersLink implements UpstreamLink, Expiring {
     return Math.min(calls, lists, liveness)
   }
 
-  /** Endpoints are asked at every interval, since what is heard of the server says nothing of them. */
+  /** Health endpoints are polled at every interval, since responses of the server do not show their state. */
   #regular(limits: LivenessLimits): LivenessLimits {
     if (this.#options.healthEndpoints.length > 0) return { ...limits, always: true }
     return this.#asked ? limits : { ...limits, intervalMs: 0 }

@@ -1,25 +1,25 @@
 import { SequenceMap } from '../../../transport-kit/sequence-map.ts'
 
-/** What is known of a call that has just been taken out. */
+/** A call that has just been removed from the table. */
 export interface TakenCall {
-  /** The caller wants the result as the upstream wrote it. */
+  /** True when the caller wants the result as the upstream wrote it. */
   readonly asIs: boolean
 }
 
 interface PendingCall extends TakenCall {
   deadlineMs: number
   hardDeadlineMs: number
-  /** Requests of the upstream to the caller that wait for an answer; both clocks stand still meanwhile. */
+  /** Number of pending server requests of this call; both of its timeouts are suspended while there are any. */
   asks: number
   stoppedAtMs: number
-  /** Notices that it may still cause whatever else the upstream sends. */
+  /** Notifications that it may still cause outside the connection's budget. */
   notices: number
 }
 
-/** So many notices of a call cost about as much as its answer, so that they need no limit but that of calls. */
+/** Notifications of a call that cost about as much as its response; the limit on calls is enough for them. */
 const OWN_NOTICES = 16
 
-/** The calls of one connection that wait for an answer, with their clocks (`performance.now()`). */
+/** The pending calls of one connection, with their timeouts (`performance.now()`). */
 export class CallTable {
   readonly #calls = new SequenceMap<PendingCall>()
   timeoutMs: number
@@ -58,7 +58,7 @@ export class CallTable {
     return call
   }
 
-  /** Takes one notice off what this call may cause of its own; false when nothing is left of that. */
+  /** Uses one notification of this call's own allowance; false when none is left. */
   spendNotice(id: number): boolean {
     const call = this.#calls.get(id)
     if (!call || call.notices === 0) return false
@@ -72,12 +72,12 @@ export class CallTable {
     return ids
   }
 
-  /** The ids of all calls that wait. */
+  /** The ids of all pending calls. */
   ids(): readonly number[] {
     return this.#calls.entries().map(([id]) => id)
   }
 
-  /** Progress restarts the first clock, never the second. */
+  /** Progress restarts the idle timeout, never the total one. */
   progressed(id: number, nowMs: number): void {
     const call = this.#calls.get(id)
     if (call && call.asks === 0) call.deadlineMs = Math.min(nowMs + this.timeoutMs, call.hardDeadlineMs)
@@ -90,7 +90,7 @@ export class CallTable {
     call.asks += 1
   }
 
-  /** Returns the new deadline when the clock runs again. */
+  /** Returns the new deadline when the timeouts run again. */
   startClock(id: number, nowMs: number): number | undefined {
     const call = this.#calls.get(id)
     if (!call || call.asks === 0) return undefined
@@ -102,7 +102,7 @@ export class CallTable {
     return call.deadlineMs
   }
 
-  /** Takes out what has run out; returns the next deadline. */
+  /** Removes expired calls; returns the next deadline. */
   expire(nowMs: number, expired: (id: number) => void): number {
     let next = Number.POSITIVE_INFINITY
     for (const [id, call] of this.#calls.entries()) {

@@ -6,7 +6,7 @@ import { MODERN_VERSION, SERVER_INFO_KEY } from '../../../domain/era.ts'
 import { envelope, passedCapabilities } from '../../modern-envelope.ts'
 import type { Handshake } from './link-context.ts'
 
-/** The params of a request that the hub makes for itself; `capabilities` are those of the clients that it asks for. */
+/** The params of a request by the hub itself; `capabilities` are those of the clients for which it asks. */
 export function ownParams(params: JsonObject | undefined, hubVersion: string, capabilities: JsonObject): JsonObject {
   return { ...params, _meta: envelope(hubVersion, passedCapabilities(capabilities)) }
 }

@@ -4,12 +4,12 @@ import { cutBytes } from '../../../domain/cut-text.ts'
 import type { Handshake } from './link-context.ts'
 
 const MOST = LIMITS.serverTextBytes
-/** Of one member of what is too large. */
+/** Most characters of one member of an object that exceeds the limit. */
 const MEMBER = 1_024
 
 /**
- * What a server says of itself, within limits, since it is kept for each server and shown in each list of servers. What is
- * left out is named in `warnings`.
+ * Truncates the server's handshake result to limits, since it is stored for each server and shown in each list of
+ * servers. Omitted members are named in `warnings`.
  */
 export function withinLimits(handshake: Handshake): Handshake {
   const warnings: string[] = []
@@ -29,7 +29,7 @@ function cutInstructions(text: string, warnings: string[]): string {
   return cut
 }
 
-/** A value as it is where it is small; else its small members, and of a capability that it is there. */
+/** The value unchanged if it is small; otherwise its small members, and of each capability at least its presence. */
 function smallMembers(name: 'serverInfo' | 'capabilities', value: JsonObject, warnings: string[]): JsonObject {
   if (Buffer.byteLength(JSON.stringify(value)) <= MOST) return value
   warnings.push(`what is large in the ${name} of the server is left out: it has more than ${MOST} bytes`)
@@ -45,7 +45,7 @@ function smallMembers(name: 'serverInfo' | 'capabilities', value: JsonObject, wa
   return small
 }
 
-/** The parts of a capability that are on or off. */
+/** The boolean members of a capability. */
 function flags(member: JsonObject[string]): JsonObject {
   if (!isJsonObject(member)) return {}
   const { listChanged, subscribe } = member
@@ -55,7 +55,7 @@ function flags(member: JsonObject[string]): JsonObject {
   }
 }
 
-/** The JSON of an upstream's error, at most 64 KiB: its data is left out and its message cut where it is longer. */
+/** The JSON of an upstream's error, at most 64 KiB: if longer, its data is omitted and its message truncated. */
 export function boundedError(text: string): string {
   if (text.length <= MOST) return text
   const { code, message } = JSON.parse(text) as { readonly code: number; readonly message: string }

@@ -4,6 +4,7 @@ import { cutShort } from '../../../domain/cut-short.ts'
 import { LATEST_LEGACY, LEGACY_VERSIONS } from '../../../domain/era.ts'
 import type { Handshake } from './link-context.ts'
 
+/** The params of `initialize`, with the newest legacy version. */
 export function initializeParams(capabilities: JsonObject, hubVersion: string): JsonObject {
   return { protocolVersion: LATEST_LEGACY, capabilities, clientInfo: { name: 'patchbay', version: hubVersion } }
 }

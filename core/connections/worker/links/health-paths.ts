@@ -5,8 +5,8 @@ import { fetchFollowing, isBlockedRedirect } from '../../../transport-kit/redire
 import { readRemoteConfig, reasonOf, statusReason, usableHeaders } from '../../../transport-kit/remote.ts'
 
 /**
- * Asks each of these paths by a GET with the server's own headers, all at once; only 2xx is a sign of life, at the end of
- * up to three redirects. A path counts from the root of the server's origin, which neither it nor a redirect can leave.
+ * Sends a GET with the server's own headers to each of these paths, all at once; only 2xx is a success, after up to
+ * three redirects. Paths are relative to the root of the server's origin, which neither they nor a redirect can leave.
  * Rejects with a HubError.
  */
 export async function askPaths(

@@ -1,13 +1,13 @@
 import type { JsonValue } from '../../../contract/json.ts'
 
 /**
- * How long a stream is read on after another has taken its place: longer than what was sent on it may be on its way. They
- * are connections of their own, so that it may arrive later than the word that the new one stands.
+ * How long a replaced stream is still read: longer than its last notifications may be in flight. The streams are
+ * separate connections, so they may arrive after the new stream's acknowledgement.
  */
 const OVERLAP_MS = 500
-/** What an upstream must hold at once for one hub, the newest among them. */
+/** Most listen streams that one upstream holds open for the hub, including the newest. */
 const MAX_STREAMS = 4
-/** Notices that are told apart on one stream meanwhile, and the longest of them in characters. */
+/** Distinct notifications counted on one stream meanwhile, and the longest of them in characters. */
 const MOST_COUNTED = 2_000
 const LONGEST_COUNTED = 1_024
 
@@ -15,25 +15,25 @@ interface HeldStream {
   readonly id: number
   readonly uris: ReadonlySet<string>
   readonly sinceMs: number
-  /** How often each notice came on it. */
+  /** How often each notification arrived on it. */
   readonly counts: Map<string, number>
 }
 
 /**
- * The listen streams of one upstream: the one that counts, and those before it for a little while longer. A notice that
- * several of them bring is news once. Times are those of `performance.now()`, in milliseconds.
+ * The listen streams of one upstream: the current one, and replaced ones for a short overlap. A notification that
+ * arrives on several of them is delivered once. Times are those of `performance.now()`, in milliseconds.
  */
 export class HeldStreams {
-  /** The oldest first. */
+  /** Oldest first. */
   readonly #streams: HeldStream[] = []
   readonly #seenCounts = new Map<string, number>()
 
-  /** The newest, on which everything that is wanted comes. */
+  /** The newest stream, which carries all current subscriptions. */
   get current(): Pick<HeldStream, 'id' | 'uris' | 'sinceMs'> | undefined {
     return this.#streams.at(-1)
   }
 
-  /** No further stream may be opened before one of these is given up. */
+  /** True when no further stream may be opened before one of these is dropped. */
   get full(): boolean {
     return this.#streams.length >= MAX_STREAMS
   }
@@ -43,13 +43,13 @@ export class HeldStreams {
     this.#catchUp(this.#streams.length - 1)
   }
 
-  /** Whether a notice on this stream is news. */
+  /** True when a notification on this stream has not been delivered yet. */
   news(id: unknown, method: string, uri: JsonValue | undefined): boolean {
     const notice = JSON.stringify([method, uri])
     const stream = this.#streams.find(each => each.id === id)
     if (!stream) return false
     if (this.#streams.length === 1) return true
-    // Better told twice than all that a server makes up kept.
+    // Delivering twice is better than storing whatever a server invents.
     if (notice.length > LONGEST_COUNTED) return true
     if (!stream.counts.has(notice) && stream.counts.size >= MOST_COUNTED) return true
     const count = (stream.counts.get(notice) ?? 0) + 1
@@ -59,7 +59,7 @@ export class HeldStreams {
     return true
   }
 
-  /** Takes out those that are not needed any more, and returns their ids. */
+  /** Removes the streams that have expired, and returns their ids. */
   expire(nowMs: number): readonly number[] {
     const ids: number[] = []
     for (let [oldest, next] = this.#streams; oldest && next && nowMs >= this.nextMs; [oldest, next] = this.#streams) {
@@ -71,13 +71,13 @@ export class HeldStreams {
     return ids
   }
 
-  /** When the next one is not needed any more. */
+  /** When the next stream expires. */
   get nextMs(): number {
     const [, second] = this.#streams
     return second ? second.sinceMs + OVERLAP_MS : Number.POSITIVE_INFINITY
   }
 
-  /** The upstream has ended it. */
+  /** The upstream ended this stream. */
   remove(id: number): void {
     const at = this.#streams.findIndex(each => each.id === id)
     if (at >= 0) this.#streams.splice(at, 1)
@@ -85,14 +85,14 @@ export class HeldStreams {
     this.#settle()
   }
 
-  /** Takes out all, and returns their ids. */
+  /** Removes all streams, and returns their ids. */
   clear(): readonly number[] {
     const ids = this.#streams.splice(0).map(({ id }) => id)
     this.#settle()
     return ids
   }
 
-  /** What was told, and can come on no stream before one, was sent before that one stood: it will not come there. */
+  /** Notifications delivered before a stream began will not arrive on it: they count as received there. */
   #catchUp(from = 0): void {
     for (let at = from; at < this.#streams.length; at += 1) {
       const { counts } = this.#streams[at] as HeldStream
@@ -109,7 +109,7 @@ export class HeldStreams {
   }
 }
 
-/** Whether this notice can come on a stream for these URIs; an update may be of a part of what is subscribed to. */
+/** True when a stream for these URIs can carry this notification; an update may be of a part of a resource. */
 function carries(uris: ReadonlySet<string>, notice: string): boolean {
   const [, uri] = JSON.parse(notice) as [string, JsonValue]
   if (typeof uri !== 'string' || uris.has(uri)) return true

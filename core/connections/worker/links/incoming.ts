@@ -5,7 +5,7 @@ import { isRawNumber, parseExact } from '../../../domain/json/exact-json.ts'
 import { isDeeperThan } from '../../../domain/json/json-depth.ts'
 import { members } from '../members.ts'
 
-/** A result as found on the wire. `text` is its JSON as written, without raw line ends. */
+/** A result as received. `text` is its JSON as written, without raw line ends. */
 export interface IncomingResult {
   readonly kind: 'result'
   readonly id: JsonValue
@@ -13,6 +13,7 @@ export interface IncomingResult {
   readonly value: JsonValue
 }
 
+/** One received message by kind; `bad` is not valid JSON-RPC. */
 export type Incoming =
   | IncomingResult
   | { readonly kind: 'error'; readonly id: JsonValue; readonly text: string }
@@ -25,7 +26,7 @@ export type Incoming =
   | { readonly kind: 'notification'; readonly method: string; readonly params: JsonObject | undefined }
   | BadIncoming
 
-/** `id` is set when it can be told whose answer was spoiled. */
+/** `id` is set when the invalid message can be matched to a request. */
 interface BadIncoming {
   readonly kind: 'bad'
   readonly id?: number
@@ -38,7 +39,7 @@ const RESULT_FIRST = '{"result":'
 const ID_LAST = ',"jsonrpc":"2.0","id":'
 
 /**
- * Finds the result in the two shapes that servers write, `{"jsonrpc":"2.0","id":7,"result":X}` and
+ * Finds the result in the two layouts that servers write, `{"jsonrpc":"2.0","id":7,"result":X}` and
  * `{"result":X,"jsonrpc":"2.0","id":7}`, without building the outer object. X is parsed, which proves that exactly one
  * JSON value lies between head and tail, so that nothing can hide there. Undefined for every other text.
  */
@@ -78,8 +79,8 @@ export function readPlainResult(text: string): (IncomingResult & { readonly id: 
 }
 
 /**
- * The verdict on a text that is nested too deep, undefined for all others. To be asked before the text is read: parts of a
- * message are written again on their way, which at such a depth overflows the stack of the whole worker.
+ * Rejects a text that is nested too deep; undefined for all others. Call it before the text is parsed: parts of a
+ * message are serialized again, which at such a depth overflows the stack of the whole worker.
  */
 export function refuseDeep(text: string): BadIncoming | undefined {
   const levels = LIMITS.upstreamJsonDepth
@@ -87,7 +88,7 @@ export function refuseDeep(text: string): BadIncoming | undefined {
   return { kind: 'bad', detail: `a message nested more than ${levels} levels deep`, ...spoiledId(text) }
 }
 
-/** Everything that one text holds: one message, or those of an array (allowed up to 2025-03-26). */
+/** All messages of a text: one, or those of an array (allowed up to 2025-03-26). */
 export function readMessages(text: string): readonly Incoming[] {
   const plain = readPlainResult(text)
   if (plain) return [plain]
@@ -106,7 +107,7 @@ function classify(value: JsonValue, text: string): Incoming {
   const { method } = value
   const id = method === undefined ? answeredId(value.id) : value.id
   if (value.jsonrpc !== '2.0') {
-    // A line of a log may have an id too.
+    // A log line may have an id too.
     const answers = typeof id === 'number' && (value.result !== undefined || value.error !== undefined)
     return { kind: 'bad', detail: 'a message without "jsonrpc": "2.0"', ...(answers ? { id } : {}) }
   }
@@ -123,7 +124,7 @@ function classify(value: JsonValue, text: string): Incoming {
   }
   if (id === undefined) return { kind: 'bad', detail: 'a message with neither method nor id' }
   const broken = typeof id === 'number' ? { id } : {}
-  // Many libraries write the member that does not apply as null.
+  // Many libraries write the absent member as null.
   if (value.result !== undefined && (value.error === undefined || value.error === null)) {
     return { kind: 'result', id, text: memberText(text, 'result'), value: value.result }
   }
@@ -141,12 +142,12 @@ function classify(value: JsonValue, text: string): Incoming {
   }
 }
 
-/** The ids of the hub are numbers; some servers write them as texts, which clients in general take. */
+/** The hub's ids are numbers; some servers return them as strings, which clients usually accept. */
 function answeredId(id: JsonValue | undefined): JsonValue | undefined {
   return typeof id === 'string' && /^(?:0|[1-9]\d{0,14})$/.test(id) ? Number(id) : id
 }
 
-/** Only of what looks like a message: a line of a log that is cut off may have an id too. */
+/** Only for a text that looks like a message: a truncated log line may have an id too. */
 function spoiledId(text: string): { readonly id?: number } {
   const head = text.slice(0, 256)
   const tail = text.slice(-256)
@@ -157,8 +158,8 @@ function spoiledId(text: string): { readonly id?: number } {
 
 /**
  * The text of one member of the outermost object, as written: numbers beyond 2^53 and the order of keys survive, which
- * parsing and writing again would lose. `json` must be a valid JSON object that has the member; of two the last counts,
- * as in JSON.parse.
+ * parsing and serializing would lose. `json` must be a valid JSON object that has the member; of duplicates the last
+ * counts, as in JSON.parse.
  */
 export function memberText(json: string, name: string): string {
   const found = members(json).findLast(({ key }) => key === name)

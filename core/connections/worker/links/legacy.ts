@@ -10,7 +10,7 @@ import { McpLink } from './mcp-link.ts'
 import { ServerRequestTable } from './server-requests-table.ts'
 import { UpstreamNotices } from './upstream-notices.ts'
 
-/** The era with a handshake: one session, in which the upstream may ask and notify as it likes. */
+/** The era with a handshake: one session, in which the upstream may send requests and notifications at any time. */
 export class LegacyLink extends McpLink {
   protected readonly greeting = 'initialize'
   readonly #asks: ServerRequestTable
@@ -64,7 +64,7 @@ export class LegacyLink extends McpLink {
 
   protected override opened(link: MessageLink, { protocolVersion }: Handshake): void {
     const { asks, capabilities } = this.options
-    // It may have answered with another version than it was expected to speak when this was offered.
+    // The server may have negotiated another version than the one that this was offered for.
     if (asks) this.#capabilities = askableCapabilities(capabilities, protocolVersion)
     link.settled?.(protocolVersion)
     link.send('{"jsonrpc":"2.0","method":"notifications/initialized"}')

@@ -2,16 +2,16 @@ import type { FromWorker, OpenedMessage } from '../../protocol.ts'
 import type { Deadlines } from '../deadlines.ts'
 import type { ListPaces } from '../lists/list-paces.ts'
 
-/** What a link has of the worker that holds it. */
+/** What a link gets from its worker. */
 export interface LinkContext {
   readonly version: string
   readonly deadlines: Deadlines
   readonly paces: ListPaces
   frame(text: string): void
   control(message: FromWorker): void
-  /** The link is over; nothing more comes from it. */
+  /** The link has ended; it sends nothing more. */
   gone(): void
 }
 
-/** What an upstream says of itself at first. */
+/** The server's handshake result: identity, capabilities, instructions. */
 export type Handshake = Omit<OpenedMessage, 'type' | 'conn'>

@@ -4,17 +4,18 @@ import type { FromWorker, HealthReport, Liveness as LivenessLimits, OpenMessage 
 import { askPaths } from './health-paths.ts'
 import { isAnswer, Liveness, report } from './liveness.ts'
 
+/** Callbacks and settings of a `LinkHealth`. */
 export interface LinkHealthOptions {
   readonly options: OpenMessage
   readonly signal: AbortSignal
   readonly arm: (atMs: number) => void
-  /** The protocol's own question; rejects when there is no answer, or an error for one. */
+  /** The protocol's ping; rejects on a timeout or an error response. */
   readonly ping: (timeoutMs: number) => Promise<unknown>
   readonly lost: (message: string) => void
   readonly control: (message: FromWorker) => void
 }
 
-/** Whether an MCP server lives: asked by the protocol, and by the configured paths where it is at an address. */
+/** The health checks of an MCP server: the protocol's ping, and the configured paths of a remote server. */
 export class LinkHealth {
   readonly liveness: Liveness
   readonly #context: LinkHealthOptions
@@ -39,8 +40,8 @@ export class LinkHealth {
   }
 
   /**
-   * The paths of a server that has shaken hands, since `sinceMs`: one that does not answer them would be called lost as soon as
-   * it was open. Rejects with a HubError.
+   * Checks the paths of a server whose handshake began at `sinceMs`: without this, a server that fails them would be
+   * reported lost as soon as it was open. Rejects with a HubError.
    */
   async first(fetch: GuardedFetch, sinceMs: number, timeoutMs: number): Promise<void> {
     this.#fetch = fetch
@@ -52,7 +53,7 @@ export class LinkHealth {
     }
   }
 
-  /** Paths are asked at every interval, since what is heard of the server says nothing of them. */
+  /** Paths are polled at every interval, since messages of the server do not show their state. */
   #regular(limits: LivenessLimits): LivenessLimits {
     return { ...limits, always: this.#paths.length > 0 }
   }

@@ -7,19 +7,20 @@ import type { LinkContext } from './link-context.ts'
 
 const ENDED = 'the connection has ended'
 
+/** Callbacks and settings of a `LinkLists`. */
 export interface LinkListsOptions {
   readonly context: LinkContext
   readonly options: Pick<OpenMessage, 'conn' | 'owner'>
   readonly ask: Ask
   readonly capabilities: JsonObject
-  /** False once the link has ended: nothing is told any more. */
+  /** False once the link has ended: nothing is sent any more. */
   readonly open: () => boolean
   readonly listRequest?: ListRequest
-  /** Warnings of the transport itself, beside those of the reading. */
+  /** Warnings of the transport, added to those of the reading. */
   readonly warnings?: () => readonly string[]
 }
 
-/** The lists of one link: reads them, hands their items to main part by part, and waits for each part to be taken. */
+/** The lists of one link: reads them, sends their items to main in parts, and waits until each part was accepted. */
 export class LinkLists {
   readonly watch: ListWatch
   readonly #untaken = new Map<ListKind, (full: string | undefined) => void>()
@@ -56,7 +57,7 @@ export class LinkLists {
     })
   }
 
-  /** Main has taken the last part of this list; `full`: and takes no more of it. */
+  /** Main has accepted the last part of this list; `full`: the reason why it accepts no more. */
   taken(kind: ListKind, full: string | undefined): void {
     const resolve = this.#untaken.get(kind)
     this.#untaken.delete(kind)

@@ -2,26 +2,27 @@ import { HubError } from '../../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract/json.ts'
 import { HeldStreams } from './held-streams.ts'
 
-/** What is wished within so short a time travels in one request. */
+/** Changes within this time are sent in one request. */
 const GATHER_MS = 20
 const FIRST_WAIT_MS = 1_000
 const LONGEST_WAIT_MS = 60_000
-/** The first reading of the lists waits no longer for the stream that tells of their changes. */
+/** How long the first reading of the lists waits for the stream with their changes. */
 const FIRST_STREAM_MS = 1_000
-/** A stream that lived so long was sound: the next one is opened at once. */
+/** Lifetime after which a stream counts as stable: its successor is opened at once. */
 const SOUND_MS = 5_000
 
+/** Callbacks of a `Listen`. */
 export interface ListenOptions {
-  /** Sends `subscriptions/listen`; `over` settles when the upstream has ended or refused it. */
+  /** Sends `subscriptions/listen`; `over` settles when the upstream ended or rejected it. */
   readonly request: (filter: JsonObject) => { readonly id: number; readonly over: Promise<unknown> }
-  /** Gives one up that is not needed any more. */
+  /** Cancels a stream that is not needed any more. */
   readonly drop: (id: number) => void
   readonly arm: (atMs: number) => void
-  /** The subscription that a caller asked for stands, or the upstream left it out. */
+  /** The upstream acknowledged the subscription of a call; `honoured` is false when it left the URI out. */
   readonly subscribed: (callId: number, uri: string, honoured: boolean) => void
-  /** Listening goes on after a gap in which anything may have changed; `uris` are subscribed to. */
+  /** A new stream follows a gap in which anything may have changed; `uris` are subscribed to. */
   readonly resumed: (uris: Iterable<string>) => void
-  /** The first stream stands, or is not waited for any more. */
+  /** The first stream is acknowledged, or is no longer waited for. */
   readonly settled: () => void
   readonly log: (level: 'debug' | 'warn', message: string) => void
 }
@@ -32,14 +33,14 @@ interface Opened {
 }
 
 /**
- * The one stream of an upstream of the modern era on which it tells what belongs to no call. When the wishes change a new
- * stream is opened, and the old one given up a little after the new one stands, so that nothing is missed in between.
+ * The listen stream of a modern upstream, for notifications that belong to no call. When the subscriptions change, a
+ * new stream is opened and the old one is dropped shortly after, so that nothing is missed.
  */
 export class Listen {
   readonly #options: ListenOptions
   #kinds: JsonObject = {}
   readonly #uris = new Set<string>()
-  /** Calls that wait for their subscription. */
+  /** URIs of `resources/subscribe` calls that wait for the acknowledgement, by call id. */
   readonly #waiting = new Map<number, string>()
   readonly #held = new HeldStreams()
   #pending: Opened | undefined
@@ -53,7 +54,7 @@ export class Listen {
     this.#options = options
   }
 
-  /** Listens for changes of the lists that the upstream says it tells. */
+  /** Subscribes to the list changes that the upstream's capabilities declare. */
   begin(capabilities: JsonObject): void {
     for (const kind of ['tools', 'prompts', 'resources']) {
       const capability = capabilities[kind]
@@ -64,7 +65,7 @@ export class Listen {
     this.#openIn(0)
   }
 
-  /** The first stream is on its way: a change of what is read before it stands would be told to nobody. */
+  /** True until the first stream is acknowledged: changes of lists that are read before that would be missed. */
   get settling(): boolean {
     return this.#settleAtMs !== Number.POSITIVE_INFINITY
   }
@@ -74,7 +75,7 @@ export class Listen {
       this.#options.subscribed(callId, uri, false)
       return
     }
-    // Also where the stream has it: it may have been left a moment ago, and the next stream must have it again.
+    // Also if the current stream has it: its removal may be pending, and the next stream must include it.
     this.#uris.add(uri)
     if (this.#held.current?.uris.has(uri) && this.#pending?.uris.has(uri) !== false) {
       this.#options.subscribed(callId, uri, true)
@@ -88,12 +89,12 @@ export class Listen {
     if (this.#uris.delete(uri)) this.#openIn(GATHER_MS)
   }
 
-  /** Whether a notice with this tag is news. */
+  /** True when a notification with this subscription id has not been delivered yet. */
   accepts(tag: JsonValue, method: string, uri: JsonValue | undefined): boolean {
     return this.#held.news(tag, method, uri)
   }
 
-  /** `honoured` is the part of the filter that the upstream took. */
+  /** `honoured` is the part of the filter that the upstream accepted. */
   acknowledged(tag: JsonValue | undefined, honoured: JsonValue | undefined): void {
     const opened = this.#pending
     if (!opened || tag !== opened.id) return
@@ -114,12 +115,12 @@ export class Listen {
     this.#options.resumed(uris)
   }
 
-  /** Opens what is due, and drops what has been replaced; returns when to look again. */
+  /** Opens a stream that is due, and drops replaced ones; returns the time of the next sweep. */
   sweep(nowMs: number): number {
     this.#drop(this.#held.expire(nowMs))
     if (nowMs >= this.#settleAtMs) this.#settle()
     if (nowMs >= this.#openAtMs) {
-      // One at a time; what was wished meanwhile follows on its acknowledgement or end.
+      // One request at a time; later changes follow after its acknowledgement or end.
       if (this.#pending || this.#held.full) return Math.min(nowMs + GATHER_MS, this.#held.nextMs)
       this.#openAtMs = Number.POSITIVE_INFINITY
       this.#open()
@@ -171,7 +172,7 @@ export class Listen {
     this.#failures += 1
   }
 
-  /** The upstream wants no listeners: its lists are read again by their age alone. */
+  /** The upstream rejects listen streams: its lists are read again by their age alone. */
   #giveUp(message: string): void {
     this.#refused = true
     this.#settle()

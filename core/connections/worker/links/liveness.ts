@@ -2,26 +2,27 @@ import { HubError, type WireError } from '../../../contract/errors.ts'
 import { toWireError } from '../../../transport-kit/wire-error.ts'
 import type { HealthReport, Liveness as LivenessLimits } from '../../protocol.ts'
 
+/** Callbacks of a `Liveness`. */
 export interface LivenessContext {
   readonly arm: (atMs: number) => void
-  /** Asks for a sign of life; rejects when there is none. */
+  /** Sends a ping; rejects when it fails. */
   readonly ask: (timeoutMs: number) => Promise<unknown>
-  /** What came of each question. */
+  /** Called with the result of each check. */
   readonly checked: (report: HealthReport) => void
   readonly lost: (message: string) => void
 }
 
 /**
- * Asks an upstream whether it lives. One that is heard from is not asked, unless its limits say `always`. Silence while a call
- * is in flight says nothing, since a server with one thread cannot answer then; only once a call has run out of time in that
- * silence it counts.
+ * Checks whether an upstream is alive. A check is skipped while messages arrive, unless the limits say `always`.
+ * Silence during a call does not count, since a server with one thread cannot respond then, unless a call has timed out
+ * in that silence.
  */
 export class Liveness {
   readonly #context: LivenessContext
   #limits: LivenessLimits
   #heardAtMs = 0
   #askedAtMs = 0
-  /** When to ask whatever is heard or not, since an exchange has failed. */
+  /** The time of an extra check after a failed exchange, made even while messages arrive. */
   #suspectAtMs = Number.POSITIVE_INFINITY
   #misses = 0
   #asking = false
@@ -33,7 +34,7 @@ export class Liveness {
     this.#context = context
   }
 
-  /** The connection is open, which took an exchange that began at `sinceMs` and was a sign of life itself. */
+  /** The connection is open; its handshake began at `sinceMs` and counts as a successful check. */
   begin(sinceMs: number): void {
     const now = performance.now()
     this.#begun = true
@@ -48,7 +49,7 @@ export class Liveness {
     if (this.#begun && !this.#asking) this.#arm()
   }
 
-  /** Any message from the upstream. */
+  /** Called for any message from the upstream. */
   heard(nowMs: number): void {
     this.#heardAtMs = nowMs
     this.#suspectAtMs = Number.POSITIVE_INFINITY
@@ -60,14 +61,14 @@ export class Liveness {
     this.#timedOut = true
   }
 
-  /** An exchange has failed: asks at `atMs` whether anybody is there, unless something is heard until then. */
+  /** An exchange has failed: checks at `atMs`, unless a message arrives before. */
   probeNow(atMs: number): void {
     this.#timedOut = true
     this.#suspectAtMs = Math.min(this.#suspectAtMs, atMs)
     if (!this.#asking) this.#context.arm(this.#suspectAtMs)
   }
 
-  /** Asks when it is time; returns when to look again. */
+  /** Makes the check that is due; returns the time of the next sweep. */
   sweep(nowMs: number, callsInFlight: number): number {
     if (this.#asking) return Number.POSITIVE_INFINITY
     const { intervalMs, always } = this.#limits
@@ -123,7 +124,7 @@ export class Liveness {
   }
 }
 
-/** What came of a question, or of an opening, that began at `sinceMs`. */
+/** The report of a check, or of a handshake, that began at `sinceMs`. */
 export function report(sinceMs: number, misses: number, missed?: WireError): HealthReport {
   return {
     at: new Date().toISOString(),
@@ -133,7 +134,7 @@ export function report(sinceMs: number, misses: number, missed?: WireError): Hea
   }
 }
 
-/** True for a failure that is an answer of the upstream all the same, "method not found" above all. */
+/** True for an error that the upstream itself sent, above all "method not found". */
 export function isAnswer(error: unknown): boolean {
   return error instanceof HubError && error.data?.rpcCode !== undefined
 }

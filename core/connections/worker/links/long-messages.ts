@@ -4,22 +4,23 @@ import type { LongMessage } from '../../../contract/transport.ts'
 /** JSON-RPC 2.0, Invalid Request. */
 const REQUEST_INVALID = -32600
 
+/** Callbacks of `judgeLongMessage`. */
 export interface LongMessageParts {
   readonly maxBytes: number
-  /** The requests whose answers are awaited, those that may wait for ever aside. */
+  /** Ids of pending requests, except those without a deadline. */
   awaited(): readonly number[]
-  /** An answer to this request came under an id that it cannot have come for. */
+  /** True when the response with this id cannot belong to the stream on which it arrived. */
   isElsewhere(id: number): boolean
   fail(id: number, reason: WireError): void
-  /** The text of an answer to a request of the server. */
+  /** Sends a JSON-RPC error to a request of the server. */
   send(text: string): void
   dropped(detail: string): void
 }
 
 /**
- * What becomes of a message that was too long: the request that it answers fails, one that it makes is refused, and where
- * nothing tells whose it is, it fails the request whose stream carried it or the only one that waits. Other requests are left
- * alone: what they wait for may still come, or their time runs out.
+ * Handles a message that was too long and was dropped: a response fails its request, a request is rejected. If its id
+ * is unknown, it fails the request whose stream carried it, or the only pending one. Other requests are left alone:
+ * their responses may still arrive, or they time out.
  */
 export function judgeLongMessage(message: LongMessage, related: number | undefined, parts: LongMessageParts): void {
   const { maxBytes } = parts

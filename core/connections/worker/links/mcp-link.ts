@@ -24,21 +24,21 @@ import { type LinkIo, type UpstreamLink, wrongKind } from './upstream-link.ts'
 const MOST_LOGGED = 8 * 1024
 const OF_ANOTHER = 'an answer to another request than the one whose stream carried it'
 const NEVER_USED = 'an answer under an id that the hub never used'
-/** Failures of one exchange that make one doubt whether the upstream is there at all. */
+/** Errors of one exchange after which the upstream may be unreachable. */
 const UNREACHABLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'connection_lost',
   'upstream_dns_error',
   'upstream_tls_error',
 ])
 /**
- * A transport that knows that nothing was sent usually ends by itself, after the calls under way have learnt their own end; a
- * ping in this time would cut them off.
+ * A transport that knows that nothing was sent usually ends by itself, after the calls in flight have failed; a ping
+ * within this time would cut them off.
  */
 const ENDING_MS = 500
 
 /**
- * The upstream side of MCP over any transport that moves JSON-RPC texts, as far as both eras share it: ids, clocks,
- * answers, faults, lists, liveness. What an era does in its own way is abstract here.
+ * The upstream side of MCP over any transport of JSON-RPC texts, as far as both eras share it: ids, timeouts, results,
+ * protocol errors, lists, liveness. What differs between eras is abstract here.
  */
 export abstract class McpLink implements UpstreamLink, Expiring {
   protected readonly options: OpenMessage
@@ -50,9 +50,9 @@ export abstract class McpLink implements UpstreamLink, Expiring {
   protected readonly liveness: Liveness
   protected link: MessageLink | undefined
   protected lists: LinkLists | undefined
-  /** The method of the first request, for messages to people. */
+  /** The method of the first request, for error messages. */
   protected abstract readonly greeting: string
-  /** What the era wants of the lists besides their items. */
+  /** Requirements of the era for lists, besides their items. */
   protected readonly listRequest: ListRequest | undefined = undefined
   readonly #abort = new AbortController()
   readonly #health: LinkHealth
@@ -90,12 +90,12 @@ export abstract class McpLink implements UpstreamLink, Expiring {
     return this.#abort.signal
   }
 
-  /** Calls are in flight. */
+  /** True while calls are in flight. */
   get expecting(): boolean {
     return this.calls.size > 0 || this.#state === 'opening'
   }
 
-  /** Opens the transport and makes the upstream's acquaintance; the outcome goes out as `opened` or `failed`. */
+  /** Opens the transport and makes the handshake; the outcome is sent to main as `opened` or `failed`. */
   async start(transport: TransportDefinition, { fetch, child }: LinkIo, isAnswer: () => void): Promise<void> {
     if (transport.kind !== 'messages') return this.end(wrongKind('messages', transport.kind))
     const sinceMs = performance.now()
@@ -134,17 +134,17 @@ export abstract class McpLink implements UpstreamLink, Expiring {
 
   abstract call(id: number, text: string): void
 
-  /** `headers` go out with this one call. */
+  /** `headers` are added to this one call. */
   abstract callWith(id: number, text: string, headers: Readonly<Record<string, string>>): void
 
   cancel(id: number, reason: string): void {
     if (this.calls.take(id)) this.tellCancelled(id, reason)
   }
 
-  /** A notification toward the upstream. */
+  /** Sends a notification to the upstream. */
   abstract send(text: string): void
 
-  /** The client's answer to a request of the upstream; `json` is `{"result":…}` or `{"error":…}`. */
+  /** Sends the client's response to a server request; `json` is `{"result":…}` or `{"error":…}`. */
   abstract answer(key: number, json: string): void
 
   tooLong(message: LongMessage, related?: number): void {
@@ -175,12 +175,12 @@ export abstract class McpLink implements UpstreamLink, Expiring {
     this.lists?.taken(kind, full)
   }
 
-  /** What carried the messages is gone. */
+  /** The transport's connection is gone. */
   lost(reason: WireError): void {
     this.end(reason)
   }
 
-  /** Ends in good order. */
+  /** Closes it gracefully. */
   async close(): Promise<void> {
     if (this.#state === 'gone' || this.#state === 'closing') return
     const opening = this.#state === 'opening'
@@ -230,7 +230,7 @@ export abstract class McpLink implements UpstreamLink, Expiring {
     })
     const own = this.own.expire(nowMs)
     const dropped = this.budget.takeDropped()
-    // Not out of the budget, of which a flood leaves nothing.
+    // Outside the budget, of which a flood leaves nothing.
     if (dropped !== undefined)
       this.context.control({ type: 'log', conn: this.options.conn, level: 'warn', message: dropped })
     const lists = this.lists?.watch.sweep(nowMs) ?? Number.POSITIVE_INFINITY
@@ -238,13 +238,13 @@ export abstract class McpLink implements UpstreamLink, Expiring {
     return Math.min(calls, own, lists, liveness)
   }
 
-  /** The first exchange with the upstream, which says who it is and what it can. Rejects with a HubError. */
+  /** The first exchange, which returns the upstream's identity and capabilities. Rejects with a HubError. */
   protected abstract handshake(link: MessageLink, timeoutMs: number): Promise<Handshake>
 
   /** A request of the hub itself. */
   protected abstract request(method: string, params: JsonObject | undefined, timeoutMs: number): Promise<JsonValue>
 
-  /** A question for a list, whose answer may stay a text. */
+  /** A request for a list, whose result may stay a text. */
   protected abstract requestList(
     method: string,
     params: JsonObject | undefined,
@@ -253,29 +253,29 @@ export abstract class McpLink implements UpstreamLink, Expiring {
 
   protected abstract sendOwn(text: string, id: number, method: string): void
 
-  /** Asks for a sign of life; rejects when there is none. */
+  /** Sends a ping; rejects when it fails. */
   protected abstract ping(timeoutMs: number): Promise<unknown>
 
   protected abstract tellCancelled(id: number, reason: string): void
 
-  /** The answer to a call that waited for it. */
+  /** Handles the result of a pending call. */
   protected abstract answered(id: number, call: TakenCall, text: string, value: JsonValue): void
 
-  /** The upstream's error for a call that waited for its answer; `text` is its JSON. */
+  /** Handles the upstream's error for a pending call; `text` is its JSON. */
   protected abstract refused(id: number, call: TakenCall, text: string): void
 
-  /** The exchange of a call that waited for its answer has failed. */
+  /** The exchange of a pending call has failed. */
   protected exchangeFailed(id: number, _call: TakenCall, reason: WireError, notSent: boolean): void {
     this.fail(id, reason.code, reason.message, notSent ? 1 : 0)
     if (UNREACHABLE.has(reason.code)) this.liveness.probeNow(performance.now() + (notSent ? ENDING_MS : 0))
   }
 
-  /** A request of the upstream. */
+  /** Handles a request of the upstream. */
   protected abstract asked(message: Extract<Incoming, { kind: 'request' }>, related: number | undefined): void
 
   protected abstract noticed(method: string, params: JsonObject | undefined, related: number | undefined): void
 
-  /** Puts the call's clock up; whoever sends a call begins with this. */
+  /** Starts the call's timeouts; must be called before the call is sent. */
   protected begin(id: number, asIs = false): void {
     this.#lastCallId = id
     this.context.deadlines.arm(this.calls.add(id, performance.now(), asIs))
@@ -288,7 +288,7 @@ export abstract class McpLink implements UpstreamLink, Expiring {
     return false
   }
 
-  /** `how` 1: it was not sent; 2: it was refused for what is known better by now, and goes out once more. */
+  /** `how` 1: it was not sent; 2: it was rejected for headers that are fixed now, and is sent again. */
   protected fail(id: number, code: ErrorCode, message: string, how: 0 | 1 | 2 = 0): void {
     this.context.frame(
       `f${this.options.conn} ${id} ${how} ${code} ${message.slice(0, MOST_LOGGED).replace(/[\r\n]+/g, ' ')}`,
@@ -371,7 +371,7 @@ export abstract class McpLink implements UpstreamLink, Expiring {
     return true
   }
 
-  /** The answer to a call that has been taken out already. */
+  /** Fails a call that was already removed from the table, for an invalid result. */
   #invalidResult(id: number, detail: string): boolean {
     this.fail(id, 'upstream_protocol', `The server sent ${detail}`)
     this.protocolErrors.bad(detail)
@@ -387,7 +387,7 @@ export abstract class McpLink implements UpstreamLink, Expiring {
     return true
   }
 
-  /** An answer to the hub's own request is a good message like any other. */
+  /** A response to the hub's own request counts as a valid message. */
   #isOwn(settled: boolean): boolean {
     if (settled) this.protocolErrors.good()
     return settled
@@ -416,7 +416,7 @@ export abstract class McpLink implements UpstreamLink, Expiring {
   }
 }
 
-/** Where each request has a stream of its own, another one's answer there was not sent for it. */
+/** True when each request has a stream of its own and this response is on another request's stream. */
 function isElsewhere(id: JsonValue | undefined, related: number | undefined): boolean {
   return related !== undefined && id !== undefined && id !== related
 }

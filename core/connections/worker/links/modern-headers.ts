@@ -11,20 +11,20 @@ const NAMED_BY: Readonly<Record<string, string>> = {
   'prompts/get': 'name',
   'resources/read': 'uri',
 }
-/** Names are kept with their headers; more than most servers have tools and prompts means that somebody tries names out. */
+/** Most cached names; a server rarely has more tools and prompts, so more names mean that a client guesses. */
 const KEPT = 1_000
-/** In characters, the method included. */
+/** Characters of the longest cached name, including the method. */
 const LONGEST_KEPT = 256
 
 /**
- * The headers in which an upstream of the modern era finds parts of the body again. They are made from the text that goes
- * out, so that the two can never differ. Sets without arguments in them are made once: the transport keeps their written form.
+ * The headers in which a modern upstream finds parts of the body repeated. They are made from the text that is sent, so
+ * that the two never differ. Sets without arguments are cached: the transport keeps their serialized form.
  */
 export class ModernHeaders {
   readonly #kept = new Map<string, Headers>()
   readonly #marks = new Map<string, readonly ParamMark[]>()
 
-  /** Takes what a tool's schema marks. Returns why the tool cannot be used; undefined: it can. */
+  /** Learns the headers that a tool's schema defines. Returns why the tool cannot be used; undefined: it can. */
   learn(tool: JsonObject): string | undefined {
     const name = String(tool.name)
     try {
@@ -38,7 +38,7 @@ export class ModernHeaders {
     }
   }
 
-  /** `passthrough`: headers of this one call that the server lets through. */
+  /** `passthrough`: the caller's headers that the server's configuration passes on for this call. */
   of(text: string, method: string, passthrough?: Headers): Headers {
     const source = NAMED_BY[method]
     if (source === undefined) return combined(this.#base(method, undefined), passthrough)
@@ -57,7 +57,7 @@ export class ModernHeaders {
       'mcp-method': method,
       ...(name === undefined ? {} : { 'mcp-name': headerValue(name) }),
     })
-    // A client may ask for a URI of megabytes, and for another one each time.
+    // A client may send a URI of megabytes, and another one each time.
     if (key.length > LONGEST_KEPT) return made
     if (this.#kept.size >= KEPT) this.#kept.clear()
     this.#kept.set(key, made)
@@ -75,14 +75,14 @@ function marked(marks: readonly ParamMark[], params: JsonObject | undefined): He
   return headers
 }
 
-/** What the hub makes wins over what a caller sent along; a caller's own headers of MCP are none of the upstream's. */
+/** The hub's headers override the caller's; MCP headers of the caller are not passed on. */
 function combined(base: Headers, passthrough: Headers | undefined, params?: Headers): Headers {
   if (!passthrough) return params ? { ...base, ...params } : base
   const foreign = Object.entries(passthrough).filter(([name]) => !name.toLowerCase().startsWith('mcp-'))
   return { ...Object.fromEntries(foreign), ...base, ...params }
 }
 
-/** A text as a header can carry it: as it is when it is plain ASCII, else in the base64 form of the specification. */
+/** A header value: the text itself when it is plain ASCII, otherwise the base64 form of the specification. */
 export function headerValue(text: string): string {
   const plain = /^[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?$/.test(text)
   if (plain && !(text.startsWith('=?base64?') && text.endsWith('?='))) return text

@@ -1,12 +1,12 @@
 import { isJsonObject, type JsonObject } from '../../../contract/json.ts'
 import { type Member, members } from '../members.ts'
 
-/** Members that only results of the modern era have. */
+/** Members that only modern results have. */
 const MODERN_ONLY: ReadonlySet<string> = new Set(['resultType', 'ttlMs', 'cacheScope'])
 
 /**
- * A result of the modern era as a client of the earlier one may have it: without what it does not know, and with structured
- * content that is no object as text. All else stays as it was written, numbers beyond 2^53 too. `value` is the parsed `text`.
+ * Converts a modern result for a legacy client: drops what it does not know, and returns structured content that is no
+ * object as text. All else stays as written, including numbers beyond 2^53. `value` is the parsed `text`.
  */
 export function legacyResult(text: string, value: JsonObject): string {
   const { structuredContent } = value
@@ -21,7 +21,7 @@ export function legacyResult(text: string, value: JsonObject): string {
   return joined([contentWith(text, content, value, asText), ...parts])
 }
 
-/** The content, and behind it the structured content as text unless the server has said it there already. */
+/** The content, followed by the structured content as text unless the content includes it already. */
 function contentWith(text: string, content: Member | undefined, value: JsonObject, asText: string): string {
   const blocks = Array.isArray(value.content) ? value.content : []
   const block = JSON.stringify({ type: 'text', text: asText })

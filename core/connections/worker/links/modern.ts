@@ -24,13 +24,13 @@ const VERSION_UNSUPPORTED = -32022
 const DOUBT_TIMEOUT_MS = 5_000
 
 /**
- * The era without a handshake, 2026-07-28: every request stands for itself. Main writes the envelope of a call into its text;
- * here it gets the headers that repeat parts of it, and its result the form that the caller knows.
+ * The era without a handshake, 2026-07-28: every request is self-contained. Main writes the envelope of a call into its
+ * text; here the headers that repeat parts of it are added, and the result is converted to the caller's era.
  */
 export class ModernLink extends McpLink {
   protected readonly greeting = 'server/discover'
   protected override readonly listRequest: ListRequest
-  /** Undefined where a program is at the other end, which has no use for headers. */
+  /** Undefined for a program, which has no use for headers. */
   readonly #headers: ModernHeaders | undefined
   readonly #listen: Listen
   readonly #notices: UpstreamNotices
@@ -83,15 +83,15 @@ export class ModernLink extends McpLink {
     this.#send(id, text, headers, false)
   }
 
-  /** A call of somebody who speaks this era: the result is wanted as the server wrote it. */
+  /** A call of a modern client, which gets the result as the server wrote it. */
   callAsIs(id: number, text: string, headers: Headers): void {
     this.#send(id, text, headers, true)
   }
 
-  /** The era has no notifications toward a server. */
+  /** Does nothing: the era has no notifications to a server. */
   send(): void {}
 
-  /** Nor requests from it. */
+  /** Does nothing: the era has no requests from a server. */
   answer(): void {}
 
   override refresh(kinds?: readonly ListKind[]): void {
@@ -122,7 +122,7 @@ export class ModernLink extends McpLink {
 
   #ownParams(params: JsonObject | undefined): JsonObject {
     const { catalog, capabilities } = this.options
-    // What a server lists may depend on what its client can be asked; the hub itself can answer nothing.
+    // The lists of a server may depend on the client's capabilities; the hub itself can answer no server request.
     return ownParams(params, this.context.version, catalog ? capabilities : {})
   }
 
@@ -141,7 +141,7 @@ export class ModernLink extends McpLink {
     }
   }
 
-  /** Where a request has a stream of its own, its end is the sign; else a message is. */
+  /** Where a request has its own stream, closing it cancels the request; otherwise a notification does. */
   protected tellCancelled(id: number, reason: string): void {
     const { link } = this
     if (link?.abandoned) return link.abandoned(id)
@@ -215,7 +215,7 @@ export class ModernLink extends McpLink {
     this.link?.send(text, id, this.#headers ? this.#headers.of(text, method, headers) : headers)
   }
 
-  /** Methods of the earlier era that have become something else in this one. */
+  /** Answers legacy methods that the modern era has replaced. */
   #answeredHere(id: number, method: string, text: string): boolean {
     if (method === 'resources/subscribe') {
       this.begin(id)
@@ -223,7 +223,7 @@ export class ModernLink extends McpLink {
       return true
     }
     if (method === 'resources/unsubscribe') this.#listen.unsubscribe(uriOf(text))
-    // The level goes with each call.
+    // The log level is sent with each call.
     else if (method !== 'logging/setLevel' && method !== 'ping') return false
     this.context.frame(`r${this.options.conn} ${id} 0 {}`)
     return true
@@ -245,7 +245,7 @@ export class ModernLink extends McpLink {
     for (const uri of uris) this.#notices.received('notifications/resources/updated', { uri }, undefined)
   }
 
-  /** What a tool marks may have changed: its list is read again, and the call goes out once more. */
+  /** The headers that a tool's schema defines may have changed: tools are read again, and the call is sent again. */
   #headersRefused(id: number, message: string): void {
     this.#rereading ??= this.#rereadTools().finally(() => {
       this.#rereading = undefined
@@ -257,7 +257,7 @@ export class ModernLink extends McpLink {
 
   async #rereadTools(): Promise<void> {
     if (this.lists) return this.lists.watch.again(['tools'])
-    // Nobody keeps the lists of this connection: what is wanted of them are the marks.
+    // Lists of this connection are not stored; only the headers of the schemas are needed.
     await readCatalog(
       {
         ask: (method, params) => this.requestList(method, params, this.calls.timeoutMs),
@@ -272,7 +272,7 @@ export class ModernLink extends McpLink {
     )
   }
 
-  /** Something is answered as a server of the other era would: is it still what it was? */
+  /** A response looks like that of a legacy server: sends a ping to verify the era. */
   #doubt(): void {
     if (this.#doubting) return
     this.#doubting = true
@@ -284,7 +284,7 @@ export class ModernLink extends McpLink {
   }
 }
 
-/** An answer that a server of this era does not give to a request that the hub makes. */
+/** An error that a modern server does not send for a request of the hub. */
 function deniesEra(data: Readonly<Record<string, unknown>> | undefined): boolean {
   if (!data) return false
   const { status, rpcCode } = data

@@ -2,18 +2,19 @@ import { LIMITS } from '../../../config/limits.ts'
 
 const NOTICES_PER_SECOND = 500
 const NOTICES_AT_ONCE = 1_000
-/** A log message costs main more than the rest: it is looked through for secrets and written. */
+/** A log message costs main more than others: secrets are redacted and it is written. */
 const LOGS_PER_SECOND = 100
 const LOGS_AT_ONCE = 500
-/** Main parses each. */
+/** Main parses each notification. */
 const CHARACTERS_PER_SECOND = 1024 * 1024
 const CHARACTERS_AT_ONCE = 4 * 1024 * 1024
-/** What is dropped is counted for so long before it is told. */
+/** How long dropped notifications are counted before a warning is sent. */
 const TELL_MS = 1_000
 
 /**
- * What one connection may send to the main thread that answers nothing: 500 notifications a second and 1,000 at once, of
- * them 100 log messages a second and 500 at once; of all together 1 Mi characters a second, and 64 KiB in one. What floods is dropped here, since each costs main as much as an answer.
+ * Limits what one connection may send to the main thread besides responses: 500 notifications/s and bursts of 1,000, of
+ * them 100 log messages/s and bursts of 500; in total 1 Mi characters/s, 64 KiB in one. More is dropped here, since
+ * each costs main as much as a response.
  */
 export class NoticeBudgets {
   readonly #all: NoticeBudget
@@ -22,7 +23,7 @@ export class NoticeBudgets {
   #tooLarge = 0
   readonly #tellAt: (atMs: number) => void
 
-  /** `tellAt` is called when something is dropped, with the time (`performance.now()`) at which that should be told. */
+  /** `tellAt` is called when something is dropped, with the time (`performance.now()`) at which the warning is due. */
   constructor(tellAt: (atMs: number) => void) {
     const dropped = (nowMs: number): void => tellAt(nowMs + TELL_MS)
     this.#tellAt = tellAt
@@ -35,12 +36,12 @@ export class NoticeBudgets {
     return this.#all.spend(nowMs)
   }
 
-  /** For a log message. */
+  /** True when a log message may be sent. */
   spendLog(nowMs: number): boolean {
     return this.#logs.spend(nowMs) && this.#all.spend(nowMs)
   }
 
-  /** Whether a notification may go on for its size; to be asked last. */
+  /** True when a notification of this size may be sent; must be the last check. */
   fits(text: string, nowMs: number): boolean {
     if (text.length <= LIMITS.noticeBytes) return this.#characters.spend(nowMs, text.length)
     this.#tooLarge += 1
@@ -48,7 +49,7 @@ export class NoticeBudgets {
     return false
   }
 
-  /** What was dropped since the last question, for people; undefined: nothing. */
+  /** A text on what was dropped since the last call; undefined: nothing. */
   takeDropped(): string | undefined {
     const logs = this.#logs.takeDropped()
     const all = this.#all.takeDropped()
@@ -67,7 +68,7 @@ export class NoticeBudgets {
   }
 }
 
-/** Refills by `perSecond`, up to `burst`. */
+/** A token bucket: refills by `perSecond`, up to `burst`. */
 class NoticeBudget {
   readonly #perMs: number
   readonly #burst: number
@@ -95,7 +96,7 @@ class NoticeBudget {
     return false
   }
 
-  /** How many were dropped since the last question. */
+  /** How many were dropped since the last call. */
   takeDropped(): number {
     const dropped = this.#dropped
     this.#dropped = 0

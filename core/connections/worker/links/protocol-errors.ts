@@ -1,13 +1,14 @@
 const BAD_IN_A_ROW = 100
 const LOGGED_IN_A_ROW = 3
 
+/** Callbacks of a `ProtocolErrors`. */
 export interface FaultsOptions {
   readonly log: (level: 'debug' | 'warn', message: string) => void
-  /** Too much: the connection is not worth keeping. */
+  /** Called when there are too many errors and the connection should end. */
   readonly end: (message: string) => void
 }
 
-/** What an upstream sends that cannot be used: counted, logged at first, and too much when nothing else comes. */
+/** Counts unusable messages of an upstream: logs the first, and ends the connection when no valid ones arrive. */
 export class ProtocolErrors {
   readonly #options: FaultsOptions
   #badInARow = 0
@@ -18,7 +19,7 @@ export class ProtocolErrors {
     this.#options = options
   }
 
-  /** What came last of it, for people. */
+  /** The latest protocol error, as a text. */
   get last(): string | undefined {
     return this.#last
   }
@@ -36,7 +37,7 @@ export class ProtocolErrors {
     }
   }
 
-  /** An answer to what has timed out or was cancelled: no fault of the server. Returns false, it is of no use. */
+  /** A response to a request that timed out or was cancelled is no error of the server. Returns false: no answer. */
   late(): false {
     this.#lateAnswers += 1
     this.#options.log('debug', `A late answer was dropped (${this.#lateAnswers} so far)`)

@@ -3,31 +3,32 @@ import type { JsonObject, JsonValue } from '../../../contract/json.ts'
 import { askedCapability, askRefusal } from '../../../domain/client-capabilities.ts'
 import type { CallTable } from './call-table.ts'
 
-/** How many requests of one connection may wait for an answer. */
+/** Most pending server requests of one connection. */
 const AT_ONCE = 64
-/** Of the id of such a request, which is kept meanwhile, in characters. */
+/** Longest id of a server request in characters, since ids are held while it is pending. */
 const LONGEST_ID = 1_024
 
 interface Ask {
   /** The upstream's own id, with its JSON type. */
   readonly id: JsonValue
-  /** The calls whose clocks stand still while it waits. */
+  /** The calls whose timeouts are suspended while it is pending. */
   readonly callIds: readonly number[]
 }
 
+/** Callbacks of a `ServerRequestTable`. */
 export interface UpstreamAsksOptions {
   readonly conn: number
-  /** What the client can be asked that has the connection alone, as its server knows it; nothing where no client has. */
+  /** The capabilities declared for the client of a dedicated connection; empty on a shared connection. */
   readonly capabilities: () => JsonObject
   readonly calls: CallTable
   readonly arm: (atMs: number) => void
   readonly send: (text: string) => void
   readonly frame: (text: string) => void
-  /** It asked what the client does not offer. */
+  /** Called when the server sent a request that the client does not support. */
   readonly refused: (method: string) => void
 }
 
-/** The requests of an upstream: answered here, refused, or passed on to the client of the call or of the connection. */
+/** The requests of an upstream: answered here, rejected, or passed to the client of the call or of the connection. */
 export class ServerRequestTable {
   readonly #options: UpstreamAsksOptions
   readonly #asks = new Map<number, Ask>()
@@ -39,8 +40,8 @@ export class ServerRequestTable {
   }
 
   /**
-   * `related` is the call on whose stream it came. Without one it belongs to the client that has the connection alone: any of
-   * the calls in flight may be what it is about, so that the clocks of all of them stand still.
+   * `related` is the call on whose stream it arrived. Without one it is for the client of the connection: any call in
+   * flight may have caused it, so that the timeouts of all of them are suspended.
    */
   request(
     {
@@ -83,13 +84,13 @@ export class ServerRequestTable {
     frame(`q${conn} ${callId} ${this.#lastKey} ${text}`)
   }
 
-  /** The client's answer; `json` is `{"result":…}` or `{"error":…}`. */
+  /** The client's response; `json` is `{"result":…}` or `{"error":…}`. */
   answer(key: number, json: string): void {
     const ask = this.#take(key)
     if (ask) this.#options.send(`{"jsonrpc":"2.0","id":${JSON.stringify(ask.id)},${json.slice(1)}`)
   }
 
-  /** The upstream takes its request back. 1 and "1" are different ids. */
+  /** The upstream cancels its request. 1 and "1" are different ids. */
   withdraw(id: JsonValue): void {
     const text = JSON.stringify(id)
     for (const [key, ask] of this.#asks) {
@@ -113,7 +114,7 @@ export class ServerRequestTable {
     return ask
   }
 
-  /** Once for each question that there is: a server may repeat it for ever. */
+  /** Reports each method once: a server may repeat a rejected request forever. */
   #note(method: string): void {
     if (askedCapability(method) === undefined || this.#refused.has(method)) return
     this.#refused.add(method)

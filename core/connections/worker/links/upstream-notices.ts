@@ -4,19 +4,20 @@ import { kindsOf, type ListWatch } from '../lists/list-watch.ts'
 import type { CallTable } from './call-table.ts'
 import type { NoticeBudgets } from './notice-budget.ts'
 
+/** Callbacks of an `UpstreamNotices`. */
 export interface UpstreamNoticesOptions {
   readonly conn: number
   readonly calls: CallTable
-  /** The upstream takes back the request of this id. */
+  /** The upstream cancelled its request with this id. */
   readonly withdrawn: (id: JsonValue) => void
   readonly budget: NoticeBudgets
-  /** Undefined where nobody reads the lists. */
+  /** Undefined when this connection does not read the lists. */
   readonly lists: () => ListWatch | undefined
   readonly frame: (text: string) => void
   readonly control: (message: FromWorker) => void
 }
 
-/** The notifications of an upstream: used here, passed to the call they belong to, or handed to main as the server's. */
+/** The notifications of an upstream: handled here, passed to their call, or sent to main as the server's. */
 export class UpstreamNotices {
   readonly #options: UpstreamNoticesOptions
 
@@ -24,7 +25,7 @@ export class UpstreamNotices {
     this.#options = options
   }
 
-  /** `related` is the call on whose stream it came. */
+  /** `related` is the call on whose stream it arrived. */
   received(method: string, params: JsonObject | undefined, related: number | undefined): void {
     const { conn, calls, withdrawn, budget, lists, frame, control } = this.#options
     const now = performance.now()
@@ -44,7 +45,7 @@ export class UpstreamNotices {
     const kinds = kindsOf(method)
     const watch = kinds && lists()
     if (kinds && watch) {
-      // Told once for each reading that follows, however often the upstream says so.
+      // Sent once for each following reading, however often the upstream repeats it.
       if (watch.stale(kinds, true)) control({ type: 'stale', conn })
       return
     }

@@ -18,38 +18,40 @@ const METHODS = {
   resourceTemplates: { method: 'resources/templates/list', member: 'resourceTemplates', capability: 'resources' },
 } as const satisfies Record<ListKind, { method: string; member: string; capability: string }>
 
-/** So long is the thread kept from the calls of others. */
+/** The longest time that a reading occupies the thread without a break. */
 const SLICE_MS = 5
-/** Between the slices of a large page, so that a reading takes no more than half of a core. */
+/** Pause between the slices of a large page, so that a reading uses at most half of a core. */
 const REST_MS = 5
 
-/** What an era wants of the lists besides their items. */
+/** Requirements of an era for lists, besides their items. */
 export interface ListRequest {
-  /** Why an item must be left out; undefined: it is fit for use. */
+  /** Why an item must be left out; undefined: it is usable. */
   readonly objection: (kind: ListKind, item: JsonObject) => string | undefined
-  /** Keep what the answers say about caching; this era also has the empty cursor. */
+  /** Store the results' caching members; this era also has the empty cursor. */
   readonly caching: boolean
 }
 
+/** Sends a list request; a large result stays a `RawResult`. */
 export type Ask = (method: string, params: JsonObject | undefined) => Promise<JsonValue | RawResult>
 
+/** Settings and callbacks of one reading. */
 export interface ReaderOptions {
   readonly ask: Ask
   readonly capabilities: JsonObject
   readonly listRequest?: ListRequest
-  /** Hands items to whoever keeps them and resolves when they were taken; with the reason when no more of the list is. */
+  /** Sends items to main and resolves when they were accepted; with a reason when no more of the list is. */
   readonly take: (kind: ListKind, entries: readonly ListEntry[]) => Promise<string | undefined>
-  /** What the last whole reading of each list handed over. */
+  /** The items that the last complete reading of each list sent. */
   readonly known: KnownItems
   readonly paces: ListPaces
-  /** Whose account the reading is. */
+  /** The owner whose limits apply to the reading. */
   readonly owner: string
 }
 
 /**
- * Reads the lists that the upstream's capabilities promise, every page of each, and hands the items over in parts. What is
- * beyond a limit is left out and named in `warnings`. Never rejects: a kind that fails is not among `read`, so that the list
- * known before stays.
+ * Reads the lists that the upstream's capabilities declare, every page of each, and sends the items in parts. Items
+ * beyond a limit are left out and named in `warnings`. Never rejects: a kind that fails is missing in `read`, so that
+ * the earlier list stays.
  */
 export async function readCatalog(options: ReaderOptions, kinds: readonly ListKind[]): Promise<ListsOutcome> {
   const warnings: string[] = []
@@ -66,7 +68,7 @@ export async function readCatalog(options: ReaderOptions, kinds: readonly ListKi
         const hint = await new ListReader(options, kind, warnings, cost).read()
         if (options.listRequest?.caching) caching[kind] = hint
       } catch (error) {
-        // Many servers with resources have no templates and say so only here.
+        // Many servers with resources have no templates and reject the method instead of leaving it out.
         if (!isRpcError(error, -32601)) {
           const { code, message } = toWireError(error)
           warnings.push(`${method}: ${message}`)
@@ -94,10 +96,10 @@ export async function readCatalog(options: ReaderOptions, kinds: readonly ListKi
   }
 }
 
-/** The owner's servers answer with so much at a time that this answer was dropped; it is asked for again. */
+/** The owner's servers sent too much at the same time, so that this response was dropped; it is requested again. */
 class TooMuchAtOnce extends Error {}
 
-/** What a reading of all lists has come to, and the hubs that they came through. */
+/** The cost of a reading of all lists, and the hubs that they came through. */
 interface Cost {
   bytes: number
   items: number
@@ -152,7 +154,7 @@ class ListReader {
     return this.#hint
   }
 
-  /** The next cursor, undefined after the last page; false when no more is wanted. */
+  /** The next cursor, undefined after the last page; false when the reading must stop. */
   async #page(cursor: string | undefined): Promise<string | undefined | false> {
     const { ask, owner, paces } = this.#options
     const { method, member } = METHODS[this.#kind]
@@ -194,7 +196,7 @@ class ListReader {
     if (waitMs >= 1) await new Promise(resolve => setTimeout(resolve, waitMs))
   }
 
-  /** False when no more is wanted. `repeats`: items that were listed before are no fault. `large`: it can wait. */
+  /** False when the reading must stop. `repeats`: items listed before are no fault. `large`: processed with pauses. */
   async #items(items: Iterable<JsonValue | RawResult>, repeats: boolean, large: boolean): Promise<boolean> {
     this.#sliceEndMs = performance.now() + SLICE_MS
     for (const raw of items) {

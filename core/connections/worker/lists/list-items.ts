@@ -3,16 +3,17 @@ import { cutShort } from '../../../domain/cut-short.ts'
 import { asDouble, isPlainObject } from '../../../domain/json/exact-json.ts'
 import type { ListKind } from '../../protocol.ts'
 
-/** What of a value can stay in a list: the value itself where all is well, less where it is not, undefined for nothing. */
+/** The part of a value that can stay in a list: all of it if valid, less if not, undefined for nothing. */
 type Keep = (value: JsonValue) => JsonValue | undefined
 
+/** An item that was read, or the reason why it is left out. */
 export type ReadItem =
   | {
       readonly item: JsonObject
-      /** Members that were taken off, put in or written anew; empty: the item is as the upstream wrote it. */
+      /** Members that were removed, added or rewritten; empty: the item is as the upstream wrote it. */
       readonly normalized: readonly string[]
     }
-  /** It cannot be listed: why. */
+  /** Why it cannot be listed. */
   | { readonly objection: string }
 
 const text: Keep = value => (typeof value === 'string' ? value : undefined)
@@ -23,7 +24,7 @@ const priority: Keep = value => {
   const number = asDouble(value)
   return number !== undefined && number >= 0 && number <= 1 ? value : undefined
 }
-/** RFC 3339, with the offset that MCP wants. */
+/** RFC 3339, with the offset that MCP requires. */
 const time: Keep = value =>
   typeof value === 'string' &&
   /^\d{4}-\d\d-\d\dT\d\d:\d\d.*(?:Z|[+-]\d\d:\d\d)$/.test(value) &&
@@ -43,7 +44,7 @@ function listOf(keep: Keep): Keep {
   }
 }
 
-/** Members without a rule stay as they are; without one of `needed` nothing of the object stays. */
+/** Members without a rule stay as they are; without one of `needed` the whole object is dropped. */
 function shape(rules: Readonly<Record<string, Keep>>, needed: readonly string[] = []): Keep {
   return value => {
     if (!isPlainObject(value)) return undefined
@@ -70,7 +71,7 @@ function mend(
   return normalized.length === 0 ? { item, normalized } : { item: kept, normalized }
 }
 
-/** JSON Schema lets a schema be true or false; clients of MCP want an object for each property of a tool. */
+/** JSON Schema lets a schema be true or false; MCP clients expect an object for each property of a tool. */
 const properties: Keep = value => {
   if (!isPlainObject(value)) return undefined
   const all = Object.entries(value)
@@ -89,7 +90,7 @@ const properties: Keep = value => {
 
 const objectSchema = shape({ properties, required: listOf(text) })
 
-/** What many servers write for a tool without arguments is brought into the one form that clients take. */
+/** Normalizes what many servers write for a tool without arguments to the one form that clients accept. */
 const inputSchema: Keep = value => {
   if (value === null || value === true) return { type: 'object' }
   if (!isPlainObject(value)) return undefined
@@ -99,7 +100,7 @@ const inputSchema: Keep = value => {
   return either ? objectSchema({ ...value, type: 'object' }) : undefined
 }
 
-/** From 2026-07-28 on its root may be of any type; to earlier clients only one of the type object is shown. */
+/** From 2026-07-28 on its root may be of any type; legacy clients only get schemas of type object. */
 const outputSchema: Keep = value =>
   isPlainObject(value) && value.type === 'object' ? objectSchema(value) : object(value)
 
@@ -128,9 +129,9 @@ const RULES: Readonly<Record<ListKind, Readonly<Record<string, Keep>>>> = {
 }
 
 /**
- * One item of a list as every client can read it. Most clients judge a list as a whole: an item that MCP does not know in
- * this form would take the items of all other servers of its group with it. What an item can do without is taken off; what a
- * tool cannot do without is an object as schema of its input.
+ * Normalizes one item of a list so that every client can read it. Most clients validate a list as a whole: one invalid
+ * item would make all other servers of its group unusable. Optional members that are invalid are removed; a tool
+ * without an object as input schema is rejected.
  */
 export function readItem(kind: ListKind, item: JsonObject): ReadItem {
   const found = mend(

@@ -1,10 +1,10 @@
 import { LIMITS } from '../../../config/limits.ts'
 
-/** Pages of one owner's servers that were read and are being taken apart, in characters. */
+/** Most characters of pages of one owner's servers that are being processed at the same time. */
 const HELD_CHARACTERS = 32 * 1024 * 1024
-/** What a pause has saved: a hub that starts reads all lists at once. */
+/** Allowance for a burst: at its start a hub reads all lists at once. */
 const BURST_BYTES = 2 * LIMITS.catalogReadBytesPerMinute
-/** Objects and table rows of an item cost beside its text. */
+/** Cost of an item's objects and table rows besides its text. */
 const ITEM_BYTES = 1024
 const PER_MS = LIMITS.catalogReadBytesPerMinute / 60_000
 
@@ -19,11 +19,11 @@ interface Account {
   atMs: number
 }
 
-/** What the lists of one owner's servers may cost in this thread, so that the servers of others are read and called as before. */
+/** Limits the cost of one owner's list readings in this thread, so that other owners' servers are not slowed down. */
 export class ListPaces {
   readonly #accounts = new Map<string, Account>()
 
-  /** Takes a page into account while it is taken apart; false: there are too many already. `release` follows a true. */
+  /** Charges a page while it is processed; false: too many already. Call `release` after a true. */
   hold(owner: string, characters: number): boolean {
     const account = this.#of(owner)
     if (account.heldCharacters > 0 && account.heldCharacters + characters > HELD_CHARACTERS) return false
@@ -35,7 +35,7 @@ export class ListPaces {
     this.#of(owner).heldCharacters -= characters
   }
 
-  /** Resolves when one more part may travel to main; `taken` follows. */
+  /** Resolves when one more part may be sent to main; `taken` must follow. */
   async part(owner: string): Promise<void> {
     const account = this.#of(owner)
     account.partsUnderWay += 1
@@ -48,7 +48,7 @@ export class ListPaces {
     account.waiting.shift()?.()
   }
 
-  /** What was read; returns how many milliseconds the next page of this owner should wait for. */
+  /** Charges what was read; returns how many milliseconds this owner's next page must wait. */
   spend(owner: string, bytes: number, items: number): number {
     const account = this.#of(owner)
     const now = performance.now()
@@ -67,7 +67,7 @@ export class ListPaces {
   }
 }
 
-/** Until so much was read again, one server's next reading is due; 64 MiB a minute. */
+/** The pause until one server's next reading, in milliseconds: 64 MiB a minute. */
 export function pauseAfterMs(bytes: number, items: number): number {
   return (bytes + items * ITEM_BYTES) / PER_MS
 }

@@ -3,19 +3,20 @@ import { stringEnd } from '../../../domain/json/json-depth.ts'
 import { members } from '../members.ts'
 import { RawResult } from '../own-requests.ts'
 
-/** A longer answer to a question for a list is taken apart as text, and its items are parsed one by one. */
+/** A longer list result is split as text, and its items are parsed one by one. */
 export const RAW_CHARACTERS = 64 * 1024
-/** Members beside the list, such as the cursor of the next page. */
+/** Limit of the members beside the list, such as the next cursor. */
 const REST_CHARACTERS = 64 * 1024
 
+/** One page of a list. */
 export interface ListPage {
   /** The result without the list. */
   readonly rest: JsonObject
-  /** Each item: its value, or its text where that was not parsed yet. */
+  /** Each item: its value, or its text if it is not parsed yet. */
   readonly items: Iterable<JsonValue | RawResult>
 }
 
-/** One answer to a question for a list; throws an Error that says what is wrong with it. */
+/** Reads one list result; throws an Error that says what is wrong with it. */
 export function listPage(result: JsonValue | RawResult, member: string): ListPage {
   if (!(result instanceof RawResult)) {
     const items = isJsonObject(result) ? result[member] : undefined
@@ -36,7 +37,7 @@ export function listPage(result: JsonValue | RawResult, member: string): ListPag
   }
 }
 
-/** The elements of the array whose first character is at `from`, each as its text. Says something of valid JSON alone. */
+/** The elements of the array whose first character is at `from`, each as its text. The text must be valid JSON. */
 function* elements(text: string, from: number): Generator<RawResult> {
   let depth = 0
   let start = from
@@ -58,7 +59,7 @@ function* elements(text: string, from: number): Generator<RawResult> {
   }
 }
 
-/** A result in an answer that is not parsed as a whole; undefined for every other message. `text` is what `result` is. */
+/** A large result in a response that is not parsed as a whole, `text` being its JSON; undefined for other messages. */
 export function findLargeResult(text: string): { readonly id: number; readonly text: string } | undefined {
   if (text.length < RAW_CHARACTERS || text.charCodeAt(0) !== 0x7b) return undefined
   try {
@@ -74,7 +75,7 @@ export function findLargeResult(text: string): { readonly id: number; readonly t
       return undefined
     return memberOf('method') === undefined && memberOf('error') === undefined ? { id, text: result } : undefined
   } catch {
-    // A key that is no JSON: judged as any other text.
+    // A key that is not valid JSON: handled like any other text.
     return undefined
   }
 }

@@ -1,7 +1,7 @@
 import type { CatalogItem } from '../../../domain/tools/catalog-item.ts'
 import type { ListEntry, ListKind } from '../../protocol.ts'
 
-/** What travels at once: main takes it within some milliseconds. */
+/** Characters sent at once: main processes them within some milliseconds. */
 const PART_CHARACTERS = 128 * 1024
 const PART_ITEMS = 250
 
@@ -10,7 +10,7 @@ interface KnownItem {
   readonly index: number
 }
 
-/** By key what main has of each list, so that only what changed travels. */
+/** What main has of each list, by key, so that only changes are sent. */
 export class KnownItems {
   readonly #lists = new Map<ListKind, Map<string, KnownItem>>()
   readonly #next = new Map<ListKind, Map<string, KnownItem> | undefined>()
@@ -19,7 +19,7 @@ export class KnownItems {
     this.#next.set(kind, new Map())
   }
 
-  /** The item as it travels: a number where main has it already. */
+  /** The item as it is sent: a number if main has it already. */
   entry(kind: ListKind, item: CatalogItem): ListEntry {
     const next = this.#next.get(kind)
     next?.set(item.key, { fingerprint: item.fingerprint, index: next.size })
@@ -27,7 +27,7 @@ export class KnownItems {
     return known?.fingerprint === item.fingerprint ? known.index : item
   }
 
-  /** Main has not taken all of it. */
+  /** Main has not accepted all of this list. */
   cut(kind: ListKind): void {
     this.#next.set(kind, undefined)
   }
@@ -40,7 +40,7 @@ export class KnownItems {
   }
 }
 
-/** Gathers the items of one reading of one list, and hands them over in parts, one at a time. */
+/** Collects the items of one reading of one list, and sends them in parts, one at a time. */
 export class ListParts {
   readonly #kind: ListKind
   readonly #known: KnownItems
@@ -59,7 +59,7 @@ export class ListParts {
     this.#take = take
   }
 
-  /** No more is taken. */
+  /** True when no more is accepted. */
   get full(): boolean {
     return this.#full !== undefined
   }
@@ -71,7 +71,7 @@ export class ListParts {
     if (this.#characters >= PART_CHARACTERS || this.#entries.length >= PART_ITEMS) await this.#hand()
   }
 
-  /** Hands the rest over; returns why not all was taken. */
+  /** Sends the rest; returns the reason when not all was accepted. */
   async end(): Promise<string | undefined> {
     if (this.#entries.length > 0) await this.#hand()
     return this.#full

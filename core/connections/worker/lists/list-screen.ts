@@ -7,12 +7,12 @@ import type { ListKind } from '../../protocol.ts'
 import { RawResult } from '../own-requests.ts'
 import { readItem } from './list-items.ts'
 
-/** So many items that are left out are named. */
+/** Most omitted items that warnings name. */
 const TOLD = 20
-/** White space may be so many times the rest. */
+/** Most white space of an item, as a multiple of its limit. */
 const MOST_BLANK = 4
 
-/** Judges the items of one list, one after the other, and says in `warnings` what became of those that are not as they should be. */
+/** Validates the items of one list in order, and adds `warnings` on those that were changed or left out. */
 export class ListScreen {
   readonly #kind: ListKind
   readonly #method: string
@@ -41,12 +41,12 @@ export class ListScreen {
     this.#objection = objection
   }
 
-  /** Items that were found fit so far. */
+  /** Number of valid items so far. */
   get kept(): number {
     return this.#kept
   }
 
-  /** Undefined: it is left out. `end`: so is all that follows. Throws SyntaxError for what is no JSON. */
+  /** Undefined: the item is left out. `end`: so are all that follow. Throws SyntaxError for invalid JSON. */
   validate(raw: JsonValue | RawResult, repeats: boolean): CatalogItem | 'end' | undefined {
     if (raw instanceof RawResult && raw.text.length > MOST_BLANK * LIMITS.catalogItemBytes) {
       this.#tooLarge += 1
@@ -104,7 +104,7 @@ export class ListScreen {
     return item
   }
 
-  /** Says what was counted. */
+  /** Adds the warnings with the counts. */
   conclude(): void {
     const say = (count: number, what: string): void => {
       if (count > 0) this.#warnings.push(`${this.#method}: ${count} ${what}`)

@@ -3,15 +3,16 @@ import type { Expiring } from '../deadlines.ts'
 import { type ReaderOptions, readCatalog } from './catalog-reader.ts'
 import { pauseAfterMs } from './list-paces.ts'
 
+/** Every kind of list, in the order of reading. */
 export const ALL_KINDS: readonly ListKind[] = ['tools', 'prompts', 'resources', 'resourceTemplates']
 
-/** Between the beginnings of two readings, however often the upstream says that its lists changed. */
+/** Least milliseconds between the starts of two readings, however often the upstream sends list_changed. */
 const REREAD_MS = 250
-/** The pause grows by half with each reading beyond so many a minute, up to the longest. */
+/** Readings a minute without a longer pause; each further one lengthens it by half, up to the longest. */
 const FREE_READINGS = 20
 const LONGEST_PAUSE_MS = 30_000
 const MINUTE_MS = 60_000
-/** What could not be read since too much came at once. */
+/** Delay before a list is read again that failed because too much arrived at once. */
 const AGAIN_MS = 2_000
 
 const CHANGED: Readonly<Record<string, readonly ListKind[]>> = {
@@ -25,14 +26,15 @@ export function kindsOf(method: string): readonly ListKind[] | undefined {
   return Object.hasOwn(CHANGED, method) ? CHANGED[method] : undefined
 }
 
+/** Callbacks and settings of a `ListWatch`. */
 export interface ListWatchOptions {
   readonly reader: ReaderOptions
   readonly arm: (atMs: number) => void
-  /** `noticed`: what the upstream had called changed before the reading began. `more`: some of it is stale again already. */
+  /** `noticed`: kinds with a list_changed before the reading began. `more`: some of them are stale again already. */
   readonly read: (lists: ListsOutcome, noticed: readonly ListKind[], more: boolean) => void
 }
 
-/** Reads the lists, one reading at a time; what becomes stale meanwhile is read again afterwards. */
+/** Reads the lists, one reading at a time; kinds that become stale meanwhile are read again afterwards. */
 export class ListWatch implements Expiring {
   readonly #options: ListWatchOptions
   #stale = new Set<ListKind>()
@@ -48,7 +50,7 @@ export class ListWatch implements Expiring {
     this.#options = options
   }
 
-  /** `noticed`: the upstream said so. Returns whether that is news to the next reading. */
+  /** `noticed`: the upstream sent list_changed. True when the next reading did not include the kinds yet. */
   stale(kinds: readonly ListKind[], noticed: boolean): boolean {
     const isNew = kinds.some(kind => !this.#stale.has(kind) || (noticed && !this.#noticed.has(kind)))
     for (const kind of kinds) {
@@ -63,7 +65,7 @@ export class ListWatch implements Expiring {
     return this.#next(nowMs)
   }
 
-  /** Reads these again; resolves when a reading that began after this is over. */
+  /** Reads these kinds again; resolves when a reading that began after this call has ended. */
   again(kinds: readonly ListKind[]): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#waiting.push(resolve)
@@ -71,7 +73,7 @@ export class ListWatch implements Expiring {
     return promise
   }
 
-  /** Nothing is read any more. */
+  /** Stops all readings. */
   end(): void {
     for (const over of this.#waiting.splice(0)) over()
   }
@@ -87,7 +89,7 @@ export class ListWatch implements Expiring {
     return Number.POSITIVE_INFINITY
   }
 
-  /** Longer and longer for a server whose lists never come to rest. */
+  /** The pause grows for a server whose lists change all the time. */
   #pause(nowMs: number): number {
     if (nowMs - this.#minuteMs > MINUTE_MS) {
       this.#pauseMs = this.#readings > FREE_READINGS ? this.#pauseMs : REREAD_MS
