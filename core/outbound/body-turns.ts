@@ -1,15 +1,15 @@
-/** How long one body may keep the turn while others wait for it, in milliseconds. */
+/** How long one body may be read alone while others are queued, in milliseconds. */
 const TURN_MS = 5_000
 
-/** A body that cannot be held as a whole beside others. */
+/** A body that is too large to be buffered at the same time as others. */
 export interface LargeBody {
-  /** It may go on. */
+  /** Reading may continue. */
   proceed(): void
 }
 
 /**
- * Lets large bodies be read one after the other, so that many that come at once do not lie in memory together. One that takes
- * more than 5 s while others wait lets the next go on beside it: a server that stops in the middle holds nobody up for longer.
+ * Lets large bodies be read one after the other, so that they are not in memory at the same time. One that takes more
+ * than 5 s while others are queued no longer blocks the next: a server that stalls delays nobody for longer.
  */
 export class BodyTurns {
   readonly #waiting = new Set<LargeBody>()
@@ -23,7 +23,7 @@ export class BodyTurns {
     this.#turnMs = turnMs
   }
 
-  /** True when the body may go on at once; else it must stop until `proceed` is called. */
+  /** True when the body may be read at once; otherwise it must pause until `proceed` is called. */
   enter(body: LargeBody): boolean {
     if (!this.#holder && !this.#paused) {
       this.#holder = body
@@ -34,14 +34,14 @@ export class BodyTurns {
     return false
   }
 
-  /** It is whole, or not wanted any more. */
+  /** The body is complete, or no longer needed. */
   leave(body: LargeBody): void {
     if (this.#waiting.delete(body) || this.#holder !== body) return
     this.#holder = undefined
     if (!this.#paused) this.#next()
   }
 
-  /** No further body goes on until `resume`, but for those that waited for 5 s. */
+  /** No further body is read until `resume`, except those that were queued for 5 s. */
   pause(): void {
     this.#paused = true
   }

@@ -4,17 +4,18 @@ import { GrowingBytes } from '../domain/growing-bytes.ts'
 import { RESULT_BYTES } from '../domain/result-bytes.ts'
 import { MAX_HEAD_BYTES, malformed } from './head.ts'
 
-/** Longest body that is read as a whole, in decoded bytes, unless the request says otherwise; and the most it may say. */
+/** Longest body that is read as a whole, in decoded bytes, unless the request sets another limit. */
 export const DEFAULT_BODY_BYTES = RESULT_BYTES.usual
+/** The highest limit that a request may set, in decoded bytes. */
 export const LARGEST_BODY_BYTES = RESULT_BYTES.most
 /** Decoded bytes per encoded byte beyond which a body counts as a bomb. */
 const MAX_EXPANSION = 100
-/** Up to here the ratio says nothing: short texts of one repeated character compress better than that. */
+/** Below this size the ratio is ignored: short texts of one repeated character compress better than that. */
 const EXPANSION_FLOOR_BYTES = 100 * 1024
-/** Chunks below this are handed on together. */
+/** Smaller chunks are joined. */
 const SHORT_BYTES = 1024
 
-/** Takes the framing off a body sent in chunks. Strict as the head parser is, for the same reason. */
+/** Removes the framing of a chunked body. Strict for the same reason as the head parser. */
 export class ChunkedReader {
   #state: 'size' | 'data' | 'data-end' | 'trailer' | 'done' = 'size'
   #left = 0
@@ -26,8 +27,8 @@ export class ChunkedReader {
   }
 
   /**
-   * Hands the pieces of the body to `piece`, short ones of one push together: a chunk of one byte would cost as much as a long
-   * one. Returns how many bytes belonged to the body. Throws `upstream_protocol`.
+   * Passes the pieces of the body to `piece`, with short ones of one push joined: a chunk of one byte would cost as
+   * much as a long one. Returns how many bytes belonged to the body. Throws `upstream_protocol`.
    */
   push(bytes: Buffer, piece: (bytes: Buffer) => void): number {
     const together = new Together(bytes.length, piece)
@@ -44,7 +45,7 @@ export class ChunkedReader {
       if (this.#state === 'data') {
         const end = Math.min(at + this.#left, bytes.length)
         this.#left -= end - at
-        // The state comes first: whoever hears the piece may end the whole exchange.
+        // The state is set first: the handler of the piece may end the whole exchange.
         if (this.#left === 0) this.#state = 'data-end'
         together.add(bytes.subarray(at, end))
         at = end
@@ -82,7 +83,7 @@ export class ChunkedReader {
   }
 }
 
-/** Joins short pieces of what was read at once; one that stands alone goes on as it is. */
+/** Joins short pieces of one read; a single piece is passed on unchanged. */
 class Together {
   readonly #mostBytes: number
   readonly #piece: (bytes: Buffer) => void
@@ -114,18 +115,18 @@ class Together {
   }
 }
 
-/** Where decoded bytes go. `end` and `fail` exclude each other and come once. */
+/** Receives decoded bytes. Either `end` or `fail` is called, once. */
 export interface BodySink {
   bytes(bytes: Buffer): void
   end(): void
   fail(error: HubError): void
 }
 
-/** Undoes a content coding on the way to a sink, and stops at a bomb. */
+/** Decodes a content coding into a sink, and stops at a decompression bomb. */
 export interface BodyDecoder {
   push(bytes: Buffer): void
   end(): void
-  /** Nothing is delivered from now on. */
+  /** Delivers nothing from now on. */
   cancel(): void
 }
 
@@ -138,7 +139,7 @@ export function decoderFor(encoding: string | undefined, sink: BodySink): BodyDe
   if (coding === 'identity' || coding === '') return undefined
   if (coding === 'gzip' || coding === 'x-gzip') return zlibDecoder(() => createGunzip(), sink)
   if (coding === 'br') return zlibDecoder(() => createBrotliDecompress(), sink)
-  // "deflate" means zlib (RFC 9110), but servers exist that send the raw form: the first byte tells.
+  // "deflate" means zlib (RFC 9110), but some servers send the raw form: the first byte shows which.
   if (coding === 'deflate') {
     return zlibDecoder(first => ((first & 0x0f) === 8 ? createInflate() : createInflateRaw()), sink)
   }
@@ -194,7 +195,7 @@ function zlibDecoder(create: (firstByte: number) => Inflater, sink: BodySink): B
   }
 }
 
-/** Turns pieces of UTF-8 into text without cutting a character; what is not UTF-8 becomes U+FFFD. */
+/** Decodes pieces of UTF-8 without cutting a character; invalid bytes become U+FFFD. */
 export class Utf8Reader {
   #decoder: TextDecoder | undefined
 
@@ -207,12 +208,13 @@ export class Utf8Reader {
     return text
   }
 
-  /** What was left of a character that never ended. */
+  /** The replacement for an incomplete character at the end. */
   end(): string {
     return this.#decoder?.decode() ?? ''
   }
 }
 
+/** The error `result_too_large`, with `data.maxBytes`. */
 export function bodyTooLarge(maxBytes: number): HubError {
   const message = `The server's answer is longer than ${maxBytes} bytes, the most that it may have`
   return new HubError('result_too_large', message, { data: { maxBytes } })

@@ -11,39 +11,40 @@ import { OriginPool } from './pool.ts'
 
 const HEAD_TIMEOUT_MS = 10_000
 const IDLE_TIMEOUT_MS = 30_000
-/** Beyond so many origins, those without a connection are forgotten. */
+/** Number of origins above which pools without a connection are dropped. */
 const KEPT_POOLS = 32
 
+/** Settings of one guarded fetch. */
 export interface GuardedFetchOptions {
-  /** Whose connections these are. A change of rights needs a new guarded fetch, so that no open connection outlives it. */
+  /** The addresses that the owner may reach. Changed rights need a new guarded fetch, so that open ones close. */
   readonly rights: AddressRights
-  /** Sent at the end of `x-patchbay-instance`, so that a hub recognises what comes back to it. */
+  /** Appended to `x-patchbay-instance`, so that a hub recognizes a request that returns to it. */
   readonly instanceId: string
-  /** How names become addresses. Default: one of its own. */
+  /** How names are resolved. Default: a resolver of its own. */
   readonly lookup?: Lookup
   /** Certificates (PEM) to trust instead of the system's. */
   readonly ca?: string
   /**
-   * Closes every connection, idle or not, when it aborts; what is under way fails with `connection_lost`. Without it
-   * idle connections close by themselves after some seconds.
+   * Closes every connection, idle or not, when it aborts; requests in flight fail with `connection_lost`. Without it
+   * idle connections close after some seconds.
    */
   readonly signal?: AbortSignal
-  /** Reads large bodies one after the other, with all others that share it. Default: as they come. */
+  /** Reads large bodies one after the other, with all others that share it. Default: at the same time. */
   readonly turns?: BodyTurns
 }
 
 /**
- * The only way out of the hub to addresses that somebody else chose: http and https, each new connection to an address
- * that these rights permit, no redirect followed (a 3xx is an answer like others), limits on time and size.
+ * The only way from the hub to addresses that somebody else chose: http and https, each new connection to an address
+ * that these rights permit, no redirect followed (a 3xx is a response like others), limits on time and size.
  *
- * `headTimeoutMs` is 10 s unless said otherwise, counted from the written request; `idleTimeoutMs` is 30 s; 0 lifts
- * either. A headers object that is frozen is rendered once and reused for the same URL and method.
+ * `headTimeoutMs` is 10 s by default, counted from the written request; `idleTimeoutMs` is 30 s; 0 disables either. A
+ * headers object that is frozen is rendered once and reused for the same URL and method.
  *
  * Rejects with a HubError: `url_address_blocked`, `upstream_dns_error`, `upstream_tls_error`, `upstream_timeout`,
  * `connection_lost`, `upstream_protocol`, `overloaded`, `config_invalid`; with `data.sent` false when nothing of the
  * request was written. An abort rejects with the signal's reason. A request that was written is repeated only if it is
- * a GET or HEAD on a reused connection that closed without a byte. Any other request goes out on a used connection only
- * where the server was seen to keep such open.
+ * a GET or HEAD on a reused connection that closed without a byte. Any other request is sent on a used connection only
+ * where the server was observed to keep such open.
  */
 export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch & Reach {
   const { rights, instanceId, lookup = createLookup(), ca, signal, turns } = options
@@ -116,8 +117,9 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch &
   return Object.assign(fetch, { reach })
 }
 
+/** A guarded client's check of an address, without a request. */
 export interface Reach {
-  /** Connects and closes, over TLS where the address says so; nothing is sent. Rejects as a request would. */
+  /** Connects and closes, over TLS for https; nothing is sent. Rejects as a request would. */
   readonly reach: (url: string, signal: AbortSignal) => Promise<void>
 }
 

@@ -6,18 +6,18 @@ import { type ConnectionOwner, type ConnectTarget, Http1Connection } from './htt
 import type { Lookup } from './lookup.ts'
 
 const CONNECT_TIMEOUT_MS = 10_000
-/** How long one address may stay silent before the next is tried beside it (RFC 8305 recommends 250). */
+/** How long one address may stay silent before the next is tried in parallel (RFC 8305 recommends 250). */
 const NEXT_ADDRESS_MS = 250
 
-/** Longer than name servers of the local network usually need for an answer of either kind. */
+/** Longer than name servers of the local network usually need for a response of either kind. */
 const NAME_REFUSAL_MS = 150
 
 /**
- * The addresses that may be connected to for this URL. A literal is judged as it stands; of a name every address must
- * pass, since whoever answers for the name could otherwise mix a permitted one with the one that is meant.
- * Throws `url_address_blocked` or, for an administrator's server alone, `upstream_dns_error`: to anybody else a name that does
- * not exist answers like one whose address is closed, with the same words and no sooner than after `refusalMs`, as the
- * difference would tell the names of an internal network.
+ * The addresses that may be connected to for this URL. A literal is checked as it is; of a name every address must
+ * pass, since its name server could otherwise mix a permitted one with the intended one. Throws `url_address_blocked`
+ * or, only for an administrator's server, `upstream_dns_error`: for others a name that does not exist fails like one
+ * with a blocked address, with the same text and no sooner than after `refusalMs`, since a difference would reveal the
+ * names of an internal network.
  */
 export async function resolveTargets(
   url: URL,
@@ -40,7 +40,7 @@ export async function resolveTargets(
   return addresses.map(address => ({ address, port, tls, origin: url.origin }))
 }
 
-/** The name's addresses, each of them open to servers of this owner. */
+/** The name's addresses, each of them permitted for servers of this owner. */
 async function resolveName(
   origin: string,
   host: string,
@@ -73,14 +73,14 @@ function blocked(origin: string): HubError {
   return notSent('url_address_blocked', `${origin} is at an address that servers of this owner may not reach`)
 }
 
-/** A wait for one connection. */
+/** A connection being opened. */
 export interface Dial {
   /** Rejects with a HubError whose `data.sent` is false. */
   readonly connection: Promise<Http1Connection>
   cancel(error: HubError): void
 }
 
-/** Connects once, and closes. Rejects with a HubError, or with the reason of a signal that aborts meanwhile. */
+/** Connects once, and closes. Rejects with a HubError, or with the reason of an aborted signal. */
 export async function reachOrigin(
   origin: string,
   targets: () => Promise<readonly ConnectTarget[]>,
@@ -104,7 +104,7 @@ function toHubError(reason: unknown, origin: string): HubError {
   return notSent('upstream_timeout', `Cannot connect to ${origin}: nobody answered in time`, reason)
 }
 
-/** Resolves the name and connects to the first of its addresses that answers, all within 10 s. */
+/** Resolves the name and connects to the first of its addresses that responds, all within 10 s. */
 export function dial(origin: string, owner: ConnectionOwner, targets: () => Promise<readonly ConnectTarget[]>): Dial {
   const { promise, resolve: win, reject } = Promise.withResolvers<Http1Connection>()
   const tried: Http1Connection[] = []
@@ -131,7 +131,7 @@ export function dial(origin: string, owner: ConnectionOwner, targets: () => Prom
     const connection = new Http1Connection(target, owner, error => {
       running -= 1
       if (!error) return finish(connection)
-      // A certificate that does not fit is an answer, not an address that is out of order.
+      // An invalid certificate is a response: another address of the name would not help.
       if (error.code === 'upstream_tls_error' || (left.length === 0 && running === 0)) finish(error)
       else attempt()
     })

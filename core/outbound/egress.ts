@@ -11,46 +11,47 @@ import { connectFirst } from './tcp.ts'
 
 const HEAD_MS = 10_000
 const HEAD_BYTES = 16 * 1024
-/** A tunnel in which nothing moves for so long is closed. */
+/** Idle time after which a tunnel is closed. */
 const IDLE_MS = 10 * 60_000
-/** Of one process at a time. As many more are told so, and those beyond are closed without a word. */
+/** Connections of one process at a time. As many more get an error response; any beyond are closed without one. */
 const CONNECTIONS = 64
-/** A client that was refused has so long to read why: it may never close its end. */
+/** How long a rejected client may read the reason: it may never close its end. */
 const LINGER_MS = 1_000
-/** What a Unix socket's path may have, its end included. */
+/** Longest path of a Unix socket, including its terminator. */
 const PATH_BYTES = 108
 
+/** Settings of one outbound proxy. */
 export interface EgressOptions {
-  /** Where the Unix socket is made; its folder is made too. */
+  /** Path of the Unix socket; its folder is created too. */
   readonly path: string
-  /** Whose processes may connect to it. */
+  /** The user id whose processes may connect to it. */
   readonly uid: number
-  /** Asked at each connection, since an owner's rights may change while the process runs. */
+  /** Called for each connection, since an owner's rights may change while the process runs. */
   readonly rights: () => Promise<AddressRights>
-  /** Narrows it to some hosts. Default: all that the rights permit. */
+  /** Restricts it to some hosts. Default: all that the rights permit. */
   readonly permits?: (host: string, port: number) => boolean
   readonly lookup: Lookup
-  /** For all that it carries, both ways: what passes here takes the hub's time and memory. */
+  /** Accounts for all bytes carried, both ways: they cost the hub's time and memory. */
   readonly owner: EgressOwner
 }
 
-/** What all processes of one owner share. */
+/** Limits shared by all processes of one owner. */
 export interface EgressOwner extends Carried {
-  /** A connection more; false when the owner has as many as one may. */
+  /** Counts a new connection; false when the owner has the maximum. */
   enter(): boolean
   leave(): void
 }
 
-/** A proxy's end in the hub. */
+/** A proxy in the hub for one process. */
 export interface Egress {
-  /** Ends it with all its connections and removes the socket. */
+  /** Closes all its connections and removes the socket. */
   close(): void
 }
 
 /**
- * The way out of a sandbox without a network: a proxy (CONNECT, and requests for http URLs) at a Unix socket that judges
- * every connection by the rules for addresses that somebody else chose. Throws HubError `spawn_failed` when the socket
- * cannot be made.
+ * The proxy for a sandbox without a network (CONNECT, and requests for http URLs), at a Unix socket; every connection
+ * is checked by the rules for addresses that somebody else chose. Throws HubError `spawn_failed` when the socket cannot
+ * be created.
  */
 export function openEgress(options: EgressOptions): Egress {
   const open = new Set<Socket>()
@@ -71,7 +72,7 @@ export function openEgress(options: EgressOptions): Egress {
     if (full) dismiss(client, answer(503, 'Service Unavailable', 'overloaded'))
     else void serve(client, options)
   })
-  // Without a listener one broken connection would be an error that nobody handles.
+  // Without a listener one broken connection would be an unhandled error.
   server.on('error', () => undefined)
   if (Buffer.byteLength(options.path) >= PATH_BYTES) {
     throw new HubError('spawn_failed', 'The data folder has so long a path that no socket can be made in it', {
@@ -120,7 +121,7 @@ async function serve(client: Socket, options: EgressOptions): Promise<void> {
   }
 }
 
-/** The last word to a client. What it still sends is not looked at. */
+/** Sends a last response to a client. Further input is ignored. */
 function dismiss(client: Socket, text: string): void {
   if (client.destroyed) return
   client.resume()
@@ -139,7 +140,7 @@ async function dial({ host, port }: ProxyRequest, options: EgressOptions): Promi
   return connectFirst(await resolveTargets(url, await rights(), lookup, undefined))
 }
 
-/** Reads as far as the empty line. What came behind it is `rest`. */
+/** Reads up to the empty line. Bytes behind it are `rest`. */
 function readHead(client: Socket): Promise<{ readonly head: string; readonly rest: Buffer }> {
   const { promise, resolve, reject } = Promise.withResolvers<{ head: string; rest: Buffer }>()
   let held = Buffer.alloc(0)
@@ -183,7 +184,7 @@ function refusal(error: unknown): string {
   return answer(status, title, code)
 }
 
-/** The code alone: what is behind an address that is closed is nobody's business. */
+/** Only the code, so that nothing is revealed of a blocked address. */
 function answer(status: number, title: string, code: HubError['code']): string {
   const body = `${code}\n`
   return `HTTP/1.1 ${status} ${title}\r\ncontent-type: text/plain\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`

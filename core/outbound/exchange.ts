@@ -6,18 +6,18 @@ import type { BodyTurns, LargeBody } from './body-turns.ts'
 import type { ResponseHead } from './head.ts'
 
 const NOTHING = Buffer.alloc(0)
-/** From here on a body, or one event of a stream, is read while no other large one is. */
+/** From this size on a body, or one event of a stream, is read only while no other large one is. */
 const LARGE_BYTES = 256 * 1024
 const EVENT_ENDS = ['\n\n', '\r\n\r\n', '\r\r'] as const
 
 type StreamHandlers = Parameters<GuardedResponse['stream']>[0]
 
-/** What a connection must know to write one request. */
+/** What a connection needs to write one request. */
 export interface RequestText {
   readonly method: string
   /** `https://host:port`, for messages: never the path, which may hold a secret. */
   readonly origin: string
-  /** Head, length and body as they go out. */
+  /** Head, length and body as they are sent. */
   readonly text: string | Buffer
   readonly bytes: number
   /** Longest body that is read as a whole, in decoded bytes. */
@@ -27,37 +27,37 @@ export interface RequestText {
   /** 0: no limit. */
   readonly idleTimeoutMs: number
   readonly signal: AbortSignal | undefined
-  /** Large bodies are read one after the other; absent: all at once. */
+  /** Reads large bodies one after the other; absent: at the same time. */
   readonly turns?: BodyTurns | undefined
 }
 
 /**
- * One request and its answer. The connection feeds it; the caller reads it as a {@link GuardedResponse}. It owns its
- * timers and its listener on the caller's signal, and lets go of them when the answer is complete or has failed.
+ * One request and its response. The connection feeds it; the caller reads it as a {@link GuardedResponse}. It owns its
+ * timers and its listener on the caller's signal, and removes them when the response is complete or has failed.
  */
 export class Exchange implements GuardedResponse, LargeBody {
   readonly request: RequestText
-  /** Resolves with this object once the head is there. */
+  /** Resolves with this object once the response head has arrived. */
   readonly answered: Promise<GuardedResponse>
   status = 0
   headers: Readonly<Record<string, string>> = {}
-  /** The connection that carries it; asked to go away when the answer is not wanted any more. */
+  /** The connection that carries it; dropped when the response is not needed any more. */
   carrier: { drop(): void; pause?(): void; resume?(): void } | undefined
   #resolve!: (response: GuardedResponse) => void
   #reject!: (error: unknown) => void
   #state: 'head' | 'body' | 'ended' | 'failed' = 'head'
   #error: unknown
   #decoder: BodyDecoder | undefined
-  /** What came of the body and nobody has heard: the first piece as it is, since most bodies are one. */
+  /** Body bytes that arrived before a reader: the first piece is not copied, since most bodies are one. */
   #first: Buffer | undefined
   #held: GrowingBytes | undefined
   #size = 0
   #handlers: StreamHandlers | undefined
   #utf8: Utf8Reader | undefined
   #wholeReady: { resolve(whole: Buffer): void; reject(error: unknown): void } | undefined
-  /** Bytes of the body, or of a stream since an event ended. */
+  /** Bytes of the body, or of a stream since the last event. */
   #unfinished = 0
-  /** The end of the last piece of a stream, where the end of an event may have begun. */
+  /** The end of the last piece of a stream, which may be the beginning of an event's end. */
   #tail = ''
   #turn: 'none' | 'waiting' | 'held' = 'none'
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -76,24 +76,24 @@ export class Exchange implements GuardedResponse, LargeBody {
     else signal.addEventListener('abort', this.#onAbort)
   }
 
-  /** Nothing more is expected: answered in full, failed, cancelled or aborted. */
+  /** Nothing more is expected: complete, failed, cancelled or aborted. */
   get over(): boolean {
     return this.#state === 'ended' || this.#state === 'failed'
   }
 
-  /** Of a safe method (RFC 9110): a repetition cannot act twice. */
+  /** The method is safe (RFC 9110): a repetition cannot act twice. */
   get repeatable(): boolean {
     const { method } = this.request
     return method === 'GET' || method === 'HEAD'
   }
 
-  /** The request is written: from now on the head is awaited. */
+  /** The request is written: the timeout for the head starts. */
   sent(): void {
     if (this.over) return
     this.#arm(this.request.headTimeoutMs, 'an answer')
   }
 
-  /** The head is there. Throws `upstream_protocol` for a content coding that cannot be undone. */
+  /** The head has arrived. Throws `upstream_protocol` for an unsupported content coding. */
   begin(head: ResponseHead): void {
     if (this.over) return
     this.status = head.status
@@ -105,7 +105,7 @@ export class Exchange implements GuardedResponse, LargeBody {
     this.#resolve(this)
   }
 
-  /** Body bytes, without their framing and still in their content coding. */
+  /** Body bytes without their framing, still in their content coding. */
   receive(bytes: Buffer): void {
     if (this.#state !== 'body') return
     if (this.request.idleTimeoutMs > 0) this.#arm(this.request.idleTimeoutMs, 'the rest of its answer')
@@ -114,7 +114,7 @@ export class Exchange implements GuardedResponse, LargeBody {
     if (this.#unfinished > LARGE_BYTES && this.#turn === 'none') this.#takeTurn()
   }
 
-  /** It waited for its turn, and may be read on. */
+  /** Its turn has come: reading continues. */
   proceed(): void {
     if (this.#turn !== 'waiting') return
     this.#turn = 'held'
@@ -122,13 +122,13 @@ export class Exchange implements GuardedResponse, LargeBody {
     this.awaitBody()
   }
 
-  /** Begins to watch for silence; called once the head was read and the body is not complete. */
+  /** Starts the idle timeout; called after the head when the body is not complete. */
   awaitBody(): void {
     if (this.#state === 'body' && this.#turn !== 'waiting')
       this.#arm(this.request.idleTimeoutMs, 'the rest of its answer')
   }
 
-  /** The body is complete as far as its framing says. */
+  /** The body is complete according to its framing. */
   end(): void {
     if (this.#state !== 'body') return
     if (this.#decoder) {
@@ -137,7 +137,7 @@ export class Exchange implements GuardedResponse, LargeBody {
     } else this.#finish()
   }
 
-  /** Ends the exchange with an error, wherever it is, and drops the connection. */
+  /** Ends the exchange with an error, in any state, and drops the connection. */
   fail(error: unknown): void {
     if (this.over) return
     const hadHead = this.#state === 'body'

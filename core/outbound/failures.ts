@@ -1,17 +1,17 @@
 import { HubError } from '../contract/errors.ts'
 
-/** A failure from before the first byte of the request was written: `data.sent` false says it may be sent anew. */
+/** A failure before the first byte of the request was written: `data.sent` false means that it can be sent again. */
 export function notSent(code: HubError['code'], message: string, cause?: unknown): HubError {
   return new HubError(code, message, { data: { sent: false }, cause })
 }
 
-/** Why no connection could be made, from the runtime's error. */
+/** The error for a connection that failed, from the runtime's error. */
 export function connectFailure(origin: string, error: unknown): HubError {
   const why = CONNECT_REASONS[codeOf(error)] ?? 'the connection failed'
   return notSent('connection_lost', `Cannot connect to ${origin}: ${why}`, error)
 }
 
-/** Why a certificate or handshake was refused: by code alone, as the runtime's message quotes the certificate. */
+/** The error for a rejected certificate or handshake: its code alone, as the message quotes the certificate. */
 export function tlsFailure(origin: string, error: unknown): HubError {
   const why = TLS_REASONS[codeOf(error)] ?? 'the TLS handshake failed, perhaps because it speaks plain http there'
   return notSent('upstream_tls_error', `No secure connection to ${origin}: ${why}`, error)

@@ -3,25 +3,25 @@ import { headerItems } from '../request/headers.ts'
 
 const CHAIN_HEADER = 'x-patchbay-instance'
 
-/** Longest head of an answer, in bytes; interim answers (1xx) before it included. */
+/** Longest head of a response, in bytes, including interim responses (1xx) before it. */
 export const MAX_HEAD_BYTES = 64 * 1024
 const MAX_FIELDS = 200
 
-/** How the body of an answer ends. */
+/** How the end of a response body is found. */
 export type Framing = 'none' | 'chunked' | 'close' | number
 
-/** One parsed answer head. Shared between answers of the same text, hence never changed. */
+/** One parsed response head. Shared between responses with the same text, hence immutable. */
 export interface ResponseHead {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** As if for a request that may have a body in its answer; a HEAD request has none whatever is said here. */
+  /** As for a request whose response may have a body; a HEAD request has none whatever this says. */
   readonly framing: Framing
   readonly keepAlive: boolean
-  /** Seconds from `Keep-Alive: timeout=…`, if the server said so. */
+  /** Seconds from `Keep-Alive: timeout=…`, if the server sent it. */
   readonly idleSeconds: number | undefined
 }
 
-/** Names that frame a request or steer the connection: the client alone writes them. */
+/** Headers that frame a request or control the connection: only the client writes them. */
 const OWN_FIELDS = new Set([
   'connection',
   'content-length',
@@ -40,8 +40,8 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const NOT_IN_VALUE = /[\x00-\x08\x0a-\x1f\x7f]/
 
 /**
- * The head of a request up to and without the length of its body.
- * Throws `config_invalid` for a name or value that would break the head, or that is not the caller's to set.
+ * The head of a request, except the length of its body.
+ * Throws `config_invalid` for a name or value that would break the head, or that a caller may not set.
  */
 export function renderHead(
   method: string,
@@ -61,7 +61,7 @@ export function renderHead(
     if (seen.has(lower)) throw unusable(`The header "${name}" comes twice, in different letter case`)
     if (NOT_IN_VALUE.test(value)) throw unusable(`The value of the header "${name}" holds a control character`)
     seen.add(lower)
-    // The hubs that the call came through until here.
+    // The hubs that the call has passed through.
     if (lower === CHAIN_HEADER) chain = `${value.trim()}, ${instanceId}`
     else head += `${name}: ${value.trim()}\r\n`
   }
@@ -71,8 +71,8 @@ export function renderHead(
 }
 
 /**
- * Reads an answer's head, from the status line up to and without the empty line. Strict: whatever two readers could
- * understand differently is refused, since a kept-alive connection would then deliver one caller's answer to another.
+ * Parses a response head, from the status line to before the empty line. Strict: anything that two parsers could
+ * interpret differently is rejected, since a kept-alive connection would then deliver one caller's response to another.
  * Throws `upstream_protocol`.
  */
 export function parseHead(text: string): ResponseHead {
@@ -87,7 +87,7 @@ export function parseHead(text: string): ResponseHead {
     const name = line.slice(0, Math.max(colon, 0)).toLowerCase()
     // A folded line and a space before the colon have no name.
     if (!TOKEN.test(name)) throw malformed('a header name is not valid')
-    // Judged before it is trimmed: a bare LF at its end is the end of the head to other readers.
+    // Checked before it is trimmed: other parsers take a bare LF at its end for the end of the head.
     if (NOT_IN_VALUE.test(line)) throw malformed('a header value holds a control character')
     const value = withoutBlanks(line.slice(colon + 1))
     const before = headers[name]
@@ -110,7 +110,7 @@ export function parseHead(text: string): ResponseHead {
   })
 }
 
-/** Without the spaces and tabs around it. `trim()` takes away more than HTTP does, such as a no-break space. */
+/** Without surrounding spaces and tabs. `trim()` removes more than HTTP allows, such as a no-break space. */
 function withoutBlanks(text: string): string {
   let from = 0
   let to = text.length
@@ -145,7 +145,7 @@ function unusable(message: string): HubError {
   return new HubError('config_invalid', `${message}; correct the headers of the server`)
 }
 
-/** The answer breaks HTTP; `why` continues "the answer cannot be read: ". Never quotes what the target sent. */
+/** The error for a response that violates HTTP; `why` continues "the answer cannot be read: ". Never quotes it. */
 export function malformed(why: string): HubError {
   return new HubError('upstream_protocol', `The server's HTTP answer cannot be read: ${why}`)
 }

@@ -8,37 +8,38 @@ import { MAX_HEAD_BYTES, malformed, parseHead, type ResponseHead } from './head.
 const HEAD_END = Buffer.from('\r\n\r\n')
 const BARE_HEAD_END = Buffer.from('\n\n')
 const VERSION = 'HTTP/1.'
-/** Answers of one server differ in little but `Date`: so many parsed heads are kept for the next answer alike. */
+/** Most cached heads: responses of one server often differ in `Date` alone. */
 const KEPT_HEADS = 32
 
+/** One address to connect to, with what TLS needs. */
 export interface ConnectTarget {
-  /** An address that was judged; never a name. */
+  /** An address that was checked; never a name. */
   readonly address: string
   readonly port: number
   readonly tls: { readonly serverName?: string; readonly ca?: string } | undefined
-  /** For messages. */
+  /** Used in messages. */
   readonly origin: string
 }
 
-/** Who owns a connection, once it is open, and hears what becomes of it. */
+/** The owner of an open connection, notified of its state. */
 export interface ConnectionOwner {
-  /** Heads of earlier answers by their text. */
+  /** Heads of earlier responses by their text. */
   readonly heads: Map<string, ResponseHead>
-  /** One exchange is over and the connection may carry another; the server keeps it for so long, if it said so. */
+  /** An exchange has ended, another may begin; `idleSeconds`: how long the server keeps the connection. */
   idle(connection: Http1Connection, idleSeconds: number | undefined): void
   /**
-   * Was open and is closed, `byServer` or by the hub. `retry` is an exchange that may be repeated, as none of its answer came and
-   * it changes nothing.
+   * An open connection was closed, `byServer` or by the hub. `retry` is an exchange that may be repeated: no byte of
+   * its response arrived and it changes nothing.
    */
   lost(connection: Http1Connection, retry: Exchange | undefined, byServer: boolean): void
 }
 
 /**
- * A small, strict HTTP/1.1 client connection: one request at a time, no pipelining, nothing repeated that may have
- * acted. It reads no web streams and allocates little, which halves the cost of a call against node:http.
+ * A small, strict HTTP/1.1 client connection: one request at a time, no pipelining, no repetition of a request that may
+ * have acted. It uses no web streams and allocates little, which halves the cost of a call against node:http.
  */
 export class Http1Connection {
-  /** Since when it is without use, and until when its owner keeps it so, by `performance.now()`. */
+  /** Since when it is idle, and how long its owner keeps it, by `performance.now()`. */
   idleSinceMs = 0
   idleUntilMs = 0
   readonly #owner: ConnectionOwner
@@ -68,17 +69,17 @@ export class Http1Connection {
       port: target.port,
       data: this,
       socket: tls ? TLS_HANDLERS : PLAIN_HANDLERS,
-      // Set here, since an environment variable could otherwise switch the check off.
+      // Set here, since an environment variable could otherwise disable the check.
       ...(tls ? { tls: { ...tls, rejectUnauthorized: true } } : {}),
     }).catch(error => this.refuse(connectFailure(target.origin, error)))
   }
 
-  /** Exchanges that it has carried to their end. */
+  /** Number of completed exchanges. */
   get served(): number {
     return this.#served
   }
 
-  /** Writes a request. False when the connection turned out to be closed: nothing was written then. */
+  /** Writes a request. False when the connection was closed already: nothing was written then. */
   start(exchange: Exchange): boolean {
     if (this.#state !== 'idle' || !this.#socket) return false
     const { text, bytes } = exchange.request
@@ -101,7 +102,7 @@ export class Http1Connection {
     this.drop()
   }
 
-  /** Closes at once. The exchange on it, if any, must have been told already. */
+  /** Closes at once. The exchange on it, if any, must have ended already. */
   drop(): void {
     this.#exchange = undefined
     const socket = this.#socket
@@ -110,7 +111,7 @@ export class Http1Connection {
     socket?.terminate()
   }
 
-  /** Reads nothing more until {@link resume}: the server's writes wait in the system's buffers. */
+  /** Pauses reading until {@link resume}: the server's data waits in the system's buffers. */
   pause(): void {
     this.#socket?.pause()
   }
@@ -119,7 +120,7 @@ export class Http1Connection {
     this.#socket?.resume()
   }
 
-  // What follows is called by the socket's handlers.
+  // The methods below are called by the socket's handlers.
 
   attached(socket: Socket<Http1Connection>): void {
     this.#socket = socket
@@ -151,7 +152,7 @@ export class Http1Connection {
   }
 
   receive(bytes: Buffer): void {
-    // Bytes that no request asked for could only be taken for the answer to the next one.
+    // Bytes without a request could only be mistaken for the next response.
     if (this.#state === 'idle') return this.drop()
     try {
       if (this.#state === 'head') this.#receiveHead(bytes)
@@ -254,7 +255,7 @@ export class Http1Connection {
 
   #complete(surplusBytes: number): void {
     const exchange = this.#exchange
-    // The reader may have cancelled while it was handed the last bytes.
+    // The reader may have cancelled while it received the last bytes.
     if (!exchange || this.#state !== 'body') return
     const head = this.#head
     this.#exchange = undefined
@@ -279,13 +280,13 @@ const PLAIN_HANDLERS: SocketHandler<Http1Connection> = {
   drain: socket => socket.data.drain(),
   end: socket => socket.data.peerEnded(),
   close: socket => socket.data.closed(),
-  // `close` follows, and tells what is lost.
+  // `close` follows, and reports the loss.
   error() {},
 }
 
 const TLS_HANDLERS: SocketHandler<Http1Connection> = {
   ...PLAIN_HANDLERS,
-  // Nothing is written before the certificate was judged.
+  // Nothing is written before the certificate was validated.
   open: socket => socket.data.attached(socket),
   handshake: (socket, success, error) => socket.data.handshake(success, error),
 }

@@ -4,10 +4,10 @@ import { lookup as systemLookup } from 'node:dns/promises'
 export type Lookup = (hostname: string) => Promise<readonly string[]>
 
 /**
- * Asks the name servers and the hosts file without holding a thread. The system's resolver holds one of a few until it has
- * an answer, so that some names whose servers are silent would keep everybody else's waiting: it is asked only for what is
- * not found so (names of the local network, name servers that have changed since the start), and for one name at a time.
- * To be shared by all that runs in a thread.
+ * Asks the name servers and the hosts file without blocking a thread. The system's resolver blocks one of a few until
+ * it has a response, so that some names with silent name servers would delay all others: it is asked only for names not
+ * found otherwise (names of the local network, name servers that changed since the start), one at a time. Share one per
+ * thread.
  */
 export function createLookup(): Lookup {
   let systemAsked = false

@@ -1,12 +1,12 @@
 import type { Readable, Writable } from 'node:stream'
 
-/** What may pass at once after a rest, in milliseconds of the rate. */
+/** What may pass at once after a pause, in milliseconds of the rate. */
 const BURST_MS = 50
 
-/** How long to wait, in milliseconds, after so many bytes more. */
+/** Takes a number of bytes; returns how long to wait after them, in milliseconds. */
 export type Pace = (bytes: number) => number
 
-/** One measure for all streams that share it. */
+/** One rate limit for all streams that share it. */
 export function createPace(bytesPerSecond: number): Pace {
   let paidUntilMs = Number.NEGATIVE_INFINITY
   return bytes => {
@@ -16,17 +16,17 @@ export function createPace(bytesPerSecond: number): Pace {
   }
 }
 
-/** What a carrier does with bytes between reading them and their being taken. */
+/** Callbacks for bytes that were read and not yet written. */
 export interface Carried {
   readonly pace: Pace
-  /** Hears of bytes that are held, and of them again when they are not held any more. */
+  /** `held`: so many bytes were read and are buffered; `gone`: they were written. */
   held(bytes: number): void
   gone(bytes: number): void
 }
 
 /**
- * Carries what comes out of one stream into another at this pace, with its end: one piece at a time, and the next is not read
- * before that is taken.
+ * Copies one stream into another at this pace, with its end: one piece at a time, and the next is not read before that
+ * is written.
  */
 export function carry(from: Readable, to: Writable, carried: Carried): void {
   let bytes = 0
@@ -52,7 +52,7 @@ export function carry(from: Readable, to: Writable, carried: Carried): void {
     if (waitMs === 0) write()
     else setTimeout(write, waitMs)
   })
-  // It may come while the last piece still waits.
+  // It may be emitted while the last piece is not written.
   from.on('end', () => {
     ended = true
     if (bytes === 0) to.end()

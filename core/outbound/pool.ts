@@ -8,12 +8,12 @@ import { ReuseTrust } from './reuse.ts'
 
 /** Most connections to one origin at a time. */
 const MAX_CONNECTIONS = 512
-/** Fewer would make a busy server reconnect all the time: at 256 calls in flight, 64 cost 37 µs a call in place of 16. */
+/** Fewer would make a busy server reconnect often: at 256 calls in flight, 64 cost 37 µs a call in place of 16. */
 const MAX_IDLE = 256
 const MAX_IDLE_MS = 60_000
-/** Taken off what the server promised, for the way there. */
+/** Subtracted from the server's keep-alive time, for the network delay. */
 const IDLE_MARGIN_MS = 1_000
-/** How often idle connections are looked through: one timer for all is cheaper than one for each call. */
+/** How often idle connections are swept: one timer for all is cheaper than one for each call. */
 const SWEEP_MS = 250
 
 /** The connections of one guarded fetch to one origin: kept alive, one exchange at a time on each. */
@@ -28,13 +28,13 @@ export class OriginPool implements ConnectionOwner {
   #sweeper: ReturnType<typeof setTimeout> | undefined
   #closed = false
 
-  /** `targets` is asked for each new connection. */
+  /** `targets` is called for each new connection. */
   constructor(origin: string, targets: () => Promise<readonly ConnectTarget[]>) {
     this.#origin = origin
     this.#targets = targets
   }
 
-  /** Nothing is open or being opened. */
+  /** True when no connection is open or being opened. */
   get empty(): boolean {
     return this.#open.size === 0 && this.#dials.size === 0
   }
@@ -43,7 +43,7 @@ export class OriginPool implements ConnectionOwner {
   send(exchange: Exchange): void {
     const now = performance.now()
     if (exchange.repeatable || this.#trust.reuses(this.#idle[0], now)) {
-      // The one used last is the least likely to be closed by now.
+      // The most recently used one is the least likely to be closed by now.
       for (let connection = this.#idle.pop(); connection; connection = this.#idle.pop()) {
         if (connection.idleUntilMs <= now) connection.drop()
         else if (connection.start(exchange)) return
@@ -52,7 +52,7 @@ export class OriginPool implements ConnectionOwner {
     this.#dial(exchange)
   }
 
-  /** Drops every connection. What is under way fails with `connection_lost`. */
+  /** Drops every connection. Exchanges in flight fail with `connection_lost`. */
   close(): void {
     this.#closed = true
     clearTimeout(this.#sweeper)
@@ -94,14 +94,14 @@ export class OriginPool implements ConnectionOwner {
   #dial(exchange: Exchange): void {
     if (exchange.over) return
     if (this.#closed) return exchange.fail(this.#closedError())
-    // Those that rest are in nobody's way.
+    // An idle connection can make room.
     if (this.#open.size + this.#dials.size >= MAX_CONNECTIONS) this.#idle[0]?.drop()
     if (this.#open.size + this.#dials.size >= MAX_CONNECTIONS) {
       return exchange.fail(notSent('overloaded', `${MAX_CONNECTIONS} connections to ${this.#origin} are open already`))
     }
     const waiting = dial(this.#origin, this, this.#targets)
     this.#dials.add(waiting)
-    // An exchange that ends while it waits for its connection ends the wait.
+    // An exchange that ends while it waits for its connection stops waiting.
     exchange.carrier = { drop: () => waiting.cancel(this.#closedError()) }
     waiting.connection.then(
       connection => {

@@ -1,15 +1,15 @@
 import { HubError } from '../contract/errors.ts'
 
-/** What a client asks of a proxy. */
+/** The request of a proxy's client. */
 export type ProxyRequest =
   | { readonly kind: 'tunnel'; readonly host: string; readonly port: number }
-  /** `head`: what the target gets in place of the client's head, its empty line included. */
+  /** `head`: sent to the target in place of the client's head, including the empty line. */
   | { readonly kind: 'forward'; readonly host: string; readonly port: number; readonly head: string }
 
-/** Fields between the client and the proxy alone. */
+/** Headers between the client and the proxy alone. */
 const HOP = new Set(['connection', 'proxy-connection', 'proxy-authorization', 'keep-alive'])
 
-/** Reads the head of a request to a proxy, without its empty line. Throws `request_invalid`. */
+/** Parses the head of a request to a proxy, without its empty line. Throws `request_invalid`. */
 export function parseProxyHead(head: string): ProxyRequest {
   const [line = '', ...fields] = head.split('\r\n')
   const [method = '', target = '', version = '', ...more] = line.split(' ')
@@ -28,11 +28,11 @@ function forward(method: string, target: string, version: string, fields: readon
   if (url?.protocol !== 'http:' || url.username !== '' || url.password !== '') throw malformed()
   const kept = fields.filter(field => {
     const [name = ''] = field.split(':')
-    // A folded or nameless line could hide a field from one of the two that read it.
+    // A folded or nameless line could hide a header from one of the two parsers.
     if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name)) throw malformed()
     return !HOP.has(name.toLowerCase()) && name.toLowerCase() !== 'host'
   })
-  // One request a connection: a second one could be for another host, and nobody would judge it.
+  // One request per connection: a second one could be for another host, without a check.
   const lines = [`${method} ${url.pathname}${url.search} ${version}`, `Host: ${url.host}`, ...kept, 'Connection: close']
   const port = Number(url.port) || 80
   return { kind: 'forward', host: url.hostname, port, head: `${lines.join('\r\n')}\r\n\r\n` }

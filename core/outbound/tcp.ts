@@ -5,12 +5,12 @@ import type { ConnectTarget } from './http1.ts'
 
 const CONNECT_TIMEOUT_MS = 10_000
 
-/** A connection to the first of these judged addresses that answers, all within 10 s. Throws HubError. */
+/** A connection to the first of these checked addresses that responds, all within 10 s. Throws HubError. */
 export async function connectFirst(targets: readonly ConnectTarget[]): Promise<Socket> {
   const end = performance.now() + CONNECT_TIMEOUT_MS
   let failure: HubError | undefined
   for (const [index, target] of targets.entries()) {
-    // One that says nothing leaves time for those behind it.
+    // A silent address leaves time for those behind it.
     const share = (end - performance.now()) / (targets.length - index)
     try {
       return await connectTo(target, share)
