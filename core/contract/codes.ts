@@ -1,8 +1,8 @@
 /**
- * Every code that a person can meet, in one table. `docs/reference/errors.md` is compared with it by a test.
+ * Every code that a person can meet, in one table. A test compares it with `docs/reference/errors.md`.
  *
- * `status` is the HTTP status outside `/mcp`; `retry` marks what is worth repeating without a change;
- * `rpc` is the JSON-RPC code under `/mcp` where it is not the default (−32600 for a 4xx, −32603 for a 5xx).
+ * `status` is the HTTP status outside `/mcp`; `retry` marks errors where an unchanged retry may succeed; `rpc` is the
+ * JSON-RPC code under `/mcp` where it is not the default (−32600 for a 4xx, −32603 for a 5xx).
  */
 export const ERROR_CODES = {
   // 400
@@ -109,7 +109,7 @@ export const ERROR_CODES = {
   storage_unavailable: { status: 503, title: 'The database is not available', retry: true },
   upstream_timeout: { status: 504, title: 'The server took too long', retry: true },
   upstream_init_timeout: { status: 504, title: 'The server took too long to start', retry: true },
-  // reasons of a server's state (status.reason); never an answer's own status
+  // reasons of a server's state (status.reason); never a response's own status
   stopped: { status: 503, title: 'Stopped by hand' },
   owner_disabled: { status: 503, title: 'The account of its owner is disabled' },
   idle: { status: 503, title: 'Asleep until the next call' },
@@ -144,6 +144,7 @@ export const ERROR_CODES = {
   client_capability_missing: { status: 200, title: 'The client lacks a capability', rpc: -32603 },
 } as const satisfies Record<string, { status: number; title: string; retry?: true; rpc?: number }>
 
+/** A key of `ERROR_CODES`, such as `not_found`. */
 export type ErrorCode = keyof typeof ERROR_CODES
 
 /** Codes of single fields, in `errors[].code` of a `validation_failed` body, with their meaning. */
@@ -195,4 +196,5 @@ export const FIELD_CODES = {
   sort_field: 'is no field to sort by',
 } as const
 
+/** A key of `FIELD_CODES`. */
 export type FieldCode = keyof typeof FIELD_CODES

@@ -2,25 +2,26 @@ import { ERROR_CODES, type ErrorCode, type FieldCode } from './codes.ts'
 
 export type { ErrorCode, FieldCode }
 
-/** One field that is wrong. `pointer` is a JSON Pointer into the body (`#/name`) or a query parameter (`?limit`). */
+/** One invalid field. `pointer` is a JSON Pointer into the body (`#/name`) or a query parameter (`?limit`). */
 export interface FieldError {
   readonly pointer: string
   readonly code: FieldCode
   readonly detail: string
 }
 
+/** Optional parts of a `HubError`. */
 export interface HubErrorOptions {
   readonly cause?: unknown
-  /** What the reader can do about it, as one sentence. */
+  /** What the reader can do about it, as one sentence. Default: the code's entry in `REMEDIES`. */
   readonly hint?: string
   readonly errors?: readonly FieldError[]
-  /** Seconds after which a repetition makes sense; sent as `Retry-After`, and under `/mcp` as `data.retryAfter` too. */
+  /** Seconds after which a retry may succeed; sent as `Retry-After`, and under `/mcp` also as `data.retryAfter`. */
   readonly retryAfterSeconds?: number
   /** Further members for the problem body or `error.data`; never a secret. */
   readonly data?: Readonly<Record<string, unknown>>
 }
 
-/** The only error class that crosses a room of the hub. The message says the action, the value, what is so. */
+/** The only error class that crosses a room of the hub. The message names the action, the value and the cause. */
 export class HubError extends Error {
   override readonly name = 'HubError'
   readonly code: ErrorCode
@@ -43,8 +44,8 @@ export class HubError extends Error {
   }
 
   /**
-   * Whole seconds, at least 1, after which a repetition makes sense: always said for 429 and 503, else where it is known. Of a
-   * server that is offline only where it is known too, since one that was stopped does not come back by itself.
+   * Whole seconds, at least 1, after which a retry may succeed: always set for 429 and 503, otherwise where it is
+   * known. For an offline server also only where it is known, since a stopped one does not come back by itself.
    */
   get retryAfter(): number | undefined {
     const asked = this.data?.retryAfterSeconds
@@ -61,7 +62,7 @@ export class HubError extends Error {
   }
 }
 
-/** What crosses a worker port in place of an Error, since structured clone loses `code` and `cause`. */
+/** An Error as it crosses a worker port, since structured clone loses `code` and `cause`. */
 export interface WireError {
   readonly code: ErrorCode
   readonly message: string

@@ -2,8 +2,8 @@ import type { ErrorCode } from './errors.ts'
 import type { ConnectionState, LogRecord, ToolCallRecord } from './records.ts'
 
 /**
- * Every event that a plugin can listen to, with its payload. An event carries `ownerId` beside the payload; people who are no
- * administrators see their own alone, and those that are public.
+ * Every event that a plugin can listen to, with its payload. An event carries `ownerId` beside the payload; users who
+ * are not administrators get only their own events and public ones.
  */
 export interface PluginEvents {
   'server.created': { serverId: string; name: string }
@@ -13,7 +13,7 @@ export interface PluginEvents {
   'group.updated': { groupId: string; name: string; revision: number }
   'group.removed': { groupId: string; name: string }
   'user.created': { userId: string; name: string }
-  /** Role, disabled or epoch changed: cached credentials of this user are void. */
+  /** Role, disabled or epoch changed: cached credentials of this user are invalid. */
   'user.updated': { userId: string; name: string }
   'user.removed': { userId: string; name: string }
   'key.created': { keyId: string }
@@ -28,21 +28,21 @@ export interface PluginEvents {
     reason?: { code: ErrorCode; message: string }
     attempts: number
   }
-  /** The regular checks of a server began to fail (or it is lost otherwise), or succeed again. */
+  /** The periodic checks of a server began to fail (or it was lost otherwise), or succeed again. */
   'server.health': {
     serverId: string
     name: string
     state: 'healthy' | 'failing'
     error?: { code: ErrorCode; message: string }
   }
-  /** `older`: these lists are what clients of the older era see of a server that speaks both. */
+  /** `older`: the lists of the legacy side of a server that speaks both eras. */
   'catalog.changed': {
     serverId: string
     name: string
     kinds: readonly ('tools' | 'prompts' | 'resources')[]
     older?: true
   }
-  /** A tool says something else of itself than before; `blocked`: it cannot be called until its owner approves it. */
+  /** The definition of a tool has changed; `blocked`: it cannot be called until its owner approves it. */
   'tool.definition_changed': { serverId: string; name: string; tool: string; hash: string; blocked: boolean }
   'tool.called': ToolCallRecord
   'log.record': LogRecord
@@ -52,20 +52,22 @@ export interface PluginEvents {
   'session.ended': { sessionId: string; userId: string; reason: string }
 }
 
+/** A key of `PluginEvents`. */
 export type PluginEventName = keyof PluginEvents
 
-/** One event as a plugin gets it. Names and payloads are those of the catalogue. */
+/** One event as a plugin gets it. Names and payloads are those of `PluginEvents`. */
 export type PluginEvent<N extends PluginEventName = PluginEventName> = {
   [Name in N]: {
     readonly name: Name
     /** ISO 8601 UTC. */
     readonly at: string
-    /** Whose matter it is; null for the hub's own. */
+    /** The user whom it concerns; null for the hub's own. */
     readonly ownerId: string | null
     readonly data: PluginEvents[Name]
   }
 }[N]
 
+/** The event bus as a plugin sees it. */
 export interface EventView {
   /** Listens to one event name until the plugin stops. */
   on<N extends PluginEventName>(name: N, handler: (event: PluginEvent<N>) => void): void

@@ -1,4 +1,4 @@
-/** What a plugin may import, as `patchbay/contract`. */
+/** The modules that a plugin may import, as `patchbay/contract`. */
 
 export * from './errors.ts'
 export * from './events.ts'

@@ -2,9 +2,10 @@ import type { EventView } from './events.ts'
 import type { ExtensionPoints } from './points.ts'
 import type { Actor, GroupMember, GroupRecord, ServerRecord } from './records.ts'
 
-/** Grows only when a plugin written for the last number would break. */
+/** Version of this contract; raised only by a change that breaks existing plugins. */
 export const CONTRACT = 1
 
+/** Runs when the plugin stops; undefined when there is nothing to clean up. */
 export type Cleanup = undefined | (() => void | Promise<void>)
 
 /** The part of the Standard Schema interface that the host calls (https://standardschema.dev). */
@@ -24,6 +25,7 @@ export interface ConfigSchema<Config> {
   }
 }
 
+/** Writes to the hub's log under the plugin's name; `fields` are added to the record. */
 export interface PluginLogger {
   debug(message: string, fields?: Readonly<Record<string, unknown>>): void
   info(message: string, fields?: Readonly<Record<string, unknown>>): void
@@ -46,6 +48,7 @@ export interface RegistryView {
   ): Promise<readonly { readonly member: GroupMember; readonly server: ServerRecord }[]>
 }
 
+/** What `setup` gets; valid until the plugin stops. */
 export interface PluginContext<Config> {
   readonly config: Config
   /** Aborts when the plugin stops. */
@@ -53,21 +56,23 @@ export interface PluginContext<Config> {
   readonly log: PluginLogger
   readonly registry: RegistryView
   readonly events: EventView
-  /** Offers something at an extension point until the plugin stops. `id` is unique per point. */
+  /** Adds a contribution to an extension point until the plugin stops. `id` is unique per point. */
   contribute<P extends keyof ExtensionPoints>(point: P, id: string, contribution: ExtensionPoints[P]): void
   contributions<P extends keyof ExtensionPoints>(point: P): ReadonlyMap<string, ExtensionPoints[P]>
 }
 
+/** The default export of a plugin. */
 export interface PluginDefinition<Config = undefined> {
   /** Unique in one hub; lower-case letters, digits and dashes. */
   readonly name: string
   readonly contract: typeof CONTRACT
   /** Validates the plugin's block of `mcp_settings.json`; without it the block must be absent. */
   readonly config?: ConfigSchema<Config>
-  /** Contributes. Has 10 s. What it returns runs when the plugin stops. */
+  /** Adds the contributions, within 10 s. The returned function runs when the plugin stops. */
   setup(context: PluginContext<Config>): Cleanup | Promise<Cleanup>
 }
 
+/** Returns the definition unchanged, with its types checked. */
 export function definePlugin<Config = undefined>(definition: PluginDefinition<Config>): PluginDefinition<Config> {
   return definition
 }

@@ -11,7 +11,7 @@ export interface TransportContribution {
   readonly module: string
   /** The kind of that definition. Default `messages`. */
   readonly kind?: 'messages' | 'answers'
-  /** What main must start for the link: null, or the program. Pure; called at each start. */
+  /** The program that main must start for the link, or null. Pure; called at each start. */
   child?(config: JsonObject): {
     readonly command: string
     readonly args: readonly string[]
@@ -20,11 +20,12 @@ export interface TransportContribution {
   }
 }
 
+/** Receives the records of the hub's log. */
 export interface LogSink {
   write(batch: readonly LogRecord[], signal: AbortSignal): Promise<void>
 }
 
-/** Adds headers when the hub connects to a server. A header set by hand wins; core sees to that. */
+/** Adds headers when the hub connects to a server. A configured header of the same name wins; core ensures that. */
 export interface HeaderProvider {
   headersFor(server: {
     readonly id: string
@@ -34,13 +35,14 @@ export interface HeaderProvider {
   }): Promise<Readonly<Record<string, string>>>
 }
 
+/** One MCP request on its way through the middleware. */
 export interface McpMessage {
   readonly method: string
   readonly params: JsonObject | undefined
   readonly actor: UserActor
 }
 
-/** Runs round every matching MCP request. Cannot widen rights: ownership and visibility are checked again after it. */
+/** Runs around every matching MCP request. Cannot widen rights: ownership and visibility are checked again after it. */
 export interface McpMiddleware {
   /** A method, or a prefix that ends with `*`. */
   readonly method: string
@@ -48,32 +50,28 @@ export interface McpMiddleware {
   readonly order?: number
   /** Milliseconds for the middleware's own work; 1 to 60_000. */
   readonly timeoutMs: number
-  /** What happens when it throws or is late: `open` goes on without it, `closed` refuses the request. */
+  /** What happens when it throws or times out: `open` continues without it, `closed` rejects the request. */
   readonly onError: 'open' | 'closed'
-  /**
-   * `next` goes on with the request. Of a tools/call it may be called once: a second call rejects with `internal`, and nothing
-   * is sent, since the tool may have acted already.
-   */
+  /** Continue with `next`; for a tools/call a second time rejects with `internal`, since the tool may have acted. */
   handle(message: McpMessage, next: (message: McpMessage) => Promise<JsonValue>): Promise<JsonValue>
 }
 
-/** What the group resolver may ask of the registry. */
+/** Resolves a name under `/mcp` to a group of servers. */
 export interface GroupResolver {
-  /**
-   * The group behind a name for this actor, or undefined; never one that the actor may not see. An empty name without an
-   * owner asks for all servers of the actor as one group.
-   */
+  /** Undefined unless the actor may see the group. An empty name without an owner: all servers of the actor. */
   resolve(actor: Actor, owner: string | undefined, name: string): Promise<ResolvedGroup | undefined>
 }
 
+/** The result of a `GroupResolver`. */
 export interface ResolvedGroup {
-  /** `server`: the name was a server's, and the group is that server alone. `all`: every server of the actor. Default `group`. */
+  /** Default `group`. `server`: the name was a server's, which is the only member. `all`: every server of the actor. */
   readonly kind?: 'group' | 'server' | 'all'
   readonly group: GroupRecord
   /** The members that this actor may use, in group order. */
   readonly servers: readonly ServerRecord[]
 }
 
+/** An HTTP route of a plugin; `access` says who may call it. */
 export interface RouteContribution {
   /** Below `/api/plugins/{plugin}/`, such as `status`. */
   readonly path: string
@@ -81,13 +79,13 @@ export interface RouteContribution {
   fetch(request: Request, actor: UserActor | undefined): Promise<Response>
 }
 
-/** A connection that the hub dials by itself, such as one to an assistant platform. */
+/** A connection that the hub opens by itself, such as one to an assistant platform. */
 export interface Bridge {
   start(signal: AbortSignal): Promise<void>
   status(): JsonObject
 }
 
-/** The table of extension points. */
+/** The extension points by name, with the type of their contributions. */
 export interface ExtensionPoints {
   transport: TransportContribution
   logSink: LogSink
@@ -98,12 +96,12 @@ export interface ExtensionPoints {
   routes: RouteContribution
 }
 
-/** Points whose contributions run in the main thread, so that an isolated plugin cannot offer them. */
+/** Points whose contributions run in the main thread, so that an isolated plugin cannot add any. */
 export const MAIN_ONLY_POINTS = [
   'headerProvider',
   'groupResolver',
   'bridge',
 ] as const satisfies readonly (keyof ExtensionPoints)[]
 
-/** Points that nothing in core uses yet: what is contributed there is kept and not called. */
+/** Points that core does not use yet: contributions are stored and never called. */
 export const POINTS_TO_COME = ['logSink', 'bridge'] as const satisfies readonly (keyof ExtensionPoints)[]

@@ -1,18 +1,20 @@
 import type { ErrorCode } from './errors.ts'
 import type { JsonObject, JsonValue } from './json.ts'
 
+/** An `admin` may manage all users' servers; a `user` only its own. */
 export type Role = 'admin' | 'user'
 
-/** What an access key opens. `api` includes `api:read`; `mcp` is everything that its owner may use under `/mcp`. */
+/** What an access key permits. `api` includes `api:read`; `mcp` is everything that its owner may use under `/mcp`. */
 export type KeyScope = 'api' | 'api:read' | 'mcp' | { readonly groupId: string } | { readonly serverId: string }
 
+/** How an actor authenticated. */
 export type Credential =
   | {
       readonly kind: 'session'
       readonly tokenId: string
-      /** The sign-in that the token goes back to, over all refreshes; they end together. */
+      /** Id of the sign-in that the token comes from, over all refreshes; its tokens expire together. */
       readonly familyId: string
-      /** When that sign-in was; its tokens are refreshed for 30 days at most. */
+      /** Time of that sign-in; its tokens are refreshed for 30 days at most. */
       readonly signedInAtMs: number
       readonly expiresAtMs: number
     }
@@ -24,12 +26,12 @@ export type Credential =
     }
   | { readonly kind: 'local' }
 
-/** A person, known by a credential. Rights follow the user's row, never the credential's own claims. */
+/** A user, authenticated by a credential. Rights follow the user's row, never the credential's own claims. */
 export interface UserActor {
   readonly kind: 'user'
   readonly userId: string
   readonly name: string
-  /** What the person may do in this request: an administrator outside ADMIN_ADDRESSES is a `user`. */
+  /** The role in this request: an administrator outside ADMIN_ADDRESSES is a `user`. */
   readonly role: Role
   readonly credential: Credential
   /** Set for an administrator whose request came from outside ADMIN_ADDRESSES. */
@@ -42,29 +44,34 @@ export interface SystemActor {
   readonly purpose: string
 }
 
+/** On whose behalf something is done. */
 export type Actor = UserActor | SystemActor
 
+/** Who may see and use a server or group besides its owner: nobody, or every user. */
 export type Visibility = 'private' | 'public'
+/** The transports of the bundled plugins. */
 export type TransportName = 'stdio' | 'sse' | 'streamable-http' | 'openapi'
+/** Where a record is configured: the settings file, or the database by the API. */
 export type Origin = 'file' | 'store'
+/** State of the hub's connection to a server. */
 export type ConnectionState = 'online' | 'connecting' | 'offline'
-/** `auto`: shared, and a connection of its own for each session whose client the server is seen to ask. */
+/** `auto`: shared, with a dedicated connection for each session to whose client the server sends server requests. */
 export type SessionScope = 'auto' | 'shared' | 'per-session' | 'per-user'
-/** What a server may ask of a client. */
+/** A server request by the client capability that it needs. */
 export type AskCapability = 'sampling' | 'elicitation' | 'roots'
 
-/** What is done with one argument of a tool. */
+/** How one argument of a tool is changed. */
 export interface ArgumentOverride {
-  /** The value that is always sent, whatever the caller says; the argument is not in the schema. */
+  /** The value that is always sent, whatever the caller sends; the argument is not in the schema. */
   readonly pin?: JsonValue
-  /** Sent where the caller leaves the argument out. */
+  /** Sent when the caller leaves the argument out. */
   readonly default?: JsonValue
-  /** Not in the schema, and not the caller's to set. */
+  /** Not in the schema, and callers cannot set it. */
   readonly hidden?: boolean
   readonly description?: string
 }
 
-/** What the owner changes about one tool of a server; every part is optional. */
+/** The owner's changes to one tool of a server; every part is optional. */
 export interface ToolOverride {
   readonly enabled?: boolean
   readonly name?: string
@@ -73,16 +80,16 @@ export interface ToolOverride {
   readonly arguments?: Readonly<Record<string, ArgumentOverride>>
 }
 
-/** Regular questions whether a server lives. */
+/** Periodic health checks of a server. */
 export interface HealthCheck {
   readonly enabled: boolean
-  /** Milliseconds of silence before a check; where `endpoints` are asked, between two checks. */
+  /** Milliseconds of silence before a check; with `endpoints`, between two checks. */
   readonly interval: number
-  /** Longest wait for an answer, in milliseconds. */
+  /** Timeout of a check, in milliseconds. */
   readonly timeout: number
   /** Failed checks in a row after which the connection counts as lost; 0 counts as 1. */
   readonly retries: number
-  /** Paths on the server's origin (OpenAPI: below the address of the API) that must answer with 2xx. */
+  /** Paths on the server's origin (OpenAPI: below the address of the API) that must respond with 2xx. */
   readonly endpoints?: { readonly ping?: string; readonly tools?: string }
 }
 
@@ -94,7 +101,7 @@ export interface ServerSettings {
   readonly name: string
   readonly description?: string
   readonly transport: TransportName
-  /** True when the configuration named only a URL, so that streamable HTTP may fall back to SSE. */
+  /** True when the configuration named only a URL, so that Streamable HTTP may fall back to SSE. */
   readonly transportInferred?: boolean
   readonly config: TransportConfig
   readonly variables: Readonly<Record<string, string>>
@@ -106,7 +113,7 @@ export interface ServerSettings {
   readonly enabled: boolean
   /** Absent: `auto`. */
   readonly session?: SessionScope
-  /** The one era that the server is spoken to in. Absent: that of each caller, where the server speaks it. */
+  /** The only era in which the hub talks to the server. Absent: that of each caller, where the server supports it. */
   readonly era?: 'legacy' | 'modern'
   readonly start: 'eager' | 'lazy'
   readonly idleTimeoutMs?: number
@@ -115,17 +122,18 @@ export interface ServerSettings {
   readonly passthroughHeaders: readonly string[]
   /** By the tool's original name. */
   readonly tools: Readonly<Record<string, ToolOverride>>
-  /** What a tool with a changed definition is: reported, or blocked until its owner approves it. Default `report`. */
+  /** A tool with a changed definition is reported, or blocked until its owner approves it. Default `report`. */
   readonly definitionPolicy?: 'report' | 'pin'
   /** Names of the prompts that are offered, and URIs of the resources and templates. Default `all`. */
   readonly prompts?: 'all' | readonly string[]
   readonly resources?: 'all' | readonly string[]
-  /** JSON Pointers into the flat body of the values that are kept sealed, such as `/env/API_KEY`. */
+  /** JSON Pointers into the flat body of the values that are stored sealed, such as `/env/API_KEY`. */
   readonly secrets: readonly string[]
-  /** It runs with the rights of an ordinary user, whatever its owner's: it was configured from outside ADMIN_ADDRESSES. */
+  /** It runs with the rights of an ordinary user: it was configured from outside ADMIN_ADDRESSES. */
   readonly confined?: true
 }
 
+/** A server as stored: its settings, its owner, and what keeps it from running. */
 export interface ServerRecord extends ServerSettings {
   readonly id: string
   readonly ownerId: string
@@ -134,16 +142,17 @@ export interface ServerRecord extends ServerSettings {
   readonly revision: number
   readonly createdAt: string
   readonly updatedAt: string
-  /** The account of its owner is disabled: the hub runs nothing of it, and nobody else sees it. */
+  /** Its owner's account is disabled: the hub does not run it, and nobody else sees it. */
   readonly ownerDisabled?: true
-  /** The most that it may do where its owner may do more: what an ordinary user with this network grant may. */
+  /** Upper limit on its rights where its owner has more: those of an ordinary user with this network grant. */
   readonly rightsCap?: 'none' | 'proxy'
-  /** It came from an account with fewer rights, and is switched off until its configuration is confirmed. */
+  /** It came from an account with fewer rights, and is disabled until its configuration is confirmed. */
   readonly awaitsReview?: true
-  /** Why the entry cannot be used at all: it stays listed, offline, with this reason. */
+  /** Why the entry is unusable: it stays listed, offline, with this reason. */
   readonly problem?: { readonly code: ErrorCode; readonly message: string; readonly pointer?: string }
 }
 
+/** A tool that a group selects, optionally under another name. */
 export interface MemberTool {
   readonly name: string
   readonly as?: string
@@ -151,9 +160,10 @@ export interface MemberTool {
   readonly arguments?: Readonly<Record<string, ArgumentOverride>>
 }
 
+/** One server of a group, with what the group selects of it. */
 export interface GroupMember {
   readonly serverId: string
-  /** As `owner~name`, for answers. */
+  /** As `owner~name`, for responses. */
   readonly serverRef: string
   readonly serverName: string
   readonly alias?: string
@@ -162,6 +172,7 @@ export interface GroupMember {
   readonly resources: 'all' | readonly string[]
 }
 
+/** A group with its members, in their order. */
 export interface GroupRecord {
   readonly id: string
   readonly ownerId: string
@@ -172,7 +183,7 @@ export interface GroupRecord {
   readonly naming: 'auto' | 'prefixed'
   readonly members: readonly GroupMember[]
   readonly resultLimitBytes?: number
-  /** The account of its owner is disabled: nobody else sees the group. */
+  /** Its owner's account is disabled: nobody else sees the group. */
   readonly ownerDisabled?: true
   readonly origin: Origin
   readonly revision: number
@@ -192,10 +203,11 @@ export interface ToolCallRecord {
   readonly group: string
   readonly tool: string
   readonly durationMs: number
-  /** `success`; `error` when the tool said isError or the server answered an error; else the hub's own code. */
+  /** `success`; `error` when the tool set isError or the server returned an error; otherwise the hub's own code. */
   readonly status: string
 }
 
+/** Most severe first. */
 export type LogLevel = 'ERROR' | 'WARN' | 'INFO' | 'DEBUG' | 'TRACE'
 
 /** The structured log record of the specification. `duration` in milliseconds. */

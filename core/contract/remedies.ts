@@ -1,6 +1,6 @@
 import type { ErrorCode, HubError } from './errors.ts'
 
-/** What the reader of each code can do about it, where an error does not know better. Shown as `hint`. */
+/** A remedy for each code, used as `hint` by errors without one of their own. */
 export const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   header_duplicate: 'Send this header once.',
   credentials_conflict: 'Send one credential, in "Authorization".',
@@ -136,7 +136,7 @@ export const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   client_capability_missing: 'Use a client that offers what the server asks for.',
 }
 
-/** What to do about this error. None for a fault of the hub: its answer tells nothing but the request's id. */
+/** What to do about this error. None for an internal error: its response has only the request's id. */
 export function remedyOf(error: HubError): string | undefined {
   return error.hint ?? (error.code === 'internal' ? undefined : REMEDIES[error.code])
 }
