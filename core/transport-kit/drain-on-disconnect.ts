@@ -1,12 +1,12 @@
 import type { WireError } from '../contract/errors.ts'
 
-/** How long messages under way may still learn for themselves that the server is gone, before the link ends. */
+/** How long messages in flight may still fail by themselves after the server is gone, before the link ends. */
 const LAST_WORDS_MS = 250
 
 /**
- * The end of a link whose messages travel on connections of their own. Once the server or its session is gone, nothing more is
- * sent, but what is under way may still learn its own end, so that it can be sent anew: the link ends with the last of it, or
- * after 250 ms.
+ * Ends a link whose messages use connections of their own. Once the server or its session is gone, nothing more is
+ * sent, but messages in flight may still fail by themselves, which shows whether they can be sent again: the link ends
+ * with the last of them, or after 250 ms.
  */
 export class DrainOnDisconnect {
   readonly #underWay: { readonly size: number }
@@ -15,13 +15,13 @@ export class DrainOnDisconnect {
   #timer: ReturnType<typeof setTimeout> | undefined
   #over = false
 
-  /** `end` is called once at the most, never after stop(), and takes down what the link holds open. */
+  /** `end` is called at most once, never after stop(), and must close everything that the link holds open. */
   constructor(underWay: { readonly size: number }, end: (reason: WireError) => void) {
     this.#underWay = underWay
     this.#end = end
   }
 
-  /** Why the server counts as gone; undefined as long as it does not. */
+  /** Why the server counts as gone; undefined while it does not. */
   get reason(): WireError | undefined {
     return this.#reason
   }
@@ -40,12 +40,12 @@ export class DrainOnDisconnect {
     return true
   }
 
-  /** To be called when a message is not under way any more. */
+  /** Call it when a message is no longer in flight. */
   settled(): void {
     if (this.#reason && this.#underWay.size === 0) this.end(this.#reason)
   }
 
-  /** Ends the link without waiting for anything. */
+  /** Ends the link at once. */
   end(reason: WireError): void {
     if (this.#over) return
     this.stop()

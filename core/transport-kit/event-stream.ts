@@ -1,29 +1,30 @@
 import type { GuardedResponse, LongMessage } from '../contract/transport.ts'
 import { type SseEvent, type SseHandlers, SseParser } from './sse-parser.ts'
 
-/** Where a stream can be taken up again. */
+/** The position from which a stream can be resumed. */
 export interface StreamPosition {
   lastEventId: string | undefined
-  /** What the server asked for; it stays in force for the whole stream. */
+  /** The delay that the server asked for; valid for the whole stream. */
   retryMs: number | undefined
 }
 
-/** An hour: what a timer still holds, and longer than any call. */
+/** An hour: within the range of a timer, and longer than any call. */
 const MAX_RETRY_MS = 3_600_000
 const MAX_EVENT_ID_CHARACTERS = 1024
 
+/** Callbacks and limits of one stream. */
 export interface EventOptions {
-  /** Longest message, in bytes; asked at each one. Default 10 MiB. */
+  /** Longest message, in bytes; read for each one. Default 10 MiB. */
   readonly maxBytes?: number
-  /** A longer one was dropped. */
+  /** Called when a longer one was dropped. */
   tooLong?(message: LongMessage): void
-  /** Hears the events that are no messages. */
+  /** Called for events that are not messages. */
   other?(event: SseEvent): void
 }
 
 /**
- * Reads one response as a stream of messages and keeps `position` up to date. `done` is called once; a RangeError says that
- * an event was longer than is even dropped.
+ * Reads one response as a stream of messages and keeps `position` up to date. `done` is called once; a RangeError means
+ * that an event was even too long to be skipped.
  */
 export function readEvents(
   response: GuardedResponse,
@@ -39,7 +40,7 @@ export function readEvents(
       else options.other?.(event)
     },
     id: id => {
-      // An id that cannot be sent back as a header is of no use.
+      // An id that is not valid in a header cannot be sent back.
       if (id.length <= MAX_EVENT_ID_CHARACTERS && /^[\x21-\x7e][\x20-\x7e]*$/.test(id)) position.lastEventId = id
     },
     retry: milliseconds => {
@@ -66,8 +67,8 @@ export function readEvents(
 }
 
 /**
- * Milliseconds to wait before the attempt that follows `failures` failed ones: none, then 1 s doubling to 60 s, with full
- * jitter. `random` gives a number from 0 to 1, as Math.random does.
+ * Milliseconds to wait before the attempt that follows `failures` failed ones: none, then 1 s doubling to 60 s, with
+ * full jitter. `random` returns a number from 0 to 1, as Math.random does.
  */
 export function backoffMs(failures: number, random: () => number): number {
   if (failures === 0) return 0

@@ -1,8 +1,8 @@
 import type { LongMessage } from '../contract/transport.ts'
 
-/** Longer keys and ids are not looked at. */
+/** Longer keys and ids are ignored. */
 const MOST_CHARACTERS = 64
-/** Of an array of messages, those that are told of. */
+/** Most messages of an array that are reported. */
 const MOST_MESSAGES = 100
 const QUOTE = 0x22
 const COLON = 0x3a
@@ -10,15 +10,15 @@ const COMMA = 0x2c
 const BACKSLASH = 0x5c
 
 /**
- * Finds out whose a JSON-RPC message is while it goes by, in pieces cut anywhere and without keeping any of it: the members
- * of the outermost object are looked at, wherever they stand. For bytes read as latin1 it finds the same, since all that it looks at is
- * ASCII.
+ * Finds the ids of a JSON-RPC message while it is skipped, in pieces cut anywhere and without keeping any of it: the
+ * members of the outermost object are read, in any order. Bytes read as latin1 give the same result, since only ASCII
+ * matters.
  */
 export class LongMessageReader {
   readonly #answers: number[] = []
   readonly #asks: string[] = []
   #hasMethod = false
-  /** Level of the members that count: 2 in an array of messages. */
+  /** Nesting level of the members that count: 2 in an array of messages. */
   #level = 0
   #depth = 0
   #inString = false
@@ -28,7 +28,7 @@ export class LongMessageReader {
   #id = ''
   #names = new Set<string>()
 
-  /** The one message answers this request; known before its end where its id comes first. */
+  /** The request that the only message answers; known before its end where its id comes first. */
   get answered(): number | undefined {
     return this.#level === 1 && !this.#names.has('method') ? this.#answeredId() : undefined
   }
@@ -55,7 +55,7 @@ export class LongMessageReader {
     return { answers: this.#answers, asks: this.#asks, hasMethod: this.#hasMethod }
   }
 
-  /** Reads on in a string; returns the place of its closing quote, or the end of the piece. */
+  /** Continues in a string; returns the index of its closing quote, or the end of the piece. */
   #string(piece: string, from: number): number {
     let start = from
     if (this.#escaped) start += 1
@@ -101,7 +101,7 @@ export class LongMessageReader {
     else this.#keep(piece.charAt(at).trim())
   }
 
-  /** Keys, and the value of an id. */
+  /** Keeps keys, and the value of an id. */
   #keep(text: string): void {
     if (this.#depth !== this.#level || (this.#key !== undefined && this.#key !== 'id')) return
     if (this.#token.length <= MOST_CHARACTERS) this.#token += text
@@ -133,7 +133,7 @@ export class LongMessageReader {
     this.#messageBegins()
   }
 
-  /** Some servers write the ids of the hub, which are numbers, as texts. */
+  /** Some servers write the hub's ids, which are numbers, as strings. */
   #answeredId(): number | undefined {
     if (!this.#names.has('result') && !this.#names.has('error')) return undefined
     const digits = /^("?)(\d{1,15})\1$/.exec(this.#id)?.[2]

@@ -1,6 +1,6 @@
 /** What transports share, as `patchbay/transport-kit`. */
 
-/** Grows only when a plugin written for the last number would break. Apart from the number of `patchbay/contract`. */
+/** Version of this kit, independent of the contract's; raised only when existing plugins would break. */
 export const TRANSPORT_KIT = 1
 
 export * from './drain-on-disconnect.ts'

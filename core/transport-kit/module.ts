@@ -2,8 +2,8 @@ import * as contract from '../contract/mod.ts'
 import * as transportKit from './mod.ts'
 
 /**
- * Makes `patchbay/contract` and `patchbay/transport-kit` resolvable for plugin files outside the repository, in the thread
- * that calls it. Inside the repository the package's own `exports` serve.
+ * Makes `patchbay/contract` and `patchbay/transport-kit` resolvable for plugin files outside the repository, in the
+ * calling thread. Inside the repository the package's own `exports` are used.
  */
 export function registerPluginModules(): void {
   Bun.plugin({

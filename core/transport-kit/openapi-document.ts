@@ -1,17 +1,18 @@
 import { HubError } from '../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 
-/** What an OpenAPI document may be, whoever reads it: the hub at saving, the transport at each start. */
+/** Limits of an OpenAPI document, both when the hub saves it and when the transport starts. */
 export const OPENAPI_LIMITS = {
   /** Of its text, decoded. */
   bytes: 16 * 1024 * 1024,
-  /** Reading YAML costs about thirty times its size, and holds up its thread for a second in four megabytes. */
+  /** Parsing YAML takes about thirty times its size, and 4 MB of it block the thread for a second. */
   yamlBytes: 4 * 1024 * 1024,
   operations: 5_000,
   depth: 64,
   nodes: 5_000_000,
 } as const
 
+/** The methods of a path item, in lower case. */
 export const OPERATION_METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'] as const
 
 /** Members whose values are data, in which `$ref` is a key like others. */
@@ -26,7 +27,7 @@ const NAMED: ReadonlySet<string> = new Set([
 /** What the keys of a value are: keywords of OpenAPI or JSON Schema, chosen names, or those of data. */
 export type OpenApiPlace = 'keywords' | 'names' | 'data'
 
-/** The place of the value under this key; of an item of an array without one. Extensions (`x-…`) are data. */
+/** The place of the value under this key; without a key, of an item of an array. Extensions (`x-…`) are data. */
 export function openApiPlace(place: OpenApiPlace, key?: string): OpenApiPlace {
   if (place === 'data') return 'data'
   if (place === 'names' || key === undefined) return 'keywords'
@@ -34,13 +35,13 @@ export function openApiPlace(place: OpenApiPlace, key?: string): OpenApiPlace {
   return NAMED.has(key) ? 'names' : 'keywords'
 }
 
+/** The supported versions of OpenAPI, by major and minor number. */
 export type OpenApiVersion = '2.0' | '3.0' | '3.1'
 
 /**
- * Judges a parsed document before anything of it is used: version, nesting, size, and that no `$ref` leads out of it; in data such as
- * `example` a `$ref` is no reference. Walks
- * without recursion, and counts what aliases share as often as it occurs. Throws HubError: `openapi_unsupported`,
- * `openapi_bomb`, `openapi_external_ref`, `openapi_too_large`.
+ * Validates a parsed document before it is used: version, nesting, size, and that no `$ref` leads out of it; in data
+ * such as `example` a `$ref` is no reference. Walks without recursion, and counts aliased values as often as they
+ * occur. Throws HubError: `openapi_unsupported`, `openapi_bomb`, `openapi_external_ref`, `openapi_too_large`.
  */
 export function judgeOpenApiDocument(document: JsonValue): OpenApiVersion {
   const version = openApiVersion(document)
@@ -72,6 +73,7 @@ export function judgeOpenApiDocument(document: JsonValue): OpenApiVersion {
   return version
 }
 
+/** The error `openapi_too_large` for a document with too many operations; names their number. */
 export function tooManyOperations(operations: number): HubError {
   const message = `The OpenAPI document has ${operations} operations; at most ${OPENAPI_LIMITS.operations} are read`
   return new HubError('openapi_too_large', message)
@@ -116,8 +118,8 @@ function pathItems({ paths }: JsonObject): readonly JsonObject[] {
 }
 
 /**
- * The addresses that calls go to when the configuration names none, the document's own first, each as written with its
- * variables filled in: it may be relative to the document. Empty when the document names none.
+ * The addresses of the API when the configuration names none, the document's own first, each as written with its
+ * variables filled in: they may be relative to the document. Empty when the document has none.
  */
 export function documentServers(document: JsonObject): readonly string[] {
   const { host, basePath = '', schemes } = document

@@ -2,15 +2,16 @@ import anyAscii from 'any-ascii'
 
 const NON_ASCII_RUN = /[^\0-\x7f]+/g
 const NON_ASCII = /[^\0-\x7f]/
-/** No name is written at greater length, in UTF-16 code units: what stands behind is left out. */
+/** Longest name in UTF-16 code units; the rest is cut off. */
 const LONGEST = 512
-/** Written for letters that ASCII has not, such as the soft sign of Russian; in a name they would only be separators. */
+/** Transliterations of letters without an ASCII form, such as the Russian soft sign; in names mere separators. */
 const APOSTROPHES = /['"`]/g
 
 /**
- * A name with every letter of another script in its usual Latin spelling, and everything else that is not in
- * `[A-Za-z0-9_-]` as `_`: `天气查询` becomes `TianQiChaXun`. `keep`: further ASCII characters that stay. The result depends on
- * the name alone, may be longer than it, and is empty where no character has a Latin spelling. Two names may become one.
+ * A name with letters of other scripts in their Latin transliteration, and everything else that is not in
+ * `[A-Za-z0-9_-]` as `_`: `天气查询` becomes `TianQiChaXun`. `keep`: further ASCII characters that stay. The result depends
+ * on the name alone, may be longer, and is empty where no character has a transliteration. Two names may give one
+ * result.
  */
 export function readableName(name: string, keep: '' | '.' = ''): string {
   const head = name.slice(0, LONGEST)

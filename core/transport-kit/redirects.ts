@@ -2,35 +2,35 @@ import { HubError } from '../contract/errors.ts'
 import type { GuardedFetch, GuardedRequest, GuardedResponse } from '../contract/transport.ts'
 
 const MAX_REDIRECTS = 3
-/** These repeat the request as it was; the other two kinds make a GET of it. */
+/** Statuses that repeat the request unchanged; the other redirects make a GET of it. */
 const KEEPS_METHOD: readonly number[] = [307, 308]
 const BECOMES_GET: readonly number[] = [301, 302, 303]
 
-/** What answered at last, and under which address. */
+/** The final response, and its address. */
 export interface Followed {
   readonly response: GuardedResponse
   readonly url: string
 }
 
 /**
- * A request that follows at most three redirects on the origin it began with, so that no credential leaves it: 307 and 308
- * with method, body and headers as they were, 301, 302 and 303 for GET alone. A redirect without a Location is an answer like
- * others. Throws `redirect_blocked` for any other redirect, without a byte to where it leads; rejects as the fetch does.
+ * A request that follows at most three redirects on its own origin, so that no credential leaves it: 307 and 308 with
+ * method, body and headers unchanged, 301, 302 and 303 for GET alone. A redirect without a Location is returned like
+ * any response. Throws `redirect_blocked` for others, without connecting to the target; rejects as the fetch does.
  */
 export async function fetchFollowing(fetch: GuardedFetch, url: string, request: GuardedRequest): Promise<Followed> {
   const response = await fetch(url, request)
   return isRedirect(response) ? follow(fetch, url, request, response) : { response, url }
 }
 
-/** Whether a request ended at a redirect that may not be followed: it would end there each time. */
+/** True when a request ended at a redirect that may not be followed, so that a retry is pointless. */
 export function isBlockedRedirect(error: unknown): boolean {
   return error instanceof HubError && error.code === 'redirect_blocked'
 }
 
 /**
- * One address of a server for the life of a connection. It follows as {@link fetchFollowing} does, and remembers where POSTs were
- * led, so that not each of them goes twice. What was remembered is forgotten once it fails: when the request itself does,
- * or is answered by 404, 410 or 5xx. The next request then begins at the configured address.
+ * One address of a server for the life of a connection. It follows as {@link fetchFollowing} does, and caches the
+ * target of redirected POSTs, so that not each is sent twice. The cached target is dropped once it fails: when the
+ * request itself does, or the response is 404, 410 or 5xx. The next request then starts at the configured address.
  */
 export class FollowedAddress {
   readonly #fetch: GuardedFetch
@@ -75,7 +75,7 @@ function isRedirect({ status, headers }: GuardedResponse): boolean {
   return (KEEPS_METHOD.includes(status) || BECOMES_GET.includes(status)) && headers.location !== undefined
 }
 
-/** `answer` is the redirect with which it begins. */
+/** `answer` is the first redirect. */
 async function follow(
   fetch: GuardedFetch,
   url: string,
@@ -97,7 +97,7 @@ async function follow(
   return { response, url: address }
 }
 
-/** The address that a Location means, in the form in which it is sent. */
+/** The absolute address of a Location, as it is sent. */
 function permitted(status: number, location: string, from: string): string {
   const { origin, protocol, hostname } = new URL(from)
   const target = URL.parse(location, from)
@@ -115,7 +115,7 @@ function permitted(status: number, location: string, from: string): string {
   return target.href
 }
 
-/** Nothing of the Location is told: it may hold what must not be shown, or answer a question about somebody's network. */
+/** The error omits the Location, which may hold a secret or reveal a host of an internal network. */
 function blocked(status: number, what: string, more = ''): HubError {
   const message = `The server ${what}, which is not followed; set its final address instead${more}`
   return new HubError('redirect_blocked', message, { data: { status } })

@@ -3,12 +3,13 @@ import { isJsonObject, type JsonObject } from '../contract/json.ts'
 import type { GuardedResponse } from '../contract/transport.ts'
 import { toWireError } from './wire-error.ts'
 
-/** What transports that speak MCP over HTTP have in common: their configuration, and why an exchange failed. */
+/** What transports that speak MCP over HTTP share: their configuration, and the errors of failed exchanges. */
 
+/** Address and headers of a remote server, validated. */
 export interface RemoteConfig {
   /** http or https, in the form in which it is sent. */
   readonly url: string
-  /** As configured; {@link usableHeaders} takes out what cannot be sent. */
+  /** As configured; {@link usableHeaders} removes what cannot be sent. */
   readonly headers: Readonly<Record<string, string>>
 }
 
@@ -50,7 +51,7 @@ export const REMOTE_CONFIG_SCHEMA: JsonObject = {
   },
 }
 
-/** What the transport or the client under it writes; a configured header of such a name is left out. */
+/** Set by the transport or the client under it; configured headers with these names are dropped. */
 const RESERVED = new Set([
   'accept',
   'accept-encoding',
@@ -69,7 +70,7 @@ const RESERVED = new Set([
   'upgrade',
 ])
 
-/** Headers in lower case, without those that belong to the connection, to framing or to MCP. */
+/** Headers in lower case, without those of the connection, of framing or of MCP. */
 export function usableHeaders(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const kept: Record<string, string> = {}
   for (const [name, value] of Object.entries(headers)) {
@@ -79,12 +80,12 @@ export function usableHeaders(headers: Readonly<Record<string, string>>): Readon
   return kept
 }
 
-/** The content type in lower case, in which media types are compared; empty when none was named. */
+/** The content type in lower case, for comparing media types; empty when there is none. */
 export function contentTypeOf({ headers }: Pick<GuardedResponse, 'headers'>): string {
   return headers['content-type']?.toLowerCase() ?? ''
 }
 
-/** Seconds for which `Retry-After` asks to wait, given as such or as a date; undefined when it says nothing usable. */
+/** The wait of `Retry-After` in seconds, given as such or as a date; undefined when it is not usable. */
 export function waitSecondsOf({ headers }: Pick<GuardedResponse, 'headers'>): number | undefined {
   const said = headers['retry-after']?.trim() ?? ''
   if (/^\d{1,5}$/.test(said)) return Number(said)
@@ -93,15 +94,15 @@ export function waitSecondsOf({ headers }: Pick<GuardedResponse, 'headers'>): nu
   return seconds <= 99_999 ? Math.max(0, seconds) : undefined
 }
 
-/** Milliseconds of a date as HTTP writes it, which begins with the name of the day. */
+/** Milliseconds of an HTTP date, which begins with the name of the day. */
 function dateOf(text = ''): number {
   return /^[A-Z][a-z]+, /.test(text) ? Date.parse(text) : Number.NaN
 }
 
-/** What a hub says with HTTP 508: others use that status for limits of their own. */
+/** Sent by a hub with HTTP 508: others use that status for limits of their own. */
 export const LOOP_HEADER = 'x-patchbay-loop'
 
-/** A refusal by HTTP status, without anything of the body. `rpcCode` is the code of a JSON-RPC error in it. */
+/** The error for an HTTP status, without anything of the body. `rpcCode` is the code of a JSON-RPC error in it. */
 export function statusReason(response: GuardedResponse, rpcCode?: number): WireError {
   const { status } = response
   const waitSeconds = waitSecondsOf(response)
@@ -128,17 +129,17 @@ export function statusReason(response: GuardedResponse, rpcCode?: number): WireE
   return { code: 'upstream_http_error', message: `The server answered with HTTP ${status}${wait}`, data }
 }
 
-/** The server does not know the session any more; HTTP says so by 404, and some servers by 400. */
+/** The server does not know the session any more; HTTP reports it by 404, and some servers by 400. */
 export function sessionLost(status = 404): WireError {
   return { code: 'connection_lost', message: `The server has ended the session (HTTP ${status})`, data: { status } }
 }
 
-/** Nothing of the request was written, as the guarded fetch says. */
+/** True when nothing of the request was written, according to the guarded fetch. */
 export function wasNotSent(error: unknown): boolean {
   return error instanceof HubError && error.data?.sent === false
 }
 
-/** Why an exchange failed. A RangeError comes from an event that is too long. */
+/** The reason of a failed exchange. A RangeError comes from an event that is too long. */
 export function reasonOf(error: unknown): WireError {
   if (!(error instanceof RangeError)) return toWireError(error)
   return { code: 'upstream_protocol', message: `The server sent a stream that cannot be read: ${error.message}` }

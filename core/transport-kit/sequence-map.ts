@@ -1,21 +1,21 @@
 const FIRST_SLOTS = 32
 const MOST_SLOTS = 4_096
-/** In place of a number where a slot is free: it equals no whole one. */
+/** Marks a free slot: it equals no whole number. */
 const FREE = 0.5
 
 /**
- * A map for what is numbered one after the other and mostly gone soon, such as calls by their ids: it finds a value by the low
- * bits of its number, in arrays that stay. A Map makes a new table every few changes and costs five times as much, most of it
- * in the garbage collector.
+ * A map for values that are numbered consecutively and mostly short-lived, such as calls by their ids: it finds a value
+ * by the low bits of its number, in arrays that are never reallocated. A Map allocates a new table every few changes
+ * and costs five times as much, most of it in the garbage collector.
  *
- * Numbers are whole. Up to 2,048 neighbours at a time stay in the arrays; whatever needs the place of one that is
- * still there moves that one to a Map.
+ * Numbers are whole. Up to 2,048 neighbours at a time are in the arrays; a value whose slot is needed by another is
+ * moved to a Map.
  */
 export class SequenceMap<Value> {
-  /** As many as slots, a power of two. */
+  /** One per slot; the number of slots is a power of two. */
   #keys: number[] = []
   #values: (Value | undefined)[] = []
-  /** Those whose slot was needed by another. */
+  /** Values whose slot was needed by another. */
   readonly #moved = new Map<number, Value>()
   #inSlots = 0
 
@@ -42,7 +42,7 @@ export class SequenceMap<Value> {
     else this.#put(key, value)
   }
 
-  /** False for what was not there. */
+  /** False when the key was missing. */
   delete(key: number): boolean {
     const slot = key & (this.#keys.length - 1)
     if (this.#keys[slot] !== key) return this.#moved.delete(key)
@@ -56,7 +56,7 @@ export class SequenceMap<Value> {
     this.#empty(FIRST_SLOTS)
   }
 
-  /** All that is there now, the lowest number first. */
+  /** All current entries, the lowest number first. */
   entries(): [number, Value][] {
     const entries = [...this.#moved]
     for (const [slot, key] of this.#keys.entries()) if (key !== FREE) entries.push([key, this.#values[slot] as Value])

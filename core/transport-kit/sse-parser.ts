@@ -1,42 +1,44 @@
 import type { LongMessage } from '../contract/transport.ts'
 import { LongMessageReader } from './long-message.ts'
 
-/** One event of a stream of server-sent events. */
+/** One server-sent event. */
 export interface SseEvent {
-  /** The event's type; `message` when the server named none. */
+  /** The event's type; `message` when the server set none. */
   readonly type: string
   readonly data: string
 }
 
+/** Callbacks of an `SseParser`. */
 export interface SseHandlers {
   event(event: SseEvent): void
-  /** An event that ended carried an id, with or without data: the place from which the stream can be resumed. */
+  /** A completed event had an id, with or without data: the position from which the stream can be resumed. */
   id?(id: string): void
-  /** The server asks to wait so long before connecting again, in milliseconds. */
+  /** The delay before reconnecting that the server asked for, in milliseconds. */
   retry?(milliseconds: number): void
-  /** An event is longer than it may be and is dropped. Called once for it, as soon as it is known whose message it is. */
+  /** An event is too long and is dropped. Called once for it, as soon as the id of its message is known. */
   tooLong?(message: LongMessage): void
 }
 
+/** Limits of an `SseParser`. */
 export interface SseLimits {
-  /** Longest event, in bytes as UTF-8, read at each one. Default 10 MiB. */
+  /** Longest event, in bytes as UTF-8, read for each one. Default 10 MiB. */
   readonly maxBytes?: number
 }
 
 const USUAL_BYTES = 10 * 1024 * 1024
-/** An event that is dropped may be so long; one without an end would be read for ever. */
+/** The longest event that is skipped; one without an end would be read forever. */
 const LONGEST_DROPPED_BYTES = 256 * 1024 * 1024
-/** Of a line that is no data of an event that is dropped. */
+/** Longest line, other than data of a skipped event, that is buffered. */
 const LONG_LINE_CHARACTERS = 2048
 
 /**
- * A text that grows by pieces is kept by the runtime as a tree of them, each of which costs more than a short piece has. So
- * many pieces, and so many for each character besides, are made one text.
+ * The runtime keeps a text that grows by pieces as a tree of them, each of which costs more than a short piece holds.
+ * After so many pieces, and so many per character, they are joined.
  */
 const LOOSE_PIECES = 4096
 const LOOSE_SHARE = 1 / 8
 
-/** Reads text/event-stream as the HTML standard defines it, from pieces cut anywhere. */
+/** Parses text/event-stream as the HTML standard defines it, from pieces cut anywhere. */
 export class SseParser {
   readonly #handlers: SseHandlers
   readonly #limits: SseLimits
@@ -47,21 +49,21 @@ export class SseParser {
   #afterCr = false
   #first = true
   #loose = 0
-  /** Of the event that has not ended yet. */
+  /** Bytes of the incomplete event. */
   #bytes = 0
   #dropping = false
-  /** Reads the event that is being dropped until it is known whose it is. */
+  /** Reads the event being dropped until the id of its message is known. */
   #reader: LongMessageReader | undefined
-  /** The line that has not ended yet is data that is not kept. */
+  /** The incomplete line is data that is not kept. */
   #passing = false
 
-  /** `limits.maxBytes` may be a getter: it is asked at each event. */
+  /** `limits.maxBytes` may be a getter: it is read for each event. */
   constructor(handlers: SseHandlers, limits: SseLimits = {}) {
     this.#handlers = handlers
     this.#limits = limits
   }
 
-  /** Throws a RangeError for an event of more than 256 MiB, which is not even dropped. */
+  /** Throws a RangeError for an event of more than 256 MiB, which is not even skipped. */
   push(piece: string): void {
     let text = piece
     if (this.#first && text !== '') {
@@ -95,14 +97,14 @@ export class SseParser {
     if (eventAt < text.length) this.#weigh(eventAt === 0 ? text : text.slice(eventAt))
   }
 
-  /** A line begins, or goes on. */
+  /** A line begins, or continues. */
   #begin(text: string): void {
     if (this.#passing) return this.#pass(text)
     this.#line += text
     this.#loose += 1
   }
 
-  /** The event that has not ended yet has this more. */
+  /** Adds to the size of the incomplete event. */
   #weigh(text: string): void {
     this.#bytes += Buffer.byteLength(text)
     if (!this.#dropping && this.#bytes > (this.#limits.maxBytes ?? USUAL_BYTES)) this.#drop()
@@ -121,7 +123,7 @@ export class SseParser {
     this.#line = joined(this.#line)
   }
 
-  /** Of a long line nothing is kept, of whatever kind it is. */
+  /** Drops a long line of any kind. */
   #passLine(): void {
     if (this.#line.length < LONG_LINE_CHARACTERS) return
     const line = this.#line
@@ -149,7 +151,7 @@ export class SseParser {
 
   #take(line: string): void {
     if (line === '') return this.#dispatch()
-    // Most lines of an MCP stream, looked at first.
+    // Most lines of an MCP stream, checked first.
     if (line.startsWith('data: ')) return this.#addData(line.slice(6))
     const colon = line.indexOf(':')
     if (colon === 0) return
@@ -183,7 +185,7 @@ export class SseParser {
   }
 }
 
-/** The same text in one piece: cutting a tree of pieces joins them, and the result is one that must be made. */
+/** The same text in one piece: slicing a tree of pieces flattens it. */
 function joined(text: string): string {
   return [text.slice(0, 1), text.slice(1)].join('')
 }

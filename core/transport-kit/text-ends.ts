@@ -1,6 +1,6 @@
 /**
- * A text without so many of one character at its end. An expression such as `/_+$/` would take the square of the length of
- * a text that holds many of them elsewhere.
+ * Removes one character from the end of a text as often as it occurs there. An expression such as `/_+$/` takes
+ * quadratic time on a text that holds many of them elsewhere.
  */
 export function withoutEnd(text: string, character: string): string {
   let end = text.length

@@ -1,20 +1,21 @@
 import { HubError, type WireError } from '../contract/errors.ts'
 
-/** A fault that is no HubError becomes `internal`: its own text, a library's or the system's, is for the log alone. */
+/** An error that is no HubError becomes `internal`: its own text, a library's or the system's, is for the log alone. */
 export function toWireError(error: unknown): WireError {
   if (error instanceof HubError)
     return { code: error.code, message: error.message, ...(error.data ? { data: error.data } : {}) }
   return { code: 'internal', message: `The hub failed at this (${faultName(error)}); its log says more` }
 }
 
-/** What may be told of a fault: the system's code for it, such as ECONNRESET, else its kind. */
+/** The public part of a system error: its code, such as ECONNRESET, otherwise its name. */
 export function faultName(error: unknown): string {
   if (!(error instanceof Error)) return 'an unknown fault'
   if ('code' in error && /^[A-Z][A-Z0-9_]{2,63}$/.test(String(error.code))) return String(error.code)
-  // Bun's spawn says the code in the text alone where no descriptors are left.
+  // Bun's spawn has the code in the message alone where no descriptors are left.
   return /^E[A-Z]{3,15}(?=:)/.exec(error.message)?.[0] ?? error.name
 }
 
+/** The HubError of a wire error, to be thrown in another thread. */
 export function fromWireError(wire: WireError): HubError {
   return new HubError(wire.code, wire.message, wire.data ? { data: wire.data } : {})
 }
