@@ -1,7 +1,7 @@
 import { HubError, type WireError } from '../contract/errors.ts'
 import { toWireError } from '../transport-kit/wire-error.ts'
 
-/** An error on its way between a plugin and the hub: each side may log what the other one says, but tells it nobody. */
+/** An error as passed between a plugin and the hub: each side may log the other's message, but not send it on. */
 export function carriedError(error: unknown): WireError {
   if (error instanceof HubError) return toWireError(error)
   return { code: 'internal', message: error instanceof Error ? error.message : String(error) }

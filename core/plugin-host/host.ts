@@ -7,12 +7,14 @@ import { registerPluginModules } from '../transport-kit/module.ts'
 import { startIsolated } from './isolate.ts'
 import { asDefinition, type PluginEntry, parsePluginConfig, resolvePlugin } from './resolve.ts'
 
-/** Longest a plugin's setup may take, in milliseconds. */
+/** Longest time for a plugin's setup, in milliseconds. */
 const START_LIMIT_MS = 10_000
 const STOP_LIMIT_MS = 5_000
 
+/** `failed` after an error, `disabled` by its settings, `stopped` with the hub. */
 export type PluginState = 'running' | 'failed' | 'disabled' | 'stopped'
 
+/** A plugin in the list for administrators. */
 export interface PluginInfo {
   readonly name: string
   readonly state: PluginState
@@ -26,6 +28,7 @@ export interface PluginInfo {
   readonly message?: string
 }
 
+/** Dependencies and settings of the `PluginHost`. */
 export interface PluginHostOptions {
   /** In the order in which they start. */
   readonly bundled: readonly PluginDefinition<unknown>[]
@@ -50,8 +53,8 @@ interface Slot {
 }
 
 /**
- * Starts plugins in order, withdraws what a failing one contributed, and goes on without it unless it is `required`.
- * Stops them in reverse order.
+ * Starts plugins in order, withdraws the contributions of one that fails, and continues without it unless it is
+ * `required`. Stops them in reverse order.
  */
 export class PluginHost {
   readonly #options: PluginHostOptions
@@ -76,13 +79,13 @@ export class PluginHost {
     for (const slot of this.#slots) await this.#startSlot(slot)
   }
 
-  /** Stops all plugins side by side, the last one first; takes 5 s at most, however many of them hang. */
+  /** Stops all plugins in parallel, the last one first; takes 5 s at most, however many of them hang. */
   async stop(): Promise<void> {
     const running = this.#slots.filter(({ state }) => state === 'running').reverse()
     await Promise.all(running.map(slot => this.#stopSlot(slot, 'stopped')))
   }
 
-  /** Live view: what is contributed later shows up in it. */
+  /** Live view: later contributions appear in it. */
   contributions<P extends keyof ExtensionPoints>(point: P): ReadonlyMap<string, ExtensionPoints[P]> {
     let map = this.#points.get(point)
     if (!map) {
@@ -92,7 +95,7 @@ export class PluginHost {
     return map as unknown as ReadonlyMap<string, ExtensionPoints[P]>
   }
 
-  /** What the plugin of this name offers at `/api/plugins/{plugin}/{path}`. */
+  /** The contribution of this plugin for `/api/plugins/{plugin}/{path}`. */
   route(plugin: string, path: string): RouteContribution | undefined {
     const slot = this.#slots.find(({ name, state }) => name === plugin && state === 'running')
     for (const [point, id] of slot?.held ?? []) {
@@ -115,8 +118,8 @@ export class PluginHost {
   }
 
   /**
-   * Restarts one plugin with what is new; undefined when there is none of that name. Throws `validation_failed` for a
-   * configuration that the plugin refuses: it runs on with the one that it had.
+   * Restarts one plugin with its new settings; undefined when there is none of that name. Throws `validation_failed`
+   * for a configuration that the plugin rejects: it keeps running with its old one.
    */
   async configure(
     name: string,
@@ -140,7 +143,7 @@ export class PluginHost {
     return this.list()[index]
   }
 
-  /** Resolves with why it failed; undefined when it runs, or is disabled. */
+  /** Resolves with the error when it failed; undefined when it runs, or is disabled. */
   async #startSlot(slot: Slot, mayEndTheHub = true): Promise<unknown> {
     if (slot.entry.enabled === false) {
       slot.state = 'disabled'

@@ -1,7 +1,7 @@
 import type { FieldError, WireError } from '../contract/errors.ts'
 import type { ExtensionPoints } from '../contract/points.ts'
 
-/** What main says to an isolated plugin's worker. */
+/** A message from main to an isolated plugin's worker. */
 export type ToPlugin =
   | { readonly type: 'start'; readonly file: string; readonly use: string; readonly config: unknown }
   | { readonly type: 'stop' }
@@ -18,10 +18,10 @@ export type ToPlugin =
   | { readonly type: 'answer'; readonly id: number; readonly value?: unknown; readonly error?: WireError }
   | { readonly type: 'event'; readonly subscription: number; readonly event: unknown }
 
-/** What the worker says to main. `call` goes back for registry look-ups and for `next` of a middleware. */
+/** A message from the worker to main. `call` is used for registry look-ups and for `next` of a middleware. */
 export type FromPlugin =
   | { readonly type: 'started'; readonly name: string }
-  /** `errors`: the configuration is refused, for these places. */
+  /** `errors`: the fields for which the configuration was rejected. */
   | { readonly type: 'failed'; readonly message: string; readonly errors?: readonly FieldError[] }
   | { readonly type: 'stopped' }
   | { readonly type: 'pong' }

@@ -8,7 +8,7 @@ import type { FromPlugin, ToPlugin } from './isolate-protocol.ts'
 import { carryJson, takeJson } from './json-crossing.ts'
 import { asDefinition, parsePluginConfig } from './resolve.ts'
 
-/** The thread of one isolated plugin: runs its setup and carries calls and answers over the port. */
+/** The thread of one isolated plugin: runs its setup and carries calls and results over the port. */
 class IsolatedRuntime {
   readonly #contributions = new Map<string, Record<string, unknown>>()
   readonly #aborts = new Map<number, AbortController>()
@@ -131,7 +131,7 @@ class IsolatedRuntime {
   }
 }
 
-/** Requests and responses do not cross a port: they travel as their parts. */
+/** Requests and responses cannot be cloned: they are sent as their parts. */
 async function answerRoute(
   fetchRoute: (request: Request, actor: unknown) => Promise<Response>,
   args: readonly unknown[],
@@ -152,7 +152,7 @@ function post(message: FromPlugin): void {
 }
 
 const runtime = new IsolatedRuntime()
-// An unhandled rejection would end this thread with code 0 and no word to main.
+// An unhandled rejection would end this thread with code 0 and no message to main.
 process.on('unhandledRejection', error => {
   post({
     type: 'log',

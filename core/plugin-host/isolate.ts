@@ -6,29 +6,31 @@ import { carriedError } from './carried-error.ts'
 import type { FromPlugin, ToPlugin } from './isolate-protocol.ts'
 import { carryJson, takeJson } from './json-crossing.ts'
 
-/** Longest an isolated plugin may take over one hook, in milliseconds, unless the hook names its own limit. */
+/** Longest time for one hook of an isolated plugin, in milliseconds, unless the hook has its own limit. */
 const HOOK_BUDGET_MS = 2_000
 const PING_EVERY_MS = 5_000
 const SILENCE_LIMIT_MS = 15_000
 
+/** An isolated plugin that runs. */
 export interface IsolatedPlugin {
   readonly name: string
   stop(): Promise<void>
 }
 
+/** What an isolated plugin's port needs from the plugin host. */
 export interface IsolatedPluginHost {
   readonly log: PluginLogger
   readonly registry: RegistryView
   contribute(point: keyof ExtensionPoints, id: string, contribution: ExtensionPoints[keyof ExtensionPoints]): void
   listen(name: string, handler: (event: unknown) => void): void
-  /** The worker ended by itself or was ended for its silence: what it contributed must go. */
+  /** The worker ended by itself or was terminated for not responding: its contributions must be withdrawn. */
   lost(message: string): void
 }
 
 /**
- * Starts a plugin in a worker of its own. A border against faults and stalls, not against malice: a thread shares the
- * process's memory limits, files and rights. What crosses is cloneable; errors cross as code, message and data, aborts
- * as a message.
+ * Starts a plugin in a worker of its own. This protects against faults and stalls, not against malice: a thread shares
+ * the process's memory limits, files and rights. Arguments must be cloneable; errors cross as code, message and data,
+ * aborts as a message.
  */
 export function startIsolated(
   plugin: { readonly use: string; readonly file: string; readonly config: unknown },
@@ -224,7 +226,7 @@ class WorkerLink {
     this.#calls.delete(id)
     clearTimeout(call.limit)
     if (!error) return call.resolve(takeJson(value))
-    // What a callback threw comes out as it was: an upstream's error must not turn into one of the plugin.
+    // An error thrown by a callback is passed on unchanged: an upstream's error must not become one of the plugin.
     call.reject(call.passed !== undefined && error.data?.passed === true ? call.passed : fromWireError(error))
   }
 
@@ -256,7 +258,7 @@ class WorkerLink {
     return method(...message.args)
   }
 
-  /** What the callback waits for does not count against the plugin's time. */
+  /** The time of a callback does not count against the plugin's limit. */
   async #callBack([id, ...args]: readonly unknown[]): Promise<unknown> {
     const call = this.#calls.get(Number(id))
     if (!call?.callback) throw new HubError('upstream_timeout', 'The call that this belongs to has ended')
@@ -273,7 +275,7 @@ class WorkerLink {
   }
 }
 
-/** One hook of the plugin that is under way. */
+/** One call of a hook in progress. */
 interface HookCall {
   readonly resolve: (value: unknown) => void
   readonly reject: (error: unknown) => void
@@ -282,6 +284,6 @@ interface HookCall {
   limit: ReturnType<typeof setTimeout>
   /** The function among its arguments, such as `next` of a middleware. */
   callback: ((...args: readonly unknown[]) => unknown) | undefined
-  /** What that function threw. */
+  /** The error that this function threw. */
   passed: unknown
 }

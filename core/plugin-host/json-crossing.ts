@@ -5,14 +5,14 @@ interface Carried {
 }
 
 /**
- * An MCP message on its way between threads, as text: a number that is kept as it was written is an object which a port would
- * turn into another one.
+ * An MCP message as text, to be sent between threads: a number that keeps its source text is an object that a port
+ * would not preserve.
  */
 export function carryJson(value: unknown): unknown {
   return typeof value === 'object' && value !== null ? ({ $json: JSON.stringify(value) } satisfies Carried) : value
 }
 
-/** What {@link carryJson} made; anything else is itself. */
+/** Parses the result of {@link carryJson}; any other value is returned unchanged. */
 export function takeJson(value: unknown): unknown {
   return typeof value === 'object' && value !== null && '$json' in value ? parseAsWritten(String(value.$json)) : value
 }

@@ -6,11 +6,11 @@ import { CONTRACT, type PluginDefinition } from '../contract/plugin.ts'
 import { pointerToken } from '../domain/json/json-pointer.ts'
 import { MOST_ERRORS } from '../domain/validation-error.ts'
 
-/** One line of `plugins` in the settings file. */
+/** One entry of `plugins` in the settings file. */
 export interface PluginEntry {
   /** An npm package name, a path that begins with `.` or `/`, or the name of a bundled plugin. */
   readonly use: string
-  /** Own worker thread. Default true for what is not bundled. */
+  /** Runs it in its own worker thread. Default true for plugins that are not bundled. */
   readonly isolate?: boolean
   /** A failure of this plugin ends the start of the hub. Default false. */
   readonly required?: boolean
@@ -19,6 +19,7 @@ export interface PluginEntry {
   readonly config?: unknown
 }
 
+/** A plugin file that passed the checks. */
 export interface ResolvedPlugin {
   /** Absolute path of the entry file. */
   readonly file: string
@@ -26,9 +27,9 @@ export interface ResolvedPlugin {
 }
 
 /**
- * Finds a plugin's entry file. Packages and relative paths resolve from `folder`, the settings file's own.
- * Throws when it does not exist, or when somebody other than root and the hub's user could have written it:
- * a plugin runs with all of the hub's rights.
+ * Finds a plugin's entry file. Packages and relative paths resolve from `folder`, the settings file's own. Throws when
+ * it does not exist, or when an account other than root and the hub's user could have written it: a plugin runs with
+ * all of the hub's rights.
  */
 export async function resolvePlugin(use: string, folder: string): Promise<ResolvedPlugin> {
   const isPath = use.startsWith('.') || isAbsolute(use)
@@ -47,7 +48,7 @@ export async function resolvePlugin(use: string, folder: string): Promise<Resolv
   return { file, sha256 }
 }
 
-/** Takes a plugin's default export and says plainly what is wrong with it. */
+/** Validates a plugin's default export; throws with the reason when it is not a definition. */
 export function asDefinition(loaded: unknown, use: string): PluginDefinition<unknown> {
   const candidate = typeof loaded === 'object' && loaded !== null && 'default' in loaded ? loaded.default : undefined
   if (!isDefinition(candidate)) {
@@ -77,8 +78,8 @@ function isDefinition(value: unknown): value is PluginDefinition<unknown> {
 }
 
 /**
- * Validates a plugin's configuration block by its own schema. Throws `validation_failed` with a pointer below `#/config` to
- * each wrong place, the first 50 of them.
+ * Validates a plugin's configuration block by its own schema. Throws `validation_failed` with a pointer below
+ * `#/config` for each invalid field, the first 50 of them.
  */
 export async function parsePluginConfig<Config>(
   definition: PluginDefinition<Config>,

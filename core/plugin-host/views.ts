@@ -4,7 +4,7 @@ import type { PluginsView } from '../http/routes/hub/plugins.ts'
 import type { Registry } from '../registry/api.ts'
 import type { PluginHost } from './host.ts'
 
-/** The registry as plugins see it: reading only, each call on behalf of an actor. */
+/** The registry as plugins see it: read-only, each call on behalf of an actor. */
 export function registryView(registry: Registry): RegistryView {
   const { servers, groups } = registry
   return {
