@@ -8,7 +8,7 @@ import {
   type ServerRecord,
 } from 'patchbay/contract'
 
-/** Names at `/mcp/…`: a group, or one server as a group of its own, always in the name space of one owner. */
+/** Resolves names at `/mcp/…` to a group, or to one server as a group, in the name space of one owner. */
 export default definePlugin({
   name: 'groups',
   contract: 1,
@@ -24,7 +24,7 @@ export default definePlugin({
   },
 })
 
-/** Others than the owner reach what is public, administrators too: a path names what somebody published. */
+/** Callers other than the owner, including administrators, reach only public entries. */
 function reachable(
   actor: Actor,
   record: Pick<ServerRecord | GroupRecord, 'ownerId' | 'visibility' | 'ownerDisabled'>,
@@ -33,7 +33,7 @@ function reachable(
   return isPublic || (actor.kind === 'user' && record.ownerId === actor.userId)
 }
 
-/** Whether the actor's access key, if it is one, is made for this group, so that a server of the same name is found behind it. */
+/** True unless the actor uses an access key that does not open this scope, so that names may be equal. */
 function opened(actor: Actor, scope: { readonly groupId: string } | { readonly serverId: string }): boolean {
   if (actor.kind !== 'user' || actor.credential.kind !== 'key') return true
   return actor.credential.scopes.some(known => {
@@ -73,7 +73,7 @@ async function everything(registry: RegistryView, actor: Actor): Promise<Resolve
   return { kind: 'all', group: asGroup(`all:${actor.userId}`, owner, servers), servers }
 }
 
-/** A group that nobody made and nobody can edit. */
+/** A server as a group that is not stored and cannot be edited. */
 function asGroup(
   id: string,
   owner: Pick<GroupRecord, 'ownerId' | 'ownerName' | 'name' | 'createdAt' | 'updatedAt'>,

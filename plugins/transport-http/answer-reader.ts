@@ -12,32 +12,33 @@ import { answersRequest } from './answers.ts'
 import type { Post } from './post.ts'
 import { notAnAnswer, streamLost } from './reasons.ts'
 
-/** How long a stream may stay open behind its answer. */
+/** How long a stream may stay open after its response. */
 const AFTER_ANSWER_MS = 2_000
 const RESUME_ATTEMPTS = 8
 
+/** Callbacks of an `AnswerReader`. */
 export interface AnswerReaderOptions {
   message(text: string, id: number | undefined): void
-  /** A message on the stream of this one was too long. */
+  /** A message on the stream of this request was too long. */
   tooLong(post: Post, message: LongMessage): void
   readonly maxBytes: number
-  /** A GET for a stream, taken up behind this event. */
+  /** Sends a GET for a stream, resumed after this event. */
   get(lastEventId: string | undefined, signal: AbortSignal): Promise<GuardedResponse>
-  /** Whether a stream that breaks may be taken up again. */
+  /** True when a broken stream may be resumed. */
   resumes(): boolean
   hasSession(): boolean
-  /** The exchange itself failed; `error` undefined: the stream ended in good order, but without the answer. */
+  /** The exchange itself failed; `error` undefined: the stream ended normally, but without the response. */
   failed(post: Post, error: unknown): void
   fail(post: Post, reason: WireError): void
-  /** The server has taken the message, and answered it where it was a request. */
+  /** The server has accepted the message, and answered it if it was a request. */
   finish(post: Post): void
-  /** A stream is refused in a way that may mean the session. */
+  /** A stream was rejected in a way that may mean that the session is lost. */
   sessionSuspect(): void
-  /** The server is gone, or has forgotten the session. */
+  /** The server is gone, or has lost the session. */
   lost(reason: WireError): void
 }
 
-/** Reads what comes back for a message with a 2xx head: JSON, or a stream of events that may be taken up again. */
+/** Reads the response to a message with a 2xx head: JSON, or a stream of events that may be resumed. */
 export class AnswerReader {
   readonly #options: AnswerReaderOptions
 
@@ -51,7 +52,7 @@ export class AnswerReader {
     if (type.startsWith('text/event-stream')) return this.#readStream(post, response)
     if (post.id === undefined) {
       const taken = () => finish(post)
-      // Usually empty; read all the same, so that the connection can be used again.
+      // Usually empty; read anyway, so that the connection can be reused.
       response.text().then(taken, taken)
       return
     }
@@ -110,7 +111,7 @@ export class AnswerReader {
     post.timer = setTimeout(() => this.#resume(post), delayMs)
   }
 
-  /** Takes a call's stream up again behind the last event that came. */
+  /** Resumes a call's stream after the last event received. */
   #resume(post: Post): void {
     post.open = true
     const { get, hasSession, fail, sessionSuspect, lost } = this.#options
@@ -131,7 +132,7 @@ export class AnswerReader {
         if (post.over) return
         if (isBlockedRedirect(error)) return fail(post, streamLost())
         if (!wasNotSent(error)) return this.#streamEnded(post, error)
-        // The call itself was sent long ago: its end is a loss, whatever became of this request.
+        // The call itself was sent long ago: this is a lost response, whatever error this request has.
         fail(post, streamLost())
         lost(reasonOf(error))
       },

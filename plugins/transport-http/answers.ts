@@ -1,6 +1,6 @@
 /**
- * Whether a JSON-RPC text answers the request of this id. The two usual shapes are told by head and tail alone, since a
- * result may be megabytes long; anything else is parsed. False for what is not JSON.
+ * True when a JSON-RPC text answers the request of this id. The two usual layouts are recognized by head and tail
+ * alone, since a result may be megabytes long; anything else is parsed. False for invalid JSON.
  */
 export function answersRequest(text: string, id: number): boolean {
   if (text.startsWith('{"jsonrpc":"2.0","id":')) {
@@ -15,7 +15,7 @@ export function answersRequest(text: string, id: number): boolean {
   }
 }
 
-/** The code of a JSON-RPC error body, for what an HTTP error says; `own` when it answers the request of this id. */
+/** The code of a JSON-RPC error body, for the reason of an HTTP error; `own` when it answers the request of this id. */
 export function readErrorBody(
   text: string,
   id: number | undefined,
@@ -33,7 +33,7 @@ function isAnswer(message: unknown, id: number): boolean {
   return isRecord(message) && isId(message.id, id) && ('result' in message || 'error' in message)
 }
 
-/** Some servers write the number as a text. */
+/** Some servers write the number as a string. */
 function isId(found: unknown, id: number): boolean {
   return found === id || found === String(id)
 }

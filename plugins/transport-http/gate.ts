@@ -1,9 +1,9 @@
-/** Holds messages back and lets them go in order. Open at first. */
+/** Queues messages and sends them in order. Open at first. */
 export class Gate {
   #waiting: (() => void)[] | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
 
-  /** Takes the message where it must wait; false: it may go. */
+  /** Queues the message while the gate is closed; false: it can be sent. */
   holds(send: () => void): boolean {
     this.#waiting?.push(send)
     return this.#waiting !== undefined
@@ -13,7 +13,7 @@ export class Gate {
     this.#waiting ??= []
   }
 
-  /** Opens by itself after `ms`, unless that comes earlier. */
+  /** Opens after `ms` at the latest. */
   openWithin(ms: number): void {
     this.#timer = setTimeout(() => this.open(), ms)
   }

@@ -25,18 +25,18 @@ import { streamLost } from './reasons.ts'
 import { RequestHeaders } from './request-headers.ts'
 import { ServerSession } from './server-session.ts'
 
-/** From this version on there are neither sessions nor streams besides those of requests, and none is resumed. */
+/** From this version on there are no sessions and no streams except those of requests, and none is resumed. */
 const FIRST_MODERN = '2026-07-28'
 /**
- * Longest wait for the head of the server's own stream before the first calls go out, where the server may ask something. Most
- * servers drop what they ask on a stream that is not open yet, and the call that needs the answer then hangs. Some hold the
- * head back until they have something to send, so the wait has an end.
+ * Longest wait for the response head of the server's own stream before the first calls are sent, where the server may
+ * send server requests. Most servers drop those for a stream that is not open yet, and the call that needs the response
+ * then hangs. Some send no head until they have a message, so the wait is limited.
  */
 const OWN_STREAM_MS = 500
 const NOTICE_TIMEOUT_MS = 10_000
 const CLOSE_TIMEOUT_MS = 1_900
 
-/** One server over streamable HTTP: one MCP session with it, or in the modern era requests that stand for themselves. */
+/** One server over Streamable HTTP: one MCP session, or in the modern era self-contained requests. */
 export class HttpLink implements MessageLink {
   readonly #address: FollowedAddress
   readonly #io: TransportIo
@@ -50,7 +50,7 @@ export class HttpLink implements MessageLink {
   #settled = false
   #modern = false
   #accepted = false
-  /** Closed until the server has taken `notifications/initialized`, and has its own stream open if it may ask. */
+  /** Closed until the server accepted `notifications/initialized` and has its own stream open where needed. */
   readonly #gate = new Gate()
   readonly #drain: DrainOnDisconnect
 
@@ -112,7 +112,7 @@ export class HttpLink implements MessageLink {
     return this.#drain.reason
   }
 
-  /** `headers` go out with this one message. */
+  /** `headers` are added to this one message. */
   send(text: string, id?: number, headers?: Readonly<Record<string, string>>): void {
     if (this.#over || this.#dying) {
       const reason = this.#dying ?? { code: 'connection_lost', message: 'The connection to the server is closed' }
@@ -120,7 +120,7 @@ export class HttpLink implements MessageLink {
       return
     }
     if (this.#gate.holds(() => this.send(text, id, headers))) return
-    // Requests travel on connections of their own and could overtake it; servers may refuse what comes before it.
+    // Requests use connections of their own and could overtake it; servers may reject requests that arrive before it.
     const opensGate = id === undefined && !this.#accepted && text.includes('"notifications/initialized"')
     if (opensGate) this.#gate.close()
     this.#post(text, id, headers, opensGate ? accepted => this.#initialized(accepted) : undefined)
@@ -173,7 +173,7 @@ export class HttpLink implements MessageLink {
       body: text,
       signal: post.abort.signal,
       maxBytes: this.#io.maxResultBytes,
-      // How long a call may take is decided above; its end comes as abandoned().
+      // The caller sets the timeout of a call; abandoned() ends it.
       headTimeoutMs: id === undefined ? NOTICE_TIMEOUT_MS : 0,
       idleTimeoutMs: id === undefined ? NOTICE_TIMEOUT_MS : 0,
     }
@@ -200,7 +200,7 @@ export class HttpLink implements MessageLink {
     const { status } = response
     if (!this.#session.given) return this.#tellRefusal(post, response)
     if (status === 404) return this.#forgotten(post, response)
-    // While the handshake is on its way there is nothing to be asked yet.
+    // During the handshake there is no session that could be checked.
     if (status !== 400 || !this.#accepted) return this.#tellRefusal(post, response)
     void this.#session.known().then(known => {
       if (known) this.#tellRefusal(post, response)
@@ -208,7 +208,7 @@ export class HttpLink implements MessageLink {
     })
   }
 
-  /** The server does not know the session, and so has not begun with this. */
+  /** The server does not know the session, and so has not started to process the message. */
   #forgotten(post: Post, response: GuardedResponse): void {
     response.cancel()
     this.#fail(post, sessionLost(response.status), true)
@@ -241,18 +241,18 @@ export class HttpLink implements MessageLink {
     )
   }
 
-  /** The exchange itself failed; `error` undefined: the stream ended in good order, but without the answer. */
+  /** The exchange itself failed; `error` undefined: the stream ended normally, but without the response. */
   #failed(post: Post, error: unknown): void {
     if (post.over) return
     const unsent = wasNotSent(error)
     const reason = error === undefined ? streamLost() : reasonOf(error)
     this.#fail(post, reason, unsent)
     if (unsent && reason.code !== 'overloaded') this.#die(reason)
-    // Is the server gone, or only this connection? The stream of its own tells.
+    // Opening the server's own stream shows whether the server is gone, or only this connection.
     else if (reason.code === 'connection_lost' && this.#accepted) this.#listen.start()
   }
 
-  /** A notification before the answer is dropped alone; all else ends the request, and its stream with it. */
+  /** A notification before the response is dropped alone; any other message ends the request and its stream. */
   #tooLong(post: Post, message: LongMessage): void {
     this.#io.tooLong(message, post.id)
     if (post.id !== undefined && (message.answers.includes(post.id) || !message.hasMethod)) this.#finish(post)
@@ -262,7 +262,7 @@ export class HttpLink implements MessageLink {
     if (post.over) return
     if (post.id !== undefined) this.#io.failed(post.id, reason, { notSent })
     else this.#io.log('warn', `A message to the server was not taken: ${reason.message}`)
-    // Behind the report, since the end of the last one may end a link whose server is gone.
+    // After the report, since the end of the last one may end a link whose server is gone.
     this.#finish(post)
   }
 

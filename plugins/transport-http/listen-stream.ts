@@ -10,11 +10,12 @@ import {
   wasNotSent,
 } from 'patchbay/transport-kit'
 
-/** A stream that lived so long was sound: the next attempt follows at once. */
+/** Lifetime after which a stream counts as stable: the next attempt follows at once. */
 const SOUND_MS = 5_000
 
+/** Callbacks of a `ListenStream`. */
 export interface ListenOptions {
-  /** A GET for a stream, taken up behind this event. */
+  /** Sends a GET for a stream, resumed after this event. */
   open(lastEventId: string | undefined): Promise<GuardedResponse>
   message(text: string): void
   tooLong(message: LongMessage): void
@@ -22,14 +23,14 @@ export interface ListenOptions {
   hasSession(): boolean
   /** An attempt has ended: the stream is open, or the server has none for now. */
   tried(): void
-  /** A stream that there was before is refused in a way that may mean the session. */
+  /** An established stream was rejected in a way that may mean that the session is lost. */
   sessionSuspect(): void
-  /** The server is gone, or has forgotten the session. */
+  /** The server is gone, or has lost the session. */
   lost(reason: WireError): void
   log(level: 'debug' | 'warn', message: string): void
 }
 
-/** The GET stream, on which a server sends what belongs to no call. Kept open while the server offers one. */
+/** The GET stream, on which a server sends messages that belong to no call. Kept open while the server offers one. */
 export class ListenStream {
   readonly #options: ListenOptions
   readonly #position: StreamPosition = { lastEventId: undefined, retryMs: undefined }
@@ -43,7 +44,7 @@ export class ListenStream {
     this.#options = options
   }
 
-  /** Opens the stream unless it is open or being opened. Also asked to find out whether the server is still there. */
+  /** Opens the stream unless it is open or being opened. Also called to check whether the server is still there. */
   start(): void {
     if (this.#state !== 'off' && this.#state !== 'waiting') return
     clearTimeout(this.#timer)
@@ -84,7 +85,7 @@ export class ListenStream {
     response.cancel()
     if (status === 404 && this.#options.hasSession()) return this.#options.lost(sessionLost(status))
     if (status >= 500 && status !== 501) return this.#wait()
-    // 405 is how a server says that it has no such stream; others say it with other refusals.
+    // 405 means that the server has no such stream; some servers send other statuses.
     this.#none(status === 405 ? undefined : `HTTP ${status}`)
     if (status === 400 && this.#wasOpen && this.#options.hasSession()) this.#options.sessionSuspect()
   }

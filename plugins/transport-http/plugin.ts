@@ -1,7 +1,7 @@
 import { definePlugin } from 'patchbay/contract'
 import { REMOTE_CONFIG_SCHEMA } from 'patchbay/transport-kit'
 
-/** Remote MCP servers over streamable HTTP. */
+/** Remote MCP servers over Streamable HTTP. */
 export default definePlugin({
   name: 'transport-http',
   contract: 1,

@@ -1,18 +1,18 @@
 import type { StreamPosition } from 'patchbay/transport-kit'
 
-/** One message on its way: a request until it is answered, anything else until the server has taken it. */
+/** One message in flight: a request until its response, any other message until the server has accepted it. */
 export class Post {
   readonly key: number
-  /** Of a request; absent for a notification or an answer. */
+  /** Set for a request; absent for a notification or a response. */
   readonly id: number | undefined
   readonly abort = new AbortController()
-  /** Called when it is over; true: the server took it. */
+  /** Called at the end; true: the server accepted it. */
   readonly done: ((accepted: boolean) => void) | undefined
   position: StreamPosition | undefined
   answered = false
-  /** Nothing more is told about it. */
+  /** The result was reported; nothing more follows. */
   over = false
-  /** An HTTP exchange may still be under way for it. */
+  /** True while an HTTP exchange may be open for it. */
   open = true
   failures = 0
   timer: ReturnType<typeof setTimeout> | undefined

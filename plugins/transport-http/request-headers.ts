@@ -3,19 +3,19 @@ import { usableHeaders } from 'patchbay/transport-kit'
 type Headers = Readonly<Record<string, string>>
 
 /**
- * The headers of one link's requests. Each set is made once and frozen, so that the client under it can keep the
- * written form; it is made anew when the session or the version becomes known.
+ * The headers of one link's requests. Each set is made once and frozen, so that the client under it can cache the
+ * serialized form; it is made again when the session or the version becomes known.
  */
 export class RequestHeaders {
   readonly #configured: Headers
   #state: Headers = {}
   #post: Headers | undefined
-  /** What was made of the frozen sets of single messages, which come again and again. */
+  /** Results for the frozen header sets of single messages, which are reused. */
   #made = new WeakMap<Headers, Headers>()
   #modern = false
 
   constructor(configured: Headers) {
-    // Of which hubs a call came through only the call itself can tell.
+    // Which hubs a call came through is a header of the call alone.
     const { 'x-patchbay-instance': _, ...rest } = usableHeaders(configured)
     this.#configured = rest
   }
@@ -27,12 +27,12 @@ export class RequestHeaders {
     this.#made = new WeakMap()
   }
 
-  /** The hub's own headers of single messages may say `mcp-*` from now on; configured ones still may not. */
+  /** Headers of single messages may include `mcp-*` from now on; configured ones still may not. */
   modern(): void {
     this.#modern = true
   }
 
-  /** `extra` are headers of one message; configured ones and those of MCP win over them. */
+  /** `extra` are headers of one message; configured headers and those of MCP override them. */
   post(extra?: Headers): Headers {
     if (!extra) {
       this.#post ??= this.#make({}, JSON_BODY)
@@ -61,7 +61,7 @@ export class RequestHeaders {
 
 const JSON_OR_STREAM = {
   accept: 'application/json, text/event-stream',
-  // Compressing middlewares hold events of a stream back until their buffer is full.
+  // Compressing middlewares hold back events of a stream until their buffer is full.
   'accept-encoding': 'identity',
 }
 

@@ -2,10 +2,10 @@ import type { GuardedResponse } from 'patchbay/contract'
 import { readErrorBody } from './answers.ts'
 
 const PING = '{"jsonrpc":"2.0","id":"session-check","method":"ping"}'
-/** Errors of a server that has read the request, and so knows the session: its method or its parameters displease. */
+/** Errors of a server that has parsed the request, and so knows the session: it rejects the method or its params. */
 const READ: readonly (number | undefined)[] = [-32_601, -32_602]
 
-/** The session that the server has given, if any. */
+/** The session that the server created, if any. */
 export class ServerSession {
   readonly #post: (body: string) => Promise<GuardedResponse>
   #id: string | undefined
@@ -20,7 +20,7 @@ export class ServerSession {
     return this.#id !== undefined
   }
 
-  /** False: the id cannot be used, since it is not visible ASCII. */
+  /** False: the id is not visible ASCII and cannot be used. */
   learn(id: string): boolean {
     if (id.length > 1024 || !/^[\x21-\x7e]+$/.test(id)) return false
     this.#id = id
@@ -28,9 +28,9 @@ export class ServerSession {
   }
 
   /**
-   * Whether the server still knows the session. The specification wants HTTP 404 for one that it does not know, but many
-   * servers answer 400, which may have any other reason. A ping can have none of these: where it meets 400 too, the session is
-   * gone. One question at a time, whose answer all wait for. True also when nobody answers: that says nothing about the session.
+   * True when the server still knows the session. The specification requires HTTP 404 for an unknown one, but many
+   * servers send 400, which may have other reasons. A ping can have none of these: if it gets 400 too, the session is
+   * lost. One ping at a time, shared by all callers. True also without a response.
    */
   known(): Promise<boolean> {
     this.#asking ??= this.#ask().finally(() => {

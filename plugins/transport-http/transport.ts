@@ -2,7 +2,7 @@ import { defineTransport, type JsonObject, type TransportIo } from 'patchbay/con
 import { readRemoteConfig } from 'patchbay/transport-kit'
 import { HttpLink } from './http-link.ts'
 
-/** Streamable HTTP (MCP 2025-03-26 and later): each message is a POST, answers come as JSON or as a stream of events. */
+/** Streamable HTTP (MCP 2025-03-26 and later): each message is a POST, responses are JSON or a stream of events. */
 export default defineTransport({
   kind: 'messages',
   async open(config: JsonObject, io: TransportIo) {

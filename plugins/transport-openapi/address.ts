@@ -2,11 +2,11 @@ import { HubError } from 'patchbay/contract'
 import { withoutEnd } from 'patchbay/transport-kit'
 import { misplaced } from './values.ts'
 
-/** `.`, `..`, and what servers take for one of them: with path parameters behind it, or encoded once or more. */
+/** `.`, `..`, and what servers treat as one of them: with path parameters behind it, or encoded once or more. */
 const DOT_SEGMENT = /^\.{1,2}(?:;.*)?$/s
 const DECODINGS = 3
 
-/** The address under which the paths of an operation lie. Throws `config_invalid` for what is no http or https address. */
+/** The base address of an operation's path. Throws `config_invalid` when it is not an http or https address. */
 export function baseAddress(address: string, relativeTo: string | undefined): URL {
   const url = URL.parse(address, relativeTo)
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
@@ -24,7 +24,7 @@ function unusable(why: string): HubError {
   return new HubError('config_invalid', `The API has no usable address: ${why}`, { hint: 'Set "openapi.baseUrl".' })
 }
 
-/** Refuses a value of a path that is empty, or that would lead to another segment of it, here or behind a proxy. */
+/** Rejects a path value that is empty, or that would lead to another segment, here or behind a proxy. */
 export function checkSegment(value: string, argument: string): void {
   if (value === '') throw misplaced(argument, 'is empty, and its place in the path cannot be')
   // biome-ignore lint/suspicious/noControlCharactersInRegex: exactly these must not be in a path
@@ -42,8 +42,8 @@ export function checkSegment(value: string, argument: string): void {
 }
 
 /**
- * The address of one call: `path` is written and encoded already. Proves afterwards that it still lies under the base
- * address and has as many segments as its template. Throws `params_invalid` otherwise.
+ * The address of one call: `path` is already encoded. Checks afterwards that it is below the base address and has as
+ * many segments as its template. Throws `params_invalid` otherwise.
  */
 export function callAddress(base: URL, path: string, query: string, segments: number): string {
   const prefix = withoutEnd(base.pathname, '/')
@@ -62,7 +62,7 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    // What is no valid encoding as a whole may still hold one.
+    // A text that is not valid encoding as a whole may still contain one.
     return text.replace(/%2e/gi, '.').replace(/%2f/gi, '/').replace(/%5c/gi, '\\')
   }
 }

@@ -3,14 +3,14 @@ import type { JsonObject, JsonValue } from 'patchbay/contract'
 import { hasFormat } from './formats.ts'
 import { isObject, numberOf } from './values.ts'
 
-/** Faults that one answer names; a model that mends these gets the rest at its next attempt. */
+/** Most faults in one error; a model that fixes these gets the rest with its next attempt. */
 const MAX_FAULTS = 8
-/** Schemas that are applied to the arguments of one call. Beyond, the rest is left to the API, which judges anyway. */
+/** Most schemas that are applied to the arguments of one call. The rest is left to the API, which validates anyway. */
 const MAX_STEPS = 20_000
 const MAX_DEPTH = 64
 const SHOWN = 64
 
-/** One argument, or a part of one, that the schema of the tool does not allow. */
+/** One argument, or a part of one, that violates the tool's input schema. */
 export interface Fault {
   /** `body.items[2].size` */
   readonly at: string
@@ -18,11 +18,12 @@ export interface Fault {
 }
 
 /**
- * Compares arguments with the input schema of their tool: type, enum, const, required, properties, items, ranges, lengths,
- * format, and the ways to combine these. At most eight faults; none where the arguments fit.
+ * Validates arguments against the input schema of their tool: type, enum, const, required, properties, items, ranges,
+ * lengths, format, and combinations of these. At most eight faults; none when the arguments are valid.
  *
  * Nothing is compiled and no text of the document is run: `pattern` and `patternProperties` are not tested, since a
- * regular expression of a stranger can hold the thread, nor are `not`, `if`, `contains` and `uniqueItems`. The API judges those.
+ * foreign regular expression can block the thread, nor are `not`, `if`, `contains` and `uniqueItems`. The API validates
+ * those.
  */
 export function findFaults(schema: JsonObject, given: JsonObject): readonly Fault[] {
   const check = new Check(schema)
@@ -56,7 +57,7 @@ class Check {
     else if (isObject(value)) this.#object(schema, value, at, depth)
     for (const one of listOf(schema.allOf)) this.value(one, value, at, depth + 1)
     this.#alternatives(listOf(schema.anyOf), value, at, depth)
-    // That two of them fit is the API's to judge: documents often have forms that overlap.
+    // Whether two of them match is left to the API: documents often have overlapping forms.
     this.#alternatives(listOf(schema.oneOf), value, at, depth)
   }
 
@@ -87,7 +88,7 @@ class Check {
       outside(`more than ${exclusiveMinimum}`)
     else if (typeof exclusiveMaximum === 'number' && number >= exclusiveMaximum)
       outside(`less than ${exclusiveMaximum}`)
-    // Of fractions the remainder is not exact.
+    // The remainder of fractions is not exact.
     else if (Number.isSafeInteger(multipleOf) && Number.isSafeInteger(number) && number % Number(multipleOf) !== 0)
       outside(`a multiple of ${multipleOf}`)
     else if (schema.format === 'int32' && (number < -(2 ** 31) || number >= 2 ** 31))
@@ -125,7 +126,7 @@ class Check {
     const names = Object.keys(value)
     this.#requiredMembers(schema, value, at)
     this.#memberCount(schema, names.length, at)
-    // Which of the others a pattern names is not known here.
+    // Which of the others match a pattern is not known here.
     const others = schema.patternProperties === undefined ? schema.additionalProperties : undefined
     for (const name of names) {
       if (this.#steps < 0 || this.faults.length >= MAX_FAULTS) return
@@ -149,7 +150,7 @@ class Check {
       this.#fault(at, `must have at most ${maxProperties} members and has ${count}`)
   }
 
-  /** Fits when one alternative does; else the faults of the one that comes closest, which has the deepest of them. */
+  /** Valid when one alternative is; otherwise the faults of the closest one, which has the deepest faults. */
   #alternatives(schemas: readonly JsonValue[], value: JsonValue, at: string, depth: number): void {
     if (schemas.length === 0) return
     const before = this.faults.splice(0)
@@ -188,7 +189,7 @@ function hasType(value: JsonValue, type: string): boolean {
     case 'number':
       return number !== undefined
     case 'integer':
-      // Beyond the range of a double every number is a whole one, as far as can be told here.
+      // Beyond the range of a double every number counts as an integer.
       return number !== undefined && (Number.isInteger(number) || Math.abs(number) === Number.POSITIVE_INFINITY)
     case 'null':
       return value === null

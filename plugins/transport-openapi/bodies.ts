@@ -21,10 +21,11 @@ export interface Body {
   readonly form: Form
   readonly contentType: string
   readonly required: boolean
-  /** Members of a form that need more than the usual. */
+  /** Members of a form with other than the default serialization. */
   readonly entries: ReadonlyMap<string, Entry>
 }
 
+/** The schema and description of a body, for the tool's definition. */
 export interface BodyText {
   readonly schema: JsonValue | undefined
   readonly description: string | undefined
@@ -38,7 +39,7 @@ const PLAIN: Entry = {
   binary: false,
 }
 
-/** The body of an operation in the form that loses least; undefined when it has none. */
+/** The body of an operation in the media type that loses least; undefined when it has none. */
 export function readBody(
   definition: JsonObject,
   method: string,
@@ -71,7 +72,7 @@ export function readBody(
   ]
 }
 
-/** Writes an argument as the body. Throws `params_invalid` for what cannot be written so. */
+/** Serializes an argument as the body. Throws `params_invalid` for a value that cannot be. */
 export function writeBody(
   body: Body,
   value: JsonValue,
@@ -163,7 +164,7 @@ function urlencoded(body: Body, members: JsonObject): string {
     if (value === null) continue
     const { style, explode, allowReserved } = body.entries.get(name) ?? PLAIN
     const how = { name, argument: `body.${name}`, style: style ?? 'form', explode: explode ?? true, allowReserved }
-    // Without a style an object is one value, and JSON is what OpenAPI has it be then.
+    // Without a style an object is one value, which OpenAPI defines to be JSON.
     const whole = isObject(value) && style === undefined && explode === undefined
     const nested = Array.isArray(value) && value.some(item => typeof item === 'object' && item !== null)
     written.push(

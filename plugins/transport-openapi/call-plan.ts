@@ -7,10 +7,10 @@ import type { Proof } from './security.ts'
 import { checkedHeader, encode, headerText, pairs, pathText } from './styles.ts'
 import { isObject, misplaced, scalarText, wrongArguments } from './values.ts'
 
-/** All that a call of one tool needs; nothing of the document is held by it. */
+/** Everything that a call of one tool needs; it holds no reference to the document. */
 export interface CallPlan {
   readonly tool: string
-  /** The input schema that the tool shows. */
+  /** The input schema of the tool. */
   readonly schema: JsonObject
   /** Upper case. */
   readonly method: string
@@ -22,6 +22,7 @@ export interface CallPlan {
   readonly accept: string
 }
 
+/** The arguments of one call, placed in a request. */
 export interface Placed {
   /** The whole address; `extra` are further pairs of its query, encoded. */
   readonly address: (extra: readonly string[]) => string
@@ -31,7 +32,7 @@ export interface Placed {
   readonly content: string | Uint8Array | undefined
 }
 
-/** Places the arguments. Throws `params_invalid` for what the schema does not allow or has no place; nothing is sent then. */
+/** Places the arguments. Throws `params_invalid` for one that violates the schema or has no place; nothing is sent. */
 export function placeArguments(plan: CallPlan, given: JsonObject): Placed {
   const values = named(plan, given)
   const faults = findFaults(plan.schema, Object.fromEntries(values))
@@ -82,7 +83,7 @@ export function placeArguments(plan: CallPlan, given: JsonObject): Placed {
   }
 }
 
-/** The arguments by the names that the tool shows; a parameter's own name is understood too, where it means one alone. */
+/** The arguments by the names in the tool's schema; a parameter's own name is accepted too, if it is unambiguous. */
 function named({ parameters, body, tool }: CallPlan, given: JsonObject): ReadonlyMap<string, JsonValue> {
   const names = new Map<string, string>()
   for (const { name, argument } of parameters) {
@@ -98,7 +99,7 @@ function named({ parameters, body, tool }: CallPlan, given: JsonObject): Readonl
       const takes = known === '' ? 'it takes none' : `it takes ${known.slice(0, 500)}`
       throw misplaced(name, `has no place in the tool ${JSON.stringify(tool)}: ${takes}`)
     }
-    // A parameter that is null is one that is not given.
+    // A parameter that is null counts as absent.
     if (value !== null || argument === 'body') values.set(argument, value)
   }
   return values
@@ -115,7 +116,7 @@ function bodyOf({ body }: CallPlan, value: JsonValue | undefined, headers: Recor
   return content
 }
 
-/** Every single text that a value brings into a path. */
+/** Every single text that a value adds to a path. */
 function pathTexts(value: JsonValue, argument: string): readonly string[] {
   if (value === null) return []
   if (Array.isArray(value)) return value.flatMap(item => pathTexts(item, argument))
@@ -123,7 +124,7 @@ function pathTexts(value: JsonValue, argument: string): readonly string[] {
   return [scalarText(value, argument)]
 }
 
-/** A path of the document, taken apart once: some have a query or a fragment in them. */
+/** A path of the document, parsed once: some have a query or a fragment in them. */
 export interface PathPlan {
   /** Literal texts, encoded, and between them the names of parameters. */
   readonly pieces: readonly (string | { readonly name: string })[]
@@ -131,6 +132,7 @@ export interface PathPlan {
   readonly fixedQuery: readonly string[]
 }
 
+/** Parses a path template; parameters are `{name}`. */
 export function planPath(path: string): PathPlan {
   const [template = '', query] = (path.split('#')[0] ?? '').split('?', 2)
   const pieces = template.split(/(\{[^{}]+\})/).map(piece => {
@@ -143,14 +145,14 @@ export function planPath(path: string): PathPlan {
   }
 }
 
-/** Text of the document as it may stand in a URL; what is encoded already stays so. */
+/** Literal text of the document as URL text; existing percent-encoding stays. */
 function literal(text: string): string {
   return encode(text)
     .replace(/%25(?=[0-9a-f]{2})/gi, '%')
     .replace(/%(?:2F|3A|40|21|24|27|28|29|2A|2C|3B|3D)/g, code => decodeURIComponent(code))
 }
 
-/** Adds what proves the caller. Headers that were set by hand win, so they are added by whoever calls this. */
+/** Adds the credentials to a request. Configured headers override them, so the caller adds those afterwards. */
 export function addProofs(
   proofs: readonly Exclude<Proof, { kind: 'token' }>[],
   headers: Record<string, string>,

@@ -13,28 +13,29 @@ import { cut } from './schema-keywords.ts'
 import { Security } from './security.ts'
 import { toolDefinition } from './tool.ts'
 
-/** Beyond so many tools a model is better served by fewer. */
+/** Number of tools above which a warning advises to select fewer for the model. */
 const MANY_TOOLS = 200
-/** Of all definitions together, in characters of JSON; the catalogue takes no more of one server. */
+/** Limit of all definitions together, in characters of JSON; the catalogue accepts no more of one server. */
 const MAX_TEXT = 16 * 1024 * 1024
-/** Parts of schemas that are written for all operations together, so that no document can keep its thread busy. */
+/** Most parts of schemas written for all operations together, so that no document can keep its thread busy. */
 const MAX_NODES = 3_000_000
 const MAX_WARNINGS = 100
 const MAX_PATH = 2_000
-/** Longest that the thread is held without letting its neighbours work. */
+/** Longest time that the thread is kept busy without a break. */
 const TURN_MS = 8
 
+/** The tools of a document, and the plan of each for its calls. */
 export interface Catalog {
   readonly serverInfo: { readonly name: string; readonly version: string }
   readonly instructions: string | undefined
   readonly tools: readonly JsonObject[]
   readonly plans: ReadonlyMap<string, CallPlan>
   readonly warnings: readonly string[]
-  /** Where the API is, for questions about its health. */
+  /** The address of the API, for health checks. */
   readonly base: URL
 }
 
-/** Lets other work run where this has gone on for a while. */
+/** Yields to other work after `TURN_MS`. */
 function pauses(): () => Promise<void> | undefined {
   let turnMs = performance.now()
   return () => {
@@ -48,7 +49,7 @@ function pauses(): () => Promise<void> | undefined {
   }
 }
 
-/** Makes the tools of a document, and for each what its calls need. Throws HubError when there is no address for calls. */
+/** Makes the tools of a document, and the plans for their calls. Throws HubError when there is no address for calls. */
 export async function buildCatalog(document: OpenApiDocument, config: OpenapiConfig): Promise<Catalog> {
   const { root } = document
   const warnings: string[] = []
@@ -121,7 +122,7 @@ function build(
   )
   const isManual = (header: string): boolean => Object.hasOwn(shared.config.headers, header.toLowerCase())
   const parameters = readParameters(operation, references, body !== undefined).filter(
-    // Such a value belongs to the configuration, and no caller gives it.
+    // Such a value is part of the configuration, and no caller sets it.
     ([one]) => !proven.has(`${one.in}:${one.name.toLowerCase()}`) && !(one.in === 'header' && isManual(one.name)),
   )
   const tool = toolDefinition({
@@ -142,7 +143,7 @@ function build(
   return { tool, plan }
 }
 
-/** The address of the API as a whole: the configured one, else the document's first, relative to where it was read. */
+/** The address of the whole API: the configured one, otherwise the document's first, relative to its own. */
 function rootAddress({ root, url }: OpenApiDocument, { baseUrl }: OpenapiConfig): URL {
   const own = baseUrl ?? firstServer(root)
   if (own === undefined && url === undefined) {
@@ -163,7 +164,7 @@ function addressOf({ server }: Operation, { document, config, base }: Shared): U
   }
 }
 
-/** What the operation says that it answers with, JSON first. */
+/** The `Accept` header for the media types of an operation's responses, JSON first. */
 function acceptOf({ definition }: Operation, references: References): string {
   const responses = isJsonObject(definition.responses) ? Object.entries(definition.responses) : []
   const types = responses.flatMap(([status, response]) => {
@@ -175,7 +176,7 @@ function acceptOf({ definition }: Operation, references: References): string {
     .slice(0, 8)
   const ordered = [...usable.filter(type => /json/.test(type)), ...usable.filter(type => !/json/.test(type))]
   if (ordered.length === 0) return 'application/json, */*;q=0.8'
-  // Falling weights, since servers that know several would else choose by an order of their own.
+  // Falling weights, since servers that know several would otherwise choose by an order of their own.
   return [...ordered.map((type, index) => (index === 0 ? type : `${type};q=0.${9 - index}`)), '*/*;q=0.1'].join(', ')
 }
 

@@ -1,6 +1,6 @@
 import { HubError, isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract'
 
-/** What a server's configuration says about one security scheme. Which members count depends on the scheme's type. */
+/** The configured values for one security scheme. Which members count depends on the scheme's type. */
 export interface Credential {
   readonly type?: string
   readonly in?: string
@@ -17,9 +17,10 @@ export interface Credential {
   readonly scopes?: readonly string[]
 }
 
-/** The name under which the one credential for all calls is kept; no document can name a scheme so. */
+/** The name of the one credential for all calls; no scheme of a document can have it. */
 export const FOR_ALL = ''
 
+/** The configuration of an OpenAPI server, validated. */
 export interface OpenapiConfig {
   readonly document: { readonly url: string } | { readonly content: JsonObject | string }
   readonly baseUrl: string | undefined
@@ -31,7 +32,7 @@ export interface OpenapiConfig {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Reads the configuration that the hub has judged at saving. Throws `config_invalid` for what cannot be. */
+/** Reads the configuration that the hub validated when it was saved. Throws `config_invalid` for an invalid value. */
 export function readConfig(config: JsonObject): OpenapiConfig {
   const { openapi, headers } = config
   if (!isJsonObject(openapi)) throw invalid('"openapi" is missing')

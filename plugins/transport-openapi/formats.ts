@@ -4,7 +4,7 @@ const DATE = /^(\d{4})-(\d{2})-(\d{2})$/
 const TIME = /^([01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d{1,20})?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/i
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
-/** Tests of bounded work: each expression reads its text once. */
+/** Checks in linear time: each expression reads its text once. */
 const FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
   date: isDate,
   'date-time': text => /^.{10}[Tt ]/.test(text) && isDate(text.slice(0, 10)) && TIME.test(text.slice(11)),
@@ -15,7 +15,7 @@ const FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
   ipv6: text => text.length <= 45 && !text.includes('%') && ipaddr.IPv6.isValid(text),
 }
 
-/** Whether a text has this format of JSON Schema or OpenAPI; true for a format that is not known here. */
+/** True when a text has this format of JSON Schema or OpenAPI; true for an unknown format. */
 export function hasFormat(text: string, format: string): boolean {
   const test = Object.hasOwn(FORMATS, format) ? FORMATS[format] : undefined
   return test === undefined || test(text)

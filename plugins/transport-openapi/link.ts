@@ -16,7 +16,7 @@ import { type TokenPlace, Tokens } from './tokens.ts'
 
 type Sendable = Parameters<typeof addProofs>[0][number]
 
-/** One HTTP API behind its OpenAPI document. */
+/** One HTTP API described by an OpenAPI document. */
 export class OpenapiLink implements AnswerLink {
   readonly #config: OpenapiConfig
   readonly #io: AnswerIo
@@ -58,7 +58,7 @@ export class OpenapiLink implements AnswerLink {
     const first = await this.#proofs(plan)
     let answered = await this.#send(plan, placed, passed, first.proofs, signal)
     if (answered.response.status === 401 && first.kept.length > 0) {
-      // Sent once more: what the API refused for a token that it had ended cannot have acted.
+      // Sent again: a request that the API rejected for an expired token cannot have acted.
       answered.response.cancel()
       await Promise.all(first.kept.map(({ place, token }) => this.#tokens.refused(place, token)))
       answered = await this.#send(plan, placed, passed, (await this.#proofs(plan)).proofs, signal)
@@ -79,7 +79,7 @@ export class OpenapiLink implements AnswerLink {
     const all: Record<string, string> = { ...passed, ...headers }
     const query = addProofs(proofs, all, cookies)
     if (cookies.length > 0) all.cookie = cookies.join('; ')
-    // What was set by hand wins, but for what frames the body.
+    // Configured headers win, except those that frame the body.
     Object.assign(all, this.#config.headers, type === undefined ? {} : { 'content-type': type })
     const url = address(query)
     const limits = { signal, headTimeoutMs: 0, idleTimeoutMs: 0, maxBytes: this.#io.maxResultBytes }
@@ -91,7 +91,7 @@ export class OpenapiLink implements AnswerLink {
 
   async close(): Promise<void> {}
 
-  /** What proves the caller, and the tokens among it that were there before. */
+  /** The credentials of a call, and which of its tokens were cached. */
   async #proofs({ proofs }: CallPlan) {
     const kept: { readonly place: TokenPlace; readonly token: string }[] = []
     const sendable = await Promise.all(
@@ -105,7 +105,7 @@ export class OpenapiLink implements AnswerLink {
     return { proofs: sendable, kept }
   }
 
-  /** By the endpoints; where none is named nothing is known that could be asked without acting, and a connection must do. */
+  /** Polls the endpoints; without any, no request is known to be safe, and only a connection is opened. */
   async alive(signal: AbortSignal): Promise<void> {
     const { base } = this.#catalog
     if (this.#io.healthEndpoints.length === 0) return await this.#io.reach(base.href, signal)

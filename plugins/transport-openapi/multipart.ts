@@ -8,7 +8,7 @@ export interface Part {
   readonly filename?: string
 }
 
-/** The parts as one body, and the content type that names what stands between them. */
+/** The parts as one body, and the content type with its boundary. */
 export function multipart(
   contentType: string,
   parts: readonly Part[],
@@ -17,7 +17,7 @@ export function multipart(
   const pieces = parts.flatMap(({ name, content, contentType: type, filename }) => {
     const file = filename === undefined ? '' : `; filename="${quoted(filename)}"`
     const typed = type === undefined ? '' : `Content-Type: ${type}\r\n`
-    // In the usual letters: readers exist that know these names in no other.
+    // In the usual spelling: some parsers know these names in no other case.
     const head = `--${boundary}\r\nContent-Disposition: form-data; name="${quoted(name)}"${file}\r\n${typed}\r\n`
     return [Buffer.from(head), typeof content === 'string' ? Buffer.from(content) : content, LINE_END]
   })
@@ -30,7 +30,7 @@ export function multipart(
 
 const LINE_END = Buffer.from('\r\n')
 
-/** As browsers write it: what would end the name or its line is percent-encoded. */
+/** As browsers do it: characters that would end the name or its line are percent-encoded. */
 function quoted(name: string): string {
   return name.replace(/["\r\n]/g, sign => `%${sign.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`)
 }

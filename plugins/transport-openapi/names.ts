@@ -11,9 +11,9 @@ interface Nameable {
 }
 
 /**
- * The names of the tools, in the order of the operations: the operationId, else method and path, as 1 to 64 characters
- * `[A-Za-z0-9_-]`, letters of other scripts in Latin spelling. Which name an operation has depends on the others only where two would have the same: then the one that
- * wrote it so keeps it, and the rest end with a hash of their method and path.
+ * The names of the tools, in the order of the operations: the operationId, otherwise method and path, as 1 to 64
+ * characters `[A-Za-z0-9_-]`, other scripts transliterated. Names depend on other operations only where two would be
+ * equal: the one written so in the document keeps it, the others end with a hash of their method and path.
  */
 export function toolNames(operations: readonly Nameable[]): string[] {
   const wanted = operations.map(plainName)
@@ -33,7 +33,7 @@ function plainName(operation: Nameable): { readonly name: string; readonly exact
   return { name: fits ? legal : withHash(legal, operation), exact: legal === id }
 }
 
-/** The characters of a path that may be in a name, one `_` between them. */
+/** The characters of a path that may be in a name, with one `_` between groups. */
 function pathWords(path: string): string {
   const words = path.replace(/[^A-Za-z0-9_\u0080-\u{10ffff}-]+/gu, '_').replace(/^_+/, '')
   return withoutEnd(words, '_')
@@ -50,7 +50,7 @@ function count(names: readonly string[]): ReadonlyMap<string, number> {
   return counts
 }
 
-/** Names of arguments that models and their interfaces take: `[A-Za-z0-9_.-]`, 1 to 64 characters, none twice. */
+/** Argument names that models and their interfaces accept: `[A-Za-z0-9_.-]`, 1 to 64 characters, without duplicates. */
 export function argumentName(name: string, taken: ReadonlySet<string>): string {
   const words = name.replace(/[^A-Za-z0-9_.\u0080-\u{10ffff}-]+/gu, '_')
   const legal = readableName(words, '.').slice(0, MAX_NAME) || '_'

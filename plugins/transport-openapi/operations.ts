@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract
 import { firstServer, OPENAPI_LIMITS, OPERATION_METHODS, tooManyOperations } from 'patchbay/transport-kit'
 import { CannotBuild, type References } from './references.ts'
 
-/** One operation as the document has it, with what its path says for all of its operations. */
+/** One operation of the document, including what its path declares for all its operations. */
 export interface Operation {
   /** Lower case, as in the document. */
   readonly method: string
@@ -10,13 +10,13 @@ export interface Operation {
   readonly id: string | undefined
   readonly tags: readonly string[]
   readonly definition: JsonObject
-  /** The path's own and the operation's, the latter winning; references not followed yet. */
+  /** The path's and the operation's own, which override the path's; references are not resolved yet. */
   readonly parameters: readonly JsonValue[]
   /** An address of its own, which may be relative to the document. */
   readonly server: string | undefined
 }
 
-/** Every operation of the document, in its order. What cannot be read is named in `warnings`. */
+/** Every operation of the document, in its order. Unreadable ones are named in `warnings`. */
 export function listOperations(root: JsonObject, references: References, warnings: string[]): readonly Operation[] {
   const paths = isJsonObject(root.paths) ? root.paths : {}
   const found: Operation[] = []
@@ -33,6 +33,7 @@ export function listOperations(root: JsonObject, references: References, warning
   return found
 }
 
+/** `METHOD /path`, for messages. */
 export function shownOperation({ method, path }: Pick<Operation, 'method' | 'path'>): string {
   return `${method.toUpperCase()} ${path.length > 200 ? `${path.slice(0, 200)}…` : path}`
 }
@@ -67,8 +68,8 @@ function list(value: JsonValue | undefined): readonly JsonValue[] {
 }
 
 /**
- * Which operations are offered: those that an entry of `include` names (all when absent or empty), but for those that one of
- * `exclude` names. An entry is an operationId, a tool's name, a tag, a path or `METHOD /path`; `*` stands for any characters.
+ * The operations that an entry of `include` matches (all when absent or empty), except those that `exclude` matches. An
+ * entry is an operationId, a tool's name, a tag, a path or `METHOD /path`; `*` stands for any characters.
  */
 export function chooseOperations(
   operations: readonly Operation[],

@@ -10,11 +10,11 @@ type Place = 'path' | 'query' | 'header' | 'cookie'
 export interface Parameter extends Written {
   readonly in: Place
   readonly required: boolean
-  /** Written as JSON (`content` in the document). */
+  /** Serialized as JSON (`content` in the document). */
   readonly asJson: boolean
 }
 
-/** What only the tool's definition needs of a parameter. */
+/** The parts of a parameter that only the tool's definition needs. */
 export interface ParameterText {
   readonly schema: JsonValue | undefined
   readonly description: string | undefined
@@ -34,7 +34,7 @@ const STYLES: Readonly<Record<Place, readonly string[]>> = {
   header: ['simple'],
   cookie: ['form'],
 }
-/** Headers that no caller may set: OpenAPI leaves the first three out itself, the rest frame or route the request. */
+/** Headers that no caller may set: OpenAPI ignores the first three itself, the others frame or route the request. */
 const NO_PARAMETERS: ReadonlySet<string> = new Set([
   ...[
     'accept',
@@ -57,7 +57,7 @@ const NO_PARAMETERS: ReadonlySet<string> = new Set([
   ],
 ])
 
-/** The parameters of an operation. Of two in one place with one name the operation's own wins over its path's. */
+/** The parameters of an operation. Of two with the same place and name the operation's own overrides its path's. */
 export function readParameters(
   operation: Operation,
   references: References,
@@ -72,7 +72,7 @@ export function readParameters(
     if (place === 'path' && !operation.path.includes(`{${definition.name}}`)) continue
     found.set(`${place}:${definition.name}`, { place, definition })
   }
-  // A document that leaves one of its path's names undeclared still means a value there.
+  // A name in the path without a declared parameter still needs a value.
   for (const [, name = ''] of operation.path.matchAll(/\{([^{}]+)\}/g)) {
     const key = `path:${name}`
     if (!found.has(key)) found.set(key, { place: 'path', definition: { name, schema: { type: 'string' } } })

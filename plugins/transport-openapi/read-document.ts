@@ -12,6 +12,7 @@ import { fetchFollowing, judgeOpenApiDocument, OPENAPI_LIMITS, type OpenApiVersi
 import type { OpenapiConfig } from './config.ts'
 import { isTooLong } from './too-long.ts'
 
+/** A validated document in the form of OpenAPI 3, with its address. */
 export interface OpenApiDocument {
   readonly root: JsonObject
   readonly version: '3.0' | '3.1'
@@ -19,12 +20,12 @@ export interface OpenApiDocument {
   readonly url: string | undefined
 }
 
-// Nesting and aliases are judged again with the document as a whole: an alias costs nothing before it is followed.
+// Nesting and aliases are checked again for the whole document: an alias costs nothing before it is resolved.
 const YAML = { schema: CORE_SCHEMA.withTags(mergeTag), maxDepth: 200, maxTotalMergeKeys: 100_000 }
 const ACCEPT = 'application/json, application/yaml, application/x-yaml, text/yaml, */*;q=0.5'
 
 /**
- * The document of a server, judged and in the form of OpenAPI 3. Throws HubError: the codes of a failed request,
+ * The document of a server, validated and converted to OpenAPI 3. Throws HubError: the codes of a failed request,
  * `openapi_unsupported`, `openapi_bomb`, `openapi_external_ref`, `openapi_too_large`.
  */
 export async function readDocument(
@@ -36,7 +37,7 @@ export async function readDocument(
     const { content } = document
     return asThree(typeof content === 'string' ? parseDocument(content) : content, undefined)
   }
-  // The document may lie elsewhere than the API; what the API is told must not be told there.
+  // The document may be on another host than the API, which must not get the API's headers.
   const sameOrigin = URL.parse(config.baseUrl ?? '')?.origin === URL.parse(document.url)?.origin
   const headers = { accept: ACCEPT, ...(sameOrigin ? config.headers : {}) }
   const { response, url } = await fetchFollowing(fetch, document.url, {
@@ -65,7 +66,7 @@ async function bodyOf(response: GuardedResponse): Promise<string> {
   }
 }
 
-/** Reads a text as JSON, else as YAML 1.2. */
+/** Parses a text as JSON, otherwise as YAML 1.2. */
 function parseDocument(text: string): JsonValue {
   const trimmed = text.replace(/^\uFEFF/, '').trimStart()
   if (trimmed.startsWith('<')) {
@@ -106,7 +107,7 @@ function asThree(root: JsonValue, url: string | undefined): OpenApiDocument {
   return version === '2.0' ? convert(root, url) : { root, version, url }
 }
 
-/** Swagger 2.0 by the converter, which changes what it is given. */
+/** Converts Swagger 2.0; the converter changes its input. */
 function convert(root: JsonObject, url: string | undefined): OpenApiDocument {
   const { schemes, consumes, produces } = root
   const own = url === undefined ? [] : [new URL(url).protocol.slice(0, -1)]
@@ -114,7 +115,7 @@ function convert(root: JsonObject, url: string | undefined): OpenApiDocument {
   const prepared = {
     ...structuredClone(root),
     swagger: '2.0',
-    // Of several the converter takes the first, and of none plain http.
+    // The converter takes the first of several, and plain http by default.
     schemes: known.includes('https') || known.length === 0 ? ['https'] : known,
     consumes: Array.isArray(consumes) ? consumes : ['application/json'],
     produces: Array.isArray(produces) ? produces : ['application/json'],

@@ -2,15 +2,15 @@ import { isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract
 import { type OpenApiPlace, openApiPlace } from 'patchbay/transport-kit'
 
 const MAX_HOPS = 32
-/** Values that are looked at for what they refer to, over all references; beyond, a broken one shows when it is used. */
+/** Most values that are searched for references; after that, a broken one is found when it is used. */
 const MAX_VISITS = 20_000_000
 
-/** Why one operation cannot be offered; the others go on. */
+/** Why one operation cannot be offered; the others are not affected. */
 export class CannotBuild extends Error {
   override readonly name = 'CannotBuild'
 }
 
-/** Follows `#/…` references inside one document, and nothing else. */
+/** Resolves `#/…` references inside one document, and nothing else. */
 export class References {
   readonly #root: JsonObject
   readonly #known = new Map<string, JsonValue | undefined>()
@@ -20,7 +20,7 @@ export class References {
     this.#root = root
   }
 
-  /** What a reference names. Throws CannotBuild when there is nothing. */
+  /** The target of a reference. Throws CannotBuild when there is none. */
   resolve(ref: string): JsonValue {
     if (!this.#known.has(ref)) this.#known.set(ref, this.#find(ref))
     const found = this.#known.get(ref)
@@ -28,7 +28,7 @@ export class References {
     throw new CannotBuild(`it refers to ${JSON.stringify(ref.slice(0, 128))}, which the document does not have`)
   }
 
-  /** An object with the references in its place followed; undefined for what is no object. */
+  /** An object after its references are resolved; undefined for any other value. */
   follow(value: JsonValue | undefined): JsonObject | undefined {
     let at = value
     for (let hops = 0; isJsonObject(at) && typeof at.$ref === 'string'; hops += 1) {
@@ -40,8 +40,8 @@ export class References {
   }
 
   /**
-   * Throws CannotBuild when a value refers, directly or by what it refers to, to something that is not there. Examples and
-   * the like are data, in which nothing refers.
+   * Throws CannotBuild when a value refers, directly or indirectly, to a missing target. References in examples and
+   * other data are ignored.
    */
   prove(value: JsonValue): void {
     this.#broken ??= this.#findBroken()
@@ -50,7 +50,7 @@ export class References {
     if (broken !== undefined) this.resolve(this.#broken.get(broken) ?? broken)
   }
 
-  /** Each reference that leads to nothing, at whatever distance, with the one that names nothing itself. */
+  /** Each reference that leads to a missing target, directly or not, with the reference whose target it is. */
   #findBroken(): ReadonlyMap<string, string> {
     const { sources, missing } = this.#targets()
     const broken = new Map(missing.map(ref => [ref, ref]))
@@ -61,7 +61,7 @@ export class References {
     return broken
   }
 
-  /** By reference those whose targets contain it, and the references that name nothing. */
+  /** By reference those whose targets contain it, and the references with a missing target. */
   #targets(): { readonly sources: ReadonlyMap<string, readonly string[]>; readonly missing: readonly string[] } {
     const sources = new Map<string, string[]>()
     const missing: string[] = []
@@ -99,7 +99,7 @@ function decode(token: string): string {
   }
 }
 
-/** Every reference inside a value, which holds keywords at its top; those in data left out. `goOn` is asked for each part. */
+/** Every reference inside a value of keywords, except in data. `goOn` is called for each part. */
 function refsIn(root: JsonValue, goOn: () => boolean = () => true): string[] {
   const found: string[] = []
   const waiting: Part[] = [{ value: root, place: 'keywords' }]
@@ -116,7 +116,7 @@ interface Part {
   readonly place: OpenApiPlace
 }
 
-/** What lies in a value in which references count, but data. */
+/** The parts of a value in which references count. */
 function* partsOf({ value, place }: Part): Generator<Part> {
   if (Array.isArray(value)) {
     for (const item of value) if (typeof item === 'object') yield { value: item, place: openApiPlace(place) }

@@ -3,7 +3,7 @@ import { waitSecondsOf } from 'patchbay/transport-kit'
 import { cut } from './schema-keywords.ts'
 import { isTooLong } from './too-long.ts'
 
-/** What of the body of an error is told. */
+/** Most bytes of an error's body that are returned. */
 const ERROR_BYTES = 8 * 1024
 
 type Block =
@@ -14,7 +14,7 @@ type Block =
       readonly resource: { readonly uri: string; readonly mimeType: string; readonly blob: string }
     }
 
-/** An answer of the API as the result of a tool. `url` is where it came from; its query is not told. */
+/** A response of the API as the result of a tool. `url` is its address; the query is not shown. */
 export async function resultOf(response: GuardedResponse, url: string): Promise<AnswerResult> {
   const { status, headers } = response
   const type = headers['content-type'] ?? ''
@@ -42,7 +42,7 @@ function contentOf(bytes: Uint8Array, type: string, url: string): AnswerResult {
   return written([{ type: 'resource', resource }])
 }
 
-/** The text of the body as it is, and the same as structured content where it is an object. */
+/** The text of the body unchanged, and the same as structured content where it is an object. */
 function json(body: string): AnswerResult {
   let value: unknown
   try {
@@ -50,7 +50,7 @@ function json(body: string): AnswerResult {
   } catch {
     return written([text(body)])
   }
-  // As it was written, so that no digit of a long number is lost; line ends are white space between its parts.
+  // Unchanged, so that no digit of a long number is lost; line ends are white space between tokens.
   return written([text(body)], isJsonObject(value) ? body.replace(/[\r\n]+/g, ' ') : undefined)
 }
 
@@ -108,12 +108,12 @@ function decode(bytes: Uint8Array, type: string): string {
   try {
     return new TextDecoder(charset).decode(bytes)
   } catch {
-    // A name of a charset that nobody knows.
+    // An unknown charset.
     return new TextDecoder().decode(bytes)
   }
 }
 
-/** The text of bytes that are UTF-8 without control characters; a character cut at the end is left out. */
+/** The text of bytes that are UTF-8 without control characters; an incomplete character at the end is dropped. */
 function asUtf8(bytes: Uint8Array): string | undefined {
   try {
     const decoded = new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true })

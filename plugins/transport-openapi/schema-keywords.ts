@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract'
 
-/** Types of JSON Schema, and what other spellings of documents mean. */
+/** Types of JSON Schema, and the meaning of other spellings. */
 const TYPES: Readonly<Record<string, string>> = {
   string: 'string',
   number: 'number',
@@ -39,7 +39,7 @@ export function typesOf({ type, nullable, 'x-nullable': xNullable }: JsonObject)
   return mayBeNull && types.length > 0 && !types.includes('null') ? [...types, 'null'] : types
 }
 
-/** Keywords that are written as they are, where their value has a meaning. */
+/** Keywords that are copied unchanged if their value is valid. */
 const SIMPLE: readonly (readonly [names: readonly string[], isMeaningful: (value: JsonValue) => boolean])[] = [
   [TEXTS, value => typeof value === 'string'],
   [NUMBERS, value => Number.isFinite(value)],
@@ -48,8 +48,8 @@ const SIMPLE: readonly (readonly [names: readonly string[], isMeaningful: (value
 ]
 
 /**
- * The keywords of a schema that hold no other schema, as JSON Schema 2020-12. Only known ones with values that have a meaning
- * are taken: one schema that a validator refuses would spoil the whole list of tools for its clients.
+ * The keywords of a schema that hold no other schema, as JSON Schema 2020-12. Only known keywords with valid values are
+ * copied: one schema that a validator rejects would make the whole list of tools unusable for its clients.
  */
 export function plainKeywords(schema: JsonObject): JsonObject {
   const types = typesOf(schema)
@@ -69,7 +69,7 @@ export function plainKeywords(schema: JsonObject): JsonObject {
   return written
 }
 
-/** A text of at most so many characters, with a mark where something is missing. */
+/** A text of at most `characters`, with a mark where it is truncated. */
 export function cut(text: string, characters: number): string {
   if (text.length <= characters) return text
   return `${text.slice(0, characters - 1).replace(/[\uD800-\uDBFF]$/, '')}…`
@@ -90,7 +90,7 @@ function copyWhere(
 function writeEnum({ enum: values }: JsonObject, types: readonly string[], written: JsonObject): void {
   if (!Array.isArray(values) || values.length === 0) return
   const all = types.includes('null') && !values.includes(null) ? [...values, null] : values
-  // A validator refuses a schema that names one value twice.
+  // A validator rejects a schema with duplicate values.
   written.enum = [...new Map(all.map(value => [JSON.stringify(value), value])).values()]
 }
 

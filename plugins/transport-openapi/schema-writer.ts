@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract
 import { CannotBuild, type References } from './references.ts'
 import { isBinary, plainKeywords, typesOf } from './schema-keywords.ts'
 
-/** Of the schemas of one operation, after references are followed. */
+/** For the schemas of one operation, after references are resolved. */
 const MAX_DEPTH = 32
 const MAX_NODES = 50_000
 
@@ -11,28 +11,29 @@ const MANY = ['allOf', 'anyOf', 'oneOf', 'prefixItems']
 const NAMED = ['properties', 'patternProperties', 'dependentSchemas']
 const ANNOTATIONS: ReadonlySet<string> = new Set(['title', 'description', 'default', 'deprecated', 'examples'])
 
-/** The operation is too large in this form; another one may do. */
+/** The operation is too large in this mode; the other one may do. */
 export class TooMuch extends CannotBuild {}
 
+/** Settings and limits of a `SchemaWriter`. */
 export interface SchemaWriterOptions {
-  /** `inlined`: references are replaced by what they name, but for cycles. `shared`: all stay references. */
+  /** `inlined`: references are replaced by their targets, except in cycles. `shared`: all stay references. */
   readonly mode: 'inlined' | 'shared'
-  /** Of what goes to the API read-only members are left out, of what comes from it write-only ones. */
+  /** An input omits read-only members, an output write-only ones. */
   readonly direction: 'input' | 'output'
   /** How many values may be written in all, over all operations; counted down. */
   readonly budget: { nodes: number }
 }
 
 /**
- * Writes the schemas of one operation as JSON Schema 2020-12 that stands on its own. Throws CannotBuild for a reference that
- * names nothing, TooMuch beyond the limits.
+ * Writes the schemas of one operation as self-contained JSON Schema 2020-12. Throws CannotBuild for a reference without
+ * a target, TooMuch beyond the limits.
  */
 export class SchemaWriter {
   readonly #references: References
   readonly #options: SchemaWriterOptions
   readonly #names = new Map<string, string>()
   #nodes = 0
-  /** Something was referred to, so that the other mode would give another text. */
+  /** True after a reference was written, so that the other mode would give another text. */
   referred = false
 
   constructor(references: References, options: SchemaWriterOptions) {
@@ -44,11 +45,11 @@ export class SchemaWriter {
     return this.#write(schema ?? true, 1, [])
   }
 
-  /** What the written schemas refer to as `#/$defs/…`; undefined when they refer to nothing. */
+  /** The targets of `#/$defs/…` in the written schemas; undefined when there are none. */
   definitions(): JsonObject | undefined {
     if (this.#names.size === 0) return undefined
     const written: JsonObject = {}
-    // Writing one may name others: a Map goes on to what is added meanwhile.
+    // Writing one may add others: a Map also visits entries that are added meanwhile.
     for (const [ref, name] of this.#names) written[name] = this.#write(this.#references.resolve(ref), 1, [ref])
     return written
   }

@@ -14,20 +14,21 @@ interface Scheme {
   readonly credential: Credential | undefined
 }
 
+/** The document, and what is configured for its security schemes. */
 export interface SecurityOptions {
   readonly root: JsonObject
   readonly references: References
   readonly credentials: ReadonlyMap<string, Credential>
-  /** Lower-case names of the headers that were set by hand: what they say wins. */
+  /** Lower-case names of the configured headers, which override credentials. */
   readonly manual: ReadonlySet<string>
-  /** What token addresses of the document may be relative to. */
+  /** The base of relative token addresses in the document. */
   readonly base: string | undefined
 }
 
-/** Chooses for each operation what proves who calls. */
+/** Chooses the credentials for each operation. */
 export class Security {
   readonly #options: SecurityOptions
-  /** Names of schemes without a value, with the number of operations that want them. */
+  /** Names of schemes without a value, with the number of operations that need them. */
   readonly #missing = new Map<string, number>()
   readonly #unsendable = new Map<string, number>()
   readonly #used = new Set<string>()
@@ -36,7 +37,7 @@ export class Security {
     this.#options = options
   }
 
-  /** The first alternative of an operation for which every value is there; none when it wants none, or none is complete. */
+  /** The credentials of the first alternative with every value configured; empty if none is needed or complete. */
   proofs({ definition }: Pick<Operation, 'definition'>): readonly Proof[] {
     const { root, credentials } = this.#options
     const wanted = Array.isArray(definition.security) ? definition.security : root.security
@@ -53,7 +54,7 @@ export class Security {
     return []
   }
 
-  /** What the owner should know: credentials that are missing, useless or of a kind that cannot be sent. */
+  /** Warnings for the owner: credentials that are missing, unused or of a kind that is not supported. */
   warnings(): readonly string[] {
     const { credentials } = this.#options
     const unused = [...credentials.keys()].filter(name => name !== FOR_ALL && !this.#used.has(name))
@@ -139,7 +140,7 @@ function basic({ username, password, value }: Credential): readonly Proof[] | un
   return [{ kind: 'header', name: 'authorization', value: `Basic ${Buffer.from(pair).toString('base64')}` }]
 }
 
-/** What the configuration says about the scheme itself, which wins over the document. */
+/** The configured definition of the scheme, which overrides the document. */
 function defined(credential: Credential | undefined): JsonObject {
   const { type, in: place, name, scheme } = credential ?? {}
   const short =

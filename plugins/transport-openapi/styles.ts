@@ -1,20 +1,21 @@
 import type { JsonValue } from 'patchbay/contract'
 import { isObject, misplaced, scalarMembers, scalarText, scalarTexts } from './values.ts'
 
+/** The parameter styles of OpenAPI; `form` repeats or joins values, `deepObject` writes `name[key]`. */
 export type Style = 'simple' | 'label' | 'matrix' | 'form' | 'spaceDelimited' | 'pipeDelimited' | 'deepObject'
 
-/** How one value is written: the part of a parameter, or of an entry of a form, that says so. */
+/** How one value is serialized, for a parameter or a member of a form. */
 export interface Written {
-  /** As the API knows it. */
+  /** The name for the API. */
   readonly name: string
-  /** As the tool's caller knows it, for messages. */
+  /** The name in the tool's schema, for messages. */
   readonly argument: string
   readonly style: Style
   readonly explode: boolean
   readonly allowReserved: boolean
 }
 
-/** Everything but what RFC 3986 calls unreserved, so that a value stays one value wherever it stands. */
+/** Encodes everything but what RFC 3986 calls unreserved, so that a value stays one value in any place. */
 export function encode(text: string): string {
   return encodeURIComponent(text.toWellFormed()).replace(
     /[!'()*]/g,
@@ -22,7 +23,7 @@ export function encode(text: string): string {
   )
 }
 
-/** Leaves reserved characters as they are, but for those by which a value would end or become two. */
+/** Keeps reserved characters, except those by which a value would end or become two. */
 function encodeReserved(text: string): string {
   return encode(text).replace(/%(?:3A|2F|3F|5B|5D|40|21|24|27|28|29|2A|2C|3B|3D)/g, code => decodeURIComponent(code))
 }
@@ -60,7 +61,7 @@ function pathMembers(
   return explode ? parts.map(pair => `;${pair}`).join('') : joined(`;${name}=`, parts, ',')
 }
 
-/** The pairs that one value becomes in a query, a form or a list of cookies: names and values, encoded. */
+/** The pairs of one value in a query, a form or a list of cookies: names and values, encoded. */
 export function pairs(written: Written, value: JsonValue): (readonly [name: string, value: string])[] {
   const { style, explode, allowReserved, argument } = written
   const encodeValue = allowReserved ? encodeReserved : encode
@@ -92,6 +93,7 @@ export function headerText({ explode, argument }: Written, value: JsonValue): st
   return checkedHeader(text, argument)
 }
 
+/** Returns the text; throws `params_invalid` when a header cannot hold it. */
 export function checkedHeader(text: string, argument: string): string {
   if (/^[\t\x20-\x7e]*$/.test(text)) return text
   throw misplaced(argument, 'goes into a header, which takes printable ASCII only')

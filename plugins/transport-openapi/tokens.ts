@@ -1,15 +1,16 @@
 import { type AnswerIo, type GuardedResponse, HubError, isJsonObject } from 'patchbay/contract'
 import { fetchFollowing } from 'patchbay/transport-kit'
 
-/** Before a token's end, so that none runs out on its way. */
+/** Subtracted from a token's lifetime, so that none expires in flight. */
 const MARGIN_MS = 30_000
 const DEFAULT_LIFE_S = 300
 const LONGEST_LIFE_S = 24 * 3_600
 const ANSWER_BYTES = 256 * 1024
 const TOKEN_TIMEOUT_MS = 15_000
 
+/** A token endpoint with the client's credentials and scopes. */
 export interface TokenPlace {
-  /** The token endpoint, or what names it. */
+  /** The token endpoint, or the address of its discovery document. */
   readonly endpoint: { readonly url: string } | { readonly discovery: string }
   readonly clientId: string
   readonly clientSecret: string
@@ -18,11 +19,11 @@ export interface TokenPlace {
 
 interface Held {
   readonly token: Promise<string>
-  /** Infinite until it is there. */
+  /** Infinite until the token has arrived. */
   endsMs: number
 }
 
-/** Access tokens by OAuth 2 client credentials (RFC 6749, 4.4), kept until shortly before they end. */
+/** Access tokens by OAuth 2 client credentials (RFC 6749, 4.4), cached until shortly before they expire. */
 export class Tokens {
   readonly #io: Pick<AnswerIo, 'fetch' | 'signal'>
   readonly #held = new Map<string, Held>()
@@ -32,8 +33,8 @@ export class Tokens {
   }
 
   /**
-   * Calls that come while one is fetched share it. `kept`: it was there before, and the API may have ended it since. Throws
-   * `authorization_required` when none is given.
+   * Concurrent calls share one request. `kept`: it was cached, and the API may have revoked it since. Throws
+   * `authorization_required` when the endpoint issues none.
    */
   async get(place: TokenPlace): Promise<{ readonly token: string; readonly kept: boolean }> {
     const key = keyOf(place)
@@ -48,7 +49,7 @@ export class Tokens {
     return { token: await entry.token, kept: false }
   }
 
-  /** The API refused this token: who asks next gets a new one. One that was fetched meanwhile stays. */
+  /** The API rejected this token: the next call gets a new one. A token that was fetched meanwhile stays. */
   async refused(place: TokenPlace, token: string): Promise<void> {
     const key = keyOf(place)
     const held = this.#held.get(key)
@@ -69,7 +70,7 @@ export class Tokens {
     const basic = Buffer.from(`${formEncoded(clientId)}:${formEncoded(clientSecret)}`).toString('base64')
     let response = await this.#post(url, form, { authorization: `Basic ${basic}` })
     if (response.status === 400 || response.status === 401) {
-      // Some endpoints take the client's credentials in the form only.
+      // Some endpoints accept the client's credentials in the form only.
       response.cancel()
       form.set('client_id', clientId)
       form.set('client_secret', clientSecret)

@@ -1,6 +1,6 @@
 import { HubError } from 'patchbay/contract'
 
-/** Whether the guarded fetch gave up because a body was longer than it may be. */
+/** True when the guarded fetch failed because a body was longer than its limit. */
 export function isTooLong(error: unknown): error is HubError {
   return error instanceof HubError && error.data?.maxBytes !== undefined
 }

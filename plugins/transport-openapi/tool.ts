@@ -7,12 +7,13 @@ import { cut } from './schema-keywords.ts'
 import { SchemaWriter, TooMuch } from './schema-writer.ts'
 
 const MAX_DESCRIPTION = 4_000
-/** An input that is longer than this once its references are inlined is written with references instead. */
+/** An input that is longer than this after references are inlined is written with references instead. */
 const INLINED_BYTES = 8 * 1024
 const OUTPUT_BYTES = 8 * 1024
-/** More cannot be written in so many bytes. */
+/** Most values of an output schema; more would exceed its limit in bytes. */
 const OUTPUT_NODES = 1_500
 
+/** What `toolDefinition` needs of one operation. */
 export interface ToolParts {
   readonly name: string
   readonly operation: Operation
@@ -56,7 +57,7 @@ function annotationsOf({ method, definition: { summary } }: Operation): JsonObje
   }
 }
 
-/** Inlined schemas are what most clients understand best, as long as they are short. */
+/** Most clients understand inlined schemas best, as long as they are short. */
 function smaller(parts: ToolParts): JsonObject {
   let inlined: JsonObject | undefined
   try {
@@ -111,8 +112,8 @@ function inputOf(
 }
 
 /**
- * The schema of the first success in JSON, where every success is such an object: clients refuse a result without the
- * structured content that a tool has promised.
+ * The schema of the first success in JSON, where every success is such an object: clients reject a result without the
+ * structured content that a tool has declared.
  */
 function outputOf({ operation, references }: ToolParts): JsonObject | undefined {
   const responses = isJsonObject(operation.definition.responses) ? operation.definition.responses : {}
@@ -121,7 +122,7 @@ function outputOf({ operation, references }: ToolParts): JsonObject | undefined 
     .map(([, response]) => jsonSchemaOf(references.follow(response), references))
   if (schemas[0] === undefined || schemas.includes(undefined)) return undefined
   try {
-    // What is too long to be told need not be written to its end.
+    // A schema that is too long to be sent need not be completed.
     const writer = new SchemaWriter(references, {
       mode: 'inlined',
       direction: 'output',
@@ -133,13 +134,13 @@ function outputOf({ operation, references }: ToolParts): JsonObject | undefined 
     const schema: JsonObject = { ...root, type: 'object', ...(definitions ? { $defs: definitions } : {}) }
     return JSON.stringify(schema).length <= OUTPUT_BYTES ? schema : undefined
   } catch (error) {
-    // What comes back need not be described, and a tool without it is still one.
+    // An output schema is optional.
     if (error instanceof TooMuch) return undefined
     throw error
   }
 }
 
-/** The schema of an answer that is always an object in JSON. */
+/** The schema of a response that is always a JSON object. */
 function jsonSchemaOf(response: JsonObject | undefined, references: References): JsonValue | undefined {
   const content = isJsonObject(response?.content) ? Object.entries(response.content) : []
   const isJson = ([type]: [string, JsonValue]): boolean => /^(?:application|text)\/(?:[\w.+-]+\+)?json\b/i.test(type)

@@ -3,8 +3,8 @@ import { HubError } from 'patchbay/contract'
 const MAX_CHARACTERS = 8_192
 
 /**
- * The address to which messages are posted, as the `endpoint` event names it. Only the configured origin is used: what a
- * server says must not lead the hub, with the credentials of that server, to another one. Throws upstream_protocol.
+ * The address to which messages are posted, from the `endpoint` event. Only the configured origin is used: a server
+ * must not redirect the hub, with the credentials of that server, to another one. Throws upstream_protocol.
  */
 export function endpointUrl(text: string, configured: string): string {
   const url = text.length <= MAX_CHARACTERS ? URL.parse(text.trim(), configured) : null

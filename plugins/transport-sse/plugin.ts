@@ -1,7 +1,7 @@
 import { definePlugin } from 'patchbay/contract'
 import { REMOTE_CONFIG_SCHEMA } from 'patchbay/transport-kit'
 
-/** Remote MCP servers of the first days: HTTP with server-sent events. */
+/** Remote MCP servers with the first HTTP transport (server-sent events). */
 export default definePlugin({
   name: 'transport-sse',
   contract: 1,

@@ -15,12 +15,12 @@ import { SseStream } from './sse-stream.ts'
 type Headers = Readonly<Record<string, string>>
 
 const NOTICE_TIMEOUT_MS = 10_000
-// Compressing middlewares hold events of a stream back until their buffer is full.
+// Compressing middlewares hold back events of a stream until their buffer is full.
 const PLAIN = { 'accept-encoding': 'identity' }
 
-/** One message that the server has not taken yet. */
+/** One message that the server has not accepted yet. */
 interface Post {
-  /** Of a request; absent for a notification or an answer. */
+  /** Set for a request; absent for a notification or a response. */
   readonly id: number | undefined
   readonly abort: AbortController
   done: ((accepted: boolean) => void) | undefined
@@ -38,7 +38,7 @@ export class SseLink implements MessageLink {
   #version: Headers = {}
   #usual: Headers | undefined
   #accepted = false
-  /** Messages that wait until the server has taken `notifications/initialized`. */
+  /** Messages that wait until the server has accepted `notifications/initialized`. */
   #gate: (() => void)[] | undefined
   readonly #drain: DrainOnDisconnect
 
@@ -71,12 +71,12 @@ export class SseLink implements MessageLink {
     return this.#drain.reason
   }
 
-  /** Resolves once the server has said where messages go. */
+  /** Resolves once the server has sent the address for messages. */
   async open(): Promise<void> {
     this.#endpoint = new FollowedAddress(this.#io.fetch, await this.#stream.open())
   }
 
-  /** `headers` go out with this one message. */
+  /** `headers` are added to this one message. */
   send(text: string, id?: number, headers?: Headers): void {
     if (this.#over || this.#dying) {
       const reason = this.#dying ?? { code: 'connection_lost', message: 'The connection to the server is closed' }
@@ -87,7 +87,7 @@ export class SseLink implements MessageLink {
       this.#gate.push(() => this.send(text, id, headers))
       return
     }
-    // Messages travel on connections of their own and could overtake it; servers may refuse what comes before it.
+    // Messages use connections of their own and could overtake it; servers may reject messages that arrive before it.
     const opensGate = id === undefined && !this.#accepted && text.includes('"notifications/initialized"')
     if (opensGate) this.#gate = []
     this.#post(text, id, headers, opensGate ? accepted => this.#initialized(accepted) : undefined)
@@ -102,7 +102,7 @@ export class SseLink implements MessageLink {
     for (const post of this.#posts) if (post.id === id) this.#finish(post, false)
   }
 
-  /** Closing the stream is how a session of this kind ends; there is nothing to tell besides. */
+  /** A session of this kind ends with its stream; nothing else is sent. */
   async close(): Promise<void> {
     this.#stop()
   }
@@ -123,7 +123,7 @@ export class SseLink implements MessageLink {
       headers: headers ? this.#headers(headers) : this.#usualHeaders(),
       body: text,
       signal: post.abort.signal,
-      // How long a call may take is decided above; its end comes as abandoned().
+      // The caller sets the timeout of a call; abandoned() ends it.
       headTimeoutMs: id === undefined ? NOTICE_TIMEOUT_MS : 0,
       idleTimeoutMs: NOTICE_TIMEOUT_MS,
     }
@@ -134,7 +134,7 @@ export class SseLink implements MessageLink {
   }
 
   #usualHeaders(): Headers {
-    // Made once and frozen, so that the client under it can keep the written form.
+    // Made once and frozen, so that the client under it can cache the serialized form.
     this.#usual ??= Object.freeze(this.#headers({}))
     return this.#usual
   }
@@ -149,7 +149,7 @@ export class SseLink implements MessageLink {
     const { status } = response
     if (status >= 200 && status < 300) {
       const taken = () => this.#finish(post, true)
-      // "Accepted" or nothing; read all the same, so that the connection can be used again.
+      // "Accepted" or nothing; read anyway, so that the connection can be reused.
       response.text().then(taken, taken)
       return
     }
@@ -170,7 +170,7 @@ export class SseLink implements MessageLink {
   #fail(post: Post, reason: WireError, notSent: boolean): void {
     if (post.id !== undefined) this.#io.failed(post.id, reason, { notSent })
     else this.#io.log('warn', `A message to the server was not taken: ${reason.message}`)
-    // Behind the report, since the end of the last one may end a link whose server is gone.
+    // After the report, since the end of the last one may end a link whose server is gone.
     this.#finish(post, false)
   }
 

@@ -13,10 +13,11 @@ import { endpointUrl } from './endpoint.ts'
 
 const RESUME_ATTEMPTS = 8
 
+/** Callbacks of an `SseStream`. */
 export interface SseStreamOptions {
   /** The configured address. */
   readonly url: string
-  /** A GET for the stream, taken up behind this event. */
+  /** Sends a GET for the stream, resumed after this event. */
   get(lastEventId: string | undefined): Promise<GuardedResponse>
   message(text: string): void
   tooLong(message: LongMessage): void
@@ -26,8 +27,8 @@ export interface SseStreamOptions {
 }
 
 /**
- * The stream that is the session. One whose events carry ids is taken up again behind the last of them; whether the
- * session is still the same one is told by the endpoint that the server names then. Any other ends with its connection.
+ * The stream that is the session. One whose events carry ids is resumed after the last of them; the endpoint that the
+ * server then sends shows whether the session is the same. Any other ends with its connection.
  */
 export class SseStream {
   readonly #options: SseStreamOptions
@@ -41,7 +42,7 @@ export class SseStream {
 
   constructor(options: SseStreamOptions) {
     this.#options = options
-    // Whoever stops the stream while it opens does not wait for it any more.
+    // A caller that stops the stream while it opens does not wait for it any more.
     this.#first.promise.catch(() => undefined)
   }
 

@@ -2,7 +2,7 @@ import { defineTransport, type JsonObject, type TransportIo } from 'patchbay/con
 import { readRemoteConfig } from 'patchbay/transport-kit'
 import { SseLink } from './sse-link.ts'
 
-/** HTTP with server-sent events as of MCP 2024-11-05: one GET stream carries all answers, each message is a POST. */
+/** HTTP with server-sent events as of MCP 2024-11-05: one GET stream carries all responses, each message is a POST. */
 export default defineTransport({
   kind: 'messages',
   async open(config: JsonObject, io: TransportIo) {

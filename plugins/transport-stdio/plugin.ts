@@ -21,7 +21,7 @@ const configSchema: JsonObject = {
   },
 }
 
-/** The stdio transport as the hub registers it. */
+/** The contribution of the stdio transport. */
 export const stdioTransport: TransportContribution = {
   label: 'Program on this machine (stdio)',
   transport: 'stdio',
