@@ -29,7 +29,7 @@ const OF_CALLS: ReadonlySet<string> = new Set([
   'notifications/roots/list_changed',
 ])
 
-interface RelayParts {
+interface EventFanoutParts {
   readonly bus: EventBus
   readonly upstreams: Upstreams
   readonly scopes: ScopeTable
@@ -56,14 +56,14 @@ interface Rereading {
 
 /** Forwards events of the hub and notifications of upstreams to the sessions and streams that they concern. */
 export class UpstreamEventFanout {
-  readonly #parts: RelayParts
+  readonly #parts: EventFanoutParts
   readonly #listening: (() => void)[]
   readonly #toReview = new Set<Scope>()
   readonly #rereading = new Map<string, Rereading>()
   readonly #elicitations = new SentElicitations()
   #reviewTimer: ReturnType<typeof setTimeout> | undefined
 
-  constructor(parts: RelayParts) {
+  constructor(parts: EventFanoutParts) {
     this.#parts = parts
     const { bus } = parts
     this.#listening = [

@@ -8,7 +8,7 @@ import type { Connection } from '../connection/connection.ts'
 import type { Lost } from '../connection/connection-events.ts'
 import type { LinkLimits } from '../protocol.ts'
 import { ConnectionSlot } from './connection-slot.ts'
-import { DedicatedConnections, type LaneOwner } from './dedicated-connections.ts'
+import { type ConnectionOwner, DedicatedConnections } from './dedicated-connections.ts'
 import { InputRounds } from './input-rounds.ts'
 import type { OlderFace } from './older-face.ts'
 import type { ServerAsking } from './server-asking.ts'
@@ -29,7 +29,7 @@ const REFUSED_WAIT_MS = 500
 const BOUNCES = 3
 
 /** What a `CallDispatcher` needs from its server. */
-export interface ServerLanesOptions {
+export interface CallDispatcherOptions {
   readonly context: ServerContext
   readonly record: () => ServerRecord
   /** The configuration with the transport in effect. Throws HubError. */
@@ -50,12 +50,12 @@ export interface ServerLanesOptions {
 /** Routes the calls to one server: to the shared connection or the caller's own, or to a queue until it is open. */
 export class CallDispatcher {
   readonly base = new ConnectionSlot()
-  readonly #options: ServerLanesOptions
+  readonly #options: CallDispatcherOptions
   readonly #sessions: DedicatedConnections
   readonly #rounds = new InputRounds(call => this.dispatch(call))
   #usedAtMs = 0
 
-  constructor(options: ServerLanesOptions) {
+  constructor(options: CallDispatcherOptions) {
     this.#options = options
     this.#sessions = new DedicatedConnections({
       context: options.context,
@@ -156,7 +156,7 @@ export class CallDispatcher {
   }
 
   /** Numbers of open connections besides the shared one, by kind. */
-  counts(): Readonly<Record<LaneOwner['kind'], number>> {
+  counts(): Readonly<Record<ConnectionOwner['kind'], number>> {
     return this.#sessions.counts()
   }
 

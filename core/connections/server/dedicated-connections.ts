@@ -35,7 +35,7 @@ const MOST_SUBSCRIPTIONS = 1_000
 
 interface SessionEntry {
   readonly slot: ConnectionSlot
-  readonly owner: LaneOwner
+  readonly owner: ConnectionOwner
   /** True for a connection of the server's legacy side. */
   readonly older: boolean
   /** Absent when the connection does not belong to one client session. */
@@ -57,14 +57,14 @@ interface SessionEntry {
 }
 
 /** To whom a connection belongs: one client session, one lease, or all calls of one user. */
-export interface LaneOwner {
+export interface ConnectionOwner {
   readonly key: string
   readonly kind: SessionBinding['kind']
   readonly userId: string
 }
 
 /** What `DedicatedConnections` needs from its server. */
-export interface SessionLanesOptions {
+export interface DedicatedConnectionsOptions {
   readonly context: ServerContext
   readonly record: () => ServerRecord
   /** The configuration with the transport in effect. */
@@ -88,11 +88,11 @@ export interface SessionLanesOptions {
 
 /** The connections of one server that are not shared by everybody. Losing one does not change the server's state. */
 export class DedicatedConnections {
-  readonly #options: SessionLanesOptions
+  readonly #options: DedicatedConnectionsOptions
   readonly #entries = new Map<string, SessionEntry>()
   readonly #closing = new Set<Promise<void>>()
 
-  constructor(options: SessionLanesOptions) {
+  constructor(options: DedicatedConnectionsOptions) {
     this.#options = options
   }
 
@@ -135,7 +135,7 @@ export class DedicatedConnections {
     return (entry ?? this.#add({ key: OLDER_CONNECTION, kind: 'face', userId: '' }, true, undefined)).slot
   }
 
-  #add(owner: LaneOwner, older: boolean, binding: SessionBinding | undefined): SessionEntry {
+  #add(owner: ConnectionOwner, older: boolean, binding: SessionBinding | undefined): SessionEntry {
     const entry: SessionEntry = {
       slot: new ConnectionSlot(),
       owner,
@@ -159,7 +159,7 @@ export class DedicatedConnections {
   }
 
   /** Numbers of open connections by kind. */
-  counts(): Readonly<Record<LaneOwner['kind'], number>> {
+  counts(): Readonly<Record<ConnectionOwner['kind'], number>> {
     const counts = { session: 0, lease: 0, user: 0, face: 0 }
     for (const { slot, owner } of this.#entries.values()) if (slot.connection) counts[owner.kind] += 1
     return counts

@@ -11,7 +11,7 @@ import type { Session } from './session.ts'
 import { checkCallQuota } from './sessions.ts'
 
 /** What the dispatcher needs of the hub. */
-export interface IntakeParts {
+export interface LegacyDispatcherParts {
   readonly router: Router
   readonly log: PluginLogger
   /** Handles a client notification that the session itself does not need. */
@@ -20,9 +20,9 @@ export interface IntakeParts {
 
 /** Dispatches the messages of legacy clients, whatever transport they came by. */
 export class LegacyDispatcher {
-  readonly #parts: IntakeParts
+  readonly #parts: LegacyDispatcherParts
 
-  constructor(parts: IntakeParts) {
+  constructor(parts: LegacyDispatcherParts) {
     this.#parts = parts
   }
 

@@ -10,7 +10,7 @@ export interface AskStream {
 }
 
 /** What the requests to a client need of its session. */
-export interface SessionAsksHost {
+export interface SessionRequestsHost {
   /** What the client declared in `initialize`. */
   readonly capabilities: () => JsonObject
   /** A stream that the client reads now and that may carry a request of no particular call. */
@@ -42,13 +42,13 @@ const ASK_CAPABILITY: Readonly<Record<string, string>> = {
 
 /** The hub's requests to one legacy client, by their ids in its session. */
 export class SessionRequests {
-  readonly #host: SessionAsksHost
+  readonly #host: SessionRequestsHost
   readonly #open = new Map<number, OpenAsk>()
   #lastId = 0
   #waitingCharacters = 0
   #ended = false
 
-  constructor(host: SessionAsksHost) {
+  constructor(host: SessionRequestsHost) {
     this.#host = host
   }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { LIMITS } from '../../../core/config/limits.ts'
-import { type SessionAsksHost, SessionRequests } from '../../../core/mcp/legacy/session-requests.ts'
+import { type SessionRequestsHost, SessionRequests } from '../../../core/mcp/legacy/session-requests.ts'
 import { bytesInFlight } from '../../support/bytes.ts'
 import { until } from '../../support/wait.ts'
 
@@ -11,7 +11,7 @@ interface Sent {
 }
 
 /** A client with one stream, which is open or not. */
-function world(options: Partial<SessionAsksHost> = {}) {
+function world(options: Partial<SessionRequestsHost> = {}) {
   const sent: Sent[] = []
   const stream = { send: (text: string) => void sent.push(JSON.parse(text)) }
   const state = { open: true }

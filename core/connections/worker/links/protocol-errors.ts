@@ -2,7 +2,7 @@ const BAD_IN_A_ROW = 100
 const LOGGED_IN_A_ROW = 3
 
 /** Callbacks of a `ProtocolErrors`. */
-export interface FaultsOptions {
+export interface ProtocolErrorsOptions {
   readonly log: (level: 'debug' | 'warn', message: string) => void
   /** Called when there are too many errors and the connection should end. */
   readonly end: (message: string) => void
@@ -10,12 +10,12 @@ export interface FaultsOptions {
 
 /** Counts unusable messages of an upstream: logs the first, and ends the connection when no valid ones arrive. */
 export class ProtocolErrors {
-  readonly #options: FaultsOptions
+  readonly #options: ProtocolErrorsOptions
   #badInARow = 0
   #lateAnswers = 0
   #last: string | undefined
 
-  constructor(options: FaultsOptions) {
+  constructor(options: ProtocolErrorsOptions) {
     this.#options = options
   }
 

@@ -16,7 +16,7 @@ interface Ask {
 }
 
 /** Callbacks of a `ServerRequestTable`. */
-export interface UpstreamAsksOptions {
+export interface ServerRequestTableOptions {
   readonly conn: number
   /** The capabilities declared for the client of a dedicated connection; empty on a shared connection. */
   readonly capabilities: () => JsonObject
@@ -30,12 +30,12 @@ export interface UpstreamAsksOptions {
 
 /** The requests of an upstream: answered here, rejected, or passed to the client of the call or of the connection. */
 export class ServerRequestTable {
-  readonly #options: UpstreamAsksOptions
+  readonly #options: ServerRequestTableOptions
   readonly #asks = new Map<number, Ask>()
   readonly #refused = new Set<string>()
   #lastKey = 0
 
-  constructor(options: UpstreamAsksOptions) {
+  constructor(options: ServerRequestTableOptions) {
     this.#options = options
   }
 
