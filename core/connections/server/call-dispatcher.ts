@@ -8,7 +8,7 @@ import type { Connection } from '../connection/connection.ts'
 import type { Lost } from '../connection/connection-events.ts'
 import type { LinkLimits } from '../protocol.ts'
 import { ConnectionSlot } from './connection-slot.ts'
-import { type ConnectionOwner, DedicatedConnections } from './dedicated-connections.ts'
+import { DedicatedConnections, type DedicatedTo } from './dedicated-connections.ts'
 import { InputRounds } from './input-rounds.ts'
 import type { OlderFace } from './older-face.ts'
 import type { ServerAsking } from './server-asking.ts'
@@ -156,7 +156,7 @@ export class CallDispatcher {
   }
 
   /** Numbers of open connections besides the shared one, by kind. */
-  counts(): Readonly<Record<ConnectionOwner['kind'], number>> {
+  counts(): Readonly<Record<DedicatedTo['kind'], number>> {
     return this.#sessions.counts()
   }
 

@@ -35,7 +35,7 @@ const MOST_SUBSCRIPTIONS = 1_000
 
 interface SessionEntry {
   readonly slot: ConnectionSlot
-  readonly owner: ConnectionOwner
+  readonly owner: DedicatedTo
   /** True for a connection of the server's legacy side. */
   readonly older: boolean
   /** Absent when the connection does not belong to one client session. */
@@ -57,7 +57,7 @@ interface SessionEntry {
 }
 
 /** To whom a connection belongs: one client session, one lease, or all calls of one user. */
-export interface ConnectionOwner {
+export interface DedicatedTo {
   readonly key: string
   readonly kind: SessionBinding['kind']
   readonly userId: string
@@ -135,7 +135,7 @@ export class DedicatedConnections {
     return (entry ?? this.#add({ key: OLDER_CONNECTION, kind: 'face', userId: '' }, true, undefined)).slot
   }
 
-  #add(owner: ConnectionOwner, older: boolean, binding: SessionBinding | undefined): SessionEntry {
+  #add(owner: DedicatedTo, older: boolean, binding: SessionBinding | undefined): SessionEntry {
     const entry: SessionEntry = {
       slot: new ConnectionSlot(),
       owner,
@@ -159,7 +159,7 @@ export class DedicatedConnections {
   }
 
   /** Numbers of open connections by kind. */
-  counts(): Readonly<Record<ConnectionOwner['kind'], number>> {
+  counts(): Readonly<Record<DedicatedTo['kind'], number>> {
     const counts = { session: 0, lease: 0, user: 0, face: 0 }
     for (const { slot, owner } of this.#entries.values()) if (slot.connection) counts[owner.kind] += 1
     return counts
