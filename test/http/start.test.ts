@@ -107,14 +107,15 @@ describe('the settings file ends the start with 78, and stays as it is', () => {
   })
 
   test.each([
-    ['a named pipe', 'mkfifo'],
-    ['a folder', 'mkdir'],
-    ['of more than 16 MiB', 'truncate --size=17M'],
-  ])('%s, at once', async (_what, make) => {
+    ['a named pipe', 'mkfifo', 'it is no regular file'],
+    ['a folder', 'mkdir', 'it is no regular file'],
+    ['a device', 'ln -s /dev/null', 'it is no regular file'],
+    ['of more than 16 MiB', 'truncate --size=16777217', 'it has 16777217 bytes'],
+  ])('%s, at once', async (_what, make, why) => {
     const folder = await makeTemp('start')
     expect(Bun.spawnSync([...make.split(' '), join(folder, 'mcp_settings.json')]).success).toBe(true)
     const { exit, line } = await refusal({ folder })
-    expect([exit, line.startsWith('error: settings_json: ')]).toEqual([78, true])
+    expect([exit, line]).toEqual([78, expect.stringMatching(new RegExp(`^error: settings_json: .*: ${why}`))])
     await removeTemp(folder)
   })
 
@@ -255,6 +256,8 @@ describe('the data folder', () => {
     )
     const { exit, line } = await refusal({ env: { DATA_DIR: data } })
     expect([exit, line.startsWith('error: store_corrupt: ')]).toEqual([1, true])
+    // In the hub's words, with the code of the database, and not in the words of its library.
+    expect(line).toContain('(the file is not a whole database, SQLITE_NOTADB)')
     expect(await readFile(join(data, database), 'utf8')).toStartWith('no database at all')
   })
 })

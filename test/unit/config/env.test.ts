@@ -100,6 +100,16 @@ describe('readEnvironment()', () => {
     },
   )
 
+  test.each(['', ' ', ' \t '])('takes %j for unset, also where variables belong together', blank => {
+    const names = ['PORT', 'DATA_DIR', 'JWT_SECRET', 'MASTER_KEY', 'ADMIN_USERNAME', 'ADMIN_PASSWORD', 'SYSLOG_HOST']
+    expect(readEnvironment(Object.fromEntries(names.map(name => [name, blank])))).toEqual({})
+    expect(failure({ SYSLOG_ENABLED: 'true', SYSLOG_HOST: blank }).message).toContain('SYSLOG_HOST is not set')
+  })
+
+  test('passes over blanks at both ends of a value', () => {
+    expect(readEnvironment({ PORT: ' 3000 ', LOG_LEVEL: '\tdebug' })).toEqual({ port: 3000, logLevel: 'debug' })
+  })
+
   test('reads what is right, and leaves out what is unset or empty', () => {
     expect(
       readEnvironment({

@@ -106,6 +106,16 @@ describe('openSettingsFile()', () => {
     expect((await failure(SettingsError, open)).code).toBe('settings_mode')
   })
 
+  test('takes a file of 16 MiB, and none of a byte more', async () => {
+    await using temp = await tempFolder()
+    const path = join(temp.path, 's.json')
+    const open = () => openSettingsFile(path, { dataDir: temp.path, runtime: RUNTIME, program: PROGRAM })
+    await writeFile(path, '{}'.padEnd(16 * 1024 * 1024), { mode: 0o600 })
+    ;(await open()).dispose()
+    await writeFile(path, '{}'.padEnd(16 * 1024 * 1024 + 1))
+    expect(await failure(SettingsError, open)).toMatchObject({ code: 'settings_json', exitCode: 78 })
+  })
+
   test('warns of a section that is not known, and takes a byte order mark', async () => {
     await using hub = await opened(`\ufeff${SAMPLE}`)
     expect(hub.file.state.warnings.join()).toContain('"mystery"')

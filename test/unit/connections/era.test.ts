@@ -2,7 +2,7 @@ import { afterAll, afterEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { bothTransports, failure, httpRecord, ModernHttp } from './modern-http.ts'
+import { bothTransports, failure, httpRecord, ModernHttp, reply } from './modern-http.ts'
 import { fixture, type Rig, serverRecord, startRig, until } from './support.ts'
 
 const MODERN_STDIO = join(import.meta.dir, 'fixtures', 'modern-server.ts')
@@ -117,6 +117,23 @@ describe('a server over HTTP', () => {
     server.refuse = () => new Response(null, { status: 401 })
     const rig = await rigOf([httpRecord('m', server.url)])
     expect(await eraOf(rig, 'm')).toBe('offline authorization_required')
+  })
+
+  test('that lists to older clients what this hub lists is offline as a loop, whatever it lists to newer ones', async () => {
+    const server = modernServer()
+    server.refuse = async request => {
+      if (request.method !== 'POST' || request.headers.get('mcp-protocol-version') === '2026-07-28') return undefined
+      const { id, method } = (await request.json()) as { id?: number; method: string }
+      const serverInfo = { name: 'both', version: '1' }
+      if (method === 'initialize')
+        return reply(id, { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo })
+      if (method === 'tools/list') return reply(id, { tools: [], _meta: { 'patchbay/instances': ['own'] } })
+      return id === undefined ? new Response(null, { status: 202 }) : reply(id, {})
+    }
+    const rig = await rigOf([httpRecord('m', server.url)], { isOwnMark: mark => mark === 'own' })
+    expect(await eraOf(rig, 'm')).toBe('modern 2026-07-28')
+    await rig.connections.meetOlder(['m'])
+    await until('the loop', () => rig.connections.status('m').reason?.code === 'loop_detected')
   })
 
   test('that speaks only a later version is modern and cannot be used', async () => {

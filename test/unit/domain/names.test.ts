@@ -1,8 +1,16 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { checkName, formatRef, isNameProblem, nameKey, parseRef, quoteName } from '../../../core/domain/names.ts'
+import {
+  checkName,
+  formatRef,
+  isNameProblem,
+  type NameKind,
+  nameKey,
+  parseRef,
+  quoteName,
+} from '../../../core/domain/names.ts'
 
-const code = (name: unknown, kind: 'server' | 'user' = 'server') => {
+const code = (name: unknown, kind: NameKind = 'server') => {
   const result = checkName(kind, name)
   return isNameProblem(result) ? result.code : 'ok'
 }
@@ -47,6 +55,11 @@ describe('checkName()', () => {
 
   test('takes no spaces in the name of a user', () => {
     expect([code('ada l', 'user'), code('ada.l', 'user')]).toEqual(['name_invalid', 'ok'])
+  })
+
+  test.each(['server', 'group', 'user', 'alias'] as const)('takes decimal digits alone in the name of a %s', kind => {
+    expect(['a①', 'a²', 'aⅧ', 'a½'].map(name => code(name, kind))).toEqual(Array(4).fill('name_invalid'))
+    expect(['a1', 'a٣'].map(name => code(name, kind))).toEqual(['ok', 'ok'])
   })
 
   test('counts characters after NFC', () => {

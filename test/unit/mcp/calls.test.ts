@@ -210,6 +210,11 @@ test('a middleware sees and changes calls, and cannot reach what is hidden', asy
     handle: () => new Promise(() => {}),
   }
   expect((await client.call('tools/call', { name: 'search' })).error).toMatchObject({ code: -32603 })
+  // The words of a plugin, or of its library, are for the log.
+  hub.middlewares[0] = { ...hub.middlewares[0], handle: () => Promise.reject(new Error('words of a library')) }
+  const { error } = await client.call('tools/call', { name: 'search' })
+  expect(error).toMatchObject({ code: -32603, data: { code: 'internal' } })
+  expect(JSON.stringify(error)).not.toContain('library')
 })
 
 test('a middleware goes on with a tools/call once, and with a list as often as it likes', async () => {

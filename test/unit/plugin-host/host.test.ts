@@ -72,22 +72,35 @@ describe('PluginHost', () => {
 
   test('stops plugins side by side, in 5 s all of them, whatever hangs', async () => {
     const aborted: string[] = []
+    const order: string[] = []
     const hanging = (name: string) =>
       definePlugin<unknown>({
         name,
         contract: 1,
         setup(context) {
           context.signal.addEventListener('abort', () => aborted.push(name))
-          return () => new Promise<void>(() => {})
+          return () => {
+            order.push(`stop ${name}`)
+            return new Promise<void>(() => {})
+          }
         },
       })
-    const order: string[] = []
-    const { host } = newHost({ bundled: [contributing('first', order), hanging('a'), hanging('b')] })
+    const bus = new EventBus(error => {
+      throw error
+    })
+    bus.on('plugin.changed', ({ data }) => {
+      if (data.state === 'stopped') order.push(`${data.plugin} has stopped`)
+    })
+    const { host } = newHost({ bundled: [contributing('first', order), hanging('a'), hanging('b')], bus })
     await host.start()
     const sinceMs = performance.now()
     await host.stop()
     expect(performance.now() - sinceMs).toBeLessThan(atMost(8_000))
-    expect(order).toEqual(['start first', 'stop first'])
+    // Each stop has begun before the time is up that ends a hanging one.
+    expect(order).toEqual([
+      ...['start first', 'stop b', 'stop a', 'stop first', 'first has stopped'],
+      ...['b has stopped', 'a has stopped'],
+    ])
     // What hangs in its own stop has its signal all the same.
     expect(aborted.toSorted()).toEqual(['a', 'b'])
   }, 20_000)

@@ -81,6 +81,22 @@ test('a public group shows and gives others its public members alone', async () 
   expect((await refusal(groups().patch(world.bob, 'g', { description: 'x' }))).code).toBe('not_owner')
 })
 
+test('a group tells which members went with their servers, whichever way those went', async () => {
+  const { registry, mirror, ada, bob } = world
+  const filed = { name: 'filed', body: { ...remote('filed', { visibility: 'public' }) } }
+  await mirror.apply({ users: [], groups: [], servers: [filed] })
+  const { id } = await groups().create(bob, { name: 'g', members: ['own', 'open', 'ada~filed', 'time'] })
+  expect(await groups().lostMembers(id)).toEqual([])
+  await registry.servers.remove(bob, 'own')
+  expect(await groups().lostMembers(id)).toEqual(['own'])
+  await registry.users.remove(ada, 'cleo', { cascade: true })
+  expect(await groups().lostMembers(id)).toEqual(['cleo~open', 'own'])
+  await mirror.apply({ users: [], groups: [], servers: [] })
+  expect(await groups().lostMembers(id)).toEqual(['ada~filed', 'cleo~open', 'own'])
+  await groups().patch(bob, 'g', { members: ['time'] })
+  expect(await groups().lostMembers(id)).toEqual([])
+})
+
 test('a patch without members keeps those whose servers became invisible', async () => {
   await groups().create(world.bob, { name: 'g', members: ['open', 'own'] })
   await world.registry.servers.patch(world.cleo, 'open', { visibility: 'private' })
