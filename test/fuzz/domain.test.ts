@@ -102,9 +102,10 @@ describe('names', () => {
   test('nameKey() gives one key to every spelling that differs in case or form', async () => {
     await check(
       fc.property(names, text => {
-        const name = text.toWellFormed()
+        // As names are stored. Upper case of what is not normalized can move an accent: U+1F20 U+0345 U+0301 becomes two letters.
+        const name = text.toWellFormed().normalize('NFC')
         const key = nameKey(name)
-        expect(nameKey(key)).toBe(key)
+        expect([nameKey(key), nameKey(text)]).toEqual([key, key])
         for (const other of [name.toUpperCase(), name.toLowerCase(), name.normalize('NFD'), name.normalize('NFKC')]) {
           expect(nameKey(other)).toBe(key)
         }
