@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { LIMITS } from '../../../core/config/limits.ts'
-import { type SessionRequestsHost, SessionRequests } from '../../../core/mcp/legacy/session-requests.ts'
+import { SessionRequests, type SessionRequestsHost } from '../../../core/mcp/legacy/session-requests.ts'
 import { bytesInFlight } from '../../support/bytes.ts'
 import { until } from '../../support/wait.ts'
 
