@@ -35,7 +35,7 @@ import { pluginsView, registryView } from './plugin-host/views.ts'
 import type { Registry } from './registry/api.ts'
 import { createRegistry, type OpenRegistry } from './registry/create.ts'
 import { countStored } from './registry/sealed-values.ts'
-import { removeNobodys } from './registry/servers/document-parts.ts'
+import { removeUnownedDocuments } from './registry/servers/document-parts.ts'
 import { followSettingsFile } from './registry/settings-file/follow-file.ts'
 import { HubMarks } from './secrets/hub-marks.ts'
 import { type HubKeys, readHubKeys } from './secrets/key-file.ts'
@@ -129,7 +129,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   const keys: HubKeys = await readHubKeys(loaded.config.dataDir)
   const store: Store = await openStore(await storeOptions(loaded.config)).catch(asStartError)
   undo.defer(() => store.close())
-  await removeNobodys(store)
+  await removeUnownedDocuments(store)
   const sealer = await openSealer(loaded.config, await countStored(store.db), redactor, log)
   redactor.add(...keyTexts(keys.jwtSecret))
   const sandbox = await probing

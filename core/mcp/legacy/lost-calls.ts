@@ -47,6 +47,6 @@ export function lostAnswers(ids: readonly IdText[], requestId: string): readonly
  * use EventSource or fetch of browsers, Node, Bun and Deno. Others do not reconnect, and some of them, such as the SDKs
  * for Python and Java, log a warning for each such event or close the stream.
  */
-export function comesBack(headers: Headers): boolean {
+export function reconnectsByItself(headers: Headers): boolean {
   return headers.has('sec-fetch-mode') || /^(node|undici|bun|deno|mozilla)\b/i.test(headers.get('user-agent') ?? '')
 }

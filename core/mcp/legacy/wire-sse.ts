@@ -21,7 +21,7 @@ import type { Scope } from '../scope/scope.ts'
 import type { LegacyDispatcher } from './dispatcher.ts'
 import { type InitializeParts, initializeResult, refuseWhileDraining } from './initialize.ts'
 import type { CallReply } from './legacy-call.ts'
-import { comesBack, openCalls } from './lost-calls.ts'
+import { openCalls, reconnectsByItself } from './lost-calls.ts'
 import { bodyWeight, readBody } from './request-body.ts'
 import { checkBodyType, checkGetAccept, checkVersion } from './request-headers.ts'
 import { type KnownRequest, methodNotAllowed } from './scoped-request.ts'
@@ -68,8 +68,8 @@ export class SseWire {
     // Changes from before the first subscriber are not announced to it.
     if (!this.#parts.subscribers.hasSubscribers(scope)) scope.markAnnounced()
     const base = new URL(info.baseUrl).pathname.replace(/\/$/, '')
-    const opened = this.#opened({ principal, actor, scope }, base, returns(request.headers))
-    return opened.streams.openStandalone(comesBack(request.headers))
+    const opened = this.#opened({ principal, actor, scope }, base, isReturning(request.headers))
+    return opened.streams.openStandalone(reconnectsByItself(request.headers))
   }
 
   #opened(claim: Pick<KnownRequest, 'principal' | 'actor'> & { scope: Scope }, base: string, back: boolean): Session {
@@ -226,8 +226,8 @@ function introduceReturned(session: Session, headers: Headers): void {
 }
 
 /** A client that sends a protocol version, or an event id of the hub, was connected before. */
-function returns(headers: Headers): boolean {
-  return (headers.has('mcp-protocol-version') || headers.has('last-event-id')) && comesBack(headers)
+function isReturning(headers: Headers): boolean {
+  return (headers.has('mcp-protocol-version') || headers.has('last-event-id')) && reconnectsByItself(headers)
 }
 
 function notFound(): HubError {

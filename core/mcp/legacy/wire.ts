@@ -1,6 +1,6 @@
 import { HubError } from '../../contract/errors.ts'
 import { callsInEventId } from './event-id-calls.ts'
-import { comesBack, lostAnswers } from './lost-calls.ts'
+import { lostAnswers, reconnectsByItself } from './lost-calls.ts'
 import { checkGetAccept, checkVersion } from './request-headers.ts'
 import { methodNotAllowed, requireSession, type ScopedRequest } from './scoped-request.ts'
 import { admitStream, primesStreams, type Session } from './session.ts'
@@ -59,7 +59,7 @@ export class LegacyWire {
     const answers = lostAnswers(callsInEventId(this.#sealer, session, lastEventId), info.requestId)
     // The client then resumes the stream of the call itself.
     if (answers.length > 0 && primesStreams(protocolVersion)) return streams.openBrief(answers)
-    const response = streams.openStandalone(comesBack(request.headers))
+    const response = streams.openStandalone(reconnectsByItself(request.headers))
     for (const answer of answers) streams.send(streams.standalone, answer)
     return response
   }

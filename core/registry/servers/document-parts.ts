@@ -17,8 +17,8 @@ export interface WrittenDocument extends Pick<StoredDocument, 'sha256' | 'bytes'
 }
 
 /**
- * Does `save` with the document written beside, part by part, each in a turn and a transaction of its own. It is nobody's
- * until `save` gives it to its server with {@link giveDocument}; one that was not given is removed again.
+ * Does `save` with the document written beside, part by part, each in a turn and a transaction of its own. It belongs to no
+ * server until `save` assigns it with {@link assignDocument}; one that was not assigned is removed again.
  */
 export async function withDocument<T>(
   store: Store,
@@ -35,18 +35,18 @@ export async function withDocument<T>(
     await nextTurn()
     return await save()
   } finally {
-    await removeNobodys(store, document.id)
+    await removeUnownedDocuments(store, document.id)
   }
 }
 
 /** The same within a transaction, for documents that the administrator's own file brings. */
-export async function insertWhole(trx: Writer, document: WrittenDocument): Promise<void> {
+export async function insertDocumentWithParts(trx: Writer, document: WrittenDocument): Promise<void> {
   await insertDocument(trx, document)
   for (const row of partsOf(document)) await trx.insertInto('openapi_document_part').values(row).execute()
 }
 
 /** Gives a written document to its server, in the place of the one before. Throws `storage_busy` when it is gone. */
-export async function giveDocument(trx: Writer, serverId: string, id: string): Promise<void> {
+export async function assignDocument(trx: Writer, serverId: string, id: string): Promise<void> {
   await trx.deleteFrom('openapi_document').where('server_id', '=', serverId).execute()
   const { numUpdatedRows } = await trx
     .updateTable('openapi_document')
@@ -80,10 +80,10 @@ export async function readParts(store: Store, serverId: string, sha256: string):
  * Removes documents that were given to no server: this one, or at the start of the hub all that one before has left when it
  * ended in the middle. What a database refuses to remove now is removed at the next start.
  */
-export async function removeNobodys(store: Store, id?: string): Promise<void> {
+export async function removeUnownedDocuments(store: Store, id?: string): Promise<void> {
   const removal = write(store, async trx => {
-    const nobodys = trx.deleteFrom('openapi_document').where('server_id', 'is', null)
-    await (id === undefined ? nobodys : nobodys.where('id', '=', id)).execute()
+    const unowned = trx.deleteFrom('openapi_document').where('server_id', 'is', null)
+    await (id === undefined ? unowned : unowned.where('id', '=', id)).execute()
   })
   await removal.catch(() => undefined)
 }

@@ -14,7 +14,7 @@ import {
 } from '../../domain/server/openapi.ts'
 import type { Store } from '../../store/open.ts'
 import type { Writer } from '../../store/transact.ts'
-import { giveDocument, readParts, type WrittenDocument } from './document-parts.ts'
+import { assignDocument, readParts, type WrittenDocument } from './document-parts.ts'
 
 /** A new inline OpenAPI document. */
 export interface NewDocument extends StoredDocument, WrittenDocument {
@@ -90,7 +90,7 @@ export async function writeDocument(
 ): Promise<void> {
   if (!storedDocument(settings.config)) {
     await trx.deleteFrom('openapi_document').where('server_id', '=', serverId).execute()
-  } else if (document) await giveDocument(trx, serverId, document.id)
+  } else if (document) await assignDocument(trx, serverId, document.id)
 }
 
 /** The text of a server's document in UTF-8. Throws `config_invalid` when it was replaced or deleted. */

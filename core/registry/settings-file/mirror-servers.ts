@@ -15,7 +15,7 @@ import { rememberLostMembers } from '../groups/lost-members.ts'
 import { fileOwner, type Owner, ownerOf } from '../owners.ts'
 import { type FileOrigin, fileOrigin, type ServerRow, serverColumns, serverRecord } from '../rows.ts'
 import { groupsWith, selectServers } from '../server-rows.ts'
-import { insertWhole } from '../servers/document-parts.ts'
+import { insertDocumentWithParts } from '../servers/document-parts.ts'
 import { fullyFilled, keepDocument, type NewDocument, takeDocument, writeDocument } from '../servers/documents.ts'
 import {
   type HeldRights,
@@ -208,7 +208,7 @@ async function save(
       .insertInto('server')
       .values({ ...columns, id, owner_id: owner.id, revision: 1, created_at: at, updated_at: at })
       .execute()
-    if (document) await insertWhole(trx, document)
+    if (document) await insertDocumentWithParts(trx, document)
     await writeDocument(trx, id, sealed, document)
     run.applied.push(`servers/${ref}`)
     run.after(() => deps.bus.emit('server.created', owner.id, { serverId: id, name: sealed.name }, audience(sealed)))
@@ -224,7 +224,7 @@ async function save(
     .where('id', '=', id)
     .execute()
   if (changed.includes('openapi')) {
-    if (document) await insertWhole(trx, document)
+    if (document) await insertDocumentWithParts(trx, document)
     await writeDocument(trx, id, sealed, document)
   }
   run.applied.push(`servers/${ref}`)

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
-import { comesBack, openCalls, sealCalls } from '../../../core/mcp/legacy/lost-calls.ts'
+import { openCalls, reconnectsByItself, sealCalls } from '../../../core/mcp/legacy/lost-calls.ts'
 import { createSealer } from '../../../core/secrets/seal.ts'
 
 const sealer = createSealer([randomBytes(32)])
@@ -26,7 +26,7 @@ test('of very many calls the first are kept, whole', () => {
 })
 
 test('whoever uses the fetch of a JavaScript runtime comes back', () => {
-  const of = (headers: Record<string, string>) => comesBack(new Headers(headers))
+  const of = (headers: Record<string, string>) => reconnectsByItself(new Headers(headers))
   for (const agent of ['node', 'undici', 'Bun/1.4.5', 'Deno/2.1.4', 'Mozilla/5.0 (X11)'])
     expect(of({ 'user-agent': agent })).toBe(true)
   for (const agent of ['python-httpx/0.28.1', 'Java-http-client/21', 'Go-http-client/1.1', 'nodejs-thing'])

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { sql } from 'kysely'
 import { LIMITS } from '../../../core/config/limits.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
-import { removeNobodys } from '../../../core/registry/servers/document-parts.ts'
+import { removeUnownedDocuments } from '../../../core/registry/servers/document-parts.ts'
 import { migrateToLatest } from '../../../core/store/migrate.ts'
 import { openWorld, refusal, type World } from './world.ts'
 
@@ -113,7 +113,7 @@ describe('an inline document', () => {
   test('that a hub has written and not given to its server is removed when the next one starts', async () => {
     const left = { id: 'left', server_id: null, sha256: 'x', bytes: 1 }
     await world.store.db.insertInto('openapi_document').values(left).execute()
-    await removeNobodys(world.store)
+    await removeUnownedDocuments(world.store)
     expect(await counts()).toEqual([1, 1])
   })
 
