@@ -54,6 +54,7 @@ for (const leg of process.env.CONFORMANCE === 'direct' ? DIRECT : [...DIRECT, ..
   const { revision, era, way, baseline, known } = leg
   describe(`requirement set ${revision}, upstream ERA=${era}, ${way === 'hub' ? 'through the hub' : 'without a hub'}`, () => {
     const started: { stop(): Promise<unknown> }[] = []
+    const required = requiredScenarios('server', revision)
     let run: SuiteRun
 
     beforeAll(async () => {
@@ -61,17 +62,19 @@ for (const leg of process.env.CONFORMANCE === 'direct' ? DIRECT : [...DIRECT, ..
       started.push(reference)
       const url = way === 'direct' ? reference.url : await throughHub(reference, started)
       const host = url.replace('127.0.0.1', 'localhost')
-      run = await twiceAtMost(() => runServerLeg(host, revision, join(import.meta.dir, baseline)))
+      run = await twiceAtMost(
+        () => runServerLeg(host, revision, join(import.meta.dir, baseline)),
+        // The suite ends with 0 however many checks fail of a scenario that the baseline names.
+        first => first.exitCode === 0 && required.every(scenario => passes(first, scenario, known)),
+      )
     }, 180_000)
 
     afterAll(async () => {
       for (const program of started.splice(0).reverse()) await program.stop()
     }, 45_000)
 
-    test.each([...requiredScenarios('server', revision)])('%s passes', scenario => {
-      const result = run.scenarios.get(scenario)
-      if (!result || result.failed > (known[scenario] ?? 0) || result.passed === 0)
-        throw new Error(excerpt(run, scenario))
+    test.each([...required])('%s passes', scenario => {
+      if (!passes(run, scenario, known)) throw new Error(excerpt(run, scenario))
     })
 
     test('the run ends with 0: nothing fails but what the baseline names, and all of that does', () => {
@@ -79,6 +82,12 @@ for (const leg of process.env.CONFORMANCE === 'direct' ? DIRECT : [...DIRECT, ..
       expect(run.exitCode).toBe(0)
     })
   })
+}
+
+/** Whether a scenario ran and no more of its checks failed than are known to. */
+function passes(run: SuiteRun, scenario: string, known: Run['known']): boolean {
+  const result = run.scenarios.get(scenario)
+  return result !== undefined && result.passed > 0 && result.failed <= (known[scenario] ?? 0)
 }
 
 /** A hub whose group `everything` is the reference alone, behind a proxy that adds the credential. */

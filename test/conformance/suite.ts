@@ -26,6 +26,8 @@ export interface SuiteRun {
   readonly exitCode: number
   readonly output: string
   readonly scenarios: ReadonlyMap<string, { readonly passed: number; readonly failed: number }>
+  /** Per scenario its checks that failed, `id: message` each. */
+  readonly failures: ReadonlyMap<string, readonly string[]>
 }
 
 /** The names in the suite's own list of what a revision requires of a side, and what the project adds. */
@@ -57,7 +59,7 @@ export async function twiceAtMost(
 ): Promise<SuiteRun> {
   const first = await leg()
   if (good(first)) return first
-  const failed = [...first.scenarios].filter(([, { failed: count }]) => count > 0).map(([name]) => name)
+  const failed = [...first.failures].flatMap(([name, checks]) => checks.map(check => `${name}/${check.split(':')[0]}`))
   console.log(`conformance: run once more; failed were ${failed.join(', ')}`)
   return leg()
 }
@@ -87,14 +89,33 @@ async function runSuite(leg: readonly string[], revision: Requirements, baseline
     const scenarios = new Map(
       [...lines].map(([, name = '', passed, failed]) => [name, { passed: Number(passed), failed: Number(failed) }]),
     )
-    return { exitCode, output, scenarios }
+    return { exitCode, output, scenarios, failures: await failuresIn(join(folder, 'out')) }
   } finally {
     await removeTemp(folder)
   }
 }
 
-/** The part of the output that belongs to one scenario, for the message of a failed test. */
+/** What the suite's `checks.json` files name as failed; a folder is called `[server-]<scenario>-<date>`. */
+async function failuresIn(out: string): Promise<ReadonlyMap<string, readonly string[]>> {
+  const failures = new Map<string, string[]>()
+  for await (const path of new Bun.Glob('**/checks.json').scan(out)) {
+    const scenario = path.replace(/^server-/, '').replace(/-\d{4}-\d\d-\d\dT[^/]*\/checks\.json$/, '')
+    const checks = (await Bun.file(join(out, path)).json()) as { id: string; status: string; errorMessage?: string }[]
+    const failed = checks.filter(({ status }) => status === 'FAILURE')
+    failures.set(
+      scenario,
+      failed.map(({ id, errorMessage }) => `${id}: ${errorMessage ?? ''}`),
+    )
+  }
+  return failures
+}
+
+/** What failed of one scenario, for the message of a failed test: its checks, and its part of the output. */
 export function excerpt(run: SuiteRun, scenario: string): string {
+  return [...(run.failures.get(scenario) ?? []), partOf(run, scenario)].join('\n')
+}
+
+function partOf(run: SuiteRun, scenario: string): string {
   const start = run.output.indexOf(`=== Running scenario: ${scenario} ===`)
   if (start < 0) return run.output.slice(-2_000)
   const end = run.output.indexOf('=== ', start + 30)
