@@ -330,7 +330,7 @@ test('the contract is types and few functions, in at most 700 lines with text be
       match => match[1],
     ),
   )
-  expect(functions.sort()).toEqual(['HubError', 'definePlugin', 'defineTransport', 'isJsonObject'])
+  expect(functions.sort()).toEqual(['HubError', 'definePlugin', 'isJsonObject'])
 })
 
 test('contract/mod.ts and transport-kit/mod.ts are the only barrels', () => {

@@ -2,8 +2,8 @@
 
 export * from './errors.ts'
 export * from './events.ts'
+export * from './fetch.ts'
 export * from './json.ts'
 export * from './plugin.ts'
 export * from './points.ts'
 export * from './records.ts'
-export * from './transport.ts'

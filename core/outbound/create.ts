@@ -1,5 +1,5 @@
 import { HubError } from '../contract/errors.ts'
-import type { GuardedFetch, GuardedRequest } from '../contract/transport.ts'
+import type { GuardedFetch, GuardedRequest } from '../contract/fetch.ts'
 import type { AddressRights } from '../domain/address.ts'
 import { DEFAULT_BODY_BYTES, LARGEST_BODY_BYTES } from './body.ts'
 import type { BodyTurns } from './body-turns.ts'

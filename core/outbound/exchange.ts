@@ -1,5 +1,5 @@
 import { HubError } from '../contract/errors.ts'
-import type { GuardedResponse } from '../contract/transport.ts'
+import type { GuardedResponse } from '../contract/fetch.ts'
 import { GrowingBytes } from '../domain/growing-bytes.ts'
 import { type BodyDecoder, type BodySink, bodyTooLarge, decoderFor, Utf8Reader } from './body.ts'
 import type { BodyTurns, LargeBody } from './body-turns.ts'

@@ -1,4 +1,5 @@
-import type { GuardedResponse, LongMessage } from '../contract/transport.ts'
+import type { GuardedResponse } from '../contract/fetch.ts'
+import type { LongMessage } from './definition.ts'
 import { type SseEvent, type SseHandlers, SseParser } from './sse-parser.ts'
 
 /** The position from which a stream can be resumed. */

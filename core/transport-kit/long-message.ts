@@ -1,4 +1,4 @@
-import type { LongMessage } from '../contract/transport.ts'
+import type { LongMessage } from './definition.ts'
 
 /** Longer keys and ids are ignored. */
 const MOST_CHARACTERS = 64

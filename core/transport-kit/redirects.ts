@@ -1,5 +1,5 @@
 import { HubError } from '../contract/errors.ts'
-import type { GuardedFetch, GuardedRequest, GuardedResponse } from '../contract/transport.ts'
+import type { GuardedFetch, GuardedRequest, GuardedResponse } from '../contract/fetch.ts'
 
 const MAX_REDIRECTS = 3
 /** Statuses that repeat the request unchanged; the other redirects make a GET of it. */

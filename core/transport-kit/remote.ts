@@ -1,6 +1,6 @@
 import { HubError, type WireError } from '../contract/errors.ts'
+import type { GuardedResponse } from '../contract/fetch.ts'
 import { isJsonObject, type JsonObject } from '../contract/json.ts'
-import type { GuardedResponse } from '../contract/transport.ts'
 import { toWireError } from './wire-error.ts'
 
 /** What transports that speak MCP over HTTP share: their configuration, and the errors of failed exchanges. */

@@ -1,4 +1,4 @@
-import type { LongMessage } from '../contract/transport.ts'
+import type { LongMessage } from './definition.ts'
 import { LongMessageReader } from './long-message.ts'
 
 /** One server-sent event. */

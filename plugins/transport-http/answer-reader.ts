@@ -1,4 +1,5 @@
-import type { GuardedResponse, LongMessage, WireError } from 'patchbay/contract'
+import type { GuardedResponse, WireError } from 'patchbay/contract'
+import type { LongMessage } from 'patchbay/transport-kit'
 import {
   backoffMs,
   contentTypeOf,

@@ -1,11 +1,5 @@
-import type {
-  GuardedRequest,
-  GuardedResponse,
-  LongMessage,
-  MessageLink,
-  TransportIo,
-  WireError,
-} from 'patchbay/contract'
+import type { GuardedRequest, GuardedResponse, WireError } from 'patchbay/contract'
+import type { LongMessage, MessageLink, TransportIo } from 'patchbay/transport-kit'
 import {
   contentTypeOf,
   DrainOnDisconnect,

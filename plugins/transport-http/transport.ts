@@ -1,5 +1,5 @@
-import { defineTransport, type JsonObject, type TransportIo } from 'patchbay/contract'
-import { readRemoteConfig } from 'patchbay/transport-kit'
+import type { JsonObject } from 'patchbay/contract'
+import { defineTransport, readRemoteConfig, type TransportIo } from 'patchbay/transport-kit'
 import { HttpLink } from './http-link.ts'
 
 /** Streamable HTTP (MCP 2025-03-26 and later): each message is a POST, responses are JSON or a stream of events. */

@@ -1,12 +1,12 @@
+import { type GuardedResponse, HubError } from 'patchbay/contract'
 import {
   type AnswerCall,
   type AnswerIo,
   type AnswerLink,
   type AnswerResult,
-  type GuardedResponse,
-  HubError,
-} from 'patchbay/contract'
-import { fetchFollowing, withoutEnd } from 'patchbay/transport-kit'
+  fetchFollowing,
+  withoutEnd,
+} from 'patchbay/transport-kit'
 import { addProofs, type CallPlan, type Placed, placeArguments } from './call-plan.ts'
 import { buildCatalog, type Catalog } from './catalog.ts'
 import type { OpenapiConfig } from './config.ts'

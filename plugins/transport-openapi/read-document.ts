@@ -1,14 +1,13 @@
 import { upgradeFromTwoToThree } from '@scalar/openapi-upgrader/2.0-to-3.0'
 import { CORE_SCHEMA, load, mergeTag, YAMLException } from 'js-yaml'
+import { type GuardedResponse, HubError, isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract'
 import {
   type AnswerIo,
-  type GuardedResponse,
-  HubError,
-  isJsonObject,
-  type JsonObject,
-  type JsonValue,
-} from 'patchbay/contract'
-import { fetchFollowing, judgeOpenApiDocument, OPENAPI_LIMITS, type OpenApiVersion } from 'patchbay/transport-kit'
+  fetchFollowing,
+  judgeOpenApiDocument,
+  OPENAPI_LIMITS,
+  type OpenApiVersion,
+} from 'patchbay/transport-kit'
 import type { OpenapiConfig } from './config.ts'
 import { isTooLong } from './too-long.ts'
 

@@ -1,5 +1,5 @@
-import { type AnswerResult, type GuardedResponse, type HubError, isJsonObject } from 'patchbay/contract'
-import { waitSecondsOf } from 'patchbay/transport-kit'
+import { type GuardedResponse, type HubError, isJsonObject } from 'patchbay/contract'
+import { type AnswerResult, waitSecondsOf } from 'patchbay/transport-kit'
 import { cut } from './schema-keywords.ts'
 import { isTooLong } from './too-long.ts'
 

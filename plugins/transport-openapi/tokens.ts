@@ -1,5 +1,5 @@
-import { type AnswerIo, type GuardedResponse, HubError, isJsonObject } from 'patchbay/contract'
-import { fetchFollowing } from 'patchbay/transport-kit'
+import { type GuardedResponse, HubError, isJsonObject } from 'patchbay/contract'
+import { type AnswerIo, fetchFollowing } from 'patchbay/transport-kit'
 
 /** Subtracted from a token's lifetime, so that none expires in flight. */
 const MARGIN_MS = 30_000

@@ -1,4 +1,4 @@
-import { defineTransport } from 'patchbay/contract'
+import { defineTransport } from 'patchbay/transport-kit'
 import { readConfig } from './config.ts'
 import { OpenapiLink } from './link.ts'
 

@@ -1,4 +1,5 @@
-import type { GuardedResponse, MessageLink, TransportIo, WireError } from 'patchbay/contract'
+import type { GuardedResponse, WireError } from 'patchbay/contract'
+import type { MessageLink, TransportIo } from 'patchbay/transport-kit'
 import {
   DrainOnDisconnect,
   FollowedAddress,

@@ -1,8 +1,9 @@
-import { type GuardedResponse, HubError, type LongMessage, type WireError } from 'patchbay/contract'
+import { type GuardedResponse, HubError, type WireError } from 'patchbay/contract'
 import {
   backoffMs,
   contentTypeOf,
   isBlockedRedirect,
+  type LongMessage,
   readEvents,
   reasonOf,
   type StreamPosition,

@@ -1,5 +1,5 @@
-import { defineTransport, type JsonObject, type TransportIo } from 'patchbay/contract'
-import { readRemoteConfig } from 'patchbay/transport-kit'
+import type { JsonObject } from 'patchbay/contract'
+import { defineTransport, readRemoteConfig, type TransportIo } from 'patchbay/transport-kit'
 import { SseLink } from './sse-link.ts'
 
 /** HTTP with server-sent events as of MCP 2024-11-05: one GET stream carries all responses, each message is a POST. */

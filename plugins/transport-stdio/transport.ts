@@ -1,4 +1,5 @@
-import { defineTransport, HubError } from 'patchbay/contract'
+import { HubError } from 'patchbay/contract'
+import { defineTransport } from 'patchbay/transport-kit'
 
 /** One JSON-RPC message per line of the child's stdin and stdout. */
 export default defineTransport({

@@ -1,6 +1,6 @@
 import { LIMITS } from '../../config/limits.ts'
 import type { WireError } from '../../contract/errors.ts'
-import type { ChildPipe, LongMessage } from '../../contract/transport.ts'
+import type { ChildPipe, LongMessage } from '../../transport-kit/definition.ts'
 import { LineFramer, LONGEST_DROPPED_BYTES } from './line-framer.ts'
 import type { WriteBacklog } from './write-backlog.ts'
 

@@ -1,5 +1,5 @@
-import type { LongMessage } from '../../contract/transport.ts'
 import { GrowingBytes } from '../../domain/growing-bytes.ts'
+import type { LongMessage } from '../../transport-kit/definition.ts'
 import { LongMessageReader } from '../../transport-kit/long-message.ts'
 
 /** The longest line that is skipped; a longer one ends the stream, since it might never end. */

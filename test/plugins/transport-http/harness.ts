@@ -1,6 +1,6 @@
 import type { WireError } from '../../../core/contract/errors.ts'
-import type { MessageLink, MessageTransportDefinition } from '../../../core/contract/transport.ts'
 import { createGuardedFetch } from '../../../core/outbound/create.ts'
+import type { MessageLink, MessageTransportDefinition } from '../../../core/transport-kit/definition.ts'
 import transport from '../../../plugins/transport-http/transport.ts'
 import { until } from '../../unit/http/raw-server.ts'
 

@@ -1,4 +1,5 @@
-import type { AnswerLink, JsonObject } from 'patchbay/contract'
+import type { JsonObject } from 'patchbay/contract'
+import type { AnswerLink } from 'patchbay/transport-kit'
 import { HubError } from '../../../core/contract/errors.ts'
 import { parseExact } from '../../../core/domain/json/exact-json.ts'
 import { createGuardedFetch } from '../../../core/outbound/create.ts'

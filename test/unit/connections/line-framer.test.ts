@@ -2,7 +2,7 @@ import { heapStats } from 'bun:jsc'
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { LineFramer } from '../../../core/connections/worker/line-framer.ts'
-import type { LongMessage } from '../../../core/contract/transport.ts'
+import type { LongMessage } from '../../../core/transport-kit/definition.ts'
 
 const SILENT = { tooLong: () => undefined, overflow: () => undefined }
 

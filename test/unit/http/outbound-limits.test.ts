@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { HubError } from '../../../core/contract/errors.ts'
-import type { GuardedFetch } from '../../../core/contract/transport.ts'
+import type { GuardedFetch } from '../../../core/contract/fetch.ts'
 import { createGuardedFetch } from '../../../core/outbound/create.ts'
 import { rawServer, until } from './raw-server.ts'
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import type { HubError } from '../../../core/contract/errors.ts'
-import type { GuardedFetch } from '../../../core/contract/transport.ts'
+import type { GuardedFetch } from '../../../core/contract/fetch.ts'
 import { createGuardedFetch } from '../../../core/outbound/create.ts'
 import { Authority, type Certificate } from '../../support/certificates.ts'
 import { makeTemp, removeTemp } from '../../support/temp.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { HubError } from '../../../core/contract/errors.ts'
-import type { GuardedFetch, GuardedResponse } from '../../../core/contract/transport.ts'
+import type { GuardedFetch, GuardedResponse } from '../../../core/contract/fetch.ts'
 import { createGuardedFetch } from '../../../core/outbound/create.ts'
 import { rawServer, until } from './raw-server.ts'
 

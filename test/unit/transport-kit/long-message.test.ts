@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import type { LongMessage } from '../../../core/contract/transport.ts'
+import type { LongMessage } from '../../../core/transport-kit/definition.ts'
 import { LongMessageReader } from '../../../core/transport-kit/long-message.ts'
 
 function read(text: string, size = text.length): LongMessage {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'bun:test'
-import type { GuardedFetch, GuardedRequest } from '../../../core/contract/transport.ts'
+import type { GuardedFetch, GuardedRequest } from '../../../core/contract/fetch.ts'
 import { createGuardedFetch } from '../../../core/outbound/create.ts'
 import { FollowedAddress, fetchFollowing } from '../../../core/transport-kit/redirects.ts'
 import { Authority } from '../../support/certificates.ts'

@@ -1,6 +1,6 @@
 import { HubError, type WireError } from '../../../contract/errors.ts'
+import type { GuardedFetch } from '../../../contract/fetch.ts'
 import type { JsonObject } from '../../../contract/json.ts'
-import type { GuardedFetch } from '../../../contract/transport.ts'
 import { fetchFollowing, isBlockedRedirect } from '../../../transport-kit/redirects.ts'
 import { readRemoteConfig, reasonOf, statusReason, usableHeaders } from '../../../transport-kit/remote.ts'
 

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract/json.ts'
-import type { MessageLink } from '../../../contract/transport.ts'
 import { askableCapabilities } from '../../../domain/client-capabilities.ts'
+import type { MessageLink } from '../../../transport-kit/definition.ts'
 import type { OpenMessage } from '../../protocol.ts'
 import type { TakenCall } from './call-table.ts'
 import { initializeParams, readHandshake } from './handshake.ts'

@@ -1,4 +1,4 @@
-import type { GuardedFetch } from '../../../contract/transport.ts'
+import type { GuardedFetch } from '../../../contract/fetch.ts'
 import { toWireError } from '../../../transport-kit/wire-error.ts'
 import type { FromWorker, HealthReport, Liveness as LivenessLimits, OpenMessage } from '../../protocol.ts'
 import { askPaths } from './health-paths.ts'

@@ -1,6 +1,6 @@
 import { type ErrorCode, HubError, type WireError } from '../../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract/json.ts'
-import type { LongMessage, MessageLink, TransportDefinition } from '../../../contract/transport.ts'
+import type { LongMessage, MessageLink, TransportDefinition } from '../../../transport-kit/definition.ts'
 import { toWireError } from '../../../transport-kit/wire-error.ts'
 import type { LinkLimits, ListKind, OpenMessage } from '../../protocol.ts'
 import type { Expiring } from '../deadlines.ts'

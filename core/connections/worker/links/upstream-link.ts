@@ -1,5 +1,5 @@
 import type { WireError } from '../../../contract/errors.ts'
-import type { AnswerIo, LongMessage, TransportDefinition, TransportIo } from '../../../contract/transport.ts'
+import type { AnswerIo, LongMessage, TransportDefinition, TransportIo } from '../../../transport-kit/definition.ts'
 import type { LinkLimits, ListKind } from '../../protocol.ts'
 
 /** What the worker provides for a link's transport. */
