@@ -178,8 +178,8 @@ async function askAll(world: World, texts: readonly string[], name: string): Pro
   const said = encodeURIComponent(texts.filter((_, at) => at % 9 === 0).join('\n'))
   await ask(mallory, 'POST', '/api/servers/test', { name: 't', url: `${upstream.url}/rpc/mcp?said=${said}` })
   await ask(mallory, 'POST', '/api/servers', { name: `told-${name}`, url: `${upstream.url}/rpc/mcp?said=${said}` })
-  await until(async () => (await statusOf(mallory, `told-${name}`)).reason !== undefined, { what: 'a reason' })
-  got.push(['reason', comparable(JSON.stringify((await statusOf(mallory, `told-${name}`)).reason), world)])
+  const reason = await until(async () => (await statusOf(mallory, `told-${name}`)).reason, { what: 'a reason' })
+  got.push(['reason', comparable(JSON.stringify(reason), world)])
   await ask(mallory, 'POST', '/api/servers/import?dryRun=true', {
     mcpServers: { [word]: { command: all, args: texts } },
   })
