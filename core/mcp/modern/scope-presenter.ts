@@ -78,8 +78,8 @@ export class ScopePresenter {
   }
 
   /**
-   * A result text in the modern era's form; undefined when it has no valid shape. `keepable`: the upstream's cache
-   * hints apply.
+   * A result text in the modern era's form; undefined when it has no valid shape. `keepable`: the cache hints in the
+   * text apply, which is so for `resources/read` alone.
    */
   shape(method: string, text: JsonText, keepable = false): JsonText | undefined {
     if (typeof text !== 'string') return this.#shapeLong(method, text, keepable)
@@ -103,7 +103,7 @@ export class ScopePresenter {
     const value = parseExact(text)
     if (!isPlainObject(value)) return undefined
     if (value.resultType !== undefined && value.resultType !== 'complete') return undefined
-    const own = keepable && method === 'resources/read' ? this.#ownHint(value) : hint
+    const own = keepable ? this.#ownHint(value) : hint
     return this.result(method, { ...withoutTasks(method, value), ...(own ? { ...own } : {}) })
   }
 

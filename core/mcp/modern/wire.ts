@@ -96,16 +96,8 @@ export class ModernWire {
     return false
   }
 
-  /** Handles a call that matches a known pattern; undefined for any other body. Throws RefusedMessage. */
-  receiveKnown(scoped: ScopedRequest, body: string, weight: number): Promise<Response> | undefined {
-    const known = scoped.scope.knownCalls.open(body, scoped.request.headers)
-    if (!known) return undefined
-    const { id, envelope } = known
-    return this.#answered(id, () => this.#call(scoped, id, 'tools/call', envelope, weight))
-  }
-
-  /** Handles one message, parsed from `body`. Throws RefusedMessage for what is rejected before it is forwarded. */
-  receive(scoped: ScopedRequest, value: JsonValue, body: string, weight: number): Response | Promise<Response> {
+  /** Handles one message. Throws RefusedMessage for what is rejected before it is forwarded. */
+  receive(scoped: ScopedRequest, value: JsonValue, weight: number): Response | Promise<Response> {
     const message = readMessage(value)
     if (message.kind === 'bad') throw new RefusedMessage(message.id, new HubError('request_invalid', message.message))
     if (message.kind === 'notification') return new Response(null, { status: 202 })
@@ -113,7 +105,7 @@ export class ModernWire {
       const error = new HubError('request_invalid', 'A client of this protocol version sends no responses')
       throw new RefusedMessage(message.id, error)
     }
-    return this.#answered(message.id, () => this.#request(scoped, message, body, weight))
+    return this.#answered(message.id, () => this.#request(scoped, message, weight))
   }
 
   /** Whether some call in this scope has not ended. */
@@ -163,7 +155,7 @@ export class ModernWire {
     }
   }
 
-  #request(scoped: ScopedRequest, message: RequestMessage, body: string, weight: number): Response | Promise<Response> {
+  #request(scoped: ScopedRequest, message: RequestMessage, weight: number): Response | Promise<Response> {
     const { faces, listeners } = this.#parts
     const { method, id, params } = message
     const { scope, request } = scoped
@@ -179,7 +171,6 @@ export class ModernWire {
       this.#refuseDraining()
       return listeners.open(scoped, id, params)
     }
-    scope.knownCalls.learn(body, message, envelope, request.headers)
     return this.#call(scoped, id, method, envelope, weight)
   }
 

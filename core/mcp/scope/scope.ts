@@ -6,7 +6,6 @@ import type { UserActor } from '../../contract/records.ts'
 import { listedFor } from '../../domain/client-capabilities.ts'
 import type { Era } from '../../domain/era.ts'
 import { pinsWithVariables } from '../../domain/tools/tool-shape.ts'
-import { KnownCalls } from '../rpc/known-calls.ts'
 import type { ListItem } from './list-item.ts'
 import { chosenTools, type MergedCatalog, mergeCatalogs, type Target } from './merge.ts'
 import type { OfflineGracePeriod } from './offline-grace.ts'
@@ -62,8 +61,6 @@ export class Scope {
   stale = false
   /** True when the path resolves to nothing any more. */
   gone = false
-  /** Cached call patterns of this caller's modern clients. */
-  readonly knownCalls = new KnownCalls()
   #resolved: ResolvedScope
   #serverIds: ReadonlySet<string>
   #catalog: MergedCatalog | undefined
