@@ -1,4 +1,5 @@
 import type { Authenticator } from '../../../core/auth/api.ts'
+import { LiveCredentials } from '../../../core/auth/live-credentials.ts'
 import type {
   CatalogKind,
   ServerCatalog,
@@ -398,12 +399,14 @@ export function startHub(setUp: (world: World, upstreams: FakeUpstreams) => void
   const registry = {
     groups: { usableMembers: async (actor: UserActor, group: GroupRecord) => world.usable(actor, group) },
   } as unknown as Registry
+  const credentials = new LiveCredentials(bus, world.auth)
   const mcp = createMcp({
     marks: new HubMarks('key'),
     registry,
     upstreams,
     bus,
     auth: world.auth,
+    credentials,
     sealer: createSealer([new Uint8Array(32).fill(7)]),
     bytes: bytesInFlight(),
     resolver: () => resolver,
@@ -436,6 +439,7 @@ export function startHub(setUp: (world: World, upstreams: FakeUpstreams) => void
     draining: false,
     async [Symbol.asyncDispose]() {
       mcp.dispose()
+      credentials.dispose()
       await server.stop(true)
     },
   }
