@@ -133,7 +133,6 @@ export class LiveCredentials {
 
 /** Equal for actors that are valid or invalid together. An actor whose role has changed since is not like a new one. */
 function credentialKey({ userId, role, restricted, credential }: UserActor): string {
-  const id =
-    credential.kind === 'session' ? credential.tokenId : credential.kind === 'key' ? credential.keyId : userId
+  const id = credential.kind === 'session' ? credential.tokenId : credential.kind === 'key' ? credential.keyId : userId
   return JSON.stringify([credential.kind, id, role, restricted ?? false])
 }

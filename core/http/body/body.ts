@@ -64,8 +64,7 @@ export async function readBytes(request: Request, options: BodyOptions = {}): Pr
   try {
     for (;;) {
       const part = await within(reader.read(), silenceMs)
-      if (!part)
-        throw new HubError('request_timeout', `Nothing of the body came for ${Math.round(silenceMs / 1000)} s`)
+      if (!part) throw new HubError('request_timeout', `Nothing of the body came for ${Math.round(silenceMs / 1000)} s`)
       const { done, value } = part
       if (done) return joined(chunks, length)
       length += value.byteLength

@@ -2,6 +2,7 @@ import { LIMITS } from '../../config/limits.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonValue } from '../../contract/json.ts'
 import type { PluginLogger } from '../../contract/plugin.ts'
+import { LIST_METHODS, LISTS, listOfMethod } from '../../domain/mcp-methods.ts'
 import type { Outcome } from '../call/exchange.ts'
 import type { Router } from '../call/router.ts'
 import type { UpstreamLevels } from '../changes/upstream-levels.ts'
@@ -31,15 +32,8 @@ import type { SealedRequestState } from './sealed-request-state.ts'
 
 /** How long a call runs before the hub watches whether its client is still connected. */
 const WATCH_AFTER_MS = 100
-/** The capability without which a list method does not exist on this server. */
-const LISTS: Readonly<Record<string, string>> = {
-  'tools/list': 'tools',
-  'prompts/list': 'prompts',
-  'resources/list': 'resources',
-  'resources/templates/list': 'resources',
-}
 const ROUTED: ReadonlySet<string> = new Set([
-  ...Object.keys(LISTS),
+  ...LIST_METHODS,
   'tools/call',
   'prompts/get',
   'resources/read',
@@ -163,8 +157,8 @@ export class ModernWire {
     checkStandardHeaders(method, params, request.headers)
     if (method === 'server/discover') return jsonResponse(resultMessage(id, faces.of(scope).discover()))
     const listens = method === 'subscriptions/listen'
-    const capability = LISTS[method]
-    const has = !capability || capability in faces.of(scope).capabilities || scope.promisedAllLists
+    const list = listOfMethod(method)
+    const has = !list || LISTS[list].capability in faces.of(scope).capabilities || scope.promisedAllLists
     if (!listens && !(ROUTED.has(method) && has))
       throw new HubError('method_not_found', `There is no method "${method.slice(0, 64)}" here`)
     if (listens) {

@@ -1,7 +1,6 @@
 import type { Authenticator } from '../../../core/auth/api.ts'
 import { LiveCredentials } from '../../../core/auth/live-credentials.ts'
 import type {
-  CatalogKind,
   ServerCatalog,
   ToolDefinition,
   UpstreamCall,
@@ -23,6 +22,7 @@ import type {
   ToolCallRecord,
   UserActor,
 } from '../../../core/contract/records.ts'
+import type { ListKind } from '../../../core/domain/mcp-methods.ts'
 import type { ServerStatus } from '../../../core/domain/server/status.ts'
 import { type CatalogItem, catalogItem } from '../../../core/domain/tools/catalog-item.ts'
 import { EventBus } from '../../../core/events/bus.ts'
@@ -100,12 +100,12 @@ export function groupRecord(
   }
 }
 
-type Lists = Partial<Record<CatalogKind, readonly JsonObject[]>>
+type Lists = Partial<Record<ListKind, readonly JsonObject[]>>
 
 /** A catalogue whose items are given as the upstream writes them. */
-export function catalog(more: Omit<Partial<ServerCatalog>, CatalogKind> & Lists = {}): ServerCatalog {
+export function catalog(more: Omit<Partial<ServerCatalog>, ListKind> & Lists = {}): ServerCatalog {
   const has = (list: readonly JsonObject[] | undefined) => list !== undefined && list.length > 0
-  const items = (kind: CatalogKind) => (more[kind] ?? []).map(item => catalogItem(kind, item))
+  const items = (kind: ListKind) => (more[kind] ?? []).map(item => catalogItem(kind, item))
   return {
     capabilities: {
       ...(has(more.tools) ? { tools: {} } : {}),
