@@ -202,6 +202,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     upstreams: connections,
     bus,
     auth: auth.authenticator,
+    credentials: auth.liveCredentials,
     sealer,
     sessionRecords: new StoredSessions(store.db, log),
     bytes,

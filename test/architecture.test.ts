@@ -52,7 +52,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'core/connections/sandbox': [['*', 'inside']],
   'core/connections/worker': [['*'], ['lists'], ['links'], ['worker']],
   'core/mcp': [
-    ['rpc', 'credential-watch'],
+    ['rpc'],
     ['scope'],
     ['call'],
     ['legacy'],

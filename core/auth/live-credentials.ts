@@ -7,15 +7,20 @@ import { endedCredential } from './ended-credential.ts'
 /** Credentials also expire, for which there is no event. */
 const CHECK_MS = 2_000
 
-interface Watched {
+/** What lives by a credential: a session, a stream, a call. */
+export interface CredentialHolder {
   readonly actor: UserActor
-  readonly ended: (why: HubError) => void
+  /** Called with `token_expired` or `token_revoked` when the credential has ended. */
+  end(why: HubError): void
 }
 
 /** Notifies work that lasts longer than a request when its credential ends: within 5 s, mostly at once. */
 export class LiveCredentials {
   readonly #authenticator: Pick<Authenticator, 'stillValid'>
-  readonly #watched = new Set<Watched>()
+  readonly #watched = new Set<CredentialHolder>()
+  readonly #sources = new Set<() => Iterable<CredentialHolder>>()
+  /** Keys of the credentials that are being validated: a slow store is not asked again meanwhile. */
+  readonly #validating = new Set<string>()
   readonly #stops: readonly (() => void)[]
   #timer: ReturnType<typeof setInterval> | undefined
 
@@ -27,13 +32,30 @@ export class LiveCredentials {
     )
   }
 
-  /** Calls `ended` once, with `token_expired` or `token_revoked`, when the actor's credential ends, unless the returned
-   * function was called before. */
-  watch(actor: UserActor, ended: Watched['ended']): () => void {
-    const watched = { actor, ended }
-    this.#watched.add(watched)
-    this.#timer ??= setInterval(() => this.#check(), CHECK_MS)
-    return () => this.#leave(watched)
+  /** Calls `ended` once, when the actor's credential ends, unless the returned function was called before. */
+  watch(actor: UserActor, ended: CredentialHolder['end']): () => void {
+    const holder: CredentialHolder = {
+      actor,
+      end: why => {
+        if (this.#leave(holder)) ended(why)
+      },
+    }
+    this.#watched.add(holder)
+    this.#follow()
+    return () => this.#leave(holder)
+  }
+
+  /**
+   * Ends the holders of this source whose credential has ended, until the returned function is called. Holders that
+   * remain in the source are ended again with the next check.
+   */
+  watchAll(holders: () => Iterable<CredentialHolder>): () => void {
+    this.#sources.add(holders)
+    this.#follow()
+    return () => {
+      this.#sources.delete(holders)
+      this.#follow()
+    }
   }
 
   /** The outcome of `work`. When the credential ends first, aborts the signal and throws `token_expired` or
@@ -54,29 +76,63 @@ export class LiveCredentials {
 
   dispose(): void {
     for (const stop of this.#stops) stop()
-    for (const watched of [...this.#watched]) this.#leave(watched)
+    this.#watched.clear()
+    this.#sources.clear()
+    this.#follow()
   }
 
-  #check(): void {
-    for (const watched of this.#watched) void this.#revalidate(watched)
-  }
-
-  async #revalidate(watched: Watched): Promise<void> {
-    try {
-      if (await this.#authenticator.stillValid(watched.actor)) return
-    } catch {
-      // The store does not respond now: the next check tries again.
-      return
-    }
-    if (this.#leave(watched)) watched.ended(endedCredential(watched.actor, Date.now()))
-  }
-
-  #leave(watched: Watched): boolean {
-    const known = this.#watched.delete(watched)
-    if (this.#watched.size === 0) {
+  /** The timer runs while there is something to watch. */
+  #follow(): void {
+    if (this.#watched.size === 0 && this.#sources.size === 0) {
       clearInterval(this.#timer)
       this.#timer = undefined
+    } else this.#timer ??= setInterval(() => this.#check(), CHECK_MS)
+  }
+
+  /** Validates each credential once, however many holders it has. */
+  #check(): void {
+    const byCredential = new Map<string, CredentialHolder[]>()
+    const add = (holder: CredentialHolder): void => {
+      const key = credentialKey(holder.actor)
+      const holders = byCredential.get(key)
+      if (holders) holders.push(holder)
+      else byCredential.set(key, [holder])
     }
+    for (const holder of this.#watched) add(holder)
+    for (const source of this.#sources) for (const holder of source()) add(holder)
+    for (const [key, holders] of byCredential) void this.#revalidate(key, holders)
+  }
+
+  async #revalidate(key: string, holders: readonly CredentialHolder[]): Promise<void> {
+    const [first] = holders
+    if (!first || this.#validating.has(key)) return
+    this.#validating.add(key)
+    try {
+      if (await this.#isValid(first.actor)) return
+    } catch {
+      // The store does not respond now, which says nothing about the credential: the next check tries again.
+      return
+    } finally {
+      this.#validating.delete(key)
+    }
+    for (const holder of holders) holder.end(endedCredential(holder.actor, Date.now()))
+  }
+
+  async #isValid(actor: UserActor): Promise<boolean> {
+    const { credential } = actor
+    const expired = credential.kind !== 'local' && credential.expiresAtMs !== undefined
+    return !(expired && credential.expiresAtMs <= Date.now()) && this.#authenticator.stillValid(actor)
+  }
+
+  #leave(holder: CredentialHolder): boolean {
+    const known = this.#watched.delete(holder)
+    this.#follow()
     return known
   }
+}
+
+/** Equal for actors that are valid or invalid together. An actor whose role has changed since is not like a new one. */
+function credentialKey({ userId, role, restricted, credential }: UserActor): string {
+  const id = credential.kind === 'session' ? credential.tokenId : credential.kind === 'key' ? credential.keyId : userId
+  return JSON.stringify([credential.kind, id, role, restricted ?? false])
 }

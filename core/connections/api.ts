@@ -4,6 +4,7 @@ import type { Role, ServerRecord, TransportName } from '../contract/records.ts'
 import type { CacheHint } from '../domain/cache-hint.ts'
 import type { Era } from '../domain/era.ts'
 import type { JsonText } from '../domain/json/long-text.ts'
+import type { ListKind } from '../domain/mcp-methods.ts'
 import type { RightsCap } from '../domain/server/owner-rights.ts'
 import type { ServerStatus } from '../domain/server/status.ts'
 import type { ServerFace, Side } from '../domain/session-scope.ts'
@@ -192,11 +193,8 @@ export type UpstreamReply =
   | Failed
   | { readonly kind: 'cancelled' }
 
-/** The four kinds of list of a catalogue. */
-export type CatalogKind = 'tools' | 'prompts' | 'resources' | 'resourceTemplates'
-
 /** Cache hints of a modern server, by list. */
-export type Caching = Readonly<Partial<Record<CatalogKind | 'discover', CacheHint>>>
+export type Caching = Readonly<Partial<Record<ListKind | 'discover', CacheHint>>>
 
 /** All lists of one server, all pages, with the items as the upstream wrote them; keys are unique in each list. */
 export interface ServerCatalog {

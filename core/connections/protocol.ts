@@ -2,8 +2,11 @@ import type { WireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { CacheHint } from '../domain/cache-hint.ts'
 import type { Era } from '../domain/era.ts'
+import type { ListKind } from '../domain/mcp-methods.ts'
 import type { CatalogItem } from '../domain/tools/catalog-item.ts'
 import type { ProcessMark } from './process/process-tree.ts'
+
+export type { ListKind } from '../domain/mcp-methods.ts'
 
 /**
  * A message on a worker's port. Rare messages are objects; all that belongs to a call is a *frame*, a line of text, and
@@ -198,9 +201,6 @@ export interface OpenedMessage {
   /** Members that were left out at a limit, as texts. */
   readonly warnings?: readonly string[]
 }
-
-/** The four kinds of list; `CatalogKind` of the api is the same. */
-export type ListKind = 'tools' | 'prompts' | 'resources' | 'resourceTemplates'
 
 /** The result of one reading. */
 export interface ListsOutcome {

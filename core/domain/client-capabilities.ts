@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
-import type { AskCapability, SessionScope } from '../contract/records.ts'
+import type { SessionScope } from '../contract/records.ts'
+import { askedCapability } from './mcp-methods.ts'
 
 /** The versions that introduced these features. */
 const ELICITATION = '2025-06-18'
@@ -10,13 +11,6 @@ const ALL: JsonObject = {
   sampling: { tools: {}, context: {} },
   elicitation: { form: {}, url: {} },
   roots: { listChanged: true },
-}
-
-/** Server requests to clients, and the client capability that each needs. */
-const CAPABILITY: Readonly<Record<string, AskCapability>> = {
-  'sampling/createMessage': 'sampling',
-  'elicitation/create': 'elicitation',
-  'roots/list': 'roots',
 }
 
 /**
@@ -41,11 +35,6 @@ export function askableCapabilities({ sampling, elicitation, roots }: JsonObject
  */
 export function listReaderCapabilities(session: SessionScope | undefined, version: string): JsonObject {
   return session === 'per-session' ? askableCapabilities(ALL, version) : {}
-}
-
-/** The capability that a client must declare for this server request; undefined for other methods. */
-export function askedCapability(method: string): AskCapability | undefined {
-  return Object.hasOwn(CAPABILITY, method) ? CAPABILITY[method] : undefined
 }
 
 /**
@@ -81,7 +70,7 @@ export function askRefusal(
   params: JsonObject | undefined,
   capabilities: JsonObject,
 ): { readonly code: -32601 | -32602; readonly message: string } | undefined {
-  const name = CAPABILITY[method]
+  const name = askedCapability(method)
   const declared = name === undefined ? undefined : capabilities[name]
   if (declared === undefined) return { code: -32601, message: `The hub offers no ${method} on this connection` }
   if (name !== 'elicitation') return undefined

@@ -15,8 +15,6 @@ export type GuardConfig = Pick<
 >
 
 const FORWARDING = ['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'forwarded', 'x-real-ip'] as const
-/** The only route that accepts a credential in its query: assistant platforms store only a URL. */
-const TAKES_TOKEN = '/api/assistant/ws'
 
 /** Creates request ids: a random prefix per process and an increasing number. */
 export function createRequestIds(): () => string {
@@ -52,7 +50,7 @@ export function createGuard(config: GuardConfig, nextId: () => string = createRe
       const host = headers.get('host') ?? hostInUrl(request.url)
       hosts.requireHost(host)
       const below = config.basePath === '' ? path : belowBase(path, config.basePath)
-      if (query !== '') refuseTokenInQuery(query, below === TAKES_TOKEN)
+      refuseTokenInQuery(query)
       const admitted = new AdmittedRequest(context, below, nextId(), headers, host, peer)
       const origin = headers.get('origin')
       if (origin !== null && hosts.requireOrigin(origin, admitted.ownOrigins)) admitted.corsOrigin = origin

@@ -1,4 +1,5 @@
 import type { Authenticator } from '../auth/api.ts'
+import type { CredentialHolder, LiveCredentials } from '../auth/live-credentials.ts'
 import type { Upstreams } from '../connections/api.ts'
 import { within } from '../connections/within.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
@@ -21,7 +22,6 @@ import { Tasks } from './call/tasks.ts'
 import { ListChanges } from './changes/list-changes.ts'
 import { Subscriptions } from './changes/subscriptions.ts'
 import { UpstreamLevels } from './changes/upstream-levels.ts'
-import { type CredentialHolder, CredentialWatch } from './credential-watch.ts'
 import { HttpEndpoint } from './endpoint.ts'
 import { EraDispatcher } from './era-dispatcher.ts'
 import { UpstreamEventFanout } from './event-fanout.ts'
@@ -61,6 +61,7 @@ interface McpDeps {
   readonly upstreams: Upstreams
   readonly bus: EventBus
   readonly auth: Authenticator
+  readonly credentials: Pick<LiveCredentials, 'watchAll'>
   readonly sealer: Sealer & TokenSealer
   readonly marks: HubMarks
   /** Where sessions are stored across restarts. Default: nowhere, they end with the process. */
@@ -93,7 +94,6 @@ export function createMcp(deps: McpDeps): McpEndpoint {
 
   const keepAlive = new StreamKeepAlive(now, () => {
     fanout.sweep()
-    credentials.sweep()
     leases.sweep()
     parking.sweep()
     if (now() < sweepAtMs) return
@@ -170,7 +170,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     tasks: taskTable,
   }
   const fanout: UpstreamEventFanout = new UpstreamEventFanout({ ...shared, inUse, scopeChanged, scopeEnded })
-  const credentials = new CredentialWatch(auth, () => credentialHolders(), bus, now)
+  const unwatch = deps.credentials.watchAll(() => credentialHolders())
   const refusals = new Refusals(now)
   const forwarder = new Forwarder({
     upstreams,
@@ -306,7 +306,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
       endAll('hub_stopped')
       listeners.endAll()
       modern.dispose()
-      credentials.dispose()
+      unwatch()
       fanout.dispose()
       directCalls.dispose()
       subscriptions.dispose()

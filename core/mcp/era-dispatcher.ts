@@ -64,11 +64,9 @@ export class EraDispatcher {
     // Checked before parsing, which is most of the cost of rejecting a large body.
     if (!account.fits(text.length)) throw account.refusal(text.length)
     const weight = bodyWeight(text)
-    const known = this.#modern.receiveKnown(scoped, text, weight)
-    if (known !== undefined) return known
     const value = parseBody(text)
     return isModern(value, scoped.request.headers)
-      ? this.#modern.receive(scoped, value, text, weight)
+      ? this.#modern.receive(scoped, value, weight)
       : this.#legacyPosts.receive(scoped, value, weight)
   }
 }

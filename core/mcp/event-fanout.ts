@@ -1,12 +1,13 @@
 import type { Upstreams } from '../connections/api.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
+import { changedCapability, type ListCapability } from '../domain/mcp-methods.ts'
 import { HEADER_CONSENTS } from '../domain/server/header-consents.ts'
 import type { Side } from '../domain/session-scope.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { EventCatalog } from '../events/catalog.ts'
 import type { TaskTable } from './call/task-table.ts'
-import { type ChangedKind, changedKind, type ListChanges } from './changes/list-changes.ts'
+import type { ListChanges } from './changes/list-changes.ts'
 import type { Subscriptions } from './changes/subscriptions.ts'
 import type { UpstreamLevels } from './changes/upstream-levels.ts'
 import { SentElicitations } from './legacy/sent-elicitations.ts'
@@ -104,13 +105,13 @@ export class UpstreamEventFanout {
   /** Handles an upstream's notification. False when it belongs to one call, whose stream must carry it. */
   notice(serverId: string, sessionId: string | undefined, method: string, params: JsonObject | undefined): boolean {
     const { subscriptions } = this.#parts
+    const changed = changedCapability(method)
+    if (changed) {
+      // Announced after the read, otherwise clients would be notified of one change twice.
+      void this.#reread(serverId).then(() => this.#announce(serverId, [changed]))
+      return true
+    }
     switch (method) {
-      case 'notifications/tools/list_changed':
-      case 'notifications/prompts/list_changed':
-      case 'notifications/resources/list_changed':
-        // Announced after the read, otherwise clients would be notified of one change twice.
-        void this.#reread(serverId).then(() => this.#announce(serverId, [method.split('/')[1] as ChangedKind]))
-        return true
       case 'notifications/resources/updated':
         subscriptions.updated(serverId, sessionId, params)
         return true
@@ -171,14 +172,14 @@ export class UpstreamEventFanout {
     if (!unwanted) session.notify(new Notice(method, params))
   }
 
-  #catalogChanged(serverId: string, kinds: readonly ChangedKind[], older = false): void {
+  #catalogChanged(serverId: string, kinds: readonly ListCapability[], older = false): void {
     this.#touched(serverId)
     // Announced even if the merged list is unchanged: the upstream reported a change.
     this.#announce(serverId, kinds, side => (side === 'older') === older)
   }
 
   /** `meets`: whether the change concerns scopes that use this side of the server. */
-  #announce(serverId: string, kinds: readonly ChangedKind[], meets: (side: Side) => boolean = () => true): void {
+  #announce(serverId: string, kinds: readonly ListCapability[], meets: (side: Side) => boolean = () => true): void {
     for (const scope of this.#parts.scopes)
       if (scope.has(serverId) && meets(scope.face(serverId).side)) this.#parts.changes.announce(scope, kinds)
   }
@@ -254,7 +255,7 @@ export class UpstreamEventFanout {
     scopeChanged(scope)
     subscriptions.review(scope)
     levels.review(scope)
-    changes.announce(scope, new Set(scope.differences().map(changedKind)))
+    changes.announce(scope, scope.changedLists())
   }
 
   /** A path that resolves to nothing ends its sessions; on any other failure (of the store) they stay. */

@@ -41,11 +41,11 @@ function isUtf8(path: string): boolean {
 const CREDENTIAL_NAMES = new Set(['token', 'access_token'])
 
 /** Throws `token_in_url` when the query has a credential: URLs end up in logs, histories and Referer headers. */
-export function refuseTokenInQuery(query: string, allowToken: boolean): void {
+export function refuseTokenInQuery(query: string): void {
   if (query === '') return
   for (const name of new URLSearchParams(query).keys()) {
     const folded = name.toLowerCase()
-    if (!CREDENTIAL_NAMES.has(folded) || (allowToken && folded === 'token')) continue
-    throw new HubError('token_in_url', `The query parameter "${folded}" holds a credential`)
+    if (CREDENTIAL_NAMES.has(folded))
+      throw new HubError('token_in_url', `The query parameter "${folded}" holds a credential`)
   }
 }

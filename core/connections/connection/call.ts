@@ -1,5 +1,6 @@
 import type { ErrorCode, WireError } from '../../contract/errors.ts'
 import type { JsonValue } from '../../contract/json.ts'
+import { LIST_METHODS } from '../../domain/mcp-methods.ts'
 import type { UpstreamCall, UpstreamReply, UpstreamRequest } from '../api.ts'
 
 /** What holds a call: a connection, or a queue for one. */
@@ -10,10 +11,7 @@ export interface CallHome {
 
 /** Methods that may be sent again after a lost connection, since they change nothing. */
 const REPEATABLE: ReadonlySet<string> = new Set([
-  'tools/list',
-  'prompts/list',
-  'resources/list',
-  'resources/templates/list',
+  ...LIST_METHODS,
   'resources/read',
   'prompts/get',
   'completion/complete',

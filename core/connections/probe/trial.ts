@@ -2,13 +2,14 @@ import { HubError, type WireError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { ServerSettings, TransportName } from '../../contract/records.ts'
 import type { Era } from '../../domain/era.ts'
+import { LISTS, type ListKind } from '../../domain/mcp-methods.ts'
 import { itemJson } from '../../domain/tools/catalog-item.ts'
 import type { EffectiveServer, UserRecord } from '../../registry/api.ts'
 import { fromWireError, toWireError } from '../../transport-kit/wire-error.ts'
 import type { TrialReport, TrialServer } from '../api.ts'
 import type { Connection } from '../connection/connection.ts'
 import type { Launcher, LaunchPlan } from '../connection/launcher.ts'
-import type { ListEntry, ListKind } from '../protocol.ts'
+import type { ListEntry } from '../protocol.ts'
 import { mayBeModern, notSpoken, probeEra } from './era-probe.ts'
 import { suggestsSse } from './transport-choice.ts'
 
@@ -147,7 +148,7 @@ async function tryOnce(
       info => describe(info),
     )
     const found = await step(
-      'tools/list',
+      LISTS.tools.method,
       () => tools.promise,
       list => `${list.tools.length} tools`,
     )

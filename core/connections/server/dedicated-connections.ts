@@ -4,6 +4,7 @@ import type { JsonObject } from '../../contract/json.ts'
 import type { ServerRecord } from '../../contract/records.ts'
 import { askableCapabilities, listReaderCapabilities } from '../../domain/client-capabilities.ts'
 import type { Era } from '../../domain/era.ts'
+import { listChanged } from '../../domain/mcp-methods.ts'
 import { OLDER_CONNECTION } from '../../domain/session-scope.ts'
 import type { EffectiveServer } from '../../registry/api.ts'
 import type { SessionBinding, UpstreamRequest } from '../api.ts'
@@ -28,7 +29,7 @@ const REOPEN_MS = 5_000
 const SHARES_MS = 30_000
 /** A list_changed notification so soon after the handshake announces the list for this client, which is read anyway. */
 const FRESH_MS = 2_000
-const TOOLS_CHANGED = 'notifications/tools/list_changed'
+const TOOLS_CHANGED = listChanged('tools')
 const SUBSCRIBE = 'resources/subscribe'
 const UNSUBSCRIBE = 'resources/unsubscribe'
 const MOST_SUBSCRIPTIONS = 1_000

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import { isPlainObject, parseExact } from '../../domain/json/exact-json.ts'
+import { askedCapability } from '../../domain/mcp-methods.ts'
 import type { RpcError } from '../api.ts'
 import type { CallHome, PendingCall } from '../connection/call.ts'
 
@@ -10,11 +11,6 @@ const MOST_ROUNDS = 8
 const ROUND_MS = 10 * 60_000
 /** The only requests to which a modern server may respond with `inputRequests`. */
 const MAY_ASK: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
-const CAPABILITY: Readonly<Record<string, string>> = {
-  'sampling/createMessage': 'sampling',
-  'elicitation/create': 'elicitation',
-  'roots/list': 'roots',
-}
 
 interface Question {
   readonly key: string
@@ -120,7 +116,7 @@ function readQuestions(requests: JsonValue | undefined): readonly Question[] | u
   if (!isPlainObject(requests)) return undefined
   const questions: Question[] = []
   for (const [key, request] of Object.entries(requests)) {
-    if (!isPlainObject(request) || typeof request.method !== 'string' || !(request.method in CAPABILITY))
+    if (!isPlainObject(request) || typeof request.method !== 'string' || !askedCapability(request.method))
       return undefined
     const params = isPlainObject(request.params) ? request.params : undefined
     // The legacy era requires an `elicitationId`, under which a client may later be notified of completion.
@@ -131,7 +127,7 @@ function readQuestions(requests: JsonValue | undefined): readonly Question[] | u
 }
 
 function canAnswer({ request }: PendingCall, method: string): boolean {
-  const capability = CAPABILITY[method]
+  const capability = askedCapability(method)
   return (
     request.ask !== undefined && capability !== undefined && request.session?.capabilities[capability] !== undefined
   )

@@ -1,4 +1,5 @@
 import type { ServerRecord } from '../../contract/records.ts'
+import type { ListCapability } from '../../domain/mcp-methods.ts'
 import type { CatalogItem } from '../../domain/tools/catalog-item.ts'
 import type { ServerContext } from './server-context.ts'
 
@@ -9,7 +10,7 @@ const TOLD_TOOLS = 100
 export function tellListChange(
   { bus }: Pick<ServerContext, 'bus'>,
   { id, ownerId, name }: ServerRecord,
-  kinds: readonly ('tools' | 'prompts' | 'resources')[],
+  kinds: readonly ListCapability[],
   older = false,
 ): void {
   const data = { serverId: id, name, kinds, ...(older ? { older } : {}) }

@@ -1,5 +1,5 @@
 import type { AskCapability } from '../../contract/records.ts'
-import { askedCapability } from '../../domain/client-capabilities.ts'
+import { askedCapability } from '../../domain/mcp-methods.ts'
 import type { ConnectionEvents } from '../connection/connection-events.ts'
 
 /** Longer texts are not the error message of an SDK. */

@@ -1,24 +1,15 @@
 import { LIMITS } from '../../config/limits.ts'
 import { isJsonObject } from '../../contract/json.ts'
 import type { ServerRecord, TransportName } from '../../contract/records.ts'
+import { LIST_KINDS, LISTS, type ListCapability, type ListKind } from '../../domain/mcp-methods.ts'
 import { type CatalogItem, sameItems } from '../../domain/tools/catalog-item.ts'
 import type { ServerCatalog } from '../api.ts'
 import type { Connection } from '../connection/connection.ts'
-import type { ListEntry, ListKind, ListsRead, OpenedMessage } from '../protocol.ts'
+import type { ListEntry, ListsRead, OpenedMessage } from '../protocol.ts'
 import type { StoredHead } from '../store/catalog-store.ts'
 import { KeptLists } from './kept-lists.ts'
 import { noteDefinitions, tellListChange } from './list-news.ts'
 import type { ServerContext } from './server-context.ts'
-
-type EventKind = 'tools' | 'prompts' | 'resources'
-
-const EVENT_KIND = {
-  tools: 'tools',
-  prompts: 'prompts',
-  resources: 'resources',
-  resourceTemplates: 'resources',
-} as const satisfies Record<ListKind, EventKind>
-const KINDS = ['tools', 'prompts', 'resources', 'resourceTemplates'] as const satisfies readonly ListKind[]
 
 /** Expired lists that the server does not send notifications for are read again at most this often. */
 const EXPIRED_MS = 60_000
@@ -124,9 +115,9 @@ export class ServerLists {
   #expired(nowMs: number): readonly ListKind[] {
     const { capabilities, caching } = this.#catalog ?? {}
     if (!capabilities || !caching) return []
-    return KINDS.filter(kind => {
+    return LIST_KINDS.filter(kind => {
       const readAtMs = this.#readAtMs.get(kind)
-      const capability = capabilities[EVENT_KIND[kind]]
+      const capability = capabilities[LISTS[kind].capability]
       if (readAtMs === undefined || !isJsonObject(capability) || capability.listChanged === true) return false
       return nowMs - readAtMs > (caching[kind]?.ttlMs ?? 0)
     })
@@ -168,13 +159,13 @@ export class ServerLists {
     opened: OpenedMessage,
     configHash: string,
     transport: TransportName | undefined,
-  ): readonly EventKind[] {
+  ): readonly ListCapability[] {
     this.#configHash = configHash
-    const changed = new Set<EventKind>()
+    const changed = new Set<ListCapability>()
     const before = this.#catalog
     const now = performance.now()
     const items = { tools: NO_ITEMS, prompts: NO_ITEMS, resources: NO_ITEMS, resourceTemplates: NO_ITEMS }
-    for (const kind of KINDS) {
+    for (const kind of LIST_KINDS) {
       const known = before?.[kind] ?? NO_ITEMS
       items[kind] = known
       if (!read.read.includes(kind)) continue
@@ -183,9 +174,9 @@ export class ServerLists {
       const differs = !sameItems(staged, known)
       if (differs) items[kind] = staged
       this.#kept.commit(kind, items[kind])
-      if (differs || noticed.includes(kind)) changed.add(EVENT_KIND[kind])
+      if (differs || noticed.includes(kind)) changed.add(LISTS[kind].capability)
     }
-    const refused = KINDS.some(kind => this.#kept.cut(kind))
+    const refused = LIST_KINDS.some(kind => this.#kept.cut(kind))
     this.#kept.drop()
     this.#catalog = {
       ...items,

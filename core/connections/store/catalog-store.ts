@@ -4,24 +4,24 @@ import { LIMITS } from '../../config/limits.ts'
 import { isJsonObject } from '../../contract/json.ts'
 import type { PluginLogger } from '../../contract/plugin.ts'
 import { parseExact } from '../../domain/json/exact-json.ts'
+import { LIST_KINDS, type ListKind } from '../../domain/mcp-methods.ts'
 import { type CatalogItem, catalogItem } from '../../domain/tools/catalog-item.ts'
 import type { Tables } from '../../store/tables.ts'
-import type { CatalogKind, ServerCatalog } from '../api.ts'
+import type { ServerCatalog } from '../api.ts'
 
-const KINDS = ['tools', 'prompts', 'resources', 'resourceTemplates'] as const satisfies readonly CatalogKind[]
 /** Size of one row: written and read within some milliseconds. */
 const PART_CHARACTERS = 64 * 1024
 /** Pause after each full row, so that other statements are not delayed by the disk. */
 const PAUSE_MS = 25
 
-type Lists = Pick<ServerCatalog, CatalogKind>
+type Lists = Pick<ServerCatalog, ListKind>
 
 /** The stored catalogue without its lists. */
 export interface StoredHead {
   readonly configHash: string
-  readonly head: Omit<ServerCatalog, CatalogKind>
+  readonly head: Omit<ServerCatalog, ListKind>
   /** Ids of the rows of each list. */
-  readonly rows: Readonly<Record<CatalogKind, string>>
+  readonly rows: Readonly<Record<ListKind, string>>
 }
 
 interface Saved {
@@ -40,7 +40,7 @@ export class CatalogStore {
   /** Catalogues to be written, the newest of each server; undefined: to be deleted. */
   readonly #due = new Map<string, Saved | undefined>()
   /** The rows of each list that was written or read, and the list itself, so that only changed lists are written. */
-  readonly #written = new Map<string, Map<CatalogKind, { readonly rows: string; readonly items: object }>>()
+  readonly #written = new Map<string, Map<ListKind, { readonly rows: string; readonly items: object }>>()
   #writing: Promise<void> | undefined
 
   constructor(db: Kysely<Tables>, log: PluginLogger) {
@@ -67,9 +67,9 @@ export class CatalogStore {
   /** The lists of one server; undefined when they are incomplete. Never rejects. */
   async lists(serverId: string, { rows }: StoredHead): Promise<Lists | undefined> {
     const lists = { tools: NONE, prompts: NONE, resources: NONE, resourceTemplates: NONE }
-    const written = new Map<CatalogKind, { readonly rows: string; readonly items: object }>()
+    const written = new Map<ListKind, { readonly rows: string; readonly items: object }>()
     try {
-      for (const kind of KINDS) {
+      for (const kind of LIST_KINDS) {
         lists[kind] = await this.#list(serverId, kind, rows[kind])
         written.set(kind, { rows: rows[kind], items: lists[kind] })
       }
@@ -85,7 +85,7 @@ export class CatalogStore {
   }
 
   save(serverId: string, configHash: string, catalog: ServerCatalog): void {
-    const bytes = KINDS.reduce((sum, kind) => sum + catalog[kind].reduce((more, item) => more + item.bytes, 0), 0)
+    const bytes = LIST_KINDS.reduce((sum, kind) => sum + catalog[kind].reduce((more, item) => more + item.bytes, 0), 0)
     const fits = bytes <= LIMITS.catalogStoredBytes
     // An older stored catalogue would be offered after a restart as if it were current.
     this.#due.set(serverId, fits ? { configHash, catalog } : undefined)
@@ -121,16 +121,16 @@ export class CatalogStore {
   }
 
   async #put(serverId: string, { configHash, catalog }: Saved): Promise<void> {
-    const written = this.#written.get(serverId) ?? new Map<CatalogKind, { rows: string; items: object }>()
+    const written = this.#written.get(serverId) ?? new Map<ListKind, { rows: string; items: object }>()
     const { tools, prompts, resources, resourceTemplates, ...head } = catalog
     const lists: Lists = { tools, prompts, resources, resourceTemplates }
-    for (const kind of KINDS) {
+    for (const kind of LIST_KINDS) {
       if (written.get(kind)?.items === lists[kind]) continue
       const rows = randomUUID()
       await this.#putList(serverId, kind, rows, lists[kind])
       written.set(kind, { rows, items: lists[kind] })
     }
-    const names = Object.fromEntries(KINDS.map(kind => [kind, written.get(kind)?.rows ?? '']))
+    const names = Object.fromEntries(LIST_KINDS.map(kind => [kind, written.get(kind)?.rows ?? '']))
     const row = {
       server_id: serverId,
       config_hash: configHash,
@@ -144,7 +144,7 @@ export class CatalogStore {
     this.#written.set(serverId, written)
   }
 
-  async #putList(serverId: string, kind: CatalogKind, rows: string, items: readonly CatalogItem[]): Promise<void> {
+  async #putList(serverId: string, kind: ListKind, rows: string, items: readonly CatalogItem[]): Promise<void> {
     let part = 0
     let texts: string[] = []
     let characters = 0
@@ -164,7 +164,7 @@ export class CatalogStore {
     if (texts.length > 0 || kind === 'tools') await put()
   }
 
-  async #list(serverId: string, kind: CatalogKind, rows: string): Promise<readonly CatalogItem[]> {
+  async #list(serverId: string, kind: ListKind, rows: string): Promise<readonly CatalogItem[]> {
     const items: CatalogItem[] = []
     for (let part = 0; ; part += 1) {
       const found = await this.#db
@@ -194,7 +194,7 @@ function turn(pauseMs = 0): Promise<void> {
   return new Promise(resolve => (pauseMs > 0 ? setTimeout(resolve, pauseMs) : setImmediate(resolve)))
 }
 
-function readLine(kind: CatalogKind, line: string): CatalogItem {
+function readLine(kind: ListKind, line: string): CatalogItem {
   const first = line.indexOf(' ')
   const second = line.indexOf(' ', first + 1)
   const text = line.slice(second + 1)
@@ -218,6 +218,6 @@ function asHead(configHash: string, value: unknown): StoredHead | undefined {
   if (!isJsonObject(value) || !isJsonObject(value.head) || !isJsonObject(value.rows)) return undefined
   const { head, rows } = value
   if (!Array.isArray(head.warnings) || typeof head.readAt !== 'string') return undefined
-  if (!KINDS.every(kind => typeof rows[kind] === 'string')) return undefined
+  if (!LIST_KINDS.every(kind => typeof rows[kind] === 'string')) return undefined
   return { configHash, head, rows } as unknown as StoredHead
 }

@@ -1,10 +1,10 @@
 import { type ErrorCode, HubError } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import { parseExact } from '../../domain/json/exact-json.ts'
+import { listOfMethod } from '../../domain/mcp-methods.ts'
 
 /** The first request to an upstream. */
 const FIRST: ReadonlySet<string> = new Set(['initialize', 'server/discover'])
-const LISTS: ReadonlySet<string> = new Set(['tools/list', 'prompts/list', 'resources/list', 'resources/templates/list'])
 
 /**
  * The text of a result that was not parsed. A page of 10 MiB can hold millions of small values, which would need some
@@ -81,7 +81,7 @@ export class OwnRequests {
   /** Settles the list request of this id with a text that was not parsed; false for every other request. */
   settleUnread(id: number, text: string): boolean {
     const method = this.#waiting.get(id)?.method
-    if (method === undefined || !LISTS.has(method)) return false
+    if (method === undefined || listOfMethod(method) === undefined) return false
     this.#take(id)?.resolve(new RawResult(text))
     return true
   }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import { parseExact } from '../json/exact-json.ts'
+import { LISTS, type ListKind } from '../mcp-methods.ts'
 import { MARK } from './param-marks.ts'
 import { definitionHash } from './tool-definition.ts'
 import { uiUris } from './ui-uris.ts'
@@ -33,21 +34,11 @@ export interface CatalogItem {
   readonly marked?: true
 }
 
-/** The list of an item, which determines its key and hash. */
-export type CatalogItemKind = 'tools' | 'prompts' | 'resources' | 'resourceTemplates'
-
-const KEYS = { tools: 'name', prompts: 'name', resources: 'uri', resourceTemplates: 'uriTemplate' } as const
-
-/** The member that identifies the items of a list. */
-export function catalogKey(kind: CatalogItemKind): 'name' | 'uri' | 'uriTemplate' {
-  return KEYS[kind]
-}
-
-/** `text`: the JSON of `item`, if available. */
-export function catalogItem(kind: CatalogItemKind, item: JsonObject, text = JSON.stringify(item)): CatalogItem {
+/** An item of a list of this kind, which determines its key and hash. `text`: its JSON, if available. */
+export function catalogItem(kind: ListKind, item: JsonObject, text = JSON.stringify(item)): CatalogItem {
   const uris = kind === 'tools' ? uiUris(item) : []
   const { description } = item
-  const key = String(item[KEYS[kind]])
+  const key = String(item[LISTS[kind].itemKey])
   const summary = typeof description === 'string' ? description.slice(0, SUMMARY_CHARACTERS) : undefined
   return {
     key,

@@ -1,4 +1,5 @@
 import { LIMITS } from '../../config/limits.ts'
+import { within } from '../../connections/within.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { ByteAccount } from '../../domain/byte-account.ts'
@@ -52,7 +53,7 @@ export async function readJsonBody(request: Request, options: JsonBodyOptions = 
  * and `json_invalid` when the client disconnected.
  */
 export async function readBytes(request: Request, options: BodyOptions = {}): Promise<Uint8Array> {
-  const limit = options.limit ?? LIMITS.bodyBytes
+  const { limit = LIMITS.bodyBytes, silenceMs = SILENCE_MS } = options
   refuseAnnounced(request.headers, limit)
   if (request.body === null) return new Uint8Array()
   const announced = announcedBytes(request.headers)
@@ -62,7 +63,9 @@ export async function readBytes(request: Request, options: BodyOptions = {}): Pr
   let length = 0
   try {
     for (;;) {
-      const { done, value } = await within(reader.read(), options.silenceMs ?? SILENCE_MS)
+      const part = await within(reader.read(), silenceMs)
+      if (!part) throw new HubError('request_timeout', `Nothing of the body came for ${Math.round(silenceMs / 1000)} s`)
+      const { done, value } = part
       if (done) return joined(chunks, length)
       length += value.byteLength
       if (length > limit) throw tooLarge(limit)
@@ -104,20 +107,6 @@ function refuseEncoded(headers: Headers): void {
   const encoding = headers.get('content-encoding')?.trim().toLowerCase()
   if (encoding === undefined || encoding === '' || encoding === 'identity') return
   throw new HubError('encoding_not_supported', 'Compressed request bodies are not accepted')
-}
-
-async function within<T>(work: Promise<T>, milliseconds: number): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const silence = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      reject(new HubError('request_timeout', `Nothing of the body came for ${Math.round(milliseconds / 1000)} s`))
-    }, milliseconds)
-  })
-  try {
-    return await Promise.race([work, silence])
-  } finally {
-    clearTimeout(timer)
-  }
 }
 
 function joined(chunks: readonly Uint8Array[], length: number): Uint8Array {

@@ -90,7 +90,7 @@ export class LiveFeed {
   constructor(options: LiveFeedOptions) {
     this.#options = options
     const limits = { events: LIMITS.eventReplayEvents, bytes: LIMITS.eventReplayBytes, ageMs: LIMITS.eventReplayMs }
-    this.#histories = new Map(TOPICS.map(topic => [topic, new EventHistory(topic, limits, !(topic in WHILE_WANTED))]))
+    this.#histories = new Map(TOPICS.map(topic => [topic, new EventHistory(limits, !(topic in WHILE_WANTED))]))
     const { bus } = options
     for (const name of ALWAYS) this.#stops.push(bus.on(name, event => this.#dispatch('servers', event)))
     const named = ({ data }: { data: { userId: string; name: string } }) => void this.#names.set(data.userId, data.name)

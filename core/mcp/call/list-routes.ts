@@ -1,5 +1,5 @@
-import type { CatalogKind } from '../../connections/api.ts'
 import type { JsonObject } from '../../contract/json.ts'
+import { LIST_KINDS, LISTS, type ListKind } from '../../domain/mcp-methods.ts'
 import { invalid } from '../rpc/rpc.ts'
 import type { MergedCatalog } from '../scope/merge.ts'
 import type { Scope } from '../scope/scope.ts'
@@ -12,7 +12,7 @@ export function listRoutes(
   pages: Pages,
   settled: (scope: Scope, capabilities: JsonObject | undefined) => Promise<void> | undefined,
 ): Readonly<Record<string, MethodHandler>> {
-  const list = (kind: CatalogKind): MethodHandler => {
+  const list = (kind: ListKind): MethodHandler => {
     return ({ scope, exchange }, params) => {
       // Only the list of tools depends on the client's capabilities.
       const capabilities = kind === 'tools' ? exchange.capabilities : undefined
@@ -23,7 +23,7 @@ export function listRoutes(
     }
   }
   const page = (
-    kind: CatalogKind,
+    kind: ListKind,
     { key }: Scope,
     { lists, states }: MergedCatalog,
     params: JsonObject | undefined,
@@ -34,10 +34,5 @@ export function listRoutes(
     const marks = () => states.flatMap(({ catalog }) => catalog?.instances ?? [])
     return { kind: 'result', resultText: pages.page(kind, lists[kind], key, cursor, modern, marks) }
   }
-  return {
-    'tools/list': list('tools'),
-    'prompts/list': list('prompts'),
-    'resources/list': list('resources'),
-    'resources/templates/list': list('resourceTemplates'),
-  }
+  return Object.fromEntries(LIST_KINDS.map(kind => [LISTS[kind].method, list(kind)]))
 }

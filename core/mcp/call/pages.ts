@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { LIMITS } from '../../config/limits.ts'
-import type { CatalogKind } from '../../connections/api.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonValue } from '../../contract/json.ts'
+import type { ListKind } from '../../domain/mcp-methods.ts'
 import { LIST_MARKS, MOST_MARKS } from '../../secrets/hub-marks.ts'
 import { legacyTool } from '../scope/legacy-tools.ts'
 import type { ListItem } from '../scope/list-item.ts'
@@ -37,7 +37,7 @@ export class Pages {
    * even when the item, or its member, is gone. `marks`: of the hubs that the items passed. Throws cursor_invalid.
    */
   page(
-    kind: CatalogKind,
+    kind: ListKind,
     items: readonly ListItem[],
     scopeKey: string,
     cursor: string | undefined,
@@ -60,7 +60,7 @@ export class Pages {
   }
 
   #cut(
-    kind: CatalogKind,
+    kind: ListKind,
     items: readonly ListItem[],
     scopeKey: string,
     start: number,
@@ -112,7 +112,7 @@ function digest(serverId: string): string {
   return createHash('sha256').update(serverId).digest('base64url').slice(0, DIGEST_CHARACTERS)
 }
 
-function openCursor(kind: CatalogKind, scopeKey: string, cursor: string, sealer: Sealer): Place {
+function openCursor(kind: ListKind, scopeKey: string, cursor: string, sealer: Sealer): Place {
   const text = sealer.openToken(CURSOR_PURPOSE, cursor)
   const [scope, ofKind, ...place]: unknown[] = typeof text === 'string' ? JSON.parse(text) : []
   if (scope === scopeKey && ofKind === kind) return place as unknown as Place

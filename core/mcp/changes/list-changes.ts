@@ -1,7 +1,6 @@
-import type { CatalogKind } from '../../connections/api.ts'
+import { type ListCapability, listChanged, listsOf } from '../../domain/mcp-methods.ts'
 import { Notice } from '../rpc/notice.ts'
 import type { Scope } from '../scope/scope.ts'
-import { CATALOG_KINDS } from '../scope/scope-types.ts'
 import type { Subscribers } from '../scope/subscribers.ts'
 
 /** Changes within this time are sent as one notification. */
@@ -9,20 +8,12 @@ const WINDOW_MS = 250
 /** Shortest time between two notifications of one kind to one session. */
 const INTERVAL_MS = 1_000
 
-/** The lists that have a `list_changed` notification of their own. */
-export type ChangedKind = 'tools' | 'prompts' | 'resources'
-
 interface Pending {
-  readonly kinds: Set<ChangedKind>
+  readonly kinds: Set<ListCapability>
   /** Kinds notified a moment ago: notified again only if the list differs, as several connections report one change. */
-  readonly repeated: Set<ChangedKind>
+  readonly repeated: Set<ListCapability>
   timer: ReturnType<typeof setTimeout> | undefined
-  readonly sentMs: Map<ChangedKind, number>
-}
-
-/** The notification kind of a list; templates belong to `resources`. */
-export function changedKind(kind: CatalogKind): ChangedKind {
-  return kind === 'resourceTemplates' ? 'resources' : kind
+  readonly sentMs: Map<ListCapability, number>
 }
 
 /** Sends `list_changed` to a scope's subscribers: collected for 250 ms, at most once per kind and second. */
@@ -38,7 +29,7 @@ export class ListChanges {
     this.#now = now
   }
 
-  announce(scope: Scope, kinds: Iterable<ChangedKind>): void {
+  announce(scope: Scope, kinds: Iterable<ListCapability>): void {
     if (!this.#subscribers.hasSubscribers(scope)) return
     const pending = this.#pending.get(scope) ?? newPending()
     this.#pending.set(scope, pending)
@@ -73,7 +64,7 @@ export class ListChanges {
     this.#armed.delete(pending)
     const now = this.#now()
     let wait = 0
-    const differing = pending.repeated.size > 0 ? new Set(scope.differences().map(changedKind)) : NONE
+    const differing = pending.repeated.size > 0 ? scope.changedLists() : NONE
     for (const kind of new Set([...pending.kinds, ...pending.repeated])) {
       const early = waitMs(pending, kind, now)
       if (early > 0) {
@@ -85,15 +76,15 @@ export class ListChanges {
       if (!tells) continue
       pending.sentMs.set(kind, now)
       // Otherwise the next comparison would find the same difference and notify a second time.
-      scope.markAnnounced(CATALOG_KINDS.filter(each => changedKind(each) === kind))
-      const notice = new Notice(`notifications/${kind}/list_changed`)
+      scope.markAnnounced(listsOf(kind))
+      const notice = new Notice(listChanged(kind))
       for (const target of this.#subscribers.of(scope)) target.notify(notice)
     }
     if (isWaiting(pending)) this.#arm(scope, pending, wait)
   }
 }
 
-const NONE: ReadonlySet<ChangedKind> = new Set()
+const NONE: ReadonlySet<ListCapability> = new Set()
 
 function newPending(): Pending {
   return { kinds: new Set(), repeated: new Set(), timer: undefined, sentMs: new Map() }
@@ -104,6 +95,6 @@ function isWaiting({ kinds, repeated }: Pending): boolean {
 }
 
 /** Milliseconds until this kind may be notified again; at most 0 when it may be now. */
-function waitMs({ sentMs }: Pending, kind: ChangedKind, now: number): number {
+function waitMs({ sentMs }: Pending, kind: ListCapability, now: number): number {
   return (sentMs.get(kind) ?? Number.NEGATIVE_INFINITY) + INTERVAL_MS - now
 }

@@ -1,3 +1,4 @@
+import { LIST_CAPABILITIES, listChanged } from '../../domain/mcp-methods.ts'
 import { Notice } from '../rpc/notice.ts'
 import { mergeCapabilities } from '../scope/capabilities.ts'
 import { type InitializeParts, refuseWhileDraining } from './initialize.ts'
@@ -6,8 +7,6 @@ import type { Session } from './session.ts'
 
 /** What reviving a session needs of the hub. */
 export type ReviveParts = Pick<InitializeParts, 'sessions' | 'subscribers' | 'draining'>
-
-const LISTS = ['tools', 'prompts', 'resources'] as const
 
 /**
  * Revives the session of an earlier process with this id, if it is the caller's, of this path, and still open; else
@@ -28,6 +27,6 @@ export function revive(
 export function tellListsMayDiffer(session: Session): void {
   const { scope } = session
   const capabilities = mergeCapabilities(scope.resolved, scope.catalog.states)
-  for (const list of LISTS)
-    if (capabilities[list] !== undefined) session.notify(new Notice(`notifications/${list}/list_changed`))
+  for (const list of LIST_CAPABILITIES)
+    if (capabilities[list] !== undefined) session.notify(new Notice(listChanged(list)))
 }

@@ -2,6 +2,7 @@ import { LIMITS } from '../../config/limits.ts'
 import type { AskReply } from '../../connections/api.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { ByteAccount } from '../../domain/byte-account.ts'
+import { askedCapability } from '../../domain/mcp-methods.ts'
 import { isPlainObject, type Message, notificationMessage, requestMessage } from '../rpc/rpc.ts'
 
 /** A stream on which a request to the client is written. */
@@ -32,12 +33,6 @@ interface OpenAsk {
   readonly cause: AskStream | undefined
   timer: ReturnType<typeof setTimeout> | undefined
   answer(reply: AskReply): void
-}
-
-const ASK_CAPABILITY: Readonly<Record<string, string>> = {
-  'sampling/createMessage': 'sampling',
-  'elicitation/create': 'elicitation',
-  'roots/list': 'roots',
 }
 
 /** The hub's requests to one legacy client, by their ids in its session. */
@@ -104,7 +99,7 @@ export class SessionRequests {
     params: JsonObject | undefined,
     signal: AbortSignal,
   ): Promise<AskReply> {
-    const capability = ASK_CAPABILITY[method]
+    const capability = askedCapability(method)
     if (capability === undefined || !isPlainObject(this.#host.capabilities()[capability]))
       return Promise.resolve(refusal(-32601, `The client does not offer ${method}`))
     if (signal.aborted || this.#ended) return Promise.resolve(WITHDRAWN)

@@ -1,14 +1,9 @@
 import type { RpcError } from '../../connections/api.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
+import { askedCapability } from '../../domain/mcp-methods.ts'
 import { invalid, isPlainObject } from '../rpc/rpc.ts'
 import { URL_ELICITATION_REQUIRED } from './errors.ts'
 
-/** The requests that an upstream may send a client, with the capability that the client must have declared. */
-const CAPABILITY: Readonly<Record<string, string>> = {
-  'sampling/createMessage': 'sampling',
-  'elicitation/create': 'elicitation',
-  'roots/list': 'roots',
-}
 const ACTIONS: readonly unknown[] = ['accept', 'decline', 'cancel']
 
 /** One server request as a modern client sees it. */
@@ -23,7 +18,7 @@ export function missingCapability(
   params: JsonObject | undefined,
   capabilities: JsonObject,
 ): JsonObject | undefined {
-  const name = CAPABILITY[method]
+  const name = askedCapability(method)
   if (name === undefined) return {}
   const declared = capabilities[name]
   if (method !== 'elicitation/create' || params?.mode !== 'url')

@@ -6,6 +6,7 @@ import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import type { ServerRecord, UserActor } from '../../contract/records.ts'
 import type { ByteAccount } from '../../domain/byte-account.ts'
 import { SUBSCRIPTION_KEY } from '../../domain/era.ts'
+import { LIST_CAPABILITIES, listChanged, listChangedFilter } from '../../domain/mcp-methods.ts'
 import type { ScopedRequest } from '../legacy/scoped-request.ts'
 import { admitStream, type UserLoad } from '../legacy/session.ts'
 import type { StreamHost } from '../legacy/session-streams.ts'
@@ -20,12 +21,6 @@ import type { ScopePresenters } from './scope-presenter.ts'
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 const UPDATED = 'notifications/resources/updated'
 
-/** The kinds of notifications that a client may opt in to, each with the capability that it needs. */
-const LIST_CHANGES: readonly { readonly request: string; readonly method: string; readonly capability: string }[] = [
-  { request: 'toolsListChanged', method: 'notifications/tools/list_changed', capability: 'tools' },
-  { request: 'promptsListChanged', method: 'notifications/prompts/list_changed', capability: 'prompts' },
-  { request: 'resourcesListChanged', method: 'notifications/resources/list_changed', capability: 'resources' },
-]
 const NOBODY: ReadonlySet<Listener> = new Set()
 
 interface ListenersParts {
@@ -125,9 +120,7 @@ export class Listeners {
     const uris = wantedUris(filter.resourceSubscriptions)
     this.#admit(actor)
     const { capabilities } = this.#parts.faces.of(scope)
-    const wishes = LIST_CHANGES.filter(
-      ({ request, capability }) => filter[request] === true && capabilities[capability],
-    )
+    const lists = LIST_CAPABILITIES.filter(list => filter[listChangedFilter(list)] === true && capabilities[list])
     info.keepOpen()
     const load = this.#parts.load(actor.userId)
     const host = this.#parts.streamHost
@@ -136,13 +129,13 @@ export class Listeners {
       host.closed(connection)
       this.#forget(listener)
     })
-    const listener = new Listener(scoped, id, new Set(wishes.map(({ method }) => method)), connection, load.bytes)
+    const listener = new Listener(scoped, id, new Set(lists.map(listChanged)), connection, load.bytes)
     load.streams += 1
     host.opened(connection)
     // Changes from before the first subscriber are not announced to it.
     if (!this.#parts.hasSubscribers(scope)) scope.markAnnounced()
     this.#add(listener)
-    const honoured = Object.fromEntries(wishes.map(({ request }) => [request, true]))
+    const honoured = Object.fromEntries(lists.map(list => [listChangedFilter(list), true]))
     if (uris === undefined) listener.acknowledge(honoured)
     else
       void this.#parts

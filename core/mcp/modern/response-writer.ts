@@ -59,7 +59,8 @@ export class ModernResponseWriter {
 
   #result(exchange: ModernExchange, post: ModernResponse, text: JsonText): void {
     const { scope, serverId, method, answersAsked } = exchange
-    const keepable = !answersAsked && scope.face(serverId).era === 'modern'
+    // The upstream's own hints apply to reads alone, and its face is looked up for these only.
+    const keepable = method === 'resources/read' && !answersAsked && scope.face(serverId).era === 'modern'
     const shaped = this.#faces.of(scope).shape(method, text, keepable)
     if (shaped !== undefined) {
       const refusal = post.refusal(weightOfText(shaped))

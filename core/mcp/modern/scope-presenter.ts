@@ -3,6 +3,7 @@ import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import { type CacheHint, cacheHint } from '../../domain/cache-hint.ts'
 import { MODERN_VERSION, SERVER_INFO_KEY } from '../../domain/era.ts'
 import { type JsonText, LongText } from '../../domain/json/long-text.ts'
+import { LIST_KINDS, LISTS } from '../../domain/mcp-methods.ts'
 import { isPlainObject, parseExact } from '../rpc/rpc.ts'
 import { mergeCapabilities, mergedInstructions, mergedServerInfo } from '../scope/capabilities.ts'
 import { leftOutWarnings } from '../scope/group-warnings.ts'
@@ -13,23 +14,13 @@ import type { ResolvedScope } from '../scope/scope-types.ts'
 /** Legacy upstreams send no cache hints, so their results must not be cached. */
 const NOT_KEPT: CacheHint = { ttlMs: 0, cacheScope: 'private' }
 
-/** Methods whose results carry cache hints. */
-const CACHEABLE: ReadonlySet<string> = new Set([
-  'server/discover',
-  'tools/list',
-  'prompts/list',
-  'resources/list',
-  'resources/templates/list',
-  'resources/read',
-])
 /** Results merged from all members, with the part of the members' cache hints that applies. */
-const KEPT = {
-  'server/discover': 'discover',
-  'tools/list': 'tools',
-  'prompts/list': 'prompts',
-  'resources/list': 'resources',
-  'resources/templates/list': 'resourceTemplates',
-} as const satisfies Record<string, keyof Caching>
+const MERGED: readonly (readonly [method: string, part: keyof Caching])[] = [
+  ['server/discover', 'discover'],
+  ...LIST_KINDS.map(kind => [LISTS[kind].method, kind] as const),
+]
+/** Methods whose results carry cache hints. */
+const CACHEABLE: ReadonlySet<string> = new Set([...MERGED.map(([method]) => method), 'resources/read'])
 const LIST = /\/list$/
 
 /** A scope in the modern era's form, valid as long as its catalogue stays the same. */
@@ -54,7 +45,7 @@ export class ScopePresenter {
     const meta = `"_meta":${JSON.stringify({ [SERVER_INFO_KEY]: this.#serverInfo })}`
     this.#head = `{"resultType":"complete",${meta}`
     this.#forAll = isForAll(resolved)
-    this.#caching = new Map(Object.entries(KEPT).map(([m, part]) => [m, hintOf(resolved, catalog, part)]))
+    this.#caching = new Map(MERGED.map(([method, part]) => [method, hintOf(resolved, catalog, part)]))
   }
 
   /** The result of `server/discover`. */
@@ -78,8 +69,8 @@ export class ScopePresenter {
   }
 
   /**
-   * A result text in the modern era's form; undefined when it has no valid shape. `keepable`: the upstream's cache
-   * hints apply.
+   * A result text in the modern era's form; undefined when it has no valid shape. `keepable`: the cache hints in the
+   * text apply, which is so for `resources/read` alone.
    */
   shape(method: string, text: JsonText, keepable = false): JsonText | undefined {
     if (typeof text !== 'string') return this.#shapeLong(method, text, keepable)
@@ -103,7 +94,7 @@ export class ScopePresenter {
     const value = parseExact(text)
     if (!isPlainObject(value)) return undefined
     if (value.resultType !== undefined && value.resultType !== 'complete') return undefined
-    const own = keepable && method === 'resources/read' ? this.#ownHint(value) : hint
+    const own = keepable ? this.#ownHint(value) : hint
     return this.result(method, { ...withoutTasks(method, value), ...(own ? { ...own } : {}) })
   }
 
@@ -173,7 +164,7 @@ export class ScopePresenters {
 
 /** Tasks are not part of the modern core; what legacy tools say about them has another meaning there. */
 function withoutTasks(method: string, value: JsonObject): JsonObject {
-  if (method !== 'tools/list' || !Array.isArray(value.tools)) return value
+  if (method !== LISTS.tools.method || !Array.isArray(value.tools)) return value
   const tools = value.tools.map(tool => {
     if (!isPlainObject(tool)) return tool
     const { execution: _, ...rest } = tool

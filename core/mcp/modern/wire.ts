@@ -2,6 +2,7 @@ import { LIMITS } from '../../config/limits.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonValue } from '../../contract/json.ts'
 import type { PluginLogger } from '../../contract/plugin.ts'
+import { LIST_METHODS, LISTS, listOfMethod } from '../../domain/mcp-methods.ts'
 import type { Outcome } from '../call/exchange.ts'
 import type { Router } from '../call/router.ts'
 import type { UpstreamLevels } from '../changes/upstream-levels.ts'
@@ -31,15 +32,8 @@ import type { SealedRequestState } from './sealed-request-state.ts'
 
 /** How long a call runs before the hub watches whether its client is still connected. */
 const WATCH_AFTER_MS = 100
-/** The capability without which a list method does not exist on this server. */
-const LISTS: Readonly<Record<string, string>> = {
-  'tools/list': 'tools',
-  'prompts/list': 'prompts',
-  'resources/list': 'resources',
-  'resources/templates/list': 'resources',
-}
 const ROUTED: ReadonlySet<string> = new Set([
-  ...Object.keys(LISTS),
+  ...LIST_METHODS,
   'tools/call',
   'prompts/get',
   'resources/read',
@@ -96,16 +90,8 @@ export class ModernWire {
     return false
   }
 
-  /** Handles a call that matches a known pattern; undefined for any other body. Throws RefusedMessage. */
-  receiveKnown(scoped: ScopedRequest, body: string, weight: number): Promise<Response> | undefined {
-    const known = scoped.scope.knownCalls.open(body, scoped.request.headers)
-    if (!known) return undefined
-    const { id, envelope } = known
-    return this.#answered(id, () => this.#call(scoped, id, 'tools/call', envelope, weight))
-  }
-
-  /** Handles one message, parsed from `body`. Throws RefusedMessage for what is rejected before it is forwarded. */
-  receive(scoped: ScopedRequest, value: JsonValue, body: string, weight: number): Response | Promise<Response> {
+  /** Handles one message. Throws RefusedMessage for what is rejected before it is forwarded. */
+  receive(scoped: ScopedRequest, value: JsonValue, weight: number): Response | Promise<Response> {
     const message = readMessage(value)
     if (message.kind === 'bad') throw new RefusedMessage(message.id, new HubError('request_invalid', message.message))
     if (message.kind === 'notification') return new Response(null, { status: 202 })
@@ -113,7 +99,7 @@ export class ModernWire {
       const error = new HubError('request_invalid', 'A client of this protocol version sends no responses')
       throw new RefusedMessage(message.id, error)
     }
-    return this.#answered(message.id, () => this.#request(scoped, message, body, weight))
+    return this.#answered(message.id, () => this.#request(scoped, message, weight))
   }
 
   /** Whether some call in this scope has not ended. */
@@ -163,7 +149,7 @@ export class ModernWire {
     }
   }
 
-  #request(scoped: ScopedRequest, message: RequestMessage, body: string, weight: number): Response | Promise<Response> {
+  #request(scoped: ScopedRequest, message: RequestMessage, weight: number): Response | Promise<Response> {
     const { faces, listeners } = this.#parts
     const { method, id, params } = message
     const { scope, request } = scoped
@@ -171,15 +157,14 @@ export class ModernWire {
     checkStandardHeaders(method, params, request.headers)
     if (method === 'server/discover') return jsonResponse(resultMessage(id, faces.of(scope).discover()))
     const listens = method === 'subscriptions/listen'
-    const capability = LISTS[method]
-    const has = !capability || capability in faces.of(scope).capabilities || scope.promisedAllLists
+    const list = listOfMethod(method)
+    const has = !list || LISTS[list].capability in faces.of(scope).capabilities || scope.promisedAllLists
     if (!listens && !(ROUTED.has(method) && has))
       throw new HubError('method_not_found', `There is no method "${method.slice(0, 64)}" here`)
     if (listens) {
       this.#refuseDraining()
       return listeners.open(scoped, id, params)
     }
-    scope.knownCalls.learn(body, message, envelope, request.headers)
     return this.#call(scoped, id, method, envelope, weight)
   }
 

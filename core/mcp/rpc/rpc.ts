@@ -30,9 +30,6 @@ interface BadMessage {
   readonly message: string
 }
 
-/** JSON nesting levels around the arguments of a request: the message and its parameters. */
-const LEVELS_ABOVE_ARGUMENTS = 2
-
 /** Where a value stands: message (or array of them), its parameters, elsewhere in the message, inside arguments. */
 type Place = 'message' | 'params' | 'rest' | 'data'
 
@@ -67,20 +64,13 @@ function placeBelow(place: Place, key: string): Place {
   return place
 }
 
-/** Parses a body. Throws json_empty, json_invalid, json_too_deep, json_too_large, json_duplicate_key, key_forbidden. */
+/**
+ * Parses a body. Throws json_empty, json_invalid, json_too_deep, json_too_large, json_duplicate_key, key_forbidden. The
+ * shape is checked before parsing, as a recursive parser could exhaust the stack; up to 1 µs for one value.
+ */
 export function parseBody(text: string): JsonValue {
-  return parseJudged(text, LIMITS.jsonDepth, 'message')
-}
-
-/** Parses the arguments of a request, which may hold any key. Throws what {@link parseBody} throws. */
-export function parseArguments(text: string): JsonValue {
-  return parseJudged(text, LIMITS.jsonDepth - LEVELS_ABOVE_ARGUMENTS, 'data')
-}
-
-/** Checks the shape before it parses, as a recursive parser could exhaust the stack; up to 1 µs for one value. */
-function parseJudged(text: string, levels: number, place: Place): JsonValue {
   const shape = scanShape(text)
-  if (shape.depth > levels)
+  if (shape.depth > LIMITS.jsonDepth)
     throw new HubError(
       'json_too_deep',
       `Cannot read the request: its JSON is nested more than ${LIMITS.jsonDepth} levels deep`,
@@ -97,7 +87,7 @@ function parseJudged(text: string, levels: number, place: Place): JsonValue {
     throw jsonInvalid('Cannot read the request: its body is not JSON', text, cause)
   }
   // JSON.parse keeps the last of two equal keys, so fewer members than colons means a duplicate.
-  if (countMembers(value, place) !== shape.colons) throw duplicateKey(text)
+  if (countMembers(value, 'message') !== shape.colons) throw duplicateKey(text)
   return value
 }
 

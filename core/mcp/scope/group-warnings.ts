@@ -2,11 +2,12 @@ import { LIMITS } from '../../config/limits.ts'
 import type { Upstreams } from '../../connections/api.ts'
 import type { UserActor } from '../../contract/records.ts'
 import type { GroupWarning } from '../../domain/group-warning.ts'
+import { LIST_KINDS } from '../../domain/mcp-methods.ts'
 import { canEdit } from '../../domain/ownership.ts'
 import { overrideOf } from '../../domain/tools/tool-shape.ts'
 import { chosenTools, type MergedCatalog } from './merge.ts'
 import { legalName } from './naming.ts'
-import { CATALOG_KINDS, type MemberState, type ResolvedScope } from './scope-types.ts'
+import type { MemberState, ResolvedScope } from './scope-types.ts'
 
 /** Most names in one warning. */
 const NAMED = 50
@@ -52,7 +53,7 @@ export function groupWarnings(
 
 /** Warns about items that one address does not offer because its limit is exceeded. */
 export function leftOutWarnings(leftOut: MergedCatalog['leftOut']): string[] {
-  return CATALOG_KINDS.filter(kind => leftOut[kind] > 0).map(
+  return LIST_KINDS.filter(kind => leftOut[kind] > 0).map(
     kind => `${leftOut[kind]} ${kind} are left out: one address offers at most ${LIMITS.scopeItems}`,
   )
 }

@@ -1,6 +1,6 @@
-import type { CatalogKind } from '../../connections/api.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { MemberTool } from '../../contract/records.ts'
+import type { ListKind } from '../../domain/mcp-methods.ts'
 import { type CatalogItem, catalogItem } from '../../domain/tools/catalog-item.ts'
 import { type TaskSupport, takesTasks, taskSupport } from '../../domain/tools/task-support.ts'
 import { type ArgumentRules, joinRules, overrideOf, pinsWithVariables } from '../../domain/tools/tool-shape.ts'
@@ -33,11 +33,11 @@ export interface MergedCatalog {
   readonly tools: ReadonlyMap<string, Target>
   readonly prompts: ReadonlyMap<string, Target>
   readonly uris: UriTable
-  readonly lists: Readonly<Record<CatalogKind, readonly ListItem[]>>
+  readonly lists: Readonly<Record<ListKind, readonly ListItem[]>>
   readonly states: readonly MemberState[]
   readonly byServer: ReadonlyMap<string, MemberState>
   /** How many items of each kind exceed the limit of one address. */
-  readonly leftOut: Readonly<Record<CatalogKind, number>>
+  readonly leftOut: Readonly<Record<ListKind, number>>
 }
 
 /** At most 5,000 items of each kind, those of the group's owner first: the rest is neither listed nor callable here. */

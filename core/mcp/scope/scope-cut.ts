@@ -1,8 +1,9 @@
 import { LIMITS } from '../../config/limits.ts'
-import type { CatalogKind, ServerCatalog } from '../../connections/api.ts'
-import { CATALOG_KINDS, type MemberState } from './scope-types.ts'
+import type { ServerCatalog } from '../../connections/api.ts'
+import { LIST_KINDS, type ListKind } from '../../domain/mcp-methods.ts'
+import type { MemberState } from './scope-types.ts'
 
-type Counts = Record<CatalogKind, number>
+type Counts = Record<ListKind, number>
 
 interface Cut {
   readonly states: readonly MemberState[]
@@ -18,14 +19,14 @@ export function cutStates(states: readonly MemberState[], ownerId: string): Cut 
   const left = countsOf(() => LIMITS.scopeItems)
   const leftOut = countsOf(() => 0)
   const totals = countsOf(kind => states.reduce((sum, { catalog }) => sum + (catalog?.[kind].length ?? 0), 0))
-  if (CATALOG_KINDS.every(kind => totals[kind] <= LIMITS.scopeItems)) return { states, leftOut }
+  if (LIST_KINDS.every(kind => totals[kind] <= LIMITS.scopeItems)) return { states, leftOut }
   const own = (state: MemberState): number => (state.member.server.ownerId === ownerId ? 0 : 1)
   const cut = new Map<MemberState, ServerCatalog>()
   for (const state of states.toSorted((one, other) => own(one) - own(other))) {
     const { catalog } = state
     if (!catalog) continue
     const kept = { ...catalog }
-    for (const kind of CATALOG_KINDS) {
+    for (const kind of LIST_KINDS) {
       const items = catalog[kind]
       if (items.length > left[kind]) kept[kind] = items.slice(0, left[kind])
       leftOut[kind] += items.length - kept[kind].length
@@ -36,7 +37,7 @@ export function cutStates(states: readonly MemberState[], ownerId: string): Cut 
   return { states: states.map(state => ({ ...state, catalog: cut.get(state) })), leftOut }
 }
 
-function countsOf(count: (kind: CatalogKind) => number): Counts {
+function countsOf(count: (kind: ListKind) => number): Counts {
   return {
     tools: count('tools'),
     prompts: count('prompts'),

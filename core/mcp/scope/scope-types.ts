@@ -41,9 +41,6 @@ export function blockedTools(
   return changed.length === 0 ? undefined : new Set(changed.map(([tool]) => tool))
 }
 
-/** The lists of a server, in display order. */
-export const CATALOG_KINDS = ['tools', 'prompts', 'resources', 'resourceTemplates'] as const
-
 /** A member with its catalogue at one moment. */
 export interface MemberState {
   readonly member: ScopeMember

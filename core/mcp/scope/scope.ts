@@ -1,22 +1,16 @@
 import { LIMITS } from '../../config/limits.ts'
-import type { CatalogKind, UpstreamFace, Upstreams } from '../../connections/api.ts'
+import type { UpstreamFace, Upstreams } from '../../connections/api.ts'
 import { within } from '../../connections/within.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { UserActor } from '../../contract/records.ts'
 import { listedFor } from '../../domain/client-capabilities.ts'
 import type { Era } from '../../domain/era.ts'
+import { LIST_KINDS, LISTS, type ListCapability, type ListKind } from '../../domain/mcp-methods.ts'
 import { pinsWithVariables } from '../../domain/tools/tool-shape.ts'
-import { KnownCalls } from '../rpc/known-calls.ts'
 import type { ListItem } from './list-item.ts'
 import { chosenTools, type MergedCatalog, mergeCatalogs, type Target } from './merge.ts'
 import type { OfflineGracePeriod } from './offline-grace.ts'
-import {
-  blockedTools,
-  CATALOG_KINDS,
-  type ExchangeTarget,
-  type MemberState,
-  type ResolvedScope,
-} from './scope-types.ts'
+import { blockedTools, type ExchangeTarget, type MemberState, type ResolvedScope } from './scope-types.ts'
 
 /** How long a name that was exposed before a change still resolves to its item. */
 const OLD_NAME_MS = 10 * 60_000
@@ -62,8 +56,6 @@ export class Scope {
   stale = false
   /** True when the path resolves to nothing any more. */
   gone = false
-  /** Cached call patterns of this caller's modern clients. */
-  readonly knownCalls = new KnownCalls()
   #resolved: ResolvedScope
   #serverIds: ReadonlySet<string>
   #catalog: MergedCatalog | undefined
@@ -250,15 +242,16 @@ export class Scope {
     return ready
   }
 
-  /** The kinds whose lists differ from those last announced to sessions. */
-  differences(): CatalogKind[] {
+  /** The capabilities with a list that differs from the one last announced to sessions. */
+  changedLists(): ReadonlySet<ListCapability> {
     const now = this.catalog.lists
     const before = this.#announced ?? now
-    return CATALOG_KINDS.filter(kind => !sameItems(before[kind], now[kind]))
+    const changed = LIST_KINDS.filter(kind => !sameItems(before[kind], now[kind]))
+    return new Set(changed.map(kind => LISTS[kind].capability))
   }
 
   /** Records these lists as announced: the caller is notifying all subscribers, or there are none. */
-  markAnnounced(kinds: readonly CatalogKind[] = CATALOG_KINDS): void {
+  markAnnounced(kinds: readonly ListKind[] = LIST_KINDS): void {
     const { lists } = this.catalog
     const announced = Object.fromEntries(kinds.map(kind => [kind, lists[kind]]))
     if (this.#announced) this.#announced = { ...this.#announced, ...announced }

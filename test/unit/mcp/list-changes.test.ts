@@ -29,7 +29,7 @@ test('what has been told is no difference any more, and what changed in another 
   const now = () => performance.now() + aheadMs
   const parts = { upstreams, offlineGrace: new OfflineGracePeriod(upstreams, now), now }
   const scope = new Scope('key', '/mcp/time', { actor: new World().person('alice') }, resolved, parts)
-  expect(scope.differences()).toEqual([])
+  expect([...scope.changedLists()]).toEqual([])
 
   const heard: string[] = []
   const target = { notify: ({ method }: Notice) => void heard.push(method) } as unknown as NotificationTarget
@@ -40,13 +40,13 @@ test('what has been told is no difference any more, and what changed in another 
   scope.touch()
   await until(() => heard.length > 0, { what: 'the notice' })
   expect(heard).toEqual(['notifications/tools/list_changed'])
-  expect(scope.differences()).toEqual(['prompts'])
+  expect([...scope.changedLists()]).toEqual(['prompts'])
 
   // Told again within a second, by another connection to the same server: its list is still the one that was told.
   changes.announce(scope, ['tools', 'prompts'])
   aheadMs = 2_000
   await until(() => heard.length > 1, { what: 'the next notice' })
   expect(heard.slice(1)).toEqual(['notifications/prompts/list_changed'])
-  expect(scope.differences()).toEqual([])
+  expect([...scope.changedLists()]).toEqual([])
   changes.dispose()
 })

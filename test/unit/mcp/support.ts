@@ -1,6 +1,6 @@
 import type { Authenticator } from '../../../core/auth/api.ts'
+import { LiveCredentials } from '../../../core/auth/live-credentials.ts'
 import type {
-  CatalogKind,
   ServerCatalog,
   ToolDefinition,
   UpstreamCall,
@@ -22,6 +22,7 @@ import type {
   ToolCallRecord,
   UserActor,
 } from '../../../core/contract/records.ts'
+import type { ListKind } from '../../../core/domain/mcp-methods.ts'
 import type { ServerStatus } from '../../../core/domain/server/status.ts'
 import { type CatalogItem, catalogItem } from '../../../core/domain/tools/catalog-item.ts'
 import { EventBus } from '../../../core/events/bus.ts'
@@ -99,12 +100,12 @@ export function groupRecord(
   }
 }
 
-type Lists = Partial<Record<CatalogKind, readonly JsonObject[]>>
+type Lists = Partial<Record<ListKind, readonly JsonObject[]>>
 
 /** A catalogue whose items are given as the upstream writes them. */
-export function catalog(more: Omit<Partial<ServerCatalog>, CatalogKind> & Lists = {}): ServerCatalog {
+export function catalog(more: Omit<Partial<ServerCatalog>, ListKind> & Lists = {}): ServerCatalog {
   const has = (list: readonly JsonObject[] | undefined) => list !== undefined && list.length > 0
-  const items = (kind: CatalogKind) => (more[kind] ?? []).map(item => catalogItem(kind, item))
+  const items = (kind: ListKind) => (more[kind] ?? []).map(item => catalogItem(kind, item))
   return {
     capabilities: {
       ...(has(more.tools) ? { tools: {} } : {}),
@@ -398,12 +399,14 @@ export function startHub(setUp: (world: World, upstreams: FakeUpstreams) => void
   const registry = {
     groups: { usableMembers: async (actor: UserActor, group: GroupRecord) => world.usable(actor, group) },
   } as unknown as Registry
+  const credentials = new LiveCredentials(bus, world.auth)
   const mcp = createMcp({
     marks: new HubMarks('key'),
     registry,
     upstreams,
     bus,
     auth: world.auth,
+    credentials,
     sealer: createSealer([new Uint8Array(32).fill(7)]),
     bytes: bytesInFlight(),
     resolver: () => resolver,
@@ -436,6 +439,7 @@ export function startHub(setUp: (world: World, upstreams: FakeUpstreams) => void
     draining: false,
     async [Symbol.asyncDispose]() {
       mcp.dispose()
+      credentials.dispose()
       await server.stop(true)
     },
   }

@@ -185,6 +185,7 @@ export class World {
         throw error
       }),
       auth: {} as Authenticator,
+      credentials: { watchAll: () => () => {} },
       sealer: createSealer([new Uint8Array(32).fill(7)]),
       bytes: bytesInFlight(),
       resolver: () => undefined,

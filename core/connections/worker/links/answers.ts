@@ -2,12 +2,12 @@ import { type ErrorCode, HubError, type WireError } from '../../../contract/erro
 import { isJsonObject, type JsonObject } from '../../../contract/json.ts'
 import { LATEST_LEGACY } from '../../../domain/era.ts'
 import { isPlainObject, parseAsWritten } from '../../../domain/json/exact-json.ts'
+import { LIST_KINDS, type ListKind } from '../../../domain/mcp-methods.ts'
 import type { AnswerLink, TransportDefinition } from '../../../transport-kit/definition.ts'
 import { SequenceMap } from '../../../transport-kit/sequence-map.ts'
 import { toWireError } from '../../../transport-kit/wire-error.ts'
-import type { HealthReport, LinkLimits, ListKind, Liveness as LivenessLimits, OpenMessage } from '../../protocol.ts'
+import type { HealthReport, LinkLimits, Liveness as LivenessLimits, OpenMessage } from '../../protocol.ts'
 import type { Expiring } from '../deadlines.ts'
-import { ALL_KINDS } from '../lists/list-watch.ts'
 import { CallTable } from './call-table.ts'
 import type { LinkContext } from './link-context.ts'
 import { LinkLists } from './link-lists.ts'
@@ -150,7 +150,7 @@ export class AnswersLink implements UpstreamLink, Expiring {
   }
 
   refresh(): void {
-    this.#lists?.watch.stale(ALL_KINDS, false)
+    this.#lists?.watch.stale(LIST_KINDS, false)
   }
 
   listTaken(kind: ListKind, full: string | undefined): void {

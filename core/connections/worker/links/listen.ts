@@ -1,5 +1,6 @@
 import { HubError } from '../../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract/json.ts'
+import { LIST_CAPABILITIES, listChangedFilter } from '../../../domain/mcp-methods.ts'
 import { HeldStreams } from './held-streams.ts'
 
 /** Changes within this time are sent in one request. */
@@ -56,9 +57,9 @@ export class Listen {
 
   /** Subscribes to the list changes that the upstream's capabilities declare. */
   begin(capabilities: JsonObject): void {
-    for (const kind of ['tools', 'prompts', 'resources']) {
+    for (const kind of LIST_CAPABILITIES) {
       const capability = capabilities[kind]
-      if (isJsonObject(capability) && capability.listChanged === true) this.#kinds[`${kind}ListChanged`] = true
+      if (isJsonObject(capability) && capability.listChanged === true) this.#kinds[listChangedFilter(kind)] = true
     }
     if (Object.keys(this.#kinds).length === 0) return
     this.#settleAtMs = performance.now() + FIRST_STREAM_MS

@@ -1,12 +1,12 @@
 import { type ErrorCode, HubError, type WireError } from '../../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract/json.ts'
+import { LIST_KINDS, type ListKind } from '../../../domain/mcp-methods.ts'
 import type { LongMessage, MessageLink, TransportDefinition } from '../../../transport-kit/definition.ts'
 import { toWireError } from '../../../transport-kit/wire-error.ts'
-import type { LinkLimits, ListKind, OpenMessage } from '../../protocol.ts'
+import type { LinkLimits, OpenMessage } from '../../protocol.ts'
 import type { Expiring } from '../deadlines.ts'
 import type { ListRequest } from '../lists/catalog-reader.ts'
 import { findLargeResult } from '../lists/list-page.ts'
-import { ALL_KINDS } from '../lists/list-watch.ts'
 import type { RawResult } from '../own-requests.ts'
 import { OwnRequests } from '../own-requests.ts'
 import { CallTable, type TakenCall } from './call-table.ts'
@@ -167,7 +167,7 @@ export abstract class McpLink implements UpstreamLink, Expiring {
     this.#health.setLimits(liveness)
   }
 
-  refresh(kinds: readonly ListKind[] = ALL_KINDS): void {
+  refresh(kinds: readonly ListKind[] = LIST_KINDS): void {
     this.lists?.watch.stale(kinds, false)
   }
 

@@ -2,11 +2,11 @@ import { HubError, type WireError } from '../../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract/json.ts'
 import { cutShort } from '../../../domain/cut-short.ts'
 import { MODERN_VERSION, SUBSCRIPTION_KEY } from '../../../domain/era.ts'
+import { LIST_KINDS, type ListKind } from '../../../domain/mcp-methods.ts'
 import type { MessageLink } from '../../../transport-kit/definition.ts'
-import type { ListKind, OpenMessage } from '../../protocol.ts'
+import type { OpenMessage } from '../../protocol.ts'
 import { type ListRequest, readCatalog } from '../lists/catalog-reader.ts'
 import { KnownItems } from '../lists/list-parts.ts'
-import { ALL_KINDS } from '../lists/list-watch.ts'
 import type { TakenCall } from './call-table.ts'
 import { ownParams, readDiscovery } from './discovery.ts'
 import type { Handshake, LinkContext } from './link-context.ts'
@@ -241,7 +241,7 @@ export class ModernLink extends McpLink {
   }
 
   #resumed(uris: Iterable<string>): void {
-    this.lists?.watch.stale(ALL_KINDS, false)
+    this.lists?.watch.stale(LIST_KINDS, false)
     for (const uri of uris) this.#notices.received('notifications/resources/updated', { uri }, undefined)
   }
 

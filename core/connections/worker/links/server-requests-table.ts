@@ -1,6 +1,7 @@
 import { LIMITS } from '../../../config/limits.ts'
 import type { JsonObject, JsonValue } from '../../../contract/json.ts'
-import { askedCapability, askRefusal } from '../../../domain/client-capabilities.ts'
+import { askRefusal } from '../../../domain/client-capabilities.ts'
+import { askedCapability } from '../../../domain/mcp-methods.ts'
 import type { CallTable } from './call-table.ts'
 
 /** Most pending server requests of one connection. */

@@ -2,21 +2,15 @@ import { LIMITS } from '../../../config/limits.ts'
 import type { WireError } from '../../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../../contract/json.ts'
 import { type CacheHint, cacheHint, narrower } from '../../../domain/cache-hint.ts'
+import { LISTS, type ListKind } from '../../../domain/mcp-methods.ts'
 import { MOST_MARKS, marksOf } from '../../../secrets/hub-marks.ts'
 import { toWireError } from '../../../transport-kit/wire-error.ts'
-import type { ListEntry, ListKind, ListsOutcome } from '../../protocol.ts'
+import type { ListEntry, ListsOutcome } from '../../protocol.ts'
 import { isRpcError, RawResult } from '../own-requests.ts'
 import type { ListPaces } from './list-paces.ts'
 import { listPage } from './list-page.ts'
 import { type KnownItems, ListParts } from './list-parts.ts'
 import { ListScreen } from './list-screen.ts'
-
-const METHODS = {
-  tools: { method: 'tools/list', member: 'tools', capability: 'tools' },
-  prompts: { method: 'prompts/list', member: 'prompts', capability: 'prompts' },
-  resources: { method: 'resources/list', member: 'resources', capability: 'resources' },
-  resourceTemplates: { method: 'resources/templates/list', member: 'resourceTemplates', capability: 'resources' },
-} as const satisfies Record<ListKind, { method: string; member: string; capability: string }>
 
 /** The longest time that a reading occupies the thread without a break. */
 const SLICE_MS = 5
@@ -61,7 +55,7 @@ export async function readCatalog(options: ReaderOptions, kinds: readonly ListKi
   const cost = { bytes: 0, items: 0, instances: new Set<string>() }
   let failed: WireError | undefined
   const one = async (kind: ListKind): Promise<void> => {
-    const { method, capability } = METHODS[kind]
+    const { method, capability } = LISTS[kind]
     options.known.begin(kind)
     if (options.capabilities[capability] !== undefined) {
       try {
@@ -123,12 +117,12 @@ class ListReader {
     this.#kind = kind
     this.#warnings = warnings
     this.#cost = cost
-    this.#screen = new ListScreen(kind, METHODS[kind].method, warnings, options.listRequest?.objection)
+    this.#screen = new ListScreen(kind, LISTS[kind].method, warnings, options.listRequest?.objection)
     this.#parts = new ListParts(kind, options.known, options.take)
   }
 
   async read(): Promise<CacheHint> {
-    const { method } = METHODS[this.#kind]
+    const { method } = LISTS[this.#kind]
     let cursor: string | undefined
     for (let page = 1; ; page += 1) {
       const before = this.#screen.kept
@@ -157,7 +151,7 @@ class ListReader {
   /** The next cursor, undefined after the last page; false when the reading must stop. */
   async #page(cursor: string | undefined): Promise<string | undefined | false> {
     const { ask, owner, paces } = this.#options
-    const { method, member } = METHODS[this.#kind]
+    const { method } = LISTS[this.#kind]
     let result: JsonValue | RawResult
     try {
       result = await ask(method, cursor === undefined ? undefined : { cursor })
@@ -172,7 +166,7 @@ class ListReader {
     let next: JsonValue | undefined
     let wanted: boolean
     try {
-      const { rest, items } = listPage(result, member)
+      const { rest, items } = listPage(result, this.#kind)
       result = null
       next = rest.nextCursor
       for (const mark of marksOf(rest._meta)) this.#cost.instances.add(mark)

@@ -2,8 +2,8 @@ import { LIMITS } from '../../../config/limits.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract/json.ts'
 import { cutShort } from '../../../domain/cut-short.ts'
 import { parseExact } from '../../../domain/json/exact-json.ts'
-import { type CatalogItem, catalogItem, catalogKey } from '../../../domain/tools/catalog-item.ts'
-import type { ListKind } from '../../protocol.ts'
+import { LISTS, type ListKind } from '../../../domain/mcp-methods.ts'
+import { type CatalogItem, catalogItem } from '../../../domain/tools/catalog-item.ts'
 import { RawResult } from '../own-requests.ts'
 import { readItem } from './list-items.ts'
 
@@ -53,7 +53,7 @@ export class ListScreen {
       return undefined
     }
     const value = raw instanceof RawResult ? parseExact(raw.text) : raw
-    const key = isJsonObject(value) ? value[catalogKey(this.#kind)] : undefined
+    const key = isJsonObject(value) ? value[LISTS[this.#kind].itemKey] : undefined
     if (!isJsonObject(value) || typeof key !== 'string') {
       this.#malformed += 1
       return undefined

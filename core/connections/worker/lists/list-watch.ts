@@ -1,10 +1,8 @@
-import type { ListKind, ListsOutcome } from '../../protocol.ts'
+import { changedCapability, type ListKind, listsOf } from '../../../domain/mcp-methods.ts'
+import type { ListsOutcome } from '../../protocol.ts'
 import type { Expiring } from '../deadlines.ts'
 import { type ReaderOptions, readCatalog } from './catalog-reader.ts'
 import { pauseAfterMs } from './list-paces.ts'
-
-/** Every kind of list, in the order of reading. */
-export const ALL_KINDS: readonly ListKind[] = ['tools', 'prompts', 'resources', 'resourceTemplates']
 
 /** Least milliseconds between the starts of two readings, however often the upstream sends list_changed. */
 const REREAD_MS = 250
@@ -15,15 +13,10 @@ const MINUTE_MS = 60_000
 /** Delay before a list is read again that failed because too much arrived at once. */
 const AGAIN_MS = 2_000
 
-const CHANGED: Readonly<Record<string, readonly ListKind[]>> = {
-  'notifications/tools/list_changed': ['tools'],
-  'notifications/prompts/list_changed': ['prompts'],
-  'notifications/resources/list_changed': ['resources', 'resourceTemplates'],
-}
-
 /** The kinds that a notification makes stale; undefined for any other notification. */
 export function kindsOf(method: string): readonly ListKind[] | undefined {
-  return Object.hasOwn(CHANGED, method) ? CHANGED[method] : undefined
+  const capability = changedCapability(method)
+  return capability && listsOf(capability)
 }
 
 /** Callbacks and settings of a `ListWatch`. */

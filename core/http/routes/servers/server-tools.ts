@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Upstreams } from '../../../connections/api.ts'
 import type { JsonObject } from '../../../contract/json.ts'
 import type { ServerRecord, UserActor } from '../../../contract/records.ts'
+import type { ListCapability } from '../../../domain/mcp-methods.ts'
 import { pieceOf } from '../../../domain/piece.ts'
 import { type CatalogItem, itemJson } from '../../../domain/tools/catalog-item.ts'
 import type { Registry } from '../../../registry/api.ts'
@@ -77,7 +78,7 @@ const resourceItem = z.looseObject({
   tokens: z.number().int(),
 })
 
-type Kind = 'tools' | 'prompts' | 'resources'
+type Kind = ListCapability
 
 function listRoute(deps: ServerToolsDeps, kind: Kind, item: z.ZodType, example: object): Route {
   return route({

@@ -5,10 +5,10 @@ import {
   ListResourceTemplatesResultSchema,
   ListToolsResultSchema,
 } from '@modelcontextprotocol/sdk/types.js'
-import type { ListKind } from '../../../../core/connections/protocol.ts'
 import { readItem } from '../../../../core/connections/worker/lists/list-items.ts'
 import type { JsonObject, JsonValue } from '../../../../core/contract/json.ts'
 import { parseExact } from '../../../../core/domain/json/exact-json.ts'
+import type { ListKind } from '../../../../core/domain/mcp-methods.ts'
 
 /** What no member may be, whatever it is. */
 const ODD: readonly JsonValue[] = [

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
-import type { ListKind } from '../../../../core/connections/protocol.ts'
 import { ListPaces } from '../../../../core/connections/worker/lists/list-paces.ts'
 import { KnownItems } from '../../../../core/connections/worker/lists/list-parts.ts'
 import { ListWatch } from '../../../../core/connections/worker/lists/list-watch.ts'
+import type { ListKind } from '../../../../core/domain/mcp-methods.ts'
 
 interface Reading {
   readonly kinds: readonly string[]
