@@ -27,7 +27,7 @@ export function revive(
 /** Notifies a client whose session continues in a new process to read its lists again: they may have changed. */
 export function tellListsMayDiffer(session: Session): void {
   const { scope } = session
-  const capabilities = mergeCapabilities(scope.resolved, scope.catalog.states)
+  const capabilities = mergeCapabilities(scope.resolved, scope.catalog)
   for (const list of LISTS)
     if (capabilities[list] !== undefined) session.notify(new Notice(`notifications/${list}/list_changed`))
 }

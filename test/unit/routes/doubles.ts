@@ -189,6 +189,7 @@ export class World {
       bytes: bytesInFlight(),
       resolver: () => undefined,
       middlewares: () => this.middlewares,
+      toolSets: () => new Map(),
       recordCall: record => this.records.push(record),
       log,
       version: '1.1.0',
