@@ -1,4 +1,5 @@
 import manifest from '../package.json' with { type: 'json' }
+import clientConfig from '../plugins/client-config/plugin.ts'
 import groups from '../plugins/groups/plugin.ts'
 import resultLimits from '../plugins/result-limits/plugin.ts'
 import transportHttp from '../plugins/transport-http/plugin.ts'
@@ -50,7 +51,15 @@ import { openStore, SQLITE_FILE, type Store, type StoreOptions } from './store/o
 import { HubLog } from './telemetry/log.ts'
 
 /** In starting order. */
-const BUNDLED = [transportStdio, transportHttp, transportSse, transportOpenapi, groups, resultLimits(LIMITS)]
+const BUNDLED = [
+  transportStdio,
+  transportHttp,
+  transportSse,
+  transportOpenapi,
+  groups,
+  resultLimits(LIMITS),
+  clientConfig,
+]
 
 /** How long the stopping hub waits for the store to write what is pending, in milliseconds. */
 const STORE_LAST_MS = 3_000
@@ -244,6 +253,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       credentials: auth.liveCredentials,
       bytes,
       plugins: pluginsView(plugins),
+      clientConfigs: () => plugins.contributions('clientConfig'),
       config: { values: config, sources: Object.fromEntries(sources) },
       importDocument: (document, sender) => bodyParser.importDocument(document, sender),
       version: manifest.version,

@@ -132,6 +132,35 @@ export interface RouteContribution {
   fetch(request: Request, actor: UserActor | undefined): Promise<Response>
 }
 
+/** A file of a client. `~` is the home folder; without `os` the same everywhere. */
+export interface Place {
+  readonly path: string
+  readonly os?: 'mac' | 'windows' | 'linux'
+}
+
+/** What a client needs to know of a group. `key` stands for the access key and must not be in a link. */
+export interface EndpointInfo {
+  /** A name of letters, digits, `-` and `_`. */
+  readonly name: string
+  readonly url: string
+  readonly key: string
+}
+
+/** Writes the configuration by which a client connects to a group; the id is the client's name, such as `cursor`. */
+export interface ClientConfig {
+  readonly label: string
+  /** Empty for a text that is not for a file. */
+  readonly places: readonly Place[]
+  readonly format: 'json' | 'toml' | 'shell'
+  readonly note?: string
+  /** The file as JSON, to be merged into an existing one, or the text of another format. */
+  entry(endpoint: EndpointInfo): JsonObject | string
+  /** A link that opens the client and adds the group. */
+  deepLink?(endpoint: EndpointInfo): string
+  /** The equivalent command of the client's own program, word by word. */
+  command?(endpoint: EndpointInfo): readonly string[]
+}
+
 /** A connection that the hub opens by itself, such as one to an assistant platform. */
 export interface Bridge {
   start(signal: AbortSignal): Promise<void>
@@ -146,6 +175,7 @@ export interface ExtensionPoints {
   mcpMiddleware: McpMiddleware
   groupResolver: GroupResolver
   tools: ToolSet
+  clientConfig: ClientConfig
   bridge: Bridge
   routes: RouteContribution
 }
