@@ -1,5 +1,7 @@
 import manifest from '../package.json' with { type: 'json' }
+import clientConfig from '../plugins/client-config/plugin.ts'
 import groups from '../plugins/groups/plugin.ts'
+import resultLimits from '../plugins/result-limits/plugin.ts'
 import transportHttp from '../plugins/transport-http/plugin.ts'
 import transportOpenapi from '../plugins/transport-openapi/plugin.ts'
 import transportSse from '../plugins/transport-sse/plugin.ts'
@@ -49,7 +51,15 @@ import { openStore, SQLITE_FILE, type Store, type StoreOptions } from './store/o
 import { HubLog } from './telemetry/log.ts'
 
 /** In starting order. */
-const BUNDLED = [transportStdio, transportHttp, transportSse, transportOpenapi, groups]
+const BUNDLED = [
+  transportStdio,
+  transportHttp,
+  transportSse,
+  transportOpenapi,
+  groups,
+  resultLimits(LIMITS),
+  clientConfig,
+]
 
 /** How long the stopping hub waits for the store to write what is pending, in milliseconds. */
 const STORE_LAST_MS = 3_000
@@ -208,6 +218,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     bytes,
     resolver: () => first(plugins.contributions('groupResolver')),
     middlewares: () => all(plugins.contributions('mcpMiddleware')),
+    toolSets: () => plugins.contributions('tools'),
     recordCall,
     marks,
     log,
@@ -243,6 +254,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       credentials: auth.liveCredentials,
       bytes,
       plugins: pluginsView(plugins),
+      clientConfigs: () => plugins.contributions('clientConfig'),
       config: { values: config, sources: Object.fromEntries(sources) },
       importDocument: (document, sender) => bodyParser.importDocument(document, sender),
       version: manifest.version,

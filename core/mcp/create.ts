@@ -3,7 +3,7 @@ import type { CredentialHolder, LiveCredentials } from '../auth/live-credentials
 import type { Upstreams } from '../connections/api.ts'
 import { within } from '../connections/within.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
-import type { GroupResolver, McpMiddleware } from '../contract/points.ts'
+import type { GroupResolver, McpMiddleware, ToolSet } from '../contract/points.ts'
 import type { ServerRecord, ToolCallRecord, UserActor } from '../contract/records.ts'
 import type { BytesInFlight } from '../domain/byte-account.ts'
 import type { EventBus } from '../events/bus.ts'
@@ -15,7 +15,6 @@ import { DirectCalls } from './call/direct-calls.ts'
 import { Forwarder } from './call/forwarder.ts'
 import { listRoutes } from './call/list-routes.ts'
 import { Pages, type Sealer } from './call/pages.ts'
-import { ResultBudget } from './call/result-budget.ts'
 import { Router } from './call/router.ts'
 import { TaskTable } from './call/task-table.ts'
 import { Tasks } from './call/tasks.ts'
@@ -51,6 +50,7 @@ import { headersFor, NO_HEADERS } from './scope/passed-headers.ts'
 import { Principals, ScopeTable, toResolvedScope } from './scope/paths.ts'
 import type { Scope } from './scope/scope.ts'
 import { Subscribers } from './scope/subscribers.ts'
+import { ToolSets } from './scope/tool-sets.ts'
 
 /** Interval of the sweep for idle sessions and expired events. */
 const SESSION_SWEEP_MS = 30_000
@@ -70,6 +70,7 @@ interface McpDeps {
   /** The group resolver plugin, while one runs. */
   readonly resolver: () => GroupResolver | undefined
   readonly middlewares: () => readonly McpMiddleware[]
+  readonly toolSets: () => ReadonlyMap<string, ToolSet>
   /** Called with each finished tools/call; must not block. */
   readonly recordCall: (record: ToolCallRecord) => void
   readonly log: PluginLogger
@@ -89,6 +90,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
   // Date.now has whole milliseconds, and most calls take less than one.
   const now = deps.now ?? (() => performance.timeOrigin + performance.now())
   const offlineGrace = new OfflineGracePeriod(upstreams, now)
+  const toolSets = new ToolSets(deps.toolSets, log)
   let drained = false
   let sweepAtMs = now() + SESSION_SWEEP_MS
 
@@ -100,10 +102,8 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     sweepAtMs = now() + SESSION_SWEEP_MS
     sessions.sweep()
     void records.sweep()
-    results.sweep()
     taskTable.sweep()
   })
-  const results = new ResultBudget(sealer, now)
   const taskTable = new TaskTable(now)
   const records = deps.sessionRecords ?? NO_SESSION_RECORDS
   const sessions = new SessionTable({
@@ -131,7 +131,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
   })
   const headersOf = (actor: UserActor, servers: readonly ServerRecord[]) =>
     headersFor(deps.registry.settings, actor, servers)
-  const scopeParts = { upstreams, offlineGrace, now }
+  const scopeParts = { upstreams, offlineGrace, toolSets, now }
   const scopes = new ScopeTable(deps.resolver, headersOf, scopeParts, scope => inUse(scope))
   const subscriptions = new Subscriptions(upstreams, sessions, now)
   const levels = new UpstreamLevels(upstreams, sessions)
@@ -185,7 +185,6 @@ export function createMcp(deps: McpDeps): McpEndpoint {
       middlewares: deps.middlewares,
       recordCall: deps.recordCall,
       now,
-      results,
       refusals,
       tasks,
     },
@@ -281,7 +280,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
         leasesPerUser: leases.mostOf(userId),
         bytesInFlightPerUser: deps.bytes.user(userId).used,
         eventReplayBytesPerUser: sessions.replayBytes(userId),
-        keptResultBytesPerUser: results.bytesOf(userId),
+        keptResultBytesPerUser: toolSets.keptBytes(userId),
       }
     },
     sessions: () => sessions.infos(),
@@ -290,7 +289,8 @@ export function createMcp(deps: McpDeps): McpEndpoint {
       if (session) void sessions.end(session, reason)
       return session !== undefined
     },
-    groupView: (actor, group, servers) => groupView(actor, toResolvedScope({ group, servers }, NO_HEADERS), upstreams),
+    groupView: (actor, group, servers) =>
+      groupView(actor, toResolvedScope({ group, servers }, NO_HEADERS), upstreams, toolSets),
     async drain(timeoutMs) {
       drained = true
       modern.endParked('The hub is stopping')

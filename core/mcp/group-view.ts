@@ -8,21 +8,22 @@ import { groupWarnings } from './scope/group-warnings.ts'
 import type { ListItem } from './scope/list-item.ts'
 import { mergeCatalogs } from './scope/merge.ts'
 import { blockedTools, type ResolvedScope } from './scope/scope-types.ts'
+import type { ToolSets } from './scope/tool-sets.ts'
 
 /**
  * What a group offers, from the stored catalogues: an offline member counts as last seen, so that an editor of the
  * group sees all of it. Warnings about a server's lists are shown to those who may edit the server.
  */
-export function groupView(actor: UserActor, scope: ResolvedScope, upstreams: Upstreams): GroupView {
+export function groupView(actor: UserActor, scope: ResolvedScope, upstreams: Upstreams, toolSets: ToolSets): GroupView {
   const states = scope.members.map(member => ({
     member,
     catalog: upstreams.catalog(member.server.id),
     listed: true,
     blocked: blockedTools(upstreams, member.server),
   }))
-  const merged = mergeCatalogs(scope, states)
-  // The hub's own tools belong to no server; they count only as tokens.
-  const ofServers = merged.lists.tools.filter(({ serverId }) => serverId !== '')
+  const merged = mergeCatalogs(scope, states, toolSets.of(`/mcp/${scope.group.name}`, scope, actor))
+  // Tools of plugins belong to no server; they count only as tokens.
+  const ofServers = merged.memberTools
   const toolJson = ({ key, serverId, original, text }: ListItem) => {
     const server = merged.byServer.get(serverId)?.member.server.name ?? serverId
     return { ...(parseExact(text) as JsonObject), name: key, server, original }

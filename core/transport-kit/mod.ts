@@ -3,6 +3,7 @@
 /** Version of this kit, independent of the contract's; raised only when existing plugins would break. */
 export const TRANSPORT_KIT = 1
 
+export * from './cut-text.ts'
 export * from './definition.ts'
 export * from './drain-on-disconnect.ts'
 export * from './event-stream.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { cutBytes, pieceEnd } from '../../core/domain/cut-text.ts'
+import { cutBytes, pieceEnd } from '../../core/transport-kit/cut-text.ts'
 import { suggestNames } from '../../core/domain/nearest.ts'
 import { aliases, exposeNames } from '../../core/mcp/scope/naming.ts'
 import { Steps, UriTemplate } from '../../core/mcp/scope/uri-template.ts'

@@ -4,7 +4,7 @@ import type { EventBus } from '../../events/bus.ts'
 import type { McpEndpoint } from '../../mcp/api.ts'
 import type { Registry } from '../../registry/api.ts'
 import type { Route } from '../route.ts'
-import { groupRoutes } from './groups/groups.ts'
+import { type GroupRoutesDeps, groupRoutes } from './groups/groups.ts'
 import { adminRoutes } from './hub/admin.ts'
 import { type HealthDeps, healthRoutes } from './hub/health.ts'
 import { type PluginsView, pluginRoutes } from './hub/plugins.ts'
@@ -26,6 +26,7 @@ export interface ResourceRoutesDeps {
   readonly credentials: Pick<LiveCredentials, 'during'>
   readonly bytes: ToolCallDeps['bytes']
   readonly plugins: PluginsView
+  readonly clientConfigs: GroupRoutesDeps['clientConfigs']
   readonly config: ConfigView
   readonly importDocument: ServerImportDeps['importDocument']
   readonly version: string

@@ -27,6 +27,8 @@ export interface Routed {
   readonly scope: Scope
   /** The result is truncated to its group's limit later, since middlewares may change it. */
   readonly truncatedLater?: true
+  /** The parameters stand for a call of a plugin's tool: they name a member's tool. */
+  readonly inner?: true
 }
 
 interface ForwarderParts {

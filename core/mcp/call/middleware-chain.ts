@@ -26,12 +26,13 @@ export function matchingMiddlewares(middlewares: readonly McpMiddleware[], metho
 }
 
 /**
- * Runs an exchange through middlewares. `dispatch` checks names and rights on the parameters that reach it, so a
+ * Runs an exchange through middlewares, with these parameters. `dispatch` checks names and rights on the parameters that reach it, so a
  * middleware that rewrites them gains no rights.
  */
 export async function runMiddlewares(
   middlewares: readonly McpMiddleware[],
   exchange: Exchange,
+  given: JsonObject | undefined,
   dispatch: Dispatch,
 ): Promise<Outcome> {
   const run = async (index: number, message: McpMessage): Promise<JsonValue> => {
@@ -40,13 +41,13 @@ export async function runMiddlewares(
     if (message.method !== exchange.method)
       throw new HubError('request_invalid', `A middleware may not turn ${exchange.method} into another method`)
     const { params } = message
-    if (params !== exchange.params && params !== undefined) refuseLargeParams(params)
+    if (params !== given && params !== undefined) refuseLargeParams(params)
     const outcome = await dispatch(params)
     if (outcome.kind !== 'result') throw new Passed(outcome)
     return parseExact(String(outcome.resultText))
   }
   try {
-    const result = await run(0, { method: exchange.method, params: exchange.params, actor: exchange.actor })
+    const result = await run(0, { method: exchange.method, params: given, actor: exchange.actor })
     return { kind: 'result', resultText: writtenResult(result, exchange.target?.member.server.maxResultBytes) }
   } catch (error) {
     if (error instanceof Passed) return error.outcome

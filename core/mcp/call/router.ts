@@ -5,7 +5,6 @@ import type { McpMiddleware } from '../../contract/points.ts'
 import type { ToolCallRecord } from '../../contract/records.ts'
 import { meantHint, suggestNames } from '../../domain/nearest.ts'
 import { TimeTexts } from '../../domain/timestamp.ts'
-import { READ_RESULT } from '../rpc/read-result.ts'
 import type { Refusals } from '../rpc/refusals.ts'
 import { invalid, isPlainObject } from '../rpc/rpc.ts'
 import { memberHas } from '../scope/capabilities.ts'
@@ -13,11 +12,11 @@ import type { Target } from '../scope/merge.ts'
 import { completionTarget, type OwnUri, resourceTarget } from '../scope/resource-targets.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { ExchangeTarget } from '../scope/scope-types.ts'
+import { callAddedTool, innerCall, shortened } from './added-tools.ts'
 import { EVERY_CAPABILITY, needsAsking } from './asked-clients.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 import type { Forwarder, Routed } from './forwarder.ts'
 import { matchingMiddlewares, runMiddlewares } from './middleware-chain.ts'
-import type { ResultBudget } from './result-budget.ts'
 import { toolParams, withoutNullArguments } from './sent-params.ts'
 import { failureForModel } from './tool-failure.ts'
 
@@ -34,7 +33,6 @@ interface RouterParts {
   readonly middlewares: () => readonly McpMiddleware[]
   readonly recordCall: (record: ToolCallRecord) => void
   readonly now: () => number
-  readonly results: ResultBudget
   readonly refusals: Refusals
   readonly tasks: TaskCalls
 }
@@ -82,13 +80,23 @@ export class Router {
   #handle(exchange: Exchange, scope: Scope): Outcome | Promise<Outcome> {
     const handler = this.#methods.get(exchange.method)
     if (!handler) throw new HubError('method_not_found', `The hub has no method "${exchange.method.slice(0, 64)}"`)
-    const routed = { exchange, scope }
+    if (exchange.method !== 'tools/call') return this.#dispatch(handler, { exchange, scope }, exchange.params)
+    const inner = innerCall(exchange, scope)
+    return this.#dispatch(
+      handler,
+      inner ? { exchange, scope, inner: true } : { exchange, scope },
+      inner ?? exchange.params,
+    )
+  }
+
+  #dispatch(handler: MethodHandler, routed: Routed, params: JsonObject | undefined): Outcome | Promise<Outcome> {
     const all = this.#parts.middlewares()
     if (all.length > 0) {
-      const matching = matchingMiddlewares(all, exchange.method)
-      if (matching.length > 0) return this.#throughMiddlewares(matching, handler, { ...routed, truncatedLater: true })
+      const matching = matchingMiddlewares(all, routed.exchange.method)
+      if (matching.length > 0)
+        return this.#throughMiddlewares(matching, handler, { ...routed, truncatedLater: true }, params)
     }
-    return this.#awaitCatalogs(handler, routed, exchange.params)
+    return this.#awaitCatalogs(handler, routed, params)
   }
 
   /** Middlewares see results as their servers sent them; the final result is truncated to the group's limit. */
@@ -96,9 +104,10 @@ export class Router {
     matching: readonly McpMiddleware[],
     handler: MethodHandler,
     routed: Routed,
+    given: JsonObject | undefined,
   ): Promise<Outcome> {
     const { exchange, scope } = routed
-    const outcome = await runMiddlewares(matching, exchange, async params =>
+    const outcome = await runMiddlewares(matching, exchange, given, async params =>
       this.#awaitCatalogs(handler, routed, params),
     )
     const { target } = exchange
@@ -123,7 +132,8 @@ export class Router {
     const name = params?.name
     if (typeof name !== 'string') throw invalid('tools/call needs "name", the name of a tool')
     // Checked first: the call must never reach another tool, not even by an old name.
-    if (name === READ_RESULT && scope.resolved.group.resultLimitBytes !== undefined) return this.#readOn(scope, params)
+    const added = routed.inner ? undefined : scope.catalog.added.sets.get(name)
+    if (added) return callAddedTool(added, name, params, routed)
     const target = scope.tool(name, exchange.capabilities)
     if (!target) throw this.#unknownName(routed, 'tool', name)
     const sentArguments = params?.arguments
@@ -165,12 +175,6 @@ export class Router {
     return new HubError(`${kind}_not_found`, `There is no ${kind} "${name.slice(0, 64)}" here`, meantHint(near))
   }
 
-  #readOn(scope: Scope, params: JsonObject | undefined): Outcome {
-    const handle = isPlainObject(params?.arguments) ? params.arguments.handle : undefined
-    const maxBytes = scope.resolved.group.resultLimitBytes ?? 0
-    return { kind: 'result', resultText: this.#parts.results.read(handle, maxBytes, scope) }
-  }
-
   #getPrompt(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
     const name = params?.name
     if (typeof name !== 'string') throw invalid('prompts/get needs "name", the name of a prompt')
@@ -201,18 +205,11 @@ export class Router {
     )
   }
 
-  /** A result truncated to its group's limit. */
+  /** A result shortened to its group's limit. */
   #truncated({ exchange, scope, truncatedLater }: Routed, target: ExchangeTarget, outcome: Outcome): Outcome {
     const { resultLimitBytes } = scope.resolved.group
     if (resultLimitBytes === undefined || truncatedLater || outcome.kind !== 'result') return outcome
-    const resultText = this.#parts.results.truncate(
-      exchange.method,
-      outcome.resultText,
-      resultLimitBytes,
-      scope,
-      target,
-    )
-    return { kind: 'result', resultText }
+    return shortened(exchange, scope, target, outcome, resultLimitBytes)
   }
 }
 

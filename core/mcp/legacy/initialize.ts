@@ -58,7 +58,7 @@ export function initializeResult(
   const instructions = mergedInstructions(scope.resolved, states, leftOutWarnings(scope.catalog.leftOut))
   const result = {
     protocolVersion,
-    capabilities: { ...mergeCapabilities(scope.resolved, states), ...offeredTasks(scope, protocolVersion) },
+    capabilities: { ...mergeCapabilities(scope.resolved, scope.catalog), ...offeredTasks(scope, protocolVersion) },
     serverInfo: mergedServerInfo(scope.resolved, states, parts.version),
     ...(instructions === undefined ? {} : { instructions }),
   }

@@ -26,7 +26,7 @@ export function revive(
 /** Notifies a client whose session continues in a new process to read its lists again: they may have changed. */
 export function tellListsMayDiffer(session: Session): void {
   const { scope } = session
-  const capabilities = mergeCapabilities(scope.resolved, scope.catalog.states)
+  const capabilities = mergeCapabilities(scope.resolved, scope.catalog)
   for (const list of LIST_CAPABILITIES)
     if (capabilities[list] !== undefined) session.notify(new Notice(listChanged(list)))
 }

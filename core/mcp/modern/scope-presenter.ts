@@ -37,14 +37,14 @@ export class ScopePresenter {
   readonly #lists = new Map<string, { readonly from: string; readonly to: string }>()
 
   constructor({ resolved, catalog }: Scope, version: string) {
-    this.capabilities = mergeCapabilities(resolved, catalog.states)
+    this.capabilities = mergeCapabilities(resolved, catalog)
     // Experimental features belong to one era, and every upstream that has them so far is legacy.
     delete this.capabilities.experimental
     this.#serverInfo = mergedServerInfo(resolved, catalog.states, version)
     this.#instructions = mergedInstructions(resolved, catalog.states, leftOutWarnings(catalog.leftOut))
     const meta = `"_meta":${JSON.stringify({ [SERVER_INFO_KEY]: this.#serverInfo })}`
     this.#head = `{"resultType":"complete",${meta}`
-    this.#forAll = isForAll(resolved)
+    this.#forAll = isForAll(resolved, catalog)
     this.#caching = new Map(MERGED.map(([method, part]) => [method, hintOf(resolved, catalog, part)]))
   }
 
@@ -128,17 +128,21 @@ export class ScopePresenter {
   }
 }
 
-function isForAll({ kind, group, members }: ResolvedScope): boolean {
+/** Tools of plugins may differ with the caller. */
+function isForAll({ kind, group, members }: ResolvedScope, { added }: MergedCatalog): boolean {
   return (
-    kind !== 'all' && group.visibility === 'public' && members.every(({ server }) => server.visibility === 'public')
+    added.items.length === 0 &&
+    kind !== 'all' &&
+    group.visibility === 'public' &&
+    members.every(({ server }) => server.visibility === 'public')
   )
 }
 
 /** The shortest lifetime of any member; `public` only where every member allows it and all callers see the same. */
-function hintOf(resolved: ResolvedScope, { states }: MergedCatalog, part: keyof Caching): CacheHint {
-  const hints = states.map(({ catalog }) => catalog?.caching?.[part] ?? NOT_KEPT)
+function hintOf(resolved: ResolvedScope, catalog: MergedCatalog, part: keyof Caching): CacheHint {
+  const hints = catalog.states.map(state => state.catalog?.caching?.[part] ?? NOT_KEPT)
   if (hints.length === 0) return NOT_KEPT
-  const isPublic = isForAll(resolved) && hints.every(({ cacheScope }) => cacheScope === 'public')
+  const isPublic = isForAll(resolved, catalog) && hints.every(({ cacheScope }) => cacheScope === 'public')
   return { ttlMs: Math.min(...hints.map(({ ttlMs }) => ttlMs)), cacheScope: isPublic ? 'public' : 'private' }
 }
 

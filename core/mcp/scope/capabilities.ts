@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../contract/json.ts'
-import { cutBytes } from '../../domain/cut-text.ts'
+import { cutBytes } from '../../transport-kit/cut-text.ts'
 import { isPlainObject } from '../rpc/rpc.ts'
+import type { MergedCatalog } from './merge.ts'
 import type { MemberState, ResolvedScope } from './scope-types.ts'
 
 const MAX_INSTRUCTIONS = 8 * 1_024
@@ -17,14 +18,12 @@ export function memberHas(state: MemberState | undefined, name: string, part?: s
 }
 
 /** The union of the members' capabilities. `listChanged` is always set: the hub itself detects changes of a list. */
-export function mergeCapabilities(scope: ResolvedScope, states: readonly MemberState[]): JsonObject {
+export function mergeCapabilities(scope: ResolvedScope, { states, added }: MergedCatalog): JsonObject {
   const any = (name: string, part?: string) => states.some(state => memberHas(state, name, part))
   const merged: JsonObject = {}
   // An empty group can get members at any time, and a capability cannot be added after `initialize`.
   const none = states.length === 0
-  // The hub's own tool exists even without any other.
-  const bounded = scope.group.resultLimitBytes !== undefined
-  if (none || bounded || any('tools')) merged.tools = { listChanged: true }
+  if (none || added.items.length > 0 || any('tools')) merged.tools = { listChanged: true }
   if (none || any('prompts')) merged.prompts = { listChanged: true }
   if (none || any('resources'))
     merged.resources = { listChanged: true, ...(any('resources', 'subscribe') ? { subscribe: true } : {}) }

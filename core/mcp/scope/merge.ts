@@ -1,14 +1,14 @@
 import type { JsonObject } from '../../contract/json.ts'
 import type { MemberTool } from '../../contract/records.ts'
 import type { ListKind } from '../../domain/mcp-methods.ts'
-import { type CatalogItem, catalogItem } from '../../domain/tools/catalog-item.ts'
+import type { CatalogItem } from '../../domain/tools/catalog-item.ts'
 import { type TaskSupport, takesTasks, taskSupport } from '../../domain/tools/task-support.ts'
 import { type ArgumentRules, joinRules, overrideOf, pinsWithVariables } from '../../domain/tools/tool-shape.ts'
-import { READ_RESULT, READ_RESULT_ITEM } from '../rpc/read-result.ts'
 import { ListItem } from './list-item.ts'
 import { exposeNames, type Nameable, type NamingMode } from './naming.ts'
 import { cutStates } from './scope-cut.ts'
 import type { MemberState, ResolvedScope, ScopeMember } from './scope-types.ts'
+import { type AddedTools, NO_ADDED_TOOLS } from './tool-sets.ts'
 import { UriTable } from './uris.ts'
 
 /** The upstream item that an exposed name stands for. */
@@ -34,6 +34,9 @@ export interface MergedCatalog {
   readonly prompts: ReadonlyMap<string, Target>
   readonly uris: UriTable
   readonly lists: Readonly<Record<ListKind, readonly ListItem[]>>
+  /** The members' tools, also where they are left out of the list. */
+  readonly memberTools: readonly ListItem[]
+  readonly added: AddedTools
   readonly states: readonly MemberState[]
   readonly byServer: ReadonlyMap<string, MemberState>
   /** How many items of each kind exceed the limit of one address. */
@@ -41,21 +44,25 @@ export interface MergedCatalog {
 }
 
 /** At most 5,000 items of each kind, those of the group's owner first: the rest is neither listed nor callable here. */
-export function mergeCatalogs(scope: ResolvedScope, all: readonly MemberState[]): MergedCatalog {
+export function mergeCatalogs(
+  scope: ResolvedScope,
+  all: readonly MemberState[],
+  added: AddedTools = NO_ADDED_TOOLS,
+): MergedCatalog {
   const { states, leftOut } = cutStates(all, scope.group.ownerId)
   const mode: NamingMode =
     scope.group.naming === 'prefixed' ? 'prefixed' : scope.members.length === 1 ? 'plain' : 'auto'
   const uris = uriTable(states)
   const shownUri = uris.publicUris()
-  const { resultLimitBytes, ownerId } = scope.group
-  const bounded = resultLimitBytes !== undefined
+  const { ownerId } = scope.group
   const shaped = states.flatMap(state => toolCandidates(state, ownerId, scope.kind))
-  const tools = named(shaped, exposeNames('tools', mode, shaped, bounded ? HUB_TOOLS : []), {
+  const tools = named(shaped, exposeNames('tools', mode, shaped, [...added.sets.keys()]), {
     uris,
     shownUri,
-    without: bounded ? 'outputSchema' : '',
+    // A shortened result may lack what an output schema promises.
+    without: added.shortens ? 'outputSchema' : '',
   })
-  if (bounded) tools.items.push(readResultItem())
+  const own = added.items.map(item => new ListItem(item.key, '', item, NO_CHANGES))
   const offered = states.flatMap(promptCandidates)
   const prompts = named(offered, exposeNames('prompts', mode, offered), { uris, shownUri, without: '' })
   return {
@@ -63,11 +70,13 @@ export function mergeCatalogs(scope: ResolvedScope, all: readonly MemberState[])
     prompts: prompts.targets,
     uris,
     lists: {
-      tools: tools.items,
+      tools: added.instead ? own : [...tools.items, ...own],
       prompts: prompts.items,
       resources: states.flatMap(state => resourceItems(state, shownUri)),
       resourceTemplates: states.flatMap(state => templateItems(state, uris)),
     },
+    memberTools: tools.items,
+    added,
     states: all,
     leftOut,
     byServer: new Map(all.map(state => [state.member.server.id, state])),
@@ -77,12 +86,6 @@ export function mergeCatalogs(scope: ResolvedScope, all: readonly MemberState[])
 interface Named {
   readonly targets: Map<string, Target>
   readonly items: ListItem[]
-}
-
-const HUB_TOOLS: readonly string[] = [READ_RESULT]
-
-function readResultItem(): ListItem {
-  return new ListItem(READ_RESULT, '', catalogItem('tools', READ_RESULT_ITEM), {})
 }
 
 interface Candidate extends Nameable {

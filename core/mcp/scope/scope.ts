@@ -2,7 +2,7 @@ import { LIMITS } from '../../config/limits.ts'
 import type { UpstreamFace, Upstreams } from '../../connections/api.ts'
 import { within } from '../../connections/within.ts'
 import type { JsonObject } from '../../contract/json.ts'
-import type { UserActor } from '../../contract/records.ts'
+import type { ServerRecord, UserActor } from '../../contract/records.ts'
 import { listedFor } from '../../domain/client-capabilities.ts'
 import type { Era } from '../../domain/era.ts'
 import { LIST_KINDS, LISTS, type ListCapability, type ListKind } from '../../domain/mcp-methods.ts'
@@ -10,7 +10,8 @@ import { pinsWithVariables } from '../../domain/tools/tool-shape.ts'
 import type { ListItem } from './list-item.ts'
 import { chosenTools, type MergedCatalog, mergeCatalogs, type Target } from './merge.ts'
 import type { OfflineGracePeriod } from './offline-grace.ts'
-import { blockedTools, type ExchangeTarget, type MemberState, type ResolvedScope } from './scope-types.ts'
+import { blockedTools, type MemberState, type ResolvedScope } from './scope-types.ts'
+import { type AddedTools, NO_ADDED_TOOLS, type ToolSets } from './tool-sets.ts'
 
 /** How long a name that was exposed before a change still resolves to its item. */
 const OLD_NAME_MS = 10 * 60_000
@@ -25,7 +26,14 @@ const ASKING_WAIT_MS = 5_000
 export interface ScopeParts {
   readonly upstreams: Upstreams
   readonly offlineGrace: OfflineGracePeriod
+  readonly toolSets: ToolSets
   readonly now: () => number
+}
+
+/** A server, and one of its items by its own name. */
+interface PermitTarget {
+  readonly member: { readonly server: Pick<ServerRecord, 'id'> }
+  readonly original?: string
 }
 
 type Lists = MergedCatalog['lists']
@@ -118,7 +126,7 @@ export class Scope {
   }
 
   /** Whether the target of a request is still in this scope: its member, and the item that it names. */
-  permits(method: string, { member: { server }, original }: ExchangeTarget): boolean {
+  permits(method: string, { member: { server }, original }: PermitTarget): boolean {
     if (this.gone) return false
     const { members, group } = this.#resolved
     const member = members.find(({ server: { id } }) => id === server.id)
@@ -145,7 +153,7 @@ export class Scope {
       }
     })
     const before = this.#catalog
-    this.#catalog = mergeCatalogs(this.#resolved, states)
+    this.#catalog = mergeCatalogs(this.#resolved, states, this.#addedTools())
     this.#dirty = false
     this.#views.clear()
     this.#varied = states.map(({ member }) => member.server.id).filter(id => this.face(id).tools.length > 0)
@@ -153,6 +161,11 @@ export class Scope {
     this.#announced ??= this.#catalog.lists
     if (before) this.#keepOldNames(before, this.#catalog)
     return this.#catalog
+  }
+
+  /** Nothing outside of a client's path. */
+  #addedTools(): AddedTools {
+    return this.path === '' ? NO_ADDED_TOOLS : this.#parts.toolSets.of(this.path, this.#resolved, this.actor)
   }
 
   /** Whether some member was unseen recently: clients were promised all lists then, and it may not have them. */
@@ -175,7 +188,7 @@ export class Scope {
       return tools && state.catalog ? { ...state, catalog: { ...state.catalog, tools } } : state
     })
     const same = states.every((state, index) => state === catalog.states[index])
-    const view = same ? catalog : mergeCatalogs(this.#resolved, states)
+    const view = same ? catalog : mergeCatalogs(this.#resolved, states, catalog.added)
     this.#views.set(form, { stamp, catalog: view })
     return view
   }

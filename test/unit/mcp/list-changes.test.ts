@@ -5,7 +5,7 @@ import { OfflineGracePeriod } from '../../../core/mcp/scope/offline-grace.ts'
 import { Scope } from '../../../core/mcp/scope/scope.ts'
 import { type NotificationTarget, Subscribers } from '../../../core/mcp/scope/subscribers.ts'
 import { until } from '../../support/wait.ts'
-import { catalog, FakeUpstreams, groupRecord, serverRecord, tool, World } from './support.ts'
+import { catalog, FakeUpstreams, groupRecord, noToolSets, serverRecord, tool, World } from './support.ts'
 
 test('what has been told is no difference any more, and what changed in another list still is', async () => {
   const time = serverRecord('time')
@@ -27,7 +27,8 @@ test('what has been told is no difference any more, and what changed in another 
   } as const
   let aheadMs = 0
   const now = () => performance.now() + aheadMs
-  const parts = { upstreams, offlineGrace: new OfflineGracePeriod(upstreams, now), now }
+  const offlineGrace = new OfflineGracePeriod(upstreams, now)
+  const parts = { upstreams, offlineGrace, toolSets: noToolSets, now }
   const scope = new Scope('key', '/mcp/time', { actor: new World().person('alice') }, resolved, parts)
   expect([...scope.changedLists()]).toEqual([])
 

@@ -3,7 +3,7 @@ import type { ResolvedGroup } from '../../../core/contract/points.ts'
 import type { UserActor } from '../../../core/contract/records.ts'
 import { OfflineGracePeriod } from '../../../core/mcp/scope/offline-grace.ts'
 import { Principals, parseScopePath, ScopeTable } from '../../../core/mcp/scope/paths.ts'
-import { FakeUpstreams, groupRecord, World } from './support.ts'
+import { FakeUpstreams, groupRecord, noToolSets, World } from './support.ts'
 
 const PATH = parseScopePath('/mcp/g')
 if (!PATH) throw new Error('no path')
@@ -16,7 +16,8 @@ function tableOf(inUse = false) {
     return { group: groupRecord('g', []), servers: [] }
   }
   const upstreams = new FakeUpstreams()
-  const parts = { upstreams, offlineGrace: new OfflineGracePeriod(upstreams, Date.now), now: Date.now }
+  const offlineGrace = new OfflineGracePeriod(upstreams, Date.now)
+  const parts = { upstreams, offlineGrace, toolSets: noToolSets, now: Date.now }
   const table = new ScopeTable(
     () => ({ resolve }) as never,
     async () => () => [],

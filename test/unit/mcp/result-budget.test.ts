@@ -1,9 +1,10 @@
 import { heapStats } from 'bun:jsc'
 import { describe, expect, test } from 'bun:test'
+import { LIMITS } from '../../../core/config/limits.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
-import { cutBytes, pieceEnd } from '../../../core/domain/cut-text.ts'
-import { ResultBudget } from '../../../core/mcp/call/result-budget.ts'
-import { createSealer } from '../../../core/secrets/seal.ts'
+import type { ResultSource } from '../../../core/contract/points.ts'
+import { cutBytes, pieceEnd } from '../../../core/transport-kit/cut-text.ts'
+import { ResultBudget } from '../../../plugins/result-limits/result-budget.ts'
 import { RawClient } from '../../support/raw-mcp.ts'
 import { RawModern } from './modern-support.ts'
 import { catalog, groupRecord, member, serverRecord, startHub, tool } from './support.ts'
@@ -12,10 +13,16 @@ const reader = (key: string) => ({ key, actor: { userId: key.split('|')[0] ?? ''
 
 function budget() {
   const clock = { now: 1_000 }
-  const sealer = createSealer([new Uint8Array(32).fill(7)])
-  const results = new ResultBudget(sealer, () => clock.now)
-  const truncate = (result: JsonObject, maxBytes: number, scope = 'alice|/mcp/g', method = 'tools/call') =>
-    JSON.parse(String(results.truncate(method, JSON.stringify(result), maxBytes, reader(scope))))
+  const results = new ResultBudget(LIMITS, () => clock.now)
+  const truncate = (
+    result: JsonObject,
+    maxBytes: number,
+    scope = 'alice|/mcp/g',
+    method: ResultSource['method'] = 'tools/call',
+  ) => {
+    const shown = results.truncate(result, { method, serverId: 's' }, maxBytes, reader(scope)) ?? result
+    return JSON.parse(JSON.stringify(shown))
+  }
   const read = (handle: unknown, maxBytes: number, scope = 'alice|/mcp/g') =>
     JSON.parse(results.read(handle, maxBytes, reader(scope)))
   return { clock, results, truncate, read }
@@ -102,21 +109,6 @@ describe('a result budget', () => {
     expect(results.bytesOf('alice')).toBe(0)
   })
 
-  test('leaves what fits exactly as it is', () => {
-    const { results } = budget()
-    const fits = '{ "content":[{"type":"text","text":"ok"}], "n": 12345678901234567890 }'
-    expect(results.truncate('tools/call', fits, 100, reader('s'))).toBe(fits)
-    for (const other of [
-      { resultType: 'input_required', inputRequests: {}, content: [] },
-      { toolResult: 'x' },
-      [1],
-      'x',
-    ]) {
-      const long = JSON.stringify(other)
-      expect(results.truncate('tools/call', long, 2, reader('s'))).toBe(long)
-    }
-  })
-
   test('cuts a long text at the limit, and the pieces that follow make up the whole', () => {
     for (const [size, limit] of [
       [10_000, 1_000],
@@ -166,22 +158,16 @@ describe('a result budget', () => {
   })
 
   test('keeps a block of a million empty lists as its text, which counts, and not as a hundred bytes for each', () => {
-    const { results, read } = budget()
+    const { results, truncate, read } = budget()
     const data = `[${'[],'.repeat(1_000_000)}[]]`
     const whole = `{"content":[{"type":"other","data":${data}}]}`
     Bun.gc(true)
     const before = heapStats().objectCount
-    const cut = JSON.parse(String(results.truncate('tools/call', whole, 1_000, reader('alice|/mcp/g'))))
+    const cut = truncate(JSON.parse(whole), 1_000)
     Bun.gc(true)
     expect(heapStats().objectCount - before).toBeLessThan(100_000)
     expect(results.bytesOf('alice')).toBeGreaterThan(2 * data.length)
     expect(read(handleIn(cut.content[0].text), 1_000).content[0].data).toHaveLength(1_000_001)
-  })
-
-  test('numbers beyond 2⁵³ come through a cut unchanged', () => {
-    const { results } = budget()
-    const long = `{"content":[{"type":"text","text":"${'x'.repeat(300)}"}],"structuredContent":{"n":9007199254740993}}`
-    expect(results.truncate('tools/call', long, 100, reader('s'))).toContain('9007199254740993')
   })
 
   test('a handle is good for its caller and path, for ten minutes, and for nothing made up', () => {
@@ -315,6 +301,48 @@ test('a group with a limit cuts results, lists the tool that reads on, and promi
   expect(hub.upstreams.seen).toHaveLength(before + 1)
   hub.world.groups.push(groupRecord('other', [member(docs)], { resultLimitBytes: 1_000 }))
   expect((await read(await new RawClient(hub, '/mcp/other').open())).result.isError).toBe(true)
+})
+
+test('what fits, and what is no result that could be read on, comes as it is; numbers stay exact', async () => {
+  const docs = serverRecord('docs')
+  const pad = 'x'.repeat(300)
+  const answers = [
+    '{ "content":[{"type":"text","text":"ok"}], "n": 12345678901234567890 }',
+    `{"resultType":"complete","toolResult":"${pad}"}`,
+    `{"content":[{"type":"text","text":"${pad}"}],"structuredContent":{"n":9007199254740993}}`,
+  ]
+  await using hub = startHub((world, upstreams) => {
+    world.servers.push(docs)
+    world.groups.push(groupRecord('g', [member(docs)], { resultLimitBytes: 100 }))
+    upstreams.add(docs.id, catalog({ tools: [tool('get')] }), ({ params }) => {
+      const { n = 0 } = (params?.arguments ?? {}) as { n?: number }
+      return { kind: 'result', text: answers[n] ?? '', isError: false }
+    })
+  })
+  const client = await new RawClient(hub, '/mcp/g').open()
+  const raw = async (n: number) => (await client.send('tools/call', { name: 'get', arguments: { n } })).text()
+  expect(await raw(0)).toContain(answers[0] ?? '')
+  expect(await raw(1)).toContain(answers[1] ?? '')
+  expect(await raw(2)).toContain('9007199254740993')
+})
+
+test('a plugin that stops takes its tools along, and nothing is cut any more', async () => {
+  const docs = serverRecord('docs')
+  await using hub = startHub((world, upstreams) => {
+    world.servers.push(docs)
+    world.groups.push(groupRecord('g', [member(docs)], { resultLimitBytes: 100 }))
+    upstreams.add(docs.id, catalog({ tools: [tool('get')] }), () => ({
+      kind: 'result',
+      text: JSON.stringify({ content: [text('x'.repeat(500))] }),
+      isError: false,
+    }))
+  })
+  const client = await new RawClient(hub, '/mcp/g').open()
+  expect((await client.call('tools/call', { name: 'get' })).result.content).toHaveLength(2)
+  hub.toolSets.clear()
+  hub.bus.emit('plugin.changed', null, { plugin: 'result-limits', state: 'stopped' })
+  expect((await client.call('tools/list')).result.tools).toHaveLength(1)
+  expect((await client.call('tools/call', { name: 'get' })).result.content).toEqual([text('x'.repeat(500))])
 })
 
 test('the tool that reads on is the hub’s own, also where a server’s tool had its name until a moment ago', async () => {

@@ -1,5 +1,6 @@
 import type { Authenticator } from '../../../core/auth/api.ts'
 import { LiveCredentials } from '../../../core/auth/live-credentials.ts'
+import { LIMITS } from '../../../core/config/limits.ts'
 import type {
   ServerCatalog,
   ToolDefinition,
@@ -11,8 +12,8 @@ import type {
 } from '../../../core/connections/api.ts'
 import { HubError } from '../../../core/contract/errors.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
-import type { PluginContext } from '../../../core/contract/plugin.ts'
-import type { GroupResolver, McpMiddleware } from '../../../core/contract/points.ts'
+import type { PluginContext, PluginDefinition } from '../../../core/contract/plugin.ts'
+import type { GroupResolver, McpMiddleware, ToolSet } from '../../../core/contract/points.ts'
 import type {
   AskCapability,
   Credential,
@@ -28,11 +29,13 @@ import { type CatalogItem, catalogItem } from '../../../core/domain/tools/catalo
 import { EventBus } from '../../../core/events/bus.ts'
 import type { McpEndpoint } from '../../../core/mcp/api.ts'
 import { createMcp } from '../../../core/mcp/create.ts'
+import { ToolSets } from '../../../core/mcp/scope/tool-sets.ts'
 import type { Registry } from '../../../core/registry/api.ts'
 import type { RequestInfo } from '../../../core/request/request-info.ts'
 import { HubMarks } from '../../../core/secrets/hub-marks.ts'
 import { createSealer } from '../../../core/secrets/seal.ts'
 import groups from '../../../plugins/groups/plugin.ts'
+import resultLimits from '../../../plugins/result-limits/plugin.ts'
 import { bytesInFlight } from '../../support/bytes.ts'
 import { atMost } from '../../support/pace.ts'
 
@@ -350,6 +353,7 @@ export interface Hub extends AsyncDisposable {
   readonly world: World
   readonly upstreams: FakeUpstreams
   readonly middlewares: McpMiddleware[]
+  readonly toolSets: Map<string, ToolSet>
   readonly calls: ToolCallRecord[]
   readonly clock: { skewMs: number }
   draining: boolean
@@ -376,6 +380,15 @@ class Info implements RequestInfo {
   }
 }
 
+/** For scopes to which no plugin adds tools. */
+export const noToolSets = new ToolSets(() => new Map(), console)
+
+/** What a plugin's set-up contributes, without a host. */
+function contributionsOf(plugin: PluginDefinition, contribute: (id: string, contribution: unknown) => void): void {
+  const context = { contribute: (_: string, id: string, contribution: unknown) => contribute(id, contribution) }
+  void plugin.setup(context as unknown as PluginContext<undefined>)
+}
+
 /** The MCP side of a hub over real HTTP on a free port. */
 export function startHub(setUp: (world: World, upstreams: FakeUpstreams) => void): Hub {
   const world = new World()
@@ -388,6 +401,8 @@ export function startHub(setUp: (world: World, upstreams: FakeUpstreams) => void
   })
   const calls: ToolCallRecord[] = []
   const middlewares: McpMiddleware[] = []
+  const toolSets = new Map<string, ToolSet>()
+  contributionsOf(resultLimits(LIMITS), (id, set) => toolSets.set(id, set as ToolSet))
   const clock = { skewMs: 0 }
   const resolver = world.resolver()
   const log = {
@@ -411,6 +426,7 @@ export function startHub(setUp: (world: World, upstreams: FakeUpstreams) => void
     bytes: bytesInFlight(),
     resolver: () => resolver,
     middlewares: () => middlewares,
+    toolSets: () => toolSets,
     recordCall: record => calls.push(record),
     log,
     version: '9.9.9',
@@ -434,6 +450,7 @@ export function startHub(setUp: (world: World, upstreams: FakeUpstreams) => void
     world,
     upstreams,
     middlewares,
+    toolSets,
     calls,
     clock,
     draining: false,

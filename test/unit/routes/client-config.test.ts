@@ -1,54 +1,74 @@
 import { describe, expect, test } from 'bun:test'
-import { CLIENTS, clientConfig, entryName } from '../../../core/http/routes/groups/group-client-config.ts'
+import { clientConfig, entryName } from '../../../core/http/routes/groups/group-client-config.ts'
+import { bundledClients } from './doubles.ts'
 
 const url = 'https://hub.example/mcp/daily%20work'
-const config = (client: (typeof CLIENTS)[number], endpoint = url) => clientConfig(client, 'daily work', endpoint)
+const clients = bundledClients()
+const config = (client: string, endpoint = url) => clientConfig(clients, client, 'daily work', endpoint)
 const bearer = 'Bearer <ACCESS_KEY>'
 const headers = { Authorization: bearer }
 
 describe('clientConfig()', () => {
-  test.each([...CLIENTS])('for %s names the endpoint and the place of the key', client => {
-    const made = config(client)
+  test.each([...clients.keys()])('for %s names the endpoint and the place of the key', async client => {
+    const made = await config(client)
     expect(made).toMatchObject({ client, endpoint: url })
     expect(made.text).toContain(url)
     expect(made.text).toContain(bearer)
   })
 
-  test('gives each client its own shape of the entry', () => {
-    const entry = (client: (typeof CLIENTS)[number]) => JSON.parse(config(client).text)
-    expect(entry('claude-code')).toEqual({ mcpServers: { 'daily-work': { type: 'http', url, headers } } })
-    expect(entry('cursor')).toEqual({ mcpServers: { 'daily-work': { url, headers } } })
-    expect(entry('vscode')).toEqual({ servers: { 'daily-work': { type: 'http', url, headers } } })
-    expect(entry('windsurf')).toEqual({ mcpServers: { 'daily-work': { serverUrl: url, headers } } })
-    expect(entry('gemini')).toEqual({ mcpServers: { 'daily-work': { httpUrl: url, headers } } })
+  test('gives each client its own shape of the entry', async () => {
+    const entry = async (client: string) => JSON.parse((await config(client)).text)
+    expect(await entry('claude-code')).toEqual({ mcpServers: { 'daily-work': { type: 'http', url, headers } } })
+    expect(await entry('cursor')).toEqual({ mcpServers: { 'daily-work': { url, headers } } })
+    expect(await entry('vscode')).toEqual({ servers: { 'daily-work': { type: 'http', url, headers } } })
+    expect(await entry('windsurf')).toEqual({ mcpServers: { 'daily-work': { serverUrl: url, headers } } })
+    expect(await entry('gemini')).toEqual({ mcpServers: { 'daily-work': { httpUrl: url, headers } } })
   })
 
-  test('for Codex is a TOML table', () => {
-    const made = Bun.TOML.parse(config('codex').text)
+  test('for Codex is a TOML table', async () => {
+    const made = Bun.TOML.parse((await config('codex')).text)
     expect(made).toEqual({ mcp_servers: { 'daily-work': { url, http_headers: headers } } })
   })
 
-  test('for Claude Desktop starts a bridge, told to allow http where it would refuse it', () => {
-    const args = (endpoint: string): string[] =>
-      JSON.parse(config('claude-desktop', endpoint).text).mcpServers['daily-work'].args
-    expect(args(url)).toEqual(['-y', 'mcp-remote', url, '--header', `Authorization:${'$'}{AUTHORIZATION}`])
-    expect(args('http://127.0.0.1:3000/mcp/x')).not.toContain('--allow-http')
-    expect(args('http://10.0.0.7:3000/mcp/x')).toContain('--allow-http')
-    expect(JSON.parse(config('claude-desktop').text).mcpServers['daily-work'].env).toEqual({ AUTHORIZATION: bearer })
+  test('for Claude Desktop starts a bridge, told to allow http where it would refuse it', async () => {
+    const args = async (endpoint: string): Promise<string[]> =>
+      JSON.parse((await config('claude-desktop', endpoint)).text).mcpServers['daily-work'].args
+    expect(await args(url)).toEqual(['-y', 'mcp-remote', url, '--header', `Authorization:${'$'}{AUTHORIZATION}`])
+    expect(await args('http://127.0.0.1:3000/mcp/x')).not.toContain('--allow-http')
+    expect(await args('http://10.0.0.7:3000/mcp/x')).toContain('--allow-http')
+    expect(JSON.parse((await config('claude-desktop')).text).mcpServers['daily-work'].env).toEqual({
+      AUTHORIZATION: bearer,
+    })
   })
 
   test('for curl is a command that a shell takes as it stands', async () => {
-    const shown = config('curl').text.replace(/^curl/, `printf '%s\\n'`)
+    const shown = (await config('curl')).text.replace(/^curl/, `printf '%s\\n'`)
     const words = Bun.spawnSync(['sh', '-c', shown]).stdout.toString().split('\n')
     expect(words).toContain(url)
     expect(words).toContain(`Authorization: ${bearer}`)
     expect(JSON.parse(words.find(word => word.startsWith('{')) ?? '')).toMatchObject({ method: 'initialize' })
   })
 
-  test('has the client’s own command where there is one', () => {
-    expect(config('claude-code').command).toBe(
+  test('has the client’s own command where there is one', async () => {
+    expect((await config('claude-code')).command).toBe(
       `claude mcp add --transport http daily-work '${url}' --header 'Authorization: ${bearer}'`,
     )
+  })
+
+  test('links open the clients and hold no key', async () => {
+    const cursor = new URL((await config('cursor')).link ?? '').searchParams
+    expect(cursor.get('name')).toBe('daily-work')
+    const entry = JSON.parse(Buffer.from(cursor.get('config') ?? '', 'base64').toString())
+    expect(entry).toEqual({ url, headers: { Authorization: `Bearer ${'$'}{env:PATCHBAY_KEY}` } })
+    const vscode = JSON.parse(decodeURIComponent((await config('vscode')).link?.split('?')[1] ?? ''))
+    expect(vscode).toMatchObject({ name: 'daily-work', type: 'http', url, inputs: [{ id: 'patchbay_key' }] })
+    expect(vscode.headers).toEqual({ Authorization: `Bearer ${'$'}{input:patchbay_key}` })
+  })
+
+  test('a client that no plugin knows is refused with those that are known', async () => {
+    const refused = await config('emacs').catch((error: unknown) => error)
+    expect(refused).toMatchObject({ code: 'validation_failed', errors: [{ pointer: '?client', code: 'enum' }] })
+    expect(String(refused)).toContain('"cursor"')
   })
 })
 

@@ -8,7 +8,8 @@ import type {
 } from '../../../core/connections/api.ts'
 import { HubError } from '../../../core/contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../../core/contract/json.ts'
-import type { McpMiddleware } from '../../../core/contract/points.ts'
+import type { PluginContext } from '../../../core/contract/plugin.ts'
+import type { ClientConfig, McpMiddleware } from '../../../core/contract/points.ts'
 import type { GroupRecord, Role, ServerRecord, UserActor } from '../../../core/contract/records.ts'
 import type { ServerStatus } from '../../../core/domain/server/status.ts'
 import { catalogItem } from '../../../core/domain/tools/catalog-item.ts'
@@ -21,6 +22,7 @@ import type { AuditEntry, EffectiveServer, Registry } from '../../../core/regist
 import type { RequestInfo } from '../../../core/request/request-info.ts'
 import { HubMarks } from '../../../core/secrets/hub-marks.ts'
 import { createSealer } from '../../../core/secrets/seal.ts'
+import clientConfigPlugin from '../../../plugins/client-config/plugin.ts'
 import { bytesInFlight } from '../../support/bytes.ts'
 
 export function actor(name: string, role: Role = 'user'): UserActor {
@@ -107,6 +109,14 @@ export function status(state: ServerStatus['state'] = 'online'): ServerStatus {
   }
 }
 
+/** The clients of the bundled plugin. */
+export function bundledClients(): ReadonlyMap<string, ClientConfig> {
+  const clients = new Map<string, ClientConfig>()
+  const contribute = (_point: string, id: string, config: ClientConfig) => void clients.set(id, config)
+  void clientConfigPlugin.setup({ contribute } as unknown as PluginContext<undefined>)
+  return clients
+}
+
 /** The hub's parts as the routes use them, with everything that was done to them written down. */
 export class World {
   servers: ServerRecord[] = []
@@ -164,6 +174,7 @@ export class World {
       bytes: this.bytes,
       plugins: { list: () => [], configure: () => Promise.reject(new Error('not asked for')) },
       config: { values: {} as ResourceRoutesDeps['config']['values'], sources: {} },
+      clientConfigs: bundledClients,
       importDocument: async () => ({ entries: [] }),
       version: '1.1.0',
       startedAtMs: performance.now(),
@@ -190,6 +201,7 @@ export class World {
       bytes: bytesInFlight(),
       resolver: () => undefined,
       middlewares: () => this.middlewares,
+      toolSets: () => new Map(),
       recordCall: record => this.records.push(record),
       log,
       version: '1.1.0',

@@ -1,6 +1,6 @@
 import { LIMITS } from '../../../config/limits.ts'
 import { isJsonObject, type JsonObject } from '../../../contract/json.ts'
-import { cutBytes } from '../../../domain/cut-text.ts'
+import { cutBytes } from '../../../transport-kit/cut-text.ts'
 import type { Handshake } from './link-context.ts'
 
 const MOST = LIMITS.serverTextBytes

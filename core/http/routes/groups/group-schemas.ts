@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { exampleList, listOf, timestamp, validatedByRegistry, visibility } from '../schemas.ts'
 import { argumentRules } from '../servers/server-schemas.ts'
-import { CLIENTS } from './group-client-config.ts'
 
 const memberTool = z.union([
   z.string(),
@@ -130,12 +129,13 @@ export const exampleGroupTools = {
 
 /** What a user adds to a client so that it connects to a group. */
 export const groupClientConfig = z.object({
-  client: z.enum(CLIENTS),
+  client: z.string(),
   endpoint: z.string(),
   format: z.enum(['json', 'toml', 'shell']),
   path: z.string().optional(),
   text: z.string().meta({ description: 'Put an access key in place of `<ACCESS_KEY>`' }),
   command: z.string().optional(),
+  link: z.string().optional().meta({ description: 'Opens the client, which adds the group; holds no key' }),
   note: z.string().optional(),
 })
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Upstreams } from '../../../connections/api.ts'
+import type { ClientConfig } from '../../../contract/points.ts'
 import type { GroupRecord, UserActor } from '../../../contract/records.ts'
 import type { GroupWarning } from '../../../domain/group-warning.ts'
 import type { McpEndpoint } from '../../../mcp/api.ts'
@@ -17,7 +18,7 @@ import {
   refServerParams,
 } from '../schemas.ts'
 import { listQuery, noteChange, page, qualified, recordFields, recordReply, seesWhole, writeOptions } from '../views.ts'
-import { CLIENTS, clientConfig } from './group-client-config.ts'
+import { clientConfig } from './group-client-config.ts'
 import {
   exampleClientConfig,
   exampleGroup,
@@ -35,6 +36,8 @@ export interface GroupRoutesDeps {
   readonly registry: Pick<Registry, 'groups' | 'audit'>
   readonly mcp: Pick<McpEndpoint, 'groupView'>
   readonly upstreams: Pick<Upstreams, 'status'>
+  /** By the client's name. */
+  readonly clientConfigs: () => ReadonlyMap<string, ClientConfig>
 }
 
 const tag = 'groups'
@@ -197,13 +200,14 @@ function clientSide(deps: GroupRoutesDeps): Route[] {
       summary: 'What to paste into a client so that it uses the group',
       tag,
       params: refParams,
-      query: z.strictObject({ client: z.enum(CLIENTS) }),
+      query: z.strictObject({ client: z.string().meta({ description: 'Such as `cursor`; plugins may add more' }) }),
       responses: {
         200: { description: 'The text and its place', schema: groupClientConfig, example: exampleClientConfig },
       },
       async handle({ actor, params, query, info }) {
         const record = await deps.registry.groups.resolve(actor, params.ref, 'see')
-        return { body: clientConfig(query.client, record.name, endpointOf(info, actor, record)) }
+        const url = endpointOf(info, actor, record)
+        return { body: await clientConfig(deps.clientConfigs(), query.client, record.name, url) }
       },
     }),
   ]

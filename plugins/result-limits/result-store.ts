@@ -1,6 +1,11 @@
-import { randomUUID } from 'node:crypto'
-import { LIMITS } from '../../config/limits.ts'
-import type { ExchangeTarget } from '../scope/scope-types.ts'
+import type { ResultSource, ScopeView } from 'patchbay/contract'
+
+/** How much is kept, in bytes, and how long, in milliseconds. */
+export interface KeptLimits {
+  readonly keptResultBytes: number
+  readonly keptResultBytesPerUser: number
+  readonly keptResultMs: number
+}
 
 /**
  * A text that is read in pieces, or the JSON text of one block that is read as a whole: a parsed object could take
@@ -8,23 +13,11 @@ import type { ExchangeTarget } from '../scope/scope-types.ts'
  */
 export type Part = { readonly text: string } | { readonly block: string }
 
-/** The caller of the original call: only it can read the rest. */
-export interface Reader {
-  /** Whether it may still use the source of a result. */
-  permits(method: string, target: ExchangeTarget): boolean
-  /** Identifies caller and path. */
-  readonly key: string
-  readonly actor: { readonly userId: string }
-}
-
-/** The request that a result came from. */
-export interface Source {
-  readonly method: string
-  readonly target: ExchangeTarget
-}
+/** The caller of the original call: only it can read the rest, as long as it may use the source of the result. */
+export type Reader = Pick<ScopeView, 'key' | 'permits'> & { readonly actor: { readonly userId: string } }
 
 interface Kept {
-  readonly source: Source | undefined
+  readonly source: ResultSource
   readonly reader: string
   readonly userId: string
   readonly parts: readonly Part[]
@@ -37,46 +30,52 @@ const ENTRY_BYTES = 1_024
 
 /** Keeps truncated parts of results for ten minutes, within a limit per user and a total limit. */
 export class ResultStore {
+  readonly #limits: KeptLimits
   readonly #now: () => number
   /** Oldest first. */
   readonly #kept = new Map<string, Kept>()
   readonly #ofUser = new Map<string, { bytes: number; readonly ids: Set<string> }>()
   #bytes = 0
 
-  constructor(now: () => number) {
+  constructor(limits: KeptLimits, now: () => number) {
+    this.#limits = limits
     this.#now = now
   }
 
-  /** Returns the id of the stored parts. Parts larger than the total limit are not stored. */
-  keep({ key, actor }: Reader, parts: readonly Part[], id: string = randomUUID(), source?: Source): string {
+  /** Stores parts under an id. Parts larger than the limit of a user are not stored. */
+  keep(id: string, { key, actor }: Reader, parts: readonly Part[], source: ResultSource): void {
+    const { keptResultBytes, keptResultBytesPerUser, keptResultMs } = this.#limits
     // A text takes up to two bytes a character in memory.
     const size = (part: Part) => ('text' in part ? part.text : part.block).length
     const bytes = parts.reduce((sum, part) => sum + 2 * size(part), ENTRY_BYTES)
-    if (bytes > LIMITS.keptResultBytesPerUser) return id
+    if (bytes > keptResultBytesPerUser) return
     const own = this.#ofUser.get(actor.userId) ?? { bytes: 0, ids: new Set<string>() }
     for (const oldest of own.ids) {
-      if (own.bytes + bytes <= LIMITS.keptResultBytesPerUser) break
+      if (own.bytes + bytes <= keptResultBytesPerUser) break
       this.#forget(oldest)
     }
     for (const oldest of this.#kept.keys()) {
-      if (this.#bytes + bytes <= LIMITS.keptResultBytes) break
+      if (this.#bytes + bytes <= keptResultBytes) break
       this.#forget(oldest)
     }
     this.#ofUser.set(actor.userId, own)
     own.ids.add(id)
     own.bytes += bytes
     this.#bytes += bytes
-    const untilMs = this.#now() + LIMITS.keptResultMs
+    const untilMs = this.#now() + keptResultMs
     this.#kept.set(id, { source, reader: key, userId: actor.userId, parts, bytes, untilMs })
-    return id
   }
 
   /** Undefined for parts that expired, were evicted, are another caller's, or whose source the reader has lost. */
   find(reader: Reader, id: string, index: number): Part | undefined {
     const kept = this.#kept.get(id)
     if (!kept || kept.reader !== reader.key || kept.untilMs <= this.#now()) return undefined
-    const { source } = kept
-    return source && !reader.permits(source.method, source.target) ? undefined : kept.parts[index]
+    return reader.permits(kept.source) ? kept.parts[index] : undefined
+  }
+
+  /** Whether nothing is kept. */
+  get isEmpty(): boolean {
+    return this.#kept.size === 0
   }
 
   /** Bytes that are kept for a user, as charged against its quota. */

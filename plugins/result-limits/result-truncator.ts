@@ -1,7 +1,6 @@
-import type { JsonObject, JsonValue } from '../../contract/json.ts'
-import { pieceEnd } from '../../domain/cut-text.ts'
-import { READ_RESULT } from '../rpc/read-result.ts'
-import { isPlainObject } from '../rpc/rpc.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract'
+import { pieceEnd } from 'patchbay/transport-kit'
+import { READ_RESULT } from './read-result.ts'
 import type { Part } from './result-store.ts'
 
 /** Most omitted blocks of one result that get a handle each; the others are only counted. */
@@ -49,7 +48,7 @@ export class ResultTruncator {
   /** Whether a block that cannot be truncated is shown; otherwise it is stored, or counted. */
   block(block: JsonValue): boolean {
     const bytes = sizeOf(block)
-    if (bytes <= this.#left || !isPlainObject(block)) {
+    if (bytes <= this.#left || !isJsonObject(block)) {
       this.#left -= bytes
       return true
     }
@@ -58,7 +57,7 @@ export class ResultTruncator {
       return false
     }
     const { type, resource } = block
-    const inside = isPlainObject(resource) && typeof resource.text === 'string' ? resource : undefined
+    const inside = isJsonObject(resource) && typeof resource.text === 'string' ? resource : undefined
     this.parts.push(inside ? { text: String(inside.text) } : { block: JSON.stringify(block) })
     const what = inside ? `${type} ${String(inside.uri).slice(0, 256)}` : String(type)
     this.#notes.push(`${what} of ${bytes} bytes is left out, read it by ${this.#handle(this.parts.length - 1)}`)
@@ -118,7 +117,7 @@ export function cutPrompt(result: JsonObject, cut: ResultTruncator): JsonObject 
   if (!Array.isArray(result.messages)) return undefined
   const shown: JsonObject[] = []
   for (const message of result.messages) {
-    if (!isPlainObject(message)) return undefined
+    if (!isJsonObject(message)) return undefined
     const text = textOf(message.content ?? null)
     const piece = text === undefined ? undefined : cut.text(text)
     if (piece !== undefined) shown.push({ ...message, content: { ...(message.content as JsonObject), text: piece } })
@@ -143,7 +142,7 @@ export function cutResource(result: JsonObject, cut: ResultTruncator): JsonObjec
   const shown: JsonValue[] = []
   let cutAt = -1
   for (const item of result.contents) {
-    if (!isPlainObject(item) || typeof item.text !== 'string' || isDrawn(item)) {
+    if (!isJsonObject(item) || typeof item.text !== 'string' || isDrawn(item)) {
       shown.push(item)
       continue
     }
@@ -170,7 +169,7 @@ function isDrawn({ uri, mimeType }: JsonObject): boolean {
 }
 
 function textOf(block: JsonValue): string | undefined {
-  return isPlainObject(block) && block.type === 'text' && typeof block.text === 'string' ? block.text : undefined
+  return isJsonObject(block) && block.type === 'text' && typeof block.text === 'string' ? block.text : undefined
 }
 
 function sizeOf(value: JsonValue): number {

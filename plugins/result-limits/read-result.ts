@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../contract/json.ts'
+import type { JsonObject } from 'patchbay/contract'
 
 /** The tool by which a client reads the rest of a truncated result; listed only in groups with a result limit. */
 export const READ_RESULT = 'patchbay_read_result'

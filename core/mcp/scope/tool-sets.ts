@@ -1,0 +1,74 @@
+import { isJsonObject, type JsonObject } from '../../contract/json.ts'
+import type { PluginLogger } from '../../contract/plugin.ts'
+import type { ScopeInfo, ToolSet } from '../../contract/points.ts'
+import type { UserActor } from '../../contract/records.ts'
+import { type CatalogItem, catalogItem } from '../../domain/tools/catalog-item.ts'
+import type { ResolvedScope } from './scope-types.ts'
+
+/** The tools that plugins add to one scope. */
+export interface AddedTools {
+  readonly sets: ReadonlyMap<string, ToolSet>
+  readonly items: readonly CatalogItem[]
+  /** The members' tools are left out of lists. */
+  readonly instead: boolean
+  /** The set that shortens results over the group's limit. */
+  readonly shortens: ToolSet | undefined
+}
+
+/** Of a scope without tool sets, which is the usual case. */
+export const NO_ADDED_TOOLS: AddedTools = { sets: new Map(), items: [], instead: false, shortens: undefined }
+
+/** Asks the tool sets of plugins what they add to a scope; one that throws adds nothing there. */
+export class ToolSets {
+  readonly #all: () => ReadonlyMap<string, ToolSet>
+  readonly #log: PluginLogger
+
+  constructor(all: () => ReadonlyMap<string, ToolSet>, log: PluginLogger) {
+    this.#all = all
+    this.#log = log
+  }
+
+  /** Of two tools with one name, that of the set that was contributed first. */
+  of(path: string, resolved: ResolvedScope, actor: UserActor): AddedTools {
+    const all = this.#all()
+    if (all.size === 0) return NO_ADDED_TOOLS
+    const info = scopeInfo(path, resolved, actor)
+    const sets = new Map<string, ToolSet>()
+    const items: CatalogItem[] = []
+    let instead = false
+    let shortens: ToolSet | undefined
+    for (const [id, set] of all) {
+      try {
+        const applies = set.applies(info)
+        if (applies === undefined) continue
+        for (const item of set.tools(info)) {
+          if (!isTool(item)) throw new Error('it lists a tool without a name or an inputSchema')
+          if (sets.has(item.name)) continue
+          sets.set(item.name, set)
+          items.push(catalogItem('tools', item))
+        }
+        instead ||= applies === 'instead'
+        if (set.shorten) shortens ??= set
+      } catch (error) {
+        this.#log.error(`The tool set "${id}" failed for ${path}`, { error: String(error) })
+      }
+    }
+    return items.length === 0 && !shortens ? NO_ADDED_TOOLS : { sets, items, instead, shortens }
+  }
+
+  /** Bytes that all sets keep for a user. */
+  keptBytes(userId: string): number {
+    let bytes = 0
+    for (const set of this.#all().values()) bytes += set.keptBytes?.(userId) ?? 0
+    return bytes
+  }
+}
+
+function isTool(item: unknown): item is JsonObject & { readonly name: string } {
+  return isJsonObject(item) && typeof item.name === 'string' && item.name !== '' && isJsonObject(item.inputSchema)
+}
+
+/** What tool sets get to know of a scope. */
+export function scopeInfo(path: string, { kind, group }: ResolvedScope, actor: UserActor): ScopeInfo {
+  return { path, kind, group, actor }
+}

@@ -1,0 +1,44 @@
+import { definePlugin, type PluginDefinition } from 'patchbay/contract'
+import { READ_RESULT_ITEM } from './read-result.ts'
+import { ResultBudget } from './result-budget.ts'
+import type { KeptLimits } from './result-store.ts'
+
+/**
+ * Truncates the results of groups with a `resultLimit`, and adds the tool by which the rest is read. That a result is
+ * too long is found by core, which counts its bytes without parsing it.
+ */
+export default function resultLimits(
+  limits: KeptLimits,
+  now: () => number = () => performance.now(),
+): PluginDefinition {
+  return definePlugin({
+    name: 'result-limits',
+    contract: 1,
+    setup(context) {
+      const results = new ResultBudget(limits, now)
+      let sweeping: ReturnType<typeof setTimeout> | undefined
+      const sweepLater = () => {
+        sweeping ??= setTimeout(() => {
+          sweeping = undefined
+          if (!results.sweep()) sweepLater()
+        }, SWEEP_MS)
+      }
+      context.contribute('tools', 'result-limits', {
+        applies: ({ group }) => (group.resultLimitBytes === undefined ? undefined : 'beside'),
+        tools: () => [READ_RESULT_ITEM],
+        async call(call, scope) {
+          return { resultText: results.read(call.arguments.handle, scope.group.resultLimitBytes ?? 0, scope) }
+        },
+        shorten(result, source, maxBytes, scope) {
+          sweepLater()
+          return results.truncate(result, source, maxBytes, scope)
+        },
+        keptBytes: userId => results.bytesOf(userId),
+      })
+      return () => clearTimeout(sweeping)
+    },
+  })
+}
+
+/** Interval in which expired results are dropped while there are any, in milliseconds. */
+const SWEEP_MS = 30_000
