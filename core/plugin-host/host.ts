@@ -131,7 +131,12 @@ export class PluginHost {
     const old = this.#slots[index]
     if (!old) return undefined
     if (change.config !== undefined) {
-      await checkPluginConfig({ ...old.entry, config: change.config }, old.definition, this.#options.folder, START_LIMIT_MS)
+      await checkPluginConfig(
+        { ...old.entry, config: change.config },
+        old.definition,
+        this.#options.folder,
+        START_LIMIT_MS,
+      )
     }
     if (old.state === 'running') await this.#stopSlot(old, 'stopped')
     const next = newSlot({ ...old.entry, ...change }, old.definition)

@@ -48,7 +48,8 @@ class IsolatedRuntime {
       registerPluginModules()
       const definition = asDefinition(await import(message.file), message.use)
       const config = await parsePluginConfig(definition, message.config)
-      if (message.type === 'start') this.#cleanup = (await definition.setup(this.#context(definition, config))) ?? undefined
+      if (message.type === 'start')
+        this.#cleanup = (await definition.setup(this.#context(definition, config))) ?? undefined
       post({ type: 'started', name: definition.name })
     } catch (error) {
       const errors = error instanceof HubError ? error.errors : undefined
