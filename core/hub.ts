@@ -146,6 +146,8 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   undo.defer(() => sandbox.dispose())
   let ownPorts: readonly string[] = []
   let { stdioPolicy } = loaded.config
+  const bodyParser = new BodyParser()
+  undo.defer(() => bodyParser.dispose())
   const room: OpenRegistry = createRegistry({
     store,
     bus,
@@ -155,6 +157,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     ownPorts: () => ownPorts,
     leavesWorkFolder: (ownerId, serverId, path) => sandbox.folders.leaves({ ownerId, serverId }, path),
     fileWriter: loaded.settings,
+    judgeDocument: (document, sender) => bodyParser.judgeDocument(document, sender),
   })
   undo.defer(() => closeRegistry(room, log))
   const { registry } = room
@@ -229,8 +232,6 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
 
   const setupToken = (await registry.users.needsSetup()) ? await options.setupToken() : undefined
   if (setupToken !== undefined) redactor.add(setupToken)
-  const bodyParser = new BodyParser()
-  undo.defer(() => bodyParser.dispose())
   const http: Http = createHttp({
     config,
     bodyParser,

@@ -13,12 +13,13 @@ interface Change {
 
 /**
  * Sets the value at `path`, or removes it when `undefined`; everything else stays, comments included. Missing objects
- * on the path are created; throws when another value is there. The parser package's `modify` is not used: it re-indents
+ * on the path are created; throws when another value is there. A byte order mark and trailing commas stay: the parser passes
+ * over them, in a text that `readJsonc` has accepted. The parser package's `modify` is not used: it re-indents
  * lines, and removing the last item of a one-line array leaves text with another meaning.
  */
 export function setAt(text: string, path: Path, value: JsonValue | undefined): string {
   const style = styleOf(text)
-  const root = parse(text)
+  const root = parseTree(text)
   const known = existing(root, path)
   if (known) {
     if (value === undefined) return removeNode(text, known, style)
@@ -54,7 +55,7 @@ export function mergeAt(text: string, path: Path, present: JsonValue | undefined
 
 /** Renames one member of an object in place. */
 export function renameKey(text: string, path: Path, key: string): string {
-  const name = existing(parse(text), path)?.parent?.children?.[0]
+  const name = existing(parseTree(text), path)?.parent?.children?.[0]
   return name ? apply(text, [{ offset: name.offset, length: name.length, content: JSON.stringify(key) }]) : text
 }
 
@@ -79,10 +80,6 @@ interface Style {
 
 function styleOf(text: string): Style {
   return { step: /^([ \t]+)["}\]{[]/m.exec(text)?.[1] ?? '  ', eol: text.includes('\r\n') ? '\r\n' : '\n' }
-}
-
-function parse(text: string): Node | undefined {
-  return parseTree(text.startsWith('\ufeff') ? ` ${text.slice(1)}` : text, [], { allowTrailingComma: true })
 }
 
 function existing(root: Node | undefined, path: Path): Node | undefined {

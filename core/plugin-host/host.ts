@@ -4,6 +4,7 @@ import { type ExtensionPoints, POINTS_TO_COME, type RouteContribution } from '..
 import type { EventBus } from '../events/bus.ts'
 import type { EventName } from '../events/catalog.ts'
 import { registerPluginModules } from '../transport-kit/module.ts'
+import { checkPluginConfig } from './config-check.ts'
 import { startIsolated } from './isolate.ts'
 import { asDefinition, type PluginEntry, parsePluginConfig, resolvePlugin } from './resolve.ts'
 
@@ -119,7 +120,8 @@ export class PluginHost {
 
   /**
    * Restarts one plugin with its new settings; undefined when there is none of that name. Throws `validation_failed`
-   * for a configuration that the plugin rejects: it keeps running with its old one.
+   * for a configuration that the plugin rejects: it is not stopped for one that its schema rejects, and started again
+   * with its old one where its setup does.
    */
   async configure(
     name: string,
@@ -128,6 +130,14 @@ export class PluginHost {
     const index = this.#slots.findIndex(slot => slot.name === name)
     const old = this.#slots[index]
     if (!old) return undefined
+    if (change.config !== undefined) {
+      await checkPluginConfig(
+        { ...old.entry, config: change.config },
+        old.definition,
+        this.#options.folder,
+        START_LIMIT_MS,
+      )
+    }
     if (old.state === 'running') await this.#stopSlot(old, 'stopped')
     const next = newSlot({ ...old.entry, ...change }, old.definition)
     next.name = old.name

@@ -3,7 +3,8 @@ import type { ExtensionPoints } from '../contract/points.ts'
 
 /** A message from main to an isolated plugin's worker. */
 export type ToPlugin =
-  | { readonly type: 'start'; readonly file: string; readonly use: string; readonly config: unknown }
+  /** `check`: only judges the configuration; answered like `start`. */
+  | { readonly type: 'start' | 'check'; readonly file: string; readonly use: string; readonly config: unknown }
   | { readonly type: 'stop' }
   | { readonly type: 'ping' }
   | {

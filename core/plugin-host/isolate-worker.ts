@@ -23,6 +23,7 @@ class IsolatedRuntime {
       case 'ping':
         return post({ type: 'pong' })
       case 'start':
+      case 'check':
         return this.#start(message)
       case 'stop':
         this.#stop.abort()
@@ -42,12 +43,13 @@ class IsolatedRuntime {
     }
   }
 
-  async #start(message: Extract<ToPlugin, { type: 'start' }>): Promise<void> {
+  async #start(message: Extract<ToPlugin, { type: 'start' | 'check' }>): Promise<void> {
     try {
       registerPluginModules()
       const definition = asDefinition(await import(message.file), message.use)
       const config = await parsePluginConfig(definition, message.config)
-      this.#cleanup = (await definition.setup(this.#context(definition, config))) ?? undefined
+      if (message.type === 'start')
+        this.#cleanup = (await definition.setup(this.#context(definition, config))) ?? undefined
       post({ type: 'started', name: definition.name })
     } catch (error) {
       const errors = error instanceof HubError ? error.errors : undefined

@@ -36,12 +36,12 @@ export function startIsolated(
   plugin: { readonly use: string; readonly file: string; readonly config: unknown },
   host: IsolatedPluginHost,
 ): Promise<IsolatedPlugin> {
-  const worker = new Worker(new URL('./isolate-worker.ts', import.meta.url).href, {
-    env: {},
-    smol: true,
-  } as WorkerOptions)
-  const link = new WorkerLink(worker, host)
-  return link.start(plugin)
+  return new WorkerLink(newPluginWorker(), host).start(plugin)
+}
+
+/** A worker that waits for the plugin it is to start or check. */
+export function newPluginWorker(): Worker {
+  return new Worker(new URL('./isolate-worker.ts', import.meta.url).href, { env: {}, smol: true } as WorkerOptions)
 }
 
 class WorkerLink {

@@ -1,5 +1,4 @@
 import { upgradeFromTwoToThree } from '@scalar/openapi-upgrader/2.0-to-3.0'
-import { CORE_SCHEMA, load, mergeTag, YAMLException } from 'js-yaml'
 import { type GuardedResponse, HubError, isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract'
 import {
   type AnswerIo,
@@ -7,6 +6,8 @@ import {
   judgeOpenApiDocument,
   OPENAPI_LIMITS,
   type OpenApiVersion,
+  openApiTooLarge,
+  parseOpenApiText,
 } from 'patchbay/transport-kit'
 import type { OpenapiConfig } from './config.ts'
 import { isTooLong } from './too-long.ts'
@@ -19,8 +20,6 @@ export interface OpenApiDocument {
   readonly url: string | undefined
 }
 
-// Nesting and aliases are checked again for the whole document: an alias costs nothing before it is resolved.
-const YAML = { schema: CORE_SCHEMA.withTags(mergeTag), maxDepth: 200, maxTotalMergeKeys: 100_000 }
 const ACCEPT = 'application/json, application/yaml, application/x-yaml, text/yaml, */*;q=0.5'
 
 /**
@@ -34,7 +33,7 @@ export async function readDocument(
   const { document } = config
   if ('content' in document) {
     const { content } = document
-    return asThree(typeof content === 'string' ? parseDocument(content) : content, undefined)
+    return asThree(typeof content === 'string' ? await parseOpenApiText(content) : content, undefined)
   }
   // The document may be on another host than the API, which must not get the API's headers.
   const sameOrigin = URL.parse(config.baseUrl ?? '')?.origin === URL.parse(document.url)?.origin
@@ -45,7 +44,7 @@ export async function readDocument(
     signal,
     maxBytes: OPENAPI_LIMITS.bytes,
   })
-  return asThree(parseDocument(await bodyOf(response)), url)
+  return asThree(await parseOpenApiText(await bodyOf(response)), url)
 }
 
 async function bodyOf(response: GuardedResponse): Promise<string> {
@@ -60,43 +59,8 @@ async function bodyOf(response: GuardedResponse): Promise<string> {
   try {
     return await response.text()
   } catch (error) {
-    if (isTooLong(error)) throw tooLarge(OPENAPI_LIMITS.bytes)
+    if (isTooLong(error)) throw openApiTooLarge(OPENAPI_LIMITS.bytes)
     throw error
-  }
-}
-
-/** Parses a text as JSON, otherwise as YAML 1.2. */
-function parseDocument(text: string): JsonValue {
-  const trimmed = text.replace(/^\uFEFF/, '').trimStart()
-  if (trimmed.startsWith('<')) {
-    throw new HubError('openapi_unsupported', 'The address of the OpenAPI document answers with a page of HTML or XML')
-  }
-  if (Buffer.byteLength(trimmed) > OPENAPI_LIMITS.bytes) throw tooLarge(OPENAPI_LIMITS.bytes)
-  if (trimmed.startsWith('{')) {
-    try {
-      return JSON.parse(trimmed) as JsonValue
-    } catch {
-      // A flow mapping of YAML begins with a brace too.
-    }
-  }
-  return parseYaml(trimmed)
-}
-
-function parseYaml(text: string): JsonValue {
-  if (text.length > OPENAPI_LIMITS.yamlBytes) {
-    const message = `The OpenAPI document has more than ${OPENAPI_LIMITS.yamlBytes} bytes of YAML; give it as JSON`
-    throw new HubError('openapi_too_large', message)
-  }
-  try {
-    return load(text, YAML) as JsonValue
-  } catch (cause) {
-    if (!(cause instanceof YAMLException)) throw cause
-    const { mark, reason } = cause
-    const where = mark ? `: line ${mark.line + 1}, column ${mark.column + 1}` : ''
-    if (/exceeded max/.test(reason)) {
-      throw new HubError('openapi_bomb', `The OpenAPI document grows beyond all limits${where}`, { cause })
-    }
-    throw new HubError('openapi_unsupported', `The OpenAPI document is neither JSON nor YAML${where}`, { cause })
   }
 }
 
@@ -128,8 +92,4 @@ function convert(root: JsonObject, url: string | undefined): OpenApiDocument {
   const found: OpenApiVersion = judgeOpenApiDocument(converted as JsonValue)
   if (found === '2.0') throw new HubError('openapi_unsupported', 'The Swagger 2.0 document cannot be converted')
   return { root: converted as JsonObject, version: found, url }
-}
-
-function tooLarge(bytes: number): HubError {
-  return new HubError('openapi_too_large', `The OpenAPI document has more than ${bytes} bytes`)
 }

@@ -14,9 +14,13 @@ describe.each([true, false])('a plugin with a schema of its configuration, isola
   })
   afterAll(() => hub.stop())
 
+  const instance = async () =>
+    (await admin.request('GET', '/api/plugins/fixture-configured/config')).headers.get('x-instance')
   const inForce = async () => (await admin.request('GET', '/api/plugins/fixture-configured/config')).json
 
   test('is refused with a pointer to each wrong place, and runs on with the configuration that it had', async () => {
+    const before = await instance()
+    expect(before).toBeString()
     const config = { greeting: 7, limits: { 'per/day': 0 }, names: ['a', 2] }
     const answer = await admin.request('PATCH', PATH, { config })
     expect(answer.status).toBe(400)
@@ -24,6 +28,7 @@ describe.each([true, false])('a plugin with a schema of its configuration, isola
     const pointers = answer.json.errors.map((error: { pointer: string }) => error.pointer)
     expect(pointers).toEqual(['#/config/greeting', '#/config/limits/per~1day', '#/config/names/1'])
     expect(await inForce()).toEqual({ greeting: 'good day', names: [] })
+    expect(await instance()).toBe(before)
     const { items } = (await admin.request('GET', '/api/admin/plugins')).json
     const after = items.find((item: { name: string }) => item.name === 'fixture-configured')
     expect(after).toMatchObject({ state: 'running', isolated: isolate })

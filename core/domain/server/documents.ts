@@ -1,8 +1,39 @@
 import type { FieldError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+import { parseOpenApiText } from '../../transport-kit/openapi-text.ts'
 import { pointerToken } from '../json/json-pointer.ts'
 import { type DocumentFacts, documentFacts } from './document-facts.ts'
-import { DOCUMENT, documentProblem, jsonDocument } from './openapi.ts'
+import {
+  asDocumentProblem,
+  DOCUMENT,
+  type DocumentProblem,
+  documentProblem,
+  jsonDocument,
+  type StoredDocument,
+} from './openapi.ts'
+
+/** An inline document as a text, in JSON or YAML. */
+export interface DocumentText {
+  readonly text: string
+  /** Whether the server names the address of the API itself. */
+  readonly hasBaseUrl: boolean
+}
+
+/** What is wrong with an inline document, or what is known of it. */
+export type DocumentJudgement = { readonly problem: DocumentProblem } | { readonly known: StoredDocument }
+
+/** Judges a document that came as a text. Takes seconds for some megabytes of YAML: call it in a worker. */
+export async function judgeDocumentText({ text, hasBaseUrl }: DocumentText): Promise<DocumentJudgement> {
+  try {
+    const document = (await parseOpenApiText(text)) as JsonObject
+    const problem = documentProblem(document, text, hasBaseUrl)
+    if (problem) return { problem }
+    const { pointer: _, ...known } = documentFacts(document, text, '')
+    return { known }
+  } catch (error) {
+    return { problem: asDocumentProblem(error) }
+  }
+}
 
 /**
  * Replaces every inline OpenAPI document in a body with its JSON text, and returns the documents' problems and facts. A

@@ -43,7 +43,7 @@ export interface StoredDocument {
   readonly sha256: string
   /** Bytes of the text in UTF-8. */
   readonly bytes: number
-  /** Distinct origins of calls without a "baseUrl". Absent for YAML and short texts. */
+  /** Distinct origins of calls without a "baseUrl". Absent where the text was saved before it was judged. */
   readonly servers?: readonly string[]
 }
 
@@ -193,7 +193,7 @@ const DOCUMENT_CODES: ReadonlySet<string> = new Set<FieldCode>([
 ])
 
 /** A document's problem, and the field of the `openapi` block that it concerns. */
-interface DocumentProblem {
+export interface DocumentProblem {
   readonly field: 'schema' | 'baseUrl'
   readonly code: FieldCode
   readonly detail: string
@@ -228,9 +228,14 @@ function asProblem(validate: () => void): DocumentProblem | undefined {
     validate()
     return undefined
   } catch (error) {
-    if (!(error instanceof HubError) || !DOCUMENT_CODES.has(error.code)) throw error
-    return { field: 'schema', code: error.code as FieldCode, detail: error.message }
+    return asDocumentProblem(error)
   }
+}
+
+/** The problem that an error of reading or judging a document says. Throws any other error. */
+export function asDocumentProblem(error: unknown): DocumentProblem {
+  if (!(error instanceof HubError) || !DOCUMENT_CODES.has(error.code)) throw error
+  return { field: 'schema', code: error.code as FieldCode, detail: error.message }
 }
 
 /** Validates the placeholder of a stored document; the registry checks that it is stored for this server. */
@@ -243,7 +248,7 @@ function readStoredDocument(block: Fields): void {
   block.problem('baseUrl', 'required', NO_ADDRESS)
 }
 
-/** Validates a small JSON text; larger ones were validated with their body, YAML is by the transport. */
+/** Validates a small JSON text; larger ones are validated with their body, YAML in a thread before it is saved. */
 function smallTextProblem(text: string, hasBaseUrl: boolean): DocumentProblem | undefined {
   const document = text.length <= SMALL_TEXT ? jsonDocument(text) : undefined
   return document && documentProblem(document, text, hasBaseUrl)

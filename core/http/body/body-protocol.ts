@@ -3,18 +3,21 @@ import type { ErrorCode, HubErrorOptions } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import type { JsonLimits } from '../../domain/json/json-guard.ts'
 import type { DocumentFacts } from '../../domain/server/document-facts.ts'
+import type { DocumentJudgement, DocumentText } from '../../domain/server/documents.ts'
 
 /** One job for the worker. */
 export type BodyJob =
   | { readonly kind: 'body'; readonly bytes: Uint8Array; readonly limits: JsonLimits }
   | { readonly kind: 'import'; readonly document: JsonValue }
+  | ({ readonly kind: 'document' } & DocumentText)
 
 /**
- * The worker's answer to a job: a value with the facts of its inline documents (for an import per entry), a rejection,
- * or a failure of the worker itself.
+ * The worker's answer to a job: a value with the facts of its inline documents (for an import per entry), what a document
+ * is, a rejection, or a failure of the worker itself.
  */
 export type BodyAnswer =
   | { readonly value: JsonObject; readonly documents: readonly DocumentFacts[] }
   | { readonly imported: ImportedDocument; readonly documents: readonly (readonly DocumentFacts[])[] }
+  | { readonly judgement: DocumentJudgement }
   | { readonly error: { readonly code: ErrorCode; readonly message: string; readonly options: HubErrorOptions } }
   | { readonly failure: string }

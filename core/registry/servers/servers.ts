@@ -21,6 +21,7 @@ import { fileOrigin, ownerName, type ServerRow, serverColumns, serverRecord } fr
 import { groupsWith, selectServers, serverRowById, serverRowsByKey } from '../server-rows.ts'
 import { checkServerBytes, serverBytes } from '../stored-bytes.ts'
 import { confinement, outsideAdministration, refusePlainStart, rightsOwner } from './confined.ts'
+import { judgedDraft } from './document-judgement.ts'
 import { withDocument } from './document-parts.ts'
 import { fullyFilled, readDocument, writeDocument } from './documents.ts'
 import { effectiveServer } from './effective-server.ts'
@@ -36,7 +37,7 @@ import {
   settingsAwaitingReview,
 } from './held-rights.ts'
 import { secretValues } from './secret-values.ts'
-import { type Draft, draftServer, refuseMovedSecrets, validateBody } from './server-draft.ts'
+import { type Draft, refuseMovedSecrets, validateBody } from './server-draft.ts'
 import { nameTaken, ownerDisabled } from './server-errors.ts'
 import { patchedBody } from './server-patch.ts'
 import { checkServerQuota } from './server-quota.ts'
@@ -71,7 +72,7 @@ export class Servers implements ServerRegistry {
   }
 
   async create(actor: Actor, body: JsonObject, { unseen = false } = {}): Promise<ServerRecord> {
-    const draft = draftServer(this.#deps, body, undefined)
+    const draft = await judgedDraft(this.#deps, actor, body, undefined)
     const owner = await read(this.#deps.store, db => chooseOwner(db, actor, draft.owner, undefined))
     const held = unseen ? heldFromNobody(owner) : NO_LIMITS
     const seen = held.awaitsReview ? settingsAwaitingReview(draft.settings) : draft.settings
@@ -161,7 +162,7 @@ export class Servers implements ServerRegistry {
   async draft(actor: Actor, body: JsonObject, edited?: Ref): Promise<EffectiveServer> {
     const row = edited === undefined ? undefined : await this.#editable(actor, edited)
     const stored = row && { ownerId: row.owner_id, id: row.id, settings: serverRecord(row) }
-    const draft = draftServer(this.#deps, body, stored)
+    const draft = await judgedDraft(this.#deps, actor, body, stored)
     const chosen = await read(this.#deps.store, db => chooseOwner(db, actor, draft.owner, row && rowOwner(row)))
     const owner = row ? cappedRights(chosen, heldRights(row).cap) : chosen
     if (stored) refuseMovedSecrets(this.#deps, actor, owner, draft, stored)
@@ -209,7 +210,7 @@ export class Servers implements ServerRegistry {
     const { sealer, store } = this.#deps
     const before = serverRecord(row)
     const stored = { ownerId: row.owner_id, id: row.id, settings: before }
-    const draft = draftServer(this.#deps, body, stored)
+    const draft = await judgedDraft(this.#deps, actor, body, stored)
     const owner = await read(store, db => chooseOwner(db, actor, draft.owner, rowOwner(row)))
     refuseMovedSecrets(this.#deps, actor, owner, draft, stored)
     const place = { ownerId: owner.id, id: row.id }

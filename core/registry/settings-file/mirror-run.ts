@@ -3,12 +3,14 @@ import { quoteName } from '../../domain/names.ts'
 import type { AfterCommit, Writer } from '../../store/transact.ts'
 import type { RegistryDeps } from '../context.ts'
 import { type Owner, ownerOf, userByName } from '../owners.ts'
+import type { FileDocuments } from './file-documents.ts'
 
 /** The context of one run of the mirror, with its results. */
 export interface MirrorRun {
   readonly deps: RegistryDeps
   readonly trx: Writer
   readonly after: AfterCommit
+  readonly documents: FileDocuments
   /** Created, changed and removed entries, such as `servers/ada~time`. */
   readonly applied: string[]
   readonly problems: { readonly entry: string; readonly errors: readonly FieldError[] }[]

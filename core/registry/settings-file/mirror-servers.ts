@@ -15,6 +15,7 @@ import { rememberLostMembers } from '../groups/lost-members.ts'
 import { fileOwner, type Owner, ownerOf } from '../owners.ts'
 import { type FileOrigin, fileOrigin, type ServerRow, serverColumns, serverRecord } from '../rows.ts'
 import { groupsWith, selectServers } from '../server-rows.ts'
+import { withJudgement } from '../servers/document-judgement.ts'
 import { insertDocumentWithParts } from '../servers/document-parts.ts'
 import { fullyFilled, keepDocument, type NewDocument, takeDocument, writeDocument } from '../servers/documents.ts'
 import {
@@ -33,6 +34,7 @@ import {
   type SecretPlace,
   sealSettings,
 } from '../servers/server-secrets.ts'
+import { openapiBlock } from './file-documents.ts'
 import { entryOwner, type MirrorRun } from './mirror-run.ts'
 
 /** Limits without documents in entries, which are checked separately. */
@@ -133,7 +135,7 @@ function readEntry(
   const flat = flattenServerBody({ ...entry.body, name }, errors)
   const opened = openFileSecrets(sealer, place, restoreMasks(sealer, flat, undefined, errors).flat, errors)
   const read = readServerBody(keepDocument(opened, undefined, errors), errors, { unknownFields: 'ignore' })
-  const parsed = read && takeDocument(read)
+  const parsed = read && takeJudged(run, entry.body, takeDocument(read), errors)
   const first = errors[0]
   if (!parsed || first) {
     report(run, entry, errors)
@@ -150,6 +152,21 @@ function readEntry(
     ...(document ? { document } : {}),
     ...(problem ? { problem } : {}),
   }
+}
+
+/** Undefined when the entry's document is not valid; the problem is added to `errors`. */
+function takeJudged<P extends Parameters<typeof withJudgement>[0]>(
+  { documents }: MirrorRun,
+  body: JsonObject,
+  parsed: P,
+  errors: FieldError[],
+): P | undefined {
+  const block = openapiBlock(body)
+  const judgement = block && documents.get(block)
+  const judged = judgement ? withJudgement(parsed, judgement) : parsed
+  if (!('problem' in judged)) return judged
+  errors.push(judged.problem)
+  return undefined
 }
 
 /** The file grants no rights: an entry that its owner may not have is listed but does not run. */

@@ -1,6 +1,7 @@
 import { write } from '../../store/transact.ts'
 import type { FileMirror, FileState } from '../api.ts'
 import type { RegistryDeps } from '../context.ts'
+import { judgeFileDocuments } from './file-documents.ts'
 import { mirrorGroups } from './mirror-groups.ts'
 import type { MirrorRun } from './mirror-run.ts'
 import { mirrorServers } from './mirror-servers.ts'
@@ -18,9 +19,11 @@ export function createMirror(deps: RegistryDeps): FileMirror {
   }
 }
 
-function applyState(deps: RegistryDeps, state: FileState): ReturnType<FileMirror['apply']> {
+async function applyState(deps: RegistryDeps, state: FileState): ReturnType<FileMirror['apply']> {
+  // Before the transaction, which others wait for.
+  const documents = await judgeFileDocuments(deps, state.servers)
   return write(deps.store, async (trx, after) => {
-    const run: MirrorRun = { deps, trx, after, applied: [], problems: [] }
+    const run: MirrorRun = { deps, trx, after, documents, applied: [], problems: [] }
     const vanished = await mirrorUsers(run, state.users)
     await mirrorServers(run, state.servers)
     await mirrorGroups(run, state.groups)

@@ -54,6 +54,23 @@ describe('setAt()', () => {
     )
   })
 
+  test('keeps a byte order mark, and edits behind it and beside trailing commas in the right place', () => {
+    const text = '\ufeff{"a": {"b": [1, 2,],},}'
+    const edited: readonly (readonly [result: string, wanted: string])[] = [
+      [setAt(text, ['a', 'b', 1], 3), '\ufeff{"a": {"b": [1, 3,],},}'],
+      [setAt(text, ['a', 'b', 2], 3), '\ufeff{"a": {"b": [1, 2, 3],},}'],
+      [setAt(text, ['a', 'b', 0], undefined), '\ufeff{"a": {"b": [2,],},}'],
+      [setAt(text, ['a', 'b'], undefined), '\ufeff{"a": {},}'],
+      [setAt(text, ['c'], 1), '\ufeff{"a": {"b": [1, 2,],}, "c": 1}'],
+      [renameKey(text, ['a', 'b'], 'z'), '\ufeff{"a": {"z": [1, 2,],},}'],
+      [setAt('\ufeff{}', ['a'], 1), '\ufeff{\n  "a": 1\n}'],
+    ]
+    for (const [result, wanted] of edited) {
+      expect(result).toBe(wanted)
+      expect(() => readJsonc(result)).not.toThrow()
+    }
+  })
+
   test('throws where something that is no object stands in the way', () => {
     expect(() => setAt('{"a": 5}', ['a', 'b'], 1)).toThrow('neither an object nor an array')
   })

@@ -1,0 +1,45 @@
+import { createHash } from 'node:crypto'
+import { isJsonObject, type JsonObject } from '../../contract/json.ts'
+import type { DocumentJudgement } from '../../domain/server/documents.ts'
+import { type StoredDocument, storedDocument } from '../../domain/server/openapi.ts'
+import { read } from '../../store/transact.ts'
+import type { FileState } from '../api.ts'
+import type { RegistryDeps } from '../context.ts'
+import { serverRecord } from '../rows.ts'
+import { selectServers } from '../server-rows.ts'
+
+/** What the documents of a file's entries are, by their `openapi` blocks. */
+export type FileDocuments = ReadonlyMap<JsonObject, DocumentJudgement>
+
+/** Whom the hub's own documents wait for, beside the users. */
+const SENDER = 'settings file'
+
+/** Judges the documents that stand in the file as texts; those that are stored already were judged before. */
+export async function judgeFileDocuments(deps: RegistryDeps, entries: FileState['servers']): Promise<FileDocuments> {
+  const judged = new Map<JsonObject, DocumentJudgement>()
+  const { judgeDocument } = deps
+  const blocks = entries.map(({ body }) => openapiBlock(body)).filter(block => block !== undefined)
+  if (!judgeDocument || blocks.every(({ schema }) => typeof schema !== 'string')) return judged
+  const stored = await storedDocuments(deps)
+  for (const block of blocks) {
+    const { schema, baseUrl } = block
+    if (typeof schema !== 'string') continue
+    const known = stored.get(createHash('sha256').update(schema).digest('hex'))
+    const hasBaseUrl = baseUrl !== undefined
+    const usable = known?.servers && (hasBaseUrl || known.servers.length > 0)
+    judged.set(block, usable ? { known } : await judgeDocument({ text: schema, hasBaseUrl }, SENDER))
+  }
+  return judged
+}
+
+/** The `openapi` block of an entry, flat or nested. */
+export function openapiBlock({ openapi, config }: JsonObject): JsonObject | undefined {
+  if (isJsonObject(openapi)) return openapi
+  return isJsonObject(config) && isJsonObject(config.openapi) ? config.openapi : undefined
+}
+
+async function storedDocuments({ store }: RegistryDeps): Promise<ReadonlyMap<string, StoredDocument>> {
+  const rows = await read(store, db => selectServers(db).where('server.origin', '=', 'file').execute())
+  const documents = rows.flatMap(row => storedDocument(serverRecord(row).config) ?? [])
+  return new Map(documents.map(document => [document.sha256, document]))
+}

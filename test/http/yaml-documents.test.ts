@@ -1,0 +1,109 @@
+/** A document in YAML is judged when it is saved, by every route, in a thread where users take turns. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Client, type Hub, startHub } from '../support/hub.ts'
+import { until } from '../support/wait.ts'
+import { MOST_MS, slowness } from '../support/work.ts'
+
+let hub: Hub
+let admin: Client
+let ada: Client
+let bob: Client
+
+beforeAll(async () => {
+  hub = await startHub({ watchTurns: true })
+  admin = await hub.setup()
+  ada = await hub.user('ada')
+  await ada.ok('POST', '/api/servers', SAVED)
+  bob = await hub.user('bob')
+}, 30_000)
+
+afterAll(async () => {
+  await hub?.stop()
+}, 40_000)
+
+const yaml = (url: string, rest = ''): string =>
+  `openapi: 3.1.0\ninfo: {title: Pets, version: '1'}\nservers: [{url: '${url}'}]\npaths: {}\n${rest}`
+
+const SAVED = { name: 'pets', enabled: false, openapi: { schema: yaml('https://pets.example') } }
+
+/** Each alias stands for ten of the one before: a document of 500 bytes has a million million values. */
+const ALIASES = Array.from({ length: 12 }, (_, at) => `x-${at + 1}: &x${at + 1} [${Array(10).fill(`*x${at}`)}]`)
+
+const WRONG: readonly (readonly [what: string, schema: string, field: string, code: string, said: RegExp])[] = [
+  ['a bracket that is not closed', 'openapi: 3.1.0\npaths: {\n', 'schema', 'openapi_unsupported', /line 3, column 1/],
+  ['an unknown version', 'openapi: 4.0.0\npaths: {}\n', 'schema', 'openapi_unsupported', /"4\.0\.0"/],
+  ['another file', yaml('https://a.example', 'x: {$ref: ./x.yaml}'), 'schema', 'openapi_external_ref', /\.\/x\.yaml/],
+  ['no address', 'openapi: 3.1.0\npaths: {}\n', 'baseUrl', 'required', /"baseUrl"/],
+  ['aliases', yaml('https://a.example', `x-0: &x0 1\n${ALIASES.join('\n')}\n`), 'schema', 'openapi_bomb', /more than/],
+]
+
+test.each(WRONG)('%s is told when the document is saved, by every route', async (what, schema, field, code, words) => {
+  const openapi = { schema }
+  const answers = [
+    await ada.request('POST', '/api/servers', { name: 'wrong', openapi }),
+    await ada.request('PUT', '/api/servers/pets', { ...SAVED, openapi }),
+    await ada.request('PATCH', '/api/servers/pets', { openapi }),
+    await ada.request('POST', '/api/servers/test', { openapi }),
+  ]
+  for (const { status, json } of answers) {
+    expect([status, json.errors]).toMatchObject([400, [{ pointer: `#/openapi/${field}`, code }]])
+    expect(json.errors[0].detail).toMatch(words)
+  }
+  const nested = await ada.request('POST', '/api/servers', { name: 'wrong', config: { openapi } })
+  expect([nested.status, nested.json.errors]).toMatchObject([400, [{ pointer: `#/config/openapi/${field}`, code }]])
+  for (const dryRun of [true, false]) {
+    const document = { mcpServers: { [what.replaceAll(' ', '-')]: { openapi } } }
+    const { entries } = await ada.ok('POST', `/api/servers/import?dryRun=${dryRun}`, { document })
+    const { verdict, error } = entries[0]
+    expect([verdict, error.errors]).toMatchObject(['invalid', [{ code }]])
+  }
+  expect((await ada.ok('GET', '/api/servers?scope=mine')).items.map(({ name }: { name: string }) => name)).toEqual([
+    'pets',
+  ])
+})
+
+test('an entry of the settings file with such a document is listed with its problem, and repaired by an edit', async () => {
+  const write = (schema: string) =>
+    writeFile(
+      join(hub.folder, 'mcp_settings.json'),
+      JSON.stringify({ mcpServers: { filed: { openapi: { schema }, enabled: false } } }),
+    )
+  const entry = async () => (await admin.request('GET', '/api/servers/filed')).json
+  await write('openapi: 3.1.0\npaths: {\n')
+  await until(async () => (await entry()).problem)
+  expect((await entry()).problem).toMatchObject({ code: 'config_invalid', pointer: '#/openapi/schema' })
+  await write(yaml('https://filed.example/v1'))
+  await until(async () => (await entry()).problem === undefined)
+  expect((await entry()).openapi.document.servers).toEqual(['https://filed.example'])
+})
+
+test('the addresses in it are judged, and its origins are known', async () => {
+  const send = (by: Client, url: string) =>
+    by.request('POST', '/api/servers', { name: 'address', enabled: false, openapi: { schema: yaml(url) } })
+  expect((await send(ada, 'http://10.1.2.3')).json.code).toBe('url_address_blocked')
+  expect((await send(admin, hub.url)).text).toContain('loop_detected')
+  const { json } = await send(ada, 'https://pets.example/v1')
+  expect(json.openapi.document.servers).toEqual(['https://pets.example'])
+})
+
+test('large documents of one user hold neither the hub nor another user’s requests', async () => {
+  const lines = Array.from({ length: 40_000 }, (_, at) => `  k${at}: {type: string, description: text ${at}}`)
+  const schema = yaml('https://pets.example', `x-all:\n${lines.join('\n')}\n`)
+  expect(schema.length).toBeGreaterThan(1.5 * 2 ** 20)
+  const slow = slowness()
+  await hub.longestTurnMs()
+  const order: string[] = []
+  const save = async (by: Client, name: string, text: string) => {
+    await by.ok('POST', '/api/servers', { name, enabled: false, openapi: { schema: text } })
+    order.push(name)
+  }
+  const many = Array.from({ length: 5 }, (_, at) => save(ada, `large${at}`, schema))
+  await until(() => order.length > 0, { what: 'the first large document', timeoutMs: 30_000 })
+  await save(bob, 'small', yaml('https://pets.example'))
+  await save(bob, 'padded', JSON.stringify({ openapi: '3.1.0', paths: {}, servers: [{ url: 'https://a.example' }] }))
+  expect(order.length).toBeLessThan(7)
+  await Promise.all(many)
+  expect(await hub.longestTurnMs()).toBeLessThan(MOST_MS * 1.5 * Math.max(slow, slowness()))
+}, 60_000)
