@@ -121,7 +121,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   const bus = new EventBus((error, name) => hubLog.with().error('An event handler failed', { event: name, error }))
   const hubLog: HubLog = await HubLog.open({ ...logOptions(loaded.config), redactor, servers, bus })
   undo.defer(() => hubLog.end())
-  const log = hubLog.with()
+  const log = hubLog.with({ component: 'hub' })
   for (const warning of loaded.warnings) log.warn(warning)
 
   const { dataDir, databaseUrl } = loaded.config
@@ -169,7 +169,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     folder: loaded.settings.folder,
     registry: registryView(registry),
     bus,
-    log: plugin => hubLog.with({ plugin }),
+    log: plugin => hubLog.with({ component: `plugin:${plugin}`, plugin }),
   })
   await plugins.start()
   undo.defer(() => plugins.stop())
@@ -184,7 +184,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     sandbox,
     transports: () => plugins.contributions('transport'),
     headerProviders: () => plugins.contributions('headerProvider'),
-    log,
+    log: hubLog.with({ component: 'connections' }),
     redactors: servers,
     instanceId: marks.make(),
     isOwnMark: mark => marks.isOwn(mark),
@@ -208,8 +208,9 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     resolver: () => first(plugins.contributions('groupResolver')),
     middlewares: () => all(plugins.contributions('mcpMiddleware')),
     recordCall,
+    recordRefusal: call => hubLog.refusedCall(call),
     marks,
-    log,
+    log: hubLog.with({ component: 'mcp' }),
     version: manifest.version,
     draining: () => draining,
   })
@@ -226,7 +227,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     registry,
     auth,
     bus,
-    log,
+    log: hubLog.with({ component: 'http' }),
     bytes,
     mcp,
     upstreams: connections,
@@ -242,6 +243,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       credentials: auth.liveCredentials,
       bytes,
       plugins: pluginsView(plugins),
+      logging: { levels: hubLog.levels, sinks: () => hubLog.sinks() },
       config: { values: config, sources: Object.fromEntries(sources) },
       importDocument: (document, sender) => bodyParser.importDocument(document, sender),
       version: manifest.version,

@@ -1,4 +1,5 @@
 import { write } from 'node:fs'
+import type { SinkState } from './log-feed.ts'
 import { LogFile, type LogFileLimits } from './log-file.ts'
 
 /** Lines are collected for this long, in milliseconds, so that a busy hub writes in batches. */
@@ -36,7 +37,12 @@ export class LogWriter {
   #waitingCharacters = 0
   /** The unwritten rest of the batch that is being written. */
   #batch: Uint8Array | undefined
+  /** Lost since the last line that says so. */
   #dropped = 0
+  #droppedInAll = 0
+  #sent = 0
+  /** Lines in `#batch`. */
+  #batchLines = 0
   #refused = false
   #timer: ReturnType<typeof setTimeout> | undefined
   #drained: (() => void)[] = []
@@ -61,6 +67,17 @@ export class LogWriter {
     return this.#refused || this.#dropped > 0
   }
 
+  /** `sent` and `dropped` count lines since the start. */
+  state(): Omit<SinkState, 'id'> {
+    const waiting = this.#waiting.length + this.#batchLines
+    return {
+      state: this.failing ? 'failing' : 'up',
+      waiting,
+      sent: this.#sent,
+      dropped: { full: this.#droppedInAll, rejected: 0, late: 0 },
+    }
+  }
+
   /** `line` ends with a line feed. */
   write(line: string): void {
     this.#waiting.push(line)
@@ -68,6 +85,7 @@ export class LogWriter {
     while (this.#waiting.length > MOST_LINES || this.#waitingCharacters > MOST_CHARACTERS) {
       this.#waitingCharacters -= this.#waiting.shift()?.length ?? 0
       this.#dropped += 1
+      this.#droppedInAll += 1
     }
     if (this.#batch) return
     if (this.#waitingCharacters >= BATCH_CHARACTERS) this.flushNow()
@@ -89,6 +107,7 @@ export class LogWriter {
     }
     const batch = Buffer.from(this.#waiting.join(''))
     this.#batch = batch
+    this.#batchLines = this.#waiting.length
     this.#waiting = []
     this.#waitingCharacters = 0
     if (this.#file?.isFull(batch.length)) void this.#file.rotate().then(() => this.#next(batch))
@@ -131,6 +150,8 @@ export class LogWriter {
         return
       }
       this.#batch = undefined
+      this.#sent += this.#batchLines
+      this.#batchLines = 0
       const more = this.#drained.length > 0 || this.#waitingCharacters >= BATCH_CHARACTERS || this.#dropped > 0
       if (more) this.flushNow()
       else if (this.#waiting.length > 0) this.#timer = setTimeout(() => this.flushNow(), BATCH_MS)

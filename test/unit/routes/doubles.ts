@@ -21,6 +21,7 @@ import type { AuditEntry, EffectiveServer, Registry } from '../../../core/regist
 import type { RequestInfo } from '../../../core/request/request-info.ts'
 import { HubMarks } from '../../../core/secrets/hub-marks.ts'
 import { createSealer } from '../../../core/secrets/seal.ts'
+import { LogLevels } from '../../../core/telemetry/levels.ts'
 import { bytesInFlight } from '../../support/bytes.ts'
 
 export function actor(name: string, role: Role = 'user'): UserActor {
@@ -163,6 +164,7 @@ export class World {
       credentials: { during: (_actor, signal, work) => work(signal) },
       bytes: this.bytes,
       plugins: { list: () => [], configure: () => Promise.reject(new Error('not asked for')) },
+      logging: { levels: new LogLevels('info'), sinks: () => [] },
       config: { values: {} as ResourceRoutesDeps['config']['values'], sources: {} },
       importDocument: async () => ({ entries: [] }),
       version: '1.1.0',
