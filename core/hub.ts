@@ -319,9 +319,11 @@ async function closeRegistry(room: OpenRegistry, log: PluginLogger): Promise<voi
 }
 
 function logOptions(config: HubConfig) {
-  const { logLevel: level, logFormat: format, logFile: file, logMaxSizeBytes: maxBytes, logMaxFiles: maxFiles } = config
+  const { logLevel: level, logFormat: format, logFile: file } = config
+  const { logRotation: interval = 'daily', logMaxSizeBytes: maxBytes, logMaxFiles: maxFiles } = config
   const isEndless = maxBytes === undefined || maxFiles === undefined
-  return { level, format, ...(file ? { file } : {}), ...(isEndless ? {} : { fileLimits: { maxBytes, maxFiles } }) }
+  const rotation = isEndless ? {} : { rotation: { interval, maxBytes, maxFiles, compress: config.logCompress ?? true } }
+  return { level, format, ...(file ? { file } : {}), ...rotation }
 }
 
 async function storeOptions(config: HubConfig): Promise<StoreOptions> {

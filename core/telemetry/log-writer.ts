@@ -1,6 +1,7 @@
 import { write } from 'node:fs'
 import type { SinkState } from './log-feed.ts'
-import { LogFile, type LogFileLimits } from './log-file.ts'
+import { LogFile } from './log-file.ts'
+import type { RotationOptions } from './log-rotation.ts'
 
 /** Lines are collected for this long, in milliseconds, so that a busy hub writes in batches. */
 const BATCH_MS = 200
@@ -18,8 +19,10 @@ const STANDARD_OUTPUT = 1
 export interface LogWriterOptions {
   /** Absolute path; absent: standard output. */
   readonly file?: string
-  /** When the file is rotated, and how many are kept. Absent: it grows without limit. */
-  readonly limits?: LogFileLimits
+  /** Absent: the file grows without limit. */
+  readonly rotation?: RotationOptions
+  /** Called once an hour while the file cannot be rotated, with the system's message. */
+  readonly notRotated?: (error: string) => void
   /** Renders the line that replaces `count` lost ones. */
   readonly lost: (count: number) => string
 }
@@ -47,14 +50,18 @@ export class LogWriter {
   #timer: ReturnType<typeof setTimeout> | undefined
   #drained: (() => void)[] = []
 
-  private constructor(file: LogFile | undefined, lost: LogWriterOptions['lost']) {
+  readonly #notRotated: LogWriterOptions['notRotated']
+
+  private constructor(file: LogFile | undefined, { lost, notRotated }: LogWriterOptions) {
     this.#file = file
     this.#lost = lost
+    this.#notRotated = notRotated
   }
 
   /** Throws the error of the file system when the file cannot be opened. */
-  static async open({ file, limits, lost }: LogWriterOptions): Promise<LogWriter> {
-    return new LogWriter(file === undefined ? undefined : await LogFile.open(file, limits), lost)
+  static async open(options: LogWriterOptions): Promise<LogWriter> {
+    const { file, rotation } = options
+    return new LogWriter(file === undefined ? undefined : await LogFile.open(file, rotation), options)
   }
 
   /** Calls `LogFile.reopen`; without a file it does nothing. */
@@ -110,7 +117,7 @@ export class LogWriter {
     this.#batchLines = this.#waiting.length
     this.#waiting = []
     this.#waitingCharacters = 0
-    if (this.#file?.isFull(batch.length)) void this.#file.rotate().then(() => this.#next(batch))
+    if (this.#file?.isDue(batch.length)) void this.#rotate(this.#file, batch)
     else this.#next(batch)
   }
 
@@ -130,6 +137,12 @@ export class LogWriter {
     clearTimeout(this.#timer)
     // Closing would wait for a write that hangs; the process is about to exit anyway.
     if (!this.#batch) await this.#file?.close()
+  }
+
+  async #rotate(file: LogFile, batch: Uint8Array): Promise<void> {
+    const problem = await file.rotate()
+    this.#next(batch)
+    if (problem !== undefined) this.#notRotated?.(problem)
   }
 
   #next(batch: Uint8Array): void {

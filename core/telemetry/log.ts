@@ -8,7 +8,7 @@ import type { Redactor } from '../secrets/redact.ts'
 import type { ServerRedactors } from '../secrets/server-redactors.ts'
 import { LogLevels } from './levels.ts'
 import { LogFeed, type SinkState } from './log-feed.ts'
-import type { LogFileLimits } from './log-file.ts'
+import type { RotationOptions } from './log-rotation.ts'
 import { LogWriter } from './log-writer.ts'
 
 /** Longest text of one field, and of one line, in characters; longer ones are truncated with a mark. */
@@ -25,8 +25,8 @@ export interface LogOptions {
   readonly format: 'json' | 'pretty'
   /** Absolute path; absent: standard output. */
   readonly file?: string
-  /** When the file is rotated, and how many are kept. Absent: it grows without limit. */
-  readonly fileLimits?: LogFileLimits
+  /** Absent: the file grows without limit. */
+  readonly rotation?: RotationOptions
   /** Redacts the hub's keys in every record, before truncation, writing and events. */
   readonly redactor: Pick<Redactor, 'text' | 'record'>
   /** Redacts a server's secrets in records with its `serverId`. */
@@ -100,10 +100,12 @@ export class HubLog {
     const render = options.format === 'pretty' ? pretty : (line: string) => line
     const writer = await LogWriter.open({
       ...(options.file ? { file: options.file } : {}),
-      ...(options.fileLimits ? { limits: options.fileLimits } : {}),
+      ...(options.rotation ? { rotation: options.rotation } : {}),
       lost: count => render(lostLine(count)),
+      notRotated: error => log.with({ component: 'sink:file' }).warn('The log file cannot be rotated', { error }),
     })
-    return new HubLog(line => escapeControls(render(line)), writer, options)
+    const log: HubLog = new HubLog(line => escapeControls(render(line)), writer, options)
+    return log
   }
 
   /**
