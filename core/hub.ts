@@ -131,7 +131,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   const bus = new EventBus((error, name) => hubLog.with().error('An event handler failed', { event: name, error }))
   const hubLog: HubLog = await HubLog.open({ ...logOptions(loaded.config), redactor, servers, bus })
   undo.defer(() => hubLog.end())
-  const log = hubLog.with()
+  const log = hubLog.with({ component: 'hub' })
   for (const warning of loaded.warnings) log.warn(warning)
 
   const { dataDir, databaseUrl } = loaded.config
@@ -182,7 +182,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     folder: loaded.settings.folder,
     registry: registryView(registry),
     bus,
-    log: plugin => hubLog.with({ plugin }),
+    log: plugin => hubLog.with({ component: `plugin:${plugin}`, plugin }),
   })
   await plugins.start()
   undo.defer(() => plugins.stop())
@@ -197,7 +197,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     sandbox,
     transports: () => plugins.contributions('transport'),
     headerProviders: () => plugins.contributions('headerProvider'),
-    log,
+    log: hubLog.with({ component: 'connections' }),
     redactors: servers,
     instanceId: marks.make(),
     isOwnMark: mark => marks.isOwn(mark),
@@ -223,8 +223,9 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     middlewares: () => all(plugins.contributions('mcpMiddleware')),
     toolSets: () => plugins.contributions('tools'),
     recordCall,
+    recordRefusal: call => hubLog.refusedCall(call),
     marks,
-    log,
+    log: hubLog.with({ component: 'mcp' }),
     version: manifest.version,
     draining: () => draining,
   })
@@ -239,7 +240,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     registry,
     auth,
     bus,
-    log,
+    log: hubLog.with({ component: 'http' }),
     bytes,
     mcp,
     upstreams: connections,
@@ -256,6 +257,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       bytes,
       plugins: pluginsView(plugins),
       clientConfigs: () => plugins.contributions('clientConfig'),
+      logging: { levels: hubLog.levels, sinks: () => hubLog.sinks() },
       config: { values: config, sources: Object.fromEntries(sources) },
       importDocument: (document, sender) => bodyParser.importDocument(document, sender),
       version: manifest.version,
@@ -331,9 +333,11 @@ async function closeRegistry(room: OpenRegistry, log: PluginLogger): Promise<voi
 }
 
 function logOptions(config: HubConfig) {
-  const { logLevel: level, logFormat: format, logFile: file, logMaxSizeBytes: maxBytes, logMaxFiles: maxFiles } = config
+  const { logLevel: level, logFormat: format, logFile: file } = config
+  const { logRotation: interval = 'daily', logMaxSizeBytes: maxBytes, logMaxFiles: maxFiles } = config
   const isEndless = maxBytes === undefined || maxFiles === undefined
-  return { level, format, ...(file ? { file } : {}), ...(isEndless ? {} : { fileLimits: { maxBytes, maxFiles } }) }
+  const rotation = isEndless ? {} : { rotation: { interval, maxBytes, maxFiles, compress: config.logCompress ?? true } }
+  return { level, format, ...(file ? { file } : {}), ...rotation }
 }
 
 async function storeOptions(config: HubConfig): Promise<StoreOptions> {

@@ -88,6 +88,7 @@ export function mergeLayers(layers: ConfigLayers, around: Surroundings): Layered
     logRotation: 'daily',
     logMaxSizeBytes: 100_000_000,
     logMaxFiles: 14,
+    logCompress: true,
     syslogEnabled: false,
     syslogPort: 514,
     syslogFacility: 'local0',

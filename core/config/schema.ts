@@ -41,7 +41,9 @@ export interface HubConfig {
   readonly logRotation?: 'hourly' | 'daily' | 'weekly' | 'none'
   /** Maximum size of one log file in bytes. Default 100,000,000. */
   readonly logMaxSizeBytes?: number
-  /** Log files kept, 1 to 10,000. Default 14. */
+  /** Whether old log files are compressed. Default true. */
+  readonly logCompress?: boolean
+  /** Old log files kept, 1 to 10,000. Default 14. */
   readonly logMaxFiles?: number
   /** Default false; true needs `syslogHost`. */
   readonly syslogEnabled?: boolean

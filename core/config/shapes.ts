@@ -48,7 +48,9 @@ export class DuplicateEntry extends Error {
   }
 }
 
-const KNOWN = new Set(['mcpServers', 'servers', 'users', 'groups', 'systemConfig', 'plugins', 'inputs', 'version'])
+const KNOWN = new Set([
+  ...['mcpServers', 'servers', 'users', 'groups', 'systemConfig', 'logRotation', 'plugins', 'inputs', 'version'],
+])
 const SERVER_MAPS = ['mcpServers', 'servers'] as const
 
 /** Throws DuplicateEntry; other problems are warnings, or entries that the registry will reject. */
@@ -65,11 +67,38 @@ export function readSettings(document: JsonObject): SettingsState {
   if (!isJsonObject(systemConfig)) warnings.push('"systemConfig" is not an object; it is not used')
   return {
     file: { users, servers: servers.map(item => item.value), groups: groups.map(item => item.value) },
-    systemConfig: isJsonObject(systemConfig) ? systemConfig : {},
+    systemConfig: {
+      ...rotationSettings(document.logRotation, warnings),
+      ...(isJsonObject(systemConfig) ? systemConfig : {}),
+    },
     plugins: readPlugins(document.plugins, warnings),
     warnings,
     places: { servers: servers.map(item => item.path), groups: groups.map(item => item.path) },
   }
+}
+
+/** Members of the section `logRotation`, with the keys of `systemConfig` that mean the same. */
+const ROTATION = new Map([
+  ['interval', 'logRotation'],
+  ['maxSize', 'logMaxSizeBytes'],
+  ['maxFiles', 'logMaxFiles'],
+  ['compress', 'logCompress'],
+])
+
+function rotationSettings(section: JsonValue | undefined, warnings: string[]): JsonObject {
+  if (section === undefined) return {}
+  if (!isJsonObject(section)) {
+    warnings.push('"logRotation" is not an object; it is not used')
+    return {}
+  }
+  const { enabled, ...rest } = section
+  const settings: JsonObject = {}
+  for (const [name, value] of Object.entries(rest)) {
+    const key = ROTATION.get(name)
+    if (key === undefined) warnings.push(`${quoted(name)} is not known in "logRotation"; it is kept and not used`)
+    else settings[key] = value
+  }
+  return enabled === false ? { ...settings, logRotation: 'none' } : settings
 }
 
 interface Placed<T> {

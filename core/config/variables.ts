@@ -84,6 +84,7 @@ export const VARIABLES: readonly Variable[] = [
   variable('LOG_ROTATION', 'logRotation', oneOf('hourly', 'daily', 'weekly', 'none')),
   variable('LOG_MAX_SIZE', 'logMaxSizeBytes', size()),
   variable('LOG_MAX_FILES', 'logMaxFiles', integer(1, 10_000)),
+  variable('LOG_COMPRESS', 'logCompress', boolean()),
   variable('SYSLOG_ENABLED', 'syslogEnabled', boolean()),
   variable('SYSLOG_HOST', 'syslogHost', bindAddress()),
   variable('SYSLOG_PORT', 'syslogPort', integer(1, 65_535)),

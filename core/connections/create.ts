@@ -8,6 +8,7 @@ import type { Era } from '../domain/era.ts'
 import { cappedRights } from '../domain/server/owner-rights.ts'
 import type { ServerStatus } from '../domain/server/status.ts'
 import type { Side } from '../domain/session-scope.ts'
+import { UpstreamRecords } from '../telemetry/upstream-records.ts'
 import type {
   ProcessInfo,
   ServerCatalog,
@@ -66,6 +67,7 @@ class LocalConnections implements Connections {
   constructor(options: ConnectionsOptions) {
     this.#options = options
     const { config, log, registry, bus, baseEnv } = options
+    const records = new UpstreamRecords(log)
     this.#pool = new WorkerPool({
       size: Math.max(1, config.workers),
       instanceId: options.instanceId,
@@ -79,6 +81,10 @@ class LocalConnections implements Connections {
       baseEnv,
       sandbox: options.sandbox,
       log,
+      heard: (serverId, line) => {
+        const record = this.#supervisor.get(serverId)?.record
+        if (record) records.write(record, 'info', line, { stream: 'stderr' })
+      },
       redactors: options.redactors,
       ...(options.relay === undefined ? {} : { relay: options.relay }),
     })
@@ -125,6 +131,7 @@ class LocalConnections implements Connections {
         definitions: this.#definitions,
         bus,
         log,
+        records,
         effective: serverId => registry.servers.effective(serverId),
         redactors: options.redactors,
         isOwnMark: options.isOwnMark ?? (() => false),

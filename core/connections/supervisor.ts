@@ -202,6 +202,7 @@ export class Supervisor {
     await server.dispose()
     this.#options.context.children.forgetServer(serverId)
     this.#options.context.redactors.forget(serverId)
+    this.#options.context.records.forget(serverId)
   }
 
   #userChanged(userId: string): void {

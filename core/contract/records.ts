@@ -205,6 +205,8 @@ export interface ToolCallRecord {
   readonly durationMs: number
   /** `success`; `error` when the tool set isError or the server returned an error; otherwise the hub's own code. */
   readonly status: string
+  /** The access key of the caller, if it used one. */
+  readonly keyId?: string | undefined
 }
 
 /** Most severe first. */
@@ -221,6 +223,8 @@ export interface LogRecord {
   readonly status?: string
   readonly requestId?: string
   readonly userId?: string
+  /** The part of the hub that logged it, such as `mcp`, `plugin:groups` or `server`. */
+  readonly component?: string
   /** Who may read it besides administrators. Not part of the written line. */
   readonly ownerId?: string
   readonly [field: string]: unknown

@@ -22,7 +22,7 @@ export interface AppDeps extends PipelineDeps {
   readonly findPluginRoute?: FindPluginRoute
   readonly guard: RequestGuard
   readonly bytes: BytesInFlight
-  readonly log: Pick<PluginLogger, 'error' | 'info'>
+  readonly log: Pick<PluginLogger, 'error' | 'info' | 'debug'>
   /** Returns an id for a request that was rejected before it got one. */
   readonly nextId: () => string
   /** Whether each request writes one log line. */
@@ -39,7 +39,16 @@ export interface App {
   refuse(request: Request, error: unknown): Response
 }
 
-type Env = { Bindings: { admitted: Admitted; held: RequestBytes } }
+/** What the request log says of a request besides its response. */
+interface Matched {
+  /** The route's path, such as `/api/servers/{ref}`; undefined when there is none. */
+  pattern?: string
+}
+
+type Env = { Bindings: { admitted: Admitted; held: RequestBytes; matched: Matched } }
+
+/** Asked for all the time, by programs: logged as DEBUG. */
+const FREQUENT = new Set(['/health', '/metrics', '/api/stream'])
 
 /**
  * The HTTP application, on web standards only. What no route declares is closed: the route table is the access table.
@@ -55,7 +64,8 @@ export function createApp(deps: AppDeps): App {
     hono.on(route.method, honoPath(route.path), async context => {
       const { raw } = context.req
       const params = context.req.param() as Record<string, string>
-      const { admitted, held } = context.env
+      const { admitted, held, matched } = context.env
+      matched.pattern = route.path
       const response = await pipeline.run(route, raw, admitted.info, params, held)
       return raw.method === 'HEAD' ? withoutBody(response) : response
     })
@@ -72,11 +82,11 @@ export function createApp(deps: AppDeps): App {
     throw error
   })
 
-  const answer = async (request: Request, { path, info }: Pick<Admitted, 'path' | 'info'>): Promise<Response> => {
+  const answer = async (request: Request, { path, info }: Admitted, matched: Matched): Promise<Response> => {
     const { requestId } = info
     const held = new RequestBytes(deps.bytes, info)
     try {
-      const response = refuseOAuth(path) ?? (await hono.fetch(request, { admitted: { path, info }, held }))
+      const response = refuseOAuth(path) ?? (await hono.fetch(request, { admitted: { path, info }, held, matched }))
       return await heldResponse(await compressed(request, response), held)
     } catch (error) {
       return problemResponse(error, { requestId, method: request.method, path, log: deps.log })
@@ -94,7 +104,8 @@ export function createApp(deps: AppDeps): App {
     async handle(request, admitted) {
       const startedAt = performance.now()
       const { requestId } = admitted.info
-      const own = preflightResponse(request, admitted.corsOrigin) ?? (await answer(request, admitted))
+      const matched: Matched = {}
+      const own = preflightResponse(request, admitted.corsOrigin) ?? (await answer(request, admitted, matched))
       const headed = withHeaders(own, {
         ...SECURITY_HEADERS,
         'cache-control': 'no-store',
@@ -102,9 +113,17 @@ export function createApp(deps: AppDeps): App {
       })
       const response = withCors(headed, admitted.corsOrigin)
       if (deps.requestLogs) {
-        const { method } = request
-        const duration = Math.round(performance.now() - startedAt)
-        deps.log.info('request', { requestId, method, path: admitted.path, status: String(response.status), duration })
+        const { pattern: path = 'none' } = matched
+        const bytes = response.headers.get('content-length')
+        deps.log[FREQUENT.has(path) ? 'debug' : 'info']('request', {
+          requestId,
+          method: request.method,
+          path,
+          status: String(response.status),
+          duration: Math.round(performance.now() - startedAt),
+          ...(bytes === null ? {} : { bytes: Number(bytes) }),
+          client: admitted.info.clientAddress,
+        })
       }
       return response
     },

@@ -9,6 +9,7 @@ import type { BytesInFlight } from '../domain/byte-account.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Registry } from '../registry/api.ts'
 import type { HubMarks } from '../secrets/hub-marks.ts'
+import type { RefusedCall } from '../telemetry/log.ts'
 import type { McpEndpoint } from './api.ts'
 import { DirectExchange, directScope } from './call/direct-call.ts'
 import { DirectCalls } from './call/direct-calls.ts'
@@ -73,6 +74,8 @@ interface McpDeps {
   readonly toolSets: () => ReadonlyMap<string, ToolSet>
   /** Called with each finished tools/call; must not block. */
   readonly recordCall: (record: ToolCallRecord) => void
+  /** Called with each tools/call that reached no server. Default: not recorded. */
+  readonly recordRefusal?: (call: RefusedCall) => void
   readonly log: PluginLogger
   /** The hub's own version, for `serverInfo`. */
   readonly version: string
@@ -184,6 +187,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
       forwarder,
       middlewares: deps.middlewares,
       recordCall: deps.recordCall,
+      recordRefusal: deps.recordRefusal,
       now,
       refusals,
       tasks,

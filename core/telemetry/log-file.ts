@@ -1,48 +1,56 @@
-import { type FileHandle, mkdir, open, rename, rm, stat } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, rename, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-
-/** When the log file is rotated, and how many files are kept. */
-export interface LogFileLimits {
-  /** The file is rotated before it exceeds this many bytes. */
-  readonly maxBytes: number
-  /** Number of rotated files kept; 1 or more. */
-  readonly maxFiles: number
-}
+import { OldLogFiles, periodOf, type RotationOptions } from './log-rotation.ts'
 
 /** How long after a failed rotation the next one is tried, in milliseconds; until then the file keeps growing. */
 const RETRY_MS = 60_000
+/** A failing rotation is told once in this time. */
+const TELL_MS = 3_600_000
 /** How often the path is compared with the open file, in milliseconds. */
 const FOLLOW_MS = 1_000
 
-/**
- * A log file of limited size: when it is full it becomes `<path>.1`, the former `.1` becomes `.2`, and the oldest is
- * deleted. When that fails no line is lost: writing continues in the old file.
- */
+/** A log file that is put aside when it is full, or its hour, day or week is over. When that fails no line is lost:
+ * writing continues in the same file. */
 export class LogFile {
   readonly #path: string
-  readonly #limits: LogFileLimits
+  readonly #rotation: RotationOptions | undefined
+  readonly #old: OldLogFiles | undefined
   #handle: FileHandle
   #bytes: number
+  /** The interval in which the file was begun. */
+  #period: number
   #failedAtMs = Number.NEGATIVE_INFINITY
+  #toldAtMs = Number.NEGATIVE_INFINITY
   /** Replaces `#handle` before the next write. */
   #reopened: { readonly handle: FileHandle; readonly bytes: number } | undefined
   #followedAtMs = 0
 
-  private constructor(path: string, limits: LogFileLimits, handle: FileHandle, bytes: number) {
+  private constructor(
+    path: string,
+    rotation: RotationOptions | undefined,
+    handle: FileHandle,
+    bytes: number,
+    ms: number,
+  ) {
     this.#path = path
-    this.#limits = limits
+    this.#rotation = rotation
+    this.#old = rotation && new OldLogFiles(path, rotation)
     this.#handle = handle
     this.#bytes = bytes
+    this.#period = rotation ? periodOf(rotation.interval, ms) : 0
+    this.#old?.tidy()
   }
 
-  /** Opens the file for appending. Its size is unlimited without limits and for special files. Throws the file system's
-   * error. */
-  static async open(path: string, limits?: LogFileLimits): Promise<LogFile> {
+  /** Opens the file for appending. Without `rotation`, with its interval `none`, and for special files it only grows.
+   * Throws the file system's error. */
+  static async open(path: string, rotation?: RotationOptions): Promise<LogFile> {
     await mkdir(dirname(path), { recursive: true })
     const handle = await open(path, 'a', 0o600)
     const stats = await handle.stat()
-    const endless = { maxBytes: Number.POSITIVE_INFINITY, maxFiles: 1 }
-    return new LogFile(path, limits && stats.isFile() ? limits : endless, handle, stats.size)
+    const rotates = rotation !== undefined && rotation.interval !== 'none' && stats.isFile()
+    // What an earlier hub wrote belongs to the time of its last line.
+    const ms = stats.size > 0 ? stats.mtimeMs : (rotation?.now ?? Date.now)()
+    return new LogFile(path, rotates ? rotation : undefined, handle, stats.size, ms)
   }
 
   get fd(): number {
@@ -55,28 +63,38 @@ export class LogFile {
   }
 
   /** Whether the file must be rotated before this many more bytes. An empty one accepts any number. */
-  isFull(bytes: number): boolean {
-    if (this.#bytes === 0 || this.#bytes + bytes <= this.#limits.maxBytes) return false
+  isDue(bytes: number): boolean {
+    const rotation = this.#rotation
+    if (!rotation || this.#bytes === 0) return false
+    const isFull = this.#bytes + bytes > rotation.maxBytes
+    if (!isFull && this.#period === periodOf(rotation.interval, this.#now())) return false
     return performance.now() - this.#failedAtMs >= RETRY_MS
   }
 
-  /** Rotates the file. Never rejects. Nothing may be written meanwhile. */
-  async rotate(): Promise<void> {
-    const path = this.#path
+  /** Rotates the file. Never rejects. Nothing may be written meanwhile. Resolves with what is wrong, once an hour. */
+  async rotate(): Promise<string | undefined> {
+    if (!this.#old) return undefined
     try {
-      await rm(`${path}.${this.#limits.maxFiles}`, { force: true })
-      for (let number = this.#limits.maxFiles - 1; number >= 1; number -= 1) {
-        await renameIfThere(`${path}.${number}`, `${path}.${number + 1}`)
-      }
-      await renameIfThere(path, `${path}.1`)
-      const handle = await open(path, 'a', 0o600)
-      const old = this.#handle
+      const nowMs = this.#now()
+      const aside = await this.#old.nameFor(nowMs)
+      await rename(this.#path, aside)
+      const handle = await open(this.#path, 'a', 0o600).catch(async error => {
+        await rename(aside, this.#path)
+        throw error
+      })
+      const last = this.#handle
       this.#handle = handle
       this.#bytes = (await handle.stat()).size
-      await old.close()
-    } catch {
-      // The folder is not writable or the disk is full: the old file is still open, possibly under its new name.
+      this.#period = periodOf(this.#rotation?.interval ?? 'none', nowMs)
+      await last.close()
+      this.#old.tidy()
+      return undefined
+    } catch (error) {
+      // The folder is not writable or the disk is full: the same file is still open.
       this.#failedAtMs = performance.now()
+      if (this.#failedAtMs - this.#toldAtMs < TELL_MS) return undefined
+      this.#toldAtMs = this.#failedAtMs
+      return String(error)
     }
   }
 
@@ -105,6 +123,7 @@ export class LogFile {
       const old = this.#handle
       this.#handle = this.#reopened.handle
       this.#bytes = this.#reopened.bytes
+      this.#period = periodOf(this.#rotation?.interval ?? 'none', this.#now())
       this.#reopened = undefined
       void old.close().catch(() => undefined)
     }
@@ -126,12 +145,8 @@ export class LogFile {
     await this.#handle.close()
     await this.#reopened?.handle.close()
   }
-}
 
-async function renameIfThere(from: string, to: string): Promise<void> {
-  try {
-    await rename(from, to)
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
+  #now(): number {
+    return (this.#rotation?.now ?? Date.now)()
   }
 }

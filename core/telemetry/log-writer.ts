@@ -1,5 +1,7 @@
 import { write } from 'node:fs'
-import { LogFile, type LogFileLimits } from './log-file.ts'
+import type { SinkState } from './log-feed.ts'
+import { LogFile } from './log-file.ts'
+import type { RotationOptions } from './log-rotation.ts'
 
 /** Lines are collected for this long, in milliseconds, so that a busy hub writes in batches. */
 const BATCH_MS = 200
@@ -17,8 +19,10 @@ const STANDARD_OUTPUT = 1
 export interface LogWriterOptions {
   /** Absolute path; absent: standard output. */
   readonly file?: string
-  /** When the file is rotated, and how many are kept. Absent: it grows without limit. */
-  readonly limits?: LogFileLimits
+  /** Absent: the file grows without limit. */
+  readonly rotation?: RotationOptions
+  /** Called once an hour while the file cannot be rotated, with the system's message. */
+  readonly notRotated?: (error: string) => void
   /** Renders the line that replaces `count` lost ones. */
   readonly lost: (count: number) => string
 }
@@ -36,19 +40,28 @@ export class LogWriter {
   #waitingCharacters = 0
   /** The unwritten rest of the batch that is being written. */
   #batch: Uint8Array | undefined
+  /** Lost since the last line that says so. */
   #dropped = 0
+  #droppedInAll = 0
+  #sent = 0
+  /** Lines in `#batch`. */
+  #batchLines = 0
   #refused = false
   #timer: ReturnType<typeof setTimeout> | undefined
   #drained: (() => void)[] = []
 
-  private constructor(file: LogFile | undefined, lost: LogWriterOptions['lost']) {
+  readonly #notRotated: LogWriterOptions['notRotated']
+
+  private constructor(file: LogFile | undefined, { lost, notRotated }: LogWriterOptions) {
     this.#file = file
     this.#lost = lost
+    this.#notRotated = notRotated
   }
 
   /** Throws the error of the file system when the file cannot be opened. */
-  static async open({ file, limits, lost }: LogWriterOptions): Promise<LogWriter> {
-    return new LogWriter(file === undefined ? undefined : await LogFile.open(file, limits), lost)
+  static async open(options: LogWriterOptions): Promise<LogWriter> {
+    const { file, rotation } = options
+    return new LogWriter(file === undefined ? undefined : await LogFile.open(file, rotation), options)
   }
 
   /** Calls `LogFile.reopen`; without a file it does nothing. */
@@ -61,6 +74,17 @@ export class LogWriter {
     return this.#refused || this.#dropped > 0
   }
 
+  /** `sent` and `dropped` count lines since the start. */
+  state(): Omit<SinkState, 'id'> {
+    const waiting = this.#waiting.length + this.#batchLines
+    return {
+      state: this.failing ? 'failing' : 'up',
+      waiting,
+      sent: this.#sent,
+      dropped: { full: this.#droppedInAll, rejected: 0, late: 0 },
+    }
+  }
+
   /** `line` ends with a line feed. */
   write(line: string): void {
     this.#waiting.push(line)
@@ -68,6 +92,7 @@ export class LogWriter {
     while (this.#waiting.length > MOST_LINES || this.#waitingCharacters > MOST_CHARACTERS) {
       this.#waitingCharacters -= this.#waiting.shift()?.length ?? 0
       this.#dropped += 1
+      this.#droppedInAll += 1
     }
     if (this.#batch) return
     if (this.#waitingCharacters >= BATCH_CHARACTERS) this.flushNow()
@@ -89,9 +114,10 @@ export class LogWriter {
     }
     const batch = Buffer.from(this.#waiting.join(''))
     this.#batch = batch
+    this.#batchLines = this.#waiting.length
     this.#waiting = []
     this.#waitingCharacters = 0
-    if (this.#file?.isFull(batch.length)) void this.#file.rotate().then(() => this.#next(batch))
+    if (this.#file?.isDue(batch.length)) void this.#rotate(this.#file, batch)
     else this.#next(batch)
   }
 
@@ -113,6 +139,12 @@ export class LogWriter {
     if (!this.#batch) await this.#file?.close()
   }
 
+  async #rotate(file: LogFile, batch: Uint8Array): Promise<void> {
+    const problem = await file.rotate()
+    this.#next(batch)
+    if (problem !== undefined) this.#notRotated?.(problem)
+  }
+
   #next(batch: Uint8Array): void {
     this.#file?.follow()
     write(this.#file?.fd ?? STANDARD_OUTPUT, batch, 0, batch.length, null, (error, written) => {
@@ -131,6 +163,8 @@ export class LogWriter {
         return
       }
       this.#batch = undefined
+      this.#sent += this.#batchLines
+      this.#batchLines = 0
       const more = this.#drained.length > 0 || this.#waitingCharacters >= BATCH_CHARACTERS || this.#dropped > 0
       if (more) this.flushNow()
       else if (this.#waiting.length > 0) this.#timer = setTimeout(() => this.flushNow(), BATCH_MS)

@@ -1,16 +1,23 @@
 import pino from 'pino'
+import type { ErrorCode } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { LogLevel, LogRecord, ToolCallRecord } from '../contract/records.ts'
 import { TimeTexts } from '../domain/timestamp.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Redactor } from '../secrets/redact.ts'
 import type { ServerRedactors } from '../secrets/server-redactors.ts'
-import type { LogFileLimits } from './log-file.ts'
+import { LogLevels } from './levels.ts'
+import { LogFeed, type SinkState } from './log-feed.ts'
+import type { RotationOptions } from './log-rotation.ts'
 import { LogWriter } from './log-writer.ts'
 
 /** Longest text of one field, and of one line, in characters; longer ones are truncated with a mark. */
 const FIELD_LIMIT = 8 * 1024
 const LINE_LIMIT = 32 * 1024
+/** The component of the records of calls. */
+const CALLS = 'mcp'
+
+type Method = 'debug' | 'info' | 'warn' | 'error'
 
 /** Format, destination and redaction of the log. */
 export interface LogOptions {
@@ -18,8 +25,8 @@ export interface LogOptions {
   readonly format: 'json' | 'pretty'
   /** Absolute path; absent: standard output. */
   readonly file?: string
-  /** When the file is rotated, and how many are kept. Absent: it grows without limit. */
-  readonly fileLimits?: LogFileLimits
+  /** Absent: the file grows without limit. */
+  readonly rotation?: RotationOptions
   /** Redacts the hub's keys in every record, before truncation, writing and events. */
   readonly redactor: Pick<Redactor, 'text' | 'record'>
   /** Redacts a server's secrets in records with its `serverId`. */
@@ -30,9 +37,28 @@ export interface LogOptions {
 /** Further members of a log record; secrets in them are redacted. */
 export type LogFields = Readonly<Record<string, unknown>>
 
-/** The hub's log: one JSON record per line, in the specified format. Nothing else in the hub writes to standard output. */
+/** A tools/call that the hub rejected before it reached a server. */
+export interface RefusedCall {
+  readonly requestId: string
+  readonly userId: string
+  readonly keyId: string | undefined
+  readonly group: string
+  /** As the caller named it. */
+  readonly tool: string
+  readonly durationMs: number
+  readonly code: ErrorCode
+}
+
+/**
+ * The hub's log: one JSON record per line, in the specified format, and the same records for the sinks of `feed`. Nothing
+ * else in the hub writes to standard output.
+ */
 export class HubLog {
+  /** Changed by administrators while the hub runs. */
+  readonly levels: LogLevels
+  readonly feed = new LogFeed()
   readonly #pino: pino.Logger
+  readonly #made: { line: string }
   readonly #put: (line: string) => void
   readonly #writer: LogWriter
   readonly #bus: EventBus
@@ -41,13 +67,28 @@ export class HubLog {
   readonly #times = new TimeTexts()
 
   private constructor(
-    logger: pino.Logger,
-    put: (line: string) => void,
+    render: (line: string) => string,
     writer: LogWriter,
-    { bus, redactor, servers }: LogOptions,
+    { level, bus, redactor, servers }: LogOptions,
   ) {
-    this.#pino = logger
-    this.#put = put
+    this.levels = new LogLevels(level)
+    this.#made = { line: '' }
+    this.#pino = pino(
+      {
+        // `levels` decides, before anything is made.
+        level: 'trace',
+        base: null,
+        messageKey: 'message',
+        timestamp: () => `,"timestamp":"${new Date().toISOString()}"`,
+        formatters: { level: label => ({ level: label.toUpperCase() }) },
+      },
+      {
+        write: line => {
+          this.#made.line = line
+        },
+      },
+    )
+    this.#put = line => writer.write(render(line))
     this.#writer = writer
     this.#bus = bus
     this.#redactor = redactor
@@ -59,27 +100,25 @@ export class HubLog {
     const render = options.format === 'pretty' ? pretty : (line: string) => line
     const writer = await LogWriter.open({
       ...(options.file ? { file: options.file } : {}),
-      ...(options.fileLimits ? { limits: options.fileLimits } : {}),
+      ...(options.rotation ? { rotation: options.rotation } : {}),
       lost: count => render(lostLine(count)),
+      notRotated: error => log.with({ component: 'sink:file' }).warn('The log file cannot be rotated', { error }),
     })
-    const put = (line: string): void => writer.write(escapeControls(render(cutLine(line))))
-    const logger = pino(
-      {
-        level: options.level,
-        base: null,
-        messageKey: 'message',
-        timestamp: () => `,"timestamp":"${new Date().toISOString()}"`,
-        formatters: { level: label => ({ level: label.toUpperCase() }) },
-      },
-      { write: put },
-    )
-    return new HubLog(logger, put, writer, options)
+    const log: HubLog = new HubLog(line => escapeControls(render(line)), writer, options)
+    return log
   }
 
-  /** A logger that adds these fields to all its records. `ownerId` sets who may read them; it is not written. */
+  /**
+   * A logger that adds these fields to all its records. `component` names the part of the hub whose level applies.
+   * `ownerId` is the user who may read them besides administrators; it is not written.
+   */
   with(fields: LogFields = {}): PluginLogger {
-    const at = (level: LogLevel, method: 'debug' | 'info' | 'warn' | 'error') => (message: string, more?: LogFields) =>
-      this.#write(level, method, message, { ...fields, ...more })
+    const component = typeof fields.component === 'string' ? fields.component : undefined
+    const at = (level: LogLevel, method: Method) => (message: string, more?: LogFields) => {
+      const serverId = more?.serverId ?? fields.serverId
+      if (!this.levels.allows(level, component, typeof serverId === 'string' ? serverId : undefined)) return
+      this.#write(level, method, message, { ...fields, ...more }, component)
+    }
     return {
       debug: at('DEBUG', 'debug'),
       info: at('INFO', 'info'),
@@ -88,25 +127,40 @@ export class HubLog {
     }
   }
 
-  /** Logs one finished tools/call. */
+  /** Logs one finished tools/call. The owner of the server and the caller may read it. */
   call(record: ToolCallRecord): void {
-    if (!this.#pino.isLevelEnabled('info')) return
+    const { server, tool, durationMs, status, requestId, userId, group, serverId, ownerId, keyId } = record
+    if (!this.levels.allows('INFO', CALLS, serverId)) return
     // Nothing is redacted: the names identify the call.
     const fields = {
-      server: cut(record.server),
-      tool: cut(record.tool),
-      duration: Math.round(record.durationMs),
-      status: record.status,
-      requestId: record.requestId,
-      userId: record.userId,
-      group: cut(record.group),
+      component: CALLS,
+      server: cut(server),
+      serverId,
+      tool: cut(tool),
+      duration: Math.round(durationMs),
+      status,
+      code: status === 'success' || status === 'error' ? undefined : status,
+      requestId,
+      userId,
+      keyId,
+      group: cut(group),
     }
-    const timestamp = this.#times.of(Date.now())
-    // Same output as pino in a third of its time: with every call, pino took a tenth of the main thread's time.
-    this.#put(
-      `{"level":"INFO","timestamp":"${timestamp}",${JSON.stringify(fields).slice(1, -1)},"message":"tools/call"}\n`,
-    )
-    this.#emit('INFO', 'tools/call', fields, record.ownerId)
+    this.#callLine(fields, userId === ownerId ? ownerId : `${ownerId},${userId}`, ownerId)
+  }
+
+  /** Logs a tools/call that reached no server. The caller may read it. */
+  refusedCall({ requestId, userId, keyId, group, tool, durationMs, code }: RefusedCall): void {
+    if (!this.levels.allows('INFO', CALLS, undefined)) return
+    // The name comes from the caller: it may hold anything.
+    const named = { tool: cut(this.#redactor.text(tool)), group: cut(group) }
+    const duration = Math.round(durationMs)
+    const fields = { component: CALLS, ...named, duration, status: code, code, requestId, userId, keyId }
+    this.#callLine(fields, userId, userId)
+  }
+
+  /** Where records go, with what was lost on the way; the log file or standard output first. */
+  sinks(): readonly SinkState[] {
+    return [{ id: 'file', ...this.#writer.state() }, ...this.feed.list()]
   }
 
   /** Whether records wait for a log that cannot be written, or were lost without a line about it yet. */
@@ -125,8 +179,21 @@ export class HubLog {
     return this.#writer.end()
   }
 
-  #write(level: LogLevel, method: 'debug' | 'info' | 'warn' | 'error', message: string, fields: LogFields): void {
-    if (!this.#pino.isLevelEnabled(method)) return
+  /** Same output as pino in a third of its time: with every call, pino took a tenth of the main thread's time. */
+  #callLine(fields: Record<string, unknown>, readers: string, ownerId: string): void {
+    const timestamp = this.#times.of(Date.now())
+    const members = JSON.stringify(fields).slice(1, -1)
+    this.#hand(`{"level":"INFO","timestamp":"${timestamp}",${members},"message":"tools/call"}\n`, readers, CALLS)
+    this.#emit('INFO', 'tools/call', fields, ownerId)
+  }
+
+  #hand(made: string, readers: string, component: string | undefined): void {
+    const line = cutLine(made)
+    this.#put(line)
+    this.feed.push(line, readers, component)
+  }
+
+  #write(level: LogLevel, method: Method, message: string, fields: LogFields, component: string | undefined): void {
     const { ownerId, ...given } = fields
     // Redacted before truncation: half a secret would not be recognised.
     const { serverId } = given
@@ -135,8 +202,10 @@ export class HubLog {
     const written = cutFields(this.#redactor.record(server ? server.record(stacks) : stacks))
     const text = cut(this.#redactor.text(server ? server.text(message) : message))
     this.#pino[method](written, text)
+    const owner = typeof ownerId === 'string' ? ownerId : null
+    this.#hand(this.#made.line, owner ?? '', component)
     if (level === 'ERROR') this.#writer.flushNow()
-    this.#emit(level, text, written, typeof ownerId === 'string' ? ownerId : null)
+    this.#emit(level, text, written, owner)
   }
 
   #emit(level: LogLevel, message: string, fields: Record<string, unknown>, ownerId: string | null): void {
@@ -179,8 +248,8 @@ function cutFields(fields: LogFields): Record<string, unknown> {
 
 function cutLine(line: string): string {
   if (line.length <= LINE_LIMIT) return line
-  const { level, timestamp, message } = JSON.parse(line) as Record<string, unknown>
-  return `${JSON.stringify({ level, timestamp, message, cut: `the record had ${line.length} characters` })}\n`
+  const { level, timestamp, component, message } = JSON.parse(line) as Record<string, unknown>
+  return `${JSON.stringify({ level, timestamp, component, message, cut: `the record had ${line.length} characters` })}\n`
 }
 
 /** JSON does not escape C1 controls and Unicode line ends, but terminals and log readers act on them. */

@@ -24,6 +24,12 @@ export interface StderrWriter {
 export class StderrTail {
   readonly #lines: TailLine[] = []
   readonly #begun = new Map<BegunLine, string>()
+  readonly #heard: ((line: string) => void) | undefined
+
+  /** `heard` is called with each whole line. */
+  constructor(heard?: (line: string) => void) {
+    this.#heard = heard
+  }
 
   /** `redact` removes secrets from each line before it is stored: they may be forgotten before the line is. */
   writer(redact: (text: string) => string): StderrWriter {
@@ -65,7 +71,9 @@ export class StderrTail {
   #add(redacted: string): void {
     const clean = redacted.trimEnd()
     if (clean === '') return
-    this.#lines.push({ at: new Date().toISOString(), line: clean.slice(0, LINE_CHARACTERS) })
+    const line = clean.slice(0, LINE_CHARACTERS)
+    this.#lines.push({ at: new Date().toISOString(), line })
+    this.#heard?.(line)
     if (this.#lines.length > LIMITS.stderrLines) this.#lines.splice(0, this.#lines.length - LIMITS.stderrLines)
   }
 }

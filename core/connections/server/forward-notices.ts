@@ -1,15 +1,17 @@
+import type { JsonObject } from '../../contract/json.ts'
 import type { ServerRecord } from '../../contract/records.ts'
 import type { ConnectionEvents } from '../connection/connection-events.ts'
 import type { ServerContext } from './server-context.ts'
 
 const LOGGED_CHARACTERS = 4_000
+const LOGGER_CHARACTERS = 200
 
 /**
  * Handles notifications and log messages of a connection that belong to no call. `own`: a dedicated connection;
  * `hears`: it belongs to one client, which gets log messages too.
  */
 export function upstreamNotices(
-  { bus, log, redact }: ServerContext,
+  { bus, log, records, redact }: ServerContext,
   record: () => ServerRecord,
   own?: { readonly key: string; readonly hears: boolean },
 ): Pick<ConnectionEvents, 'notification' | 'log'> {
@@ -18,8 +20,10 @@ export function upstreamNotices(
       const { id: serverId, ownerId, name } = record()
       // On a shared connection a log message cannot be matched to a client, so no client gets it.
       if (method === 'notifications/message' && !own?.hears) {
-        const said = redact(JSON.stringify(params ?? {})).slice(0, LOGGED_CHARACTERS)
-        log.info('Log message of a server', { server: name, serverId, ownerId, record: said })
+        const { level, message, logger } = logMessage(params)
+        const said = redact(message).slice(0, LOGGED_CHARACTERS)
+        const from = logger === undefined ? {} : { logger: redact(logger).slice(0, LOGGER_CHARACTERS) }
+        records.write({ id: serverId, ownerId, name }, level, said, from)
         return
       }
       const data = { serverId, ...(own ? { sessionId: own.key } : {}), method, params }
@@ -29,5 +33,23 @@ export function upstreamNotices(
       const { id: serverId, ownerId, name } = record()
       log[level](message, { server: name, serverId, ownerId })
     },
+  }
+}
+
+/** The levels of MCP that are not errors. */
+const LEVELS: Readonly<Record<string, 'debug' | 'info' | 'warn'>> = {
+  debug: 'debug',
+  info: 'info',
+  notice: 'info',
+  warning: 'warn',
+}
+
+/** The parts of a `notifications/message`; `data` may be any JSON. */
+function logMessage(params: JsonObject | undefined) {
+  const { level = '', logger, data } = params ?? {}
+  return {
+    level: LEVELS[String(level)] ?? ('error' as const),
+    message: typeof data === 'string' ? data : JSON.stringify(data ?? null),
+    logger: typeof logger === 'string' ? logger : undefined,
   }
 }

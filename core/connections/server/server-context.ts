@@ -2,6 +2,7 @@ import type { PluginLogger } from '../../contract/plugin.ts'
 import type { EventBus } from '../../events/bus.ts'
 import type { EffectiveServer } from '../../registry/api.ts'
 import type { ServerRedactors } from '../../secrets/server-redactors.ts'
+import type { UpstreamRecords } from '../../telemetry/upstream-records.ts'
 import type { Launcher } from '../connection/launcher.ts'
 import type { Children } from '../spawn/children.ts'
 import type { AskingStore } from '../store/asking-store.ts'
@@ -25,6 +26,8 @@ export interface SharedContext {
   readonly definitions: ToolDefinitions
   readonly bus: EventBus
   readonly log: PluginLogger
+  /** Logs what servers say. */
+  readonly records: UpstreamRecords
   readonly effective: (serverId: string) => Promise<EffectiveServer>
   readonly redactors: Pick<ServerRedactors, 'of' | 'forget'>
   readonly random: () => number

@@ -43,6 +43,8 @@ export interface ChildrenOptions {
   readonly baseEnv: BaseEnv
   readonly sandbox: Sandbox
   readonly log: PluginLogger
+  /** Called with each line of a child's stderr, redacted. */
+  readonly heard?: (serverId: string, line: string) => void
   /** Redacts secrets in the stderr of children, and in their commands. */
   readonly redactors: Pick<ServerRedactors, 'of'>
   /** Carries the bytes through main even where descriptors could be passed to a worker. */
@@ -246,7 +248,7 @@ export class Children {
   #tail(serverId: string): StderrTail {
     const known = this.#tails.get(serverId)
     if (known) return known
-    const tail = new StderrTail()
+    const tail = new StderrTail(line => this.#options.heard?.(serverId, line))
     this.#tails.set(serverId, tail)
     return tail
   }

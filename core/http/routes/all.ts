@@ -11,6 +11,7 @@ import { type PluginsView, pluginRoutes } from './hub/plugins.ts'
 import { publicRoutes } from './hub/public.ts'
 import { settingsRoutes } from './hub/settings.ts'
 import { type ConfigView, systemSettingsRoutes } from './hub/system-settings.ts'
+import { type LoggingView, loggingRoutes } from './logs/logging.ts'
 import { serverControlRoutes } from './servers/server-control.ts'
 import { type ServerImportDeps, serverImportRoutes } from './servers/server-import.ts'
 import { type ToolCallDeps, toolCallRoutes } from './servers/server-tool-call.ts'
@@ -27,6 +28,7 @@ export interface ResourceRoutesDeps {
   readonly bytes: ToolCallDeps['bytes']
   readonly plugins: PluginsView
   readonly clientConfigs: GroupRoutesDeps['clientConfigs']
+  readonly logging: LoggingView
   readonly config: ConfigView
   readonly importDocument: ServerImportDeps['importDocument']
   readonly version: string
@@ -52,6 +54,7 @@ export function resourceRoutes(deps: ResourceRoutesDeps): Route[] {
     ...healthRoutes(deps),
     ...publicRoutes(deps),
     ...adminRoutes(deps),
+    ...loggingRoutes(deps),
     ...pluginRoutes({ plugins: deps.plugins, audit: deps.registry.audit }),
   ]
 }

@@ -5,6 +5,7 @@ import type { McpMiddleware } from '../../contract/points.ts'
 import type { ToolCallRecord } from '../../contract/records.ts'
 import { meantHint, suggestNames } from '../../domain/nearest.ts'
 import { TimeTexts } from '../../domain/timestamp.ts'
+import type { RefusedCall } from '../../telemetry/log.ts'
 import type { Refusals } from '../rpc/refusals.ts'
 import { invalid, isPlainObject } from '../rpc/rpc.ts'
 import { memberHas } from '../scope/capabilities.ts'
@@ -17,6 +18,7 @@ import { EVERY_CAPABILITY, needsAsking } from './asked-clients.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 import type { Forwarder, Routed } from './forwarder.ts'
 import { matchingMiddlewares, runMiddlewares } from './middleware-chain.ts'
+import { recordingRefusal } from './refused-calls.ts'
 import { toolParams, withoutNullArguments } from './sent-params.ts'
 import { failureForModel } from './tool-failure.ts'
 
@@ -32,6 +34,7 @@ interface RouterParts {
   readonly forwarder: Forwarder
   readonly middlewares: () => readonly McpMiddleware[]
   readonly recordCall: (record: ToolCallRecord) => void
+  readonly recordRefusal?: ((call: RefusedCall) => void) | undefined
   readonly now: () => number
   readonly refusals: Refusals
   readonly tasks: TaskCalls
@@ -59,7 +62,7 @@ export class Router {
   constructor(parts: RouterParts, others: Readonly<Record<string, MethodHandler>>) {
     this.#parts = parts
     this.#methods = new Map<string, MethodHandler>([
-      ['tools/call', (routed, params) => this.#callTool(routed, params)],
+      ['tools/call', (routed, params) => this.#recordingRefusal(routed, params)],
       ['prompts/get', (routed, params) => this.#getPrompt(routed, params)],
       ['resources/read', (routed, params) => this.#readResource(routed, params)],
       ['completion/complete', (routed, params) => this.#complete(routed, params)],
@@ -127,6 +130,11 @@ export class Router {
       })
   }
 
+  #recordingRefusal(routed: Routed, params: JsonObject | undefined): Outcome | Promise<Outcome> {
+    const { recordRefusal, now } = this.#parts
+    return recordingRefusal(recordRefusal, now, routed, params?.name, () => this.#callTool(routed, params))
+  }
+
   #callTool(routed: Routed, params: JsonObject | undefined): Outcome | Promise<Outcome> {
     const { exchange, scope } = routed
     const name = params?.name
@@ -160,6 +168,7 @@ export class Router {
         tool: target.original,
         durationMs: endedMs - startedMs,
         status: callStatus(reply),
+        keyId: exchange.actor.credential.kind === 'key' ? exchange.actor.credential.keyId : undefined,
       })
       return this.#truncated(routed, target, failureForModel(exchange, server, outcome))
     }

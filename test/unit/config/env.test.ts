@@ -24,6 +24,7 @@ describe('readEnvironment()', () => {
     ['LOG_MAX_SIZE', '10XB', '100MB'],
     ['LOG_MAX_SIZE', '0', '100MB'],
     ['LOG_MAX_FILES', '0', '1 to 10000'],
+    ['LOG_COMPRESS', 'gzip', 'true, false, 1 or 0'],
     ['LOG_ROTATION', 'hourlyish', 'hourly, daily, weekly, none'],
     ['ENABLE_REQUEST_LOGS', 'maybe', 'true, false, 1 or 0'],
     ['SYSLOG_FACILITY', 'local9', 'local0'],

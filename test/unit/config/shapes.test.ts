@@ -178,6 +178,15 @@ const FILES: readonly RealFile[] = [
 ]
 
 describe('readSettings()', () => {
+  test('takes the section logRotation for the settings of the same meaning', () => {
+    const section = { enabled: true, interval: 'weekly', maxSize: '5MB', maxFiles: 3, compress: false, color: 1 }
+    const { systemConfig, warnings } = read(JSON.stringify({ logRotation: section, systemConfig: { logMaxFiles: 4 } }))
+    expect(systemConfig).toEqual({ logRotation: 'weekly', logMaxSizeBytes: '5MB', logMaxFiles: 4, logCompress: false })
+    expect(warnings).toEqual(['"color" is not known in "logRotation"; it is kept and not used'])
+    expect(read('{"logRotation":{"enabled":false}}').systemConfig).toEqual({ logRotation: 'none' })
+    expect(read('{"logRotation":5}').warnings).toEqual(['"logRotation" is not an object; it is not used'])
+  })
+
   test.each(FILES.map(file => [file.name, file] as const))('loads the file of %s as it is', (_name, file) => {
     const state = read(file.text)
     expect(mirrored(state.file).servers).toEqual(file.servers)

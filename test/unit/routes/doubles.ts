@@ -23,6 +23,7 @@ import type { RequestInfo } from '../../../core/request/request-info.ts'
 import { HubMarks } from '../../../core/secrets/hub-marks.ts'
 import { createSealer } from '../../../core/secrets/seal.ts'
 import clientConfigPlugin from '../../../plugins/client-config/plugin.ts'
+import { LogLevels } from '../../../core/telemetry/levels.ts'
 import { bytesInFlight } from '../../support/bytes.ts'
 
 export function actor(name: string, role: Role = 'user'): UserActor {
@@ -173,6 +174,7 @@ export class World {
       credentials: { during: (_actor, signal, work) => work(signal) },
       bytes: this.bytes,
       plugins: { list: () => [], configure: () => Promise.reject(new Error('not asked for')) },
+      logging: { levels: new LogLevels('info'), sinks: () => [] },
       config: { values: {} as ResourceRoutesDeps['config']['values'], sources: {} },
       clientConfigs: bundledClients,
       importDocument: async () => ({ entries: [] }),

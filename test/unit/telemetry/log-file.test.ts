@@ -1,11 +1,15 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import { periodOf, type RotationOptions } from '../../../core/telemetry/log-rotation.ts'
 import { LogWriter } from '../../../core/telemetry/log-writer.ts'
+import { until } from '../../support/wait.ts'
 
 const lost = (count: number) => `lost ${count}\n`
-const limits = { maxBytes: 10_000, maxFiles: 3 }
+const OLD = /^hub-\d{8}T\d{6}\.\d{3}Z\.log(\.gz)?$/
+const rotation: RotationOptions = { interval: 'daily', maxBytes: 10_000, maxFiles: 3, compress: false }
 
 let folder: string
 let file: string
@@ -15,42 +19,113 @@ beforeEach(async () => {
 })
 afterEach(() => rm(folder, { recursive: true }))
 
-async function writeLines(count: number): Promise<void> {
-  const writer = await LogWriter.open({ file, limits, lost })
-  for (let n = 0; n < count; n += 1) {
+const oldFiles = async () => (await readdir(folder)).filter(name => OLD.test(name)).sort()
+
+async function writeLines(count: number, change: Partial<RotationOptions> = {}, from = 0): Promise<void> {
+  const writer = await LogWriter.open({ file, rotation: { ...rotation, ...change }, lost })
+  for (let n = from; n < from + count; n += 1) {
     writer.write(`${String(n).padStart(6, '0')} ${'x'.repeat(92)}\n`)
     if (n % 10 === 9) await writer.flush()
   }
   await writer.end()
 }
 
+/** The numbers of all lines in these files, in order. */
+async function numbersIn(names: readonly string[]): Promise<number[]> {
+  const texts = await Promise.all(
+    names.map(async name => {
+      const bytes = await readFile(join(folder, name))
+      return (name.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString()
+    }),
+  )
+  return [...texts.join('').matchAll(/^(\d{6}) x{92}$/gm)].map(match => Number(match[1]))
+}
+
 test('a full log file is put aside, and the newest files are kept, each no larger than allowed', async () => {
   await writeLines(1_000)
-  const names = (await readdir(folder)).sort()
-  expect(names).toEqual(['hub.log', 'hub.log.1', 'hub.log.2', 'hub.log.3'])
+  await until(async () => (await oldFiles()).length === rotation.maxFiles)
+  const names = [...(await oldFiles()), 'hub.log']
   for (const name of names) {
     const { size, mode } = await stat(join(folder, name))
-    expect(size).toBeLessThanOrEqual(limits.maxBytes)
+    expect(size).toBeLessThanOrEqual(rotation.maxBytes)
     expect(mode & 0o777).toBe(0o600)
   }
-  const text = (await Promise.all([...names].reverse().map(name => readFile(join(folder, name), 'utf8')))).join('')
-  const numbers = [...text.matchAll(/^(\d{6}) x{92}$/gm)].map(match => Number(match[1]))
+  const numbers = await numbersIn(names)
   // No line is missing, doubled or out of order between the oldest that is kept and the last.
   expect(numbers).toEqual(Array.from({ length: numbers.length }, (_, at) => 1_000 - numbers.length + at))
   expect(numbers.length).toBeGreaterThan(300)
 })
 
-test('what an earlier hub wrote counts', async () => {
-  await writeFile(file, 'y'.repeat(limits.maxBytes))
-  await writeLines(1)
-  expect((await readdir(folder)).sort()).toEqual(['hub.log', 'hub.log.1'])
-  expect((await stat(`${file}.1`)).size).toBe(limits.maxBytes)
+test('old files are compressed whole, and keep mode and time; what has another name is left alone', async () => {
+  const others = ['hub-2026.log', 'hub-20261122T000000.000Z.txt', 'other-20261122T000000.000Z.log']
+  for (const name of others) await writeFile(join(folder, name), 'mine')
+  await writeLines(1_000, { compress: true, maxFiles: 50 })
+  await until(async () => (await oldFiles()).every(name => name.endsWith('.gz')))
+  const names = await oldFiles()
+  expect(names.length).toBe(9)
+  expect((await stat(join(folder, names[0] ?? ''))).mode & 0o777).toBe(0o600)
+  expect(await numbersIn([...names, 'hub.log'])).toEqual(Array.from({ length: 1_000 }, (_, at) => at))
+  expect((await readdir(folder)).sort()).toEqual([...names, 'hub.log', ...others].sort())
 })
 
-test('a file that cannot be put aside is written on, without losing a line', async () => {
-  // A folder stands where the oldest file would be removed.
-  await mkdir(join(`${file}.3`, 'kept'), { recursive: true })
-  await writeLines(300)
-  const text = await readFile(file, 'utf8')
-  expect(text.match(/\n/g)).toHaveLength(300)
+test('what a hub left when it ended in the middle of compressing is finished by the next', async () => {
+  const name = 'hub-20261122T000000.000Z.log'
+  await writeFile(join(folder, name), 'kept\n')
+  await writeFile(join(folder, `${name}.gz.part`), 'half')
+  await writeLines(1, { compress: true })
+  await until(async () => (await readdir(folder)).includes(`${name}.gz`))
+  await until(async () => (await readdir(folder)).length === 2)
+  expect(gunzipSync(await readFile(join(folder, `${name}.gz`))).toString()).toBe('kept\n')
+})
+
+test('a file begins with its hour, day or week, by the UTC clock; weeks begin on Monday', async () => {
+  const at = (text: string) => Date.parse(text)
+  expect(periodOf('weekly', at('2026-11-22T23:59:59.999Z'))).not.toBe(periodOf('weekly', at('2026-11-23T00:00:00Z')))
+  expect(periodOf('weekly', at('2026-11-23T00:00:00Z'))).toBe(periodOf('weekly', at('2026-11-29T23:59:59Z')))
+  expect(periodOf('hourly', at('2026-11-22T10:59:59Z'))).not.toBe(periodOf('hourly', at('2026-11-22T11:00:00Z')))
+  let nowMs = at('2026-11-22T23:59:59.000Z')
+  const writer = await LogWriter.open({ file, rotation: { ...rotation, now: () => nowMs }, lost })
+  writer.write('before\n')
+  await writer.flush()
+  writer.write('still before\n')
+  await writer.flush()
+  nowMs += 1_500
+  writer.write('after\n')
+  await writer.end()
+  expect(await readFile(file, 'utf8')).toBe('after\n')
+  expect(await oldFiles()).toEqual(['hub-20261123T000000.500Z.log'])
+  expect(await readFile(join(folder, 'hub-20261123T000000.500Z.log'), 'utf8')).toBe('before\nstill before\n')
+})
+
+test('an interval that ended while the hub was down is made up for', async () => {
+  await writeFile(file, 'of the day before\n')
+  await utimes(file, new Date('2026-11-20T12:00:00Z'), new Date('2026-11-20T12:00:00Z'))
+  await writeLines(1, { now: () => Date.parse('2026-11-21T08:00:00Z') })
+  expect(await oldFiles()).toEqual(['hub-20261121T080000.000Z.log'])
+})
+
+test('a file from before of full size is put aside at the first line', async () => {
+  await writeFile(file, 'y'.repeat(rotation.maxBytes))
+  await writeLines(1)
+  const [old = ''] = await oldFiles()
+  expect((await stat(join(folder, old))).size).toBe(rotation.maxBytes)
+})
+
+test('with "none" nothing is put aside, however long the file', async () => {
+  await writeLines(300, { interval: 'none' })
+  expect(await readdir(folder)).toEqual(['hub.log'])
+})
+
+test('a file that cannot be put aside is written on; it is told once', async () => {
+  const told: string[] = []
+  // With a time in it, the name is longer than a name may be.
+  const long = join(folder, `${'h'.repeat(240)}.log`)
+  const writer = await LogWriter.open({ file: long, rotation, lost, notRotated: error => void told.push(error) })
+  for (let n = 0; n < 300; n += 1) {
+    writer.write(`${'x'.repeat(99)}\n`)
+    if (n % 10 === 9) await writer.flush()
+  }
+  await writer.end()
+  expect((await readFile(long, 'utf8')).match(/\n/g)).toHaveLength(300)
+  expect(told.length).toBe(1)
 })

@@ -7,8 +7,9 @@ import { EventBus } from '../../../core/events/bus.ts'
 import { Redactor } from '../../../core/secrets/redact.ts'
 import { ServerRedactors } from '../../../core/secrets/server-redactors.ts'
 import { HubLog } from '../../../core/telemetry/log.ts'
+import type { SinkBatch } from '../../../core/telemetry/sink-queue.ts'
 
-async function logged(write: (log: HubLog) => void, format: 'json' | 'pretty' = 'json') {
+async function logged(write: (log: HubLog) => void | Promise<void>, format: 'json' | 'pretty' = 'json') {
   const folder = await mkdtemp(join(tmpdir(), 'log-'))
   const file = join(folder, 'hub.log')
   const bus = new EventBus(() => {})
@@ -19,7 +20,7 @@ async function logged(write: (log: HubLog) => void, format: 'json' | 'pretty' = 
   const servers = new ServerRedactors()
   servers.hold('server-1', ['secret of server 1'])
   const log = await HubLog.open({ level: 'info', format, file, redactor, servers, bus })
-  write(log)
+  await write(log)
   await log.end()
   const text = await readFile(file, 'utf8')
   const mode = (await stat(file)).mode & 0o777
@@ -95,12 +96,36 @@ test('the record of a call is written as any other is', async () => {
   for (const format of ['json', 'pretty'] as const) {
     const { lines, records } = await logged(log => {
       log.call(record)
-      const { server, tool, status, requestId, userId, group } = record
-      log.with().info('tools/call', { server, tool, duration: 13, status, requestId, userId, group, ownerId: 'o1' })
+      const { server, serverId, tool, status, requestId, userId, group } = record
+      const names = { server, serverId, tool, duration: 13, status, requestId, userId, group }
+      log.with({ component: 'mcp', ...names, ownerId: 'o1' }).info('tools/call')
     }, format)
     const [call, other] = lines.map(line => line.replaceAll(/\d\d:\d\d:\d\d\.\d{3}/g, ''))
     expect(call).toBe(other as string)
     expect({ ...records[0]?.record, timestamp: '' }).toEqual({ ...(records[1]?.record as LogRecord), timestamp: '' })
     expect(records[0]?.ownerId).toBe('o1')
   }
+})
+
+test('sinks get each record as JSON with those who may read it, whatever the format of the lines', async () => {
+  const sent: SinkBatch[] = []
+  const send = async (batch: SinkBatch) => {
+    sent.push(batch)
+    return { rejected: 0 }
+  }
+  await logged(async log => {
+    log.feed.add('x', { maxRecords: 10, maxCharacters: 9_999, maxBatch: 10, send, changed() {} })
+    log.with({ ownerId: 'u1' }).info('mine s3cret-1')
+    log.with().info('of the hub')
+    const call = { requestId: 'r', userId: 'u2', keyId: 'k1', group: 'g', tool: 'nothing s3cret-1', durationMs: 1 }
+    log.refusedCall({ ...call, code: 'tool_not_found' })
+    await log.feed.remove('x', 1_000)
+  }, 'pretty')
+  expect(sent.map(batch => batch.readers)).toEqual([['u1', '', 'u2']])
+  const records = sent[0]?.lines.map(line => JSON.parse(line))
+  expect(records).toMatchObject([
+    { message: 'mine [redacted]' },
+    { message: 'of the hub' },
+    { message: 'tools/call', tool: 'nothing [redacted]', code: 'tool_not_found', keyId: 'k1' },
+  ])
 })

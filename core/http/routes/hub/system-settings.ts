@@ -38,6 +38,7 @@ const changeable = z.strictObject({
   logFormat: z.enum(['json', 'pretty']).nullable().optional(),
   requestLogs: z.boolean().nullable().optional(),
   logRotation: z.enum(['hourly', 'daily', 'weekly', 'none']).nullable().optional(),
+  logCompress: z.boolean().nullable().optional(),
   logMaxFiles: z.number().int().min(1).max(10_000).nullable().optional(),
 })
 

@@ -1,0 +1,129 @@
+import { z } from 'zod'
+import type { FieldError } from '../../../contract/errors.ts'
+import type { UserActor } from '../../../contract/records.ts'
+import { parseDuration } from '../../../domain/duration.ts'
+import { pointerToken } from '../../../domain/json/json-pointer.ts'
+import { validationError } from '../../../domain/validation-error.ts'
+import type { Registry } from '../../../registry/api.ts'
+import type { LevelChange, LogLevels } from '../../../telemetry/levels.ts'
+import type { SinkState } from '../../../telemetry/log-feed.ts'
+import { type Route, route } from '../../route.ts'
+import { timestamp } from '../schemas.ts'
+import { qualified } from '../views.ts'
+
+/** What is logged, and where it goes. */
+export interface LoggingView {
+  readonly levels: Pick<LogLevels, 'default' | 'set' | 'list'>
+  sinks(): readonly SinkState[]
+}
+
+/** What the routes of `/api/admin/logging` need. */
+export interface LoggingDeps {
+  readonly logging: LoggingView
+  readonly registry: Pick<Registry, 'servers' | 'audit'>
+}
+
+const tag = 'administration'
+const COMPONENTS = ['hub', 'http', 'mcp', 'connections', 'registry', 'plugins', 'alerts', 'history']
+const LONGEST_MS = 24 * 60 * 60 * 1_000
+const level = z.enum(['error', 'warn', 'info', 'debug', 'trace'])
+const count = z.number().int()
+
+const logging = z.object({
+  level: level.meta({ description: 'LOG_LEVEL, for all that `levels` does not name' }),
+  levels: z.array(z.object({ key: z.string(), level, until: timestamp.optional() })),
+  sinks: z.array(
+    z.object({
+      id: z.string(),
+      state: z.enum(['up', 'failing']),
+      waiting: count,
+      sent: count,
+      dropped: z.object({ full: count, rejected: count, late: count }),
+    }),
+  ),
+})
+
+const example = {
+  level: 'info',
+  levels: [{ key: 'server:ada~time', level: 'debug', until: '2026-11-21T09:45:00.000Z' }],
+  sinks: [
+    { id: 'file', state: 'up', waiting: 0, sent: 8_211, dropped: { full: 0, rejected: 0, late: 0 } },
+    { id: 'database', state: 'up', waiting: 12, sent: 8_199, dropped: { full: 0, rejected: 0, late: 0 } },
+  ],
+}
+
+const change = z.strictObject({
+  levels: z
+    .record(z.string().min(1).max(300), level.nullable())
+    .refine(levels => Object.keys(levels).length <= 100, {
+      params: { code: 'length' },
+      message: 'at most 100 at a time',
+    })
+    .meta({
+      description: `By component (${COMPONENTS.join(', ')}, plugin:<name>, sink:<id>) or server:<ref>; null removes`,
+    }),
+  until: z.string().max(64).optional().meta({ description: 'A duration of at most 24h; absent: until the hub stops' }),
+})
+
+/** Routes for levels at run time, and for the state of the sinks. */
+export function loggingRoutes({ logging: view, registry }: LoggingDeps): Route[] {
+  const answer = () => ({ level: view.levels.default, levels: view.levels.list(), sinks: view.sinks() })
+  return [
+    route({
+      method: 'GET',
+      path: '/api/admin/logging',
+      access: 'admin',
+      summary: 'Log levels, and the sinks with what they lost',
+      tag,
+      responses: { 200: { description: 'The present state', schema: logging, example } },
+      handle: () => ({ body: answer() }),
+    }),
+    route({
+      method: 'PATCH',
+      path: '/api/admin/logging',
+      access: 'admin',
+      summary: 'Set log levels of components and servers, at once',
+      tag,
+      body: change,
+      responses: { 200: { description: 'The state after the change', schema: logging, example } },
+      async handle({ actor, body, info: { requestId } }) {
+        const changes = await readChanges(registry, actor, body)
+        for (const each of changes) view.levels.set(each)
+        const detail = { levels: changes.map(each => `${each.key}=${each.level ?? 'default'}`) }
+        registry.audit.record(actor, { action: 'logging.update', target: 'logging', ownerId: null, requestId, detail })
+        return { body: answer() }
+      },
+    }),
+  ]
+}
+
+/** Throws `validation_failed`, and `server_not_found` for a server that is not there. */
+async function readChanges(
+  registry: Pick<Registry, 'servers'>,
+  actor: UserActor,
+  { levels, until }: z.infer<typeof change>,
+): Promise<readonly LevelChange[]> {
+  const problems: FieldError[] = []
+  const forMs = until === undefined ? undefined : parseDuration(until)
+  if (until !== undefined && (forMs === undefined || forMs === 0 || forMs > LONGEST_MS)) {
+    problems.push({ pointer: '#/until', code: 'duration', detail: 'until: a duration such as 15m, at most 24h' })
+  }
+  for (const key of Object.keys(levels)) {
+    if (COMPONENTS.includes(key) || /^(?:plugin|sink|server):./.test(key)) continue
+    const wanted = `one of ${COMPONENTS.join(', ')}, plugin:<name>, sink:<id> or server:<ref>`
+    problems.push({
+      pointer: `#/levels/${pointerToken(key)}`,
+      code: 'enum',
+      detail: `There is no component of this name: ${wanted}`,
+    })
+  }
+  if (problems.length > 0) throw validationError(problems)
+  const limit = forMs === undefined ? {} : { forMs }
+  return Promise.all(
+    Object.entries(levels).map(async ([key, to]) => {
+      if (!key.startsWith('server:')) return { key, level: to, ...limit }
+      const record = await registry.servers.resolve(actor, key.slice('server:'.length), 'edit')
+      return { key: `server:${qualified(record)}`, level: to, serverId: record.id, ...limit }
+    }),
+  )
+}

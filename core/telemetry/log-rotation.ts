@@ -1,0 +1,120 @@
+import { createReadStream, createWriteStream } from 'node:fs'
+import { chmod, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
+import { basename, dirname, extname, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { createGzip } from 'node:zlib'
+
+/** When a new log file is begun; by the UTC clock, weeks begin on Monday. `none`: never, another program does it. */
+export type RotationInterval = 'hourly' | 'daily' | 'weekly' | 'none'
+
+/** When the log file is rotated, and what becomes of the old ones. */
+export interface RotationOptions {
+  readonly interval: RotationInterval
+  /** The file is rotated before it exceeds this many bytes; not with interval `none`. */
+  readonly maxBytes: number
+  /** Number of old files kept; 1 or more. */
+  readonly maxFiles: number
+  /** Whether old files are compressed with gzip. */
+  readonly compress: boolean
+  /** Milliseconds since 1970. Default: the clock. */
+  readonly now?: () => number
+}
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+/** 1970 began on a Thursday. */
+const DAYS_SINCE_MONDAY = 3
+
+/** The number of the interval in which a time lies. */
+export function periodOf(interval: RotationInterval, ms: number): number {
+  switch (interval) {
+    case 'hourly':
+      return Math.floor(ms / HOUR_MS)
+    case 'daily':
+      return Math.floor(ms / DAY_MS)
+    case 'weekly':
+      return Math.floor((Math.floor(ms / DAY_MS) + DAYS_SINCE_MONDAY) / 7)
+    case 'none':
+      return 0
+  }
+}
+
+/** The old files beside a log file: `hub.log` becomes `hub-20261122T000000.000Z.log`, then `….log.gz`. */
+export class OldLogFiles {
+  readonly #path: string
+  readonly #options: Pick<RotationOptions, 'maxFiles' | 'compress'>
+  readonly #pattern: RegExp
+  #work: Promise<void> = Promise.resolve()
+
+  constructor(path: string, options: Pick<RotationOptions, 'maxFiles' | 'compress'>) {
+    this.#path = path
+    this.#options = options
+    const [stem, extension] = this.#parts().map(part => part.replace(/[.*+?^$()|[\]{}\\]/g, '\\$&'))
+    this.#pattern = new RegExp(`^${stem}-\\d{8}T\\d{6}\\.\\d{3}Z${extension}(?:\\.gz|\\.gz\\.part)?$`)
+  }
+
+  /** A name that no old file has, for the file that is put aside at this time. */
+  async nameFor(ms: number): Promise<string> {
+    const [stem, extension] = this.#parts()
+    for (let at = ms; ; at += 1) {
+      const stamp = new Date(at).toISOString().replaceAll(/[-:]/g, '')
+      const name = join(dirname(this.#path), `${stem}-${stamp}${extension}`)
+      const taken = await Promise.all([exists(name), exists(`${name}.gz`)])
+      if (!taken.includes(true)) return name
+    }
+  }
+
+  /** Compresses old files and removes the oldest, in the background. Files with other names are left alone. */
+  tidy(): void {
+    this.#work = this.#work.then(() => this.#tidy()).catch(() => undefined)
+  }
+
+  async #tidy(): Promise<void> {
+    const folder = dirname(this.#path)
+    const names = (await readdir(folder)).filter(name => this.#pattern.test(name)).sort()
+    // Left by a hub that ended while it compressed; the file itself is still there.
+    for (const name of names.filter(each => each.endsWith('.part'))) await rm(join(folder, name), { force: true })
+    const old = names.filter(name => !name.endsWith('.part'))
+    for (const name of old.slice(0, Math.max(0, old.length - this.#options.maxFiles))) {
+      await rm(join(folder, name), { force: true })
+    }
+    if (!this.#options.compress) return
+    for (const name of old.slice(-this.#options.maxFiles)) if (!name.endsWith('.gz')) await compress(join(folder, name))
+  }
+
+  #parts(): [stem: string, extension: string] {
+    const extension = extname(this.#path)
+    return [basename(this.#path, extension), extension]
+  }
+}
+
+async function compress(path: string): Promise<void> {
+  const part = `${path}.gz.part`
+  const { atime, mtime, size } = await stat(path)
+  await pipeline(createReadStream(path), createGzip(), createWriteStream(part, { mode: 0o600, flush: true }))
+  // A full disk can cut a write short without an error.
+  if (!(await isWhole(part, size))) {
+    await rm(part, { force: true })
+    return
+  }
+  await chmod(part, 0o600)
+  await utimes(part, atime, mtime)
+  await rename(part, `${path}.gz`)
+  await rm(path)
+}
+
+/** The last four bytes of a gzip file are the length of its content. */
+async function isWhole(path: string, size: number): Promise<boolean> {
+  const { size: packed } = await stat(path)
+  if (packed < 18) return false
+  const chunks: Buffer[] = []
+  for await (const chunk of createReadStream(path, { start: packed - 4 })) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks).readUInt32LE(0) === size % 2 ** 32
+}
+
+function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  )
+}

@@ -1,0 +1,184 @@
+/** Records of one batch: each as the JSON text that is logged, and the ids of those who may read it, joined by commas. */
+export interface SinkBatch {
+  readonly lines: readonly string[]
+  /** Parallel to `lines`. An empty text: administrators alone. */
+  readonly readers: readonly string[]
+}
+
+/** What became of records that did not arrive: `full` queue, `rejected` by the sink for good, `late` at the end. */
+export interface Dropped {
+  readonly full: number
+  readonly rejected: number
+  readonly late: number
+}
+
+/** Size of a queue, and where its batches go. */
+export interface SinkQueueOptions {
+  readonly maxRecords: number
+  /** Of all waiting lines together. */
+  readonly maxCharacters: number
+  /** Records in one batch. */
+  readonly maxBatch: number
+  /** Resolves when the sink has taken the batch, with the number of records that it rejected for good. Rejects: the
+   * same batch comes again. */
+  send(batch: SinkBatch, signal: AbortSignal): Promise<{ readonly rejected: number }>
+  /** The first failure after a success, and the first success after a failure. */
+  changed(state: 'failing' | 'up', error?: unknown): void
+  /** Pauses before a failed batch is sent again, in milliseconds; the last one repeats. Default 1, 5, 25 and 60 s. */
+  readonly pausesMs?: readonly number[]
+}
+
+/** How long records wait for more of them, in milliseconds. */
+const BATCH_MS = 200
+/** How long one batch may take, in milliseconds. */
+const SEND_MS = 30_000
+const PAUSES_MS = [1_000, 5_000, 25_000, 60_000]
+
+/** Waiting records of one sink. One batch is under way at a time; when the queue is full the oldest records are lost. */
+export class SinkQueue {
+  readonly #options: SinkQueueOptions
+  #lines: string[] = []
+  #readers: string[] = []
+  /** Index of the oldest waiting record. */
+  #head = 0
+  #characters = 0
+  #inFlight = 0
+  #sent = 0
+  #full = 0
+  #rejected = 0
+  #late = 0
+  #failures = 0
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #retry: (() => void) | undefined
+  #idle: (() => void)[] = []
+  readonly #end = new AbortController()
+
+  constructor(options: SinkQueueOptions) {
+    this.#options = options
+  }
+
+  get failing(): boolean {
+    return this.#failures > 0
+  }
+
+  /** Records that wait or are under way. */
+  get waiting(): number {
+    return this.#lines.length - this.#head + this.#inFlight
+  }
+
+  get sent(): number {
+    return this.#sent
+  }
+
+  get dropped(): Dropped {
+    return { full: this.#full, rejected: this.#rejected, late: this.#late }
+  }
+
+  push(line: string, readers: string): void {
+    if (this.#end.signal.aborted) {
+      this.#late += 1
+      return
+    }
+    this.#lines.push(line)
+    this.#readers.push(readers)
+    this.#characters += line.length
+    const { maxRecords, maxCharacters, maxBatch } = this.#options
+    while (this.#lines.length - this.#head > maxRecords || this.#characters > maxCharacters) this.#dropOldest()
+    if (this.#inFlight > 0) return
+    if (this.#lines.length - this.#head >= maxBatch) this.#begin()
+    else this.#timer ??= setTimeout(() => this.#begin(), BATCH_MS)
+  }
+
+  /** Sends what waits without waiting for more, also after a failure. Resolves when all of it has arrived, or after
+   * `withinMs`. */
+  async flush(withinMs: number): Promise<void> {
+    this.#retry?.()
+    if (this.#inFlight === 0) this.#begin()
+    if (this.waiting === 0) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#idle.push(resolve)
+    const limit = setTimeout(resolve, withinMs)
+    await promise
+    clearTimeout(limit)
+  }
+
+  /** Flushes; what has not arrived then is counted as `late`. Later records too. */
+  async end(withinMs: number): Promise<void> {
+    await this.flush(withinMs)
+    this.#late += this.waiting
+    this.#end.abort()
+    clearTimeout(this.#timer)
+    this.#retry?.()
+    this.#lines = []
+    this.#readers = []
+    this.#head = 0
+    this.#inFlight = 0
+  }
+
+  #dropOldest(): void {
+    this.#characters -= this.#lines[this.#head]?.length ?? 0
+    this.#head += 1
+    this.#full += 1
+    // Moved once for many: each record moves at most once on average.
+    if (this.#head > 1_024 && this.#head * 2 > this.#lines.length) this.#cut(this.#head)
+  }
+
+  #cut(count: number): void {
+    this.#lines = this.#lines.slice(count)
+    this.#readers = this.#readers.slice(count)
+    this.#head = 0
+  }
+
+  #begin(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    if (this.#inFlight > 0) return
+    const end = this.#head + this.#options.maxBatch
+    const batch = { lines: this.#lines.slice(this.#head, end), readers: this.#readers.slice(this.#head, end) }
+    this.#cut(this.#head + batch.lines.length)
+    if (batch.lines.length === 0) {
+      for (const resolve of this.#idle.splice(0)) resolve()
+      return
+    }
+    for (const line of batch.lines) this.#characters -= line.length
+    this.#inFlight = batch.lines.length
+    void this.#deliver(batch)
+  }
+
+  async #deliver(batch: SinkBatch): Promise<void> {
+    const { signal } = this.#end
+    while (!signal.aborted) {
+      try {
+        const { rejected } = await this.#options.send(batch, AbortSignal.any([signal, AbortSignal.timeout(SEND_MS)]))
+        if (signal.aborted) return
+        this.#rejected += rejected
+        this.#sent += batch.lines.length - rejected
+        break
+      } catch (error) {
+        if (signal.aborted) return
+        this.#failures += 1
+        if (this.#failures === 1) this.#options.changed('failing', error)
+        await this.#pause()
+      }
+    }
+    if (signal.aborted) return
+    this.#inFlight = 0
+    if (this.#failures > 0) {
+      this.#failures = 0
+      this.#options.changed('up')
+    }
+    if (this.#idle.length > 0 || this.#lines.length - this.#head >= this.#options.maxBatch) this.#begin()
+    else if (this.waiting > 0) this.#timer ??= setTimeout(() => this.#begin(), BATCH_MS)
+  }
+
+  #pause(): Promise<void> {
+    const pauses = this.#options.pausesMs ?? PAUSES_MS
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const timer = setTimeout(resolve, pauses[Math.min(this.#failures, pauses.length) - 1])
+    this.#retry = resolve
+    return promise.finally(() => {
+      clearTimeout(timer)
+      this.#retry = undefined
+    })
+  }
+}

@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { type Client, type Hub, startHub } from '../support/hub.ts'
+
+const ECHO = join(import.meta.dir, '../support/mcp-servers/echo.ts')
+let hub: Hub
+let admin: Client
+
+beforeAll(async () => {
+  const script = `echo "a line of stderr" >&2; exec "$0" "$1"`
+  hub = await startHub({
+    env: { ENABLE_REQUEST_LOGS: 'true' },
+    settings: { mcpServers: { echo: { command: 'sh', args: ['-c', script, process.execPath, ECHO] } } },
+  })
+  admin = await hub.setup()
+})
+afterAll(() => hub.stop())
+
+const records = () =>
+  hub
+    .log()
+    .split('\n')
+    .filter(line => line.startsWith('{'))
+    .map(line => JSON.parse(line))
+const found = (wanted: Record<string, unknown>) =>
+  records().filter(record => Object.entries(wanted).every(([key, value]) => record[key] === value))
+
+test('what a server writes to stderr is a record of the server', async () => {
+  await hub.logged('a line of stderr')
+  const [record] = found({ message: 'a line of stderr' })
+  expect(record).toMatchObject({ level: 'INFO', component: 'server', server: 'echo', stream: 'stderr' })
+  expect(record).not.toHaveProperty('ownerId')
+})
+
+test('calls are records, and so are those that the hub refuses', async () => {
+  const client = await admin.mcp('/mcp/echo')
+  await client.callTool({ name: 'echo', arguments: { text: 'hi' } })
+  await client.callTool({ name: 'no_such_tool', arguments: {} }).catch(() => undefined)
+  await hub.logged('no_such_tool')
+  const [good] = found({ message: 'tools/call', tool: 'echo' })
+  expect(good).toMatchObject({ component: 'mcp', server: 'echo', status: 'success', level: 'INFO' })
+  expect(good.keyId).toBeString()
+  const [refused] = found({ message: 'tools/call', tool: 'no_such_tool' })
+  expect(refused).toMatchObject({ status: 'tool_not_found', code: 'tool_not_found', group: 'echo' })
+  expect(refused.userId).toBe(good.userId)
+})
+
+test('a request is a record with the pattern of its route, its size and its client; frequent ones are DEBUG', async () => {
+  await admin.ok('GET', '/api/servers/echo')
+  await admin.request('GET', '/health')
+  await hub.logged('"path":"/api/servers/{ref}"')
+  const [request] = found({ path: '/api/servers/{ref}' })
+  expect(request).toMatchObject({ component: 'http', method: 'GET', status: '200', client: '127.0.0.1' })
+  expect(found({ path: '/health' })).toEqual([])
+})
+
+test('levels change at once, for a component or one server, and go back', async () => {
+  const levels = { http: 'debug', 'server:echo': 'error' }
+  const set = await admin.ok('PATCH', '/api/admin/logging', { levels, until: '15m' })
+  expect(set.levels).toMatchObject([
+    { key: 'http', level: 'debug' },
+    { key: 'server:admin~echo', level: 'error' },
+  ])
+  await admin.request('GET', '/health')
+  await hub.logged('"path":"/health"')
+  const client = await admin.mcp('/mcp/echo')
+  const before = found({ message: 'tools/call', tool: 'echo' }).length
+  await client.callTool({ name: 'echo', arguments: { text: 'unseen' } })
+  await admin.ok('PATCH', '/api/admin/logging', { levels: { http: null, 'server:echo': null } })
+  await client.callTool({ name: 'echo', arguments: { text: 'seen' } })
+  const { level, levels: left, sinks } = await admin.ok('GET', '/api/admin/logging')
+  expect([level, left]).toEqual(['info', []])
+  expect(sinks[0]).toMatchObject({ id: 'file', state: 'up', dropped: { full: 0, rejected: 0, late: 0 } })
+  await admin.ok('GET', '/api/groups')
+  await hub.logged('"path":"/api/groups"')
+  expect(found({ message: 'tools/call', tool: 'echo' }).length).toBe(before + 1)
+})
+
+test('wrong levels are refused as a whole', async () => {
+  const refusal = async (body: object) => {
+    const { status, json } = await admin.request('PATCH', '/api/admin/logging', body)
+    return [status, json.errors?.[0]?.pointer ?? json.code, json.errors?.[0]?.code]
+  }
+  expect(await refusal({ levels: { http: 'loud' } })).toEqual([400, '#/levels/http', 'enum'])
+  expect(await refusal({ levels: { htpp: 'info' } })).toEqual([400, '#/levels/htpp', 'enum'])
+  expect(await refusal({ levels: { http: 'info' }, until: '25h' })).toEqual([400, '#/until', 'duration'])
+  expect(await refusal({ levels: { http: 'debug', 'server:none': 'info' } })).toEqual([
+    404,
+    'server_not_found',
+    undefined,
+  ])
+  expect((await admin.ok('GET', '/api/admin/logging')).levels).toEqual([])
+})
