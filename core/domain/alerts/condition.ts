@@ -1,0 +1,206 @@
+import { parseDuration } from '../duration.ts'
+import { ConditionMistake, type Token, tokensOf } from './condition-tokens.ts'
+import { inRange, METRIC_NAMES, type MetricInfo, metricInfo, UNITS } from './metrics.ts'
+
+/** Longest text of a condition, in characters. */
+export const CONDITION_CHARACTERS = 1_024
+/** The window of a metric that names none, and the limits of one, in milliseconds. */
+export const WINDOW_MS = { usual: 60_000, least: 10_000, most: 24 * 60 * 60_000 } as const
+
+export const STATES = ['online', 'connecting', 'offline'] as const
+export const SELECTOR_FIELDS = ['server', 'owner', 'group', 'tool', 'level', 'code'] as const
+const OPERATORS = ['>', '>=', '<', '<=', '==', '!='] as const
+
+/** A parsed condition. Lists of `and` and `or` have at least two parts, none of the same kind. */
+export type Condition =
+  | { readonly kind: 'and' | 'or'; readonly parts: readonly Condition[] }
+  | { readonly kind: 'not'; readonly part: Condition }
+  | ConditionTest
+
+/** One comparison. */
+export interface ConditionTest {
+  readonly kind: 'test'
+  readonly query: MetricQuery
+  readonly op: (typeof OPERATORS)[number]
+  /** In the base unit of the metric; `threshold`: the rule's own number. */
+  readonly value: number | 'threshold' | { readonly state: (typeof STATES)[number] }
+}
+
+/** What a test asks for: a metric, of which subjects, over which time. */
+export interface MetricQuery {
+  readonly metric: string
+  readonly selector: readonly {
+    readonly field: (typeof SELECTOR_FIELDS)[number]
+    readonly equal: boolean
+    readonly text: string
+  }[]
+  /** Milliseconds; absent for metrics that have no window. */
+  readonly windowMs?: number
+}
+
+/** Where a condition cannot be read; columns count from 1. */
+export interface ConditionError {
+  readonly column: number
+  readonly message: string
+}
+
+/** Reads a condition; the first mistake with its column when it is none. */
+export function parseCondition(text: string): { readonly condition: Condition } | { readonly error: ConditionError } {
+  try {
+    if (text.length > CONDITION_CHARACTERS) {
+      throw new ConditionMistake(
+        CONDITION_CHARACTERS + 1,
+        `a condition has at most ${CONDITION_CHARACTERS} characters, not ${text.length}`,
+      )
+    }
+    return { condition: new Parser(tokensOf(text)).whole() }
+  } catch (error) {
+    if (!(error instanceof ConditionMistake)) throw error
+    return { error: { column: error.column, message: error.message } }
+  }
+}
+
+/** All tests of a condition, from left to right. */
+export function testsOf(condition: Condition): readonly ConditionTest[] {
+  if (condition.kind === 'test') return [condition]
+  return condition.kind === 'not' ? testsOf(condition.part) : condition.parts.flatMap(testsOf)
+}
+
+/** Joins parts and flattens those of the same kind, so that one condition has one form. */
+export function joined(kind: 'and' | 'or', parts: readonly Condition[]): Condition {
+  const flat = parts.flatMap(part => (part.kind === kind ? part.parts : [part]))
+  const [only] = flat
+  return flat.length === 1 && only ? only : { kind, parts: flat }
+}
+
+class Parser {
+  readonly #tokens: readonly Token[]
+  #at = 0
+
+  constructor(tokens: readonly Token[]) {
+    this.#tokens = tokens
+  }
+
+  whole(): Condition {
+    const condition = this.#list('or')
+    if (this.#next.kind !== 'end') throw this.#mistake(`${shown(this.#next)} does not belong here`)
+    return condition
+  }
+
+  get #next(): Token {
+    return this.#tokens[this.#at] as Token
+  }
+
+  #mistake(message: string, token: Token = this.#next): ConditionMistake {
+    return new ConditionMistake(token.column, message)
+  }
+
+  /** Takes the next token if its text is one of these. */
+  #take(...texts: readonly string[]): Token | undefined {
+    const token = this.#next
+    if (token.kind === 'string' || token.kind === 'end' || !texts.includes(token.text)) return undefined
+    this.#at += 1
+    return token
+  }
+
+  #require(text: string, where: string): void {
+    if (!this.#take(text)) throw this.#mistake(`"${text}" is missing ${where}`)
+  }
+
+  #list(kind: 'and' | 'or'): Condition {
+    const part = (): Condition => (kind === 'or' ? this.#list('and') : this.#unary())
+    const parts = [part()]
+    while (this.#take(kind, kind === 'or' ? '||' : '&&')) parts.push(part())
+    return joined(kind, parts)
+  }
+
+  #unary(): Condition {
+    if (this.#take('not', '!')) return { kind: 'not', part: this.#unary() }
+    if (!this.#take('(')) return this.#test()
+    const condition = this.#list('or')
+    this.#require(')', 'after the condition in brackets')
+    return condition
+  }
+
+  #test(): ConditionTest {
+    const name = this.#next
+    if (name.kind !== 'name') throw this.#mistake(`a metric is missing; there are ${METRIC_NAMES.join(', ')}`)
+    const info = metricInfo(name.text)
+    if (!info) throw this.#mistake(`there is no metric "${name.text}"; there are ${METRIC_NAMES.join(', ')}`)
+    this.#at += 1
+    const query = { metric: name.text, selector: this.#selector(), ...this.#window(info) }
+    const operator = this.#next
+    if (!this.#take(...OPERATORS)) {
+      if (info.dimension === 'state') throw this.#mistake(`"${name.text}" wants == or != and a state`)
+      return { kind: 'test', query, op: '>', value: 'threshold' }
+    }
+    const op = operator.text as ConditionTest['op']
+    return { kind: 'test', query, op, value: this.#value(info, operator) }
+  }
+
+  #selector(): MetricQuery['selector'] {
+    if (!this.#take('{')) return []
+    const matchers: MetricQuery['selector'][number][] = []
+    do {
+      const token = this.#next
+      const field = SELECTOR_FIELDS.find(known => token.kind === 'name' && known === token.text)
+      if (!field) throw this.#mistake(`a field is missing; there are ${SELECTOR_FIELDS.join(', ')}`)
+      this.#at += 1
+      const sign = this.#take('=', '!=')
+      if (!sign) throw this.#mistake(`= or != is missing after "${field}"`)
+      const text = this.#next
+      if (text.kind !== 'string') throw this.#mistake(`the value of "${field}" stands in quotes`)
+      this.#at += 1
+      matchers.push({ field, equal: sign.text === '=', text: text.text })
+    } while (this.#take(','))
+    this.#require('}', 'after the fields')
+    return matchers
+  }
+
+  #window(info: MetricInfo): { readonly windowMs?: number } {
+    const open = this.#take('[')
+    if (!open) return info.windowed ? { windowMs: WINDOW_MS.usual } : {}
+    if (!info.windowed) throw this.#mistake('this metric is judged as it is now and has no window', open)
+    const token = this.#next
+    const windowMs = token.kind === 'number' ? parseDuration(token.text + (token.unit ?? '')) : undefined
+    if (windowMs === undefined || token.unit === undefined) throw this.#mistake('a window is a duration such as 5m')
+    if (windowMs < WINDOW_MS.least || windowMs > WINDOW_MS.most) throw this.#mistake('a window has 10s to 24h')
+    this.#at += 1
+    this.#require(']', 'after the window')
+    return { windowMs }
+  }
+
+  #value(info: MetricInfo, operator: Token): ConditionTest['value'] {
+    const token = this.#next
+    if (info.dimension === 'state') return this.#state(token, operator)
+    if (this.#take('threshold')) return 'threshold'
+    if (token.kind !== 'number') throw this.#mistake('a number or the word threshold is missing')
+    const unit = token.unit === undefined ? undefined : UNITS[token.unit]
+    if (token.unit !== undefined && !unit?.of.includes(info.dimension)) {
+      throw this.#mistake(`"${token.unit}" is no unit of this metric`)
+    }
+    const value = Number(token.text) * (unit?.factor ?? 1)
+    if (!inRange(info.dimension, value)) throw this.#mistake(outOfRange(info, token))
+    this.#at += 1
+    return value === 0 ? 0 : value
+  }
+
+  #state(token: Token, operator: Token): ConditionTest['value'] {
+    if (operator.text !== '==' && operator.text !== '!=') throw this.#mistake('a state has only == and !=', operator)
+    const named = token.kind === 'name' || token.kind === 'string' ? token.text : undefined
+    const state = STATES.find(known => known === named)
+    if (!state) throw this.#mistake(`a state is missing; there are ${STATES.join(', ')}`)
+    this.#at += 1
+    return { state }
+  }
+}
+
+function outOfRange(info: MetricInfo, token: Token): string {
+  const meant = info.dimension === 'ratio' && token.unit === undefined && Number(token.text) <= 100
+  if (meant && Number(token.text) > 0) return `a ratio has 0 to 1; is ${token.text}% meant?`
+  return info.dimension === 'ratio' ? 'a ratio has 0 to 1, or 0% to 100%' : 'this metric is never below 0'
+}
+
+function shown(token: Token): string {
+  return token.kind === 'string' ? JSON.stringify(token.text) : `"${token.text}"`
+}

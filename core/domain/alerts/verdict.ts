@@ -1,0 +1,35 @@
+import type { Condition, ConditionTest } from './condition.ts'
+
+/** What a metric says of one subject; undefined: it has no data. */
+export type FactValue = number | string | undefined
+
+/** Whether a condition holds; undefined: nobody can say, for want of data. */
+export type Verdict = boolean | undefined
+
+/**
+ * Judges a condition for one subject. What has no data is neither true nor false: `and` with something false is false
+ * all the same, `or` with something true is true.
+ */
+export function verdictOf(
+  condition: Condition,
+  factOf: (test: ConditionTest) => FactValue,
+  threshold: number | undefined,
+): Verdict {
+  if (condition.kind === 'test') return compare(condition, factOf(condition), threshold)
+  if (condition.kind === 'not') {
+    const inner = verdictOf(condition.part, factOf, threshold)
+    return inner === undefined ? undefined : !inner
+  }
+  const decisive = condition.kind === 'or'
+  const verdicts = condition.parts.map(part => verdictOf(part, factOf, threshold))
+  if (verdicts.includes(decisive)) return decisive
+  return verdicts.includes(undefined) ? undefined : !decisive
+}
+
+function compare({ op, value }: ConditionTest, fact: FactValue, threshold: number | undefined): Verdict {
+  const wanted = typeof value === 'object' ? value.state : value === 'threshold' ? threshold : value
+  if (fact === undefined || wanted === undefined) return undefined
+  if (op === '==' || op === '!=') return (fact === wanted) === (op === '==')
+  if (op === '>' || op === '>=') return op === '>' ? fact > wanted : fact >= wanted
+  return op === '<' ? fact < wanted : fact <= wanted
+}
