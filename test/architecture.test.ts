@@ -50,6 +50,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['create'],
   ],
   'core/connections/sandbox': [['*', 'inside']],
+  'core/connections/server': [['machine'], ['*']],
   'core/connections/worker': [['*'], ['lists'], ['links'], ['worker']],
   'core/mcp': [
     ['rpc'],

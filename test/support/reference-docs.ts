@@ -1,17 +1,24 @@
 /** Writes the tables of docs/reference/ from the code. `bun test/support/reference-docs.ts` after a change. */
 import { LIMITS } from '../../core/config/limits.ts'
 import { VARIABLES } from '../../core/config/variables.ts'
+import type { ServerPhase } from '../../core/connections/server/machine/server-events.ts'
 import { ERROR_CODES, FIELD_CODES } from '../../core/contract/codes.ts'
 import type { ErrorCode } from '../../core/contract/errors.ts'
 import { REMEDIES } from '../../core/contract/remedies.ts'
 import { OCCASIONS } from './error-occasions.ts'
 import { licencesPage } from './licences.ts'
+import { transitionRows } from './server-events.ts'
 
 const folder = new URL('../../docs/reference/', import.meta.url)
 
 /** Contents of the generated pages, by file name. */
 export function referencePages(): Readonly<Record<string, string>> {
-  return { 'errors.md': errorsPage(), 'limits.md': limitsPage(), 'licences.md': licencesPage() }
+  return {
+    'errors.md': errorsPage(),
+    'limits.md': limitsPage(),
+    'licences.md': licencesPage(),
+    'server-states.md': statesPage(),
+  }
 }
 
 /** Names that docs/reference/environment.md must hold. */
@@ -68,6 +75,42 @@ function limitsPage(): string {
 |---|---|
 ${rows.join('\n')}
 `
+}
+
+function statesPage(): string {
+  return `# States of a server
+
+\`status.state\` of a server is \`online\`, \`connecting\` or \`offline\`. Behind it stands one state machine
+(\`core/connections/server/machine/server-machine.ts\`), a pure function from a phase and an event to the next phase and to what
+is done then, in that order.
+
+| phase | published as | meaning |
+|---|---|---|
+${Object.entries(PHASES)
+  .map(([phase, [state, meaning]]) => `| \`${phase}\` | ${state} | ${meaning} |`)
+  .join('\n')}
+
+## Transitions
+
+An event that is not listed for a phase changes nothing in it. The rows show a server that was connected before.
+
+| event | in | becomes | what is done |
+|---|---|---|---|
+${transitionRows().join('\n')}
+`
+}
+
+const PHASES: Readonly<Record<ServerPhase, readonly [published: string, meaning: string]>> = {
+  loading: ['connecting', 'the hub reads what earlier runs have stored of it'],
+  stopped: ['offline', 'it should not run'],
+  asleep: ['offline (`idle`)', 'it connects with the next call'],
+  waiting: ['offline', 'an attempt or a connection failed; the next attempt is scheduled'],
+  failed: ['offline', 'only a change of its configuration, of a role or of the plugins can help'],
+  preparing: ['connecting', 'an attempt checks rights, resolves and probes'],
+  handshaking: ['connecting', 'the connection is being opened'],
+  listing: ['connecting', 'calls are sent; its lists are read for the first time, for 10 s at most'],
+  online: ['online', 'calls are sent; a reason says why a list is missing'],
+  ending: ['as before', 'no call can be sent; the end of the connection follows'],
 }
 
 if (import.meta.main) {

@@ -8,7 +8,8 @@ import type { Connection } from '../connection/connection.ts'
 import type { Lost } from '../connection/connection-events.ts'
 import type { LinkLimits } from '../protocol.ts'
 import { ConnectionSlot } from './connection-slot.ts'
-import { DedicatedConnections, type DedicatedTo } from './dedicated-connections.ts'
+import { DedicatedConnections } from './dedicated-connections.ts'
+import type { DedicatedTo } from './dedicated-opener.ts'
 import { InputRounds } from './input-rounds.ts'
 import type { OlderFace } from './older-face.ts'
 import type { ServerAsking } from './server-asking.ts'
@@ -226,24 +227,27 @@ export class CallDispatcher {
   }
 
   #wait(slot: ConnectionSlot, call: PendingCall, key: string | undefined): void {
-    const { serverState, record, wanted, wake } = this.#options
-    const { state, reason, nextAttemptAtMs } = serverState.now
+    const { serverState, wake } = this.#options
+    const { state, reason } = serverState.now
     // True as soon as the server is connected, before its lists are read.
-    const reachable = this.base.connection !== undefined
-    const waitMs = (): number | undefined => {
-      if (reachable && key !== undefined) return FIRST_START_WAIT_MS
-      if (state !== 'offline') return record().start === 'lazy' ? FIRST_START_WAIT_MS : RECONNECT_WAIT_MS
-      if (reason?.code === 'idle' && wanted()) return FIRST_START_WAIT_MS
-      const inMs = nextAttemptAtMs === undefined ? Number.POSITIVE_INFINITY : nextAttemptAtMs - Date.now()
-      return inMs <= (call.repeated || call.refused ? RECONNECT_WAIT_MS : NEAR_MS) ? RECONNECT_WAIT_MS : undefined
-    }
-    const limitMs = waitMs()
+    const opensOwn = this.base.connection !== undefined && key !== undefined
+    const limitMs = opensOwn ? FIRST_START_WAIT_MS : this.#waitMs(call)
     if (limitMs === undefined) {
       call.failFor(serverState.offlineError())
       return
     }
     slot.wait(call, limitMs, () => serverState.offlineError())
     if (state === 'offline' && reason?.code === 'idle') wake()
-    else if (reachable && key !== undefined) this.#sessions.open(key)
+    else if (opensOwn) this.#sessions.open(key)
+  }
+
+  /** How long a call may wait for the server to connect; undefined: not at all. */
+  #waitMs({ repeated, refused }: PendingCall): number | undefined {
+    const { serverState, record, wanted } = this.#options
+    const { state, reason, nextAttemptAtMs } = serverState.now
+    if (state !== 'offline') return record().start === 'lazy' ? FIRST_START_WAIT_MS : RECONNECT_WAIT_MS
+    if (reason?.code === 'idle' && wanted()) return FIRST_START_WAIT_MS
+    const inMs = nextAttemptAtMs === undefined ? Number.POSITIVE_INFINITY : nextAttemptAtMs - Date.now()
+    return inMs <= (repeated || refused ? RECONNECT_WAIT_MS : NEAR_MS) ? RECONNECT_WAIT_MS : undefined
   }
 }

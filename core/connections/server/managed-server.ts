@@ -1,32 +1,21 @@
 import type { WireError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { ServerRecord } from '../../contract/records.ts'
-import { type Era, eraOf, LATEST_LEGACY } from '../../domain/era.ts'
+import { type Era, eraOf } from '../../domain/era.ts'
 import { canUse } from '../../domain/ownership.ts'
 import type { ServerStatus } from '../../domain/server/status.ts'
-import { OLDER_CONNECTION, userConnection } from '../../domain/session-scope.ts'
+import { userConnection } from '../../domain/session-scope.ts'
 import type { ServerCatalog, UpstreamFace } from '../api.ts'
 import type { PendingCall } from '../connection/call.ts'
-import type { Connection } from '../connection/connection.ts'
-import type { ConnectionEvents } from '../connection/connection-events.ts'
-import { limitsOf } from '../connection/launcher.ts'
-import type { ListsRead } from '../protocol.ts'
 import type { StoredHead } from '../store/catalog-store.ts'
-import { Arrival } from './arrival.ts'
-import { CallDispatcher } from './call-dispatcher.ts'
-import { upstreamNotices } from './forward-notices.ts'
-import { Latency } from './latency.ts'
-import { OlderFace } from './older-face.ts'
-import { isFinal, LOOP_MET } from './recovery.ts'
-import { askingEvents } from './seen-asking.ts'
-import { ServerAsking } from './server-asking.ts'
-import type { ServerContext, SharedContext } from './server-context.ts'
-import { ServerHealth } from './server-health.ts'
-import { ServerLists } from './server-lists.ts'
-import { OWNER_DISABLED, ServerState, STOPPED } from './server-state.ts'
+import { createParts } from './create-parts.ts'
+import type { ServerEvent } from './machine/server-events.ts'
+import type { OlderFace } from './older-face.ts'
+import type { SharedContext } from './server-context.ts'
+import { type ServerParts, versionOf } from './server-parts.ts'
+import { OWNER_DISABLED, STOPPED } from './server-state.ts'
 import { serverStatus } from './server-status.ts'
 import { sessionStatus } from './session-status.ts'
-import { SharedConnection } from './shared-connection.ts'
 
 const NOT_YOURS: WireError = { code: 'stopped', message: 'You may no longer use this server' }
 
@@ -34,87 +23,22 @@ function mayRun({ problem, ownerDisabled }: ServerRecord): boolean {
   return problem === undefined && ownerDisabled !== true
 }
 
-/** The state machine of one server: the desired state, the observed state, and the actions between them. */
+/**
+ * One upstream server: its connections, its lists and its state. What happens to it is an event of its state machine
+ * (`machine/server-machine.ts`), whose effects its `ServerDriver` carries out.
+ */
 export class ManagedServer {
-  readonly #context: ServerContext
-  readonly #serverState: ServerState
-  readonly #arrival: Arrival
-  readonly #health: ServerHealth
-  readonly #shared: SharedConnection
-  readonly #slots: CallDispatcher
-  readonly #lists: ServerLists
-  readonly #asking: ServerAsking
-  readonly #latency = new Latency()
+  readonly #parts: ServerParts
   readonly older: OlderFace
   #record: ServerRecord
   #stored: StoredHead | undefined
-  #wanted: boolean
-  /** True while connected only to read the lists of a lazy server. */
-  #lookingOnly = false
 
   constructor(record: ServerRecord, shared: SharedContext, stored: StoredHead | undefined) {
     const context = { ...shared, redact: (text: string) => shared.redactors.of(record.id).text(text) }
     this.#record = record
-    this.#context = context
     this.#stored = stored
-    this.#wanted = record.enabled && mayRun(record)
-    const common = { context, record: () => this.#record }
-    this.#serverState = new ServerState(common.record, context)
-    this.#arrival = new Arrival(this.#serverState)
-    this.#health = new ServerHealth(common.record, context)
-    this.#lists = new ServerLists(context, common.record)
-    this.#shared = new SharedConnection({
-      ...common,
-      serverState: this.#serverState,
-      version: () => this.#version,
-      knownTools: () => this.#lists.markedTools,
-      opening: () => this.#lists.begin({ awaited: false }),
-      opened: (connection, again) => this.#onConnected(connection, again),
-      unusable: () => {
-        this.#arrival.end()
-        this.#slots.base.connection = undefined
-      },
-      ended: () => this.#lists.abandon(),
-      offline: (reason, soon) => {
-        this.#lists.abandon()
-        this.#health.lost(reason)
-        if (!soon) this.#slots.failWaiting()
-      },
-      events: configHash => this.#events(configHash),
-    })
-    this.#asking = new ServerAsking({
-      ...common,
-      plan: () => this.#shared.plan(),
-      era: () => this.era,
-      usable: () => this.#wanted && (this.state === 'online' || this.#serverState.now.reason?.code === 'idle'),
-      tools: () => this.#lists.catalog?.tools,
-      found: extra => this.#lists.alsoListed(extra),
-    })
-    this.older = new OlderFace({
-      ...common,
-      plan: () => this.#shared.plan(),
-      era: () => this.era,
-      ready: () => this.#wanted && (this.state !== 'offline' || this.#serverState.now.reason?.code === 'idle'),
-      open: () => this.#slots.openOlder(),
-      connection: () => this.#slots.connectionOf(OLDER_CONNECTION),
-      changed: () => this.#serverState.changed(),
-      loopMet: () => this.#loopMet(),
-    })
-    this.#slots = new CallDispatcher({
-      ...common,
-      effective: () => this.#shared.configured(),
-      serverState: this.#serverState,
-      wanted: () => this.#wanted,
-      asking: this.#asking,
-      version: () => this.#version,
-      knownTools: () => this.#lists.markedTools,
-      wake: () => {
-        this.#lookingOnly = false
-        this.#shared.open()
-      },
-      answered: call => this.#latency.add(performance.now() - call.startedAtMs),
-      older: this.older,
-    })
+    this.#parts = createParts(context, () => this.#record, record.enabled && mayRun(record))
+    this.older = this.#parts.older
   }
 
   get record(): ServerRecord {
@@ -123,117 +47,95 @@ export class ManagedServer {
 
   /** True when it should run. */
   get wanted(): boolean {
-    return this.#wanted
+    return this.#parts.driver.state.wanted
   }
 
   get catalog(): ServerCatalog | undefined {
-    return this.#lists.catalog
+    return this.#parts.lists.catalog
   }
 
   /** The era of the server, as far as known. */
   get era(): Era {
-    return eraOf(this.#version)
+    return eraOf(versionOf(this.#parts))
   }
 
   get face(): UpstreamFace {
-    return this.#asking
+    return this.#parts.asking
   }
 
   get state(): ServerStatus['state'] {
-    return this.#serverState.now.state
+    return this.#parts.serverState.now.state
   }
 
   /** True when nothing is in progress: online with its lists, or offline. */
   get settled(): boolean {
-    return this.state === 'offline' || (this.state === 'online' && !this.#lists.reading)
+    return this.state === 'offline' || (this.state === 'online' && !this.#parts.lists.reading)
   }
 
   /** True when there is no reason to wait for its lists. */
   get listsReady(): boolean {
     if (this.older.awaited) return false
-    return this.settled || (this.#lists.catalog !== undefined && !this.#lists.awaited)
+    return this.settled || (this.#parts.lists.catalog !== undefined && !this.#parts.lists.awaited)
   }
 
   /** Called once at the start: restores stored data, and connects if the server should run. */
   async begin(): Promise<void> {
     const stored = this.#stored
     this.#stored = undefined
-    await this.#asking.restore()
-    if (stored && !this.#record.problem && (await this.#lists.restore(stored))) this.#shared.restore(stored.head)
-    if (!this.#wanted || this.#shared.turn > 0) return
+    await this.#parts.asking.restore()
+    if (stored && !this.#record.problem && (await this.#parts.lists.restore(stored)))
+      this.#parts.shared.restore(stored.head)
     const lazy = this.#record.start === 'lazy'
-    if (lazy && this.#lists.catalog) {
-      this.#serverState.become('offline', { code: 'idle', message: 'The server starts with the first call' })
-      return
-    }
-    this.#lookingOnly = lazy
-    this.#shared.open()
+    this.#dispatch({ type: 'loaded', lazy, sleeps: lazy && this.#parts.lists.catalog !== undefined })
   }
 
   dispatch(call: PendingCall): void {
-    this.#slots.dispatch(call)
+    this.#parts.slots.dispatch(call)
   }
 
   notify(sessionId: string | undefined, method: string, params: JsonObject | undefined): void {
-    this.#slots.connectionOf(sessionId)?.notify(method, params)
+    this.#parts.slots.connectionOf(sessionId)?.notify(method, params)
   }
 
   endSession(sessionId: string): void {
-    this.#slots.end(sessionId, { code: 'session_not_found', message: 'The session has ended' })
+    this.#parts.slots.end(sessionId, { code: 'session_not_found', message: 'The session has ended' })
   }
 
   /** Ids of the users with a connection of their own. */
   users(): readonly string[] {
-    return this.#slots.users()
+    return this.#parts.slots.users()
   }
 
   /** Ends the connection of a user who may no longer use it. */
   endUser(userId: string): void {
-    this.#slots.end(userConnection(userId), NOT_YOURS)
-    this.#slots.end(userConnection(userId, 'older'), NOT_YOURS)
+    this.#parts.slots.end(userConnection(userId), NOT_YOURS)
+    this.#parts.slots.end(userConnection(userId, 'older'), NOT_YOURS)
   }
 
   start(): void {
-    if (!mayRun(this.#record)) return
-    this.#wanted = true
-    this.#resetAndConnect()
+    if (mayRun(this.#record)) this.#dispatch({ type: 'start' })
   }
 
   stop(reason: WireError = STOPPED): void {
-    this.#wanted = false
-    this.#goOffline(reason)
+    this.#dispatch({ type: 'stop', reason })
   }
 
   restart(): void {
-    if (!mayRun(this.#record)) return
-    this.#wanted = true
-    const reason: WireError = { code: 'connection_lost', message: 'The server is being restarted' }
-    // The state is `connecting` before lost calls return, so that repeatable ones wait for the new connection.
-    this.#serverState.become('connecting', reason)
-    this.#slots.closeSessions(reason)
-    this.#asking.abandon()
-    this.older.forget()
-    this.#disconnected()
-    this.#shared.restart(reason)
+    if (mayRun(this.#record)) this.#dispatch({ type: 'restart' })
   }
 
   /** A client reads the lists. */
   listed(): void {
-    const { connection } = this.#slots.base
-    if (connection) this.#lists.listed(connection)
+    const { connection } = this.#parts.slots.base
+    if (connection) this.#parts.lists.listed(connection)
   }
 
   refresh({ probe = false }: { readonly probe?: boolean } = {}): void {
-    if (probe && this.#shared.connection) void this.#shared.ask()
-    else if (probe && !this.#shared.busy) this.#shared.forget()
-    this.#asking.stale()
+    if (probe && this.#parts.shared.connection) void this.#parts.shared.probe()
+    else if (probe && this.#parts.driver.state.phase !== 'preparing') this.#parts.shared.forget()
+    this.#parts.asking.stale()
     this.older.refresh()
-    if (this.#slots.base.connection) {
-      this.#lists.begin({ awaited: true })
-      this.#slots.base.connection.refresh()
-    } else if (this.#wanted && this.state === 'offline') {
-      this.#resetAndConnect()
-    }
+    this.#dispatch({ type: 'refresh' })
   }
 
   /**
@@ -242,69 +144,49 @@ export class ManagedServer {
    */
   async update(record: ServerRecord): Promise<void> {
     this.#record = record
-    this.#slots.endForeign(userId => canUse(userId, record), NOT_YOURS)
-    // start() and stop() may have changed it meanwhile; the stored record decides.
-    this.#wanted = record.enabled && !record.ownerDisabled
+    this.#parts.slots.endForeign(userId => canUse(userId, record), NOT_YOURS)
     if (record.ownerDisabled) return this.stop(OWNER_DISABLED)
     if (record.problem) return this.stop(record.problem)
-    if (!this.#wanted) {
-      if (this.state !== 'offline' || this.#serverState.now.reason?.code !== 'stopped') this.stop()
-      return
-    }
-    const { turn } = this.#shared
-    const effective = await this.#shared.authorize(reason => this.#goOffline(reason))
-    if (turn !== this.#shared.turn || !effective) return
-    const other = effective.configHash !== this.#shared.effective?.configHash
-    if (this.#shared.connection) {
-      this.#shared.effective = effective
-      if (other) this.restart()
-      else this.#slots.setLimits(limitsOf(effective.settings))
-      return
-    }
-    // Sessions may have dedicated connections while the shared one sleeps.
-    if (other) {
-      this.#slots.closeSessions({ code: 'connection_lost', message: 'The server has changed' })
-      this.older.forget()
-    }
-    const asleep = this.#serverState.now.reason?.code === 'idle'
-    if (asleep && effective.configHash === this.#lists.configHash) return
-    this.#lookingOnly = record.start === 'lazy' && asleep
-    this.#shared.resetFailures()
-    this.#shared.open()
+    if (!record.enabled) return this.stop()
+    // start() and stop() may have changed it meanwhile; the stored record decides.
+    this.#dispatch({ type: 'enabled' })
+    const { turn } = this.#parts.shared
+    const effective = await this.#parts.shared.authorize(reason => this.#dispatch({ type: 'forbidden', reason }))
+    if (turn !== this.#parts.shared.turn || !effective) return
+    const differs = effective.configHash !== this.#parts.shared.effective?.configHash
+    const listsKept = effective.configHash === this.#parts.lists.configHash
+    if (this.#parts.shared.connection) this.#parts.shared.effective = effective
+    this.#dispatch({ type: 'configured', differs, listsKept, lazy: record.start === 'lazy' })
   }
 
-  /** Periodic tick: closes idle connections, and schedules an attempt for a server that should run and has none. */
+  /** Periodic tick: closes what is idle, and reconnects where the server speaks something else now. */
   tick(nowMs: number): void {
-    this.#slots.tick(nowMs)
+    this.#parts.slots.tick(nowMs)
     this.older.tick()
-    const { connection } = this.#slots.base
-    if (connection) {
-      this.#asking.tick()
-      if (this.#shared.poll(nowMs) && this.inFlight() === 0) return this.restart()
-      const { idleTimeoutMs } = this.#record
-      const idleMs = nowMs - Math.max(this.#slots.usedAtMs, this.#shared.openedAtMs)
-      if (idleTimeoutMs && idleMs > idleTimeoutMs && connection.inFlight === 0) this.#sleep()
-      return
-    }
-    const { state, reason, nextAttemptAtMs } = this.#serverState.now
-    const resting = reason?.code === 'idle' || isFinal(reason?.code)
-    if (this.#wanted && state === 'offline' && !resting && nextAttemptAtMs === undefined) this.#shared.open()
+    const { connection } = this.#parts.slots.base
+    if (connection) this.#parts.asking.tick()
+    const outdated = connection !== undefined && this.#parts.shared.poll(nowMs) && this.inFlight() === 0
+    const { idleTimeoutMs } = this.#record
+    const idleMs = nowMs - Math.max(this.#parts.slots.usedAtMs, this.#parts.shared.openedAtMs)
+    const idle =
+      idleTimeoutMs !== undefined && idleTimeoutMs > 0 && idleMs > idleTimeoutMs && connection?.inFlight === 0
+    this.#dispatch({ type: 'tick', outdated, idle })
   }
 
   status(): ServerStatus {
-    const { face, ...own } = this.#slots.counts()
-    return serverStatus(this.#serverState, this.#lists.catalog, this.#shared.opened, {
-      latencyMs: this.#latency.percentiles(),
-      pid: this.#shared.connection?.child?.pid,
-      transport: this.#shared.otherTransport ?? this.#record.transport,
-      health: this.#health.view(),
+    const { face, ...own } = this.#parts.slots.counts()
+    return serverStatus(this.#parts.serverState, this.#parts.lists.catalog, this.#parts.shared.opened, {
+      latencyMs: this.#parts.latency.percentiles(),
+      pid: this.#parts.shared.connection?.child?.pid,
+      transport: this.#parts.shared.otherTransport ?? this.#record.transport,
+      health: this.#parts.health.view(),
       older: this.older.spoken,
-      connections: { ...own, shared: (this.#slots.base.connection ? 1 : 0) + face },
+      connections: { ...own, shared: (this.#parts.slots.base.connection ? 1 : 0) + face },
       ...sessionStatus(
         this.#record,
         // The legacy side is the one that sends server requests over its connection.
-        this.older.spoken ? this.older.asking : this.#asking,
-        this.#slots.refused,
+        this.older.spoken ? this.older.asking : this.#parts.asking,
+        this.#parts.slots.refused,
         this.state === 'online',
       ),
     })
@@ -312,105 +194,32 @@ export class ManagedServer {
 
   /** Calls back on every change of state or lists, until the returned function is called. */
   watch(changed: () => void): () => void {
-    return this.#serverState.watch(changed)
+    return this.#parts.serverState.watch(changed)
   }
 
   inFlight(): number {
-    return (this.#shared.connection?.inFlight ?? 0) + this.#slots.inFlight()
+    return (this.#parts.shared.connection?.inFlight ?? 0) + this.#parts.slots.inFlight()
   }
 
   /** A changed definition was approved: other tools are offered, though the lists are the same. */
   toolsChanged(): void {
-    this.#lists.toolsChanged()
+    this.#parts.lists.toolsChanged()
     this.older.toolsChanged()
   }
 
   /** Resolves when all its connections and processes have ended. */
   async dispose(): Promise<void> {
     this.stop({ code: 'draining', message: 'The hub is stopping' })
-    await Promise.all([this.#shared.closed(), this.#slots.dispose(), this.#asking.dispose(), this.older.dispose()])
-    this.#lists.dispose()
+    await Promise.all([
+      this.#parts.shared.closed(),
+      this.#parts.slots.dispose(),
+      this.#parts.asking.dispose(),
+      this.older.dispose(),
+    ])
+    this.#parts.lists.dispose()
   }
 
-  /** The protocol version negotiated with the hub, as far as known. */
-  get #version(): string {
-    return (this.#shared.opened ?? this.#lists.catalog)?.protocolVersion ?? LATEST_LEGACY
-  }
-
-  #resetAndConnect(): void {
-    if (this.#shared.busy) return
-    this.#lookingOnly = false
-    this.#shared.resetFailures()
-    this.#shared.open()
-  }
-
-  #events(configHash: string): Omit<ConnectionEvents, 'opened' | 'unusable' | 'ended'> {
-    return {
-      lost: (call, how, reason) => this.#slots.lost(call, how, reason),
-      input: (call, text) => this.#slots.input(call, text),
-      answered: call => this.#latency.add(performance.now() - call.startedAtMs),
-      health: report => this.#health.checked(report),
-      list: (kind, entries) => this.#lists.part(kind, entries),
-      catalog: read => this.#read(read, configHash),
-      stale: () => {
-        this.#asking.stale()
-        this.#lists.begin({ awaited: true })
-      },
-      ...askingEvents(capability => this.#asking.noted(capability)),
-      ...upstreamNotices(this.#context, () => this.#record),
-    }
-  }
-
-  #read(read: ListsRead, configHash: string): void {
-    const { opened, otherTransport, openedAtMs } = this.#shared
-    if (!opened) return
-    if (read.lists.instances?.some(this.#context.isOwnMark)) return this.#loopMet()
-    const before = this.#lists.catalog
-    this.#lists.read(read, opened, configHash, otherTransport)
-    this.#arrival.read(read.lists)
-    const { catalog } = this.#lists
-    if (catalog && !read.more) this.#asking.seen({ opened, configHash, tools: catalog.tools })
-    if (read.noticed.length > 0 || before?.tools !== catalog?.tools) this.older.mayDiffer()
-    this.#serverState.changed()
-    const unused = this.#slots.usedAtMs < openedAtMs && this.#slots.base.connection?.inFlight === 0
-    if (this.#lookingOnly && unused) this.#sleep()
-  }
-
-  #onConnected(connection: Connection, again: boolean): void {
-    const { id: serverId, ownerId } = this.#record
-    this.#arrival.begin(() => this.#context.bus.emit('upstream.connected', ownerId, { serverId, again }, 'internal'))
-    this.#slots.opened(connection)
-  }
-
-  /** The server's lists contain this hub's own and would grow forever: they are rejected, the previous ones stay. */
-  #loopMet(): void {
-    this.#slots.closeSessions(LOOP_MET)
-    this.#disconnected()
-    this.#shared.fail(LOOP_MET)
-  }
-
-  #sleep(): void {
-    this.#goOffline({ code: 'idle', message: 'The server sleeps until the next call' })
-  }
-
-  /** Ends the connection and all attempts, for a reason that a retry cannot fix. */
-  #goOffline(reason: WireError): void {
-    this.#serverState.attempts = 0
-    this.#health.forget()
-    this.#serverState.become('offline', reason)
-    this.#slots.failWaiting()
-    if (reason.code !== 'idle') {
-      this.#slots.closeSessions(reason)
-      this.#asking.abandon()
-      this.older.forget()
-    }
-    this.#disconnected()
-    this.#shared.close(reason)
-  }
-
-  #disconnected(): void {
-    this.#arrival.end()
-    this.#slots.base.connection = undefined
-    this.#lists.abandon()
+  #dispatch(event: ServerEvent): void {
+    this.#parts.driver.dispatch(event)
   }
 }

@@ -1,8 +1,10 @@
+import { HubError, type WireError } from '../../contract/errors.ts'
 import type { PluginLogger } from '../../contract/plugin.ts'
 import type { EventBus } from '../../events/bus.ts'
 import type { EffectiveServer } from '../../registry/api.ts'
 import type { ServerRedactors } from '../../secrets/server-redactors.ts'
 import type { UpstreamRecords } from '../../telemetry/upstream-records.ts'
+import { toWireError } from '../../transport-kit/wire-error.ts'
 import type { Launcher } from '../connection/launcher.ts'
 import type { Children } from '../spawn/children.ts'
 import type { AskingStore } from '../store/asking-store.ts'
@@ -39,4 +41,10 @@ export interface SharedContext {
 export interface ServerContext extends SharedContext {
   /** Redacts the server's own secrets in a text. */
   readonly redact: (text: string) => string
+}
+
+/** The wire error of a failure; an internal fault of the hub is also logged in full. */
+export function wireErrorOf(log: Pick<PluginLogger, 'error'>, error: unknown): WireError {
+  if (!(error instanceof HubError)) log.error('A connection failed by a fault of the hub', { error: String(error) })
+  return toWireError(error)
 }

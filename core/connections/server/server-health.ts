@@ -4,6 +4,9 @@ import type { ServerHealth as Health } from '../../domain/server/status.ts'
 import type { HealthReport } from '../protocol.ts'
 import type { ServerContext } from './server-context.ts'
 
+/** How many response times are held. */
+const LATEST_TIMES = 128
+
 /** The health state of one server, from its checks; every change emits an event. */
 export class ServerHealth {
   readonly #record: () => ServerRecord
@@ -52,5 +55,24 @@ export class ServerHealth {
 
   #shown({ code, message }: WireError): { readonly code: ErrorCode; readonly message: string } {
     return { code, message: this.#context.redact(message) }
+  }
+}
+
+/** The latest response times of one server, for the console. */
+export class Latency {
+  readonly #times = new Float32Array(LATEST_TIMES)
+  #count = 0
+
+  add(ms: number): void {
+    this.#times[this.#count % LATEST_TIMES] = ms
+    this.#count += 1
+  }
+
+  /** Milliseconds, rounded to hundredths; undefined before the first answer. */
+  percentiles(): { readonly p50: number; readonly p95: number } | undefined {
+    if (this.#count === 0) return undefined
+    const sorted = this.#times.slice(0, Math.min(this.#count, LATEST_TIMES)).sort()
+    const at = (share: number): number => Math.round(sorted[Math.floor((sorted.length - 1) * share)]! * 100) / 100
+    return { p50: at(0.5), p95: at(0.95) }
   }
 }

@@ -49,8 +49,10 @@ export class ServerState {
     return this.#now.reason
   }
 
-  become(state: ConnectionState, reason?: WireError, nextAttemptInMs?: number): void {
+  /** `given` 'kept': the reason that is published now stays. */
+  become(state: ConnectionState, given?: WireError | 'kept', nextAttemptInMs?: number): void {
     const before = this.#now
+    const reason = given === 'kept' ? before.reason : given
     this.#now = {
       state,
       since: before.state === state ? before.since : new Date().toISOString(),

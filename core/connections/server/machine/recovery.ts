@@ -1,6 +1,7 @@
-import type { ErrorCode, WireError } from '../../contract/errors.ts'
-import type { ConnectionEnd } from '../connection/connection-events.ts'
+import type { ErrorCode, WireError } from '../../../contract/errors.ts'
+import type { ConnectionEnd } from '../../connection/connection-events.ts'
 import { backoffMs, isCrashLoop, RecentCount } from './backoff.ts'
+import type { Verdict } from './server-events.ts'
 
 const STEADY_MS = 5_000
 const CRASH_RETRY_MS = 5 * 60_000
@@ -27,22 +28,10 @@ const FINAL: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'quarantined',
 ])
 
-/** A loop found in the response: retried, as the servers in between may change; a direct one is rejected earlier. */
-export const LOOP_MET: WireError = {
-  code: 'loop_detected',
-  message: 'The lists of the server hold those of this hub itself',
-  data: { met: true },
-}
-
 /** True for an error that no retry can fix. */
 export function isFinal(code: ErrorCode | undefined): boolean {
   return code !== undefined && FINAL.has(code)
 }
-
-/** What follows an end or a failed start. `delayMs` undefined: no automatic retry. */
-export type Verdict =
-  | { readonly kind: 'now' }
-  | { readonly kind: 'offline'; readonly reason: WireError; readonly delayMs: number | undefined }
 
 /** Decides when a server is retried: at once, after a backoff, in minutes, or never. */
 export class Recovery {
@@ -101,7 +90,7 @@ export class Recovery {
     return this.failed(end.reason)
   }
 
-  failed(reason: WireError): Verdict {
+  failed(reason: WireError): Extract<Verdict, { kind: 'offline' }> {
     const delayMs = this.#delay(reason)
     this.#failures += 1
     return { kind: 'offline', reason, delayMs }

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'bun:test'
-import { Arrival } from '../../../core/connections/server/arrival.ts'
 import type { ServerContext } from '../../../core/connections/server/server-context.ts'
+import { type DrivenParts, ServerDriver } from '../../../core/connections/server/server-driver.ts'
 import { ServerState } from '../../../core/connections/server/server-state.ts'
 import { EventBus } from '../../../core/events/bus.ts'
 import { fixture, type Rig, serverRecord, startRig, textOf, until } from './support.ts'
@@ -56,19 +56,20 @@ test('a list that is never answered keeps a server from being online for a time,
 test('however long its requests may take, it is online after the limit for lists', async () => {
   const context = { bus: new EventBus(() => undefined), redact: (text: string) => text } as unknown as ServerContext
   const serverState = new ServerState(() => serverRecord('a'), context)
-  const arrival = new Arrival(serverState, 20)
-  let arrived = 0
-  const begin = () => arrival.begin(() => (arrived += 1))
-  begin()
+  const nothing = (): void => undefined
+  const parts = {
+    ...{ context, serverState, record: () => serverRecord('a') },
+    ...{ shared: { open: nothing }, lists: { begin: nothing } },
+  } as unknown as DrivenParts
+  let announced = 0
+  context.bus.on('upstream.connected', () => (announced += 1))
+  const driver = new ServerDriver(true, parts, 20)
+  driver.dispatch({ type: 'loaded', lazy: false, sleeps: false })
+  driver.dispatch({ type: 'launched' })
+  driver.dispatch({ type: 'opened' })
   expect(serverState.now.state).toBe('connecting')
   await until('it is online', () => serverState.now.state === 'online')
   expect(serverState.reason?.code).toBe('upstream_timeout')
-  arrival.read({ read: ['tools'], again: [], warnings: [], bytes: 0, items: 0 })
-  expect([serverState.reason, arrived]).toEqual([undefined, 1])
-  serverState.become('connecting')
-  begin()
-  arrival.end()
-  begin()
-  await until('it is online again', () => serverState.now.state === 'online')
-  expect(arrived).toBe(2)
+  driver.dispatch({ type: 'lists-read', again: false, failed: undefined })
+  expect([serverState.reason, announced]).toEqual([undefined, 1])
 })

@@ -1,0 +1,63 @@
+import type { ServerRecord } from '../../contract/records.ts'
+import { eraOf } from '../../domain/era.ts'
+import { OLDER_CONNECTION } from '../../domain/session-scope.ts'
+import { CallDispatcher } from './call-dispatcher.ts'
+import { OlderFace } from './older-face.ts'
+import { ServerAsking } from './server-asking.ts'
+import type { ServerContext } from './server-context.ts'
+import { ServerDriver } from './server-driver.ts'
+import { Latency, ServerHealth } from './server-health.ts'
+import { ServerLists } from './server-lists.ts'
+import { type ServerParts, versionOf } from './server-parts.ts'
+import { ServerState } from './server-state.ts'
+import { SharedConnection } from './shared-connection.ts'
+import { loopFound, sharedEvents } from './shared-events.ts'
+
+/** Builds the objects of one server. `wanted`: it should run. */
+export function createParts(context: ServerContext, record: () => ServerRecord, wanted: boolean): ServerParts {
+  const common = { context, record }
+  const serverState = new ServerState(record, context)
+  const health = new ServerHealth(record, context)
+  const latency = new Latency()
+  const lists = new ServerLists(context, record)
+  const isWanted = (): boolean => driver.state.wanted
+  const isAsleep = (): boolean => serverState.now.reason?.code === 'idle'
+  const version = (): string => versionOf({ shared, lists })
+  const era = () => eraOf(version())
+  const shared: SharedConnection = new SharedConnection({
+    ...common,
+    version,
+    knownTools: () => lists.markedTools,
+    report: event => driver.dispatch(event),
+    events: configHash => sharedEvents(parts, configHash),
+  })
+  const asking: ServerAsking = new ServerAsking({
+    ...{ ...common, era },
+    plan: () => shared.plan(),
+    usable: () => isWanted() && (serverState.now.state === 'online' || isAsleep()),
+    tools: () => lists.catalog?.tools,
+    found: extra => lists.alsoListed(extra),
+  })
+  const older = new OlderFace({
+    ...{ ...common, era },
+    plan: () => shared.plan(),
+    ready: () => isWanted() && (serverState.now.state !== 'offline' || isAsleep()),
+    open: () => slots.openOlder(),
+    connection: () => slots.connectionOf(OLDER_CONNECTION),
+    changed: () => serverState.changed(),
+    loopMet: () => loopFound(parts),
+  })
+  const slots: CallDispatcher = new CallDispatcher({
+    ...{ ...common, serverState, asking, older, version },
+    effective: () => shared.configured(),
+    wanted: isWanted,
+    knownTools: () => lists.markedTools,
+    wake: () => driver.dispatch({ type: 'call' }),
+    answered: call => latency.add(performance.now() - call.startedAtMs),
+  })
+  const driver: ServerDriver = new ServerDriver(wanted, {
+    ...{ ...common, serverState, health, shared, slots, lists, asking, older },
+  })
+  const parts = { ...common, driver, serverState, health, latency, shared, slots, lists, asking, older }
+  return parts
+}

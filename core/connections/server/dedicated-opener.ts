@@ -1,0 +1,221 @@
+import { LIMITS } from '../../config/limits.ts'
+import { HubError, type WireError } from '../../contract/errors.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import type { ServerRecord } from '../../contract/records.ts'
+import { askableCapabilities, listReaderCapabilities } from '../../domain/client-capabilities.ts'
+import type { Era } from '../../domain/era.ts'
+import { listChanged } from '../../domain/mcp-methods.ts'
+import type { EffectiveServer } from '../../registry/api.ts'
+import type { SessionBinding } from '../api.ts'
+import type { PendingCall } from '../connection/call.ts'
+import type { Connection } from '../connection/connection.ts'
+import type { ConnectionEvents, Lost } from '../connection/connection-events.ts'
+import type { ConnectionSlot } from './connection-slot.ts'
+import { upstreamNotices } from './forward-notices.ts'
+import { isFinal } from './machine/recovery.ts'
+import type { OlderFace } from './older-face.ts'
+import { askingEvents } from './seen-asking.ts'
+import type { ServerAsking } from './server-asking.ts'
+import { type ServerContext, wireErrorOf } from './server-context.ts'
+
+/** How long a session that got no process uses the shared connection before the next attempt. */
+const SHARES_MS = 30_000
+/** A list_changed notification so soon after the handshake announces the list for this client, which is read anyway. */
+const FRESH_MS = 2_000
+const TOOLS_CHANGED = listChanged('tools')
+
+/** To whom a connection belongs: one client session, one lease, or all calls of one user. */
+export interface DedicatedTo {
+  readonly key: string
+  readonly kind: SessionBinding['kind']
+  readonly userId: string
+}
+
+/** One dedicated connection and its calls; it outlives losses of the connection. */
+export interface SessionEntry {
+  readonly slot: ConnectionSlot
+  readonly owner: DedicatedTo
+  /** True for a connection of the server's legacy side. */
+  readonly older: boolean
+  /** Absent when the connection does not belong to one client session. */
+  binding: SessionBinding | undefined
+  /**
+   * Hashes of the URIs subscribed to over this connection, which stays open for them. Rejected subscriptions count too,
+   * so the set is bounded: the oldest is dropped first.
+   */
+  readonly subscriptions: Set<number | bigint>
+  connection: Connection | undefined
+  opening: boolean
+  /** When it was last opened or tried to open (`performance.now()`). */
+  triedAtMs: number
+  usedAtMs: number
+  connectedBefore: boolean
+  closed: boolean
+  /** Until `untilMs` (`performance.now()`) its calls use the shared connection, for this reason. */
+  shares: { readonly untilMs: number; readonly reason: WireError } | undefined
+}
+
+/** What dedicated connections need from their server. */
+export interface DedicatedConnectionsOptions {
+  readonly context: ServerContext
+  readonly record: () => ServerRecord
+  /** The configuration with the transport in effect. */
+  readonly effective: () => Promise<EffectiveServer>
+  readonly era: () => Era
+  /** The protocol version negotiated with the hub, as far as known. */
+  readonly version: () => string
+  /** True while the server's shared connection is open. */
+  readonly online: () => boolean
+  /** JSON of the tools whose schemas map arguments to headers. */
+  readonly knownTools: () => string
+  readonly input: (call: PendingCall, text: string) => void
+  readonly lost: (call: PendingCall, how: Lost, reason: WireError) => void
+  readonly answered: (call: PendingCall) => void
+  /** Gets notified of the server requests that the server sends. */
+  readonly asking: Pick<ServerAsking, 'noted' | 'stale'>
+  /** Called with a call whose session gets no process of its own. */
+  readonly shared: (call: PendingCall, reason: WireError) => void
+  readonly older: Pick<OlderFace, 'asking' | 'version' | 'events' | 'ended'>
+}
+
+/** Opens dedicated connections, and decides what becomes of the calls of a session that gets none. */
+export class DedicatedOpener {
+  readonly #options: DedicatedConnectionsOptions
+  readonly #entries: () => Iterable<SessionEntry>
+
+  /** `entries`: all dedicated connections of the server. */
+  constructor(options: DedicatedConnectionsOptions, entries: () => Iterable<SessionEntry>) {
+    this.#options = options
+    this.#entries = entries
+  }
+
+  /** Opens the connection of an entry; its calls wait in its slot. Never rejects. */
+  async open(entry: SessionEntry): Promise<void> {
+    const { context, record } = this.#options
+    const serverId = record().id
+    const isFace = entry.owner.kind === 'face'
+    let release: (() => void) | undefined
+    try {
+      const effective = await this.#options.effective()
+      const prepared = await context.launcher.prepare(serverId, effective)
+      const plan = await context.launcher.ready(prepared, () => !entry.closed)
+      release = await context.starts.acquire(record().ownerId)
+      const whole = entry.closed ? plan : await context.launcher.withDocument(plan)
+      if (entry.closed) {
+        release()
+        return
+      }
+      if (whole.child) this.#admitProcess(entry)
+      entry.shares = undefined
+      entry.connection = context.launcher.launch(whole, {
+        ...(isFace ? {} : { session: entry.owner }),
+        offers: this.#offers(entry, effective),
+        era: entry.older ? 'legacy' : this.#options.era(),
+        knownTools: this.#options.knownTools(),
+        catalog: isFace,
+        events: this.#events(entry, release, effective.configHash),
+      })
+    } catch (error) {
+      release?.()
+      entry.opening = false
+      const reason = wireErrorOf(context.log, error)
+      if (isFace) this.#options.older.ended({ reason, wasOpen: false })
+      if (!isFace && reason.code === 'quota_servers' && this.#isAuto()) this.#share(entry, reason)
+      else this.#failWaiting(entry, reason)
+    }
+  }
+
+  /** Server requests are matched to a client only on a connection that is not shared: only those offer them. */
+  #offers({ owner, binding, older }: SessionEntry, { settings }: EffectiveServer): JsonObject {
+    const version = older ? this.#options.older.version : this.#options.version()
+    if (owner.kind === 'face') return listReaderCapabilities(settings.session, version)
+    return owner.kind === 'user' || !binding ? {} : askableCapabilities(binding.capabilities, version)
+  }
+
+  #isAuto(): boolean {
+    const { session = 'auto' } = this.#options.record()
+    return session === 'auto'
+  }
+
+  /** Calls use the shared connection for a while: service without server requests is better than no service. */
+  #share(entry: SessionEntry, reason: WireError): void {
+    const { context, record, shared } = this.#options
+    const { id: serverId, name: server, ownerId } = record()
+    entry.shares = { untilMs: performance.now() + SHARES_MS, reason }
+    context.log.warn('A session gets no process of its own, and shares that of the others', {
+      ...{ server, serverId, ownerId, userId: entry.owner.userId, code: reason.code, reason: reason.message },
+    })
+    for (const call of entry.slot.takeWaiting()) shared(call, reason)
+  }
+
+  /** Limits one user's processes at one server, since sessions start processes by default. Throws `quota_servers`. */
+  #admitProcess({ owner: { kind, userId } }: SessionEntry): void {
+    if (kind === 'face' || !this.#isAuto()) return
+    let count = 0
+    for (const { owner, connection } of this.#entries()) if (connection?.child && owner.userId === userId) count += 1
+    const most = LIMITS.ownProcessesPerUserAndServer
+    if (count < most) return
+    const message = `Cannot start "${this.#options.record().name}" for one more session: ${most} sessions of this user have a process of it, the most that may`
+    throw new HubError('quota_servers', message, { hint: 'End a session of another client.' })
+  }
+
+  #events(entry: SessionEntry, release: () => void, configHash: string): ConnectionEvents {
+    const { context, record, older } = this.#options
+    const serverId = record().id
+    const { key, kind } = entry.owner
+    const ask = entry.binding?.ask
+    const asking = entry.older ? older.asking : this.#options.asking
+    const face = kind === 'face' ? older.events(configHash) : undefined
+    const notices = upstreamNotices(context, record, { key, hears: kind === 'session' })
+    let openedAtMs = Number.POSITIVE_INFINITY
+    return {
+      opened: message => {
+        openedAtMs = performance.now()
+        release()
+        entry.opening = false
+        if (entry.closed || !entry.connection) return
+        face?.opened(message)
+        entry.slot.opened(entry.connection)
+        const again = entry.connectedBefore
+        entry.connectedBefore = true
+        context.bus.emit('upstream.connected', record().ownerId, { serverId, sessionId: key, again }, 'internal')
+      },
+      unusable: () => {
+        release()
+        entry.opening = false
+        entry.slot.connection = undefined
+        entry.connection = undefined
+      },
+      ended: end => {
+        const { reason } = end
+        if (face && !entry.closed) this.#options.older.ended(end)
+        // A lost call may have opened the next connection already; then it waits for that one.
+        if (!entry.opening && !entry.connection) this.#failWaiting(entry, reason)
+      },
+      lost: (call, how, reason) => {
+        if (entry.closed) call.fail(reason.code, reason.message)
+        else this.#options.lost(call, how, reason)
+      },
+      input: (call, text) => this.#options.input(call, text),
+      answered: call => this.#options.answered(call),
+      ...(kind === 'session' && ask ? { asked: ask } : {}),
+      ...askingEvents(capability => asking.noted(capability)),
+      list: (list, entries) => face?.list(list, entries),
+      catalog: read => face?.catalog(read),
+      stale: () => face?.stale(),
+      ...notices,
+      notification: (method, params) => {
+        if (method === TOOLS_CHANGED && performance.now() - openedAtMs > FRESH_MS) asking.stale()
+        notices.notification(method, params)
+      },
+    }
+  }
+
+  #failWaiting(entry: SessionEntry, reason: WireError): void {
+    const { context, record } = this.#options
+    const message = `Server "${record().name}" gave this caller no connection of its own: ${context.redact(reason.message)}`
+    // The next call opens it again, unless the error is permanent.
+    const data = isFinal(reason.code) ? {} : { data: { retryAfterSeconds: 1 } }
+    entry.slot.failWaiting({ code: 'server_offline', message, ...data })
+  }
+}

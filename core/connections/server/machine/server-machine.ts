@@ -1,0 +1,257 @@
+import type { WireError } from '../../../contract/errors.ts'
+import type { MachineState, ServerEffect, ServerEvent, ServerPhase, Transition, Verdict } from './server-events.ts'
+
+/** A next attempt due within this time is worth waiting for. */
+const NEAR_MS = 1_000
+
+/** Reason of a server whose lists contain this hub's own: retried, as the servers in between may change. */
+export const LOOP_MET: WireError = {
+  code: 'loop_detected',
+  message: 'The lists of the server hold those of this hub itself',
+  data: { met: true },
+}
+const RESTARTED: WireError = { code: 'connection_lost', message: 'The server is being restarted' }
+const CHANGED: WireError = { code: 'connection_lost', message: 'The server has changed' }
+const UNUSED: WireError = { code: 'idle', message: 'The server sleeps until the next call' }
+const LAZY: WireError = { code: 'idle', message: 'The server starts with the first call' }
+const LATE: WireError = {
+  code: 'upstream_timeout',
+  message: 'Its lists are not read yet; those known before count until they are',
+}
+
+type EventOf<Type extends ServerEvent['type']> = Extract<ServerEvent, { readonly type: Type }>
+type Handlers = { readonly [Type in ServerEvent['type']]: (state: MachineState, event: EventOf<Type>) => Transition }
+
+/** The state of a server before its first event; `reason`: why it does not run. */
+export function initialState(wanted: boolean, reason: WireError | undefined): MachineState {
+  const state = { wanted, listsOnly: false, connections: 0, attempts: 0 }
+  if (wanted) return { ...state, phase: 'loading' }
+  return { ...state, phase: 'stopped', ...(reason ? { reasonCode: reason.code } : {}) }
+}
+
+/**
+ * The state machine of one server: what an event changes, and what is to be done. It is pure: connections, timers and
+ * bookkeeping are effects, which the caller carries out in their order before the next event.
+ */
+export function transition(state: MachineState, event: ServerEvent): Transition {
+  return (HANDLERS[event.type] as (state: MachineState, event: ServerEvent) => Transition)(state, event)
+}
+
+const HANDLERS: Handlers = {
+  loaded: (state, { lazy, sleeps }) => {
+    if (state.phase !== 'loading') return unchanged(state)
+    if (sleeps)
+      return { state: at(state, 'asleep', LAZY), effects: [{ do: 'publish', state: 'offline', reason: LAZY }] }
+    return connect({ ...state, listsOnly: lazy })
+  },
+
+  start: state => {
+    const wanted = { ...state, wanted: true }
+    return hasConnection(state) || state.phase === 'preparing' ? unchanged(wanted) : connectAfresh(wanted)
+  },
+
+  stop: (state, { reason }) => {
+    if (!state.wanted && state.phase === 'stopped' && state.reasonCode === reason.code) return unchanged(state)
+    return goOffline({ ...state, wanted: false }, 'stopped', reason)
+  },
+
+  restart: state => restart({ ...state, wanted: true }),
+
+  refresh: state => {
+    if (canSend(state)) return { state, effects: [{ do: 'read-lists' }] }
+    return state.wanted && isOffline(state) ? connectAfresh(state) : unchanged(state)
+  },
+
+  enabled: state => unchanged({ ...state, wanted: true }),
+
+  configured: (state, { differs, listsKept, lazy }) => {
+    if (hasConnection(state)) return differs ? restart(state) : { state, effects: [{ do: 'set-limits' }] }
+    // Sessions may have dedicated connections while the shared one sleeps.
+    const before: readonly ServerEffect[] = differs
+      ? [{ do: 'close-sessions', reason: CHANGED }, { do: 'forget-legacy-side' }]
+      : []
+    const asleep = state.phase === 'asleep'
+    if (asleep && listsKept) return { state, effects: before }
+    return connect({ ...state, listsOnly: lazy && asleep }, [...before, { do: 'forget-failures' }])
+  },
+
+  forbidden: (state, { reason }) => goOffline(state, 'failed', reason),
+
+  call: state => (state.phase === 'asleep' ? connect({ ...state, listsOnly: false }) : unchanged(state)),
+
+  tick: (state, { outdated, idle }) => {
+    // Its configuration could not be read when it was enabled.
+    if (state.phase === 'stopped' && state.wanted) return connect(state)
+    if (!canSend(state)) return unchanged(state)
+    if (outdated) return restart(state)
+    return idle ? goOffline(state, 'asleep', UNUSED) : unchanged(state)
+  },
+
+  'retry-due': state => (state.phase === 'waiting' ? connect(state) : unchanged(state)),
+
+  'attempt-failed': (state, { verdict }) => (state.phase === 'preparing' ? follow(state, verdict) : unchanged(state)),
+
+  launched: state => {
+    if (state.phase !== 'preparing') return unchanged(state)
+    return { state: { ...state, phase: 'handshaking' }, effects: [{ do: 'expect-lists' }] }
+  },
+
+  opened: state => {
+    if (state.phase !== 'handshaking') return unchanged(state)
+    return {
+      state: { ...state, phase: 'listing', attempts: 0, connections: state.connections + 1 },
+      effects: [{ do: 'await-lists' }, { do: 'send-calls' }],
+    }
+  },
+
+  'lists-read': (state, { again, failed }) => {
+    if (again) return unchanged(state)
+    if (state.phase === 'listing') return goOnline(state, failed)
+    if (state.phase !== 'online' || (failed === undefined && state.reasonCode === undefined)) return unchanged(state)
+    return { state: at(state, 'online', failed), effects: [publishOnline(failed)] }
+  },
+
+  'lists-late': state => (state.phase === 'listing' ? goOnline(state, LATE) : unchanged(state)),
+
+  unused: state => (state.listsOnly && canSend(state) ? goOffline(state, 'asleep', UNUSED) : unchanged(state)),
+
+  'loop-found': (state, { retryMs }) => {
+    if (state.phase === 'stopped') return unchanged(state)
+    const { state: after, effects } = follow(state, { kind: 'offline', reason: LOOP_MET, delayMs: retryMs })
+    return { state: after, effects: [{ do: 'close-sessions', reason: LOOP_MET }, ...end(LOOP_MET), ...effects] }
+  },
+
+  unusable: state => {
+    if (!hasConnection(state)) return unchanged(state)
+    return {
+      state: { ...state, phase: 'ending' },
+      effects: [{ do: 'stop-awaiting-lists' }, { do: 'hold-calls' }],
+    }
+  },
+
+  ended: (state, { verdict }) => (hasConnection(state) ? follow(state, verdict) : unchanged(state)),
+}
+
+function unchanged(state: MachineState): Transition {
+  return { state, effects: [] }
+}
+
+/** The state in another phase, with what is published of the reason. */
+function at(state: MachineState, phase: ServerPhase, reason: Pick<WireError, 'code'> | undefined): MachineState {
+  const { reasonCode: _, ...rest } = state
+  return { ...rest, phase, ...(reason ? { reasonCode: reason.code } : {}) }
+}
+
+function hasConnection({ phase }: MachineState): boolean {
+  return phase === 'handshaking' || phase === 'listing' || phase === 'online' || phase === 'ending'
+}
+
+function canSend({ phase }: MachineState): boolean {
+  return phase === 'listing' || phase === 'online'
+}
+
+function isOffline({ phase }: MachineState): boolean {
+  return phase === 'stopped' || phase === 'asleep' || phase === 'waiting' || phase === 'failed'
+}
+
+/** Begins an attempt; one in progress is dropped. */
+function connect(state: MachineState, before: readonly ServerEffect[] = []): Transition {
+  const { reasonCode: code } = state
+  // A fault is shown until it is fixed; `stopped` and `idle` end with this start.
+  const kept = state.connections > 0 && code !== undefined && code !== 'stopped' && code !== 'idle'
+  return {
+    state: at(state, 'preparing', kept ? { code } : undefined),
+    effects: [
+      ...before,
+      { do: 'cancel-retry' },
+      { do: 'publish', state: 'connecting', ...(kept ? { reason: 'kept' } : {}) },
+      { do: 'connect' },
+    ],
+  }
+}
+
+/** The same on demand: earlier failures no longer count, and it stays connected. */
+function connectAfresh(state: MachineState): Transition {
+  return connect({ ...state, listsOnly: false }, [{ do: 'forget-failures' }])
+}
+
+function restart(state: MachineState): Transition {
+  return connect(at(state, state.phase, RESTARTED), [
+    // Published before lost calls return, so that repeatable ones wait for the new connection.
+    { do: 'publish', state: 'connecting', reason: RESTARTED },
+    { do: 'close-sessions', reason: RESTARTED },
+    { do: 'abandon-probes' },
+    { do: 'forget-legacy-side' },
+    ...end(RESTARTED),
+    { do: 'forget-failures' },
+    { do: 'forget-transport' },
+  ])
+}
+
+/** Its lists were read, or will be later: `reason` says why they are missing. */
+function goOnline(state: MachineState, reason: WireError | undefined): Transition {
+  return {
+    state: at(state, 'online', reason),
+    effects: [
+      { do: 'stop-awaiting-lists' },
+      publishOnline(reason),
+      { do: 'announce-connection', again: state.connections > 1 },
+    ],
+  }
+}
+
+function publishOnline(reason: WireError | undefined): ServerEffect {
+  return { do: 'publish', state: 'online', ...(reason ? { reason } : {}) }
+}
+
+/** Ends the connection and all attempts, for a reason that a retry cannot fix. */
+function goOffline(state: MachineState, phase: 'stopped' | 'asleep' | 'failed', reason: WireError): Transition {
+  const sessions: readonly ServerEffect[] =
+    phase === 'asleep' ? [] : [{ do: 'close-sessions', reason }, { do: 'abandon-probes' }, { do: 'forget-legacy-side' }]
+  return {
+    state: { ...at(state, phase, reason), attempts: 0 },
+    effects: [
+      { do: 'forget-health' },
+      { do: 'publish', state: 'offline', reason },
+      { do: 'fail-waiting-calls' },
+      ...sessions,
+      ...end(reason),
+    ],
+  }
+}
+
+/** Ends what belongs to the connection. */
+function end(reason: WireError): readonly ServerEffect[] {
+  return [
+    { do: 'stop-awaiting-lists' },
+    { do: 'hold-calls' },
+    { do: 'abandon-lists' },
+    { do: 'cancel-retry' },
+    { do: 'disconnect', reason },
+  ]
+}
+
+/** What follows the end of a connection or a failed attempt. */
+function follow(state: MachineState, verdict: Verdict): Transition {
+  if (verdict.kind === 'now') {
+    const { reason } = verdict
+    if (!reason) return connect(state, [{ do: 'abandon-lists' }])
+    return connect(at(state, state.phase, reason), [
+      { do: 'abandon-lists' },
+      { do: 'publish', state: 'connecting', reason },
+    ])
+  }
+  const { reason, delayMs } = verdict
+  const next = delayMs === undefined ? {} : { nextAttemptInMs: delayMs }
+  const soon = delayMs !== undefined && delayMs <= NEAR_MS
+  return {
+    state: { ...at(state, delayMs === undefined ? 'failed' : 'waiting', reason), attempts: state.attempts + 1 },
+    effects: [
+      { do: 'publish', state: 'offline', reason, ...next },
+      { do: 'abandon-lists' },
+      { do: 'health-lost', reason },
+      ...(soon ? [] : [{ do: 'fail-waiting-calls' } as const]),
+      ...(delayMs === undefined ? [] : [{ do: 'schedule-retry', delayMs } as const]),
+    ],
+  }
+}

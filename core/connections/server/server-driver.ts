@@ -1,0 +1,125 @@
+import type { ServerRecord } from '../../contract/records.ts'
+import type { Connection } from '../connection/connection.ts'
+import { limitsOf } from '../connection/launcher.ts'
+import type { CallDispatcher } from './call-dispatcher.ts'
+import type { MachineState, ServerEffect, ServerEvent } from './machine/server-events.ts'
+import { initialState, transition } from './machine/server-machine.ts'
+import type { OlderFace } from './older-face.ts'
+import type { ServerAsking } from './server-asking.ts'
+import type { ServerContext } from './server-context.ts'
+import type { ServerHealth } from './server-health.ts'
+import type { ServerLists } from './server-lists.ts'
+import type { ServerState } from './server-state.ts'
+import type { SharedConnection } from './shared-connection.ts'
+
+/** How long a connected server stays `connecting` while its lists are read: longer than thousands of tools take. */
+const LISTS_MS = 10_000
+
+/** The objects of one server that carry out effects. */
+export interface DrivenParts {
+  readonly context: Pick<ServerContext, 'bus'>
+  readonly record: () => ServerRecord
+  readonly serverState: Pick<ServerState, 'attempts' | 'become' | 'reason'>
+  readonly health: Pick<ServerHealth, 'forget' | 'lost'>
+  readonly shared: Pick<
+    SharedConnection,
+    'connection' | 'effective' | 'open' | 'close' | 'resetFailures' | 'forgetTransport'
+  >
+  readonly slots: Pick<CallDispatcher, 'base' | 'opened' | 'failWaiting' | 'closeSessions' | 'setLimits'>
+  readonly lists: Pick<ServerLists, 'begin' | 'abandon'>
+  readonly asking: Pick<ServerAsking, 'abandon'>
+  readonly older: Pick<OlderFace, 'forget'>
+}
+
+type EffectOf<Do extends ServerEffect['do']> = Extract<ServerEffect, { readonly do: Do }>
+type Effects = { readonly [Do in ServerEffect['do']]: (effect: EffectOf<Do>) => void }
+
+/**
+ * Runs the state machine of one server: takes events one after another and carries out their effects. An event that
+ * comes from an effect waits until the effects before it are done.
+ */
+export class ServerDriver {
+  readonly #parts: DrivenParts
+  readonly #listsMs: number
+  readonly #effects: Effects
+  readonly #events: ServerEvent[] = []
+  #state: MachineState
+  #running = false
+  #retry: ReturnType<typeof setTimeout> | undefined
+  #lists: ReturnType<typeof setTimeout> | undefined
+
+  /** `wanted`: the server should run. `listsMs`: the longest wait for the first lists. */
+  constructor(wanted: boolean, parts: DrivenParts, listsMs = LISTS_MS) {
+    this.#parts = parts
+    this.#listsMs = listsMs
+    this.#state = initialState(wanted, parts.serverState.reason)
+    this.#effects = this.#effectsOf(parts)
+  }
+
+  get state(): MachineState {
+    return this.#state
+  }
+
+  dispatch(event: ServerEvent): void {
+    this.#events.push(event)
+    if (this.#running) return
+    this.#running = true
+    try {
+      for (let next = this.#events.shift(); next; next = this.#events.shift()) this.#take(next)
+    } finally {
+      this.#running = false
+    }
+  }
+
+  #take(event: ServerEvent): void {
+    const { state, effects } = transition(this.#state, event)
+    this.#state = state
+    this.#parts.serverState.attempts = state.attempts
+    for (const effect of effects) (this.#effects[effect.do] as (effect: ServerEffect) => void)(effect)
+  }
+
+  #effectsOf({ serverState, health, shared, slots, lists, asking, older, ...parts }: DrivenParts): Effects {
+    const withConnection = (use: (connection: Connection) => void) => () => {
+      if (shared.connection) use(shared.connection)
+    }
+    return {
+      publish: ({ state, reason, nextAttemptInMs }) => serverState.become(state, reason, nextAttemptInMs),
+      connect: () => shared.open(),
+      disconnect: ({ reason }) => shared.close(reason),
+      'schedule-retry': ({ delayMs }) => {
+        this.#retry = setTimeout(() => this.dispatch({ type: 'retry-due' }), delayMs)
+      },
+      'cancel-retry': () => clearTimeout(this.#retry),
+      'await-lists': () => {
+        clearTimeout(this.#lists)
+        this.#lists = setTimeout(() => this.dispatch({ type: 'lists-late' }), this.#listsMs)
+      },
+      'stop-awaiting-lists': () => clearTimeout(this.#lists),
+      'expect-lists': () => lists.begin({ awaited: false }),
+      'read-lists': withConnection(connection => {
+        lists.begin({ awaited: true })
+        connection.refresh()
+      }),
+      'abandon-lists': () => lists.abandon(),
+      'send-calls': withConnection(connection => slots.opened(connection)),
+      'hold-calls': () => {
+        slots.base.connection = undefined
+      },
+      'fail-waiting-calls': () => slots.failWaiting(),
+      'close-sessions': ({ reason }) => slots.closeSessions(reason),
+      'set-limits': () => {
+        if (shared.effective) slots.setLimits(limitsOf(shared.effective.settings))
+      },
+      'announce-connection': ({ again }) => {
+        const { id: serverId, ownerId } = parts.record()
+        parts.context.bus.emit('upstream.connected', ownerId, { serverId, again }, 'internal')
+      },
+      'abandon-probes': () => asking.abandon(),
+      'forget-legacy-side': () => older.forget(),
+      'forget-failures': () => shared.resetFailures(),
+      'forget-transport': () => shared.forgetTransport(),
+      'forget-health': () => health.forget(),
+      'health-lost': ({ reason }) => health.lost(reason),
+    }
+  }
+}

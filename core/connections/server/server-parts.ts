@@ -1,0 +1,33 @@
+import type { ServerRecord } from '../../contract/records.ts'
+import { LATEST_LEGACY } from '../../domain/era.ts'
+import type { CallDispatcher } from './call-dispatcher.ts'
+import type { OlderFace } from './older-face.ts'
+import type { ServerAsking } from './server-asking.ts'
+import type { ServerContext } from './server-context.ts'
+import type { ServerDriver } from './server-driver.ts'
+import type { Latency, ServerHealth } from './server-health.ts'
+import type { ServerLists } from './server-lists.ts'
+import type { ServerState } from './server-state.ts'
+import type { SharedConnection } from './shared-connection.ts'
+
+/** The objects of one server, each with one task. What happens to one of them reaches the others as an event. */
+export interface ServerParts {
+  readonly context: ServerContext
+  readonly record: () => ServerRecord
+  readonly driver: ServerDriver
+  /** What is published of the state. */
+  readonly serverState: ServerState
+  readonly health: ServerHealth
+  readonly latency: Latency
+  readonly shared: SharedConnection
+  readonly slots: CallDispatcher
+  readonly lists: ServerLists
+  readonly asking: ServerAsking
+  /** The legacy side of a server that speaks both eras. */
+  readonly older: OlderFace
+}
+
+/** The protocol version negotiated with the hub, as far as known. */
+export function versionOf({ shared, lists }: Pick<ServerParts, 'shared' | 'lists'>): string {
+  return (shared.opened ?? lists.catalog)?.protocolVersion ?? LATEST_LEGACY
+}
