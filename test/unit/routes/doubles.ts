@@ -22,8 +22,8 @@ import type { AuditEntry, EffectiveServer, Registry } from '../../../core/regist
 import type { RequestInfo } from '../../../core/request/request-info.ts'
 import { HubMarks } from '../../../core/secrets/hub-marks.ts'
 import { createSealer } from '../../../core/secrets/seal.ts'
-import clientConfigPlugin from '../../../plugins/client-config/plugin.ts'
 import { LogLevels } from '../../../core/telemetry/levels.ts'
+import clientConfigPlugin from '../../../plugins/client-config/plugin.ts'
 import { bytesInFlight } from '../../support/bytes.ts'
 
 export function actor(name: string, role: Role = 'user'): UserActor {
