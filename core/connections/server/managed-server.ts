@@ -254,7 +254,7 @@ export class ManagedServer {
     const { turn } = this.#shared
     const effective = await this.#shared.authorize(reason => this.#goOffline(reason))
     if (turn !== this.#shared.turn || !effective) return
-    const other = effective.configHash !== this.#shared.effective?.configHash
+    const other = effective.configHash !== this.#shared.effective?.configHash || this.#shared.outdated
     if (this.#shared.connection) {
       this.#shared.effective = effective
       if (other) this.restart()

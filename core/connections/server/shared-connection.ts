@@ -59,6 +59,9 @@ export class SharedConnection {
   /** Counts starts and ends, so that late results of an earlier connection are recognized and dropped. */
   #turn = 0
   #attempting = false
+  /** The module of the transport that it was last opened with. */
+  #module: string | undefined
+  #outdated = false
   #closing: Promise<void> = Promise.resolve()
   #retry: ReturnType<typeof setTimeout> | undefined
 
@@ -103,6 +106,11 @@ export class SharedConnection {
     this.#effective = effective
   }
 
+  /** True when the transport's plugin was started anew since it was opened, as of the last authorization. */
+  get outdated(): boolean {
+    return this.#outdated
+  }
+
   /** True when a connection is open or being opened. */
   get busy(): boolean {
     return this.#connection !== undefined || this.#attempting
@@ -126,7 +134,8 @@ export class SharedConnection {
     const turn = this.#turn
     try {
       const effective = await this.configured()
-      await this.#options.context.launcher.prepare(this.#options.record().id, effective)
+      const { module } = await this.#options.context.launcher.prepare(this.#options.record().id, effective)
+      this.#outdated = this.#module !== undefined && this.#module !== module
       return effective
     } catch (error) {
       const reason = toWireError(error)
@@ -254,6 +263,8 @@ export class SharedConnection {
         return
       }
       this.#effective = effective
+      this.#module = plan.module
+      this.#outdated = false
       this.#options.opening()
       this.#connection = launcher.launch(whole, {
         era,

@@ -1,3 +1,4 @@
+import { bundledTransports } from '../../support/transports.ts'
 import type { Authenticator } from '../../../core/auth/api.ts'
 import type {
   CatalogKind,
@@ -216,6 +217,8 @@ export class FakeUpstreams implements Upstreams {
       }
     )
   }
+  /** The transport of a server, from its record. */
+  transportOf: (serverId: string) => string | undefined = () => undefined
   face(serverId: string): UpstreamFace {
     const server = this.servers.get(serverId)
     const { asks = [], able } = server ?? {}
@@ -224,6 +227,7 @@ export class FakeUpstreams implements Upstreams {
       side: era,
       era,
       asks,
+      kind: bundledTransports().of(this.transportOf(serverId) ?? '')?.kind,
       tools: able?.map(({ key }) => key) ?? [],
       known: true,
       listed: 0,
@@ -379,6 +383,7 @@ class Info implements RequestInfo {
 export function startHub(setUp: (world: World, upstreams: FakeUpstreams) => void): Hub {
   const world = new World()
   const upstreams = new FakeUpstreams()
+  upstreams.transportOf = serverId => world.servers.find(({ id }) => id === serverId)?.transport
   world.person('alice')
   world.person('bob')
   setUp(world, upstreams)

@@ -22,6 +22,7 @@ import type { RequestInfo } from '../../../core/request/request-info.ts'
 import { HubMarks } from '../../../core/secrets/hub-marks.ts'
 import { createSealer } from '../../../core/secrets/seal.ts'
 import { bytesInFlight } from '../../support/bytes.ts'
+import { bundledTransports } from '../../support/transports.ts'
 
 export function actor(name: string, role: Role = 'user'): UserActor {
   return { kind: 'user', userId: `u-${name}`, name, role, credential: { kind: 'local' } }
@@ -132,6 +133,7 @@ export class World {
   constructor(change: Partial<ResourceRoutesDeps> = {}) {
     const upstreams = this.#upstreams()
     this.deps = {
+      transports: bundledTransports(),
       registry: this.#registry(),
       bus: new EventBus(error => {
         throw error
