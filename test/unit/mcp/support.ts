@@ -1,4 +1,3 @@
-import { bundledTransports } from '../../support/transports.ts'
 import type { Authenticator } from '../../../core/auth/api.ts'
 import type {
   CatalogKind,
@@ -35,6 +34,7 @@ import { createSealer } from '../../../core/secrets/seal.ts'
 import groups from '../../../plugins/groups/plugin.ts'
 import { bytesInFlight } from '../../support/bytes.ts'
 import { atMost } from '../../support/pace.ts'
+import { bundledTransports } from '../../support/transports.ts'
 
 export const ISO = '2026-01-01T00:00:00.000Z'
 
