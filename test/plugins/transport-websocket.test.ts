@@ -66,6 +66,27 @@ test('a server of the settings file is online, and a wrong entry says what is wr
   expect(wrong.problem).toMatchObject({ code: 'config_invalid', pointer: '#/url' })
 })
 
+test('a secret that is written to the settings file over REST is sealed there, and opened again', async () => {
+  await admin.ok('PATCH', '/api/servers/filed', { headers: { 'X-Api-Key': 'another-secret-text' } })
+  const written = await readFile(hub.settingsFile, 'utf8')
+  expect(written).toContain('X-Api-Key')
+  expect(written).not.toContain('another-secret-text')
+  const entries = JSON.parse(written).mcpServers
+  await writeFile(
+    hub.settingsFile,
+    JSON.stringify({
+      ...JSON.parse(written),
+      mcpServers: { ...entries, filed: { ...entries.filed, timeout: 20_000 } },
+    }),
+  )
+  const shown = await until(async () => {
+    const now = await admin.ok('GET', '/api/servers/filed')
+    return now.timeout === 20_000 && now
+  })
+  expect([shown.problem, shown.headers]).toEqual([undefined, { 'X-Api-Key': '••••text' }])
+  await online(admin, ['filed'])
+})
+
 describe('a server that is made over REST', () => {
   test('is refused with a pointer to each field that the transport does not take as it is', async () => {
     expect(await refusal(admin, server({ url: 'https://a.example/' }))).toEqual([
