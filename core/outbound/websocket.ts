@@ -96,10 +96,12 @@ class OpenSocket implements GuardedSocket {
       }
     }
     this.#ended = new Promise(resolve => {
-      socket.once('close', () => {
+      const over = (): void => {
         resolve()
         request.closed(toWireError(reason ?? new HubError('connection_lost', `${origin} closed the connection`)))
-      })
+      }
+      if (socket.destroyed) queueMicrotask(over)
+      else socket.once('close', over)
     })
     socket.on('data', read)
     socket.on('end', () => socket.destroy())
@@ -152,14 +154,18 @@ function renderUpgrade(url: URL, { headers = {}, protocols = [] }: SocketRequest
 /** Connects to the first address that answers, over TLS where the address asks for it. */
 async function open(targets: readonly ConnectTarget[]): Promise<Socket> {
   const socket = await connectFirst(targets)
-  const { tls, origin } = targets[0] ?? {}
+  const { address = '', tls, origin } = targets[0] ?? {}
   if (!tls || origin === undefined) {
     socket.on('error', () => socket.destroy())
     return socket
   }
   const { serverName, ca } = tls
   const { promise, resolve, reject } = Promise.withResolvers<Socket>()
-  const names = { ...(serverName === undefined ? {} : { servername: serverName }), ...(ca === undefined ? {} : { ca }) }
+  // A literal address is what its certificate must be for.
+  const names = {
+    ...(serverName === undefined ? { host: address } : { servername: serverName }),
+    ...(ca === undefined ? {} : { ca }),
+  }
   const secure = connectTls({ socket, ...names, rejectUnauthorized: true })
   const late = setTimeout(
     () => secure.destroy(notSent('upstream_timeout', `${origin} did not answer`)),

@@ -183,20 +183,25 @@ describe('when the plugin is withdrawn', () => {
     expect(answer.json.errors).toMatchObject([{ code: 'enum', pointer: '#/transport' }])
   })
 
-  test('an upgraded one serves them again without a restart of the hub', async () => {
+  const upgrade = async (from: string, to: string): Promise<void> => {
     const file = join(folder, 'transport.ts')
-    const source = await readFile(file, 'utf8')
-    await writeFile(
-      file,
-      source.replace(
-        'message: text => io.message(text),',
-        "message: text => io.message(text.replace('ws: ', 'upgraded: ')),",
-      ),
-    )
+    await writeFile(file, (await readFile(file, 'utf8')).replace(from, to))
     await admin.ok('PATCH', PLUGIN, { enabled: true })
+  }
+
+  test('an upgraded one serves them again without a restart of the hub', async () => {
+    await upgrade('io.message(text)', "io.message(text.replace('ws: ', 'upgraded: '))")
     await online(admin, ['made', 'filed', 'echo'])
     const client = await admin.mcp('/mcp/g')
     expect(await callText(client, 'made_echo', { text: 'hello' })).toBe('upgraded: hello')
     expect((await admin.ok('GET', '/api/servers/made')).accessToken).toBe('••••sees')
+  })
+
+  test('so does one that was never switched off', async () => {
+    await upgrade("'upgraded: '", "'again: '")
+    const client = await admin.mcp('/mcp/g')
+    const answered = async () => (await callText(client, 'made_echo', { text: 'hello' })) === 'again: hello'
+    await until(answered, { timeoutMs: 10_000, what: 'an answer of the newest version' })
+    expect(await callText(await admin.mcp('/mcp/echo'), 'echo', { text: 'undisturbed' })).toBe('undisturbed')
   })
 })

@@ -151,7 +151,11 @@ export class Router {
         durationMs: endedMs - startedMs,
         status: callStatus(reply),
       })
-      return this.#truncated(routed, target, failureForModel(exchange, scope.face(server.id), outcome))
+      return this.#truncated(
+        routed,
+        target,
+        failureForModel(exchange, () => scope.face(server.id), outcome),
+      )
     }
     if (!target.task && sent.task === undefined) return this.#parts.forwarder.forward(routed, target, sent, finish)
     return this.#parts.tasks.call(routed, target, sent, finish)

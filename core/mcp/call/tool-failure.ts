@@ -21,10 +21,10 @@ const ADVICE: Partial<Record<ErrorCode, string>> = {
  */
 export function failureForModel(
   { plainFailures }: Pick<Exchange, 'plainFailures'>,
-  { kind }: Pick<ServerFace, 'kind'>,
+  face: () => Pick<ServerFace, 'kind'>,
   outcome: Outcome,
 ): Outcome {
-  if (outcome.kind !== 'failed' || kind !== 'answers' || plainFailures) return outcome
+  if (outcome.kind !== 'failed' || plainFailures || face().kind !== 'answers') return outcome
   const { code, message, retryAfterSeconds } = outcome.error satisfies HubError
   const advice = ADVICE[code]
   if (advice === undefined) return outcome

@@ -130,6 +130,27 @@ describe('createGuardedConnect()', () => {
     expect(await refused(address())).toMatchObject({ code })
   })
 
+  test('over TLS judges a literal address by the certificate for it', async () => {
+    const folder = await makeTemp('websocket')
+    const authority = new Authority(folder)
+    const server = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      tls: authority.issue('ip', 'IP:127.0.0.1'),
+      fetch: (request, serving) => (serving.upgrade(request) ? undefined : new Response('no')),
+      websocket: { message() {} },
+    })
+    try {
+      const connect = createGuardedConnect({ rights: ADMIN, instanceId: INSTANCE, ca: authority.certificate })
+      const socket = await connect(`wss://127.0.0.1:${server.port}/`, ignore)
+      expect(socket.protocol).toBe('')
+      await socket.close()
+    } finally {
+      await server.stop(true)
+      await removeTemp(folder)
+    }
+  })
+
   test('over TLS trusts who it must, and closes with its link', async () => {
     const folder = await makeTemp('websocket')
     const authority = new Authority(folder)
@@ -157,10 +178,12 @@ describe('createGuardedConnect()', () => {
       closed: (reason: WireError) => ended.push(reason),
     }
     try {
-      expect(createGuardedConnect(common)(url, request)).rejects.toMatchObject({ code: 'upstream_tls_error' })
+      await expect(createGuardedConnect(common)(url, request)).rejects.toMatchObject({ code: 'upstream_tls_error' })
       const trusting = createGuardedConnect({ ...common, ca: authority.certificate })
       const other = url.replace('up.example', 'other.example')
-      expect(trusting(other, request)).rejects.toMatchObject({ code: 'upstream_tls_error' })
+      await expect(trusting(other, request)).rejects.toMatchObject({ code: 'upstream_tls_error' })
+      const literal = url.replace('up.example', '127.0.0.1')
+      await expect(trusting(literal, request)).rejects.toMatchObject({ code: 'upstream_tls_error' })
       const first = await trusting(url, request)
       expect(first.protocol).toBe('mcp')
       first.send('x'.repeat(70_000))
