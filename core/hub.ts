@@ -24,6 +24,7 @@ import { HubError } from './contract/errors.ts'
 import type { PluginLogger } from './contract/plugin.ts'
 import type { ToolCallRecord } from './contract/records.ts'
 import { BytesInFlight } from './domain/byte-account.ts'
+import { OpenTransports } from './domain/server/transports.ts'
 import { EventBus } from './events/bus.ts'
 import { BodyParser } from './http/body/body-parser.ts'
 import { createHttp, type Http } from './http/create.ts'
@@ -33,7 +34,7 @@ import type { McpEndpoint } from './mcp/api.ts'
 import { createMcp } from './mcp/create.ts'
 import { StoredSessions } from './mcp/legacy/session-records.ts'
 import { PluginHost } from './plugin-host/host.ts'
-import { pluginsView, registryView } from './plugin-host/views.ts'
+import { everyContribution, firstContribution, pluginsView, registryView } from './plugin-host/views.ts'
 import type { Registry } from './registry/api.ts'
 import { createRegistry, type OpenRegistry } from './registry/create.ts'
 import { countStored } from './registry/sealed-values.ts'
@@ -144,6 +145,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   redactor.add(...keyTexts(keys.jwtSecret))
   const sandbox = await probing
   undo.defer(() => sandbox.dispose())
+  const transports = new OpenTransports()
   let ownPorts: readonly string[] = []
   let { stdioPolicy } = loaded.config
   const bodyParser = new BodyParser()
@@ -158,6 +160,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     leavesWorkFolder: (ownerId, serverId, path) => sandbox.folders.leaves({ ownerId, serverId }, path),
     fileWriter: loaded.settings,
     judgeDocument: (document, sender) => bodyParser.judgeDocument(document, sender),
+    transports,
   })
   undo.defer(() => closeRegistry(room, log))
   const { registry } = room
@@ -174,18 +177,19 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   })
   undo.defer(() => auth.dispose())
   await makeFirstAdministrator(config, registry, auth)
-  await followSettingsFile({ settings: loaded.settings, mirror: room.mirror, bus, log })
-
   const plugins = new PluginHost({
     bundled: BUNDLED,
     entries: loaded.settings.state.plugins,
     folder: loaded.settings.folder,
     registry: registryView(registry),
+    transports,
     bus,
     log: plugin => hubLog.with({ component: `plugin:${plugin}`, plugin }),
   })
   await plugins.start()
   undo.defer(() => plugins.stop())
+  // After the plugins: what an entry may hold depends on its transport.
+  await followSettingsFile({ settings: loaded.settings, mirror: room.mirror, transports, bus, log })
 
   const marks = new HubMarks(keys.jwtSecret)
   const connections: Connections = createConnections({
@@ -219,8 +223,8 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     sealer,
     sessionRecords: new StoredSessions(store.db, log),
     bytes,
-    resolver: () => first(plugins.contributions('groupResolver')),
-    middlewares: () => all(plugins.contributions('mcpMiddleware')),
+    resolver: () => firstContribution(plugins.contributions('groupResolver')),
+    middlewares: () => everyContribution(plugins.contributions('mcpMiddleware')),
     toolSets: () => plugins.contributions('tools'),
     recordCall,
     recordRefusal: call => hubLog.refusedCall(call),
@@ -238,6 +242,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     bodyParser,
     marks,
     registry,
+    transports,
     auth,
     bus,
     log: hubLog.with({ component: 'http' }),
@@ -258,6 +263,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       plugins: pluginsView(plugins),
       clientConfigs: () => plugins.contributions('clientConfig'),
       logging: { levels: hubLog.levels, sinks: () => hubLog.sinks() },
+      transports,
       config: { values: config, sources: Object.fromEntries(sources) },
       importDocument: (document, sender) => bodyParser.importDocument(document, sender),
       version: manifest.version,
@@ -353,16 +359,4 @@ async function storeOptions(config: HubConfig): Promise<StoreOptions> {
 function asStartError(error: unknown): never {
   if (error instanceof StoreOpenError) throw new StartError(error.exitName, error.message, { cause: error })
   throw error
-}
-
-function first<T>(contributions: ReadonlyMap<string, T>): T | undefined {
-  for (const contribution of contributions.values()) return contribution
-  return undefined
-}
-
-const NONE: readonly never[] = Object.freeze([])
-
-/** Called with every call, and nearly always without contributions. */
-function all<T>(contributions: ReadonlyMap<string, T>): readonly T[] {
-  return contributions.size === 0 ? NONE : [...contributions.values()]
 }

@@ -52,6 +52,9 @@ const TRANSPORTS: Readonly<Record<string, string>> = {
   remote: 'streamable-http',
 }
 
+/** Transports whose fields are in the list above. */
+const KNOWN_HERE: ReadonlySet<string> = new Set(Object.values(TRANSPORTS))
+
 /**
  * Reads one entry of `mcpServers` as Claude Desktop, Cursor, VS Code, Windsurf, Cline, Gemini and other hubs write it.
  * Invalid values are passed on unchanged, so that the registry reports them.
@@ -71,10 +74,20 @@ export function readServerEntry(name: string, entry: JsonObject): ServerShape {
   for (const field of ['env', 'headers', 'variables']) readTexts(body, field)
   readTools(name, entry, body, warnings)
 
+  if (typeof body.transport === 'string' && !KNOWN_HERE.has(body.transport)) readOwnFields(entry, body, used)
   const dropped = Object.keys(entry).filter(key => !used.has(key) && !SILENT.has(key))
   if (dropped.length > 0) warnings.push(`not known here and left out: ${dropped.join(', ')}`)
   const owner = typeof entry.owner === 'string' && entry.owner !== '' ? { owner: entry.owner } : {}
   return { body, ...owner, warnings }
+}
+
+/** A plugin's transport has fields of its own, which the registry knows. */
+function readOwnFields(entry: JsonObject, body: Record<string, JsonValue>, used: Set<string>): void {
+  for (const [field, value] of Object.entries(entry)) {
+    if (used.has(field) || SILENT.has(field)) continue
+    used.add(field)
+    body[field] = value
+  }
 }
 
 function readTransport(entry: JsonObject, body: Record<string, JsonValue>): void {

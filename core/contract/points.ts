@@ -1,16 +1,28 @@
 import type { JsonObject, JsonValue } from './json.ts'
 import type { Actor, GroupRecord, LogRecord, ServerRecord, TransportName, UserActor } from './records.ts'
 
-/** A kind of upstream. The schema validates the transport's part of a server; the module runs in a worker. */
+/** A kind of upstream. The schema describes the transport's own fields of a server; the module runs in a worker. */
 export interface TransportContribution {
+  /** For people, such as `Remote server (streamable HTTP)`. */
   readonly label: string
+  /** Unique in one hub; lower-case letters, digits and dashes. */
   readonly transport: TransportName
-  /** JSON Schema (2020-12) of the transport's own fields, for the console's form and the API document. */
+  /**
+   * JSON Schema (2020-12) of the transport's own fields, which stand beside the common fields of a server. Core
+   * validates servers by it; the API document and the console's form show it. Keywords: `type`, `properties`,
+   * `required`, `additionalProperties`, `items`, `enum`, `minLength`, `maxLength`, `minimum`, `maximum`, `pattern`;
+   * any other one but annotations is refused. `writeOnly`: the text is a secret. `format` gives a value a meaning:
+   * `uri` (an address, which the owner must be allowed to reach; `schemes` in place of http and https),
+   * `http-headers` and `environment` (secret by the name of each entry), `command`, `command-arguments`, `directory`,
+   * `openapi`.
+   */
   readonly configSchema: JsonObject
   /** file: URL of the module whose default export is a TransportDefinition. */
   readonly module: string
   /** The kind of that definition. Default `messages`. */
   readonly kind?: 'messages' | 'answers'
+  /** True when its servers may speak MCP 2026-07-28. Default false: the hub never asks them for it. */
+  readonly modern?: boolean
   /** The program that main must start for the link, or null. Pure; called at each start. */
   child?(config: JsonObject): {
     readonly command: string

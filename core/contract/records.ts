@@ -49,8 +49,8 @@ export type Actor = UserActor | SystemActor
 
 /** Who may see and use a server or group besides its owner: nobody, or every user. */
 export type Visibility = 'private' | 'public'
-/** The transports of the bundled plugins. */
-export type TransportName = 'stdio' | 'sse' | 'streamable-http' | 'openapi'
+/** The name of a transport, as the plugin that contributes it gives it, such as `stdio`. */
+export type TransportName = string
 /** Where a record is configured: the settings file, or the database by the API. */
 export type Origin = 'file' | 'store'
 /** State of the hub's connection to a server. */

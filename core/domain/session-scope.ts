@@ -23,16 +23,13 @@ export interface ServerFace {
   readonly era: Era
   /** Requests that the server sends to clients; empty when unknown. */
   readonly asks: readonly AskCapability[]
+  /** What its transport leads to; `undefined` while its plugin does not run. See `Transport`. */
+  readonly kind?: 'process' | 'remote' | 'answers' | undefined
 }
 
 /** Whether a client declared a capability for server requests. */
 export function canBeAsked({ sampling, elicitation, roots }: JsonObject): boolean {
   return sampling !== undefined || elicitation !== undefined || roots !== undefined
-}
-
-/** Over HTTP a dedicated connection costs no process, so it is used before a server's first request to a client. */
-export function isRemote(transport: ServerRecord['transport']): boolean {
-  return transport === 'streamable-http' || transport === 'sse'
 }
 
 /**
@@ -41,14 +38,15 @@ export function isRemote(transport: ServerRecord['transport']): boolean {
  * remote server. A modern server puts its requests into its results, which are never ambiguous.
  */
 export function needsOwnConnection(
-  { session = 'auto', transport }: Pick<ServerRecord, 'session' | 'transport'>,
+  { session = 'auto' }: Pick<ServerRecord, 'session'>,
   capabilities: JsonObject,
-  face: Pick<ServerFace, 'era' | 'asks'>,
+  face: Pick<ServerFace, 'era' | 'asks' | 'kind'>,
 ): boolean {
   if (session !== 'auto') return session !== 'shared'
   // What a face says is worked out when it is asked; most clients can be asked nothing.
   if (!canBeAsked(capabilities) || face.era !== 'legacy') return false
-  return isRemote(transport) || face.asks.some(capability => capabilities[capability] !== undefined)
+  // A remote one costs no process, so it is used before the server's first request to a client.
+  return face.kind === 'remote' || face.asks.some(capability => capabilities[capability] !== undefined)
 }
 
 /** Key of the connection that all of one user's calls share when a server's `session` is `per-user`. */
@@ -58,7 +56,7 @@ export function userConnection(userId: string, side?: Side): string {
 
 /** Key of the connection that serves a caller; undefined: the shared one. */
 export function connectionKey(
-  server: Pick<ServerRecord, 'session' | 'transport'>,
+  server: Pick<ServerRecord, 'session'>,
   caller: ConnectionCaller | undefined,
   face: ServerFace,
 ): string | undefined {

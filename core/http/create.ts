@@ -4,6 +4,7 @@ import type { Upstreams } from '../connections/api.ts'
 import type { HubError } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { BytesInFlight } from '../domain/byte-account.ts'
+import type { Transports } from '../domain/server/transports.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { McpEndpoint } from '../mcp/api.ts'
 import type { Registry } from '../registry/api.ts'
@@ -39,6 +40,7 @@ export interface HttpDeps {
     | 'requestLogs'
   >
   readonly registry: Registry
+  readonly transports: Transports
   readonly auth: Auth
   readonly bus: EventBus
   readonly log: PluginLogger
@@ -95,7 +97,7 @@ export function createHttp(deps: HttpDeps): Http {
     }),
     ...deps.routes,
   ]
-  const routes = [...docsRoutes({ routes: described, version }), ...described]
+  const routes = [...docsRoutes({ routes: described, version, transports: deps.transports }), ...described]
   const app = createApp({
     routes,
     findPluginRoute: deps.findPluginRoute,

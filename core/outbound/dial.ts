@@ -34,7 +34,7 @@ export async function resolveTargets(
     ? await resolveName(url.origin, host, rights, lookup, refusalMs)
     : [host.replace(/^\[|\]$/g, '')]
   if (!addresses.every(address => judgeAddress(address, rights) === 'ok')) throw blocked(url.origin)
-  const secure = url.protocol === 'https:'
+  const secure = url.protocol === 'https:' || url.protocol === 'wss:'
   const tls = secure ? { ...(isName ? { serverName: host } : {}), ...(ca === undefined ? {} : { ca }) } : undefined
   const port = Number(url.port) || (secure ? 443 : 80)
   return addresses.map(address => ({ address, port, tls, origin: url.origin }))

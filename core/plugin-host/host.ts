@@ -1,19 +1,23 @@
 import { HubError } from '../contract/errors.ts'
 import type { PluginContext, PluginDefinition, PluginLogger, RegistryView } from '../contract/plugin.ts'
-import { type ExtensionPoints, POINTS_TO_COME, type RouteContribution } from '../contract/points.ts'
+import {
+  type ExtensionPoints,
+  POINTS_TO_COME,
+  type RouteContribution,
+  type TransportContribution,
+} from '../contract/points.ts'
+import type { OpenTransports } from '../domain/server/transports.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { EventName } from '../events/catalog.ts'
 import { registerPluginModules } from '../transport-kit/module.ts'
 import { checkPluginConfig } from './config-check.ts'
 import { startIsolated } from './isolate.ts'
 import { asDefinition, type PluginEntry, parsePluginConfig, resolvePlugin } from './resolve.ts'
+import { newSlot, type PluginState, type Slot } from './slot.ts'
 
 /** Longest time for a plugin's setup, in milliseconds. */
 const START_LIMIT_MS = 10_000
 const STOP_LIMIT_MS = 5_000
-
-/** `failed` after an error, `disabled` by its settings, `stopped` with the hub. */
-export type PluginState = 'running' | 'failed' | 'disabled' | 'stopped'
 
 /** A plugin in the list for administrators. */
 export interface PluginInfo {
@@ -37,20 +41,10 @@ export interface PluginHostOptions {
   /** Where npm names and relative paths resolve from. */
   readonly folder: string
   readonly registry: RegistryView
+  /** Kept equal to the contributions to the point `transport`. */
+  readonly transports: Pick<OpenTransports, 'add' | 'remove'>
   readonly bus: EventBus
   readonly log: (plugin: string) => PluginLogger
-}
-
-interface Slot {
-  readonly entry: PluginEntry
-  readonly definition: PluginDefinition<unknown> | undefined
-  name: string
-  state: PluginState
-  isolated: boolean
-  sha256: string | undefined
-  message: string | undefined
-  readonly held: [point: keyof ExtensionPoints, id: string][]
-  undo: (() => void | Promise<void>)[]
 }
 
 /**
@@ -61,6 +55,8 @@ export class PluginHost {
   readonly #options: PluginHostOptions
   readonly #slots: Slot[]
   readonly #points = new Map<keyof ExtensionPoints, Map<string, ExtensionPoints[keyof ExtensionPoints]>>()
+
+  #starts = 0
 
   constructor(options: PluginHostOptions) {
     this.#options = options
@@ -249,10 +245,18 @@ export class PluginHost {
     const map = this.contributions(point) as Map<string, ExtensionPoints[keyof ExtensionPoints]>
     if (slot.state === 'failed') throw new Error(`plugin "${slot.name}" has failed and can contribute no more`)
     if (map.has(id)) throw new Error(`"${point}" has a contribution "${id}" already`)
-    map.set(id, contribution)
+    if (point === 'transport') this.#options.transports.add(contribution as TransportContribution)
+    map.set(id, point === 'transport' && !slot.definition ? this.#marked(contribution) : contribution)
     slot.held.push([point, id])
     if (POINTS_TO_COME.some(coming => coming === point))
       this.#options.log(slot.name).warn(`Nothing uses the extension point "${point}" yet; "${id}" is not called`)
+  }
+
+  /** Marks the module of a transport, which may have changed since the plugin last started. */
+  #marked(contribution: ExtensionPoints[keyof ExtensionPoints]): TransportContribution {
+    const transport = contribution as TransportContribution
+    this.#starts += 1
+    return Object.assign(Object.create(transport), { module: `${transport.module}#${this.#starts}` })
   }
 
   async #fail(slot: Slot, message: string): Promise<void> {
@@ -264,7 +268,11 @@ export class PluginHost {
 
   async #stopSlot(slot: Slot, state: PluginState): Promise<void> {
     slot.state = state
-    for (const [point, id] of slot.held.splice(0)) this.#points.get(point)?.delete(id)
+    for (const [point, id] of slot.held.splice(0)) {
+      const contribution = this.#points.get(point)?.get(id)
+      this.#points.get(point)?.delete(id)
+      if (point === 'transport') this.#options.transports.remove((contribution as TransportContribution).transport)
+    }
     const late = Promise.withResolvers<void>()
     const limit = setTimeout(late.resolve, STOP_LIMIT_MS)
     for (const undo of slot.undo.splice(0).reverse()) {
@@ -284,19 +292,5 @@ export class PluginHost {
 
   #announce(slot: Slot): void {
     this.#options.bus.emit('plugin.changed', null, { plugin: slot.name, state: slot.state })
-  }
-}
-
-function newSlot(entry: PluginEntry, definition: PluginDefinition<unknown> | undefined): Slot {
-  return {
-    entry,
-    definition,
-    name: definition?.name ?? entry.use,
-    state: 'stopped',
-    isolated: false,
-    sha256: undefined,
-    message: undefined,
-    held: [],
-    undo: [],
   }
 }

@@ -167,7 +167,11 @@ class WorkerLink {
     const proxy: Record<string, unknown> = { ...data }
     for (const method of methods) proxy[method] = (...args: unknown[]) => this.#call(point, id, method, args, data)
     if (point === 'routes') proxy.fetch = (request: Request, actor: unknown) => this.#fetch(id, request, actor)
-    this.#host.contribute(point, id, proxy as unknown as ExtensionPoints[keyof ExtensionPoints])
+    try {
+      this.#host.contribute(point, id, proxy as unknown as ExtensionPoints[keyof ExtensionPoints])
+    } catch (error) {
+      this.#end(error instanceof Error ? error.message : String(error))
+    }
   }
 
   async #fetch(id: string, request: Request, actor: unknown): Promise<Response> {

@@ -36,3 +36,16 @@ export function pluginsView(host: PluginHost): PluginsView {
     },
   }
 }
+
+/** The contribution to a point that has one. */
+export function firstContribution<T>(contributions: ReadonlyMap<string, T>): T | undefined {
+  for (const contribution of contributions.values()) return contribution
+  return undefined
+}
+
+const NONE: readonly never[] = Object.freeze([])
+
+/** Called with every call, and nearly always without contributions. */
+export function everyContribution<T>(contributions: ReadonlyMap<string, T>): readonly T[] {
+  return contributions.size === 0 ? NONE : [...contributions.values()]
+}

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../contract/json.ts'
 import type { DocumentJudgement, DocumentText } from '../domain/server/documents.ts'
 import type { SandboxLevel, SpawnPolicyInput } from '../domain/server/spawn-policy.ts'
+import type { Transports } from '../domain/server/transports.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Sealer } from '../secrets/seal.ts'
 import type { Store } from '../store/open.ts'
@@ -30,6 +31,8 @@ export interface RegistryDeps {
   readonly outboundAllow: readonly string[]
   /** Ports (`"3000"`) or `host:port` on which this hub itself listens. Servers with such an address are rejected. */
   readonly ownPorts?: () => readonly string[]
+  /** The transports whose plugins run, by which the fields of servers are read. */
+  readonly transports: Transports
   /** Without it, entries of the settings file cannot be changed: `settings_read_only`. */
   readonly fileWriter?: FileWriter
   /**

@@ -118,6 +118,8 @@ export interface TransportIo {
   readonly maxResultBytes: number
   /** The guarded fetch: applies address rules, time and size limits of the server's owner. */
   readonly fetch: GuardedFetch
+  /** The guarded WebSocket, under the same rules. */
+  readonly connect: GuardedConnect
   /** Delivers one message text from the upstream. `related` is the id of the request whose stream carried it. */
   message(text: string, related?: number): void
   /**
@@ -130,6 +132,41 @@ export interface TransportIo {
   /** One request failed though the link continues (its own HTTP exchange failed). */
   failed(id: number, reason: WireError, options?: { readonly notSent?: boolean }): void
   log(level: 'debug' | 'info' | 'warn' | 'error', message: string): void
+}
+
+/**
+ * Opens a WebSocket (RFC 6455, text messages, no extensions) to a `ws` or `wss` address that the server's owner may
+ * reach; no redirect is followed, and the server's answer must come within 10 s. Rejects with a HubError, as
+ * {@link GuardedFetch} does.
+ */
+export type GuardedConnect = (url: string, request: SocketRequest) => Promise<GuardedSocket>
+
+/** How a WebSocket is opened, and where what it receives goes. */
+export interface SocketRequest {
+  /** Sent with the request that opens it; those of the connection itself cannot be set. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Subprotocols, of which the server must choose one; without any it must choose none. */
+  readonly protocols?: readonly string[]
+  /** Closes it when it aborts. It also closes with the link. */
+  readonly signal?: AbortSignal
+  /** Longest message, in bytes; read for each one. Default 10 MiB, at most 64. */
+  readonly maxBytes?: number
+  /** One text message. */
+  message(text: string): void
+  /** A message was longer and was dropped; the connection continues. */
+  tooLong(message: LongMessage): void
+  /** It has ended, whoever ended it. Called once, and never before it was open. */
+  closed(reason: WireError): void
+}
+
+/** An open WebSocket. */
+export interface GuardedSocket {
+  /** The subprotocol that the server chose; empty for none. */
+  readonly protocol: string
+  /** Sends one text message; does nothing once it has ended. */
+  send(text: string): void
+  /** Closes it. Resolves when nothing is left open; at most 1 s. */
+  close(): Promise<void>
 }
 
 /** What is known of a message that was too long to be kept. */

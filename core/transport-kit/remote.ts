@@ -44,6 +44,7 @@ export const REMOTE_CONFIG_SCHEMA: JsonObject = {
     url: { type: 'string', format: 'uri', maxLength: 8192, description: 'The MCP endpoint, http or https.' },
     headers: {
       type: 'object',
+      format: 'http-headers',
       maxProperties: 64,
       additionalProperties: { type: 'string', maxLength: 8192 },
       description: 'Sent with every request. Host, framing headers and Mcp-* cannot be set.',
@@ -103,7 +104,7 @@ function dateOf(text = ''): number {
 export const LOOP_HEADER = 'x-patchbay-loop'
 
 /** The error for an HTTP status, without anything of the body. `rpcCode` is the code of a JSON-RPC error in it. */
-export function statusReason(response: GuardedResponse, rpcCode?: number): WireError {
+export function statusReason(response: Pick<GuardedResponse, 'status' | 'headers'>, rpcCode?: number): WireError {
   const { status } = response
   const waitSeconds = waitSecondsOf(response)
   const data = {

@@ -1,4 +1,4 @@
-import { definePlugin, type JsonObject } from 'patchbay/contract'
+import { definePlugin, type JsonObject, type TransportContribution } from 'patchbay/contract'
 
 const text = (description: string): JsonObject => ({ type: 'string', maxLength: 8192, description })
 const texts = (description: string): JsonObject => ({ type: 'array', items: { type: 'string' }, description })
@@ -23,64 +23,68 @@ const credential: JsonObject = {
   },
 }
 
+/** The contribution of the OpenAPI transport. */
+export const openapiTransport: TransportContribution = {
+  label: 'HTTP API (OpenAPI)',
+  transport: 'openapi',
+  kind: 'answers',
+  configSchema: {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    type: 'object',
+    required: ['openapi'],
+    additionalProperties: false,
+    properties: {
+      headers: {
+        type: 'object',
+        format: 'http-headers',
+        maxProperties: 64,
+        additionalProperties: { type: 'string', maxLength: 8192 },
+        description: 'Sent with every call; win over what the document would send.',
+      },
+      openapi: {
+        type: 'object',
+        format: 'openapi',
+        additionalProperties: false,
+        oneOf: [{ required: ['url'] }, { required: ['schema'] }],
+        properties: {
+          url: { ...text('Where the document is, http or https.'), format: 'uri' },
+          schema: {
+            type: ['object', 'string'],
+            description: 'The document itself: JSON, or its text in JSON or YAML.',
+          },
+          version: text('For people; the document’s own version counts.'),
+          baseUrl: { ...text('The address of the API, instead of the document’s "servers".'), format: 'uri' },
+          operations: {
+            type: 'object',
+            additionalProperties: false,
+            properties: {
+              include: texts('operationId, tag, path or "METHOD /path"; "*" stands for any characters.'),
+              exclude: texts('The same; wins over "include".'),
+            },
+          },
+          auth: {
+            description: 'By the name of the document’s security scheme; with a "type", one credential for all calls.',
+            anyOf: [
+              { ...credential, required: ['type'] },
+              {
+                type: 'object',
+                additionalProperties: { anyOf: [{ type: 'string', maxLength: 8192 }, credential] },
+              },
+            ],
+          },
+        },
+      },
+    },
+  },
+  module: new URL('./transport.ts', import.meta.url).href,
+}
+
 /** HTTP APIs described by OpenAPI 3.0, 3.1 or Swagger 2.0. */
 export default definePlugin({
   name: 'transport-openapi',
   contract: 1,
   setup(context) {
-    context.contribute('transport', 'openapi', {
-      label: 'HTTP API (OpenAPI)',
-      transport: 'openapi',
-      kind: 'answers',
-      configSchema: {
-        $schema: 'https://json-schema.org/draft/2020-12/schema',
-        type: 'object',
-        required: ['openapi'],
-        additionalProperties: false,
-        properties: {
-          openapi: {
-            type: 'object',
-            additionalProperties: false,
-            oneOf: [{ required: ['url'] }, { required: ['schema'] }],
-            properties: {
-              url: { ...text('Where the document is, http or https.'), format: 'uri' },
-              schema: {
-                type: ['object', 'string'],
-                description: 'The document itself: JSON, or its text in JSON or YAML.',
-              },
-              version: text('For people; the document’s own version counts.'),
-              baseUrl: { ...text('The address of the API, instead of the document’s "servers".'), format: 'uri' },
-              operations: {
-                type: 'object',
-                additionalProperties: false,
-                properties: {
-                  include: texts('operationId, tag, path or "METHOD /path"; "*" stands for any characters.'),
-                  exclude: texts('The same; wins over "include".'),
-                },
-              },
-              auth: {
-                description:
-                  'By the name of the document’s security scheme; with a "type", one credential for all calls.',
-                anyOf: [
-                  { ...credential, required: ['type'] },
-                  {
-                    type: 'object',
-                    additionalProperties: { anyOf: [{ type: 'string', maxLength: 8192 }, credential] },
-                  },
-                ],
-              },
-            },
-          },
-          headers: {
-            type: 'object',
-            maxProperties: 64,
-            additionalProperties: { type: 'string', maxLength: 8192 },
-            description: 'Sent with every call; win over what the document would send.',
-          },
-        },
-      },
-      module: new URL('./transport.ts', import.meta.url).href,
-    })
+    context.contribute('transport', 'openapi', openapiTransport)
     return undefined
   },
 })

@@ -6,16 +6,23 @@ const configSchema: JsonObject = {
   required: ['command'],
   additionalProperties: false,
   properties: {
-    command: { type: 'string', minLength: 1, title: 'Command', description: 'A program in PATH, or its whole path.' },
-    args: { type: 'array', items: { type: 'string' }, default: [], title: 'Arguments' },
+    command: {
+      type: 'string',
+      format: 'command',
+      minLength: 1,
+      title: 'Command',
+      description: 'A program in PATH, or its whole path.',
+    },
+    args: { type: 'array', format: 'command-arguments', items: { type: 'string' }, default: [], title: 'Arguments' },
     env: {
       type: 'object',
+      format: 'environment',
       additionalProperties: { type: 'string' },
       default: {},
       title: 'Environment',
       description: 'All that the program gets besides PATH, HOME and LANG.',
     },
-    cwd: { type: 'string', minLength: 1, title: 'Working directory' },
+    cwd: { type: 'string', format: 'directory', minLength: 1, title: 'Working directory' },
     sandbox: { enum: ['full', 'off'], title: 'Sandbox' },
     network: { enum: ['none', 'proxy', 'host'], title: 'Network inside the sandbox' },
   },
@@ -25,6 +32,7 @@ const configSchema: JsonObject = {
 export const stdioTransport: TransportContribution = {
   label: 'Program on this machine (stdio)',
   transport: 'stdio',
+  modern: true,
   configSchema,
   module: new URL('./transport.ts', import.meta.url).href,
   child(config) {

@@ -89,6 +89,7 @@ async function makeClients(origin: string): Promise<readonly (readonly [string, 
         maxResultBytes: 10 * 1024 * 1024,
         tooLong: () => console.error('a message was too long'),
         fetch: guarded,
+        connect: () => Promise.reject(new Error('no WebSocket here')),
         message: (text, related = 0) => {
           waiting.get(related)?.(text)
           waiting.delete(related)

@@ -26,11 +26,8 @@ beforeAll(async () => {
   hub = await startHub({
     env: { WORKERS: '1' },
     settings: {
-      plugins: [
-        { use: 'transport-openapi', enabled: false },
-        { use: join(import.meta.dir, 'fixtures/crash-plugin.ts'), isolate: false },
-      ],
-      mcpServers: { crash: { openapi: { url: 'https://example.com/api.json' } } },
+      plugins: [{ use: join(import.meta.dir, 'fixtures/crash-plugin.ts'), isolate: false }],
+      mcpServers: { crash: { transport: 'crashing' } },
     },
   })
   admin = await hub.setup()

@@ -91,12 +91,11 @@ export class SoakHub {
 function settingsOf(description: string): object {
   return {
     plugins: [
-      // The fixture stands in for a transport that is not there otherwise; its server takes a worker of its own down.
-      { use: 'transport-openapi', enabled: false },
+      // Its server takes a worker of its own down.
       { use: join(ROOT, 'test/failure/fixtures/crash-plugin.ts'), isolate: false },
     ],
     mcpServers: {
-      alone: { openapi: { url: 'https://example.com/api.json' }, isolate: true },
+      alone: { transport: 'crashing', isolate: true },
       'file-server': { ...stdioFixture('echo', { WHO: description }) },
     },
   }

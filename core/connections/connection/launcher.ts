@@ -9,6 +9,7 @@ import { FairTurns } from '../../domain/fair-turns.ts'
 import { RESULT_BYTES } from '../../domain/result-bytes.ts'
 import { readPackageRun } from '../../domain/server/package-run.ts'
 import { spawnPolicy } from '../../domain/server/spawn-policy.ts'
+import type { ServerFace } from '../../domain/session-scope.ts'
 import type { AuditEntry, EffectiveServer } from '../../registry/api.ts'
 import { secretParts } from '../../secrets/parts.ts'
 import type { Redactor } from '../../secrets/redact.ts'
@@ -56,6 +57,8 @@ export interface LaunchPlan {
   readonly settings: ServerSettings
   readonly module: string
   readonly kind: 'messages' | 'answers'
+  /** True when servers of this transport may speak either era. */
+  readonly modern: boolean
   readonly config: JsonObject
   /** The inline OpenAPI document for the placeholder in `config`, as UTF-8; see `withDocument`. */
   readonly document?: Uint8Array
@@ -112,6 +115,7 @@ export class Launcher {
       settings,
       module: contribution.module,
       kind: contribution.kind ?? 'messages',
+      modern: contribution.modern === true,
       config,
       ...(effective.document ? { readDocument: effective.document } : {}),
       child: child && {
@@ -167,7 +171,7 @@ export class Launcher {
     const { session, offers = {} } = options
     const sessionId = session?.key
     const isolated = settings.isolate || options.isolate === true
-    const port = isolated ? pool.placeAlone({ ...plan, name: settings.name }) : pool.place()
+    const port = isolated ? pool.placeAlone({ ...plan, name: settings.name }, plan.module) : pool.place(plan.module)
     const child = plan.child && this.#spawnFor(port, plan, plan.child, sessionId)
     this.#lastNumber += 1
     const connection = new Connection({
@@ -203,9 +207,20 @@ export class Launcher {
     return connection
   }
 
-  #contribution(transport: string): TransportContribution {
+  /** What a transport leads to; undefined while no plugin offers it. */
+  kindOf(transport: string): ServerFace['kind'] {
+    const found = this.#find(transport)
+    if (!found) return undefined
+    return found.kind === 'answers' ? 'answers' : found.child ? 'process' : 'remote'
+  }
+
+  #find(transport: string): TransportContribution | undefined {
     const all = this.#options.transports()
-    const found = all.get(transport) ?? [...all.values()].find(candidate => candidate.transport === transport)
+    return all.get(transport) ?? [...all.values()].find(candidate => candidate.transport === transport)
+  }
+
+  #contribution(transport: string): TransportContribution {
+    const found = this.#find(transport)
     if (found) return found
     throw new HubError('transport_unavailable', `No plugin offers the transport "${transport}"`, {
       hint: 'Enable the plugin that brings it.',

@@ -41,27 +41,39 @@ export class WorkerPool {
     this.#options = options
   }
 
-  /** The thread for a new connection that is not isolated: the least loaded of the shared ones. */
-  place(): WorkerPort {
+  /**
+   * The thread for a new connection that is not isolated: the least loaded of the shared ones. `module` is that of its
+   * transport; a thread that imported an earlier version of it takes no more connections.
+   */
+  place(module: string): WorkerPort {
     let least: WorkerPort | undefined
     let shared = 0
     for (const port of this.#ports) {
-      if (port.isolatedFor || port.ending) continue
+      if (port.isolatedFor || port.ending || port.outdated) continue
       shared += 1
       if (!least || port.load < least.load) least = port
     }
-    if (least && (least.load < FILL || shared >= this.#options.size)) return least
-    return this.#start(undefined)
+    if (!least || (least.load >= FILL && shared < this.#options.size)) {
+      least = this.#start(undefined)
+    }
+    if (least.takes(module)) return least
+    if (least.load === 0) least.terminate('a transport in it was upgraded')
+    return this.place(module)
   }
 
   /**
    * The isolated thread of one server, shared by all its connections. Throws `quota_threads` when its owner has reached
    * the limit.
    */
-  placeAlone(server: IsolatedServer): WorkerPort {
-    for (const port of this.#ports) if (!port.ending && port.isolatedFor?.serverId === server.serverId) return port
+  placeAlone(server: IsolatedServer, module: string): WorkerPort {
+    for (const port of this.#ports)
+      if (!port.ending && port.isolatedFor?.serverId === server.serverId && port.takes(module)) return port
     const threads = this.isolatedOf(server.ownerId)
-    if (threads < LIMITS.isolatedThreadsPerUser) return this.#start(server)
+    if (threads < LIMITS.isolatedThreadsPerUser) {
+      const port = this.#start(server)
+      port.takes(module)
+      return port
+    }
     throw new HubError(
       'quota_threads',
       `Cannot start "${server.name}": ${threads} servers of its owner have threads of their own, the most that may`,
@@ -77,7 +89,7 @@ export class WorkerPool {
 
   /** A connection in this thread has ended. */
   released(port: WorkerPort): void {
-    if (port.isolatedFor && port.load === 0) port.terminate('its last connection was closed')
+    if ((port.isolatedFor || port.outdated) && port.load === 0) port.terminate('its last connection was closed')
   }
 
   dispose(): void {
@@ -94,7 +106,7 @@ export class WorkerPool {
       {
         down: (gone, detail) => {
           this.#ports.delete(gone)
-          const expected = this.#disposed || (gone.isolatedFor !== undefined && gone.load === 0)
+          const expected = this.#disposed || ((gone.isolatedFor !== undefined || gone.outdated) && gone.load === 0)
           if (!expected) log.error('A connection worker ended', { detail, connections: gone.load })
         },
         received,

@@ -27,12 +27,15 @@ export class WorkerPort {
   readonly #worker: Worker
   readonly #events: PortEvents
   readonly #clients = new Map<number, PortClient>()
+  /** The modules of transports that the thread imported, by their files: it cannot import a changed one. */
+  readonly #modules = new Map<string, string>()
   #out: string[] = []
   #flushing = false
   #heardAtMs = performance.now()
   #down = false
   #ending = false
   #detail = ''
+  #outdated = false
 
   constructor(
     isolatedFor: WorkerPort['isolatedFor'],
@@ -63,6 +66,21 @@ export class WorkerPort {
   /** True when it was told to end; it takes no further connection. */
   get ending(): boolean {
     return this.#ending
+  }
+
+  /** True once a transport that it imported was upgraded: it ends with its last connection. */
+  get outdated(): boolean {
+    return this.#outdated
+  }
+
+  /** Whether a connection may use this module here; false when the thread holds another version of it. */
+  takes(module: string): boolean {
+    const [file = ''] = module.split('#')
+    const known = this.#modules.get(file)
+    if (known !== undefined && known !== module) this.#outdated = true
+    if (this.#outdated) return false
+    this.#modules.set(file, module)
+    return true
   }
 
   get silentMs(): number {

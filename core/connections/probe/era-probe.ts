@@ -13,12 +13,9 @@ const REFUSALS: ReadonlySet<unknown> = new Set([400, 404, 405])
 /** Errors of a program that did not start, which say nothing about its era. */
 const NOT_STARTED: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['draining', 'stopped', 'spawn_failed'])
 
-/** Transports whose servers may speak either era; the era of others is known without a probe. */
-const EITHER: ReadonlySet<string> = new Set(['stdio', 'streamable-http'])
-
 /** True when servers of the plan's transport may speak either era, so that a probe is needed. */
-export function mayBeModern({ settings }: LaunchPlan): boolean {
-  return EITHER.has(settings.transport)
+export function mayBeModern({ modern }: LaunchPlan): boolean {
+  return modern
 }
 
 /** A probe for the era of a server that is about to be launched. */

@@ -153,7 +153,8 @@ export class ManagedServer {
     const { turn } = this.#parts.shared
     const effective = await this.#parts.shared.authorize(reason => this.#dispatch({ type: 'forbidden', reason }))
     if (turn !== this.#parts.shared.turn || !effective) return
-    const differs = effective.configHash !== this.#parts.shared.effective?.configHash
+    const { shared } = this.#parts
+    const differs = effective.configHash !== shared.effective?.configHash || shared.outdated
     const listsKept = effective.configHash === this.#parts.lists.configHash
     if (this.#parts.shared.connection) this.#parts.shared.effective = effective
     this.#dispatch({ type: 'configured', differs, listsKept, lazy: record.start === 'lazy' })

@@ -92,6 +92,10 @@ export class ServerAsking implements UpstreamFace {
     return this.#options.era()
   }
 
+  get kind(): UpstreamFace['kind'] {
+    return this.#options.context.launcher.kindOf(this.#options.record().transport)
+  }
+
   get side(): Side {
     return this.#options.older ? 'older' : this.era
   }
@@ -128,8 +132,8 @@ export class ServerAsking implements UpstreamFace {
   }
 
   get #applies(): boolean {
-    const { session = 'auto', transport } = this.#options.record()
-    return session === 'auto' && transport !== 'openapi'
+    const { session = 'auto' } = this.#options.record()
+    return session === 'auto' && this.kind !== 'answers'
   }
 
   /** Restores the findings of an earlier process. */

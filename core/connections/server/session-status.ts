@@ -1,6 +1,5 @@
 import type { ServerRecord } from '../../contract/records.ts'
 import type { ServerSession, ServerStatus, ServerWarning } from '../../domain/server/status.ts'
-import { isRemote } from '../../domain/session-scope.ts'
 import type { UpstreamFace } from '../api.ts'
 
 /** Tool names in a warning; the tool list of a client with the capabilities has all. */
@@ -8,7 +7,7 @@ const NAMED = 50
 
 /** Who shares a connection to a server and why, and which features clients may miss because of it. */
 export function sessionStatus(
-  record: Pick<ServerRecord, 'session' | 'transport'>,
+  record: Pick<ServerRecord, 'session'>,
   face: UpstreamFace,
   /** Why some sessions use the shared connection instead of their own, if any do. */
   refused: string | undefined,
@@ -36,17 +35,17 @@ export function sessionStatus(
 }
 
 function sessionOf(
-  { session = 'auto', transport }: Pick<ServerRecord, 'session' | 'transport'>,
+  { session = 'auto' }: Pick<ServerRecord, 'session'>,
   face: UpstreamFace,
   looking: boolean,
 ): ServerSession {
   if (session !== 'auto') return { mode: session, kind: session, why: 'as configured' }
   const mode = 'auto'
-  if (transport === 'openapi') return { mode, kind: 'shared', why: 'an HTTP API asks nothing' }
+  if (face.kind === 'answers') return { mode, kind: 'shared', why: 'an HTTP API asks nothing' }
   if (face.era === 'modern') return { mode, kind: 'shared', why: 'asks in its answers: one connection serves all' }
-  const thing = isRemote(transport) ? 'connection' : 'process'
+  const thing = face.kind === 'remote' ? 'connection' : 'process'
   if (face.asks.length > 0) return { mode, kind: 'per-session', why: `asks its client: own ${thing} per session` }
-  if (isRemote(transport))
+  if (face.kind === 'remote')
     return { mode, kind: 'per-session', why: 'may ask its client: own connection per session that can be asked' }
   if (looking) return { mode, kind: 'shared', why: 'is being looked at, whether it asks its client' }
   if (face.known) return { mode, kind: 'shared', why: 'was not seen to ask its client: one process for all' }

@@ -44,6 +44,9 @@ export class SharedConnection {
   #openedAtMs = 0
   /** Counts starts and ends, so that late results of an earlier connection are recognized and dropped. */
   #turn = 0
+  /** The module of the transport that it was last opened with. */
+  #module: string | undefined
+  #outdated = false
   #closing: Promise<void> = Promise.resolve()
 
   constructor(options: SharedConnectionOptions) {
@@ -87,6 +90,11 @@ export class SharedConnection {
     this.#effective = effective
   }
 
+  /** True when the transport's plugin was started anew since it was opened, as of the last authorization. */
+  get outdated(): boolean {
+    return this.#outdated
+  }
+
   /** Restores earlier findings that were stored with the lists. */
   restore(catalog: Pick<ServerCatalog, 'transport' | 'readAt'>): void {
     this.#protocol.restore(catalog)
@@ -105,7 +113,8 @@ export class SharedConnection {
     const turn = this.#turn
     try {
       const effective = await this.configured()
-      await this.#options.context.launcher.prepare(this.#options.record().id, effective)
+      const { module } = await this.#options.context.launcher.prepare(this.#options.record().id, effective)
+      this.#outdated = this.#module !== undefined && this.#module !== module
       return effective
     } catch (error) {
       const reason = toWireError(error)
@@ -195,6 +204,8 @@ export class SharedConnection {
         return
       }
       this.#effective = effective
+      this.#module = plan.module
+      this.#outdated = false
       this.#connection = launcher.launch(whole, {
         era,
         offers: listReaderCapabilities(effective.settings.session, this.#options.version()),

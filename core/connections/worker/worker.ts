@@ -224,8 +224,10 @@ class ConnectionWorker {
     const { turns } = this.#windowOf(owner)
     const make = async (): Promise<LinkIo> => {
       const { createGuardedFetch } = await import('../../outbound/create.ts')
-      const fetch = createGuardedFetch({ rights, instanceId: this.#instanceId, lookup: this.#lookup, signal, turns })
-      return { fetch, reach: fetch.reach }
+      const { createGuardedConnect } = await import('../../outbound/websocket.ts')
+      const rules = { rights, instanceId: this.#instanceId, lookup: this.#lookup, signal }
+      const fetch = createGuardedFetch({ ...rules, turns })
+      return { fetch, reach: fetch.reach, connect: createGuardedConnect(rules) }
     }
     if (!child) return await make()
     let made: Promise<LinkIo> | undefined
@@ -236,6 +238,7 @@ class ConnectionWorker {
     return {
       fetch: async (url, request) => await (await ready()).fetch(url, request),
       reach: async (url, caller) => await (await ready()).reach(url, caller),
+      connect: async (url, request) => await (await ready()).connect(url, request),
     }
   }
 
@@ -300,7 +303,8 @@ function makeLink(options: OpenMessage, context: LinkContext): UpstreamLink {
 }
 
 async function loadTransport(module: string): Promise<TransportDefinition> {
-  const loaded: unknown = await import(module)
+  // The mark behind `#` says at which start of the plugin; see `WorkerPort.takes`.
+  const loaded: unknown = await import(module.replace(/#.*$/, ''))
   const definition = isModule(loaded) ? loaded.default : undefined
   if (!isTransport(definition)) {
     throw new HubError('transport_unavailable', `The module ${module} has no default export made by defineTransport()`)

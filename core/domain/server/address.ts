@@ -31,8 +31,16 @@ const RESERVED = new Set([
 
 type Report = (error: FieldError) => void
 
-/** Validates an http or https URL with its variables filled in. Returns the URL, or undefined after a report. */
-export function checkUrl(text: string, pointer: string, report: Report): URL | undefined {
+/** The schemes of addresses that do not name others. */
+export const HTTP_SCHEMES: readonly string[] = ['http', 'https']
+
+/** Validates a URL with its variables filled in. Returns the URL, or undefined after a report. */
+export function checkUrl(
+  text: string,
+  pointer: string,
+  report: Report,
+  schemes: readonly string[] = HTTP_SCHEMES,
+): URL | undefined {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: exactly these must not be in a URL
   if (/[\u0000-\u0020\u007f]/.test(text)) {
     report({ pointer, code: 'url_invalid', detail: 'The URL holds a space or a control character' })
@@ -43,12 +51,13 @@ export function checkUrl(text: string, pointer: string, report: Report): URL | u
     return undefined
   }
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(text)?.[1]?.toLowerCase()
-  if (scheme !== undefined && scheme !== 'http' && scheme !== 'https') {
-    const detail = `The URL begins with ${quoteName(`${scheme}:`)}; it must begin with http:// or https://`
+  if (scheme !== undefined && !schemes.includes(scheme)) {
+    const wanted = schemes.map(one => `${one}://`).join(' or ')
+    const detail = `The URL begins with ${quoteName(`${scheme}:`)}; it must begin with ${wanted}`
     report({ pointer, code: 'url_scheme', detail })
     return undefined
   }
-  const url = scheme === undefined || !/^https?:\/\//i.test(text) ? null : URL.parse(text)
+  const url = scheme === undefined || !/^[^:]+:\/\//.test(text) ? null : URL.parse(text)
   if (!url || !isHostName(url.hostname) || url.port === '0') {
     report({ pointer, code: 'url_invalid', detail: `${quoteName(shownUrl(text))} is not a URL` })
     return undefined

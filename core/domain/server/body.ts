@@ -1,6 +1,6 @@
 import { type FieldError, HubError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
-import type { ServerSettings, TransportName } from '../../contract/records.ts'
+import type { ServerSettings } from '../../contract/records.ts'
 import { OPENAPI_LIMITS } from '../../transport-kit/openapi-document.ts'
 import { canonical } from '../json/canonical-json.ts'
 import { Fields } from '../json/fields.ts'
@@ -9,55 +9,14 @@ import { pointerPath } from '../json/json-pointer.ts'
 import { checkName, isNameProblem } from '../names.ts'
 import { validationError } from '../validation-error.ts'
 import { readCommon } from './common.ts'
+import { ANSWER_FIELDS, COMMON_FIELDS } from './field-names.ts'
 import { mapOwnTexts, pointsIntoDocument } from './openapi.ts'
-import { SECRET_FIELDS, secretPointers } from './secrets.ts'
+import { secretFields, secretPointers } from './secrets.ts'
 import { checkPins } from './tool-override.ts'
-import { FIELDS_OF, readTransport, refuseForeignFields, TRANSPORT_FIELDS } from './transport.ts'
+import { readTransport, refuseForeignFields } from './transport.ts'
+import { readTransportName } from './transport-name.ts'
+import { type Transports, transportFields } from './transports.ts'
 import { expandVariables, textFiller, VARIABLE_COUNT } from './variables.ts'
-
-/** Response fields that a client may send back; they are ignored. */
-const ANSWER_FIELDS = [
-  'id',
-  'ref',
-  'revision',
-  'createdAt',
-  'updatedAt',
-  'status',
-  'origin',
-  'problem',
-  'confined',
-  'review',
-] as const
-
-const COMMON_FIELDS = [
-  'name',
-  'transport',
-  'description',
-  'owner',
-  'enabled',
-  'disabled',
-  'visibility',
-  'variables',
-  'timeout',
-  'maxTimeout',
-  'maxResultBytes',
-  'session',
-  'era',
-  'start',
-  'idleTimeout',
-  'isolate',
-  'healthCheck',
-  'passthroughHeaders',
-  'tools',
-  'definitionPolicy',
-  'prompts',
-  'resources',
-  'secrets',
-  'reviewed',
-] as const
-
-/** Every field of the flat body. */
-export const SERVER_FIELDS: readonly string[] = [...COMMON_FIELDS, ...TRANSPORT_FIELDS]
 
 /** Limits of the JSON of one server: of a request body, and of the result of a patch. */
 export const SERVER_JSON = {
@@ -90,6 +49,8 @@ export interface ParsedServerBody {
 export interface ServerBodyOptions {
   /** The settings file is shared with other programs, so their fields are allowed there. Default `refuse`. */
   readonly unknownFields?: 'refuse' | 'ignore'
+  /** The stored server, opened, that the body is to replace: its own fields stay valid while its plugin is away. */
+  readonly stored?: ServerSettings
 }
 
 /**
@@ -129,6 +90,7 @@ export function serverInvalid(errors: readonly FieldError[], body: JsonObject): 
 
 /** Parses a flat body; problems are added to `errors`. Undefined when there are any. */
 export function readServerBody(
+  transports: Transports,
   flat: JsonObject,
   errors: FieldError[],
   options: ServerBodyOptions = {},
@@ -136,21 +98,26 @@ export function readServerBody(
   const fields = new Fields(flat, '#', errors)
   const ignored: FieldError[] = []
   const unknown = new Fields(flat, '#', options.unknownFields === 'ignore' ? ignored : errors)
-  unknown.refuseUnknown([...SERVER_FIELDS, ...ANSWER_FIELDS])
+  const keptFields = Object.keys(options.stored?.config ?? {})
+  unknown.refuseUnknown([...COMMON_FIELDS, ...transportFields(transports), ...keptFields, ...ANSWER_FIELDS])
 
   const name = readName(fields)
-  const transport = readTransportName(fields, flat)
+  const transport = readTransportName(transports, fields, flat, options.stored)
   const variables = readVariables(fields)
   const common = readCommon(fields)
   const expanded = expandVariables(variables)
   errors.push(...expanded.errors)
-  if (transport) refuseForeignFields(fields, transport.name, common.era)
-  const raw = pick(flat, transport ? FIELDS_OF[transport.name] : [])
+  if (transport?.open) refuseForeignFields(fields, transports, transport.open, common.era)
+  const raw = pick(flat, transport?.open?.fields ?? keptFields)
   const fill = textFiller(expanded.values, errors)
   const filled = mapOwnTexts(raw, (text, pointer) => fill(text, `#${pointer}`))
-  const config = transport && readTransport(transport.name, raw, filled, errors)
+  const config = transport?.open ? readTransport(transport.open, raw, filled, errors) : { config: raw, filled }
+  if (transport?.kept && canonical(raw) !== canonical(transport.kept)) {
+    const detail = `The plugin of the transport ${transport.name} does not run, so that its fields cannot be changed now`
+    fields.problem('transport', 'enum', detail)
+  }
   checkPins(common?.tools ?? {}, fill)
-  const secrets = readSecrets(fields, flat)
+  const secrets = readSecrets(transports, fields, flat, options.stored)
   const owner = fields.string('owner')
   const reviewed = fields.string('reviewed')
 
@@ -171,6 +138,11 @@ export function readServerBody(
     secretsListed: fields.has('secrets'),
     ignored,
   }
+}
+
+/** The settings of a server of which nothing but the name can be read. */
+export function emptySettings(name: string, transport: string): ServerSettings {
+  return { ...readCommon(new Fields({})), name, transport, config: {}, variables: {}, secrets: [] }
 }
 
 /** The flat body of settings, in the form that {@link readServerBody} accepts. Secrets are copied unchanged. */
@@ -212,44 +184,6 @@ function readName(fields: Fields): string | undefined {
   return checked.name
 }
 
-/** Transport names of other programs. */
-const TRANSPORT_SYNONYMS: Readonly<Record<string, TransportName>> = {
-  http: 'streamable-http',
-  streamableHttp: 'streamable-http',
-  streamable_http: 'streamable-http',
-}
-const TRANSPORTS: readonly TransportName[] = ['stdio', 'sse', 'streamable-http', 'openapi']
-
-function readTransportName(fields: Fields, flat: JsonObject): { name: TransportName; inferred: boolean } | undefined {
-  const given = fields.raw('transport')
-  if (given !== undefined) {
-    if (typeof given === 'string' && Object.hasOwn(TRANSPORT_SYNONYMS, given)) {
-      return { name: TRANSPORT_SYNONYMS[given] ?? 'streamable-http', inferred: false }
-    }
-    const name = fields.oneOf('transport', TRANSPORTS)
-    return name && { name, inferred: false }
-  }
-  const present = ['openapi', 'url', 'command'].filter(field => flat[field] !== undefined)
-  if (present.length > 1) {
-    const detail = `${present.map(field => `"${field}"`).join(' and ')} name different transports; keep one, or say which by "transport"`
-    return fields.problem('transport', 'transport_ambiguous', detail)
-  }
-  switch (present[0]) {
-    case 'openapi':
-      return { name: 'openapi', inferred: false }
-    case 'url':
-      return { name: 'streamable-http', inferred: true }
-    case 'command':
-      return { name: 'stdio', inferred: false }
-    default:
-      return fields.problem(
-        'transport',
-        'transport_missing',
-        'Nothing to connect to: give "command", "url" or "openapi"',
-      )
-  }
-}
-
 function readVariables(fields: Fields): Readonly<Record<string, string>> {
   if (!fields.atMost('variables', VARIABLE_COUNT)) return {}
   const variables = fields.stringMap('variables')
@@ -267,9 +201,14 @@ function readVariables(fields: Fields): Readonly<Record<string, string>> {
   return variables
 }
 
-function readSecrets(fields: Fields, flat: JsonObject): readonly string[] | undefined {
+function readSecrets(
+  transports: Transports,
+  fields: Fields,
+  flat: JsonObject,
+  stored: ServerSettings | undefined,
+): readonly string[] | undefined {
   if (!fields.has('secrets')) {
-    const found = secretPointers(flat)
+    const found = [...new Set([...secretPointers(transports, flat), ...keptSecrets(transports, flat, stored)])]
     if (found.length <= SECRET_COUNT) return found
     const detail = `${found.length} values are secrets by their names; a server has at most ${SECRET_COUNT}`
     return fields.problem('secrets', 'length', detail)
@@ -277,15 +216,22 @@ function readSecrets(fields: Fields, flat: JsonObject): readonly string[] | unde
   if (!fields.atMost('secrets', SECRET_COUNT)) return undefined
   const listed = fields.strings('secrets')
   if (!listed) return undefined
+  const known = secretFields(transports)
   for (const [index, pointer] of listed.entries()) {
     const field = pointer.split('/')[1] ?? ''
     const spelt = pointer.startsWith('/') && !/~(?![01])/.test(pointer)
-    const listable = spelt && (SECRET_FIELDS as readonly string[]).includes(field)
+    const listable = (spelt && known.includes(field)) || stored?.secrets.includes(pointer)
     if (listable && !pointsIntoDocument(pointer)) continue
-    const detail = `"secrets" holds JSON Pointers to values in ${SECRET_FIELDS.join(', ')}, such as /env/API_KEY`
+    const detail = `"secrets" holds JSON Pointers to values in ${known.join(', ')}, such as /env/API_KEY`
     fields.errors.push({ pointer: `#/secrets/${index}`, code: 'format', detail })
   }
   return [...new Set(listed)]
+}
+
+/** The secrets of a stored server whose plugin does not run, so that nothing says which of its fields are secret. */
+function keptSecrets(transports: Transports, flat: JsonObject, stored: ServerSettings | undefined): readonly string[] {
+  if (!stored || flat.transport !== stored.transport || transports.of(stored.transport)) return []
+  return stored.secrets
 }
 
 /** The nested form is flattened once only. */

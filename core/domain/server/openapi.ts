@@ -100,9 +100,8 @@ export function pointsIntoDocument(pointer: string): boolean {
 }
 
 /** Validates the `openapi` block of a filled-in body, including an inline document; adds problems to `fields.errors`. */
-export function readOpenapi(fields: Fields): void {
-  if (!fields.required('openapi')) return
-  const block = fields.nested('openapi')
+export function readOpenapi(fields: Fields, name: string): void {
+  const block = fields.nested(name)
   if (!block) return
   block.refuseUnknown(['url', 'schema', 'document', 'version', 'operations', 'auth', 'baseUrl'])
   if (block.has('url') && block.has('schema')) {

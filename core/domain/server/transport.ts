@@ -1,27 +1,19 @@
 import { Buffer } from 'node:buffer'
 import type { FieldError } from '../../contract/errors.ts'
-import type { JsonObject } from '../../contract/json.ts'
-import type { ServerSettings, TransportName } from '../../contract/records.ts'
+import type { JsonObject, JsonValue } from '../../contract/json.ts'
+import type { ServerSettings } from '../../contract/records.ts'
+import { canonical } from '../json/canonical-json.ts'
 import { Fields, isPlainText } from '../json/fields.ts'
 import { pointerToken } from '../json/json-pointer.ts'
 import { quoteName } from '../names.ts'
-import { checkHeaders, checkUrl } from './address.ts'
-import { openapiAddresses, readOpenapi } from './openapi.ts'
+import { checkHeaders, checkUrl, HTTP_SCHEMES } from './address.ts'
+import { openapiAddresses, readOpenapi, storedDocument } from './openapi.ts'
+import { type FormatReader, readMembers, visitValues } from './transport-schema.ts'
+import { propertiesOf, type Transport, type Transports, transportFields } from './transports.ts'
 
 /** Limit of an argument list or environment in bytes, well below every system's own. */
 export const PROCESS_BYTES = 128 * 1024
 const COMMAND_BYTES = 4096
-
-/** The fields of each transport. */
-export const FIELDS_OF: Readonly<Record<TransportName, readonly string[]>> = {
-  stdio: ['command', 'args', 'env', 'cwd', 'sandbox', 'network'],
-  sse: ['url', 'headers'],
-  'streamable-http': ['url', 'headers'],
-  openapi: ['openapi', 'headers'],
-}
-
-/** The fields of all transports, each once. */
-export const TRANSPORT_FIELDS: readonly string[] = [...new Set(Object.values(FIELDS_OF).flat())]
 
 /** A transport's own fields: as written, and with variables filled in. */
 export interface TransportPart {
@@ -29,54 +21,63 @@ export interface TransportPart {
   readonly filled: JsonObject
 }
 
-/** Reports each field that belongs to another transport. */
-export function refuseForeignFields(fields: Fields, transport: TransportName, era: ServerSettings['era']): void {
-  for (const name of TRANSPORT_FIELDS) {
-    if (!fields.has(name) || FIELDS_OF[transport].includes(name)) continue
-    fields.problem(name, 'field_not_for_transport', `"${name}" has no meaning for the transport ${transport}`)
+/** Reports each field that belongs to another transport, and an era that no server of this one speaks. */
+export function refuseForeignFields(
+  fields: Fields,
+  transports: Transports,
+  transport: Transport,
+  era: ServerSettings['era'],
+): void {
+  for (const name of transportFields(transports)) {
+    if (!fields.has(name) || transport.fields.includes(name)) continue
+    fields.problem(name, 'field_not_for_transport', `"${name}" has no meaning for the transport ${transport.name}`)
   }
-  if (era === 'modern' && (transport === 'sse' || transport === 'openapi'))
-    fields.problem('era', 'field_not_for_transport', `No server of the transport ${transport} speaks 2026-07-28`)
+  if (era === 'modern' && !transport.modern)
+    fields.problem('era', 'field_not_for_transport', `No server of the transport ${transport.name} speaks 2026-07-28`)
 }
 
 /** Validates the transport's fields: their form as written, their content as filled in. */
 export function readTransport(
-  transport: TransportName,
+  transport: Transport,
   raw: JsonObject,
   filled: JsonObject,
   errors: FieldError[],
 ): TransportPart | undefined {
   const before = errors.length
-  const fields = new Fields(filled, '#', errors)
-  if (transport === 'stdio') readStdio(fields)
-  else if (transport === 'openapi') {
-    readHeaders(fields)
-    readOpenapi(fields)
-  } else readRemote(fields)
+  readMembers(transport.schema, new Fields(filled, '#', errors), FORMATS)
   return errors.length === before ? { config: raw, filled } : undefined
 }
 
-function readStdio(fields: Fields): void {
-  if (fields.required('command')) checkCommand(fields)
+/** What core reads by its meaning, wherever a transport's schema has it. */
+const FORMATS: ReadonlyMap<string, FormatReader> = new Map<string, FormatReader>([
+  ['command', checkCommand],
+  ['command-arguments', checkArguments],
+  ['environment', checkEnv],
+  ['directory', checkDirectory],
+  ['uri', checkAddress],
+  ['http-headers', readHeaders],
+  ['openapi', readOpenapi],
+])
+
+function checkArguments(fields: Fields, name: string): void {
   // The total size is checked first, so that huge lists are not checked argument by argument.
-  const args = fields.strings('args') ?? []
-  if (tooLarge(fields, 'args', args)) return
+  const args = fields.strings(name) ?? []
+  if (tooLarge(fields, name, args)) return
   for (const [index, argument] of args.entries()) {
     if (isPlainText(argument)) continue
     const detail = `Argument ${index} holds a NUL character or half a character`
-    fields.errors.push({ pointer: `${fields.pointer('args')}/${index}`, code: 'command_invalid', detail })
+    fields.errors.push({ pointer: `${fields.pointer(name)}/${index}`, code: 'command_invalid', detail })
   }
-  checkEnv(fields)
-  const cwd = fields.string('cwd', COMMAND_BYTES)
-  if (cwd !== undefined && (cwd === '' || !isPlainText(cwd))) {
-    fields.problem('cwd', 'format', '"cwd" must be a path')
-  }
-  fields.oneOf('sandbox', ['full', 'off'])
-  fields.oneOf('network', ['none', 'proxy', 'host'])
 }
 
-function checkCommand(fields: Fields): void {
-  const command = fields.string('command', COMMAND_BYTES)
+function checkDirectory(fields: Fields, name: string): void {
+  const path = fields.string(name, COMMAND_BYTES)
+  if (path === undefined || (path !== '' && isPlainText(path))) return
+  fields.problem(name, 'format', `"${name}" must be a path`)
+}
+
+function checkCommand(fields: Fields, name: string): void {
+  const command = fields.string(name, COMMAND_BYTES)
   if (command === undefined) return
   const wrong =
     command.trim() === ''
@@ -86,21 +87,21 @@ function checkCommand(fields: Fields): void {
         : command.split(/[/\\]/).includes('..')
           ? 'climbs out of its folder by ".."'
           : undefined
-  if (wrong) fields.problem('command', 'command_invalid', `The command ${quoteName(command)} ${wrong}`)
+  if (wrong) fields.problem(name, 'command_invalid', `The command ${quoteName(command)} ${wrong}`)
 }
 
-function checkEnv(fields: Fields): void {
-  const env = fields.stringMap('env') ?? {}
-  const texts = Object.entries(env).map(([name, value]) => `${name}=${value}`)
-  if (tooLarge(fields, 'env', texts)) return
-  for (const [name, value] of Object.entries(env)) {
-    const pointer = `${fields.pointer('env')}/${pointerToken(name)}`
-    if (name === '' || /[=\s\p{Cc}\p{Cs}]/u.test(name)) {
-      const detail = `${quoteName(name)} cannot be the name of a variable of the environment`
+function checkEnv(fields: Fields, name: string): void {
+  const env = fields.stringMap(name) ?? {}
+  const texts = Object.entries(env).map(([key, value]) => `${key}=${value}`)
+  if (tooLarge(fields, name, texts)) return
+  for (const [key, value] of Object.entries(env)) {
+    const pointer = `${fields.pointer(name)}/${pointerToken(key)}`
+    if (key === '' || /[=\s\p{Cc}\p{Cs}]/u.test(key)) {
+      const detail = `${quoteName(key)} cannot be the name of a variable of the environment`
       fields.errors.push({ pointer, code: 'env_key_invalid', detail })
     }
     if (!isPlainText(value)) {
-      const detail = `The value of ${quoteName(name)} holds a NUL character or half a character`
+      const detail = `The value of ${quoteName(key)} holds a NUL character or half a character`
       fields.errors.push({ pointer, code: 'env_value_invalid', detail })
     }
   }
@@ -117,22 +118,66 @@ function tooLarge(fields: Fields, name: string, texts: readonly string[]): boole
   return true
 }
 
-function readRemote(fields: Fields): void {
-  const url = fields.required('url') ? fields.string('url') : undefined
-  if (url !== undefined) checkUrl(url, fields.pointer('url'), error => fields.errors.push(error))
-  readHeaders(fields)
+function checkAddress(fields: Fields, name: string, schema: JsonObject): void {
+  const url = fields.string(name)
+  if (url !== undefined) checkUrl(url, fields.pointer(name), error => fields.errors.push(error), schemesOf(schema))
 }
 
-function readHeaders(fields: Fields): void {
-  checkHeaders(fields.stringMap('headers') ?? {}, fields.pointer('headers'), error => fields.errors.push(error))
+function schemesOf({ schemes }: JsonObject): readonly string[] {
+  return Array.isArray(schemes) ? schemes.filter(scheme => typeof scheme === 'string') : HTTP_SCHEMES
 }
 
-/** All addresses of a filled-in transport part, with their pointers. */
-export function addressesOf(transport: TransportName, filled: JsonObject): readonly { pointer: string; url: URL }[] {
-  if (transport === 'stdio') return []
-  const named = transport === 'openapi' ? openapiAddresses(filled) : [{ pointer: '#/url', text: filled.url }]
-  return named.flatMap(({ pointer, text }) => {
-    const url = typeof text === 'string' ? URL.parse(text) : null
+function readHeaders(fields: Fields, name: string): void {
+  checkHeaders(fields.stringMap(name) ?? {}, fields.pointer(name), error => fields.errors.push(error))
+}
+
+/** An address in a configuration, with its pointer. */
+export interface ConfiguredAddress {
+  readonly pointer: string
+  readonly url: URL
+}
+
+/** All addresses of a filled-in transport part. None for a transport whose plugin does not run. */
+export function addressesOf(transport: Transport | undefined, filled: JsonObject): readonly ConfiguredAddress[] {
+  const found: { pointer: string; text: string }[] = []
+  visitFields(transport, filled, (schema, value, pointer) => {
+    if (schema.format === 'openapi') found.push(...openapiAddresses(filled))
+    else if (schema.format === 'uri' && typeof value === 'string') found.push({ pointer: `#${pointer}`, text: value })
+  })
+  return found.flatMap(({ pointer, text }) => {
+    const url = URL.parse(text)
     return url ? [{ pointer, url }] : []
   })
+}
+
+/** Formats whose values do not lead anywhere by themselves. */
+const LEADS_NOWHERE: ReadonlySet<unknown> = new Set(['uri', 'http-headers', 'environment', 'openapi'])
+
+/**
+ * Where a configuration sends its secrets, as a text to compare: the origins of its addresses, an inline document, the
+ * program with its arguments and folder, and every other text that is no secret and no choice among a few.
+ */
+export function destinationOf(transport: Transport | undefined, filled: JsonObject): string {
+  if (!transport) return canonical([null, filled])
+  const parts: JsonValue[] = []
+  visitFields(transport, filled, (schema, value, pointer) => {
+    const isWhole = schema.format !== undefined || typeof value !== 'object'
+    if (!isWhole || schema.writeOnly === true || schema.enum !== undefined || LEADS_NOWHERE.has(schema.format)) return
+    parts.push([pointer, value])
+  })
+  const origins = addressesOf(transport, filled).map(({ url }) => url.origin)
+  // An inline document determines where calls and credentials go; another document may lead elsewhere.
+  return canonical([transport.kind, ...parts, ...origins, storedDocument(filled)?.sha256 ?? null])
+}
+
+/** Calls `visit` for each value of a transport's own fields. */
+function visitFields(
+  transport: Transport | undefined,
+  filled: JsonObject,
+  visit: (schema: JsonObject, value: JsonValue, pointer: string) => void,
+): void {
+  for (const [name, schema] of Object.entries(transport ? propertiesOf(transport.schema) : {})) {
+    const value = Object.hasOwn(filled, name) ? filled[name] : undefined
+    visitValues(schema, value, visit, `/${pointerToken(name)}`)
+  }
 }

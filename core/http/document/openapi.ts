@@ -2,8 +2,10 @@ import type { OpenAPIV3_1 as V31 } from 'openapi-types'
 import { z } from 'zod'
 import { ERROR_CODES } from '../../contract/codes.ts'
 import type { JsonObject } from '../../contract/json.ts'
+import type { Transports } from '../../domain/server/transports.ts'
 import { type RunnableRoute, runnable } from '../pipeline.ts'
 import type { ResponseSpec, Route } from '../route.ts'
+import { transportSchemas, withTransportFields } from './transport-fields.ts'
 
 /** The hub's own extension of an operation. */
 interface Access {
@@ -17,7 +19,7 @@ type ParameterSchema = NonNullable<V31.ParameterObject['schema']>
  * The API as an OpenAPI 3.1 document, generated from the schemas that validate requests. `x-access` is an operation's
  * entry in the access table: public, user or admin.
  */
-export function openApiDocument(routes: readonly Route[], version: string): JsonObject {
+export function openApiDocument(routes: readonly Route[], version: string, transports: Transports): JsonObject {
   const paths: V31.PathsObject<Access> = {}
   for (const route of routes.map(runnable)) {
     paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operation(route) }
@@ -38,7 +40,10 @@ export function openApiDocument(routes: readonly Route[], version: string): Json
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer', description: 'A session token, or an access key with scope "api"' },
       },
-      schemas: { Problem: jsonSchema(problem, 'output') },
+      schemas: {
+        Problem: jsonSchema(problem, 'output'),
+        ...(transportSchemas(transports) as V31.ComponentsObject['schemas']),
+      },
       responses: {
         Problem: {
           description: 'A refusal, as RFC 9457 says',
@@ -48,7 +53,7 @@ export function openApiDocument(routes: readonly Route[], version: string): Json
     },
   }
   // Converted through JSON text, which drops undefined members and shares no objects with the schemas.
-  return JSON.parse(JSON.stringify(document)) as JsonObject
+  return withTransportFields(JSON.parse(JSON.stringify(document)) as JsonObject, transports)
 }
 
 const problem = z

@@ -1,5 +1,6 @@
 import type { LiveCredentials } from '../../auth/live-credentials.ts'
 import type { Upstreams } from '../../connections/api.ts'
+import type { Transports } from '../../domain/server/transports.ts'
 import type { EventBus } from '../../events/bus.ts'
 import type { McpEndpoint } from '../../mcp/api.ts'
 import type { Registry } from '../../registry/api.ts'
@@ -29,6 +30,7 @@ export interface ResourceRoutesDeps {
   readonly plugins: PluginsView
   readonly clientConfigs: GroupRoutesDeps['clientConfigs']
   readonly logging: LoggingView
+  readonly transports: Transports
   readonly config: ConfigView
   readonly importDocument: ServerImportDeps['importDocument']
   readonly version: string

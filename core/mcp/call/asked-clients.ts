@@ -2,7 +2,7 @@ import { within } from '../../connections/within.ts'
 import { HubError } from '../../contract/errors.ts'
 import { everyCapability } from '../../domain/client-capabilities.ts'
 import { LATEST_LEGACY } from '../../domain/era.ts'
-import { canBeAsked, isRemote } from '../../domain/session-scope.ts'
+import { canBeAsked } from '../../domain/session-scope.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { ScopeMember } from '../scope/scope-types.ts'
 import type { Exchange } from './exchange.ts'
@@ -22,8 +22,9 @@ export function lookedAtFor(
   scope: Scope,
   { server }: ScopeMember,
 ): Promise<unknown> | undefined {
-  if (!capabilities || !canBeAsked(capabilities) || isRemote(server.transport)) return undefined
-  const { looking, era } = scope.face(server.id)
+  if (!capabilities || !canBeAsked(capabilities)) return undefined
+  const { looking, era, kind } = scope.face(server.id)
+  if (kind === 'remote') return undefined
   return looking !== undefined && era === 'legacy' ? within(looking, LOOK_WAIT_MS) : undefined
 }
 

@@ -170,7 +170,11 @@ export class Router {
         status: callStatus(reply),
         keyId: exchange.actor.credential.kind === 'key' ? exchange.actor.credential.keyId : undefined,
       })
-      return this.#truncated(routed, target, failureForModel(exchange, server, outcome))
+      return this.#truncated(
+        routed,
+        target,
+        failureForModel(exchange, () => scope.face(server.id), outcome),
+      )
     }
     if (!target.task && sent.task === undefined) return this.#parts.forwarder.forward(routed, target, sent, finish)
     return this.#parts.tasks.call(routed, target, sent, finish)

@@ -1,5 +1,5 @@
 import type { ErrorCode, HubError } from '../../contract/errors.ts'
-import type { ServerRecord } from '../../contract/records.ts'
+import type { ServerFace } from '../../domain/session-scope.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 
 /** Advice to the model for each failure of an HTTP API call; a failure that is not listed stays a protocol error. */
@@ -21,10 +21,10 @@ const ADVICE: Partial<Record<ErrorCode, string>> = {
  */
 export function failureForModel(
   { plainFailures }: Pick<Exchange, 'plainFailures'>,
-  { transport }: Pick<ServerRecord, 'transport'>,
+  face: () => Pick<ServerFace, 'kind'>,
   outcome: Outcome,
 ): Outcome {
-  if (outcome.kind !== 'failed' || transport !== 'openapi' || plainFailures) return outcome
+  if (outcome.kind !== 'failed' || plainFailures || face().kind !== 'answers') return outcome
   const { code, message, retryAfterSeconds } = outcome.error satisfies HubError
   const advice = ADVICE[code]
   if (advice === undefined) return outcome

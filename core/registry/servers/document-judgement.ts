@@ -14,7 +14,7 @@ import { type Draft, draftServer, type Stored } from './server-draft.ts'
  * what is wrong with a document in YAML is told when nothing else is.
  */
 export async function judgedDraft(
-  deps: Pick<RegistryDeps, 'sealer' | 'judgeDocument'>,
+  deps: Pick<RegistryDeps, 'sealer' | 'judgeDocument' | 'transports'>,
   actor: Actor,
   body: JsonObject,
   stored: Stored | undefined,

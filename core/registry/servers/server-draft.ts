@@ -1,13 +1,12 @@
 import { type FieldError, HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { Actor, ServerSettings } from '../../contract/records.ts'
-import { canonical } from '../../domain/json/canonical-json.ts'
 import { valueAt } from '../../domain/json/json-pointer.ts'
 import { flattenServerBody, type ParsedServerBody, readServerBody, serverInvalid } from '../../domain/server/body.ts'
 import { factsIn } from '../../domain/server/document-facts.ts'
-import { storedDocument } from '../../domain/server/openapi.ts'
-import { secretPointers } from '../../domain/server/secrets.ts'
-import { addressesOf } from '../../domain/server/transport.ts'
+import { secretFields, secretPointers } from '../../domain/server/secrets.ts'
+import { destinationOf } from '../../domain/server/transport.ts'
+import type { Transports } from '../../domain/server/transports.ts'
 import { fillVariables } from '../../domain/server/variables.ts'
 import { validationError } from '../../domain/validation-error.ts'
 import type { RegistryDeps } from '../context.ts'
@@ -26,21 +25,50 @@ export interface Draft extends ParsedServerBody {
   readonly kept: readonly string[]
 }
 
+type DraftDeps = Pick<RegistryDeps, 'sealer' | 'transports'>
+
+/** The fields that hold secrets of a server, also while its plugin does not run. */
+function secretsOf({ secrets }: ServerSettings): readonly string[] {
+  return secrets.map(pointer => pointer.split('/')[1] ?? '')
+}
+
+/** True for a name that no running plugin offers. */
+function isAbsent(transports: Transports, transport: string): boolean {
+  return transports.of(transport) === undefined
+}
+
 /**
  * Rejects an invalid body before any look-up, so that the response reveals nothing about a server that the sender may
  * not see.
  */
-export function validateBody(body: JsonObject): void {
+export function validateBody({ transports }: Pick<RegistryDeps, 'transports'>, body: JsonObject): void {
   const errors: FieldError[] = []
-  if (!readServerBody(withoutMasks(flattenServerBody(body, errors)), errors)) throw serverInvalid(errors, body)
+  const flat = flattenServerBody(body, errors)
+  // Whether the transport's plugin runs is everybody's business; without it the fields are judged with the record.
+  if (typeof flat.transport === 'string' && isAbsent(transports, flat.transport)) return
+  const { flat: unmasked, masked } = withoutMasks(transports, flat)
+  readServerBody(transports, unmasked, errors)
+  const wrong = errors.filter(({ pointer }) => !masked.has(pointer))
+  if (wrong.length > 0) throw serverInvalid(wrong, body)
 }
 
 /** Parses a body with the masks of `stored` resolved. Throws `validation_failed` with all invalid fields. */
-export function draftServer(deps: Pick<RegistryDeps, 'sealer'>, body: JsonObject, stored: Stored | undefined): Draft {
+export function draftServer(deps: DraftDeps, body: JsonObject, stored: Stored | undefined): Draft {
+  const { sealer, transports } = deps
   const errors: FieldError[] = []
-  const restored = restoreMasks(deps.sealer, flattenServerBody(body, errors), stored, errors)
-  const read = readServerBody(keepDocument(restored.flat, stored?.settings, errors), errors)
-  if (!read || errors.length > 0) throw serverInvalid(errors, body)
+  const flatBody = flattenServerBody(body, errors)
+  const fields = [...secretFields(transports), ...(stored ? secretsOf(stored.settings) : [])]
+  const restored = restoreMasks(sealer, fields, flatBody, stored, errors)
+  const unknownMasks = new Set(errors.filter(({ code }) => code === 'secret_mask').map(({ pointer }) => pointer))
+  const opened =
+    stored && isAbsent(transports, stored.settings.transport) && openSettings(sealer, stored, stored.settings)
+  const flat = keepDocument(restored.flat, stored?.settings, errors)
+  const read = readServerBody(transports, flat, errors, opened ? { stored: opened } : {})
+  if (!read || errors.length > 0) {
+    // What else is found where such a mask stood says nothing.
+    const wrong = errors.filter(({ code, pointer }) => code === 'secret_mask' || !unknownMasks.has(pointer))
+    throw serverInvalid(wrong, body)
+  }
   const parsed = takeDocument(read, factsIn(body))
   const secrets = presentSecrets(restored.flat, [...new Set([...parsed.settings.secrets, ...restored.kept])])
   return { ...parsed, settings: keepInferred({ ...parsed.settings, secrets }, stored), kept: restored.kept }
@@ -65,8 +93,13 @@ function presentSecrets(flat: JsonObject, secrets: readonly string[]): readonly 
  * The secrets of a patched body when the patch does not list them: the stored ones, and new fields with a secret's
  * name. A field that its owner had listed as not secret stays so.
  */
-export function patchedSecrets(before: JsonObject, after: JsonObject, stored: readonly string[]): string[] {
-  const added = secretPointers(after).filter(pointer => valueAt(before, pointer) === undefined)
+export function patchedSecrets(
+  transports: Transports,
+  before: JsonObject,
+  after: JsonObject,
+  stored: readonly string[],
+): string[] {
+  const added = secretPointers(transports, after).filter(pointer => valueAt(before, pointer) === undefined)
   return [...stored.filter(pointer => typeof valueAt(after, pointer) === 'string'), ...added]
 }
 
@@ -83,17 +116,11 @@ function keepInferred(settings: ServerSettings, stored: Stored | undefined): Ser
  * Only the owner may send kept secrets elsewhere: when another user changes the origin or command, or the owner
  * changes, each secret that was kept by its mask is `secret_required`.
  */
-export function refuseMovedSecrets(
-  deps: Pick<RegistryDeps, 'sealer'>,
-  actor: Actor,
-  owner: Owner,
-  draft: Draft,
-  stored: Stored,
-): void {
+export function refuseMovedSecrets(deps: DraftDeps, actor: Actor, owner: Owner, draft: Draft, stored: Stored): void {
   if (draft.kept.length === 0) return
   const byOwner = actor.kind === 'user' && actor.userId === stored.ownerId
   const moved = owner.id !== stored.ownerId
-  if (!moved && (byOwner || destination(draft) === storedDestination(deps, stored))) return
+  if (!moved && (byOwner || destination(deps, draft) === storedDestination(deps, stored))) return
   throw validationError(
     draft.kept.map(pointer => ({
       pointer: `#${pointer}`,
@@ -105,10 +132,10 @@ export function refuseMovedSecrets(
   )
 }
 
-function storedDestination(deps: Pick<RegistryDeps, 'sealer'>, stored: Stored): string | undefined {
+function storedDestination(deps: DraftDeps, stored: Stored): string | undefined {
   try {
     const settings = openSettings(deps.sealer, stored, stored.settings)
-    return destination({ settings, filled: fillVariables(settings.config, settings.variables) })
+    return destination(deps, { settings, filled: fillVariables(settings.config, settings.variables) })
   } catch (error) {
     // An unreadable configuration has no destination, so any other one differs.
     if (error instanceof HubError) return undefined
@@ -116,12 +143,9 @@ function storedDestination(deps: Pick<RegistryDeps, 'sealer'>, stored: Stored): 
   }
 }
 
-/** The destination of the secrets: the origins, or the command with its arguments and folder. */
-function destination({ settings, filled }: Pick<ParsedServerBody, 'settings' | 'filled'>): string {
-  const { command = null, args = [], cwd = null } = filled
-  if (settings.transport === 'stdio') return canonical(['stdio', command, args, cwd])
-  const origins = addressesOf(settings.transport, filled).map(({ url }) => url.origin)
-  if (settings.transport !== 'openapi') return canonical(['http', ...origins])
-  // An inline document determines where calls and credentials go; another document may lead elsewhere.
-  return canonical(['openapi', ...origins, storedDocument(filled)?.sha256 ?? null])
+function destination(
+  { transports }: Pick<RegistryDeps, 'transports'>,
+  { settings, filled }: Pick<ParsedServerBody, 'settings' | 'filled'>,
+): string {
+  return destinationOf(transports.of(settings.transport), filled)
 }

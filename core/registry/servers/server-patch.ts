@@ -4,10 +4,16 @@ import { guardJson } from '../../domain/json/json-guard.ts'
 import { mergePatch } from '../../domain/json/merge-patch.ts'
 import { SERVER_JSON } from '../../domain/server/body.ts'
 import { withFactsOf } from '../../domain/server/document-facts.ts'
+import type { Transports } from '../../domain/server/transports.ts'
 import { patchedSecrets } from './server-draft.ts'
 
 /** The full body after applying a patch to the body that its sender saw. */
-export function patchedBody(seen: JsonObject, record: ServerRecord, patch: JsonObject): JsonObject {
+export function patchedBody(
+  transports: Transports,
+  seen: JsonObject,
+  record: ServerRecord,
+  patch: JsonObject,
+): JsonObject {
   const { secrets: _, ...base } = seen
   const left = { ...base }
   // A field that determines the transport was added or removed: infer the transport again unless the patch has it.
@@ -23,7 +29,7 @@ export function patchedBody(seen: JsonObject, record: ServerRecord, patch: JsonO
   // The size limit of one body also holds for the sum of many small patches.
   guardJson(body, SERVER_JSON)
   if (Object.hasOwn(patch, 'secrets') && patch.secrets !== null) return body
-  return { ...body, secrets: patchedSecrets(base, body, record.secrets) }
+  return { ...body, secrets: patchedSecrets(transports, base, body, record.secrets) }
 }
 
 /** A document is replaced as a whole: the patch is not merged into it, and its nulls are data. */

@@ -5,6 +5,7 @@ import { judgeHostLiteral } from '../../domain/address.ts'
 import { quoteName } from '../../domain/names.ts'
 import { cwdForbidden, spawnPolicy } from '../../domain/server/spawn-policy.ts'
 import { addressesOf } from '../../domain/server/transport.ts'
+import type { Transport } from '../../domain/server/transports.ts'
 import { validationError } from '../../domain/validation-error.ts'
 import type { RegistryDeps } from '../context.ts'
 import type { Owner } from '../owners.ts'
@@ -23,13 +24,14 @@ interface StoredServer {
  * undefined for a new server.
  */
 export function checkServerRights(
-  deps: Pick<RegistryDeps, 'stdio' | 'outboundAllow' | 'ownPorts' | 'leavesWorkFolder'>,
+  deps: Pick<RegistryDeps, 'transports' | 'stdio' | 'outboundAllow' | 'ownPorts' | 'leavesWorkFolder'>,
   owner: Pick<Owner, 'id' | 'role' | 'grants'>,
-  transport: TransportName,
+  name: TransportName,
   filled: JsonObject,
   stored?: StoredServer,
 ): void {
-  if (transport === 'stdio') checkProcess(deps, owner, filled, stored)
+  const transport = deps.transports.of(name)
+  if (transport?.kind === 'process') checkProcess(deps, owner, filled, stored)
   checkAddresses(deps, owner.role, transport, filled)
 }
 
@@ -51,7 +53,7 @@ function checkProcess(
 function checkAddresses(
   deps: Pick<RegistryDeps, 'outboundAllow' | 'ownPorts'>,
   ownerRole: Role,
-  transport: TransportName,
+  transport: Transport | undefined,
   filled: JsonObject,
 ): void {
   const loops: FieldError[] = []
@@ -71,7 +73,7 @@ function checkAddresses(
 }
 
 function isOwnAddress(url: URL, own: readonly string[]): boolean {
-  const port = url.port === '' ? (url.protocol === 'https:' ? '443' : '80') : url.port
+  const port = url.port === '' ? (/^(?:https|wss):$/.test(url.protocol) ? '443' : '80') : url.port
   const host = url.hostname.replace(/\.$/, '')
   const local =
     /^(?:localhost|.*\.localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[::1?\]|\[::ffff:7f[0-9a-f]{2}:[0-9a-f]+\])$/.test(host)

@@ -5,8 +5,10 @@ import type { ServerSettings } from '../../contract/records.ts'
 import { canonical } from '../../domain/json/canonical-json.ts'
 import { mapStrings, valueAt } from '../../domain/json/json-pointer.ts'
 import { serverBodyOf } from '../../domain/server/body.ts'
+import { COMMON_FIELDS } from '../../domain/server/field-names.ts'
 import { mapOwnTexts, withInlineDocument } from '../../domain/server/openapi.ts'
-import { looksMasked, maskSecret, SECRET_FIELDS, secretPointers } from '../../domain/server/secrets.ts'
+import { looksMasked, maskSecret, secretFields, secretPointers } from '../../domain/server/secrets.ts'
+import type { Transports } from '../../domain/server/transports.ts'
 import { isSealed, type Sealer } from '../../secrets/seal.ts'
 import type { NewDocument } from './documents.ts'
 
@@ -81,9 +83,11 @@ export function sealedFileTexts(flat: JsonObject): { readonly text: string; read
   return found
 }
 
+/** Any field may be a transport's own, whether its plugin runs or not; the other ones hold no secrets. */
 function isSealedField(text: string, pointer: string): boolean {
-  const fields: readonly string[] = SECRET_FIELDS
-  return isSealed(text) && fields.includes(pointer.split('/')[1] ?? '')
+  if (!isSealed(text)) return false
+  const field = pointer.split('/')[1] ?? ''
+  return field === 'variables' || !COMMON_FIELDS.includes(field)
 }
 
 /** The flat body with its secrets masked. A secret that cannot be opened is masked without its last characters. */
@@ -93,16 +97,17 @@ export function maskedBody(sealer: Sealer, place: SecretPlace, stored: ServerSet
   )
 }
 
-/** Replaces masks in a flat body with the stored secrets. */
+/** Replaces masks in these fields of a flat body with the stored secrets. */
 export function restoreMasks(
   sealer: Sealer,
+  fields: readonly string[],
   flat: JsonObject,
   stored: (SecretPlace & { readonly settings: ServerSettings }) | undefined,
   errors: FieldError[],
 ): { readonly flat: JsonObject; readonly kept: readonly string[] } {
   const known = stored ? secretTexts(stored.settings) : new Map<string, string>()
   const kept: string[] = []
-  const restored = replaceMasks(flat, (text, pointer) => {
+  const restored = replaceMasks(fields, flat, (text, pointer) => {
     const sealed = known.get(pointer)
     const value = stored && sealed !== undefined ? opensTo(sealer, stored, pointer, sealed) : undefined
     if (value !== undefined && maskSecret(value) === text) {
@@ -117,13 +122,27 @@ export function restoreMasks(
   return { flat: restored, kept }
 }
 
-/** Replaces masks in a flat body with harmless texts, so that the rest can be validated before its record is known. */
-export function withoutMasks(flat: JsonObject): JsonObject {
-  return replaceMasks(flat, (_, pointer) => (/^\/(?:url|openapi)/.test(pointer) ? 'https://masked.invalid/' : 'masked'))
+/**
+ * Replaces masks in a flat body with a text of no meaning, so that the rest can be validated before its record is
+ * known. `masked`: where they stood, as in problems; what is found there says nothing.
+ */
+export function withoutMasks(
+  transports: Transports,
+  flat: JsonObject,
+): { readonly flat: JsonObject; readonly masked: ReadonlySet<string> } {
+  const masked = new Set<string>()
+  const unmasked = replaceMasks(secretFields(transports), flat, (_, pointer) => {
+    masked.add(`#${pointer}`)
+    return 'masked'
+  })
+  return { flat: unmasked, masked }
 }
 
-function replaceMasks(flat: JsonObject, replace: (text: string, pointer: string) => string): JsonObject {
-  const fields: readonly string[] = SECRET_FIELDS
+function replaceMasks(
+  fields: readonly string[],
+  flat: JsonObject,
+  replace: (text: string, pointer: string) => string,
+): JsonObject {
   return Object.fromEntries(
     Object.entries(flat).map(([field, value]) => [
       field,
@@ -153,7 +172,7 @@ export function openFileSecrets(
 
 /** The body to write to the settings file: masks for kept secrets, sealed texts for new ones. */
 export function fileBody(
-  sealer: Sealer,
+  { sealer, transports }: { readonly sealer: Sealer; readonly transports: Transports },
   place: SecretPlace,
   sealed: ServerSettings,
   { kept, document }: { readonly kept: readonly string[]; readonly document?: NewDocument },
@@ -167,7 +186,7 @@ export function fileBody(
   // Without a new document, the placeholder makes the file keep its own.
   const body = document ? withInlineDocument(shown, document.value) : shown
   // A list that equals the one inferred from the names would only clutter the file.
-  const byName = new Set(secretPointers(body))
+  const byName = new Set(secretPointers(transports, body))
   const listed = sealed.secrets.length !== byName.size || sealed.secrets.some(pointer => !byName.has(pointer))
   return listed ? { ...body, secrets: secrets ?? [] } : body
 }

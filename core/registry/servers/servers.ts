@@ -103,7 +103,7 @@ export class Servers implements ServerRegistry {
   }
 
   async replace(actor: Actor, ref: Ref, body: JsonObject, options: WriteOptions = {}): Promise<ServerRecord> {
-    validateBody(body)
+    validateBody(this.#deps, body)
     return this.#update(actor, ref, () => body, options)
   }
 
@@ -112,7 +112,12 @@ export class Servers implements ServerRegistry {
     const flat = flattenServerBody(patch, errors)
     if (errors.length > 0) throw serverInvalid(errors, patch)
     try {
-      return await this.#update(actor, ref, record => patchedBody(this.publicBody(record), record, flat), options)
+      return await this.#update(
+        actor,
+        ref,
+        record => patchedBody(this.#deps.transports, this.publicBody(record), record, flat),
+        options,
+      )
     } catch (error) {
       // Errors point into the patch as it was sent.
       const nested = patch.config !== undefined && error instanceof HubError && error.code === 'validation_failed'
@@ -235,7 +240,7 @@ export class Servers implements ServerRegistry {
     }
     const same = changed.length === 0 && !before.problem && JSON.stringify(held) === JSON.stringify(heldRights(row))
     if (same) return before
-    if (row.origin === 'file') await this.#writeFile(row, owner, draft, fileBody(sealer, place, settings, draft))
+    if (row.origin === 'file') await this.#writeFile(row, owner, draft, fileBody(this.#deps, place, settings, draft))
     if (settings.name !== before.name) await this.#renameInFileGroups(row, owner, settings.name)
 
     return this.#write(draft, owner, async (trx, after) => {

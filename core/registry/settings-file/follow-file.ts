@@ -1,6 +1,7 @@
 import type { SettingsFile } from '../../config/settings-file.ts'
 import type { SettingsState } from '../../config/shapes.ts'
 import type { PluginLogger } from '../../contract/plugin.ts'
+import type { OpenTransports } from '../../domain/server/transports.ts'
 import type { EventBus } from '../../events/bus.ts'
 import type { FileMirror } from '../api.ts'
 
@@ -8,15 +9,17 @@ import type { FileMirror } from '../api.ts'
 export interface FollowOptions {
   readonly settings: Pick<SettingsFile, 'state' | 'path' | 'watch'>
   readonly mirror: FileMirror
+  readonly transports: Pick<OpenTransports, 'onAdded'>
   readonly bus: EventBus
   readonly log: PluginLogger
 }
 
 /**
  * Mirrors the settings file into the store, now and after every valid edit, in order. An invalid edit changes nothing:
- * it is logged and emitted as `config.rejected`. The settings file's own `dispose` ends the watch.
+ * it is logged and emitted as `config.rejected`. The settings file's own `dispose` ends the watch. Mirrors it
+ * again when a transport comes, by which its entries are read.
  */
-export async function followSettingsFile({ settings, mirror, bus, log }: FollowOptions): Promise<void> {
+export async function followSettingsFile({ settings, mirror, transports, bus, log }: FollowOptions): Promise<void> {
   const apply = async (state: SettingsState): Promise<readonly string[]> => {
     const { applied, problems } = await mirror.apply(state.file)
     for (const { entry, errors } of problems) {
@@ -50,4 +53,9 @@ export async function followSettingsFile({ settings, mirror, bus, log }: FollowO
       })
     },
   )
+  transports.onAdded(() => {
+    last = last
+      .then(async () => void (await apply(settings.state)))
+      .catch(error => log.error('The settings file could not be mirrored again; the old state stays', { error }))
+  })
 }

@@ -5,8 +5,15 @@ import type { ServerRecord, ServerSettings } from '../../contract/records.ts'
 import { forbiddenKey } from '../../domain/json/json-guard.ts'
 import { valueAt } from '../../domain/json/json-pointer.ts'
 import { checkName, formatRef, isNameProblem, nameKey, quoteName } from '../../domain/names.ts'
-import { flattenServerBody, type ParsedServerBody, readServerBody, SERVER_JSON } from '../../domain/server/body.ts'
+import {
+  emptySettings,
+  flattenServerBody,
+  type ParsedServerBody,
+  readServerBody,
+  SERVER_JSON,
+} from '../../domain/server/body.ts'
 import { cappedRights } from '../../domain/server/owner-rights.ts'
+import { secretFields } from '../../domain/server/secrets.ts'
 import { WORK_FOLDER } from '../../domain/server/spawn-policy.ts'
 import type { FileState } from '../api.ts'
 import { timestamp } from '../context.ts'
@@ -60,6 +67,8 @@ export async function mirrorServers(run: MirrorRun, entries: FileState['servers'
     seen.add(place)
     const row = known.get(place)
     const id = row?.id ?? randomUUID()
+    // Judged again when its plugin runs; what is stored of it stays until then.
+    if (row && !row.problem && isAbsent(run, entry) && row.transport === entry.body.transport) continue
     const held = row ? heldRights(row) : heldAfterRenaming(rows, entries, plainOwner, owner, key)
     const written = held.cap === undefined ? entry : inOwnFolder(entry)
     const read = readEntry(run, written, { ownerId: owner.id, id }, cappedRights(owner, held.cap), name, problem)
@@ -129,16 +138,21 @@ function readEntry(
   name: string,
   nameProblem: FieldError | undefined,
 ): ReadEntry {
-  const { sealer } = run.deps
+  const { sealer, transports } = run.deps
   const forbidden = forbiddenKey(entry.body, DOCUMENTS)
   const errors: FieldError[] = [...(nameProblem ? [nameProblem] : []), ...(forbidden ? [forbidden] : [])]
   const flat = flattenServerBody({ ...entry.body, name }, errors)
-  const opened = openFileSecrets(sealer, place, restoreMasks(sealer, flat, undefined, errors).flat, errors)
-  const read = readServerBody(keepDocument(opened, undefined, errors), errors, { unknownFields: 'ignore' })
+  const unmasked = restoreMasks(sealer, secretFields(transports), flat, undefined, errors).flat
+  const opened = openFileSecrets(sealer, place, unmasked, errors)
+  const read = readServerBody(transports, keepDocument(opened, undefined, errors), errors, { unknownFields: 'ignore' })
   const parsed = read && takeJudged(run, entry.body, takeDocument(read), errors)
   const first = errors[0]
   if (!parsed || first) {
     report(run, entry, errors)
+    if (isAbsent(run, entry)) {
+      const transport = String(entry.body.transport).slice(0, 64)
+      return { settings: { ...placeholder(name, flat), transport }, problem: absent(entry) }
+    }
     const code = first?.code === 'variable_unknown' ? 'variable_unknown' : 'config_invalid'
     const message = first?.detail ?? 'The entry cannot be read'
     return { settings: placeholder(name, flat), problem: { code, message, pointer: first?.pointer ?? '#' } }
@@ -186,16 +200,21 @@ function refusedBy(
   }
 }
 
+/** True for an entry whose transport no running plugin offers. */
+function isAbsent({ deps }: MirrorRun, { body }: FileState['servers'][number]): boolean {
+  return typeof body.transport === 'string' && !deps.transports.of(body.transport)
+}
+
+function absent({ body }: FileState['servers'][number]): Problem {
+  const message = `No plugin offers the transport ${quoteName(String(body.transport))}; it is read when one does`
+  return { code: 'transport_unavailable', message, pointer: '#/transport' }
+}
+
 /** Listed in place of an entry that cannot be parsed. */
 function placeholder(name: string, flat: JsonObject): ServerSettings {
-  const body: JsonObject =
-    flat.url !== undefined || flat.openapi !== undefined
-      ? { url: 'https://unreadable.invalid/' }
-      : { command: 'unreadable' }
-  const parsed = readServerBody({ name, ...body }, [])
-  if (!parsed) throw new HubError('internal', 'The placeholder of an unreadable entry is not valid itself')
-  const { transportInferred: _, ...settings } = parsed.settings
-  return { ...settings, config: {}, enabled: flat.enabled !== false && flat.disabled !== true }
+  const isRemote = flat.url !== undefined || flat.openapi !== undefined
+  const settings = emptySettings(name, isRemote ? 'streamable-http' : 'stdio')
+  return { ...settings, enabled: flat.enabled !== false && flat.disabled !== true }
 }
 
 async function save(

@@ -49,6 +49,7 @@ export async function openLink(
     maxResultBytes: 10 * 1024 * 1024,
     tooLong: ({ answers }) => logs.push(`too long: ${answers}`),
     fetch,
+    connect: () => Promise.reject(new Error('no WebSocket here')),
     message: (text, related) => messages.push({ message: JSON.parse(text) as Heard, text, related }),
     closed: reason => closed.push(reason),
     failed: (id, reason, options) => failures.push({ id, reason, notSent: options?.notSent === true }),

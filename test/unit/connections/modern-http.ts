@@ -12,6 +12,7 @@ export function bothTransports(): ReadonlyMap<string, TransportContribution> {
   const http: TransportContribution = {
     label: 'http',
     transport: 'streamable-http',
+    modern: true,
     configSchema: {},
     module: TRANSPORT,
   }

@@ -3,6 +3,7 @@ import { HubError } from '../../../core/contract/errors.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
 import { serverBodyOf } from '../../../core/domain/server/body.ts'
 import { secretPointers } from '../../../core/domain/server/secrets.ts'
+import { bundledTransports } from '../../support/transports.ts'
 import { parseServerBody } from './parse-server-body.ts'
 
 function wrong(work: () => unknown): string[] {
@@ -222,7 +223,7 @@ test('secretPointers() finds secrets by the names of their fields', () => {
     openapi: { auth: { type: 'apiKey', name: 'x', value: 'h', oauth: { clientSecret: 'i' } } },
     token: 'not here',
   }
-  expect(secretPointers(body)).toEqual([
+  expect(secretPointers(bundledTransports(), body)).toEqual([
     '/env/API_KEY',
     '/env/apiToken',
     '/env/a~1b~0key',
@@ -240,7 +241,7 @@ test('secretPointers() takes every text of a security scheme that does not say w
     basic: { type: 'http', scheme: 'basic', username: 'ada', password: 'c' },
     oauth: { clientId: 'id', clientSecret: 'd', tokenUrl: 'https://a/', scopes: ['read'], token: `${'$'}{V}` },
   }
-  expect(secretPointers({ openapi: { auth } })).toEqual([
+  expect(secretPointers(bundledTransports(), { openapi: { auth } })).toEqual([
     '/openapi/auth/key',
     '/openapi/auth/name',
     '/openapi/auth/basic/password',

@@ -15,6 +15,7 @@ import { openStore } from '../../../core/store/open.ts'
 import { bytesInFlight } from '../../support/bytes.ts'
 import { notingFetch } from '../../support/seen-codes.ts'
 import { makeTemp, removeTemp } from '../../support/temp.ts'
+import { bundledTransports } from '../../support/transports.ts'
 
 export const PASSWORD = 'correct horse battery staple 7'
 /** The hub itself, for what a test arranges. */
@@ -62,6 +63,7 @@ export async function startHttp(
     bus,
     sealer: createSealer([randomBytes(32)]),
     outboundAllow: [],
+    transports: bundledTransports(),
     stdio: () => ({ policy: 'sandboxed', level: 'none' }),
   })
   const { registry } = room
@@ -71,6 +73,7 @@ export async function startHttp(
   const bodyParser = new BodyParser()
   const bytes = bytesInFlight()
   const http = createHttp({
+    transports: bundledTransports(),
     bodyParser,
     findPluginRoute: () => undefined,
     config: {

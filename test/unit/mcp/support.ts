@@ -38,6 +38,7 @@ import groups from '../../../plugins/groups/plugin.ts'
 import resultLimits from '../../../plugins/result-limits/plugin.ts'
 import { bytesInFlight } from '../../support/bytes.ts'
 import { atMost } from '../../support/pace.ts'
+import { bundledTransports } from '../../support/transports.ts'
 
 export const ISO = '2026-01-01T00:00:00.000Z'
 
@@ -220,6 +221,8 @@ export class FakeUpstreams implements Upstreams {
       }
     )
   }
+  /** The transport of a server, from its record. */
+  transportOf: (serverId: string) => string | undefined = () => undefined
   face(serverId: string): UpstreamFace {
     const server = this.servers.get(serverId)
     const { asks = [], able } = server ?? {}
@@ -228,6 +231,7 @@ export class FakeUpstreams implements Upstreams {
       side: era,
       era,
       asks,
+      kind: bundledTransports().of(this.transportOf(serverId) ?? '')?.kind,
       tools: able?.map(({ key }) => key) ?? [],
       known: true,
       listed: 0,
@@ -393,6 +397,7 @@ function contributionsOf(plugin: PluginDefinition, contribute: (id: string, cont
 export function startHub(setUp: (world: World, upstreams: FakeUpstreams) => void): Hub {
   const world = new World()
   const upstreams = new FakeUpstreams()
+  upstreams.transportOf = serverId => world.servers.find(({ id }) => id === serverId)?.transport
   world.person('alice')
   world.person('bob')
   setUp(world, upstreams)

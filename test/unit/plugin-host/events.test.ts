@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { definePlugin, type RegistryView } from '../../../core/contract/plugin.ts'
 import { EventBus } from '../../../core/events/bus.ts'
 import { PluginHost } from '../../../core/plugin-host/host.ts'
+import { emptyTransports } from '../../support/transports.ts'
 
 test('a plugin listens to events whose names and payloads are typed, and never to those that stay in core', async () => {
   const heard: string[] = []
@@ -29,6 +30,7 @@ test('a plugin listens to events whose names and payloads are typed, and never t
   })
   const quiet = { debug() {}, info() {}, warn() {}, error() {} }
   const host = new PluginHost({
+    transports: emptyTransports(),
     bundled: [listener],
     entries: [],
     folder: import.meta.dir,

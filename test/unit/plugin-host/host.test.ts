@@ -8,6 +8,7 @@ import type { McpMessage } from '../../../core/contract/points.ts'
 import { EventBus } from '../../../core/events/bus.ts'
 import { PluginHost, type PluginHostOptions } from '../../../core/plugin-host/host.ts'
 import { atMost } from '../../support/pace.ts'
+import { emptyTransports } from '../../support/transports.ts'
 
 const fixtures = join(import.meta.dir, 'fixtures')
 const actor = { kind: 'user', userId: 'u1', name: 'ann', role: 'user', credential: { kind: 'local' } } as const
@@ -35,6 +36,7 @@ function newHost(options: Partial<PluginHostOptions>): { host: PluginHost; faile
   const failed: string[] = []
   bus.on('plugin.failed', event => failed.push(`${event.data.plugin}: ${event.data.message}`))
   const host = new PluginHost({
+    transports: emptyTransports(),
     bundled: [],
     entries: [],
     folder: fixtures,

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { RegistryView } from '../../../core/contract/plugin.ts'
 import { EventBus } from '../../../core/events/bus.ts'
 import { PluginHost } from '../../../core/plugin-host/host.ts'
+import { emptyTransports } from '../../support/transports.ts'
 
 const SOURCE = `
 import { CONTRACT, definePlugin } from 'patchbay/contract'
@@ -34,6 +35,7 @@ test.each([true, false])(
   async isolate => {
     const quiet = { debug() {}, info() {}, warn() {}, error() {} }
     const host = new PluginHost({
+      transports: emptyTransports(),
       bundled: [],
       entries: [{ use: './plugin.ts', isolate }],
       folder,

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { LIMITS } from '../../../core/config/limits.ts'
 import { Audit } from '../../../core/registry/audit.ts'
 import { createSealer } from '../../../core/secrets/seal.ts'
+import { bundledTransports } from '../../support/transports.ts'
 import { openWorld, type World } from './world.ts'
 
 const HOUR_MS = 60 * 60_000
@@ -19,7 +20,7 @@ beforeEach(async () => {
   const sealer = createSealer([new Uint8Array(32)])
   const bus = { emit: () => {} } as never
   audit = new Audit({
-    ...{ store, sealer, bus, outboundAllow: [], now: () => new Date(nowMs) },
+    ...{ store, sealer, bus, outboundAllow: [], transports: bundledTransports(), now: () => new Date(nowMs) },
     stdio: () => ({ policy: 'off', level: 'none' }),
   })
 })

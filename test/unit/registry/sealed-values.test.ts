@@ -4,6 +4,7 @@ import { EventBus } from '../../../core/events/bus.ts'
 import { createRegistry } from '../../../core/registry/create.ts'
 import { countInFile, countStored, resealFileEntries, resealStored } from '../../../core/registry/sealed-values.ts'
 import { createSealer, kidOf } from '../../../core/secrets/seal.ts'
+import { bundledTransports } from '../../support/transports.ts'
 import { openWorld } from './world.ts'
 
 const KEY = 'sk-canary-0123456789-1f3c'
@@ -31,7 +32,7 @@ test('resealStored() seals servers and settings with the first key, and keeps wh
   expect(await countStored(world.store.db)).toEqual(new Map([[kidOf(next), 3]]))
 
   const after = createRegistry({
-    ...{ store: world.store, sealer: createSealer([next]), outboundAllow: [] },
+    ...{ store: world.store, sealer: createSealer([next]), outboundAllow: [], transports: bundledTransports() },
     bus: new EventBus(error => {
       throw error
     }),

@@ -12,6 +12,7 @@ import type { RegistryDeps } from '../../../core/registry/context.ts'
 import { createRegistry, type OpenRegistry } from '../../../core/registry/create.ts'
 import { createSealer } from '../../../core/secrets/seal.ts'
 import { openStore, type Store } from '../../../core/store/open.ts'
+import { bundledTransports } from '../../support/transports.ts'
 
 /** A registry on a real database in a folder of its own: the administrator ada, and the users bob and cleo. */
 export interface World extends OpenRegistry {
@@ -47,7 +48,7 @@ export async function openBareWorld(changes: Partial<RegistryDeps> = {}): Promis
   })
   bus.on('*', event => events.push(event))
   const opened = createRegistry({
-    ...{ store, bus, sealer: createSealer([randomBytes(32)]), outboundAllow: [] },
+    ...{ store, bus, sealer: createSealer([randomBytes(32)]), outboundAllow: [], transports: bundledTransports() },
     stdio: () => ({ policy: 'sandboxed', level: 'none' }),
     ...changes,
   })

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { HubError } from '../../../core/contract/errors.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
 import { GROUP_FIELDS, parseGroupBody } from '../../../core/domain/group-body.ts'
-import { SERVER_FIELDS } from '../../../core/domain/server/body.ts'
+import { COMMON_FIELDS } from '../../../core/domain/server/field-names.ts'
 import { groupBody } from '../../../core/http/routes/groups/group-schemas.ts'
 import { serverBody } from '../../../core/http/routes/servers/server-schemas.ts'
 import { parseServerBody } from '../domain/parse-server-body.ts'
@@ -25,7 +25,7 @@ function known(parse: (body: JsonObject) => unknown, field: string): boolean {
 }
 
 describe.each([
-  ['server', serverBody, SERVER_FIELDS, parseServerBody],
+  ['server', serverBody, COMMON_FIELDS, parseServerBody],
   ['group', groupBody, GROUP_FIELDS, parseGroupBody],
 ] as const)('the body of a %s', (_name, schema, read: readonly string[], parse: (body: JsonObject) => unknown) => {
   test('every field of the document is read', () => {

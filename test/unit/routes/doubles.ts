@@ -25,6 +25,7 @@ import { createSealer } from '../../../core/secrets/seal.ts'
 import { LogLevels } from '../../../core/telemetry/levels.ts'
 import clientConfigPlugin from '../../../plugins/client-config/plugin.ts'
 import { bytesInFlight } from '../../support/bytes.ts'
+import { bundledTransports } from '../../support/transports.ts'
 
 export function actor(name: string, role: Role = 'user'): UserActor {
   return { kind: 'user', userId: `u-${name}`, name, role, credential: { kind: 'local' } }
@@ -143,6 +144,7 @@ export class World {
   constructor(change: Partial<ResourceRoutesDeps> = {}) {
     const upstreams = this.#upstreams()
     this.deps = {
+      transports: bundledTransports(),
       registry: this.#registry(),
       bus: new EventBus(error => {
         throw error

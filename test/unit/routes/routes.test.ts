@@ -49,7 +49,8 @@ test('resourceRoutes() can be written as JSON Schema, bodies with their fields a
   }
   const create = routes.find(route => route.method === 'POST' && route.path === '/api/servers')
   const shown = z.toJSONSchema(create?.body as z.ZodType, { io: 'input' })
-  expect(shown.properties).toHaveProperty('command')
+  expect(shown.properties).toHaveProperty('timeout')
+  expect(shown).toHaveProperty('x-transport-fields', true)
   expect(shown.examples).toEqual([{ name: 'time', command: 'uvx', args: ['mcp-server-time'] }])
   expect(shown.additionalProperties).not.toBe(false)
 })

@@ -96,13 +96,14 @@ export abstract class McpLink implements UpstreamLink, Expiring {
   }
 
   /** Opens the transport and makes the handshake; the outcome is sent to main as `opened` or `failed`. */
-  async start(transport: TransportDefinition, { fetch, child }: LinkIo, isAnswer: () => void): Promise<void> {
+  async start(transport: TransportDefinition, { fetch, connect, child }: LinkIo, isAnswer: () => void): Promise<void> {
     if (transport.kind !== 'messages') return this.end(wrongKind('messages', transport.kind))
     const sinceMs = performance.now()
     const maxResultBytes = (): number => this.#maxResultBytes
     try {
       const link = await transport.open(this.options.config, {
         fetch,
+        connect,
         ...(child ? { child } : {}),
         signal: this.#abort.signal,
         asks: this.options.asks,

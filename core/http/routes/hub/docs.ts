@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { HubError } from '../../../contract/errors.ts'
 import type { JsonObject } from '../../../contract/json.ts'
+import type { Transport, Transports } from '../../../domain/server/transports.ts'
 import { wholeBody } from '../../compress.ts'
 import { docsPage } from '../../document/docs-page.ts'
 import { openApiDocument } from '../../document/openapi.ts'
@@ -11,13 +12,18 @@ export interface DocsRoutesDeps {
   /** All other routes of the hub. */
   readonly routes: readonly Route[]
   readonly version: string
+  readonly transports: Transports
 }
 
 /** The API's documentation, as an OpenAPI document and as a page. */
-export function docsRoutes({ routes, version }: DocsRoutesDeps): Route[] {
+export function docsRoutes({ routes, version, transports }: DocsRoutesDeps): Route[] {
   let document: JsonObject | undefined
+  let describedTransports: readonly Transport[] = []
   const described = (): JsonObject => {
-    document ??= openApiDocument([...routes, ...own], version)
+    const now = transports.all()
+    const same = now.length === describedTransports.length && now.every((one, at) => one === describedTransports[at])
+    if (!document || !same) document = openApiDocument([...routes, ...own], version, transports)
+    describedTransports = now
     return document
   }
   const own: Route[] = [

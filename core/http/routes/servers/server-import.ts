@@ -10,6 +10,7 @@ import { formatRef, nameKey } from '../../../domain/names.ts'
 import { nextTurn } from '../../../domain/next-turn.ts'
 import { SERVER_JSON } from '../../../domain/server/body.ts'
 import { maskedSecrets } from '../../../domain/server/secrets.ts'
+import type { Transports } from '../../../domain/server/transports.ts'
 import { validationError } from '../../../domain/validation-error.ts'
 import type { Registry } from '../../../registry/api.ts'
 import type { RequestInfo } from '../../../request/request-info.ts'
@@ -22,6 +23,7 @@ import { largeBody, serverBody } from './server-schemas.ts'
 
 /** What the import of servers from a document needs. */
 export interface ServerImportDeps {
+  readonly transports: Transports
   readonly registry: Pick<Registry, 'servers' | 'audit'>
   readonly upstreams: Pick<Upstreams, 'trial'>
   readonly credentials: Pick<LiveCredentials, 'during'>
@@ -193,7 +195,7 @@ async function takeOver(
   try {
     if (dryRun) {
       await deps.registry.servers.draft(actor, { ...body, name })
-      return { name, verdict: 'new', body: maskedSecrets({ ...body, name }) }
+      return { name, verdict: 'new', body: maskedSecrets(deps.transports, { ...body, name }) }
     }
     const record = await deps.registry.servers.create(actor, { ...body, name }, { unseen: isOthers(actor, entry) })
     noteChange(deps.registry.audit, actor, info, 'server.create', record, { by: 'import' })

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { LIMITS } from '../../../config/limits.ts'
 import type { JsonLimits } from '../../../domain/json/json-guard.ts'
 import { SERVER_JSON } from '../../../domain/server/body.ts'
+import { TRANSPORT_FIELDS } from '../../document/transport-fields.ts'
 import { anyJson, anyObject, timestamp, validatedByRegistry, visibility } from '../schemas.ts'
 
 const milliseconds = (description: string) =>
@@ -16,8 +17,11 @@ export const largeBody: { readonly bodyLimit: number; readonly json: JsonLimits 
   json: SERVER_JSON,
 }
 
-/** The built-in transports. */
-export const transport = z.enum(['stdio', 'sse', 'streamable-http', 'openapi'])
+/** The name of a transport. */
+export const transport = z
+  .string()
+  .max(64)
+  .meta({ description: 'A transport whose plugin runs: the schemas `Transport.…` of this document have their fields' })
 /** The states of a server's connection. */
 export const connectionState = z.enum(['online', 'connecting', 'offline'])
 const reason = z.object({ code: z.string(), message: z.string() })
@@ -40,19 +44,10 @@ const toolOverride = z.object({
 })
 const names = z.union([z.literal('all'), z.array(z.string())])
 
-const serverFields = z.object({
+const commonFields = z.object({
   name: z.string().meta({ description: '1 to 64 characters; no `/ ~ :` or controls' }),
   description: z.string().optional(),
   transport: transport.optional().meta({ description: 'Inferred when absent; `type` is accepted for it' }),
-  command: z.string().optional(),
-  args: z.array(z.string()).optional(),
-  env: z.record(z.string(), z.string()).optional(),
-  cwd: z.string().optional(),
-  sandbox: z.enum(['full', 'off']).optional(),
-  network: z.enum(['none', 'proxy', 'host']).optional(),
-  url: z.string().optional(),
-  headers: z.record(z.string(), z.string()).optional(),
-  openapi: anyObject.optional(),
   timeout: milliseconds('Per request; 1 to 3,600,000, default 60,000').optional(),
   maxTimeout: milliseconds(
     'Progress extends a request up to this; default the larger of timeout and 600,000',
@@ -100,12 +95,14 @@ const serverFields = z.object({
   secrets: z.array(z.string()).optional().meta({ description: 'JSON Pointers such as `/env/API_KEY`' }),
 })
 
+const serverFields = commonFields.meta({ [TRANSPORT_FIELDS]: true })
+
 const stdioExample = { name: 'time', command: 'uvx', args: ['mcp-server-time'] }
 
 /** For creating and replacing; the nested `{name, config}` of existing clients is accepted as well. */
 export const serverBody = validatedByRegistry(serverFields, stdioExample)
 /** For PATCH: every field is optional; absent ones stay unchanged. */
-export const serverPatch = validatedByRegistry(serverFields.partial(), {
+export const serverPatch = validatedByRegistry(commonFields.partial().meta({ [TRANSPORT_FIELDS]: true }), {
   description: 'Tells the time',
   timeout: 30_000,
 })
@@ -166,31 +163,33 @@ export const serverStatus = z.object({
   latencyMs: z.object({ p50: z.number(), p95: z.number() }).optional(),
 })
 
-const fullServer = z.looseObject({
-  ...serverFields.partial().shape,
-  id: z.string(),
-  ref: z.string().meta({ description: '`owner~name`' }),
-  name: z.string(),
-  owner: z.string(),
-  origin: z.enum(['file', 'store']),
-  revision: z.number().int(),
-  createdAt: timestamp,
-  updatedAt: timestamp,
-  review: z
-    .object({ required: z.boolean(), network: z.enum(['none', 'proxy']), hash: z.string() })
-    .optional()
-    .meta({
-      description:
-        'The server has only the rights of an ordinary user with this network grant, since such an account configured it. ' +
-        '`required`: it stays switched off until `reviewed` repeats the hash',
-    }),
-  problem: z.object({ code: z.string(), message: z.string(), pointer: z.string().optional() }).optional(),
-  confined: z
-    .literal(true)
-    .optional()
-    .meta({ description: 'It runs with the rights of an ordinary user: configured from outside ADMIN_ADDRESSES' }),
-  status: serverStatus,
-})
+const fullServer = z
+  .looseObject({
+    ...commonFields.partial().shape,
+    id: z.string(),
+    ref: z.string().meta({ description: '`owner~name`' }),
+    name: z.string(),
+    owner: z.string(),
+    origin: z.enum(['file', 'store']),
+    revision: z.number().int(),
+    createdAt: timestamp,
+    updatedAt: timestamp,
+    review: z
+      .object({ required: z.boolean(), network: z.enum(['none', 'proxy']), hash: z.string() })
+      .optional()
+      .meta({
+        description:
+          'The server has only the rights of an ordinary user with this network grant, since such an account configured it. ' +
+          '`required`: it stays switched off until `reviewed` repeats the hash',
+      }),
+    problem: z.object({ code: z.string(), message: z.string(), pointer: z.string().optional() }).optional(),
+    confined: z
+      .literal(true)
+      .optional()
+      .meta({ description: 'It runs with the rights of an ordinary user: configured from outside ADMIN_ADDRESSES' }),
+    status: serverStatus,
+  })
+  .meta({ [TRANSPORT_FIELDS]: true })
 
 /** A public server for users who do not own it: without its configuration. */
 export const viewedServer = z.strictObject({

@@ -1,0 +1,41 @@
+/** Response fields that a client may send back; they are ignored. */
+export const ANSWER_FIELDS: readonly string[] = [
+  'id',
+  'ref',
+  'revision',
+  'createdAt',
+  'updatedAt',
+  'status',
+  'origin',
+  'problem',
+  'confined',
+  'review',
+]
+
+/** The fields of every server, whatever its transport. */
+export const COMMON_FIELDS: readonly string[] = [
+  'name',
+  'transport',
+  'description',
+  'owner',
+  'enabled',
+  'disabled',
+  'visibility',
+  'variables',
+  'timeout',
+  'maxTimeout',
+  'maxResultBytes',
+  'session',
+  'era',
+  'start',
+  'idleTimeout',
+  'isolate',
+  'healthCheck',
+  'passthroughHeaders',
+  'tools',
+  'definitionPolicy',
+  'prompts',
+  'resources',
+  'secrets',
+  'reviewed',
+]

@@ -1,0 +1,86 @@
+import { isJsonObject, type JsonObject } from '../../contract/json.ts'
+import type { TransportContribution } from '../../contract/points.ts'
+import { ANSWER_FIELDS, COMMON_FIELDS } from './field-names.ts'
+import { schemaFault } from './transport-schema.ts'
+
+/** A transport whose plugin runs. */
+export interface Transport {
+  readonly name: string
+  readonly label: string
+  /** JSON Schema of its own fields. */
+  readonly schema: JsonObject
+  /** The names of its own fields, in the order of the schema. */
+  readonly fields: readonly string[]
+  /** `process`: each connection starts a program; `remote`: it costs no process; `answers`: no MCP server behind it. */
+  readonly kind: 'process' | 'remote' | 'answers'
+  /** True when its servers may speak either era. */
+  readonly modern: boolean
+}
+
+/** The transports of the plugins that run now. */
+export interface Transports {
+  of(name: string): Transport | undefined
+  all(): readonly Transport[]
+}
+
+/** Filled by the plugin host as plugins contribute, and read by everything that must know a server's own fields. */
+export class OpenTransports implements Transports {
+  readonly #byName = new Map<string, Transport>()
+  readonly #listeners: (() => void)[] = []
+  of(name: string): Transport | undefined {
+    return this.#byName.get(name)
+  }
+
+  all(): readonly Transport[] {
+    return [...this.#byName.values()]
+  }
+
+  /** Throws an Error that says what is wrong with the contribution. */
+  add(contribution: TransportContribution): void {
+    const { transport: name, label, configSchema: schema, kind, modern = false, child } = contribution
+    const refuse = (why: string): never => {
+      throw new Error(`transport "${name}" ${why}`)
+    }
+    if (!/^[a-z0-9][a-z0-9-]{0,63}$/.test(name)) refuse('needs a name of lower-case letters, digits and dashes')
+    if (this.#byName.has(name)) refuse('is offered by another plugin already')
+    const fault = schemaFault(schema)
+    if (fault) refuse(`has a configSchema that cannot be used: ${fault}`)
+    const fields = Object.keys(propertiesOf(schema))
+    const taken = fields.find(field => COMMON_FIELDS.includes(field) || ANSWER_FIELDS.includes(field))
+    if (taken !== undefined) refuse(`has a field "${taken}", which every server has`)
+    this.#byName.set(name, {
+      ...{ name, label, schema, fields, modern },
+      kind: kind === 'answers' ? 'answers' : child ? 'process' : 'remote',
+    })
+    for (const listener of this.#listeners) listener()
+  }
+
+  remove(name: string): void {
+    this.#byName.delete(name)
+  }
+
+  /** Calls back whenever one was added. */
+  onAdded(listener: () => void): void {
+    this.#listeners.push(listener)
+  }
+}
+
+/** The schema of each property of an object's schema. */
+export function propertiesOf({ properties }: JsonObject): Readonly<Record<string, JsonObject>> {
+  return isJsonObject(properties) ? (properties as Readonly<Record<string, JsonObject>>) : {}
+}
+
+/** The names of all transports' own fields, each once. */
+export function transportFields(transports: Transports): readonly string[] {
+  return [...new Set(transports.all().flatMap(({ fields }) => fields))]
+}
+
+/** The schema of a field of a flat body: as its own transport has it, or any transport where that does not take it. */
+export function fieldSchema(transports: Transports, transport: unknown, field: string): JsonObject | undefined {
+  const own = typeof transport === 'string' ? transports.of(transport) : undefined
+  for (const { schema } of [...(own ? [own] : []), ...transports.all()]) {
+    const properties = propertiesOf(schema)
+    if (Object.hasOwn(properties, field)) return properties[field]
+  }
+  return undefined
+}

@@ -1,0 +1,40 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+import { propertiesOf, type Transports, transportFields } from '../../domain/server/transports.ts'
+
+/** Marks a schema of the API to which the document adds the fields of the transports. */
+export const TRANSPORT_FIELDS = 'x-transport-fields'
+
+/** The schema of each transport's own fields, by the name that the document gives it. */
+export function transportSchemas(transports: Transports): Readonly<Record<string, JsonObject>> {
+  return Object.fromEntries(
+    transports.all().map(({ name, label, schema: { $schema: _, ...schema } }) => {
+      return [`Transport.${name}`, { title: label, ...schema }]
+    }),
+  )
+}
+
+/** Adds the fields of the transports to every marked schema of a document. */
+export function withTransportFields<T extends JsonValue>(document: T, transports: Transports): T {
+  const fields = Object.fromEntries(transportFields(transports).map(name => [name, fieldOf(transports, name)]))
+  return walk(document, fields) as T
+}
+
+function walk(value: JsonValue, fields: JsonObject): JsonValue {
+  if (Array.isArray(value)) return value.map(item => walk(item, fields))
+  if (!isJsonObject(value)) return value
+  const { [TRANSPORT_FIELDS]: marked, ...rest } = value
+  const copy = Object.fromEntries(Object.entries(rest).map(([name, item]) => [name, walk(item, fields)]))
+  return marked === true && isJsonObject(copy.properties)
+    ? { ...copy, properties: { ...copy.properties, ...fields } }
+    : copy
+}
+
+/** The schema of a field: every one that a transport has for it. */
+function fieldOf(transports: Transports, field: string): JsonValue {
+  const texts = transports.all().flatMap(({ schema }) => {
+    const part = propertiesOf(schema)[field]
+    return part ? [JSON.stringify(part)] : []
+  })
+  const schemas = [...new Set(texts)].map(text => JSON.parse(text) as JsonObject)
+  return schemas.length === 1 ? (schemas[0] ?? {}) : { anyOf: schemas }
+}

@@ -1,0 +1,231 @@
+import { Buffer } from 'node:buffer'
+import { createHash, randomBytes } from 'node:crypto'
+import type { Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import { HubError } from '../contract/errors.ts'
+import type { AddressRights } from '../domain/address.ts'
+import { RESULT_BYTES } from '../domain/result-bytes.ts'
+import type { GuardedConnect, GuardedSocket, SocketRequest } from '../transport-kit/definition.ts'
+import { statusReason } from '../transport-kit/remote.ts'
+import { toWireError } from '../transport-kit/wire-error.ts'
+import { resolveTargets } from './dial.ts'
+import { notSent, tlsFailure } from './failures.ts'
+import { MAX_HEAD_BYTES, malformed, parseHead, type ResponseHead, renderHead } from './head.ts'
+import type { ConnectTarget } from './http1.ts'
+import { createLookup, type Lookup } from './lookup.ts'
+import { connectFirst } from './tcp.ts'
+import { closeFrame, FrameReader, pongFrame, textFrame } from './websocket-frames.ts'
+
+/** From the open connection to the head of the response. */
+const HEAD_TIMEOUT_MS = 10_000
+/** How long a server may take to close its end. */
+const CLOSE_MS = 1_000
+const KEY_SUFFIX = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
+const NORMAL = 1000
+const PROTOCOL_ERROR = 1002
+
+/** Settings of the WebSockets of one link. */
+export interface GuardedConnectOptions {
+  /** The addresses that the owner may reach. */
+  readonly rights: AddressRights
+  /** Appended to `x-patchbay-instance`, so that a hub recognizes a request that returns to it. */
+  readonly instanceId: string
+  /** How names are resolved. Default: a resolver of its own. */
+  readonly lookup?: Lookup
+  /** Certificates (PEM) to trust instead of the system's. */
+  readonly ca?: string
+  /** Closes every connection when it aborts. */
+  readonly signal?: AbortSignal
+}
+
+/** The only way from the hub to a WebSocket that somebody else chose; see `GuardedConnect`. */
+export function createGuardedConnect(options: GuardedConnectOptions): GuardedConnect {
+  const { rights, instanceId, lookup = createLookup(), ca, signal } = options
+  return async (address, request) => {
+    const url = parseUrl(address)
+    const key = randomBytes(16).toString('base64')
+    const head = renderUpgrade(url, request, key, instanceId)
+    const signals = [signal, request.signal].filter(one => one !== undefined)
+    const either = AbortSignal.any(signals)
+    either.throwIfAborted()
+    const socket = await open(await resolveTargets(url, rights, lookup, ca))
+    const abort = (): void => void socket.destroy()
+    either.addEventListener('abort', abort, { once: true })
+    socket.once('close', () => either.removeEventListener('abort', abort))
+    if (either.aborted) abort()
+    try {
+      socket.write(head)
+      const { response, rest } = await readHead(socket, url.origin)
+      const protocol = checkUpgrade(response, request, key)
+      return new OpenSocket(socket, url.origin, protocol, request, rest)
+    } catch (error) {
+      socket.destroy()
+      throw either.aborted ? either.reason : error
+    }
+  }
+}
+
+/** A WebSocket after its opening handshake. */
+class OpenSocket implements GuardedSocket {
+  readonly protocol: string
+  readonly #socket: Socket
+  readonly #ended: Promise<void>
+  #closing = false
+
+  constructor(socket: Socket, origin: string, protocol: string, request: SocketRequest, rest: Buffer) {
+    this.protocol = protocol
+    this.#socket = socket
+    const reader = new FrameReader({
+      get maxBytes() {
+        return Math.min(request.maxBytes ?? RESULT_BYTES.usual, RESULT_BYTES.most)
+      },
+      text: message => request.message(message),
+      tooLong: message => request.tooLong(message),
+      ping: payload => void socket.write(pongFrame(payload)),
+      close: code => this.#closed(code),
+    })
+    let reason: HubError | undefined
+    const read = (chunk: Buffer): void => {
+      if (reason) return
+      try {
+        reader.push(chunk)
+      } catch (error) {
+        reason = error instanceof HubError ? error : new HubError('internal', String(error))
+        socket.end(closeFrame(PROTOCOL_ERROR))
+        socket.destroySoon()
+      }
+    }
+    this.#ended = new Promise(resolve => {
+      const over = (): void => {
+        resolve()
+        request.closed(toWireError(reason ?? new HubError('connection_lost', `${origin} closed the connection`)))
+      }
+      if (socket.destroyed) queueMicrotask(over)
+      else socket.once('close', over)
+    })
+    socket.on('data', read)
+    socket.on('end', () => socket.destroy())
+    // What came with the head is delivered once the caller has this object.
+    if (rest.length > 0) queueMicrotask(() => read(rest))
+    socket.resume()
+  }
+
+  send(text: string): void {
+    if (!this.#closing && !this.#socket.destroyed) this.#socket.write(textFrame(text))
+  }
+
+  async close(): Promise<void> {
+    if (!this.#closing && !this.#socket.destroyed) {
+      this.#closing = true
+      this.#socket.write(closeFrame(NORMAL))
+    }
+    const late = setTimeout(() => this.#socket.destroy(), CLOSE_MS)
+    await this.#ended
+    clearTimeout(late)
+  }
+
+  #closed(code: number | undefined): void {
+    if (!this.#closing) this.#socket.write(closeFrame(code ?? NORMAL))
+    this.#closing = true
+    this.#socket.end()
+    this.#socket.destroySoon()
+  }
+}
+
+function parseUrl(text: string): URL {
+  const url = URL.parse(text)
+  if (!url || (url.protocol !== 'ws:' && url.protocol !== 'wss:')) {
+    throw notSent('url_address_blocked', 'The address is not a ws or wss URL')
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw notSent('url_address_blocked', `The URL for ${url.host} holds a user name or password; use a header instead`)
+  }
+  return url
+}
+
+function renderUpgrade(url: URL, { headers = {}, protocols = [] }: SocketRequest, key: string, instanceId: string) {
+  const own = Object.keys(headers).find(name => /^sec-websocket-/i.test(name))
+  if (own !== undefined) throw new HubError('config_invalid', `The header "${own}" is set by the hub itself`)
+  const offered = protocols.length === 0 ? {} : { 'sec-websocket-protocol': protocols.join(', ') }
+  const fields = { ...headers, 'sec-websocket-version': '13', 'sec-websocket-key': key, ...offered }
+  return `${renderHead('GET', url, fields, instanceId)}connection: Upgrade\r\nupgrade: websocket\r\n\r\n`
+}
+
+/** Connects to the first address that answers, over TLS where the address asks for it. */
+async function open(targets: readonly ConnectTarget[]): Promise<Socket> {
+  const socket = await connectFirst(targets)
+  const { address = '', tls, origin } = targets[0] ?? {}
+  if (!tls || origin === undefined) {
+    socket.on('error', () => socket.destroy())
+    return socket
+  }
+  const { serverName, ca } = tls
+  const { promise, resolve, reject } = Promise.withResolvers<Socket>()
+  // A literal address is what its certificate must be for.
+  const names = {
+    ...(serverName === undefined ? { host: address } : { servername: serverName }),
+    ...(ca === undefined ? {} : { ca }),
+  }
+  const secure = connectTls({ socket, ...names, rejectUnauthorized: true })
+  const late = setTimeout(
+    () => secure.destroy(notSent('upstream_timeout', `${origin} did not answer`)),
+    HEAD_TIMEOUT_MS,
+  )
+  secure.once('secureConnect', () => resolve(secure))
+  secure.on('error', error => {
+    reject(error instanceof HubError ? error : tlsFailure(origin, error))
+    secure.destroy()
+  })
+  secure.once('close', () => reject(tlsFailure(origin, undefined)))
+  return promise.finally(() => clearTimeout(late))
+}
+
+/** Reads the head of the response. Bytes behind it are `rest`. */
+async function readHead(socket: Socket, origin: string): Promise<{ response: ResponseHead; rest: Buffer }> {
+  const { promise, resolve, reject } = Promise.withResolvers<{ response: ResponseHead; rest: Buffer }>()
+  let held = Buffer.alloc(0)
+  const late = setTimeout(() => {
+    reject(new HubError('upstream_timeout', `${origin} did not answer within ${HEAD_TIMEOUT_MS / 1_000} s`))
+  }, HEAD_TIMEOUT_MS)
+  const gone = (): void => reject(new HubError('connection_lost', `${origin} closed the connection before it answered`))
+  const read = (chunk: Buffer): void => {
+    held = Buffer.concat([held, chunk])
+    const end = held.indexOf('\r\n\r\n')
+    if (end > MAX_HEAD_BYTES || (end < 0 && held.length > MAX_HEAD_BYTES))
+      return reject(malformed('its head is too long'))
+    if (end < 0) return
+    socket.pause()
+    try {
+      resolve({ response: parseHead(held.toString('latin1', 0, end)), rest: held.subarray(end + 4) })
+    } catch (error) {
+      reject(error)
+    }
+  }
+  socket.on('data', read)
+  socket.once('close', gone)
+  socket.once('end', gone)
+  return promise.finally(() => {
+    clearTimeout(late)
+    socket.off('data', read)
+    socket.off('close', gone)
+    socket.off('end', gone)
+  })
+}
+
+/** The subprotocol that the server chose; empty for none. Throws HubError. */
+function checkUpgrade(response: ResponseHead, { protocols = [] }: SocketRequest, key: string): string {
+  const { status, headers } = response
+  if (status !== 101) {
+    const { code, message, data } = statusReason(response)
+    throw new HubError(code, message, data ? { data } : {})
+  }
+  const wanted = createHash('sha1')
+    .update(key + KEY_SUFFIX)
+    .digest('base64')
+  const agreed = headers['sec-websocket-accept'] === wanted && /^websocket$/i.test(headers.upgrade ?? '')
+  if (!agreed || headers['sec-websocket-extensions'] !== undefined) throw malformed('it opens no WebSocket')
+  const protocol = headers['sec-websocket-protocol'] ?? ''
+  const isOffered = protocols.length === 0 ? protocol === '' : protocols.includes(protocol)
+  if (!isOffered) throw malformed(`it agrees to none of the subprotocols ${protocols.join(', ')}`)
+  return protocol
+}
