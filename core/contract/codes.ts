@@ -1,3 +1,5 @@
+import type { JsonObject, JsonValue } from './json.ts'
+
 /**
  * Every code that a person can meet, in one table. A test compares it with `docs/reference/errors.md`.
  *
@@ -146,6 +148,29 @@ export const ERROR_CODES = {
 
 /** A key of `ERROR_CODES`, such as `not_found`. */
 export type ErrorCode = keyof typeof ERROR_CODES
+
+/** The `data` of errors by code; codes that are not named have none. `sent: false`: the request never left the hub. */
+type ErrorDataByCode = Record<'json_invalid' | 'json_duplicate_key', { line: number; column: number }> &
+  Record<'server_ambiguous' | 'group_ambiguous', { candidates: readonly string[] }> &
+  Record<'resource_not_found' | 'uri_ambiguous', { uri: string }> &
+  Record<'redirect_blocked' | 'upstream_http_error' | 'authorization_required', { status: number }> &
+  Record<'version_unsupported' | 'request_invalid', { supported: readonly string[]; requested: string }> &
+  Record<'connection_lost' | 'url_address_blocked', { sent: false }> & {
+    client_capability_missing: { requiredCapabilities: JsonObject }
+    envelope_invalid: { missing: readonly string[] }
+    method_not_allowed: { allow: readonly string[] }
+    result_too_large: { maxBytes: number }
+    /** The server's own error, or the versions that it speaks. */
+    upstream_protocol: { rpcCode: JsonValue | undefined; rpcData?: JsonValue } | { supported: readonly JsonValue[] }
+    version_conflict: { hash: string }
+  }
+
+/** The `data` of one code; of a code that is known only at run time any members. */
+export type ErrorData<C extends ErrorCode> = ErrorCode extends C
+  ? Record<string, unknown>
+  : C extends keyof ErrorDataByCode
+    ? ErrorDataByCode[C]
+    : never
 
 /** Codes of single fields, in `errors[].code` of a `validation_failed` body, with their meaning. */
 export const FIELD_CODES = {

@@ -1,6 +1,6 @@
-import { ERROR_CODES, type ErrorCode, type FieldCode } from './codes.ts'
+import { ERROR_CODES, type ErrorCode, type ErrorData, type FieldCode } from './codes.ts'
 
-export type { ErrorCode, FieldCode }
+export type { ErrorCode, ErrorData, FieldCode }
 
 /** One invalid field. `pointer` is a JSON Pointer into the body (`#/name`) or a query parameter (`?limit`). */
 export interface FieldError {
@@ -10,7 +10,7 @@ export interface FieldError {
 }
 
 /** Optional parts of a `HubError`. */
-export interface HubErrorOptions {
+export interface HubErrorOptions<C extends ErrorCode = ErrorCode> {
   readonly cause?: unknown
   /** What the reader can do about it, as one sentence. Default: the code's entry in `REMEDIES`. */
   readonly hint?: string
@@ -18,11 +18,11 @@ export interface HubErrorOptions {
   /** Seconds after which a retry may succeed; sent as `Retry-After`, and under `/mcp` also as `data.retryAfter`. */
   readonly retryAfterSeconds?: number
   /** Further members for the problem body or `error.data`; never a secret. */
-  readonly data?: Readonly<Record<string, unknown>>
+  readonly data?: Readonly<ErrorData<C>>
 }
 
 /** The only error class that crosses a room of the hub. The message names the action, the value and the cause. */
-export class HubError extends Error {
+export class HubError<C extends ErrorCode = ErrorCode> extends Error {
   override readonly name = 'HubError'
   readonly code: ErrorCode
   readonly hint: string | undefined
@@ -30,7 +30,7 @@ export class HubError extends Error {
   readonly retryAfterSeconds: number | undefined
   readonly data: Readonly<Record<string, unknown>> | undefined
 
-  constructor(code: ErrorCode, message: string, options: HubErrorOptions = {}) {
+  constructor(code: C, message: string, options: HubErrorOptions<C> = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
     this.hint = options.hint

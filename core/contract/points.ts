@@ -84,11 +84,9 @@ export interface ResolvedGroup {
 }
 
 /** One path under `/mcp` as one caller sees it. */
-export interface ScopeInfo {
+export interface ScopeInfo extends Required<Pick<ResolvedGroup, 'kind' | 'group'>> {
   /** In normal form, such as `/mcp/work`. */
   readonly path: string
-  readonly kind: 'all' | 'group' | 'server'
-  readonly group: GroupRecord
   readonly actor: UserActor
 }
 
@@ -96,25 +94,21 @@ export interface ScopeInfo {
 export interface ScopeView extends ScopeInfo {
   /** The same for the requests of one caller at one path, and for no others. */
   readonly key: string
-  /** The members' tools as this caller sees them, with the names by which it calls them. */
+  /** The members' tools under the names by which this caller calls them. */
   readonly tools: readonly JsonObject[]
   /** Whether the caller may still use what a result came from. Ask again before each use of a kept result. */
   permits(source: ResultSource): boolean
 }
 
-/** The request that a result came from. */
+/** The request that a result came from; `item` is the server's own name. */
 export interface ResultSource {
   readonly method: 'tools/call' | 'prompts/get' | 'resources/read'
   readonly serverId: string
-  /** The server's own name of the item. */
   readonly item?: string
 }
 
 /** A call of a tool, by the name that the caller sees. */
-export interface ToolSetCall {
-  readonly tool: string
-  readonly arguments: JsonObject
-}
+export type ToolSetCall = { readonly tool: string; readonly arguments: JsonObject }
 
 /** Tools that a plugin adds to scopes and answers itself. */
 export interface ToolSet {
@@ -124,12 +118,8 @@ export interface ToolSet {
   tools(scope: ScopeInfo): readonly JsonObject[]
   /** The member's tool that this call stands for. Called before middlewares, which see only the inner call. */
   inner?(call: ToolSetCall, scope: ScopeView): ToolSetCall | undefined
-  /** The result, or its JSON text, within 60 s. Middlewares run around it; core checks no rights in it. */
-  call(
-    call: ToolSetCall,
-    scope: ScopeView,
-    signal: AbortSignal,
-  ): Promise<{ readonly result: JsonObject } | { readonly resultText: string }>
+  /** The result or its JSON text, within 60 s. Middlewares run around it; core checks no rights in it. */
+  call(call: ToolSetCall, scope: ScopeView, signal: AbortSignal): Promise<{ readonly result: JsonObject | string }>
   /** A shorter form of a result over the group's `maxBytes`, after middlewares; undefined: it cannot be shortened. */
   shorten?(result: JsonObject, source: ResultSource, maxBytes: number, scope: ScopeView): JsonObject | undefined
   /** Bytes that it keeps for a user; they count as `keptResultBytesPerUser`. */
@@ -144,30 +134,19 @@ export interface RouteContribution {
   fetch(request: Request, actor: UserActor | undefined): Promise<Response>
 }
 
-/** A file of a client. `~` is the home folder; without `os` the same everywhere. */
-export interface Place {
-  readonly path: string
-  readonly os?: 'mac' | 'windows' | 'linux'
-}
-
-/** What a client needs to know of a group. `key` stands for the access key and must not be in a link. */
-export interface EndpointInfo {
-  /** A name of letters, digits, `-` and `_`. */
-  readonly name: string
-  readonly url: string
-  readonly key: string
-}
+/** A group in a client: its name there (of letters, digits, `-` and `_`), its URL, and a text in place of the key. */
+export type EndpointInfo = Readonly<Record<'name' | 'url' | 'key', string>>
 
 /** Writes the configuration by which a client connects to a group; the id is the client's name, such as `cursor`. */
 export interface ClientConfig {
   readonly label: string
-  /** Empty for a text that is not for a file. */
-  readonly places: readonly Place[]
+  /** The client's files; `~` is the home folder. Without `os` the same everywhere. */
+  readonly places: readonly { readonly path: string; readonly os?: 'mac' | 'windows' | 'linux' }[]
   readonly format: 'json' | 'toml' | 'shell'
   readonly note?: string
   /** The file as JSON, to be merged into an existing one, or the text of another format. */
   entry(endpoint: EndpointInfo): JsonObject | string
-  /** A link that opens the client and adds the group. */
+  /** A link that opens the client and adds the group, without the key. */
   deepLink?(endpoint: EndpointInfo): string
   /** The equivalent command of the client's own program, word by word. */
   command?(endpoint: EndpointInfo): readonly string[]

@@ -185,7 +185,8 @@ export class PluginHost {
     slot.isolated = slot.entry.isolate !== false
     if (!slot.isolated) {
       registerPluginModules()
-      return this.#runInMain(slot, asDefinition(await import(file), slot.entry.use))
+      // A module is cached by its specifier: a changed file gets another one.
+      return this.#runInMain(slot, asDefinition(await import(`${file}?${sha256}`), slot.entry.use))
     }
     const plugin = await startIsolated(
       { use: slot.entry.use, file, config: slot.entry.config },

@@ -27,7 +27,7 @@ export default function resultLimits(
         applies: ({ group }) => (group.resultLimitBytes === undefined ? undefined : 'beside'),
         tools: () => [READ_RESULT_ITEM],
         async call(call, scope) {
-          return { resultText: results.read(call.arguments.handle, scope.group.resultLimitBytes ?? 0, scope) }
+          return { result: results.read(call.arguments.handle, scope.group.resultLimitBytes ?? 0, scope) }
         },
         shorten(result, source, maxBytes, scope) {
           sweepLater()

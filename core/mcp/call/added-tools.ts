@@ -62,8 +62,8 @@ function callOf(tool: string, params: JsonObject | undefined): ToolSetCall {
   return { tool, arguments: given }
 }
 
-function asOutcome(name: string, answer: Awaited<ReturnType<ToolSet['call']>>): Outcome {
-  const resultText = 'resultText' in answer ? answer.resultText : JSON.stringify(answer.result)
+function asOutcome(name: string, { result }: Awaited<ReturnType<ToolSet['call']>>): Outcome {
+  const resultText = typeof result === 'string' ? result : JSON.stringify(result)
   if (typeof resultText !== 'string' || !resultText.startsWith('{'))
     throw new HubError('internal', `The plugin that offers "${name}" answered no object`)
   if (Buffer.byteLength(resultText) > LIMITS.resultBytes)

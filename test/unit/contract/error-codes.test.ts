@@ -75,7 +75,7 @@ describe('an error', () => {
   })
 
   test('as JSON-RPC holds code, request, remedy and when to repeat, which its own data cannot stand in for', () => {
-    const error = new HubError('quota_calls', 'x', { retryAfterSeconds: 5, data: { code: 'mine', at: 1 } })
+    const error = new HubError('quota_calls' as ErrorCode, 'x', { retryAfterSeconds: 5, data: { code: 'mine', at: 1 } })
     expect(rpcError(error, 'r1')).toEqual({
       code: -32600,
       message: 'x',

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { z } from 'zod'
-import { HubError } from '../../../core/contract/errors.ts'
+import { type ErrorCode, HubError } from '../../../core/contract/errors.ts'
 import { acceptsGzip } from '../../../core/http/compress.ts'
 import { route } from '../../../core/http/route.ts'
 import { startHttp, type TestHttp } from './server.ts'
@@ -149,7 +149,7 @@ const routes = [
     tag: 't',
     responses: done,
     handle: () => {
-      throw new HubError('server_ambiguous', 'Two', {
+      throw new HubError('server_ambiguous' as ErrorCode, 'Two', {
         hint: 'Choose.',
         data: { candidates: ['a~x', 'b~x'], status: 1 },
       })

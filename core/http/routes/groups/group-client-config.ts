@@ -1,4 +1,4 @@
-import type { ClientConfig, EndpointInfo, Place } from '../../../contract/points.ts'
+import type { ClientConfig, EndpointInfo } from '../../../contract/points.ts'
 import { validationError } from '../../../domain/validation-error.ts'
 
 /** What a user adds to a client so that it connects to a group. */
@@ -66,7 +66,7 @@ export function entryName(name: string): string {
   return plain === '' ? 'patchbay' : plain
 }
 
-function pathOf(places: readonly Place[]): string | undefined {
+function pathOf(places: ClientConfig['places']): string | undefined {
   const everywhere = places.find(({ os }) => os === undefined)?.path
   return everywhere ?? places[0]?.path.split('/').at(-1)
 }

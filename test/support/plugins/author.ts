@@ -1,0 +1,47 @@
+import { cp, mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { makeTemp, removeTemp } from '../temp.ts'
+
+const ROOT = join(import.meta.dir, '../../..')
+
+/** A folder outside of the repository in which somebody writes plugins, with the exported types and none of the sources. */
+export interface Author extends AsyncDisposable {
+  readonly folder: string
+  /** Writes a plugin, for its owner alone; returns its path. */
+  write(file: string, source: string): Promise<string>
+  /** What the repository's tsc says about all files in the folder; empty when they are right. */
+  typeCheck(): Promise<string>
+}
+
+/** Makes the folder, with a tsconfig of its own; the types are written as `bun run contract:types` does. */
+export async function startAuthor(): Promise<Author> {
+  const folder = await makeTemp('author')
+  const hub = join(folder, 'node_modules/patchbay')
+  await mkdir(hub, { recursive: true })
+  await cp(join(ROOT, 'package.json'), join(hub, 'package.json'))
+  await run(['-p', join(ROOT, 'tsconfig.types.json'), '--outDir', join(hub, 'dist/types')])
+  const compilerOptions = {
+    ...{ target: 'ESNext', module: 'nodenext', lib: ['ESNext', 'DOM'], types: [] },
+    ...{ strict: true, exactOptionalPropertyTypes: true, noEmit: true },
+  }
+  await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }))
+  await writeFile(join(folder, 'package.json'), JSON.stringify({ type: 'module' }))
+  return {
+    folder,
+    async write(file, source) {
+      await writeFile(join(folder, file), source, { mode: 0o600 })
+      return join(folder, file)
+    },
+    typeCheck: () => run(['-p', folder]),
+    [Symbol.asyncDispose]: () => removeTemp(folder),
+  }
+}
+
+async function run(args: readonly string[]): Promise<string> {
+  const tsc = Bun.spawn([process.execPath, join(ROOT, 'node_modules/typescript/bin/tsc'), ...args], {
+    cwd: ROOT,
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  return (await new Response(tsc.stdout).text()) + (await new Response(tsc.stderr).text())
+}
