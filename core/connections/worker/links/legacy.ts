@@ -20,12 +20,11 @@ export class LegacyLink extends McpLink {
   constructor(options: OpenMessage, context: LinkContext) {
     super(options, context)
     this.#asks = new ServerRequestTable({
-      conn: options.conn,
       capabilities: () => this.#capabilities,
       calls: this.calls,
       arm: atMs => context.deadlines.arm(atMs),
       send: text => this.link?.send(text),
-      frame: text => context.frame(text),
+      frame: frame => context.frame(frame),
       refused: method => context.control({ type: 'refused', conn: options.conn, method }),
     })
     this.#notices = new UpstreamNotices({
@@ -34,7 +33,7 @@ export class LegacyLink extends McpLink {
       withdrawn: id => this.#asks.withdraw(id),
       budget: this.budget,
       lists: () => this.lists?.watch,
-      frame: text => context.frame(text),
+      frame: frame => context.frame(frame),
       control: message => context.control(message),
     })
   }
@@ -86,7 +85,7 @@ export class LegacyLink extends McpLink {
     return this.own.request('ping', undefined, timeoutMs)
   }
 
-  protected tellCancelled(id: number, reason: string): void {
+  protected sendCancelled(id: number, reason: string): void {
     this.link?.send(
       JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id, reason } }),
     )
@@ -95,11 +94,11 @@ export class LegacyLink extends McpLink {
 
   protected answered(id: number, _call: TakenCall, text: string, value: JsonValue): void {
     const isError = isJsonObject(value) && value.isError === true
-    this.context.frame(`r${this.options.conn} ${id} ${isError ? 1 : 0} ${text}`)
+    this.context.frame({ kind: 'result', id, form: isError ? 'error' : 'complete', text })
   }
 
   protected refused(id: number, _call: TakenCall, text: string): void {
-    this.context.frame(`e${this.options.conn} ${id} ${text}`)
+    this.context.frame({ kind: 'error', id, text })
   }
 
   protected asked(message: Extract<Incoming, { kind: 'request' }>, related: number | undefined): void {
