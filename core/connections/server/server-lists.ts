@@ -190,10 +190,7 @@ export class ServerLists {
     this.#catalog = {
       ...items,
       ...(refused ? { refused: QUOTA } : {}),
-      capabilities: opened.capabilities,
-      serverInfo: opened.serverInfo,
-      ...(opened.instructions === undefined ? {} : { instructions: opened.instructions }),
-      protocolVersion: opened.protocolVersion,
+      ...handshakeOf(opened),
       ...(transport === undefined ? {} : { transport }),
       readAt: new Date().toISOString(),
       ...(read.instances ? { instances: read.instances } : {}),
@@ -203,6 +200,11 @@ export class ServerLists {
     if (!more) this.abandon()
     return [...changed]
   }
+}
+
+/** What a catalogue holds of the server's handshake result. */
+function handshakeOf({ capabilities, serverInfo, instructions, protocolVersion }: OpenedMessage) {
+  return { capabilities, serverInfo, ...(instructions === undefined ? {} : { instructions }), protocolVersion }
 }
 
 const QUOTA = {

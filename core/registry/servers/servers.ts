@@ -13,17 +13,17 @@ import { type AfterCommit, type Reader, read, type Writer, write } from '../../s
 import { checkRevision, chooseRow, filterRows, inScopeOf, notFound, owned, refKey } from '../access.ts'
 import type { EffectiveServer, ListQuery, Ref, Right, ServerRegistry, WriteOptions } from '../api.ts'
 import { type RegistryDeps, timestamp } from '../context.ts'
-import { fileGroupsWith } from '../groups/file-groups.ts'
 import { touchGroups } from '../groups/group-events.ts'
 import { rememberLostMembers } from '../groups/lost-members.ts'
 import { chooseOwner, type Owner, rowOwner } from '../owners.ts'
-import { fileOrigin, ownerName, type ServerRow, serverColumns, serverRecord } from '../rows.ts'
+import { fileOrigin, type ServerRow, serverColumns, serverRecord } from '../rows.ts'
 import { groupsWith, selectServers, serverRowById, serverRowsByKey } from '../server-rows.ts'
 import { checkServerBytes, serverBytes } from '../stored-bytes.ts'
 import { confinement, outsideAdministration, refusePlainStart, rightsOwner } from './confined.ts'
 import { withDocument } from './document-parts.ts'
 import { fullyFilled, readDocument, writeDocument } from './documents.ts'
 import { effectiveServer } from './effective-server.ts'
+import { FileEntries } from './file-entries.ts'
 import {
   checkHeldRights,
   effectiveOwner,
@@ -49,9 +49,11 @@ const TRIES = 8
 /** Servers in the store. */
 export class Servers implements ServerRegistry {
   readonly #deps: RegistryDeps
+  readonly #entries: FileEntries
 
   constructor(deps: RegistryDeps) {
     this.#deps = deps
+    this.#entries = new FileEntries(deps)
   }
 
   async list(actor: Actor, query: ListQuery): Promise<readonly ServerRecord[]> {
@@ -126,7 +128,7 @@ export class Servers implements ServerRegistry {
   async remove(actor: Actor, ref: Ref, options: WriteOptions = {}): Promise<void> {
     const row = await this.#row(actor, ref, 'edit')
     checkRevision('server', row.revision, options)
-    if (row.origin === 'file') await this.#fileWriter(row).writeServer(fileOrigin(row)?.owner, row.name, null)
+    if (row.origin === 'file') await this.#entries.remove(row)
     await write(this.#deps.store, async (trx, after) => {
       const groups = await groupsWith(trx, [row.id])
       await rememberLostMembers(trx, [row.id], timestamp(this.#deps))
@@ -220,25 +222,14 @@ export class Servers implements ServerRegistry {
     const sealed = sealSettings(sealer, place, wanted, moved ? undefined : before)
     const changed = [...changedFields(before, sealed), ...(moved ? ['owner'] : [])]
     const settings = { ...sealed, ...confinement(actor, before, changed) }
-    const rights = rightsOwner(owner, settings)
-    // Disabling is always allowed, also when the rules have become stricter.
-    const unchanged = changed.every(field => field === 'enabled')
-    if (unchanged && settings.enabled) refusePlainStart(actor, cappedRights(owner, held.cap), settings)
-    // A moved server that awaits review is checked at the review, by the rules valid then.
-    if (!(moved && held.awaitsReview) && (!unchanged || settings.enabled))
-      checkHeldRights(this.#deps, rights, held, settings, fullyFilled(draft), { id: row.id, unchanged })
-    if (settings.confined && row.origin === 'file') {
-      throw outsideAdministration(
-        `"${before.name}" stands in the settings file, which is not changed from this address`,
-      )
-    }
+    this.#checkSave(actor, row, draft, { owner, held, settings, changed, moved })
     const same = changed.length === 0 && !before.problem && JSON.stringify(held) === JSON.stringify(heldRights(row))
     if (same) return before
-    if (row.origin === 'file') await this.#writeFile(row, owner, draft, fileBody(sealer, place, settings, draft))
-    if (settings.name !== before.name) await this.#renameInFileGroups(row, owner, settings.name)
+    if (row.origin === 'file') await this.#entries.write(row, owner, draft, fileBody(sealer, place, settings, draft))
+    if (settings.name !== before.name) await this.#entries.renameInGroups(row, owner, settings.name)
 
     return this.#write(draft, owner, async (trx, after) => {
-      await checkServerQuota(trx, rights, settings, before)
+      await checkServerQuota(trx, rightsOwner(owner, settings), settings, before)
       const columns = serverColumns(settings, fileOrigin(row))
       const freed = owner.id === row.owner_id ? serverBytes(row) : undefined
       await checkServerBytes(trx, owner, serverBytes(columns), freed)
@@ -267,36 +258,36 @@ export class Servers implements ServerRegistry {
     })
   }
 
-  async #writeFile(row: ServerRow, owner: Owner, draft: Draft, body: JsonObject): Promise<void> {
-    if (owner.id !== row.owner_id) {
-      throw new HubError('settings_read_only', 'Whose an entry of the settings file is, is changed in the file itself')
+  /** Throws where the change is forbidden. Disabling is always allowed, also when the rules have become stricter. */
+  #checkSave(
+    actor: Actor,
+    row: ServerRow,
+    draft: Draft,
+    {
+      owner,
+      held,
+      settings,
+      changed,
+      moved,
+    }: {
+      readonly owner: Owner
+      readonly held: ReturnType<typeof heldAfterSave>
+      readonly settings: Draft['settings']
+      readonly changed: readonly string[]
+      readonly moved: boolean
+    },
+  ): void {
+    const unchanged = changed.every(field => field === 'enabled')
+    if (unchanged && settings.enabled) refusePlainStart(actor, cappedRights(owner, held.cap), settings)
+    // A moved server that awaits review is checked at the review, by the rules valid then.
+    if (!(moved && held.awaitsReview) && (!unchanged || settings.enabled))
+      checkHeldRights(this.#deps, rightsOwner(owner, settings), held, settings, fullyFilled(draft), {
+        id: row.id,
+        unchanged,
+      })
+    if (settings.confined && row.origin === 'file') {
+      throw outsideAdministration(`"${row.name}" stands in the settings file, which is not changed from this address`)
     }
-    const writer = this.#fileWriter(row)
-    await this.#rejectDuplicate(row, owner, draft.settings.name)
-    await writer.writeServer(fileOrigin(row)?.owner, row.name, body)
-  }
-
-  /** Renames the member in groups of the settings file, which refer to members by name. */
-  async #renameInFileGroups(row: ServerRow, owner: Owner, newName: string): Promise<void> {
-    const groups = await fileGroupsWith(this.#deps, row.id)
-    if (groups.length === 0) return
-    const writer = this.#fileWriter(row)
-    await this.#rejectDuplicate(row, owner, newName)
-    for (const group of groups) await writer.renameMember(group, { owner: ownerName(row), name: row.name }, newName)
-  }
-
-  /** Checked before the file is written; the store's own check would come too late. */
-  async #rejectDuplicate(row: ServerRow, owner: Owner, name: string): Promise<void> {
-    const duplicates = await read(this.#deps.store, db => serverRowsByKey(db, nameKey(name)))
-    if (duplicates.some(duplicate => duplicate.owner_id === owner.id && duplicate.id !== row.id))
-      throw nameTaken(name, owner)
-  }
-
-  #fileWriter(row: ServerRow): NonNullable<RegistryDeps['fileWriter']> {
-    if (this.#deps.fileWriter) return this.#deps.fileWriter
-    throw new HubError('settings_read_only', `The server ${quoteName(row.name)} is held by the settings file`, {
-      hint: 'Change its entry in the settings file.',
-    })
   }
 
   async #write<T>(
