@@ -96,14 +96,14 @@ export type FromWorker =
   /** The worker now owns the descriptors of this connection. */
   | { readonly type: 'taken'; readonly conn: number }
   | OpenedMessage
-  | ({ readonly type: 'failed'; readonly conn: number; readonly error: WireError } & LastLook)
+  | ({ readonly type: 'failed'; readonly conn: number; readonly error: WireError } & RunningDescendants)
   /** `begun`: ids of the calls in flight. Any other unanswered call that main sent was not begun. */
   | ({
       readonly type: 'closed'
       readonly conn: number
       readonly reason: WireError
       readonly begun: readonly number[]
-    } & LastLook)
+    } & RunningDescendants)
   | ListPart
   | ListsRead
   /** The lists are read again because the upstream sent list_changed. */
@@ -155,7 +155,7 @@ export interface ListsRead {
 }
 
 /** The descendants of the child just before its stdin was closed, at which most programs end. */
-export interface LastLook {
+export interface RunningDescendants {
   readonly below?: readonly ProcessMark[]
 }
 

@@ -43,7 +43,7 @@ export type OpenApiVersion = '2.0' | '3.0' | '3.1'
  * such as `example` a `$ref` is no reference. Walks without recursion, and counts aliased values as often as they
  * occur. Throws HubError: `openapi_unsupported`, `openapi_bomb`, `openapi_external_ref`, `openapi_too_large`.
  */
-export function judgeOpenApiDocument(document: JsonValue): OpenApiVersion {
+export function validateOpenApiDocument(document: JsonValue): OpenApiVersion {
   const version = openApiVersion(document)
   const waiting: DocumentNode[] = [{ value: document as JsonObject, depth: 1, place: 'keywords' }]
   let nodes = 1

@@ -210,7 +210,7 @@ export class Connection implements PortClient, CallHome {
         this.#events.stale()
         return
       case 'refused':
-        this.#events.refusedAsk?.(message.method)
+        this.#events.rejectedRequest?.(message.method)
         return
       case 'health':
         this.#events.health?.(message.report)

@@ -72,7 +72,7 @@ class ConnectionWorker {
 
   #frame(text: string): void {
     const held = this.#held.get(connectionOf(text))
-    // A call for a connection that has ended: `closed` tells main that it was not begun.
+    // A call for a connection that has ended: `closed` says to main that it was not begun.
     if (!held) return
     const { link } = held
     const frame = decodeCallerFrame(text)
@@ -142,7 +142,7 @@ class ConnectionWorker {
         if (isLongResult(frame)) this.#long(frame, options)
         else this.#frames.push(encodeUpstreamFrame(conn, frame))
       },
-      control: message => say(options.child ? withLastLook(message, options.child.pid) : message),
+      control: message => say(options.child ? withDescendants(message, options.child.pid) : message),
       gone: () => {
         const held = this.#held.get(conn)
         this.#held.delete(conn)
@@ -260,7 +260,7 @@ function isLongResult(frame: UpstreamFrame): frame is ResultFrame {
 }
 
 /** Lists the processes that left the child's group now, since they cannot be found once the child has exited. */
-function withLastLook(message: FromWorker, pid: number): FromWorker {
+function withDescendants(message: FromWorker, pid: number): FromWorker {
   if (message.type !== 'failed' && message.type !== 'closed') return message
   const below = processesBelow(pid)
   return below.length === 0 ? message : { ...message, below }

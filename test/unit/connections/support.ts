@@ -163,7 +163,7 @@ export async function startRig(
     instanceId: 'test',
     baseEnv: { PATH: process.env.PATH ?? '', HOME: dataDir, LANG: 'C.UTF-8' },
     // Most tests count connections and starts.
-    looks: false,
+    probes: false,
     ...rest,
   })
   await connections.begin()

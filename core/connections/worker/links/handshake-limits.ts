@@ -64,12 +64,12 @@ export function boundedError(text: string): string {
 }
 
 /**
- * Why a start has failed that took too long. `greeting`: the first request, once it was sent; `received`: the last message
+ * Why a start has failed that took too long. `firstMethod`: the first request, once it was sent; `received`: the last message
  * that was no valid one.
  */
-export function startTimeout(greeting: string | undefined, startTimeoutMs: number, received?: string): WireError {
-  const waited = greeting
-    ? `The server did not answer ${greeting} within ${startTimeoutMs} ms`
+export function startTimeout(firstMethod: string | undefined, startTimeoutMs: number, received?: string): WireError {
+  const waited = firstMethod
+    ? `The server did not answer ${firstMethod} within ${startTimeoutMs} ms`
     : `The server did not begin a session within ${startTimeoutMs} ms; is this the address of its MCP endpoint?`
   return {
     code: 'upstream_init_timeout',

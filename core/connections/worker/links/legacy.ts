@@ -12,7 +12,7 @@ import { UpstreamNotices } from './upstream-notices.ts'
 
 /** The era with a handshake: one session, in which the upstream may send requests and notifications at any time. */
 export class LegacyLink extends McpLink {
-  protected readonly greeting = 'initialize'
+  protected readonly firstMethod = 'initialize'
   readonly #asks: ServerRequestTable
   readonly #notices: UpstreamNotices
   #capabilities: JsonObject = {}

@@ -14,7 +14,7 @@ import { type Incoming, readMessages, readPlainResult, refuseDeep } from './inco
 import type { Handshake, LinkContext } from './link-context.ts'
 import { LinkHealth } from './link-health.ts'
 import type { Liveness } from './liveness.ts'
-import { judgeLongMessage } from './long-messages.ts'
+import { handleLongMessage } from './long-messages.ts'
 import { NoticeBudgets } from './notice-budget.ts'
 import { ProtocolErrors } from './protocol-errors.ts'
 import { type LinkIo, wrongKind } from './upstream-link.ts'
@@ -38,7 +38,7 @@ export abstract class McpLink extends BaseLink {
   protected readonly liveness: Liveness
   protected link: MessageLink | undefined
   /** The method of the first request, for error messages. */
-  protected abstract readonly greeting: string
+  protected abstract readonly firstMethod: string
   /** Requirements of the era for lists, besides their items. */
   protected readonly listRequest: ListRequest | undefined = undefined
   readonly #health: LinkHealth
@@ -105,7 +105,7 @@ export abstract class McpLink extends BaseLink {
   tooLong(message: LongMessage, related?: number): void {
     if (this.gone) return
     this.liveness.heard(performance.now())
-    judgeLongMessage(message, related, {
+    handleLongMessage(message, related, {
       maxBytes: this.maxResultBytes,
       awaited: () => [...this.calls.ids(), ...this.own.awaited()],
       isElsewhere: id => isElsewhere(id, related),
@@ -146,8 +146,8 @@ export abstract class McpLink extends BaseLink {
   }
 
   protected startTimedOut(): WireError {
-    const { greeting, link, options, protocolErrors } = this
-    return startTimeout(link ? greeting : undefined, options.startTimeoutMs, protocolErrors.last)
+    const { firstMethod, link, options, protocolErrors } = this
+    return startTimeout(link ? firstMethod : undefined, options.startTimeoutMs, protocolErrors.last)
   }
 
   protected timedOut(id: number): void {

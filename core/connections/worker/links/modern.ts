@@ -21,21 +21,21 @@ type Headers = Readonly<Record<string, string>>
 const HEADER_MISMATCH = -32020
 const CAPABILITY_MISSING = -32021
 const VERSION_UNSUPPORTED = -32022
-const DOUBT_TIMEOUT_MS = 5_000
+const ERA_PING_TIMEOUT_MS = 5_000
 
 /**
  * The era without a handshake, 2026-07-28: every request is self-contained. Main writes the envelope of a call into its
  * text; here the headers that repeat parts of it are added, and the result is converted to the caller's era.
  */
 export class ModernLink extends McpLink {
-  protected readonly greeting = 'server/discover'
+  protected readonly firstMethod = 'server/discover'
   protected override readonly listRequest: ListRequest
   /** Undefined for a program, which has no use for headers. */
   readonly #headers: ModernHeaders | undefined
   readonly #listen: Listen
   readonly #notices: UpstreamNotices
   #rereading: Promise<void> | undefined
-  #doubting = false
+  #verifyingEra = false
 
   constructor(options: OpenMessage, context: LinkContext) {
     super(options, context)
@@ -170,7 +170,7 @@ export class ModernLink extends McpLink {
   protected refused(id: number, call: TakenCall, text: string): void {
     const { code, message } = JSON.parse(text) as { code: number; message: string }
     if (code === HEADER_MISMATCH && this.#headers) return this.#headersRefused(id, message)
-    if (code === VERSION_UNSUPPORTED) this.#doubt()
+    if (code === VERSION_UNSUPPORTED) this.#verifyEra()
     if (call.asIs) {
       this.context.frame({ kind: 'error', id, text })
     } else if (code === CAPABILITY_MISSING) {
@@ -184,7 +184,7 @@ export class ModernLink extends McpLink {
 
   protected override exchangeFailed(id: number, call: TakenCall, reason: WireError, notSent: boolean): void {
     if (reason.data?.rpcCode === HEADER_MISMATCH && this.#headers) return this.#headersRefused(id, reason.message)
-    if (deniesEra(reason.data)) this.#doubt()
+    if (deniesEra(reason.data)) this.#verifyEra()
     super.exchangeFailed(id, call, reason, notSent)
   }
 
@@ -272,13 +272,13 @@ export class ModernLink extends McpLink {
   }
 
   /** A response looks like that of a legacy server: sends a ping to verify the era. */
-  #doubt(): void {
-    if (this.#doubting) return
-    this.#doubting = true
-    this.ping(DOUBT_TIMEOUT_MS)
+  #verifyEra(): void {
+    if (this.#verifyingEra) return
+    this.#verifyingEra = true
+    this.ping(ERA_PING_TIMEOUT_MS)
       .catch(() => undefined)
       .finally(() => {
-        this.#doubting = false
+        this.#verifyingEra = false
       })
   }
 }
