@@ -36,8 +36,7 @@ import { CatalogStore } from './store/catalog-store.ts'
 import { EraStore } from './store/era-store.ts'
 import { ToolDefinitions } from './store/tool-definitions.ts'
 import { ACTOR, Supervisor } from './supervisor.ts'
-import { changedUntil } from './watched.ts'
-import { within } from './within.ts'
+import { changedUntil, within } from './within.ts'
 
 const DRAIN_POLL_MS = 25
 /** Fewer than starts: rarely does a client wait for a probe. */

@@ -22,7 +22,7 @@ import { checkServerBytes, serverBytes } from '../stored-bytes.ts'
 import { confinement, outsideAdministration, refusePlainStart, rightsOwner } from './confined.ts'
 import { withDocument } from './document-parts.ts'
 import { fullyFilled, readDocument, writeDocument } from './documents.ts'
-import { effectiveServer } from './effective-server.ts'
+import { effectiveServer, secretValues } from './effective-server.ts'
 import { FileEntries } from './file-entries.ts'
 import {
   checkHeldRights,
@@ -35,7 +35,6 @@ import {
   reviewRequired,
   settingsAwaitingReview,
 } from './held-rights.ts'
-import { secretValues } from './secret-values.ts'
 import { type Draft, draftServer, refuseMovedSecrets, validateBody } from './server-draft.ts'
 import { nameTaken, ownerDisabled } from './server-errors.ts'
 import { patchedBody } from './server-patch.ts'
