@@ -204,26 +204,19 @@ export class Connection implements PortClient, CallHome {
         return
       }
       case 'catalog':
-        this.#events.catalog(message)
-        return
+        return this.#events.catalog(message)
       case 'stale':
-        this.#events.stale()
-        return
+        return this.#events.stale()
       case 'refused':
-        this.#events.rejectedRequest?.(message.method)
-        return
+        return this.#events.rejectedRequest?.(message.method)
       case 'health':
-        this.#events.health?.(message.report)
-        return
+        return this.#events.health?.(message.report)
       case 'log':
-        this.#events.log(message.level, message.message)
-        return
+        return this.#events.log(message.level, message.message)
       case 'write':
-        this.child?.relay?.write(message.text)
-        return
+        return this.child?.relay?.write(message.text)
       case 'end':
-        this.child?.relay?.end()
-        return
+        return this.child?.relay?.end()
     }
   }
 

@@ -19,13 +19,12 @@ import { chooseOwner, type Owner, rowOwner } from '../owners.ts'
 import { fileOrigin, type ServerRow, serverColumns, serverRecord } from '../rows.ts'
 import { groupsWith, selectServers, serverRowById, serverRowsByKey } from '../server-rows.ts'
 import { checkServerBytes, serverBytes } from '../stored-bytes.ts'
-import { confinement, outsideAdministration, refusePlainStart, rightsOwner } from './confined.ts'
+import { confinement, rightsOwner } from './confined.ts'
 import { withDocument } from './document-parts.ts'
 import { fullyFilled, readDocument, writeDocument } from './documents.ts'
 import { effectiveServer, secretValues } from './effective-server.ts'
 import { FileEntries } from './file-entries.ts'
 import {
-  checkHeldRights,
   effectiveOwner,
   heldAfterSave,
   heldColumns,
@@ -35,8 +34,10 @@ import {
   reviewRequired,
   settingsAwaitingReview,
 } from './held-rights.ts'
+import { checkSave } from './save-rights.ts'
 import { type Draft, draftServer, refuseMovedSecrets, validateBody } from './server-draft.ts'
 import { nameTaken, ownerDisabled } from './server-errors.ts'
+import { emitServerEvent } from './server-events.ts'
 import { patchedBody } from './server-patch.ts'
 import { checkServerQuota } from './server-quota.ts'
 import { checkServerRights } from './server-rights.ts'
@@ -97,7 +98,7 @@ export class Servers implements ServerRegistry {
         .execute()
       await writeDocument(trx, id, settings, draft.document)
       const record = serverRecord(await this.#written(trx, id))
-      after(() => this.#emit('server.created', record, record.visibility === 'public'))
+      after(() => emitServerEvent(this.#deps.bus, 'server.created', record, record.visibility === 'public'))
       return record
     })
   }
@@ -133,7 +134,7 @@ export class Servers implements ServerRegistry {
       await rememberLostMembers(trx, [row.id], timestamp(this.#deps))
       const gone = await trx.deleteFrom('server').where('id', '=', row.id).executeTakeFirst()
       if (Number(gone.numDeletedRows) === 0) throw notFound('server', ref)
-      after(() => this.#removed(row))
+      after(() => emitServerEvent(this.#deps.bus, 'server.removed', serverRecord(row), row.visibility === 'public'))
       await touchGroups(this.#deps, trx, after, groups)
     })
   }
@@ -221,7 +222,7 @@ export class Servers implements ServerRegistry {
     const sealed = sealSettings(sealer, place, wanted, moved ? undefined : before)
     const changed = [...changedFields(before, sealed), ...(moved ? ['owner'] : [])]
     const settings = { ...sealed, ...confinement(actor, before, changed) }
-    this.#checkSave(actor, row, draft, { owner, held, settings, changed, moved })
+    checkSave(this.#deps, actor, row, draft, { owner, held, settings, changed, moved })
     const same = changed.length === 0 && !before.problem && JSON.stringify(held) === JSON.stringify(heldRights(row))
     if (same) return before
     if (row.origin === 'file') await this.#entries.write(row, owner, draft, fileBody(sealer, place, settings, draft))
@@ -250,43 +251,11 @@ export class Servers implements ServerRegistry {
       after(() => {
         // For the former owner the server is gone, unless it is public.
         const lost = owner.id !== row.owner_id && record.visibility !== 'public'
-        if (lost) this.#emit('server.removed', before, false)
-        this.#emit('server.updated', record, seen, changed)
+        if (lost) emitServerEvent(this.#deps.bus, 'server.removed', before, false)
+        emitServerEvent(this.#deps.bus, 'server.updated', record, seen, changed)
       })
       return record
     })
-  }
-
-  /** Throws where the change is forbidden. Disabling is always allowed, also when the rules have become stricter. */
-  #checkSave(
-    actor: Actor,
-    row: ServerRow,
-    draft: Draft,
-    {
-      owner,
-      held,
-      settings,
-      changed,
-      moved,
-    }: {
-      readonly owner: Owner
-      readonly held: ReturnType<typeof heldAfterSave>
-      readonly settings: Draft['settings']
-      readonly changed: readonly string[]
-      readonly moved: boolean
-    },
-  ): void {
-    const unchanged = changed.every(field => field === 'enabled')
-    if (unchanged && settings.enabled) refusePlainStart(actor, cappedRights(owner, held.cap), settings)
-    // A moved server that awaits review is checked at the review, by the rules valid then.
-    if (!(moved && held.awaitsReview) && (!unchanged || settings.enabled))
-      checkHeldRights(this.#deps, rightsOwner(owner, settings), held, settings, fullyFilled(draft), {
-        id: row.id,
-        unchanged,
-      })
-    if (settings.confined && row.origin === 'file') {
-      throw outsideAdministration(`"${row.name}" stands in the settings file, which is not changed from this address`)
-    }
   }
 
   async #write<T>(
@@ -321,22 +290,5 @@ export class Servers implements ServerRegistry {
     const row = await serverRowById(db, id)
     if (!row) throw new HubError('internal', 'A server vanished while it was written')
     return row
-  }
-
-  #removed(row: ServerRow): void {
-    this.#emit('server.removed', serverRecord(row), row.visibility === 'public')
-  }
-
-  #emit(
-    event: 'server.created' | 'server.updated' | 'server.removed',
-    record: ServerRecord,
-    seenByAll: boolean,
-    changed: readonly string[] = [],
-  ): void {
-    const payload = { serverId: record.id, name: record.name }
-    const audience = seenByAll ? 'public' : 'owner'
-    if (event === 'server.updated') {
-      this.#deps.bus.emit(event, record.ownerId, { ...payload, revision: record.revision, changed }, audience)
-    } else this.#deps.bus.emit(event, record.ownerId, payload, audience)
   }
 }

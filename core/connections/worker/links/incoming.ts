@@ -189,3 +189,8 @@ export function memberText(json: string, name: string): string {
 function withoutLineEnds(json: string): string {
   return json.includes('\n') || json.includes('\r') ? json.replace(/[\r\n]+/g, ' ') : json
 }
+
+/** True when each request has a stream of its own and this response is on another request's stream. */
+export function isElsewhere(id: JsonValue | undefined, related: number | undefined): boolean {
+  return related !== undefined && id !== undefined && id !== related
+}

@@ -10,7 +10,7 @@ import { OwnRequests } from '../own-requests.ts'
 import { BaseLink, isUnreachable } from './base-link.ts'
 import type { TakenCall } from './call-table.ts'
 import { boundedError, startTimeout, withinLimits } from './handshake-limits.ts'
-import { type Incoming, readMessages, readPlainResult, refuseDeep } from './incoming.ts'
+import { type Incoming, isElsewhere, readMessages, readPlainResult, refuseDeep } from './incoming.ts'
 import type { Handshake, LinkContext } from './link-context.ts'
 import { LinkHealth } from './link-health.ts'
 import type { Liveness } from './liveness.ts'
@@ -94,7 +94,8 @@ export abstract class McpLink extends BaseLink {
       if (this.opening) await this.#health.first(fetch, sinceMs, this.startLeftMs)
       if (this.opening) this.#opened(link, handshake, sinceMs)
     } catch (error) {
-      this.end(isTimeout(error) ? this.startTimedOut() : toWireError(error))
+      const late = error instanceof HubError && error.code === 'upstream_timeout'
+      this.end(late ? this.startTimedOut() : toWireError(error))
     }
   }
 
@@ -293,13 +294,4 @@ export abstract class McpLink extends BaseLink {
     if (call) this.exchangeFailed(id, call, reason, notSent)
     else this.own.fail(id, new HubError(reason.code, reason.message, reason.data ? { data: reason.data } : {}))
   }
-}
-
-function isTimeout(error: unknown): boolean {
-  return error instanceof HubError && error.code === 'upstream_timeout'
-}
-
-/** True when each request has a stream of its own and this response is on another request's stream. */
-function isElsewhere(id: JsonValue | undefined, related: number | undefined): boolean {
-  return related !== undefined && id !== undefined && id !== related
 }
