@@ -273,7 +273,7 @@ describe('what only some files may do', () => {
       'core/connections/sandbox/inside/egress.ts': 'runs in the sandbox, and connects to the hub’s Unix socket',
       'core/connections/sandbox/probe.ts': 'listens for what must not come',
       'core/connections/sandbox/inside/report.ts': 'runs in the sandbox, and tries what must not work',
-      'core/connections/worker/child-pipe.ts': 'carries a descriptor that is connected already',
+      'core/connections/worker/open-pipe.ts': 'carries a descriptor that is connected already',
       'core/connections/process/child-streams.ts': 'carries a descriptor that is connected already',
     }
     const outbound = (path: string): boolean => path.startsWith('core/outbound/') || path in allowed

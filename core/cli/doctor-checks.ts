@@ -73,7 +73,7 @@ function refused(subject: string, error: unknown, remedy: string): Finding {
   return { subject, state: 'wrong', detail: `${error.code}: ${error.message}`, remedy }
 }
 
-const NOT_READ = 'not looked at, since the environment cannot be read'
+const NOT_READ = 'not checked, since the environment cannot be read'
 
 async function dataFolder(io: CommandIo): Promise<Finding> {
   const subject = 'data folder'
@@ -146,7 +146,7 @@ async function secrets(io: CommandIo): Promise<Finding> {
       return refused(subject, error, 'Restore it from a backup.')
     }
     if (!(error instanceof StartError || error instanceof StoreOpenError)) throw error
-    return { subject, state: 'warn', detail: `not looked at: ${error.message}` }
+    return { subject, state: 'warn', detail: `not checked: ${error.message}` }
   }
 }
 
@@ -193,7 +193,7 @@ async function sandbox(io: CommandIo): Promise<readonly Finding[]> {
   }
   const place = await mkdtemp(join(await nearestFolder(folder), '.patchbay-doctor-')).catch(() => undefined)
   if (place === undefined)
-    return [{ subject, state: 'warn', detail: `not looked at, since nothing can be made in ${folder}` }]
+    return [{ subject, state: 'warn', detail: `not checked, since nothing can be made in ${folder}` }]
   try {
     await chmod(place, 0o711)
     const { level, detail, notes } = await openSandbox(place, NOTHING_HELD)

@@ -16,7 +16,7 @@ const CLI_TOKEN_EVERY_MS = 60 * 60_000
 /** The text of `patchbay serve --help`. */
 export const help = `patchbay serve (or patchbay alone)
 
-Runs the hub until it is told to stop (SIGTERM or Ctrl-C; a second one ends it at once). It takes no arguments: settings
+Runs the hub until SIGTERM or Ctrl-C (a second one ends it at once). It takes no arguments: settings
 come from the environment (PORT, HOST, DATA_DIR, SETTINGS_FILE, … see docs/reference/environment.md) and from
 mcp_settings.json. Prints its address, and the set-up token while there is no administrator, on standard error; the log
 goes to standard output.

@@ -31,7 +31,7 @@ export async function checkLogFile(path: string, dataDir: string, others: readon
   } catch (error) {
     if (error instanceof StartError) throw error
     if (codeOf(error) === 'ENOENT') return refuseFileParent(dirname(target), refuse)
-    throw refuse(`which cannot be looked at (${codeOf(error)})`)
+    throw refuse(`which cannot be read (${codeOf(error)})`)
   }
 }
 

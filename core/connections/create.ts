@@ -26,7 +26,7 @@ import type { Connections, ConnectionsOptions } from './options.ts'
 import { tryServer } from './probe/trial.ts'
 import { findRegistries, type Registries } from './sandbox/registries.ts'
 import type { ManagedServer } from './server/managed-server.ts'
-import { LOOK_MS } from './server/older-face.ts'
+import { LEGACY_PROBE_WAIT_MS } from './server/older-face.ts'
 import { unheardStatus } from './server/server-status.ts'
 import { StartSlots } from './server/start-slots.ts'
 import { Children } from './spawn/children.ts'
@@ -37,12 +37,11 @@ import { CatalogStore } from './store/catalog-store.ts'
 import { EraStore } from './store/era-store.ts'
 import { ToolDefinitions } from './store/tool-definitions.ts'
 import { ACTOR, Supervisor } from './supervisor.ts'
-import { changedUntil } from './watched.ts'
-import { within } from './within.ts'
+import { changedUntil, within } from './within.ts'
 
-const DRAIN_LOOK_MS = 25
+const DRAIN_POLL_MS = 25
 /** Fewer than starts: rarely does a client wait for a probe. */
-const LOOKS_AT_ONCE = 4
+const PROBES_AT_ONCE = 4
 const CACHE_LAST_MS = 1_000
 
 /** Builds the room; nothing runs before `begin`. */
@@ -127,7 +126,7 @@ class LocalConnections implements Connections {
         account: this.#account,
         eras: this.#eras,
         askings: this.#askings,
-        ...(options.looks === false ? {} : { looks: new StartSlots(LOOKS_AT_ONCE) }),
+        ...(options.probes === false ? {} : { probes: new StartSlots(PROBES_AT_ONCE) }),
         definitions: this.#definitions,
         bus,
         log,
@@ -182,7 +181,7 @@ class LocalConnections implements Connections {
       if (server?.older.findLegacyFace()) late.push(server)
     }
     if (late.length === 0) return undefined
-    return changedUntil(late, () => !late.some(server => server.older.findLegacyFace()), LOOK_MS)
+    return changedUntil(late, () => !late.some(server => server.older.findLegacyFace()), LEGACY_PROBE_WAIT_MS)
   }
 
   catalog(serverId: string, side?: Side): ServerCatalog | undefined {
@@ -286,7 +285,7 @@ class LocalConnections implements Connections {
     const endMs = performance.now() + timeoutMs
     const busy = (): boolean => [...this.#supervisor.all()].some(server => server.inFlight() > 0)
     while (busy() && performance.now() < endMs) {
-      await new Promise(resolve => setTimeout(resolve, DRAIN_LOOK_MS))
+      await new Promise(resolve => setTimeout(resolve, DRAIN_POLL_MS))
     }
   }
 

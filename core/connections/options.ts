@@ -40,7 +40,7 @@ export interface ConnectionsOptions {
   /** Longest time from a start to the end of the handshake, in place of 30 s (10 s for a dial); for tests. */
   readonly startTimeoutMs?: number
   /** Whether servers are probed for server requests; default true; false for tests of other things. */
-  readonly looks?: boolean
+  readonly probes?: boolean
   /** Carries children's bytes through main; for tests. */
   readonly relay?: boolean
 }

@@ -8,33 +8,7 @@ import type { ProcessMark } from './process/process-tree.ts'
 
 export type { ListKind } from '../domain/mcp-methods.ts'
 
-/**
- * A message on a worker's port. Rare messages are objects; all that belongs to a call is a *frame*, a line of text, and
- * the frames of one tick are sent as one string joined by line ends (a structured clone of a small object costs three
- * times as much as a string). JSON texts inside a frame hold no raw line end.
- *
- * Main to worker:
- * - `c<conn> <id> <json>` one request, the whole JSON-RPC text
- * - `h<conn> <id> <length> <headers><json>` the same with headers of this one call, JSON of `length` characters
- * - `v<conn> <id> <length> <headers><json>` the same from a modern caller, who gets the result as written
- * - `x<conn> <id> <json string>` the caller cancelled; the reason
- * - `s<conn> <json>` a notification to the upstream
- * - `a<conn> <ask> <json>` the response to the upstream's request `ask`: `{"result":…}` or `{"error":…}`
- *
- * Worker to main:
- * - `r<conn> <id> <0|1|2> <json>` the result in the form of the caller's era; 1: a tool set isError, 2: the upstream
- *   requests input first. A long one is sent as an object instead
- * - `e<conn> <id> <json>` the upstream's error object
- * - `f<conn> <id> <0|1|2> <code> <message>` the hub's own error; 1: the request was not begun; 2: it was rejected for
- *   headers that are fixed now, and should be sent again
- * - `n<conn> <id> <json>` progress of a call: its params
- * - `m<conn> <id or 0> <json>` another notification, `{method, params}`; 0: it came on no call's own stream
- * - `q<conn> <id or 0> <ask> <json>` a request of the upstream, `{method, params}`; 0: it came on no call's own stream
- * - `d<conn> <ask>` the upstream cancelled it
- */
-export type Frame = string
-
-/** A rare message from main to a worker; `conn` is the number of the connection. */
+/** A rare message from main to a worker, sent as an object (calls are frames: `protocol/frames.ts`); `conn` is the number of the connection. */
 export type ToWorker =
   | { readonly type: 'hello'; readonly instanceId: string; readonly version: string }
   | OpenMessage
@@ -125,14 +99,14 @@ export type FromWorker =
   /** The worker now owns the descriptors of this connection. */
   | { readonly type: 'taken'; readonly conn: number }
   | OpenedMessage
-  | ({ readonly type: 'failed'; readonly conn: number; readonly error: WireError } & LastLook)
+  | ({ readonly type: 'failed'; readonly conn: number; readonly error: WireError } & RunningDescendants)
   /** `begun`: ids of the calls in flight. Any other unanswered call that main sent was not begun. */
   | ({
       readonly type: 'closed'
       readonly conn: number
       readonly reason: WireError
       readonly begun: readonly number[]
-    } & LastLook)
+    } & RunningDescendants)
   | ListPart
   | ListsRead
   /** The lists are read again because the upstream sent list_changed. */
@@ -150,7 +124,7 @@ export type FromWorker =
   | { readonly type: 'write'; readonly conn: number; readonly text: string }
   | { readonly type: 'end'; readonly conn: number }
 
-/** A result as in `r`, whose text is too long for a frame; main responds with `result-taken`. */
+/** A result whose text is too long for a frame; main responds with `result-taken`. */
 export interface LongResult {
   readonly type: 'result'
   readonly conn: number
@@ -184,7 +158,7 @@ export interface ListsRead {
 }
 
 /** The descendants of the child just before its stdin was closed, at which most programs end. */
-export interface LastLook {
+export interface RunningDescendants {
   readonly below?: readonly ProcessMark[]
 }
 
@@ -218,27 +192,4 @@ export interface ListsOutcome {
   /** Total characters of large responses. */
   readonly bytes: number
   readonly items: number
-}
-
-/** Calls `each` for every frame of a joined string. */
-export function eachFrame(joined: string, each: (frame: Frame) => void): void {
-  let start = 0
-  let end = joined.indexOf('\n')
-  while (end !== -1) {
-    each(joined.slice(start, end))
-    start = end + 1
-    end = joined.indexOf('\n', start)
-  }
-  each(start === 0 ? joined : joined.slice(start))
-}
-
-/** Parses the digits at `from`; the caller knows that a space follows them. */
-export function readNumber(text: string, from: number): number {
-  let value = 0
-  for (let at = from; ; at += 1) {
-    const digit = text.charCodeAt(at) - 48
-    // NaN at the end of the text fails both comparisons.
-    if (!(digit >= 0 && digit <= 9)) return value
-    value = value * 10 + digit
-  }
 }

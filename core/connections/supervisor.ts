@@ -126,7 +126,7 @@ export class Supervisor {
     for (const serverId of this.#servers.keys()) if (!seen.has(serverId)) this.#follow(serverId)
     if (isFirst) context.children.keepFolders(records.map(({ id, ownerId }) => ({ ownerId, serverId: id })))
     for (const userId of new Set([...this.#servers.values()].flatMap(server => server.users())))
-      void this.#judgeUser(userId)
+      void this.#endIfGone(userId)
     await Promise.all(added.map(server => server.begin()))
   }
 
@@ -207,11 +207,11 @@ export class Supervisor {
 
   #userChanged(userId: string): void {
     for (const { record } of this.#servers.values()) if (record.ownerId === userId) this.#follow(record.id)
-    void this.#judgeUser(userId)
+    void this.#endIfGone(userId)
   }
 
   /** Ends the connections of a user who was deleted or disabled. Never rejects; the periodic comparison repeats it. */
-  async #judgeUser(userId: string): Promise<void> {
+  async #endIfGone(userId: string): Promise<void> {
     try {
       const user = await this.#options.users.byId(userId)
       if (user && !user.disabled) return

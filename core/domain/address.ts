@@ -68,22 +68,22 @@ const NAT64 = ranges('64:ff9b::/96')
 const LOOPBACK_V6 = ranges('::1/128')
 
 /** Whether a connection to this address (IPv4 in four decimal parts, or IPv6 without brackets) is allowed. */
-export function judgeAddress(ip: string, rights: AddressRights): 'ok' | 'blocked' {
+export function checkAddress(ip: string, rights: AddressRights): 'ok' | 'blocked' {
   const address = parseAddress(ip)
   return address !== undefined && permitted(address, rights) ? 'ok' : 'blocked'
 }
 
 /**
  * Checks a host before name resolution, given as `URL.hostname` or in any spelling that URL accepts. `name`: a DNS
- * name, whose addresses must each pass {@link judgeAddress}. `ok`: an allowed literal, or a name of the local network
+ * name, whose addresses must each pass {@link checkAddress}. `ok`: an allowed literal, or a name of the local network
  * when loopback is allowed (its addresses must pass all the same).
  */
-export function judgeHostLiteral(hostname: string, rights: AddressRights): 'name' | 'ok' | 'blocked' {
-  if (parseAddress(hostname)) return judgeAddress(hostname, rights)
+export function checkHostLiteral(hostname: string, rights: AddressRights): 'name' | 'ok' | 'blocked' {
+  if (parseAddress(hostname)) return checkAddress(hostname, rights)
   const host = canonicalHost(hostname)
   if (host === undefined) return 'blocked'
-  if (host.startsWith('[')) return judgeAddress(host.slice(1, -1), rights)
-  if (parseAddress(host)) return judgeAddress(host, rights)
+  if (host.startsWith('[')) return checkAddress(host.slice(1, -1), rights)
+  if (parseAddress(host)) return checkAddress(host, rights)
   if (CLOSED_NAMES.has(host)) return 'blocked'
   if (/^(?:.*\.)?(?:localhost|local|internal)$/.test(host)) return loopbackOpen(rights) ? 'ok' : 'blocked'
   return 'name'
@@ -105,7 +105,7 @@ function permitted(address: Address, rights: AddressRights): boolean {
 }
 
 function loopbackOpen(rights: AddressRights): boolean {
-  return judgeAddress('127.0.0.1', rights) === 'ok' || judgeAddress('::1', rights) === 'ok'
+  return checkAddress('127.0.0.1', rights) === 'ok' || checkAddress('::1', rights) === 'ok'
 }
 
 /** The host as parsed by WHATWG URL, without trailing dots; undefined for an invalid one. */

@@ -95,6 +95,23 @@ export function createPipeline(deps: PipelineDeps) {
     }
   }
 
+  /** Everything that is checked before the body is read. */
+  const admitted = async (
+    route: RunnableRoute,
+    request: Request,
+    info: RequestInfo,
+    held: RequestBytes,
+  ): Promise<UserActor | undefined> => {
+    const actor = await actorFor(route, request, info)
+    held.identify(actor)
+    deps.marks?.validate(request.headers.get(CHAIN_HEADER))
+    if (route.access === 'admin' && actor) requireAdmin(actor)
+    count(route.path, actor, info)
+    const obstacle = changes(route, request) ? deps.writeObstacle?.() : undefined
+    if (obstacle) throw obstacle
+    return actor
+  }
+
   const upgraded = async (route: RunnableRoute, request: Request, info: RequestInfo): Promise<Response> => {
     const { headers } = request
     const given = headers.has('authorization') || headers.has('x-auth-token')
@@ -133,13 +150,7 @@ export function createPipeline(deps: PipelineDeps) {
       held: RequestBytes,
     ) {
       if (route.upgrade && isUpgrade(request)) return upgraded(route, request, info)
-      const actor = await actorFor(route, request, info)
-      held.identify(actor)
-      deps.marks?.validate(request.headers.get(CHAIN_HEADER))
-      if (route.access === 'admin' && actor) requireAdmin(actor)
-      count(route.path, actor, info)
-      const obstacle = changes(route, request) ? deps.writeObstacle?.() : undefined
-      if (obstacle) throw obstacle
+      const actor = await admitted(route, request, info, held)
       const sender = actor ? actor.userId : info.addressKey
       const bodyRead = { ...bodyOptions(route, bodyParser), sender, account: held }
       const body = route.body ? await readJsonBody(request, bodyRead) : undefined

@@ -9,6 +9,7 @@ export const DEFAULT_BODY_BYTES = RESULT_BYTES.usual
 /** The highest limit that a request may set, in decoded bytes. */
 export const LARGEST_BODY_BYTES = RESULT_BYTES.most
 /** Decoded bytes per encoded byte beyond which a body counts as a bomb. */
+const LINE_FEED = 10
 const MAX_EXPANSION = 100
 /** Below this size the ratio is ignored: short texts of one repeated character compress better than that. */
 const EXPANSION_FLOOR_BYTES = 100 * 1024
@@ -42,24 +43,30 @@ export class ChunkedReader {
   #push(bytes: Buffer, together: Together): number {
     let at = 0
     while (at < bytes.length && this.#state !== 'done') {
-      if (this.#state === 'data') {
-        const end = Math.min(at + this.#left, bytes.length)
-        this.#left -= end - at
-        // The state is set first: the handler of the piece may end the whole exchange.
-        if (this.#left === 0) this.#state = 'data-end'
-        together.add(bytes.subarray(at, end))
-        at = end
-        continue
-      }
-      const newline = bytes.indexOf(10, at)
-      const end = newline < 0 ? bytes.length : newline + 1
-      this.#line += bytes.toString('latin1', at, end)
-      at = end
-      if (this.#line.length > 1024 && this.#state !== 'trailer') throw malformed('a chunk has an endless head')
-      if (this.#line.length > MAX_HEAD_BYTES) throw malformed('its trailer is too long')
-      if (newline >= 0) this.#endOfLine()
+      at = this.#state === 'data' ? this.#pushData(bytes, at, together) : this.#pushLine(bytes, at)
     }
     return at
+  }
+
+  /** Takes the data of a chunk from `at`; returns where it ends. */
+  #pushData(bytes: Buffer, at: number, together: Together): number {
+    const end = Math.min(at + this.#left, bytes.length)
+    this.#left -= end - at
+    // The state is set first: the handler of the piece may end the whole exchange.
+    if (this.#left === 0) this.#state = 'data-end'
+    together.add(bytes.subarray(at, end))
+    return end
+  }
+
+  /** Takes a line between chunks from `at`; returns where it ends. */
+  #pushLine(bytes: Buffer, at: number): number {
+    const newline = bytes.indexOf(LINE_FEED, at)
+    const end = newline < 0 ? bytes.length : newline + 1
+    this.#line += bytes.toString('latin1', at, end)
+    if (this.#line.length > 1024 && this.#state !== 'trailer') throw malformed('a chunk has an endless head')
+    if (this.#line.length > MAX_HEAD_BYTES) throw malformed('its trailer is too long')
+    if (newline >= 0) this.#endOfLine()
+    return end
   }
 
   #endOfLine(): void {

@@ -82,19 +82,11 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch &
     try {
       if (signal?.aborted) throw closedError()
       const head = headFor(url, request)
-      const { method, body, signal: caller } = request
-      const length = body === undefined ? 0 : Buffer.byteLength(body)
-      // Without a length some servers wait for the body of a POST that has none.
-      const framed = body !== undefined || method === 'POST' || method === 'PUT'
-      const field = framed ? `content-length: ${length}\r\n\r\n` : '\r\n'
+      const { method, signal: caller } = request
       const exchange = new Exchange({
         method,
         origin: head.origin,
-        text:
-          typeof body === 'object'
-            ? Buffer.concat([Buffer.from(head.text + field), body])
-            : head.text + field + (body ?? ''),
-        bytes: head.bytes + field.length + length,
+        ...framedRequest(head, request),
         maxBytes: Math.min(request.maxBytes ?? DEFAULT_BODY_BYTES, LARGEST_BODY_BYTES),
         headTimeoutMs: request.headTimeoutMs ?? HEAD_TIMEOUT_MS,
         idleTimeoutMs: request.idleTimeoutMs ?? IDLE_TIMEOUT_MS,
@@ -130,6 +122,19 @@ interface RenderedHead {
   readonly origin: string
   readonly text: string
   readonly bytes: number
+}
+
+/** A request as it is sent, and its length in bytes. */
+function framedRequest(
+  head: RenderedHead,
+  { method, body }: Pick<GuardedRequest, 'method' | 'body'>,
+): { readonly text: string | Buffer; readonly bytes: number } {
+  const length = body === undefined ? 0 : Buffer.byteLength(body)
+  // Without a length some servers wait for the body of a POST that has none.
+  const framed = body !== undefined || method === 'POST' || method === 'PUT'
+  const before = head.text + (framed ? `content-length: ${length}\r\n\r\n` : '\r\n')
+  const text = typeof body === 'object' ? Buffer.concat([Buffer.from(before), body]) : before + (body ?? '')
+  return { text, bytes: head.bytes + before.length - head.text.length + length }
 }
 
 function parseUrl(text: string): URL {

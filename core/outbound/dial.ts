@@ -1,5 +1,5 @@
 import { HubError } from '../contract/errors.ts'
-import { type AddressRights, judgeAddress, judgeHostLiteral } from '../domain/address.ts'
+import { type AddressRights, checkAddress, checkHostLiteral } from '../domain/address.ts'
 import { withoutEnd } from '../transport-kit/text-ends.ts'
 import { notSent } from './failures.ts'
 import { type ConnectionOwner, type ConnectTarget, Http1Connection } from './http1.ts'
@@ -27,13 +27,13 @@ export async function resolveTargets(
   refusalMs = NAME_REFUSAL_MS,
 ): Promise<readonly ConnectTarget[]> {
   const host = withoutEnd(url.hostname, '.')
-  const verdict = judgeHostLiteral(url.hostname, rights)
+  const verdict = checkHostLiteral(url.hostname, rights)
   if (verdict === 'blocked') throw blocked(url.origin)
   const isName = !/^\[|^[\d.]+$/.test(host)
   const addresses = isName
     ? await resolveName(url.origin, host, rights, lookup, refusalMs)
     : [host.replace(/^\[|\]$/g, '')]
-  if (!addresses.every(address => judgeAddress(address, rights) === 'ok')) throw blocked(url.origin)
+  if (!addresses.every(address => checkAddress(address, rights) === 'ok')) throw blocked(url.origin)
   const secure = url.protocol === 'https:' || url.protocol === 'wss:'
   const tls = secure ? { ...(isName ? { serverName: host } : {}), ...(ca === undefined ? {} : { ca }) } : undefined
   const port = Number(url.port) || (secure ? 443 : 80)
@@ -50,7 +50,7 @@ async function resolveName(
 ): Promise<readonly string[]> {
   const startMs = performance.now()
   const found = await resolve(origin, host, lookup).catch((error: unknown) => error)
-  const open = Array.isArray(found) && found.every(address => judgeAddress(address, rights) === 'ok')
+  const open = Array.isArray(found) && found.every(address => checkAddress(address, rights) === 'ok')
   if (open) return found
   if (rights.admin) throw Array.isArray(found) ? blocked(origin) : found
   const leftMs = startMs + refusalMs - performance.now()

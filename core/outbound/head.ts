@@ -56,10 +56,8 @@ export function renderHead(
   for (const name in headers) {
     const value = headers[name] ?? ''
     const lower = name.toLowerCase()
-    if (!TOKEN.test(name)) throw unusable(`The header name "${name.slice(0, 64)}" is not valid`)
-    if (OWN_FIELDS.has(lower)) throw unusable(`The header "${name}" is set by the hub itself`)
+    checkField(name, value)
     if (seen.has(lower)) throw unusable(`The header "${name}" comes twice, in different letter case`)
-    if (NOT_IN_VALUE.test(value)) throw unusable(`The value of the header "${name}" holds a control character`)
     seen.add(lower)
     // The hubs that the call has passed through.
     if (lower === CHAIN_HEADER) chain = `${value.trim()}, ${instanceId}`
@@ -68,6 +66,13 @@ export function renderHead(
   if (!seen.has('user-agent')) head += 'user-agent: patchbay\r\n'
   if (!seen.has('accept-encoding')) head += 'accept-encoding: gzip, deflate, br\r\n'
   return `${head}${CHAIN_HEADER}: ${chain}\r\n`
+}
+
+/** Throws `config_invalid` for a field that a caller may not set. */
+function checkField(name: string, value: string): void {
+  if (!TOKEN.test(name)) throw unusable(`The header name "${name.slice(0, 64)}" is not valid`)
+  if (OWN_FIELDS.has(name.toLowerCase())) throw unusable(`The header "${name}" is set by the hub itself`)
+  if (NOT_IN_VALUE.test(value)) throw unusable(`The value of the header "${name}" holds a control character`)
 }
 
 /**
@@ -82,14 +87,7 @@ export function parseHead(text: string): ResponseHead {
   if (lines.length > MAX_FIELDS) throw malformed(`its head has more than ${MAX_FIELDS} fields`)
   const headers: Record<string, string> = Object.create(null)
   for (let index = 1; index < lines.length; index++) {
-    const line = lines[index] ?? ''
-    const colon = line.indexOf(':')
-    const name = line.slice(0, Math.max(colon, 0)).toLowerCase()
-    // A folded line and a space before the colon have no name.
-    if (!TOKEN.test(name)) throw malformed('a header name is not valid')
-    // Checked before it is trimmed: other parsers take a bare LF at its end for the end of the head.
-    if (NOT_IN_VALUE.test(line)) throw malformed('a header value holds a control character')
-    const value = withoutBlanks(line.slice(colon + 1))
+    const { name, value } = parseField(lines[index] ?? '')
     const before = headers[name]
     if (before !== undefined && (name === 'content-length' || name === 'transfer-encoding')) {
       throw malformed(`"${name}" comes twice`)
@@ -108,6 +106,16 @@ export function parseHead(text: string): ResponseHead {
       framing !== 'close' && !connection.includes('close') && (minor === 1 || connection.includes('keep-alive')),
     idleSeconds: idleSecondsOf(headers['keep-alive']),
   })
+}
+
+function parseField(line: string): { readonly name: string; readonly value: string } {
+  const colon = line.indexOf(':')
+  const name = line.slice(0, Math.max(colon, 0)).toLowerCase()
+  // A folded line and a space before the colon have no name.
+  if (!TOKEN.test(name)) throw malformed('a header name is not valid')
+  // Checked before it is trimmed: other parsers take a bare LF at its end for the end of the head.
+  if (NOT_IN_VALUE.test(line)) throw malformed('a header value holds a control character')
+  return { name, value: withoutBlanks(line.slice(colon + 1)) }
 }
 
 /** Without surrounding spaces and tabs. `trim()` removes more than HTTP allows, such as a no-break space. */

@@ -196,10 +196,7 @@ export class Http1Connection {
     for (;;) {
       const end = bytes.indexOf(HEAD_END)
       if (end < 0) {
-        if (VERSION.slice(0, bytes.length) !== bytes.toString('latin1', 0, Math.min(bytes.length, VERSION.length))) {
-          throw malformed('it is not HTTP/1.1')
-        }
-        if (bytes.includes(BARE_HEAD_END)) throw malformed('its head ends without CR LF')
+        checkBeginning(bytes)
         if (this.#headBytes + bytes.length > MAX_HEAD_BYTES) throw malformed('its head is too long')
         this.#pending = bytes
         return
@@ -289,4 +286,12 @@ const TLS_HANDLERS: SocketHandler<Http1Connection> = {
   // Nothing is written before the certificate was validated.
   open: socket => socket.data.attached(socket),
   handshake: (socket, success, error) => socket.data.handshake(success, error),
+}
+
+/** Throws `upstream_protocol` where the beginning of a head already shows that it will be none. */
+function checkBeginning(bytes: Buffer): void {
+  if (VERSION.slice(0, bytes.length) !== bytes.toString('latin1', 0, Math.min(bytes.length, VERSION.length))) {
+    throw malformed('it is not HTTP/1.1')
+  }
+  if (bytes.includes(BARE_HEAD_END)) throw malformed('its head ends without CR LF')
 }

@@ -1,9 +1,9 @@
 import { Buffer } from 'node:buffer'
+import { type RawBuilder, sql } from 'kysely'
 import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
 import type { ServerSettings } from '../contract/records.ts'
 import { storedDocument } from '../domain/server/openapi.ts'
-import { sumBytes } from '../store/byte-length.ts'
 import type { ServerTable, UserTable } from '../store/tables.ts'
 import type { Reader } from '../store/transact.ts'
 import type { Owner } from './owners.ts'
@@ -114,4 +114,13 @@ export async function storedBytes(db: Reader, userId: string): Promise<Account> 
 function tooMuch(name: string, bytes: number): HubError {
   const message = `A user may have ${LIMITS.storedBytesPerUser} bytes of configuration stored, and with this change ${name} would have ${bytes}`
   return new HubError('quota_stored_bytes', message)
+}
+
+/**
+ * SQL for the total UTF-8 bytes of some columns, or null without rows. Neither database reads the values themselves:
+ * SQLite has their lengths in the row's header, PostgreSQL in the pointers to values stored out of line.
+ */
+function sumBytes(...columns: readonly string[]): RawBuilder<number | string | null> {
+  const lengths = columns.map(column => sql`coalesce(octet_length(${sql.ref(column)}), 0)`)
+  return sql`sum(${sql.join(lengths, sql` + `)})`
 }

@@ -124,12 +124,20 @@ function inUnits(text: string, spans: readonly number[]): number[] {
   let bytes = 0
   for (let unit = 0; unit <= text.length && units.length < spans.length; unit += 1) {
     while (units.length < spans.length && (spans[units.length] ?? 0) <= bytes) units.push(unit)
-    const code = text.charCodeAt(unit)
-    const isPair = code >= 0xd800 && code <= 0xdbff && (text.charCodeAt(unit + 1) & 0xfc00) === 0xdc00
-    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : isPair ? 4 : 3
-    if (isPair) unit += 1
+    const width = utf8Width(text, unit)
+    bytes += width
+    // A pair of surrogates.
+    if (width === 4) unit += 1
   }
   return units
+}
+
+/** How many UTF-8 bytes the character at `unit` has; 4: it has two code units. */
+function utf8Width(text: string, unit: number): 1 | 2 | 3 | 4 {
+  const code = text.charCodeAt(unit)
+  if (code < 0x80) return 1
+  if (code < 0x800) return 2
+  return code >= 0xd800 && code <= 0xdbff && (text.charCodeAt(unit + 1) & 0xfc00) === 0xdc00 ? 4 : 3
 }
 
 function replaceSpans(text: string, spans: readonly number[]): string {

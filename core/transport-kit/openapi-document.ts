@@ -43,27 +43,17 @@ export type OpenApiVersion = '2.0' | '3.0' | '3.1'
  * such as `example` a `$ref` is no reference. Walks without recursion, and counts aliased values as often as they
  * occur. Throws HubError: `openapi_unsupported`, `openapi_bomb`, `openapi_external_ref`, `openapi_too_large`.
  */
-export function judgeOpenApiDocument(document: JsonValue): OpenApiVersion {
+export function validateOpenApiDocument(document: JsonValue): OpenApiVersion {
   const version = openApiVersion(document)
-  const waiting: { value: JsonObject | JsonValue[]; depth: number; place: OpenApiPlace }[] = [
-    { value: document as JsonObject, depth: 1, place: 'keywords' },
-  ]
+  const waiting: DocumentNode[] = [{ value: document as JsonObject, depth: 1, place: 'keywords' }]
   let nodes = 1
   for (let next = waiting.pop(); next; next = waiting.pop()) {
     const { value, depth, place } = next
     if (depth > OPENAPI_LIMITS.depth) {
       throw new HubError('openapi_bomb', `The OpenAPI document is nested deeper than ${OPENAPI_LIMITS.depth} levels`)
     }
-    const isList = Array.isArray(value)
-    if (!isList) refuseKeys(value, place)
-    const keys = isList ? undefined : Object.keys(value)
-    const items = isList ? value : Object.values(value)
-    nodes += items.length
-    for (let index = 0; index < items.length; index += 1) {
-      const item = items[index]
-      if (typeof item !== 'object' || item === null) continue
-      waiting.push({ value: item, depth: depth + 1, place: openApiPlace(place, keys?.[index]) })
-    }
+    if (!Array.isArray(value)) refuseKeys(value, place)
+    nodes += pushChildren(waiting, next)
     if (nodes > OPENAPI_LIMITS.nodes) {
       throw new HubError('openapi_bomb', `The OpenAPI document has more than ${OPENAPI_LIMITS.nodes} values`)
     }
@@ -71,6 +61,24 @@ export function judgeOpenApiDocument(document: JsonValue): OpenApiVersion {
   const operations = countOperations(document as JsonObject)
   if (operations > OPENAPI_LIMITS.operations) throw tooManyOperations(operations)
   return version
+}
+
+interface DocumentNode {
+  readonly value: JsonObject | JsonValue[]
+  readonly depth: number
+  readonly place: OpenApiPlace
+}
+
+/** Adds the objects and lists inside of one to `waiting`; returns how many values it holds. */
+function pushChildren(waiting: DocumentNode[], { value, depth, place }: DocumentNode): number {
+  const keys = Array.isArray(value) ? undefined : Object.keys(value)
+  const items = Array.isArray(value) ? value : Object.values(value)
+  for (let index = 0; index < items.length; index += 1) {
+    const item = items[index]
+    if (typeof item !== 'object' || item === null) continue
+    waiting.push({ value: item, depth: depth + 1, place: openApiPlace(place, keys?.[index]) })
+  }
+  return items.length
 }
 
 /** The error `openapi_too_large` for a document with too many operations; names their number. */

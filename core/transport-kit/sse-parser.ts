@@ -65,20 +65,7 @@ export class SseParser {
 
   /** Throws a RangeError for an event of more than 256 MiB, which is not even skipped. */
   push(piece: string): void {
-    let text = piece
-    if (this.#first && text !== '') {
-      this.#first = false
-      if (text.startsWith('\ufeff')) text = text.slice(1)
-    }
-    if (this.#afterCr && text !== '') {
-      this.#afterCr = false
-      if (text.startsWith('\n')) text = text.slice(1)
-    }
-    // Rare: JSON escapes a CR, so it occurs only where a server ends its lines with one.
-    if (text.includes('\r')) {
-      this.#afterCr = text.endsWith('\r')
-      text = text.replace(/\r\n?/g, '\n')
-    }
+    const text = this.#withLineFeeds(piece)
     let at = 0
     let eventAt = 0
     for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', at)) {
@@ -95,6 +82,22 @@ export class SseParser {
     }
     if (at < text.length) this.#begin(at === 0 ? text : text.slice(at))
     if (eventAt < text.length) this.#weigh(eventAt === 0 ? text : text.slice(eventAt))
+  }
+
+  /** The piece without a byte order mark at the beginning of the stream, every line ended by LF. */
+  #withLineFeeds(piece: string): string {
+    if (piece === '') return piece
+    let text = piece
+    if (this.#first && text.startsWith('\ufeff')) text = text.slice(1)
+    this.#first = false
+    if (this.#afterCr && text !== '') {
+      this.#afterCr = false
+      if (text.startsWith('\n')) text = text.slice(1)
+    }
+    // Rare: JSON escapes a CR, so it occurs only where a server ends its lines with one.
+    if (!text.includes('\r')) return text
+    this.#afterCr = text.endsWith('\r')
+    return text.replace(/\r\n?/g, '\n')
   }
 
   /** A line begins, or continues. */

@@ -3,11 +3,11 @@ import { type GuardedResponse, HubError, isJsonObject, type JsonObject, type Jso
 import {
   type AnswerIo,
   fetchFollowing,
-  judgeOpenApiDocument,
   OPENAPI_LIMITS,
   type OpenApiVersion,
   openApiTooLarge,
   parseOpenApiText,
+  validateOpenApiDocument,
 } from 'patchbay/transport-kit'
 import type { OpenapiConfig } from './config.ts'
 import { isTooLong } from './too-long.ts'
@@ -65,7 +65,7 @@ async function bodyOf(response: GuardedResponse): Promise<string> {
 }
 
 function asThree(root: JsonValue, url: string | undefined): OpenApiDocument {
-  const version = judgeOpenApiDocument(root)
+  const version = validateOpenApiDocument(root)
   if (!isJsonObject(root)) throw new HubError('openapi_unsupported', 'The OpenAPI document is no object')
   return version === '2.0' ? convert(root, url) : { root, version, url }
 }
@@ -89,7 +89,7 @@ function convert(root: JsonObject, url: string | undefined): OpenApiDocument {
   } catch (cause) {
     throw new HubError('openapi_unsupported', 'The Swagger 2.0 document cannot be converted to OpenAPI 3', { cause })
   }
-  const found: OpenApiVersion = judgeOpenApiDocument(converted as JsonValue)
+  const found: OpenApiVersion = validateOpenApiDocument(converted as JsonValue)
   if (found === '2.0') throw new HubError('openapi_unsupported', 'The Swagger 2.0 document cannot be converted')
   return { root: converted as JsonObject, version: found, url }
 }

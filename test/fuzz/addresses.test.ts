@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:net'
 import fc from 'fast-check'
 import ipaddr from 'ipaddr.js'
 import { HubError } from '../../core/contract/errors.ts'
-import { type AddressRights, judgeAddress, judgeHostLiteral } from '../../core/domain/address.ts'
+import { type AddressRights, checkAddress, checkHostLiteral } from '../../core/domain/address.ts'
 import { checkUrl } from '../../core/domain/server/address.ts'
 import { createGuardedFetch } from '../../core/outbound/create.ts'
 import { resolveTargets } from '../../core/outbound/dial.ts'
@@ -80,8 +80,8 @@ const EMBEDDED: readonly ((ip: number) => string)[] = [
 function verdicts(address: string): { readonly range: string; readonly forUser: string; readonly forAdmin: string } {
   return {
     range: ipaddr.parse(address).range(),
-    forUser: judgeAddress(address, user),
-    forAdmin: judgeAddress(address, admin),
+    forUser: checkAddress(address, user),
+    forAdmin: checkAddress(address, admin),
   }
 }
 
@@ -142,8 +142,8 @@ describe('the address guard', () => {
         const url = URL.parse(`http://${text}/`)
         expect(url?.hostname.replace(/\.$/, '')).toBe(dotted(ip))
         for (const rights of [user, admin]) {
-          expect(judgeHostLiteral(url?.hostname ?? '', rights)).toBe(judgeAddress(dotted(ip), rights))
-          expect(judgeHostLiteral(text, rights)).toBe(judgeAddress(dotted(ip), rights))
+          expect(checkHostLiteral(url?.hostname ?? '', rights)).toBe(checkAddress(dotted(ip), rights))
+          expect(checkHostLiteral(text, rights)).toBe(checkAddress(dotted(ip), rights))
         }
       }),
     )
@@ -151,7 +151,7 @@ describe('the address guard', () => {
       fc.property(v4, fc.constantFrom(...EMBEDDED), (ip, spell) => {
         const { hostname } = new URL(`http://${spell(ip)}/`)
         for (const rights of [user, admin]) {
-          if (hostname !== '[::1]') expect(judgeHostLiteral(hostname, rights)).toBe('blocked')
+          if (hostname !== '[::1]') expect(checkHostLiteral(hostname, rights)).toBe('blocked')
         }
       }),
     )
@@ -162,8 +162,8 @@ describe('the address guard', () => {
       fc.property(v4, fc.integer({ min: 1, max: 32 }), v4, (base, bits, ip) => {
         const rights: AddressRights = { networks: [`${dotted(base)}/${bits}`], admin: false }
         const inside = ipaddr.IPv4.parse(dotted(ip)).match(ipaddr.IPv4.parse(dotted(base)), bits)
-        const judged = judgeAddress(dotted(ip), rights)
-        if (!inside) return expect(judged).toBe(judgeAddress(dotted(ip), user))
+        const judged = checkAddress(dotted(ip), rights)
+        if (!inside) return expect(judged).toBe(checkAddress(dotted(ip), user))
         const closed = ['169.254.0.0/16', '100.100.100.200/32', '168.63.129.16/32'].some(network =>
           ipaddr.IPv4.parse(dotted(ip)).match(ipaddr.parseCIDR(network) as [ipaddr.IPv4, number]),
         )
@@ -173,7 +173,7 @@ describe('the address guard', () => {
     await check(
       fc.property(hostileText('10.0.0.0', '/', '8', '::1', '%eth0', '127.1', '*', '0x7f', ' ', ','), entry => {
         const rights: AddressRights = { networks: [entry], admin: false }
-        if (judgeAddress('127.0.0.1', rights) !== 'ok') return
+        if (checkAddress('127.0.0.1', rights) !== 'ok') return
         expect(ipaddr.isValidCIDR(entry.trim()) || ipaddr.isValid(entry.trim())).toBe(true)
       }),
     )
@@ -200,7 +200,7 @@ describe('what is connected to', () => {
     await check(
       fc.asyncProperty(fc.array(v4, { minLength: 1, maxLength: 4 }), async ips => {
         const addresses = ips.map(dotted)
-        const good = addresses.every(address => judgeAddress(address, user) === 'ok')
+        const good = addresses.every(address => checkAddress(address, user) === 'ok')
         const outcome = await resolveTargets(
           new URL('https://some.example/'),
           user,

@@ -7,7 +7,7 @@ import { shellWords } from '../../core/config/shell-words.ts'
 import { VARIABLES } from '../../core/config/variables.ts'
 import { LineFramer } from '../../core/connections/worker/line-framer.ts'
 import { readMessages, refuseDeep } from '../../core/connections/worker/links/incoming.ts'
-import { judgeHostLiteral } from '../../core/domain/address.ts'
+import { checkHostLiteral } from '../../core/domain/address.ts'
 import { parseDuration } from '../../core/domain/duration.ts'
 import { parseExact } from '../../core/domain/json/exact-json.ts'
 import { parseJsonObject } from '../../core/domain/json/json-guard.ts'
@@ -154,7 +154,7 @@ const PARSERS: Readonly<Record<string, (text: string) => unknown>> = {
   headerItems,
   'OpenAPI addresses': text => callAddress(baseAddress(`https://a.example/${text}`, undefined), '/a', '', 1),
   'OpenAPI names': text => toolNames([{ id: undefined, method: 'get', path: text }]),
-  'addresses of hosts': text => judgeHostLiteral(text, { networks: [], admin: false }),
+  'addresses of hosts': text => checkHostLiteral(text, { networks: [], admin: false }),
   checkUrl: text => checkUrl(text, '#', () => {}),
   settings: text => readSettingsText(Buffer.from(text), '/srv/x.json', base),
   setAt: text => setAt(text, ['b'], { c: 1 }),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { modernRequestText, requestText } from '../../core/connections/connection/request-text.ts'
+import { callFrame } from '../../core/connections/connection/request-text.ts'
 import { memberText, readMessages, readPlainResult, refuseDeep } from '../../core/connections/worker/links/incoming.ts'
 import { members } from '../../core/connections/worker/members.ts'
 import { HubError } from '../../core/contract/errors.ts'
@@ -53,6 +53,13 @@ function parsed(text: string): { readonly value: JsonValue } | undefined {
   } catch {
     return undefined
   }
+}
+
+type Call = Parameters<typeof callFrame>[2]
+
+function sentText(id: number, era: 'legacy' | 'modern', call: Call): string {
+  const frame = callFrame(id, era, call, { hubVersion: '1', logs: true })
+  return 'text' in frame ? frame.text : ''
 }
 
 describe('messages of an upstream', () => {
@@ -240,7 +247,7 @@ describe('requests to an upstream', () => {
     )
     await check(
       fc.property(fc.nat(), request, (id, given) => {
-        const text = requestText(id, given as Parameters<typeof requestText>[1])
+        const text = sentText(id, 'legacy', { request: given as Call['request'], input: undefined })
         expect(text).not.toMatch(/[\r\n]/)
         const value = JSON.parse(text)
         expect([value.jsonrpc, value.id, value.method]).toEqual(['2.0', id, given.method])
@@ -252,10 +259,8 @@ describe('requests to an upstream', () => {
     )
     await check(
       fc.property(fc.nat(), object, (id, params) => {
-        const call = { request: { method: 'tools/call', params }, input: undefined } as unknown as Parameters<
-          typeof modernRequestText
-        >[1]
-        const value = JSON.parse(modernRequestText(id, call, { hubVersion: '1', logs: true }))
+        const call = { request: { method: 'tools/call', params }, input: undefined } as unknown as Call
+        const value = JSON.parse(sentText(id, 'modern', call))
         expect(value.params._meta['io.modelcontextprotocol/protocolVersion']).toBe('2026-07-28')
         expect(Object.hasOwn(value.params, 'requestState')).toBe(false)
       }),

@@ -37,7 +37,7 @@ export interface ConnectionEvents {
   /** The server sent a server request that the client supports. */
   asks?(method: string): void
   /** The server sent a server request that was not offered, and it was rejected; called once for each method. */
-  refusedAsk?(method: string): void
+  rejectedRequest?(method: string): void
   /** A tool failed, or the server returned an error; `text` is the JSON of the result or error. */
   failedCall?(text: string): void
   /** A health check has ended; only called for the connection that reads the lists. */

@@ -1,30 +1,21 @@
 import type { ErrorCode, WireError } from '../../contract/errors.ts'
-import { isJsonObject, type JsonObject } from '../../contract/json.ts'
+import type { JsonObject } from '../../contract/json.ts'
 import type { Era } from '../../domain/era.ts'
-import { asDouble, parseExact } from '../../domain/json/exact-json.ts'
+import { parseExact } from '../../domain/json/exact-json.ts'
 import { freePart, LongText } from '../../domain/json/long-text.ts'
-import { fillArguments, type Variables } from '../../domain/server/variables.ts'
-import { SequenceMap } from '../../transport-kit/sequence-map.ts'
+import type { Variables } from '../../domain/server/variables.ts'
 import { toWireError } from '../../transport-kit/wire-error.ts'
 import type { RpcError, UpstreamRequest } from '../api.ts'
-import {
-  type FromWorker,
-  type LinkLimits,
-  type ListKind,
-  type ListPart,
-  type LongResult,
-  type OpenMessage,
-  readNumber,
-} from '../protocol.ts'
+import type { UpstreamFrame } from '../protocol/frames.ts'
+import type { FromWorker, LinkLimits, ListKind, ListPart, LongResult, OpenMessage } from '../protocol.ts'
 import type { Child } from '../spawn/children.ts'
 import { within } from '../within.ts'
 import type { CallHome, PendingCall } from './call.ts'
+import { CallsInFlight } from './calls-in-flight.ts'
 import type { ConnectionEvents } from './connection-events.ts'
 import { explainEnd } from './end-reason.ts'
 import type { PortClient, WorkerPort } from './port.ts'
-import { RecentlyCancelled } from './recently-cancelled.ts'
-import { modernRequestText, requestText } from './request-text.ts'
-import { ServerRequests } from './server-requests.ts'
+import { callFrame, withVariables } from './request-text.ts'
 
 /** How long the last bytes of an ended process may take to arrive. */
 const DRAIN_MS = 50
@@ -38,16 +29,14 @@ export class Connection implements PortClient, CallHome {
   readonly child: Child | undefined
   readonly #port: WorkerPort
   readonly #events: ConnectionEvents
-  readonly #calls = new SequenceMap<PendingCall>()
+  readonly #calls: CallsInFlight
   readonly #released: () => void
-  readonly #serverRequests: ServerRequests
   readonly #era: Era
   readonly #hubVersion: string
   readonly #redact: (text: string) => string
   readonly #variables: Variables
   readonly #intake: (work: () => void) => void
   #logs = false
-  readonly #strays = new RecentlyCancelled()
   #state: 'opening' | 'open' | 'closing' | 'ended' = 'opening'
   #travelling: Child['descriptors']
   #lastId = 0
@@ -78,8 +67,8 @@ export class Connection implements PortClient, CallHome {
     this.#redact = options.redact
     this.#variables = options.variables
     this.#intake = options.intake
-    this.#serverRequests = new ServerRequests((key, reply) => {
-      this.#port.frame(`a${this.number} ${key} ${JSON.stringify(reply)}`)
+    this.#calls = new CallsInFlight(options.events, (key, reply) => {
+      this.#port.frame(this.number, { kind: 'answer', key, text: JSON.stringify(reply) })
     })
   }
 
@@ -111,31 +100,15 @@ export class Connection implements PortClient, CallHome {
     const id = this.#lastId
     call.id = id
     call.home = this
-    this.#calls.set(id, call)
-    const { passthroughHeaders, modern } = request
-    const isModern = this.#era === 'modern'
-    const text = isModern
-      ? modernRequestText(id, { request, input: call.input }, { hubVersion: this.#hubVersion, logs: this.#logs })
-      : requestText(id, request)
-    const asIs = isModern && modern !== undefined
-    if (passthroughHeaders === undefined && !asIs) {
-      this.#port.frame(`c${this.number} ${id} ${text}`)
-    } else {
-      const headers = JSON.stringify(passthroughHeaders ?? {})
-      this.#port.frame(`${asIs ? 'v' : 'h'}${this.number} ${id} ${headers.length} ${headers}${text}`)
-    }
+    this.#calls.add(id, call)
+    const common = { hubVersion: this.#hubVersion, logs: this.#logs }
+    this.#port.frame(this.number, callFrame(id, this.#era, { request, input: call.input }, common))
   }
 
   /** The request as it is sent; undefined when that is impossible, and the call has failed. */
   #filled(call: PendingCall): UpstreamRequest | undefined {
-    const { request } = call
-    const given = request.params?.arguments
-    if (!request.variablesIn || !isJsonObject(given)) return request
     try {
-      return {
-        ...request,
-        params: { ...request.params, arguments: fillArguments(given, request.variablesIn, this.#variables) },
-      }
+      return withVariables(call.request, this.#variables)
     } catch (error) {
       const { code, message } = toWireError(error)
       call.fail(code, message)
@@ -144,14 +117,14 @@ export class Connection implements PortClient, CallHome {
   }
 
   withdraw(call: PendingCall, reason: string): void {
-    if (!this.#calls.delete(call.id)) return
-    this.#strays.givenUp(call)
-    this.#port.frame(`x${this.number} ${call.id} ${JSON.stringify(reason)}`)
-    this.#serverRequests.end(call)
+    if (!this.#calls.giveUp(call)) return
+    this.#port.frame(this.number, { kind: 'cancel', id: call.id, reason })
+    this.#calls.endRequestsOf(call)
   }
 
   notify(method: string, params: JsonObject | undefined): void {
-    this.#port.frame(`s${this.number} ${JSON.stringify({ jsonrpc: '2.0', method, ...(params ? { params } : {}) })}`)
+    const text = JSON.stringify({ jsonrpc: '2.0', method, ...(params ? { params } : {}) })
+    this.#port.frame(this.number, { kind: 'send', text })
   }
 
   setLimits(limits: LinkLimits): void {
@@ -177,39 +150,29 @@ export class Connection implements PortClient, CallHome {
     this.#over()
   }
 
-  frame(frame: string, from: number): void {
-    const letter = frame.charCodeAt(0)
-    const number = readNumber(frame, from)
-    const next = frame.indexOf(' ', from) + 1
-    if (letter === 114) {
-      const call = this.#take(number)
-      if (!call) return
-      this.#events.answered(call)
-      const flag = frame.charCodeAt(next)
-      const text = frame.slice(next + 2)
-      if (flag === 49) this.#events.failedCall?.(text)
-      if (flag === 50) this.#events.input(call, text)
-      else call.finish({ kind: 'result', isError: flag === 49, text })
-    } else if (letter === 101) {
-      const call = this.#take(number)
-      if (!call) return
-      this.#events.answered(call)
-      const text = frame.slice(next)
-      this.#events.failedCall?.(text)
-      call.finish({ kind: 'error', error: parseExact(text) as unknown as RpcError })
-    } else if (letter === 102) {
-      this.#failed(number, frame, next)
-    } else if (letter === 110) {
-      this.#progress(number, parseExact(frame.slice(next)) as JsonObject)
-    } else if (letter === 109) {
-      this.#notification(number, parseExact(frame.slice(next)) as { method: string; params?: JsonObject })
-    } else if (letter === 113) {
-      const jsonAt = frame.indexOf(' ', next) + 1
-      const asked = parseExact(frame.slice(jsonAt)) as { method: string; params?: JsonObject }
-      this.#asked(number, readNumber(frame, next), asked.method, asked.params)
-    } else if (letter === 100) {
-      this.#serverRequests.withdrawn(number)
-      for (const [, call] of this.#calls.entries()) this.#serverRequests.withdrawnOf(call, number)
+  frame(frame: UpstreamFrame): void {
+    switch (frame.kind) {
+      case 'result':
+        return this.#result(frame)
+      case 'error': {
+        const call = this.#answered(frame.id)
+        if (!call) return
+        this.#events.failedCall?.(frame.text)
+        call.finish({ kind: 'error', error: parseExact(frame.text) as unknown as RpcError })
+        return
+      }
+      case 'failure':
+        return this.#failed(frame)
+      case 'progress':
+        return this.#calls.progress(frame.id, parseExact(frame.text) as JsonObject)
+      case 'notification':
+        return this.#calls.notification(frame.id, parseExact(frame.text) as { method: string; params?: JsonObject })
+      case 'request': {
+        const { method, params } = parseExact(frame.text) as { method: string; params?: JsonObject }
+        return this.#calls.asked(frame.id, frame.key, method, params)
+      }
+      case 'withdrawn':
+        return this.#calls.withdrawn(frame.key)
     }
   }
 
@@ -241,48 +204,41 @@ export class Connection implements PortClient, CallHome {
         return
       }
       case 'catalog':
-        this.#events.catalog(message)
-        return
+        return this.#events.catalog(message)
       case 'stale':
-        this.#events.stale()
-        return
+        return this.#events.stale()
       case 'refused':
-        this.#events.refusedAsk?.(message.method)
-        return
+        return this.#events.rejectedRequest?.(message.method)
       case 'health':
-        this.#events.health?.(message.report)
-        return
+        return this.#events.health?.(message.report)
       case 'log':
-        this.#events.log(message.level, message.message)
-        return
+        return this.#events.log(message.level, message.message)
       case 'write':
-        this.child?.relay?.write(message.text)
-        return
+        return this.child?.relay?.write(message.text)
       case 'end':
-        this.child?.relay?.end()
-        return
+        return this.child?.relay?.end()
     }
   }
 
-  #longResult({ id, isError, bytes }: LongResult): void {
-    const call = this.#take(id)
-    if (!call) return freePart(bytes)
-    this.#events.answered(call)
-    call.finish({ kind: 'result', isError, text: new LongText([bytes]) })
+  #result({ id, form, text }: Extract<UpstreamFrame, { kind: 'result' }>): void {
+    const call = this.#answered(id)
+    if (!call) return
+    if (form === 'error') this.#events.failedCall?.(text)
+    if (form === 'input') this.#events.input(call, text)
+    else call.finish({ kind: 'result', isError: form === 'error', text })
   }
 
-  /** A request that names no call is for the client of the connection; with a lease, for its one call's caller. */
-  #asked(id: number, key: number, method: string, params: JsonObject | undefined): void {
-    const { asked } = this.#events
-    this.#events.asks?.(method)
-    if (id === 0 && asked) this.#serverRequests.askClient(asked, key, method, params)
-    else
-      this.#serverRequests.askCaller(
-        id === 0 ? this.#calls.entries().at(-1)?.[1] : this.#calls.get(id),
-        key,
-        method,
-        params,
-      )
+  #longResult({ id, isError, bytes }: LongResult): void {
+    const call = this.#answered(id)
+    if (call) call.finish({ kind: 'result', isError, text: new LongText([bytes]) })
+    else freePart(bytes)
+  }
+
+  /** The call that has its answer now; undefined when it was given up. */
+  #answered(id: number): PendingCall | undefined {
+    const call = this.#calls.take(id)
+    if (call) this.#events.answered(call)
+    return call
   }
 
   #part({ kind, entries }: ListPart): void {
@@ -333,57 +289,18 @@ export class Connection implements PortClient, CallHome {
   }
 
   #returnCalls({ message }: WireError, begun: (id: number) => boolean): void {
-    const calls = this.#calls.entries()
-    this.#calls.clear()
-    this.#serverRequests.endAll()
-    for (const [id, call] of calls) {
-      call.home = undefined
-      this.#serverRequests.end(call)
+    for (const [id, call] of this.#calls.takeAll())
       this.#events.lost(call, begun(id) ? 'begun' : 'not-begun', { code: 'connection_lost', message })
-    }
   }
 
-  #take(id: number): PendingCall | undefined {
-    const call = this.#calls.get(id)
-    if (!call) return undefined
-    this.#calls.delete(id)
-    if (call.asks !== undefined) this.#serverRequests.end(call)
-    return call
-  }
-
-  #failed(id: number, frame: string, at: number): void {
-    const call = this.#take(id)
+  #failed({ id, form, code, message }: Extract<UpstreamFrame, { kind: 'failure' }>): void {
+    const call = this.#calls.take(id)
     if (!call) return
-    const codeAt = at + 2
-    const codeEnd = frame.indexOf(' ', codeAt)
-    const reason: WireError = {
-      code: frame.slice(codeAt, codeEnd) as ErrorCode,
-      message: this.#redact(frame.slice(codeEnd + 1)),
-    }
-    const how = frame.charCodeAt(at)
-    if (reason.code === 'upstream_timeout') this.#strays.givenUp(call)
+    const reason: WireError = { code, message: this.#redact(message) }
+    if (code === 'upstream_timeout') this.#calls.answeredLate(call)
     call.home = undefined
-    if (how === 49) this.#events.lost(call, 'not-sent', reason)
-    else if (how === 50) this.#events.lost(call, 'repaired', reason)
-    else if (REPEATED.has(reason.code)) this.#events.lost(call, 'begun', reason)
-    else call.fail(reason.code, reason.message)
-  }
-
-  #progress(id: number, { progressToken: _, ...params }: JsonObject): void {
-    const call = this.#calls.get(id)
-    const done = asDouble(params.progress)
-    if (!call?.request.progress || done === undefined || done <= call.lastProgress) return
-    call.lastProgress = done
-    call.request.progress(params)
-  }
-
-  #notification(id: number, { method, params }: { method: string; params?: JsonObject }): void {
-    let call = id === 0 ? undefined : this.#calls.get(id)
-    if (!call && method === 'notifications/message' && this.#calls.size === 1) {
-      // Over stdio a log message names no call; with a single call in flight it can be matched.
-      for (const [, only] of this.#calls.entries()) if (!this.#strays.possible(only)) call = only
-    }
-    if (call?.request.notification) call.request.notification(method, params)
-    else this.#events.notification(method, params)
+    if (form !== 'failed') this.#events.lost(call, form, reason)
+    else if (REPEATED.has(code)) this.#events.lost(call, 'begun', reason)
+    else call.fail(code, reason.message)
   }
 }

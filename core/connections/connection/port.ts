@@ -1,11 +1,18 @@
 import type { WireError } from '../../contract/errors.ts'
-import { LONG_CHARACTERS } from '../../domain/json/long-text.ts'
-import { eachFrame, type FromWorker, type LongResult, readNumber, type ToWorker } from '../protocol.ts'
+import { FrameQueue } from '../protocol/frame-queue.ts'
+import {
+  type CallerFrame,
+  connectionOf,
+  decodeUpstreamFrame,
+  eachFrame,
+  encodeCallerFrame,
+  type UpstreamFrame,
+} from '../protocol/frames.ts'
+import type { FromWorker, LongResult, ToWorker } from '../protocol.ts'
 
 /** Callbacks of one connection for its port. */
 export interface PortClient {
-  /** Called with a frame for this connection; the payload behind its letter begins at `from`. */
-  frame(frame: string, from: number): void
+  frame(frame: UpstreamFrame): void
   control(message: FromWorker): void
   /** Called when the thread has ended, and with it the worker's half of the connection. */
   workerLost(reason: WireError): void
@@ -29,8 +36,7 @@ export class WorkerPort {
   readonly #clients = new Map<number, PortClient>()
   /** The modules of transports that the thread imported, by their files: it cannot import a changed one. */
   readonly #modules = new Map<string, string>()
-  #out: string[] = []
-  #flushing = false
+  readonly #frames: FrameQueue
   #heardAtMs = performance.now()
   #down = false
   #ending = false
@@ -49,6 +55,9 @@ export class WorkerPort {
       env: {},
       name: 'patchbay-connections',
     })
+    this.#frames = new FrameQueue(setImmediate, text => {
+      if (!this.#down) this.#worker.postMessage(text)
+    })
     this.#worker.onmessage = event => this.#receive(event.data)
     this.#worker.onerror = event => {
       event.preventDefault()
@@ -63,7 +72,7 @@ export class WorkerPort {
     return this.#clients.size
   }
 
-  /** True when it was told to end; it takes no further connection. */
+  /** True when it was asked to end; it takes no further connection. */
   get ending(): boolean {
     return this.#ending
   }
@@ -95,24 +104,15 @@ export class WorkerPort {
     this.#clients.delete(conn)
   }
 
-  frame(frame: string): void {
-    if (this.#down) return
-    // Joining a long frame with others would copy it again, and all of them would be handled in one turn.
-    if (frame.length > LONG_CHARACTERS) {
-      this.#flush()
-      this.#worker.postMessage(frame)
-      return
-    }
-    this.#out.push(frame)
-    if (this.#flushing) return
-    this.#flushing = true
-    setImmediate(() => this.#flush())
+  /** Sends a frame to a connection, together with the others of this turn. */
+  frame(conn: number, frame: CallerFrame): void {
+    if (!this.#down) this.#frames.push(encodeCallerFrame(conn, frame))
   }
 
   /** Sends an object after the frames written before it, so that the order is kept. */
   control(message: ToWorker): void {
     if (this.#down) return
-    this.#flush()
+    this.#frames.flush()
     this.#worker.postMessage(message)
   }
 
@@ -124,18 +124,10 @@ export class WorkerPort {
     this.#worker.terminate()
   }
 
-  #flush(): void {
-    this.#flushing = false
-    if (this.#out.length === 0) return
-    const text = this.#out.length === 1 ? this.#out[0] : this.#out.join('\n')
-    this.#out = []
-    if (!this.#down) this.#worker.postMessage(text)
-  }
-
   #receive(data: unknown): void {
     this.#heardAtMs = performance.now()
     if (typeof data === 'string') {
-      eachFrame(data, frame => this.#clients.get(readNumber(frame, 1))?.frame(frame, frame.indexOf(' ') + 1))
+      eachFrame(data, frame => this.#clients.get(connectionOf(frame))?.frame(decodeUpstreamFrame(frame)))
       this.#events.received(data.length)
       return
     }

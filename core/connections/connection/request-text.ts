@@ -1,9 +1,41 @@
+import { isJsonObject } from '../../contract/json.ts'
+import type { Era } from '../../domain/era.ts'
+import { fillArguments, type Variables } from '../../domain/server/variables.ts'
 import type { UpstreamRequest } from '../api.ts'
 import { envelope, passedCapabilities, withoutEnvelope } from '../modern-envelope.ts'
+import type { CallerFrame } from '../protocol/frames.ts'
 import type { PendingCall } from './call.ts'
 
+/** What the request of a modern server says besides the call: who sends it, and whether its log messages are wanted. */
+interface SentBy {
+  readonly hubVersion: string
+  /** True when the server has declared that it logs. */
+  readonly logs: boolean
+}
+
+/** The request with the variables of its arguments filled in. Throws a HubError when a value is missing. */
+export function withVariables(request: UpstreamRequest, variables: Variables): UpstreamRequest {
+  const given = request.params?.arguments
+  if (!request.variablesIn || !isJsonObject(given)) return request
+  return { ...request, params: { ...request.params, arguments: fillArguments(given, request.variablesIn, variables) } }
+}
+
+/** A call as it is sent to a server of this era. */
+export function callFrame(
+  id: number,
+  era: Era,
+  call: Pick<PendingCall, 'request' | 'input'>,
+  sentBy: SentBy,
+): CallerFrame {
+  const { passthroughHeaders, modern } = call.request
+  const text = era === 'modern' ? modernRequestText(id, call, sentBy) : requestText(id, call.request)
+  const asIs = era === 'modern' && modern !== undefined
+  const headers = passthroughHeaders ?? (asIs ? {} : undefined)
+  return headers ? { kind: 'call-with-headers', id, headers, asIs, text } : { kind: 'call', id, text }
+}
+
 /** The JSON-RPC text of a request. Where progress is requested, the id is also the progress token. */
-export function requestText(id: number, { method, params, progress }: UpstreamRequest): string {
+function requestText(id: number, { method, params, progress }: UpstreamRequest): string {
   const head = `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)}`
   if (progress === undefined) return params === undefined ? `${head}}` : `${head},"params":${JSON.stringify(params)}}`
   const meta = params?._meta
@@ -12,10 +44,10 @@ export function requestText(id: number, { method, params, progress }: UpstreamRe
 }
 
 /** The same for a modern server, with the envelope of the caller and its answers of the last input round. */
-export function modernRequestText(
+function modernRequestText(
   id: number,
   { request, input }: Pick<PendingCall, 'request' | 'input'>,
-  server: { readonly hubVersion: string; readonly logs: boolean },
+  server: SentBy,
 ): string {
   const { method, params, progress, session, modern, notification } = request
   // A legacy client does not know these members, and must not set them in the hub's name.

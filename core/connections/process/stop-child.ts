@@ -4,7 +4,7 @@ import { type ProcessMark, processesBelow, stillRuns } from './process-tree.ts'
 const STDIN_GRACE_MS = 500
 const TERM_GRACE_MS = 2_000
 const GONE_MS = 1_000
-const LOOK_MS = 5
+const POLL_MS = 5
 
 /** A running process, as `stopChild` needs it. */
 export interface Stoppable {
@@ -46,7 +46,7 @@ async function finish({ pid, exited, below: seen }: Stoppable): Promise<void> {
   const below = [...seen.values()]
   for (const mark of below) signal(mark, 'SIGKILL')
   const end = performance.now() + GONE_MS
-  while (below.some(stillRuns) && performance.now() < end) await new Promise(resolve => setTimeout(resolve, LOOK_MS))
+  while (below.some(stillRuns) && performance.now() < end) await new Promise(resolve => setTimeout(resolve, POLL_MS))
 }
 
 /** False when there is no such group. */

@@ -118,7 +118,7 @@ const IOCTL_STEPS: readonly Step[] = [load(argument(1)), ...forWords([TIOCSTI, T
 const CLONE_STEPS: readonly Step[] = [load(argument(0)), ifAnyBit(CLONE_NAMESPACES), give(ERRNO | EPERM), give(ALLOW)]
 
 /** Calls that are filtered by their arguments. */
-const JUDGED: readonly (readonly [CallNumbers, readonly Step[]])[] = [
+const FILTERED: readonly (readonly [CallNumbers, readonly Step[]])[] = [
   [PRCTL, PRCTL_STEPS],
   [IOCTL, IOCTL_STEPS],
   [SOCKET, SOCKET_STEPS],
@@ -148,7 +148,7 @@ export function syscallFilter(architecture: string = process.arch): Buffer | und
     load(NUMBER),
     // The x32 calls are the same under a number with this bit.
     ...(architecture === 'x64' ? [ifAtLeast(0x40000000), give(ERRNO | ENOSYS)] : []),
-    ...JUDGED.flatMap(([numbers, body]) => forCall(numbers[index] ?? -1, body)),
+    ...FILTERED.flatMap(([numbers, body]) => forCall(numbers[index] ?? -1, body)),
     ...allowNumbers(numbersOf(ALLOWED_CALLS)),
     ...forWords(numbersOf(REFUSED_CALLS), ERRNO | EPERM),
     give(ERRNO | ENOSYS),

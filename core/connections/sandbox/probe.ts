@@ -26,7 +26,7 @@ import type { Runtime } from './runtime.ts'
 /** The report takes some 60 ms; a machine that takes longer than this is too slow for servers too. */
 const REPORT_MS = 5_000
 const GONE_MS = 2_000
-const LOOK_MS = 5
+const POLL_MS = 5
 const NOBODY = 0
 const PROCESSES = 64
 
@@ -46,7 +46,7 @@ export interface ProbeMeans {
 }
 
 /** The result of the probe: why level `full` is not available, or which additional limits hold. */
-type Look = { readonly trouble: string } | { readonly oomKept: boolean; readonly grouped: boolean }
+type ProbeReport = { readonly trouble: string } | { readonly oomKept: boolean; readonly grouped: boolean }
 
 interface Report {
   readonly uids: readonly number[]
@@ -73,8 +73,8 @@ export function plainObstacle(): string | undefined {
  */
 export async function probeSandbox(folder: string, runtime: Runtime, means: ProbeMeans): Promise<ProbeResult> {
   const missing = missingStages()
-  const report: Look =
-    missing.length > 0 ? { trouble: `${missing.join(', ')} is missing` } : await lookInside(folder, runtime, means)
+  const report: ProbeReport =
+    missing.length > 0 ? { trouble: `${missing.join(', ')} is missing` } : await probeInside(folder, runtime, means)
   if (!('trouble' in report)) {
     const groups = report.grouped ? '; memory and processes limited per owner by cgroups' : ''
     const detail = `own user, no capabilities, no new privileges, own processes, files and network${groups}`
@@ -126,7 +126,7 @@ function executable(path: string): boolean {
   }
 }
 
-async function lookInside(folder: string, runtime: Runtime, means: ProbeMeans): Promise<Look> {
+async function probeInside(folder: string, runtime: Runtime, means: ProbeMeans): Promise<ProbeReport> {
   const canary = randomBytes(16).toString('hex')
   const place = join(folder, `.probe-${randomBytes(6).toString('hex')}`)
   const work = join(place, 'work')
@@ -172,7 +172,7 @@ async function lookInside(folder: string, runtime: Runtime, means: ProbeMeans): 
   }
 }
 
-async function runReport({ makePair, cgroups }: ProbeMeans, enclosure: Enclosure): Promise<Look> {
+async function runReport({ makePair, cgroups }: ProbeMeans, enclosure: Enclosure): Promise<ProbeReport> {
   const { argv, inputs } = enclose(enclosure)
   const pairs = makePairs(makePair, inputs.length)
   let running: Bun.Subprocess<'ignore', 'pipe', 'pipe'>
@@ -207,7 +207,7 @@ async function runReport({ makePair, cgroups }: ProbeMeans, enclosure: Enclosure
     const end = performance.now() + GONE_MS
     while (tree.some(stillRuns)) {
       if (performance.now() > end) return { trouble: 'processes of the sandbox outlived it' }
-      await new Promise(resolve => setTimeout(resolve, LOOK_MS))
+      await new Promise(resolve => setTimeout(resolve, POLL_MS))
     }
     return { oomKept: !report.oomLowered, grouped }
   } finally {

@@ -195,6 +195,6 @@ export async function openSandbox(dataDir: string, bytes: Accounts): Promise<San
     const cgroups = SandboxCgroups.open()
     return new Sandbox(await probeSandbox(dataDir, runtime, { makePair, cgroups }), dataDir, bytes, runtime, cgroups)
   } catch (error) {
-    return none(`the sandbox could not be looked at (${faultName(error)})`)
+    return none(`the sandbox could not be probed (${faultName(error)})`)
   }
 }

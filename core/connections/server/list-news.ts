@@ -4,10 +4,10 @@ import type { CatalogItem } from '../../domain/tools/catalog-item.ts'
 import type { ServerContext } from './server-context.ts'
 
 /** Tools named in one reading, since each is an event that is stored and sent to listeners. */
-const TOLD_TOOLS = 100
+const MOST_EVENTS = 100
 
 /** Emits `catalog.changed` when lists of a server differ, or more or fewer of their items are offered. */
-export function tellListChange(
+export function emitListChange(
   { bus }: Pick<ServerContext, 'bus'>,
   { id, ownerId, name }: ServerRecord,
   kinds: readonly ListCapability[],
@@ -18,7 +18,7 @@ export function tellListChange(
 }
 
 /** Stores the tools' definitions and emits an event for each change, at most 100; the log has the number of more. */
-export function noteDefinitions(
+export function saveDefinitions(
   { bus, definitions, log }: Pick<ServerContext, 'bus' | 'definitions' | 'log'>,
   { id, ownerId, name, definitionPolicy }: ServerRecord,
   tools: readonly CatalogItem[],
@@ -26,13 +26,13 @@ export function noteDefinitions(
 ): void {
   const blocked = definitionPolicy === 'pin'
   const news = definitions.read(id, tools, older)
-  if (news.length > TOLD_TOOLS)
+  if (news.length > MOST_EVENTS)
     log.warn('Many tools of a server say something else of themselves than before', {
       server: name,
       tools: news.length,
-      named: TOLD_TOOLS,
+      named: MOST_EVENTS,
     })
-  for (const { tool, hash } of news.slice(0, TOLD_TOOLS)) {
+  for (const { tool, hash } of news.slice(0, MOST_EVENTS)) {
     log.warn('A tool says something else of itself than before', { server: name, tool, blocked })
     bus.emit('tool.definition_changed', ownerId, { serverId: id, name, tool, hash, blocked })
   }

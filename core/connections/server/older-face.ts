@@ -16,7 +16,7 @@ import { ServerLists } from './server-lists.ts'
 const REFUSED_MS = 60 * 60_000
 const FAILED_MS = 60_000
 /** How long the first client waits for the probe: as long as most programs need to start, on a busy machine too. */
-export const LOOK_MS = 5_000
+export const LEGACY_PROBE_WAIT_MS = 5_000
 
 /** What an `OlderFace` needs from its server. */
 export interface OlderFaceOptions {
@@ -49,7 +49,7 @@ export class OlderFace {
   #lists: ServerLists
   #opened: OpenedMessage | undefined
   #spoken = false
-  #lookedAtMs: number | undefined
+  #probedAtMs: number | undefined
   #againAtMs = Number.NEGATIVE_INFINITY
   /** The lists may have changed while no connection was open to notify of it. */
   #stale = false
@@ -91,12 +91,12 @@ export class OlderFace {
     const { era, ready, record, open } = this.#options
     if (this.#spoken || era() !== 'modern' || record().era !== undefined || !ready()) return false
     const now = performance.now()
-    if (this.#lookedAtMs === undefined) {
+    if (this.#probedAtMs === undefined) {
       if (now < this.#againAtMs) return false
-      this.#lookedAtMs = now
+      this.#probedAtMs = now
       open()
     }
-    return now - this.#lookedAtMs < LOOK_MS
+    return now - this.#probedAtMs < LEGACY_PROBE_WAIT_MS
   }
 
   /** A client reads its lists. */
@@ -139,7 +139,7 @@ export class OlderFace {
     this.#lists = new ServerLists(this.#options.context, this.#options.record, true)
     this.#opened = undefined
     this.#spoken = false
-    this.#lookedAtMs = undefined
+    this.#probedAtMs = undefined
     this.#againAtMs = Number.NEGATIVE_INFINITY
     this.#stale = false
   }
@@ -194,7 +194,7 @@ export class OlderFace {
   }
 
   #failed(reason: WireError): void {
-    this.#lookedAtMs = undefined
+    this.#probedAtMs = undefined
     const refused = saysModern(reason)
     if (this.#spoken && !refused) return
     this.#againAtMs = performance.now() + (refused ? REFUSED_MS : FAILED_MS)

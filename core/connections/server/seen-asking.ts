@@ -14,14 +14,14 @@ const REFUSAL =
 /** Connection event handlers that call `noted` for each server request that was sent, or would have been. */
 export function askingEvents(
   noted: (capability: AskCapability) => void,
-): Pick<ConnectionEvents, 'asks' | 'refusedAsk' | 'failedCall'> {
+): Pick<ConnectionEvents, 'asks' | 'rejectedRequest' | 'failedCall'> {
   const asks = (method: string): void => {
     const capability = askedCapability(method)
     if (capability) noted(capability)
   }
   return {
     asks,
-    refusedAsk: asks,
+    rejectedRequest: asks,
     failedCall: text => {
       const capability = text.length <= LONGEST ? missedCapability(text) : undefined
       if (capability) noted(capability)

@@ -8,7 +8,7 @@ import type { CatalogItem } from '../../domain/tools/catalog-item.ts'
 import { toWireError } from '../../transport-kit/wire-error.ts'
 import type { UpstreamFace } from '../api.ts'
 import type { LaunchPlan } from '../connection/launcher.ts'
-import { LookFailed, lookAtTools, type ToolsLook } from '../probe/tools-look.ts'
+import { type ProbedTools, probeTools, ToolsProbeFailed } from '../probe/tools-probe.ts'
 import type { OpenedMessage } from '../protocol.ts'
 import type { AskFindings } from '../store/asking-store.ts'
 import type { ServerContext } from './server-context.ts'
@@ -78,8 +78,8 @@ export class ServerAsking implements UpstreamFace {
   #asks: readonly AskCapability[] = NOTHING
   #failure: string | undefined
   #seen: (Omit<AskFindings, 'asks' | 'tools'> & { readonly protocolVersion: string }) | undefined
-  #looking: Promise<void> | undefined
-  #lookingSinceMs = 0
+  #probing: Promise<void> | undefined
+  #probingSinceMs = 0
   #epoch = 0
   #listed = 0
   #disposed = false
@@ -112,8 +112,8 @@ export class ServerAsking implements UpstreamFace {
 
   /** Resolves when the first probe has ended; undefined when none runs or is worth waiting for. Never rejects. */
   get looking(): Promise<void> | undefined {
-    if (this.#looking === undefined) return undefined
-    return performance.now() - this.#lookingSinceMs < AWAITED_MS ? this.#looking : undefined
+    if (this.#probing === undefined) return undefined
+    return performance.now() - this.#probingSinceMs < AWAITED_MS ? this.#probing : undefined
   }
 
   /** A number that changes when the tools of `toolsFor` may have changed. */
@@ -123,7 +123,7 @@ export class ServerAsking implements UpstreamFace {
 
   /** True when the probe is done, or will never be made. */
   get known(): boolean {
-    return !this.#applies || this.#found !== undefined || !this.#options.context.looks
+    return !this.#applies || this.#found !== undefined || !this.#options.context.probes
   }
 
   /** Why the last probe failed. */
@@ -150,7 +150,7 @@ export class ServerAsking implements UpstreamFace {
     const version = JSON.stringify([protocolVersion, serverInfo.name ?? null, serverInfo.version ?? null])
     const before = this.#seen
     this.#seen = { configHash, version, protocolVersion }
-    if (!this.#applies || this.#looking !== undefined || this.#disposed || !this.#options.context.looks) return
+    if (!this.#applies || this.#probing !== undefined || this.#disposed || !this.#options.context.probes) return
     if (this.#found?.configHash === configHash && this.#found.version === version) return
     if (before?.configHash !== configHash || before.version !== version) this.#noted.clear()
     else if (this.#recentlyFailed(FIRST)) return
@@ -160,16 +160,16 @@ export class ServerAsking implements UpstreamFace {
   /** Periodic tick while the shared connection is open: a failed first probe is repeated after 10 min. */
   tick(): void {
     const tools = this.#options.tools()
-    if (this.known || this.#failure === undefined || this.#looking !== undefined || !this.#seen || !tools) return
+    if (this.known || this.#failure === undefined || this.#probing !== undefined || !this.#seen || !tools) return
     if (!this.#recentlyFailed(FIRST, AGAIN_MS)) this.#begin(tools)
   }
 
   #begin(tools: readonly CatalogItem[]): void {
-    const looking = this.#firstLook(tools).finally(() => {
-      if (this.#looking === looking) this.#looking = undefined
+    const probing = this.#firstProbe(tools).finally(() => {
+      if (this.#probing === probing) this.#probing = undefined
     })
-    this.#looking = looking
-    this.#lookingSinceMs = performance.now()
+    this.#probing = probing
+    this.#probingSinceMs = performance.now()
   }
 
   /** The tools for clients with capabilities may have changed, though the shared list is the same. */
@@ -198,7 +198,7 @@ export class ServerAsking implements UpstreamFace {
   abandon(): void {
     this.#abort.abort()
     this.#abort = new AbortController()
-    this.#looking = undefined
+    this.#probing = undefined
   }
 
   /** The tools for a client with these capabilities, if known and different from the shared list. */
@@ -223,9 +223,9 @@ export class ServerAsking implements UpstreamFace {
     if (running !== undefined) return running
     const sinceMs = performance.now()
     const reading = this.#listTools(key, form, base)
-      .then(look => {
+      .then(probed => {
         // The client that requested the list has not waited for it, so it is notified.
-        if (look && performance.now() - sinceMs > LATE_MS) this.#options.found([])
+        if (probed && performance.now() - sinceMs > LATE_MS) this.#options.found([])
       })
       .finally(() => this.#reading.delete(key))
     this.#reading.set(key, reading)
@@ -242,14 +242,14 @@ export class ServerAsking implements UpstreamFace {
     this.#variants.clear()
   }
 
-  async #firstLook(base: readonly CatalogItem[]): Promise<void> {
+  async #firstProbe(base: readonly CatalogItem[]): Promise<void> {
     const form = everyCapability(LATEST)
-    const look = await this.#listTools(JSON.stringify(listedFor(form)), form, base, FIRST)
+    const probed = await this.#listTools(JSON.stringify(listedFor(form)), form, base, FIRST)
     const seen = this.#seen
-    if (!look || !seen) return
+    if (!probed || !seen) return
     const known = new Map(base.map(item => [item.key, item]))
-    const extra = look.tools.filter(item => known.get(item.key)?.fingerprint !== item.fingerprint)
-    const asks = extra.length > 0 ? ALL : ALL.filter(name => look.asked.has(name) || this.#noted.has(name))
+    const extra = probed.tools.filter(item => known.get(item.key)?.fingerprint !== item.fingerprint)
+    const asks = extra.length > 0 ? ALL : ALL.filter(name => probed.asked.has(name) || this.#noted.has(name))
     this.#keep({ asks, tools: extra.map(({ key }) => key), ...seen })
     if (extra.length > 0) this.#options.found(extra.filter(({ key }) => !known.has(key)))
   }
@@ -267,7 +267,7 @@ export class ServerAsking implements UpstreamFace {
     form: JsonObject,
     base: readonly CatalogItem[],
     what = key,
-  ): Promise<ToolsLook | undefined> {
+  ): Promise<ProbedTools | undefined> {
     const { context, record, plan, era } = this.#options
     const { ownerId } = record()
     const { signal } = this.#abort
@@ -279,9 +279,9 @@ export class ServerAsking implements UpstreamFace {
     let release: (() => void) | undefined
     try {
       const ready = await plan()
-      release = await context.looks?.acquire(ownerId)
+      release = await context.probes?.acquire(ownerId)
       if (signal.aborted) return undefined
-      const look = await lookAtTools(context.launcher, ready, {
+      const probed = await probeTools(context.launcher, ready, {
         era: era(),
         offers: askableCapabilities(form, this.#seen?.protocolVersion ?? LATEST),
         take: items => {
@@ -295,12 +295,12 @@ export class ServerAsking implements UpstreamFace {
       })
       if (full !== undefined) throw new HubError('quota_catalog_bytes', full)
       if (signal.aborted) return undefined
-      if (!look) throw new HubError('upstream_timeout', 'Its tools were not listed in time')
+      if (!probed) throw new HubError('upstream_timeout', 'Its tools were not listed in time')
       this.#failure = undefined
-      const tools = look.tools.map(item => (isShared(item) ? (known.get(item.key) ?? item) : item))
+      const tools = probed.tools.map(item => (isShared(item) ? (known.get(item.key) ?? item) : item))
       this.#put(key, { tools, bytes, owner: ownerId, base, epoch })
       bytes = 0
-      return look
+      return probed
     } catch (error) {
       if (!signal.aborted) this.#failed(what, error)
       return undefined
@@ -323,11 +323,11 @@ export class ServerAsking implements UpstreamFace {
 
   #failed(what: string, error: unknown): void {
     const { context, record } = this.#options
-    const { message } = error instanceof LookFailed ? error.reason : toWireError(error)
+    const { message } = error instanceof ToolsProbeFailed ? error.reason : toWireError(error)
     const { id: serverId, name: server, ownerId } = record()
     this.#failedAtMs.set(what, performance.now())
     this.#failure = context.redact(message)
-    context.log.warn('A server could not be looked at as a client that can be asked', {
+    context.log.warn('A server could not be probed as a client that supports server requests', {
       ...{ server, serverId, ownerId, error: this.#failure },
     })
   }

@@ -24,7 +24,7 @@ export interface SharedContext {
   readonly eras: EraStore
   readonly askings: AskingStore
   /** Slots for probes of server requests; absent: no probe is made. */
-  readonly looks?: StartSlots
+  readonly probes?: StartSlots
   readonly definitions: ToolDefinitions
   readonly bus: EventBus
   readonly log: PluginLogger

@@ -15,7 +15,7 @@ export class ServerEra {
   readonly #context: ServerContext
   readonly #serverId: string
   #verdict: EraVerdict | undefined
-  #looked = false
+  #loaded = false
   #isProgram = false
   #asking = false
   #probe: EraProbe | undefined
@@ -51,14 +51,14 @@ export class ServerEra {
     if (!mayBeModern(plan)) return 'legacy'
     this.#pinned = plan.settings.era
     if (this.#pinned) {
-      this.#looked = true
+      this.#loaded = true
       this.#verdict = undefined
       return this.#pinned
     }
     this.#isProgram = plan.child !== undefined
     const credentialHash = hashOf(plan)
-    if (!this.#looked) {
-      this.#looked = true
+    if (!this.#loaded) {
+      this.#loaded = true
       this.#verdict ??= await this.#context.eras.find(this.#serverId)
     }
     const verdict = this.#verdict
@@ -98,7 +98,7 @@ export class ServerEra {
 
   /** The next connection probes, whatever is known. */
   forget(): void {
-    this.#looked = true
+    this.#loaded = true
     if (!this.#verdict) return
     this.#verdict = undefined
     this.#context.eras.remove(this.#serverId)

@@ -8,7 +8,7 @@ import type { Connection } from '../connection/connection.ts'
 import type { ListEntry, ListsRead, OpenedMessage } from '../protocol.ts'
 import type { StoredHead } from '../store/catalog-store.ts'
 import { KeptLists } from './kept-lists.ts'
-import { noteDefinitions, tellListChange } from './list-news.ts'
+import { emitListChange, saveDefinitions } from './list-news.ts'
 import type { ServerContext } from './server-context.ts'
 
 /** Expired lists that the server does not send notifications for are read again at most this often. */
@@ -102,12 +102,12 @@ export class ServerLists {
 
   /** Emits `catalog.changed` for tools that are offered differently, though the list is the same. */
   toolsChanged(): void {
-    tellListChange(this.#context, this.#record(), ['tools'], this.#older)
+    emitListChange(this.#context, this.#record(), ['tools'], this.#older)
   }
 
   /** Stores the definitions of tools that are listed for some clients only, and emits `catalog.changed`. */
   alsoListed(tools: readonly CatalogItem[]): void {
-    noteDefinitions(this.#context, this.#record(), tools, this.#older)
+    saveDefinitions(this.#context, this.#record(), tools, this.#older)
     this.toolsChanged()
   }
 
@@ -149,8 +149,8 @@ export class ServerLists {
     if (this.#catalog && !this.#older) this.#context.catalogs.save(record.id, configHash, this.#catalog)
     // Before the event for the new list, so that no client gets a tool that waits for an approval.
     if (this.#catalog && this.#catalog.tools !== before?.tools)
-      noteDefinitions(this.#context, record, this.#catalog.tools, this.#older)
-    tellListChange(this.#context, record, kinds, this.#older)
+      saveDefinitions(this.#context, record, this.#catalog.tools, this.#older)
+    emitListChange(this.#context, record, kinds, this.#older)
   }
 
   /** Returns the kinds that differ, or that the upstream reported as changed. */
@@ -181,10 +181,7 @@ export class ServerLists {
     this.#catalog = {
       ...items,
       ...(refused ? { refused: QUOTA } : {}),
-      capabilities: opened.capabilities,
-      serverInfo: opened.serverInfo,
-      ...(opened.instructions === undefined ? {} : { instructions: opened.instructions }),
-      protocolVersion: opened.protocolVersion,
+      ...handshakeOf(opened),
       ...(transport === undefined ? {} : { transport }),
       readAt: new Date().toISOString(),
       ...(read.instances ? { instances: read.instances } : {}),
@@ -194,6 +191,11 @@ export class ServerLists {
     if (!more) this.abandon()
     return [...changed]
   }
+}
+
+/** What a catalogue holds of the server's handshake result. */
+function handshakeOf({ capabilities, serverInfo, instructions, protocolVersion }: OpenedMessage) {
+  return { capabilities, serverInfo, ...(instructions === undefined ? {} : { instructions }), protocolVersion }
 }
 
 const QUOTA = {

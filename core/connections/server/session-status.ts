@@ -25,11 +25,11 @@ export function sessionStatus(
     warnings.push({ code: 'own_connection_refused', message })
   }
   // True as soon as it is online: the lists are read before the probe.
-  const looking = online && !face.known && face.failure === undefined
+  const probing = online && !face.known && face.failure === undefined
   const session = {
-    ...sessionOf(record, face, looking),
+    ...sessionOf(record, face, probing),
     ...(asks.length === 0 ? {} : { asks }),
-    ...(looking ? { looking: true as const } : {}),
+    ...(probing ? { looking: true as const } : {}),
   }
   return { session, warnings }
 }
@@ -37,7 +37,7 @@ export function sessionStatus(
 function sessionOf(
   { session = 'auto' }: Pick<ServerRecord, 'session'>,
   face: UpstreamFace,
-  looking: boolean,
+  probing: boolean,
 ): ServerSession {
   if (session !== 'auto') return { mode: session, kind: session, why: 'as configured' }
   const mode = 'auto'
@@ -47,7 +47,7 @@ function sessionOf(
   if (face.asks.length > 0) return { mode, kind: 'per-session', why: `asks its client: own ${thing} per session` }
   if (face.kind === 'remote')
     return { mode, kind: 'per-session', why: 'may ask its client: own connection per session that can be asked' }
-  if (looking) return { mode, kind: 'shared', why: 'is being looked at, whether it asks its client' }
+  if (probing) return { mode, kind: 'shared', why: 'is being looked at, whether it asks its client' }
   if (face.known) return { mode, kind: 'shared', why: 'was not seen to ask its client: one process for all' }
   const why = face.failure === undefined ? 'was not yet looked at' : `could not be looked at: ${face.failure}`
   return { mode, kind: 'shared', why: `${why}: one process for all` }

@@ -31,7 +31,7 @@ export interface SharedConnectionOptions {
 }
 
 /**
- * The connection to one server that all callers share. It opens and closes as it is told by the server's state machine,
+ * The connection to one server that all callers share. It opens and closes as the effects of the server's state machine say,
  * in the server's era and transport, and reports to it.
  */
 export class SharedConnection {

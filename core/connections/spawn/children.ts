@@ -112,39 +112,7 @@ export class Children {
     if (shortage) throw spawnError(spec, new Error(shortage))
     const carried = this.#makePair !== undefined && spec.carriedByMain !== true
     const start = confinement ? this.#enclosed(spec, confinement, carried) : this.#plain(spec)
-    let made: readonly SocketPair[]
-    try {
-      made = this.#pairs(carried, start.inputs.length)
-    } catch (error) {
-      start.close?.()
-      throw spawnError(spec, error)
-    }
-    const pairs = carried ? made.slice(0, 3) : []
-    let ended: (how: string) => void = () => undefined
-    const exited = new Promise<string>(resolve => {
-      ended = resolve
-    })
-    let running: Bun.Subprocess
-    try {
-      running = Bun.spawn([...start.argv], {
-        stdio: stdioOf(pairs, made.slice(pairs.length), confinement !== undefined),
-        env: start.env,
-        ...(start.cwd === undefined ? {} : { cwd: start.cwd }),
-        // A group of its own (setsid), so that its child processes end with it.
-        detached: true,
-        onExit: (_, code, signal) => {
-          this.#forget(running.pid)
-          start.close?.()
-          ended(signal === null ? `exit code ${code}` : `signal ${signalName(signal)}`)
-        },
-      })
-    } catch (error) {
-      for (const pair of made) closeSync(pair.ours)
-      start.close?.()
-      throw spawnError(spec, error)
-    } finally {
-      for (const pair of made) closeSync(pair.theirs)
-    }
+    const { running, exited, pairs, inputs } = this.#run(spec, start, carried)
     const { pid } = running
     lowerPriority(pid)
     // Before it reads its options, so that nothing of the program itself runs yet.
@@ -152,7 +120,7 @@ export class Children {
       raiseOomScore(pid)
       this.#limitMemory(pid, confinement)
     }
-    handOverAll(made.slice(pairs.length), start.inputs)
+    handOverAll(inputs, start.inputs)
     const { redact = text => this.#options.redactors.of(spec.serverId).text(text) } = spec
     const tail = this.#tail(spec.serverId)
     const stderrLog = tail.writer(redact)
@@ -190,6 +158,46 @@ export class Children {
     this.#watchdog.add(pid)
     this.#table.add(pid, spec.serverId)
     return child
+  }
+
+  /** Starts the program, with sockets for its standard streams if `carried`, and for its inputs. */
+  #run(
+    spec: ChildSpec,
+    start: StartedAs,
+    carried: boolean,
+  ): {
+    readonly running: Bun.Subprocess
+    /** Resolves with how it ended. */
+    readonly exited: Promise<string>
+    readonly pairs: readonly SocketPair[]
+    readonly inputs: readonly SocketPair[]
+  } {
+    let made: readonly SocketPair[] = []
+    const { promise: exited, resolve } = Promise.withResolvers<string>()
+    try {
+      made = this.#pairs(carried, start.inputs.length)
+      const pairs = carried ? made.slice(0, 3) : []
+      const inputs = made.slice(pairs.length)
+      const running: Bun.Subprocess = Bun.spawn([...start.argv], {
+        stdio: stdioOf(pairs, inputs, spec.confinement !== undefined),
+        env: start.env,
+        ...(start.cwd === undefined ? {} : { cwd: start.cwd }),
+        // A group of its own (setsid), so that its child processes end with it.
+        detached: true,
+        onExit: (_, code, signal) => {
+          this.#forget(running.pid)
+          start.close?.()
+          resolve(signal === null ? `exit code ${code}` : `signal ${signalName(signal)}`)
+        },
+      })
+      return { running, exited, pairs, inputs }
+    } catch (error) {
+      for (const pair of made) closeSync(pair.ours)
+      start.close?.()
+      throw spawnError(spec, error)
+    } finally {
+      for (const pair of made) closeSync(pair.theirs)
+    }
   }
 
   /** Number of sandboxed processes that run for an owner. */

@@ -12,7 +12,7 @@ import type { ChildSpec } from './child-program.ts'
 import type { Child, Children } from './children.ts'
 
 const INSTALL_MS = 5 * 60_000
-const LOOK_MS = 200
+const POLL_MS = 200
 /** Lines of the installer's output that are quoted in the reason. */
 const LAST_LINES = 4
 const ANSWER_BYTES = 64 * 1024
@@ -134,7 +134,7 @@ export class PackageInstaller {
       if (!wanted()) failure = new HubError('stopped', 'The installation was ended, since the server is not wanted')
       else if (performance.now() > end) failure = new HubError('spawn_failed', 'The installation took over 5 minutes')
       if (failure) void child.stop()
-    }, LOOK_MS)
+    }, POLL_MS)
     let words = ''
     const decoder = new TextDecoder()
     try {

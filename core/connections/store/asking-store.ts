@@ -33,7 +33,7 @@ export class AskingStore extends ServerRows<'server_asking'> {
       const asks = textsIn(row.asks).filter((name): name is AskCapability => CAPABILITIES.has(name))
       return { asks, tools: textsIn(row.tools), configHash: row.config_hash, version: row.version }
     } catch (error) {
-      this.log.warn('What a server asks of clients cannot be read; it is looked at again', {
+      this.log.warn('What a server asks of clients cannot be read; it is probed again', {
         serverId,
         error: String(error),
       })

@@ -9,33 +9,48 @@ export interface Member {
   readonly valueFrom: number
 }
 
+const QUOTE = '"'.charCodeAt(0)
+const COLON = ':'.charCodeAt(0)
+const COMMA = ','.charCodeAt(0)
+const SQUARE_OPEN = '['.charCodeAt(0)
+const SQUARE_CLOSE = ']'.charCodeAt(0)
+const CURLY_OPEN = '{'.charCodeAt(0)
+const CURLY_CLOSE = '}'.charCodeAt(0)
+
 /** The members of the outermost object, in order. `json` must be a valid JSON object. */
 export function members(json: string): readonly Member[] {
   const found: Member[] = []
-  let depth = 0
   let key: string | undefined
   let from = -1
-  let valueFrom = -1
-  for (let at = 0; at < json.length; at += 1) {
+  for (let at = json.indexOf('{') + 1; at < json.length; at += 1) {
     const char = json.charCodeAt(at)
-    if (char === 34) {
-      const close = stringEnd(json, at)
-      if (depth === 1 && valueFrom === -1) {
-        key = JSON.parse(json.slice(at, close + 1)) as string
-        from = at
-      }
-      at = close
-    } else if (char === 58 && depth === 1 && valueFrom === -1) {
-      valueFrom = at + 1
-    } else if (char === 123 || char === 91) {
-      depth += 1
-    } else if (char === 125 || char === 93 || (char === 44 && depth === 1)) {
-      if (depth === 1 && valueFrom !== -1 && key !== undefined) {
-        found.push({ key, from, to: at, valueFrom })
-        valueFrom = -1
-      }
-      if (char !== 44) depth -= 1
-    }
+    if (char === QUOTE) {
+      from = at
+      at = stringEnd(json, at)
+      key = JSON.parse(json.slice(from, at + 1)) as string
+    } else if (char === COLON && key !== undefined) {
+      const to = valueEnd(json, at + 1)
+      if (to < json.length) found.push({ key, from, to, valueFrom: at + 1 })
+      key = undefined
+      at = to - 1
+    } else if (char === CURLY_CLOSE) return found
   }
   return found
+}
+
+/** Where the value at `from` ends: at the comma behind it, or at the end of what it is in; else at the end of the text. */
+export function valueEnd(json: string, from: number): number {
+  let depth = 0
+  for (let at = from; at < json.length; at += 1) {
+    const char = json.charCodeAt(at)
+    if (char === QUOTE) at = stringEnd(json, at)
+    else if (char === SQUARE_OPEN || char === CURLY_OPEN) depth += 1
+    else if (depth === 0 && endsValue(char)) return at
+    else if (char === SQUARE_CLOSE || char === CURLY_CLOSE) depth -= 1
+  }
+  return json.length
+}
+
+function endsValue(char: number): boolean {
+  return char === COMMA || char === SQUARE_CLOSE || char === CURLY_CLOSE
 }

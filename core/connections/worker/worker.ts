@@ -10,16 +10,17 @@ import { registerPluginModules } from '../../transport-kit/module.ts'
 import { toWireError } from '../../transport-kit/wire-error.ts'
 import { GarbageWatch } from '../process/garbage-watch.ts'
 import { processesBelow } from '../process/process-tree.ts'
+import { FrameQueue } from '../protocol/frame-queue.ts'
 import {
+  connectionOf,
+  decodeCallerFrame,
   eachFrame,
-  type FromWorker,
-  type LongResult,
-  type OpenMessage,
-  readNumber,
-  type ToWorker,
-} from '../protocol.ts'
+  encodeUpstreamFrame,
+  type UpstreamFrame,
+} from '../protocol/frames.ts'
+import type { FromWorker, LongResult, OpenMessage, ToWorker } from '../protocol.ts'
 import { AnswerWindow } from './answer-window.ts'
-import { type CarriedPipe, openDescriptors, openRelay } from './child-pipe.ts'
+import type { CarriedPipe } from './child-pipe.ts'
 import { Deadlines } from './deadlines.ts'
 import { AnswersLink } from './links/answers.ts'
 import { LegacyLink } from './links/legacy.ts'
@@ -27,15 +28,12 @@ import type { LinkContext } from './links/link-context.ts'
 import { ModernLink } from './links/modern.ts'
 import type { LinkIo, UpstreamLink } from './links/upstream-link.ts'
 import { ListPaces } from './lists/list-paces.ts'
+import { openDescriptors, openRelay } from './open-pipe.ts'
 import { withoutSecrets } from './upstream-texts.ts'
 import { WriteBacklog } from './write-backlog.ts'
 
 /** Bytes of large messages of a worker between two garbage collections. */
 const GARBAGE_PERIOD_BYTES = 32 * 1024 * 1024
-/** `r`, and the flags `1` and `2` of such a frame. */
-const RESULT_LETTER = 114
-const ERROR_FLAG = 49
-const INPUT_FLAG = 50
 
 interface Held {
   readonly link: UpstreamLink
@@ -54,13 +52,16 @@ class ConnectionWorker {
   readonly #backlogs = new Map<string, WriteBacklog>()
   readonly #transports = new Map<string, Promise<TransportDefinition>>()
   readonly #garbage = new GarbageWatch({ periodBytes: GARBAGE_PERIOD_BYTES })
-  #out: string[] = []
-  #flushing = false
+  readonly #frames: FrameQueue
   #instanceId = ''
   #version = ''
 
   constructor(scope: Worker) {
     this.#scope = scope
+    this.#frames = new FrameQueue(queueMicrotask, text => {
+      scope.postMessage(text)
+      this.#garbage.message(text.length)
+    })
   }
 
   receive(data: unknown): void {
@@ -70,32 +71,25 @@ class ConnectionWorker {
     } else this.#control(data as ToWorker)
   }
 
-  #frame(frame: string): void {
-    const first = frame.indexOf(' ')
-    const held = this.#held.get(readNumber(frame, 1))
-    // A call for a connection that has ended: `closed` tells main that it was not begun.
+  #frame(text: string): void {
+    const held = this.#held.get(connectionOf(text))
+    // A call for a connection that has ended: `closed` says to main that it was not begun.
     if (!held) return
     const { link } = held
-    const kind = frame.charCodeAt(0)
-    if (kind === 115) {
-      link.send(frame.slice(first + 1))
-      return
-    }
-    const number = readNumber(frame, first + 1)
-    const second = frame.indexOf(' ', first + 1)
-    if (kind === 99) {
-      link.call(number, frame.slice(second + 1))
-    } else if (kind === 120) {
-      link.cancel(number, JSON.parse(frame.slice(second + 1)) as string)
-    } else if (kind === 97) {
-      link.answer(number, frame.slice(second + 1))
-    } else if (kind === 104 || kind === 118) {
-      const length = readNumber(frame, second + 1)
-      const headersAt = frame.indexOf(' ', second + 1) + 1
-      const headers = JSON.parse(frame.slice(headersAt, headersAt + length)) as Readonly<Record<string, string>>
-      const text = frame.slice(headersAt + length)
-      if (kind === 118 && link instanceof ModernLink) link.callAsIs(number, text, headers)
-      else link.callWith(number, text, headers)
+    const frame = decodeCallerFrame(text)
+    switch (frame.kind) {
+      case 'call':
+        return link.call(frame.id, frame.text)
+      case 'call-with-headers':
+        if (frame.asIs && link instanceof ModernLink) link.callAsIs(frame.id, frame.text, frame.headers)
+        else link.callWith(frame.id, frame.text, frame.headers)
+        return
+      case 'cancel':
+        return link.cancel(frame.id, frame.reason)
+      case 'send':
+        return link.send(frame.text)
+      case 'answer':
+        return link.answer(frame.key, frame.text)
     }
   }
 
@@ -145,8 +139,11 @@ class ConnectionWorker {
       version: this.#version,
       deadlines: this.#deadlines,
       paces: this.#paces,
-      frame: text => (isLongResult(text) ? this.#long(text, options) : this.#queue(text)),
-      control: message => say(options.child ? withLastLook(message, options.child.pid) : message),
+      frame: frame => {
+        if (isLongResult(frame)) this.#long(frame, options)
+        else this.#frames.push(encodeUpstreamFrame(conn, frame))
+      },
+      control: message => say(options.child ? withDescendants(message, options.child.pid) : message),
       gone: () => {
         const held = this.#held.get(conn)
         this.#held.delete(conn)
@@ -243,49 +240,31 @@ class ConnectionWorker {
   }
 
   /** Sends a long result as bytes, which main neither parses nor copies. */
-  #long(frame: string, { conn, owner }: OpenMessage): void {
-    const idAt = frame.indexOf(' ') + 1
-    const flagAt = frame.indexOf(' ', idAt) + 1
-    const bytes = new TextEncoder().encode(frame.slice(flagAt + 2))
-    const isError = frame.charCodeAt(flagAt) === ERROR_FLAG
+  #long({ id, form, text }: ResultFrame, { conn, owner }: OpenMessage): void {
+    const bytes = new TextEncoder().encode(text)
     this.#windowOf(owner).sent(bytes.byteLength)
-    this.#flush()
-    const message: LongResult = { type: 'result', conn, id: readNumber(frame, idAt), isError, owner, bytes }
+    this.#frames.flush()
+    const message: LongResult = { type: 'result', conn, id, isError: form === 'error', owner, bytes }
     this.#scope.postMessage(message, [bytes.buffer])
-    this.#garbage.message(frame.length)
-  }
-
-  #queue(frame: string): void {
-    this.#out.push(frame)
-    if (this.#flushing) return
-    this.#flushing = true
-    queueMicrotask(() => this.#flush())
-  }
-
-  #flush(): void {
-    this.#flushing = false
-    if (this.#out.length === 0) return
-    const text = this.#out.length === 1 ? (this.#out[0] ?? '') : this.#out.join('\n')
-    this.#out = []
-    this.#scope.postMessage(text)
     this.#garbage.message(text.length)
   }
 
   /** Sends an object after the frames written before it, so that the order is kept. */
   #post(message: FromWorker): void {
-    this.#flush()
+    this.#frames.flush()
     this.#scope.postMessage(message)
   }
 }
 
-function isLongResult(frame: string): boolean {
-  if (frame.length <= LONG_CHARACTERS || frame.charCodeAt(0) !== RESULT_LETTER) return false
+type ResultFrame = Extract<UpstreamFrame, { readonly kind: 'result' }>
+
+function isLongResult(frame: UpstreamFrame): frame is ResultFrame {
   // Main parses a result that requests input.
-  return frame.charCodeAt(frame.indexOf(' ', frame.indexOf(' ') + 1) + 1) !== INPUT_FLAG
+  return frame.kind === 'result' && frame.form !== 'input' && frame.text.length > LONG_CHARACTERS
 }
 
 /** Lists the processes that left the child's group now, since they cannot be found once the child has exited. */
-function withLastLook(message: FromWorker, pid: number): FromWorker {
+function withDescendants(message: FromWorker, pid: number): FromWorker {
   if (message.type !== 'failed' && message.type !== 'closed') return message
   const below = processesBelow(pid)
   return below.length === 0 ? message : { ...message, below }

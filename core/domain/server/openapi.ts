@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { type FieldCode, HubError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
-import { documentServers, judgeOpenApiDocument, OPENAPI_LIMITS } from '../../transport-kit/openapi-document.ts'
+import { documentServers, OPENAPI_LIMITS, validateOpenApiDocument } from '../../transport-kit/openapi-document.ts'
 import type { Fields } from '../json/fields.ts'
 import { mapStrings, pointerToken } from '../json/json-pointer.ts'
 import { checkUrl } from './address.ts'
@@ -214,7 +214,7 @@ function readDocument(block: Fields): void {
 /** Validates a document given as an object; `text` is its JSON. Undefined when it is valid. */
 export function documentProblem(schema: JsonObject, text: string, hasBaseUrl: boolean): DocumentProblem | undefined {
   const problem = asProblem(() => {
-    judgeOpenApiDocument(schema)
+    validateOpenApiDocument(schema)
     checkByteLength(text)
   })
   if (problem) return problem

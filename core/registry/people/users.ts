@@ -91,22 +91,9 @@ export class Users implements UserRegistry {
       if (!isAdmin(actor)) throw new HubError('field_forbidden', 'Only administrators change users')
       checkRevision('user', row.revision, options)
       await refuseFileFields(trx, row, change, renamed?.key)
-      const disabled = change.disabled ?? row.disabled === 1
-      const role = change.role ?? row.role
-      if (row.role === 'admin' && row.disabled === 0 && (role !== 'admin' || disabled)) await keepAnAdmin(trx, row)
-      // Every reduction of rights and every new password ends earlier sign-ins.
-      const narrower = (disabled && row.disabled === 0) || (row.role === 'admin' && role !== 'admin')
-      const next: UserTable = {
-        ...row,
-        ...(renamed ? { name: renamed.name, name_key: renamed.key } : {}),
-        ...(change.passwordHash === undefined ? {} : { password_hash: change.passwordHash }),
-        ...(change.mustChangePassword === undefined ? {} : { must_change_password: change.mustChangePassword ? 1 : 0 }),
-        ...(change.grants === undefined ? {} : { network_grant: change.grants.network }),
-        role,
-        disabled: disabled ? 1 : 0,
-        token_epoch: row.token_epoch + (narrower || change.passwordHash !== undefined ? 1 : 0),
-      }
-      if (row.role !== 'admin' && role === 'admin') await capServersOf(trx, row)
+      const next = changedUser(row, change, renamed)
+      if (isActiveAdmin(row) && !isActiveAdmin(next)) await keepAnAdmin(trx, row)
+      if (row.role !== 'admin' && next.role === 'admin') await capServersOf(trx, row)
       return this.#save(trx, after, row, next)
     })
   }
@@ -232,4 +219,29 @@ async function refuseFileFields(
   if (!held) return
   const message = `The settings file names ${quoteName(row.name ?? '')} as an owner; change the name there as well, and first`
   throw new HubError('settings_read_only', message)
+}
+
+function isActiveAdmin({ role, disabled }: Pick<UserTable, 'role' | 'disabled'>): boolean {
+  return role === 'admin' && disabled === 0
+}
+
+/** The row of a user after a change. Every reduction of rights and every new password ends earlier sign-ins. */
+function changedUser(
+  row: UserTable,
+  { passwordHash, mustChangePassword, grants, ...change }: UserChange,
+  renamed: ReturnType<typeof checkedName> | undefined,
+): UserTable {
+  const role = change.role ?? row.role
+  const disabled = change.disabled ?? row.disabled === 1
+  const narrower = (disabled && row.disabled === 0) || (row.role === 'admin' && role !== 'admin')
+  return {
+    ...row,
+    ...(renamed ? { name: renamed.name, name_key: renamed.key } : {}),
+    ...(passwordHash === undefined ? {} : { password_hash: passwordHash }),
+    ...(mustChangePassword === undefined ? {} : { must_change_password: mustChangePassword ? 1 : 0 }),
+    ...(grants === undefined ? {} : { network_grant: grants.network }),
+    role,
+    disabled: disabled ? 1 : 0,
+    token_epoch: row.token_epoch + (narrower || passwordHash !== undefined ? 1 : 0),
+  }
 }

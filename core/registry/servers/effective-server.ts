@@ -1,5 +1,7 @@
 import type { ServerSettings } from '../../contract/records.ts'
+import { valueAt } from '../../domain/json/json-pointer.ts'
 import { storedDocument } from '../../domain/server/openapi.ts'
+import { secretParts } from '../../secrets/parts.ts'
 import type { EffectiveServer } from '../api.ts'
 import type { Owner } from '../owners.ts'
 import { rightsOwner } from './confined.ts'
@@ -19,4 +21,17 @@ export function effectiveServer(
     ...{ settings, ownerId, ownerRole, ownerNumber, ownerGrants, configHash: configHash(stored, owner) },
     ...(document ? { document: () => readDocument(document.sha256) } : {}),
   }
+}
+
+/** The texts to redact for opened settings: each secret, and its parts that may appear alone. */
+export function secretValues(forms: readonly Pick<ServerSettings, 'config' | 'variables' | 'secrets'>[]): string[] {
+  const found = new Set<string>()
+  for (const { config, variables, secrets } of forms) {
+    const held = { ...config, variables }
+    for (const pointer of secrets) {
+      const value = valueAt(held, pointer)
+      if (typeof value === 'string') for (const part of secretParts(value)) found.add(part)
+    }
+  }
+  return [...found]
 }

@@ -1,7 +1,7 @@
 import { type FieldError, HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { Role, TransportName } from '../../contract/records.ts'
-import { judgeHostLiteral } from '../../domain/address.ts'
+import { checkHostLiteral } from '../../domain/address.ts'
 import { quoteName } from '../../domain/names.ts'
 import { cwdForbidden, spawnPolicy } from '../../domain/server/spawn-policy.ts'
 import { addressesOf } from '../../domain/server/transport.ts'
@@ -62,7 +62,7 @@ function checkAddresses(
       loops.push({ pointer, code: 'loop_detected', detail: `${url.host} is this hub itself` })
     }
     const rights = { networks: deps.outboundAllow, admin: ownerRole === 'admin' }
-    if (judgeHostLiteral(url.hostname, rights) === 'blocked') {
+    if (checkHostLiteral(url.hostname, rights) === 'blocked') {
       const shown = quoteName(url.hostname)
       throw new HubError('url_address_blocked', `The server’s address ${shown} is not open to servers of this owner`, {
         hint: 'An administrator can open a network by OUTBOUND_ALLOW.',

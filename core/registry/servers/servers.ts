@@ -13,20 +13,19 @@ import { type AfterCommit, type Reader, read, type Writer, write } from '../../s
 import { checkRevision, chooseRow, filterRows, inScopeOf, notFound, owned, refKey } from '../access.ts'
 import type { EffectiveServer, ListQuery, Ref, Right, ServerRegistry, WriteOptions } from '../api.ts'
 import { type RegistryDeps, timestamp } from '../context.ts'
-import { fileGroupsWith } from '../groups/file-groups.ts'
 import { touchGroups } from '../groups/group-events.ts'
 import { rememberLostMembers } from '../groups/lost-members.ts'
 import { chooseOwner, type Owner, rowOwner } from '../owners.ts'
-import { fileOrigin, ownerName, type ServerRow, serverColumns, serverRecord } from '../rows.ts'
+import { fileOrigin, type ServerRow, serverColumns, serverRecord } from '../rows.ts'
 import { groupsWith, selectServers, serverRowById, serverRowsByKey } from '../server-rows.ts'
 import { checkServerBytes, serverBytes } from '../stored-bytes.ts'
-import { confinement, outsideAdministration, refusePlainStart, rightsOwner } from './confined.ts'
+import { confinement, rightsOwner } from './confined.ts'
 import { judgedDraft } from './document-judgement.ts'
 import { withDocument } from './document-parts.ts'
 import { fullyFilled, readDocument, writeDocument } from './documents.ts'
-import { effectiveServer } from './effective-server.ts'
+import { effectiveServer, secretValues } from './effective-server.ts'
+import { FileEntries } from './file-entries.ts'
 import {
-  checkHeldRights,
   effectiveOwner,
   heldAfterSave,
   heldColumns,
@@ -36,9 +35,10 @@ import {
   reviewRequired,
   settingsAwaitingReview,
 } from './held-rights.ts'
-import { secretValues } from './secret-values.ts'
+import { checkSave } from './save-rights.ts'
 import { type Draft, refuseMovedSecrets, validateBody } from './server-draft.ts'
 import { nameTaken, ownerDisabled } from './server-errors.ts'
+import { emitServerEvent } from './server-events.ts'
 import { patchedBody } from './server-patch.ts'
 import { checkServerQuota } from './server-quota.ts'
 import { checkServerRights } from './server-rights.ts'
@@ -50,9 +50,11 @@ const TRIES = 8
 /** Servers in the store. */
 export class Servers implements ServerRegistry {
   readonly #deps: RegistryDeps
+  readonly #entries: FileEntries
 
   constructor(deps: RegistryDeps) {
     this.#deps = deps
+    this.#entries = new FileEntries(deps)
   }
 
   async list(actor: Actor, query: ListQuery): Promise<readonly ServerRecord[]> {
@@ -97,7 +99,7 @@ export class Servers implements ServerRegistry {
         .execute()
       await writeDocument(trx, id, settings, draft.document)
       const record = serverRecord(await this.#written(trx, id))
-      after(() => this.#emit('server.created', record, record.visibility === 'public'))
+      after(() => emitServerEvent(this.#deps.bus, 'server.created', record, record.visibility === 'public'))
       return record
     })
   }
@@ -132,13 +134,13 @@ export class Servers implements ServerRegistry {
   async remove(actor: Actor, ref: Ref, options: WriteOptions = {}): Promise<void> {
     const row = await this.#row(actor, ref, 'edit')
     checkRevision('server', row.revision, options)
-    if (row.origin === 'file') await this.#fileWriter(row).writeServer(fileOrigin(row)?.owner, row.name, null)
+    if (row.origin === 'file') await this.#entries.remove(row)
     await write(this.#deps.store, async (trx, after) => {
       const groups = await groupsWith(trx, [row.id])
       await rememberLostMembers(trx, [row.id], timestamp(this.#deps))
       const gone = await trx.deleteFrom('server').where('id', '=', row.id).executeTakeFirst()
       if (Number(gone.numDeletedRows) === 0) throw notFound('server', ref)
-      after(() => this.#removed(row))
+      after(() => emitServerEvent(this.#deps.bus, 'server.removed', serverRecord(row), row.visibility === 'public'))
       await touchGroups(this.#deps, trx, after, groups)
     })
   }
@@ -226,25 +228,15 @@ export class Servers implements ServerRegistry {
     const sealed = sealSettings(sealer, place, wanted, moved ? undefined : before)
     const changed = [...changedFields(before, sealed), ...(moved ? ['owner'] : [])]
     const settings = { ...sealed, ...confinement(actor, before, changed) }
-    const rights = rightsOwner(owner, settings)
-    // Disabling is always allowed, also when the rules have become stricter.
-    const unchanged = changed.every(field => field === 'enabled')
-    if (unchanged && settings.enabled) refusePlainStart(actor, cappedRights(owner, held.cap), settings)
-    // A moved server that awaits review is checked at the review, by the rules valid then.
-    if (!(moved && held.awaitsReview) && (!unchanged || settings.enabled))
-      checkHeldRights(this.#deps, rights, held, settings, fullyFilled(draft), { id: row.id, unchanged })
-    if (settings.confined && row.origin === 'file') {
-      throw outsideAdministration(
-        `"${before.name}" stands in the settings file, which is not changed from this address`,
-      )
-    }
+    checkSave(this.#deps, actor, row, draft, { owner, held, settings, changed, moved })
     const same = changed.length === 0 && !before.problem && JSON.stringify(held) === JSON.stringify(heldRights(row))
     if (same) return before
-    if (row.origin === 'file') await this.#writeFile(row, owner, draft, fileBody(this.#deps, place, settings, draft))
-    if (settings.name !== before.name) await this.#renameInFileGroups(row, owner, settings.name)
+    if (row.origin === 'file')
+      await this.#entries.write(row, owner, draft, fileBody(this.#deps, place, settings, draft))
+    if (settings.name !== before.name) await this.#entries.renameInGroups(row, owner, settings.name)
 
     return this.#write(draft, owner, async (trx, after) => {
-      await checkServerQuota(trx, rights, settings, before)
+      await checkServerQuota(trx, rightsOwner(owner, settings), settings, before)
       const columns = serverColumns(settings, fileOrigin(row))
       const freed = owner.id === row.owner_id ? serverBytes(row) : undefined
       await checkServerBytes(trx, owner, serverBytes(columns), freed)
@@ -266,42 +258,10 @@ export class Servers implements ServerRegistry {
       after(() => {
         // For the former owner the server is gone, unless it is public.
         const lost = owner.id !== row.owner_id && record.visibility !== 'public'
-        if (lost) this.#emit('server.removed', before, false)
-        this.#emit('server.updated', record, seen, changed)
+        if (lost) emitServerEvent(this.#deps.bus, 'server.removed', before, false)
+        emitServerEvent(this.#deps.bus, 'server.updated', record, seen, changed)
       })
       return record
-    })
-  }
-
-  async #writeFile(row: ServerRow, owner: Owner, draft: Draft, body: JsonObject): Promise<void> {
-    if (owner.id !== row.owner_id) {
-      throw new HubError('settings_read_only', 'Whose an entry of the settings file is, is changed in the file itself')
-    }
-    const writer = this.#fileWriter(row)
-    await this.#rejectDuplicate(row, owner, draft.settings.name)
-    await writer.writeServer(fileOrigin(row)?.owner, row.name, body)
-  }
-
-  /** Renames the member in groups of the settings file, which refer to members by name. */
-  async #renameInFileGroups(row: ServerRow, owner: Owner, newName: string): Promise<void> {
-    const groups = await fileGroupsWith(this.#deps, row.id)
-    if (groups.length === 0) return
-    const writer = this.#fileWriter(row)
-    await this.#rejectDuplicate(row, owner, newName)
-    for (const group of groups) await writer.renameMember(group, { owner: ownerName(row), name: row.name }, newName)
-  }
-
-  /** Checked before the file is written; the store's own check would come too late. */
-  async #rejectDuplicate(row: ServerRow, owner: Owner, name: string): Promise<void> {
-    const duplicates = await read(this.#deps.store, db => serverRowsByKey(db, nameKey(name)))
-    if (duplicates.some(duplicate => duplicate.owner_id === owner.id && duplicate.id !== row.id))
-      throw nameTaken(name, owner)
-  }
-
-  #fileWriter(row: ServerRow): NonNullable<RegistryDeps['fileWriter']> {
-    if (this.#deps.fileWriter) return this.#deps.fileWriter
-    throw new HubError('settings_read_only', `The server ${quoteName(row.name)} is held by the settings file`, {
-      hint: 'Change its entry in the settings file.',
     })
   }
 
@@ -337,22 +297,5 @@ export class Servers implements ServerRegistry {
     const row = await serverRowById(db, id)
     if (!row) throw new HubError('internal', 'A server vanished while it was written')
     return row
-  }
-
-  #removed(row: ServerRow): void {
-    this.#emit('server.removed', serverRecord(row), row.visibility === 'public')
-  }
-
-  #emit(
-    event: 'server.created' | 'server.updated' | 'server.removed',
-    record: ServerRecord,
-    seenByAll: boolean,
-    changed: readonly string[] = [],
-  ): void {
-    const payload = { serverId: record.id, name: record.name }
-    const audience = seenByAll ? 'public' : 'owner'
-    if (event === 'server.updated') {
-      this.#deps.bus.emit(event, record.ownerId, { ...payload, revision: record.revision, changed }, audience)
-    } else this.#deps.bus.emit(event, record.ownerId, payload, audience)
   }
 }

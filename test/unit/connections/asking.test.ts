@@ -17,7 +17,7 @@ afterEach(async () => {
 
 async function start(more: Partial<ServerRecord> = {}, dataDir?: string): Promise<Rig> {
   const record = serverRecord('a', { config: { command: '/bin/sh', args: [SCRIPT] }, ...more })
-  const rig = await startRig([record], { looks: true, ...(dataDir === undefined ? {} : { config: { dataDir } }) })
+  const rig = await startRig([record], { probes: true, ...(dataDir === undefined ? {} : { config: { dataDir } }) })
   running.push(rig)
   expect((await rig.connections.settled('a', 5_000)).state).toBe('online')
   await until('the look', () => rig.connections.status('a').session?.looking === undefined)

@@ -1,6 +1,5 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { eachFrame, readNumber } from '../../../core/connections/protocol.ts'
 import { memberText, readMessages, readPlainResult } from '../../../core/connections/worker/links/incoming.ts'
 
 test('readPlainResult() finds the result of any JSON value in both shapes', () => {
@@ -94,13 +93,4 @@ test('readMessages() takes a line of a log for no answer, whatever numbers it ha
 test('a result that spans lines is passed on without raw line ends and with its numbers as written', () => {
   const [message] = readMessages('{"jsonrpc":"2.0","id":1,"result":{\n"n":12345678901234567890,\r\n"s":"a\\nb"}}')
   expect(message).toMatchObject({ kind: 'result', text: '{ "n":12345678901234567890, "s":"a\\nb"}' })
-})
-
-test('eachFrame() and readNumber() read back what was joined', () => {
-  const frames: string[] = []
-  eachFrame('r12 345 0 {}\nf1 2', frame => frames.push(frame))
-  expect(frames).toEqual(['r12 345 0 {}', 'f1 2'])
-  expect(readNumber(frames[0]!, 1)).toBe(12)
-  expect(readNumber(frames[0]!, 4)).toBe(345)
-  expect(readNumber(frames[1]!, 3)).toBe(2)
 })

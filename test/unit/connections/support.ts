@@ -15,7 +15,7 @@ import type { ServerRecord } from '../../../core/contract/records.ts'
 import { EventBus } from '../../../core/events/bus.ts'
 import type { HubEvent } from '../../../core/events/catalog.ts'
 import type { AuditEntry, EffectiveServer } from '../../../core/registry/api.ts'
-import { secretValues } from '../../../core/registry/servers/secret-values.ts'
+import { secretValues } from '../../../core/registry/servers/effective-server.ts'
 import { ServerRedactors } from '../../../core/secrets/server-redactors.ts'
 import type { Tables } from '../../../core/store/tables.ts'
 import { stdioTransport } from '../../../plugins/transport-stdio/plugin.ts'
@@ -163,7 +163,7 @@ export async function startRig(
     instanceId: 'test',
     baseEnv: { PATH: process.env.PATH ?? '', HOME: dataDir, LANG: 'C.UTF-8' },
     // Most tests count connections and starts.
-    looks: false,
+    probes: false,
     ...rest,
   })
   await connections.begin()

@@ -1,25 +1,25 @@
 import { describe, expect, test } from 'bun:test'
 import { BlockList } from 'node:net'
 import fc from 'fast-check'
-import { type AddressRights, judgeAddress, judgeHostLiteral } from '../../../core/domain/address.ts'
+import { type AddressRights, checkAddress, checkHostLiteral } from '../../../core/domain/address.ts'
 import { SPELLINGS } from '../../support/address-spellings.ts'
 
 const user: AddressRights = { networks: [], admin: false }
 const admin: AddressRights = { networks: [], admin: true }
 const opened = (...networks: string[]): AddressRights => ({ networks, admin: false })
 
-describe('judgeHostLiteral()', () => {
+describe('checkHostLiteral()', () => {
   test.each(SPELLINGS)(
     'judges http://%s/ as %s for a user and %s for an administrator [CVE-2026-44430 CVE-2026-42449 GHSA-56c3-vfp2-5qqj CVE-2026-79747]',
     (host, forUser, forAdmin) => {
       const { hostname } = new URL(`http://${host}/`)
-      expect(judgeHostLiteral(hostname, user)).toBe(forUser)
-      expect(judgeHostLiteral(hostname, admin)).toBe(forAdmin)
+      expect(checkHostLiteral(hostname, user)).toBe(forUser)
+      expect(checkHostLiteral(hostname, admin)).toBe(forAdmin)
     },
   )
 
   test.each(SPELLINGS)('judges the raw spelling %s like the parsed one', (host, forUser) => {
-    expect(judgeHostLiteral(host, user)).toBe(forUser)
+    expect(checkHostLiteral(host, user)).toBe(forUser)
   })
 
   test.each([
@@ -42,59 +42,59 @@ describe('judgeHostLiteral()', () => {
     '[]',
     '8.8.8.8\n',
   ])('blocks %j, which is no host, for everybody', host => {
-    expect(judgeHostLiteral(host, admin)).toBe('blocked')
+    expect(checkHostLiteral(host, admin)).toBe('blocked')
   })
 
   test('lets local names pass when loopback is opened by a network entry', () => {
-    expect(judgeHostLiteral('localhost', opened('127.0.0.0/8'))).toBe('ok')
-    expect(judgeHostLiteral('localhost', opened('::1'))).toBe('ok')
-    expect(judgeHostLiteral('localhost', opened('10.0.0.0/8'))).toBe('blocked')
-    expect(judgeHostLiteral('metadata.google.internal', opened('0.0.0.0/0', '::/0'))).toBe('blocked')
+    expect(checkHostLiteral('localhost', opened('127.0.0.0/8'))).toBe('ok')
+    expect(checkHostLiteral('localhost', opened('::1'))).toBe('ok')
+    expect(checkHostLiteral('localhost', opened('10.0.0.0/8'))).toBe('blocked')
+    expect(checkHostLiteral('metadata.google.internal', opened('0.0.0.0/0', '::/0'))).toBe('blocked')
   })
 })
 
-describe('judgeAddress()', () => {
+describe('checkAddress()', () => {
   test('follows the opened networks, single addresses and both families', () => {
-    expect(judgeAddress('10.20.3.4', opened('10.20.0.0/16'))).toBe('ok')
-    expect(judgeAddress('10.21.3.4', opened('10.20.0.0/16'))).toBe('blocked')
-    expect(judgeAddress('10.20.3.4', opened('10.20.3.4'))).toBe('ok')
-    expect(judgeAddress('10.20.3.5', opened('10.20.3.4'))).toBe('blocked')
-    expect(judgeAddress('fd12::5', opened('fd12::/16'))).toBe('ok')
-    expect(judgeAddress('100.64.1.1', opened('100.64.0.0/10'))).toBe('ok')
+    expect(checkAddress('10.20.3.4', opened('10.20.0.0/16'))).toBe('ok')
+    expect(checkAddress('10.21.3.4', opened('10.20.0.0/16'))).toBe('blocked')
+    expect(checkAddress('10.20.3.4', opened('10.20.3.4'))).toBe('ok')
+    expect(checkAddress('10.20.3.5', opened('10.20.3.4'))).toBe('blocked')
+    expect(checkAddress('fd12::5', opened('fd12::/16'))).toBe('ok')
+    expect(checkAddress('100.64.1.1', opened('100.64.0.0/10'))).toBe('ok')
   })
 
   test('keeps link-local and metadata addresses closed inside a wider entry', () => {
     const all = opened('0.0.0.0/0', '::/0', '169.254.0.0/16', 'fe80::/10', '169.254.169.254')
     for (const ip of ['169.254.169.254', '169.254.0.1', 'fe80::1', 'fd00:ec2::254', '::ffff:169.254.169.254'])
-      expect(judgeAddress(ip, all)).toBe('blocked')
-    expect(judgeAddress('10.0.0.1', all)).toBe('ok')
+      expect(checkAddress(ip, all)).toBe('blocked')
+    expect(checkAddress('10.0.0.1', all)).toBe('ok')
   })
 
   test('judges NAT64 addresses by the IPv4 inside once the whole prefix is opened', () => {
     const nat64 = opened('64:ff9b::/96')
-    expect(judgeAddress('64:ff9b::8.8.8.8', nat64)).toBe('ok')
-    expect(judgeAddress('64:ff9b::10.0.0.1', nat64)).toBe('blocked')
-    expect(judgeAddress('64:ff9b::169.254.169.254', nat64)).toBe('blocked')
-    expect(judgeAddress('64:ff9b::8.8.8.8', opened('64:ff9b::8.8.8.8'))).toBe('blocked')
+    expect(checkAddress('64:ff9b::8.8.8.8', nat64)).toBe('ok')
+    expect(checkAddress('64:ff9b::10.0.0.1', nat64)).toBe('blocked')
+    expect(checkAddress('64:ff9b::169.254.169.254', nat64)).toBe('blocked')
+    expect(checkAddress('64:ff9b::8.8.8.8', opened('64:ff9b::8.8.8.8'))).toBe('blocked')
   })
 
   test('never opens the other IPv4-carrying forms', () => {
     const all = opened('::/0', '2002::/16', '::ffff:0:0/96')
     for (const ip of ['::ffff:8.8.8.8', '::8.8.8.8', '2002:808:808::', '64:ff9b:1::808:808'])
-      expect(judgeAddress(ip, all)).toBe('blocked')
+      expect(checkAddress(ip, all)).toBe('blocked')
   })
 
   test.each(['', 'x', '10', '10.0.0.0/33', '10.0.0.0/-1', '10.0.0.0/8/8', '10.0.0.0/0x8', '0/0', '/0', '010.0.0.0/8'])(
     'opens nothing for the entry %j, which is no network',
     entry => {
-      expect(judgeAddress('10.0.0.1', opened(entry))).toBe('blocked')
+      expect(checkAddress('10.0.0.1', opened(entry))).toBe('blocked')
     },
   )
 
   test.each(['', 'example.com', '8.8.8', '0x8.8.8.8', '08.8.8.8', '8.8.8.8 ', '8.8.8.8:1', '[2606::1]', '2606::1%1'])(
     'blocks %j, which is no address',
     ip => {
-      expect(judgeAddress(ip, admin)).toBe('blocked')
+      expect(checkAddress(ip, admin)).toBe('blocked')
     },
   )
 
@@ -126,7 +126,7 @@ describe('judgeAddress()', () => {
     fc.assert(
       fc.property(first, second, third, octet, (...parts) => {
         const ip = parts.join('.')
-        expect(judgeAddress(ip, user)).toBe(refused.check(ip, 'ipv4') ? 'blocked' : 'ok')
+        expect(checkAddress(ip, user)).toBe(refused.check(ip, 'ipv4') ? 'blocked' : 'ok')
       }),
       { numRuns: 2_000 },
     )
@@ -147,7 +147,7 @@ describe('judgeAddress()', () => {
       fc.property(head, fc.array(word, { minLength: 7, maxLength: 7 }), (start, rest) => {
         const ip = [start, ...rest].map(part => part.toString(16)).join(':')
         const ok = globalV6.check(ip, 'ipv6') && !refusedV6.check(ip, 'ipv6')
-        expect(judgeAddress(ip, user)).toBe(ok ? 'ok' : 'blocked')
+        expect(checkAddress(ip, user)).toBe(ok ? 'ok' : 'blocked')
       }),
       { numRuns: 2_000 },
     )

@@ -1,4 +1,5 @@
 import { LIMITS } from '../../../config/limits.ts'
+import type { WireError } from '../../../contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../contract/json.ts'
 import { cutBytes } from '../../../transport-kit/cut-text.ts'
 import type { Handshake } from './link-context.ts'
@@ -60,4 +61,18 @@ export function boundedError(text: string): string {
   if (text.length <= MOST) return text
   const { code, message } = JSON.parse(text) as { readonly code: number; readonly message: string }
   return JSON.stringify({ code, message: cutBytes(message, MOST / 16) })
+}
+
+/**
+ * Why a start has failed that took too long. `firstMethod`: the first request, once it was sent; `received`: the last message
+ * that was no valid one.
+ */
+export function startTimeout(firstMethod: string | undefined, startTimeoutMs: number, received?: string): WireError {
+  const waited = firstMethod
+    ? `The server did not answer ${firstMethod} within ${startTimeoutMs} ms`
+    : `The server did not begin a session within ${startTimeoutMs} ms; is this the address of its MCP endpoint?`
+  return {
+    code: 'upstream_init_timeout',
+    message: received === undefined ? waited : `${waited}; it sent ${received}`,
+  }
 }

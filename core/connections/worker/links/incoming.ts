@@ -33,6 +33,7 @@ interface BadIncoming {
   readonly detail: string
 }
 
+const BRACE_CLOSE = '}'.charCodeAt(0)
 const HEAD = '{"jsonrpc":"2.0","id":'
 const RESULT_AFTER_ID = ',"result":'
 const RESULT_FIRST = '{"result":'
@@ -44,38 +45,44 @@ const ID_LAST = ',"jsonrpc":"2.0","id":'
  * JSON value lies between head and tail, so that nothing can hide there. Undefined for every other text.
  */
 export function readPlainResult(text: string): (IncomingResult & { readonly id: number }) | undefined {
-  const end = text.length - 1
-  if (text.charCodeAt(end) !== 125) return undefined
-  let id = 0
-  let from: number
-  let to: number
-  if (text.startsWith(HEAD)) {
-    let at = HEAD.length
-    let digit = text.charCodeAt(at) - 48
-    while (digit >= 0 && digit <= 9) {
-      id = id * 10 + digit
-      at += 1
-      digit = text.charCodeAt(at) - 48
-    }
-    if (at === HEAD.length || !text.startsWith(RESULT_AFTER_ID, at)) return undefined
-    from = at + RESULT_AFTER_ID.length
-    to = end
-  } else if (text.startsWith(RESULT_FIRST)) {
-    let at = end
-    while (text.charCodeAt(at - 1) >= 48 && text.charCodeAt(at - 1) <= 57) at -= 1
-    to = at - ID_LAST.length
-    if (at === end || !text.startsWith(ID_LAST, to)) return undefined
-    id = Number(text.slice(at, end))
-    from = RESULT_FIRST.length
-  } else {
-    return undefined
-  }
-  const inner = text.slice(from, to)
+  if (text.charCodeAt(text.length - 1) !== BRACE_CLOSE) return undefined
+  const layout = text.startsWith(HEAD) ? resultLast(text) : resultFirst(text)
+  if (!layout) return undefined
+  const inner = text.slice(layout.from, layout.to)
   try {
-    return { kind: 'result', id, text: withoutLineEnds(inner), value: JSON.parse(inner) as JsonValue }
+    return { kind: 'result', id: layout.id, text: withoutLineEnds(inner), value: JSON.parse(inner) as JsonValue }
   } catch {
     return undefined
   }
+}
+
+/** Where the result stands, and the id beside it. */
+interface Layout {
+  readonly id: number
+  readonly from: number
+  readonly to: number
+}
+
+/** The text begins with HEAD. */
+function resultLast(text: string): Layout | undefined {
+  let at = HEAD.length
+  while (isDigit(text.charCodeAt(at))) at += 1
+  if (at === HEAD.length || !text.startsWith(RESULT_AFTER_ID, at)) return undefined
+  return { id: Number(text.slice(HEAD.length, at)), from: at + RESULT_AFTER_ID.length, to: text.length - 1 }
+}
+
+function resultFirst(text: string): Layout | undefined {
+  if (!text.startsWith(RESULT_FIRST)) return undefined
+  const end = text.length - 1
+  let at = end
+  while (isDigit(text.charCodeAt(at - 1))) at -= 1
+  const to = at - ID_LAST.length
+  if (at === end || !text.startsWith(ID_LAST, to)) return undefined
+  return { id: Number(text.slice(at, end)), from: RESULT_FIRST.length, to }
+}
+
+function isDigit(code: number): boolean {
+  return code >= 48 && code <= 57
 }
 
 /**
@@ -85,7 +92,7 @@ export function readPlainResult(text: string): (IncomingResult & { readonly id: 
 export function refuseDeep(text: string): BadIncoming | undefined {
   const levels = LIMITS.upstreamJsonDepth
   if (!isDeeperThan(text, levels)) return undefined
-  return { kind: 'bad', detail: `a message nested more than ${levels} levels deep`, ...spoiledId(text) }
+  return { kind: 'bad', detail: `a message nested more than ${levels} levels deep`, ...idOfInvalid(text) }
 }
 
 /** All messages of a text: one, or those of an array (allowed up to 2025-03-26). */
@@ -96,7 +103,7 @@ export function readMessages(text: string): readonly Incoming[] {
   try {
     value = parseExact(text)
   } catch {
-    return [{ kind: 'bad', detail: 'a line that is not JSON', ...spoiledId(text) }]
+    return [{ kind: 'bad', detail: 'a line that is not JSON', ...idOfInvalid(text) }]
   }
   if (Array.isArray(value)) return value.map(item => classify(item, JSON.stringify(item)))
   return [classify(value, text)]
@@ -111,18 +118,30 @@ function classify(value: JsonValue, text: string): Incoming {
     const answers = typeof id === 'number' && (value.result !== undefined || value.error !== undefined)
     return { kind: 'bad', detail: 'a message without "jsonrpc": "2.0"', ...(answers ? { id } : {}) }
   }
-  if (typeof method === 'string') {
-    const params = isJsonObject(value.params) ? value.params : undefined
-    if (id === undefined) {
-      const most = LIMITS.upstreamNoticeBytes
-      if (text.length > most) return { kind: 'bad', detail: `a notification of more than ${most} characters` }
-      return { kind: 'notification', method, params }
-    }
-    if (typeof id === 'string' || typeof id === 'number' || isRawNumber(id))
-      return { kind: 'request', id, method, params }
-    return { kind: 'bad', detail: `a request "${cutShort(method, 80)}" whose id is neither text nor number` }
-  }
+  if (typeof method === 'string') return classifyMethod(method, id, value.params, text)
   if (id === undefined) return { kind: 'bad', detail: 'a message with neither method nor id' }
+  return classifyResponse(id, value, text)
+}
+
+/** A request or a notification. */
+function classifyMethod(
+  method: string,
+  id: JsonValue | undefined,
+  given: JsonValue | undefined,
+  text: string,
+): Incoming {
+  const params = isJsonObject(given) ? given : undefined
+  if (id === undefined) {
+    const most = LIMITS.upstreamNoticeBytes
+    if (text.length > most) return { kind: 'bad', detail: `a notification of more than ${most} characters` }
+    return { kind: 'notification', method, params }
+  }
+  if (typeof id === 'string' || typeof id === 'number' || isRawNumber(id))
+    return { kind: 'request', id, method, params }
+  return { kind: 'bad', detail: `a request "${cutShort(method, 80)}" whose id is neither text nor number` }
+}
+
+function classifyResponse(id: JsonValue, value: JsonObject, text: string): Incoming {
   const broken = typeof id === 'number' ? { id } : {}
   // Many libraries write the absent member as null.
   if (value.result !== undefined && (value.error === undefined || value.error === null)) {
@@ -148,7 +167,7 @@ function answeredId(id: JsonValue | undefined): JsonValue | undefined {
 }
 
 /** Only for a text that looks like a message: a truncated log line may have an id too. */
-function spoiledId(text: string): { readonly id?: number } {
+function idOfInvalid(text: string): { readonly id?: number } {
   const head = text.slice(0, 256)
   const tail = text.slice(-256)
   if (!head.includes('"jsonrpc"') && !tail.includes('"jsonrpc"')) return {}
@@ -169,4 +188,9 @@ export function memberText(json: string, name: string): string {
 /** In valid JSON a raw line end is white space between tokens, never part of one. */
 function withoutLineEnds(json: string): string {
   return json.includes('\n') || json.includes('\r') ? json.replace(/[\r\n]+/g, ' ') : json
+}
+
+/** True when each request has a stream of its own and this response is on another request's stream. */
+export function isElsewhere(id: JsonValue | undefined, related: number | undefined): boolean {
+  return related !== undefined && id !== undefined && id !== related
 }

@@ -1,9 +1,11 @@
+import { HubError } from '../../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract/json.ts'
 import { askableCapabilities } from '../../../domain/client-capabilities.ts'
+import { cutShort } from '../../../domain/cut-short.ts'
+import { LATEST_LEGACY, LEGACY_VERSIONS } from '../../../domain/era.ts'
 import type { MessageLink } from '../../../transport-kit/definition.ts'
 import type { OpenMessage } from '../../protocol.ts'
 import type { TakenCall } from './call-table.ts'
-import { initializeParams, readHandshake } from './handshake.ts'
 import type { Incoming } from './incoming.ts'
 import type { Handshake, LinkContext } from './link-context.ts'
 import { McpLink } from './mcp-link.ts'
@@ -12,7 +14,7 @@ import { UpstreamNotices } from './upstream-notices.ts'
 
 /** The era with a handshake: one session, in which the upstream may send requests and notifications at any time. */
 export class LegacyLink extends McpLink {
-  protected readonly greeting = 'initialize'
+  protected readonly firstMethod = 'initialize'
   readonly #asks: ServerRequestTable
   readonly #notices: UpstreamNotices
   #capabilities: JsonObject = {}
@@ -20,12 +22,11 @@ export class LegacyLink extends McpLink {
   constructor(options: OpenMessage, context: LinkContext) {
     super(options, context)
     this.#asks = new ServerRequestTable({
-      conn: options.conn,
       capabilities: () => this.#capabilities,
       calls: this.calls,
       arm: atMs => context.deadlines.arm(atMs),
       send: text => this.link?.send(text),
-      frame: text => context.frame(text),
+      frame: frame => context.frame(frame),
       refused: method => context.control({ type: 'refused', conn: options.conn, method }),
     })
     this.#notices = new UpstreamNotices({
@@ -34,7 +35,7 @@ export class LegacyLink extends McpLink {
       withdrawn: id => this.#asks.withdraw(id),
       budget: this.budget,
       lists: () => this.lists?.watch,
-      frame: text => context.frame(text),
+      frame: frame => context.frame(frame),
       control: message => context.control(message),
     })
   }
@@ -86,7 +87,7 @@ export class LegacyLink extends McpLink {
     return this.own.request('ping', undefined, timeoutMs)
   }
 
-  protected tellCancelled(id: number, reason: string): void {
+  protected sendCancelled(id: number, reason: string): void {
     this.link?.send(
       JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id, reason } }),
     )
@@ -95,11 +96,11 @@ export class LegacyLink extends McpLink {
 
   protected answered(id: number, _call: TakenCall, text: string, value: JsonValue): void {
     const isError = isJsonObject(value) && value.isError === true
-    this.context.frame(`r${this.options.conn} ${id} ${isError ? 1 : 0} ${text}`)
+    this.context.frame({ kind: 'result', id, form: isError ? 'error' : 'complete', text })
   }
 
   protected refused(id: number, _call: TakenCall, text: string): void {
-    this.context.frame(`e${this.options.conn} ${id} ${text}`)
+    this.context.frame({ kind: 'error', id, text })
   }
 
   protected asked(message: Extract<Incoming, { kind: 'request' }>, related: number | undefined): void {
@@ -109,5 +110,29 @@ export class LegacyLink extends McpLink {
 
   protected noticed(method: string, params: JsonObject | undefined, related: number | undefined): void {
     this.#notices.received(method, params, related)
+  }
+}
+
+/** The params of `initialize`, with the newest legacy version. */
+function initializeParams(capabilities: JsonObject, hubVersion: string): JsonObject {
+  return { protocolVersion: LATEST_LEGACY, capabilities, clientInfo: { name: 'patchbay', version: hubVersion } }
+}
+
+/** Reads the result of `initialize`; throws `upstream_protocol` when it cannot be used. */
+function readHandshake(result: JsonValue): Handshake {
+  if (!isJsonObject(result)) throw new HubError('upstream_protocol', 'The server answered initialize with no object')
+  const { protocolVersion, serverInfo, capabilities, instructions } = result
+  if (typeof protocolVersion !== 'string' || !LEGACY_VERSIONS.some(known => known === protocolVersion)) {
+    const said = cutShort(JSON.stringify(protocolVersion ?? null), 60)
+    throw new HubError(
+      'upstream_protocol',
+      `The server answered initialize with protocol version ${said}; the hub speaks ${LEGACY_VERSIONS.join(', ')}`,
+    )
+  }
+  return {
+    protocolVersion,
+    serverInfo: isJsonObject(serverInfo) ? serverInfo : {},
+    capabilities: isJsonObject(capabilities) ? capabilities : {},
+    ...(typeof instructions === 'string' ? { instructions } : {}),
   }
 }

@@ -1,3 +1,4 @@
+import type { UpstreamFrame } from '../../protocol/frames.ts'
 import type { FromWorker, OpenedMessage } from '../../protocol.ts'
 import type { Deadlines } from '../deadlines.ts'
 import type { ListPaces } from '../lists/list-paces.ts'
@@ -7,7 +8,8 @@ export interface LinkContext {
   readonly version: string
   readonly deadlines: Deadlines
   readonly paces: ListPaces
-  frame(text: string): void
+  /** Sends what belongs to a call, or came from the upstream by itself. */
+  frame(frame: UpstreamFrame): void
   control(message: FromWorker): void
   /** The link has ended; it sends nothing more. */
   gone(): void

@@ -4,7 +4,7 @@ import type { LongMessage } from '../../../transport-kit/definition.ts'
 /** JSON-RPC 2.0, Invalid Request. */
 const REQUEST_INVALID = -32600
 
-/** Callbacks of `judgeLongMessage`. */
+/** Callbacks of `handleLongMessage`. */
 export interface LongMessageParts {
   readonly maxBytes: number
   /** Ids of pending requests, except those without a deadline. */
@@ -22,7 +22,7 @@ export interface LongMessageParts {
  * is unknown, it fails the request whose stream carried it, or the only pending one. Other requests are left alone:
  * their responses may still arrive, or they time out.
  */
-export function judgeLongMessage(message: LongMessage, related: number | undefined, parts: LongMessageParts): void {
+export function handleLongMessage(message: LongMessage, related: number | undefined, parts: LongMessageParts): void {
   const { maxBytes } = parts
   const what = `a message of more than ${maxBytes} bytes`
   for (const id of message.asks) {

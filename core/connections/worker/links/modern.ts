@@ -21,21 +21,21 @@ type Headers = Readonly<Record<string, string>>
 const HEADER_MISMATCH = -32020
 const CAPABILITY_MISSING = -32021
 const VERSION_UNSUPPORTED = -32022
-const DOUBT_TIMEOUT_MS = 5_000
+const ERA_PING_TIMEOUT_MS = 5_000
 
 /**
  * The era without a handshake, 2026-07-28: every request is self-contained. Main writes the envelope of a call into its
  * text; here the headers that repeat parts of it are added, and the result is converted to the caller's era.
  */
 export class ModernLink extends McpLink {
-  protected readonly greeting = 'server/discover'
+  protected readonly firstMethod = 'server/discover'
   protected override readonly listRequest: ListRequest
   /** Undefined for a program, which has no use for headers. */
   readonly #headers: ModernHeaders | undefined
   readonly #listen: Listen
   readonly #notices: UpstreamNotices
   #rereading: Promise<void> | undefined
-  #doubting = false
+  #verifyingEra = false
 
   constructor(options: OpenMessage, context: LinkContext) {
     super(options, context)
@@ -56,7 +56,7 @@ export class ModernLink extends McpLink {
       },
       drop: id => {
         if (this.own.fail(id, new HubError('stopped', 'Another stream took its place')))
-          this.tellCancelled(id, 'replaced')
+          this.sendCancelled(id, 'replaced')
       },
       arm: atMs => context.deadlines.arm(atMs),
       subscribed: (callId, uri, honoured) => this.#subscribed(callId, uri, honoured),
@@ -70,7 +70,7 @@ export class ModernLink extends McpLink {
       withdrawn: () => undefined,
       budget: this.budget,
       lists: () => this.lists?.watch,
-      frame: text => context.frame(text),
+      frame: frame => context.frame(frame),
       control: message => context.control(message),
     })
   }
@@ -142,7 +142,7 @@ export class ModernLink extends McpLink {
   }
 
   /** Where a request has its own stream, closing it cancels the request; otherwise a notification does. */
-  protected tellCancelled(id: number, reason: string): void {
+  protected sendCancelled(id: number, reason: string): void {
     const { link } = this
     if (link?.abandoned) return link.abandoned(id)
     const params = { requestId: id, reason }
@@ -150,11 +150,10 @@ export class ModernLink extends McpLink {
   }
 
   protected answered(id: number, call: TakenCall, text: string, value: JsonValue): void {
-    const { conn } = this.options
     const result = isJsonObject(value) ? value : {}
     const { resultType = 'complete' } = result
     if (resultType === 'input_required') {
-      this.context.frame(`r${conn} ${id} 2 ${text}`)
+      this.context.frame({ kind: 'result', id, form: 'input', text })
     } else if (resultType !== 'complete') {
       const said = cutShort(JSON.stringify(resultType), 80)
       this.fail(
@@ -164,28 +163,28 @@ export class ModernLink extends McpLink {
       )
     } else {
       const shown = call.asIs || !isJsonObject(value) ? text : legacyResult(text, value)
-      this.context.frame(`r${conn} ${id} ${result.isError === true ? 1 : 0} ${shown}`)
+      this.context.frame({ kind: 'result', id, form: result.isError === true ? 'error' : 'complete', text: shown })
     }
   }
 
   protected refused(id: number, call: TakenCall, text: string): void {
     const { code, message } = JSON.parse(text) as { code: number; message: string }
     if (code === HEADER_MISMATCH && this.#headers) return this.#headersRefused(id, message)
-    if (code === VERSION_UNSUPPORTED) this.#doubt()
+    if (code === VERSION_UNSUPPORTED) this.#verifyEra()
     if (call.asIs) {
-      this.context.frame(`e${this.options.conn} ${id} ${text}`)
+      this.context.frame({ kind: 'error', id, text })
     } else if (code === CAPABILITY_MISSING) {
       this.fail(id, 'client_capability_missing', `The server needs more of the client than it offers: ${message}`)
     } else if (code === HEADER_MISMATCH || code === VERSION_UNSUPPORTED) {
       this.fail(id, 'upstream_protocol', `The server refused the form of the request: ${message}`)
     } else {
-      this.context.frame(`e${this.options.conn} ${id} ${text}`)
+      this.context.frame({ kind: 'error', id, text })
     }
   }
 
   protected override exchangeFailed(id: number, call: TakenCall, reason: WireError, notSent: boolean): void {
     if (reason.data?.rpcCode === HEADER_MISMATCH && this.#headers) return this.#headersRefused(id, reason.message)
-    if (deniesEra(reason.data)) this.#doubt()
+    if (deniesEra(reason.data)) this.#verifyEra()
     super.exchangeFailed(id, call, reason, notSent)
   }
 
@@ -225,19 +224,19 @@ export class ModernLink extends McpLink {
     if (method === 'resources/unsubscribe') this.#listen.unsubscribe(uriOf(text))
     // The log level is sent with each call.
     else if (method !== 'logging/setLevel' && method !== 'ping') return false
-    this.context.frame(`r${this.options.conn} ${id} 0 {}`)
+    this.#acknowledge(id)
     return true
   }
 
   #subscribed(callId: number, uri: string, honoured: boolean): void {
     if (!this.calls.take(callId)) return
-    const { conn } = this.options
-    if (honoured) {
-      this.context.frame(`r${conn} ${callId} 0 {}`)
-      return
-    }
+    if (honoured) return this.#acknowledge(callId)
     const error = { code: -32002, message: 'The server takes no subscription to this resource', data: { uri } }
-    this.context.frame(`e${conn} ${callId} ${JSON.stringify(error)}`)
+    this.context.frame({ kind: 'error', id: callId, text: JSON.stringify(error) })
+  }
+
+  #acknowledge(id: number): void {
+    this.context.frame({ kind: 'result', id, form: 'complete', text: '{}' })
   }
 
   #resumed(uris: Iterable<string>): void {
@@ -251,7 +250,7 @@ export class ModernLink extends McpLink {
       this.#rereading = undefined
     })
     void this.#rereading.then(() => {
-      this.fail(id, 'upstream_protocol', `The server refused the headers of the request: ${message}`, 2)
+      this.fail(id, 'upstream_protocol', `The server refused the headers of the request: ${message}`, 'repaired')
     })
   }
 
@@ -273,13 +272,13 @@ export class ModernLink extends McpLink {
   }
 
   /** A response looks like that of a legacy server: sends a ping to verify the era. */
-  #doubt(): void {
-    if (this.#doubting) return
-    this.#doubting = true
-    this.ping(DOUBT_TIMEOUT_MS)
+  #verifyEra(): void {
+    if (this.#verifyingEra) return
+    this.#verifyingEra = true
+    this.ping(ERA_PING_TIMEOUT_MS)
       .catch(() => undefined)
       .finally(() => {
-        this.#doubting = false
+        this.#verifyingEra = false
       })
   }
 }

@@ -2,6 +2,7 @@ import { LIMITS } from '../../../config/limits.ts'
 import type { JsonObject, JsonValue } from '../../../contract/json.ts'
 import { askRefusal } from '../../../domain/client-capabilities.ts'
 import { askedCapability } from '../../../domain/mcp-methods.ts'
+import type { UpstreamFrame } from '../../protocol/frames.ts'
 import type { CallTable } from './call-table.ts'
 
 /** Most pending server requests of one connection. */
@@ -18,13 +19,12 @@ interface Ask {
 
 /** Callbacks of a `ServerRequestTable`. */
 export interface ServerRequestTableOptions {
-  readonly conn: number
   /** The capabilities declared for the client of a dedicated connection; empty on a shared connection. */
   readonly capabilities: () => JsonObject
   readonly calls: CallTable
   readonly arm: (atMs: number) => void
   readonly send: (text: string) => void
-  readonly frame: (text: string) => void
+  readonly frame: (frame: UpstreamFrame) => void
   /** Called when the server sent a request that the client does not support. */
   readonly refused: (method: string) => void
 }
@@ -52,7 +52,7 @@ export class ServerRequestTable {
     }: { readonly id: JsonValue; readonly method: string; readonly params: JsonObject | undefined },
     related: number | undefined,
   ): void {
-    const { conn, capabilities, calls, send, frame } = this.#options
+    const { capabilities, calls, send, frame } = this.#options
     if (method === 'ping') {
       send(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{}}`)
       return
@@ -82,7 +82,7 @@ export class ServerRequestTable {
     this.#asks.set(this.#lastKey, { id, callIds })
     const now = performance.now()
     for (const each of callIds) calls.stopClock(each, now)
-    frame(`q${conn} ${callId} ${this.#lastKey} ${text}`)
+    frame({ kind: 'request', id: callId, key: this.#lastKey, text })
   }
 
   /** The client's response; `json` is `{"result":…}` or `{"error":…}`. */
@@ -97,7 +97,7 @@ export class ServerRequestTable {
     for (const [key, ask] of this.#asks) {
       if (JSON.stringify(ask.id) !== text) continue
       this.#take(key)
-      this.#options.frame(`d${this.#options.conn} ${key}`)
+      this.#options.frame({ kind: 'withdrawn', key })
       return
     }
   }

@@ -12,6 +12,7 @@ import { listPage } from './list-page.ts'
 import { type KnownItems, ListParts } from './list-parts.ts'
 import { ListScreen } from './list-screen.ts'
 
+const METHOD_NOT_FOUND = -32601
 /** The longest time that a reading occupies the thread without a break. */
 const SLICE_MS = 5
 /** Pause between the slices of a large page, so that a reading uses at most half of a core. */
@@ -55,25 +56,19 @@ export async function readCatalog(options: ReaderOptions, kinds: readonly ListKi
   const cost = { bytes: 0, items: 0, instances: new Set<string>() }
   let failed: WireError | undefined
   const one = async (kind: ListKind): Promise<void> => {
-    const { method, capability } = LISTS[kind]
     options.known.begin(kind)
-    if (options.capabilities[capability] !== undefined) {
-      try {
-        const hint = await new ListReader(options, kind, warnings, cost).read()
-        if (options.listRequest?.caching) caching[kind] = hint
-      } catch (error) {
-        // Many servers with resources have no templates and reject the method instead of leaving it out.
-        if (!isRpcError(error, -32601)) {
-          const { code, message } = toWireError(error)
-          warnings.push(`${method}: ${message}`)
-          if (error instanceof TooMuchAtOnce) again.push(kind)
-          else failed ??= { code, message: `${method}: ${message}` }
-          return
-        }
-      }
+    try {
+      const hint = await readList(options, kind, warnings, cost)
+      if (hint && options.listRequest?.caching) caching[kind] = hint
+      options.known.commit(kind)
+      read.push(kind)
+    } catch (error) {
+      const { code, message } = toWireError(error)
+      const text = `${LISTS[kind].method}: ${message}`
+      warnings.push(text)
+      if (error instanceof TooMuchAtOnce) again.push(kind)
+      else failed ??= { code, message: text }
     }
-    options.known.commit(kind)
-    read.push(kind)
   }
   await Promise.all(kinds.map(one))
   const { bytes, items, instances } = cost
@@ -87,6 +82,23 @@ export async function readCatalog(options: ReaderOptions, kinds: readonly ListKi
     ...came,
     ...(failed ? { failed } : {}),
     ...(options.listRequest?.caching ? { caching } : {}),
+  }
+}
+
+/** Reads one list; undefined when the server has no such list, which counts as an empty one. */
+async function readList(
+  options: ReaderOptions,
+  kind: ListKind,
+  warnings: string[],
+  cost: Cost,
+): Promise<CacheHint | undefined> {
+  if (options.capabilities[LISTS[kind].capability] === undefined) return undefined
+  try {
+    return await new ListReader(options, kind, warnings, cost).read()
+  } catch (error) {
+    // Many servers with resources have no templates and reject the method instead of leaving it out.
+    if (isRpcError(error, METHOD_NOT_FOUND)) return undefined
+    throw error
   }
 }
 

@@ -1,6 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract/json.ts'
-import { stringEnd } from '../../../domain/json/json-depth.ts'
-import { members } from '../members.ts'
+import { members, valueEnd } from '../members.ts'
 import { RawResult } from '../own-requests.ts'
 
 /** A longer list result is split as text, and its items are parsed one by one. */
@@ -39,23 +38,16 @@ export function listPage(result: JsonValue | RawResult, member: string): ListPag
 
 /** The elements of the array whose first character is at `from`, each as its text. The text must be valid JSON. */
 function* elements(text: string, from: number): Generator<RawResult> {
-  let depth = 0
   let start = from
-  for (let at = from; at < text.length; at += 1) {
-    const code = text.charCodeAt(at)
-    if (code === 0x22) at = stringEnd(text, at)
-    else if ((code | 0x20) === 0x7b) depth += 1
-    else if ((code | 0x20) === 0x7d) {
-      if (depth === 0) {
-        const last = text.slice(start, at).trim()
-        if (last !== '') yield new RawResult(last)
-        return
-      }
-      depth -= 1
-    } else if (code === 0x2c && depth === 0) {
-      yield new RawResult(text.slice(start, at).trim())
-      start = at + 1
-    }
+  for (;;) {
+    const end = valueEnd(text, start)
+    if (end === text.length) return
+    const element = text.slice(start, end).trim()
+    const isLast = text[end] !== ','
+    // Only an empty list has an empty element.
+    if (element !== '' || !isLast) yield new RawResult(element)
+    if (isLast) return
+    start = end + 1
   }
 }
 

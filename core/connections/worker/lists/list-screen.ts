@@ -8,7 +8,7 @@ import { RawResult } from '../own-requests.ts'
 import { readItem } from './list-items.ts'
 
 /** Most omitted items that warnings name. */
-const TOLD = 20
+const MOST_NAMED = 20
 /** Most white space of an item, as a multiple of its limit. */
 const MOST_BLANK = 4
 
@@ -71,7 +71,7 @@ export class ListScreen {
     const found = readItem(this.#kind, value)
     if ('objection' in found) {
       this.#rejected += 1
-      if (this.#rejected <= TOLD) this.#warnings.push(`${this.#method}: ${found.objection}`)
+      if (this.#rejected <= MOST_NAMED) this.#warnings.push(`${this.#method}: ${found.objection}`)
       return undefined
     }
     if (found.normalized.length > 0) {
@@ -81,7 +81,7 @@ export class ListScreen {
     const objection = this.#objection?.(this.#kind, found.item)
     if (objection === undefined) return found.item
     this.#objected += 1
-    if (this.#objected <= TOLD) this.#warnings.push(`${this.#method}: ${objection}`)
+    if (this.#objected <= MOST_NAMED) this.#warnings.push(`${this.#method}: ${objection}`)
     return undefined
   }
 
@@ -110,8 +110,8 @@ export class ListScreen {
       if (count > 0) this.#warnings.push(`${this.#method}: ${count} ${what}`)
     }
     say(this.#tooLarge, `items over ${LIMITS.catalogItemBytes} bytes are left out`)
-    say(Math.max(0, this.#rejected - TOLD), 'further items are left out in the same way')
-    say(Math.max(0, this.#objected - TOLD), 'further items are left out for what their arguments mark')
+    say(Math.max(0, this.#rejected - MOST_NAMED), 'further items are left out in the same way')
+    say(Math.max(0, this.#objected - MOST_NAMED), 'further items are left out for what their arguments mark')
     say(
       this.#normalized,
       `items that MCP does not know in this form are normalized, the first ${this.#firstNormalized}`,

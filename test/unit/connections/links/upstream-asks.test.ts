@@ -1,17 +1,17 @@
 import { expect, test } from 'bun:test'
+import type { UpstreamFrame } from '../../../../core/connections/protocol/frames.ts'
 import { CallTable } from '../../../../core/connections/worker/links/call-table.ts'
 import { ServerRequestTable } from '../../../../core/connections/worker/links/server-requests-table.ts'
 
 test('a question whose id is as long as its server likes is refused, and not kept until it is answered', () => {
   const sent: string[] = []
-  const framed: string[] = []
+  const framed: UpstreamFrame[] = []
   const asks = new ServerRequestTable({
-    conn: 1,
     capabilities: () => ({ roots: {} }),
     calls: new CallTable(60_000, 600_000),
     arm() {},
     send: text => sent.push(text),
-    frame: text => framed.push(text),
+    frame: frame => framed.push(frame),
     refused() {},
   })
   const ask = (id: string) => asks.request({ id, method: 'roots/list', params: undefined }, undefined)

@@ -13,16 +13,16 @@ const QUIET_MS = 500
 /** Longest probe after the handshake; lists that take longer to read are not compared. */
 const MOST_MS = 15_000
 
-/** The findings of one `lookAtTools`. */
-export interface ToolsLook {
+/** The findings of one `probeTools`. */
+export interface ProbedTools {
   /** As listed for a client that declares the offered capabilities. */
   readonly tools: readonly CatalogItem[]
   /** The server requests that it sent without a call. */
   readonly asked: ReadonlySet<AskCapability>
 }
 
-/** Settings of one `lookAtTools`. */
-export interface LookOptions {
+/** Settings of one `probeTools`. */
+export interface ToolsProbeOptions {
   readonly era: Era
   /** The client capabilities declared to the server. */
   readonly offers: JsonObject
@@ -31,18 +31,18 @@ export interface LookOptions {
   readonly signal: AbortSignal
 }
 
-const LOOKED: WireError = { code: 'stopped', message: 'The hub has seen what the server lists' }
+const PROBED: WireError = { code: 'stopped', message: 'The hub has seen what the server lists' }
 
 /**
  * Connects as a client with these capabilities, reads the tools, records server requests that arrive without a call,
  * and closes. Rejects with the reason when it cannot be opened; resolves with undefined when aborted.
  */
-export async function lookAtTools(
+export async function probeTools(
   launcher: Pick<Launcher, 'launch'>,
   plan: LaunchPlan,
-  { era, offers, take, signal }: LookOptions,
-): Promise<ToolsLook | undefined> {
-  const { promise, resolve, reject } = Promise.withResolvers<ToolsLook | undefined>()
+  { era, offers, take, signal }: ToolsProbeOptions,
+): Promise<ProbedTools | undefined> {
+  const { promise, resolve, reject } = Promise.withResolvers<ProbedTools | undefined>()
   const asked = new Set<AskCapability>()
   let staged: CatalogItem[] = []
   let before: readonly CatalogItem[] = []
@@ -60,12 +60,12 @@ export async function lookAtTools(
     connection = launcher.launch(plan, {
       era,
       offers,
-      session: { key: 'look' },
+      session: { key: 'probe' },
       catalog: true,
       events: {
         opened: () => undefined,
         unusable: () => undefined,
-        ended: ({ reason }) => reject(new LookFailed(reason)),
+        ended: ({ reason }) => reject(new ToolsProbeFailed(reason)),
         lost: () => undefined,
         input: () => undefined,
         answered: () => undefined,
@@ -86,7 +86,7 @@ export async function lookAtTools(
             read = staged
             before = staged
           } else if (!more && !lists.again.includes('tools')) {
-            reject(new LookFailed({ code: 'upstream_protocol', message: lists.warnings.join('; ') }))
+            reject(new ToolsProbeFailed({ code: 'upstream_protocol', message: lists.warnings.join('; ') }))
           }
           staged = []
           rest()
@@ -101,12 +101,12 @@ export async function lookAtTools(
     clearTimeout(quiet)
     clearTimeout(most)
     signal.removeEventListener('abort', stop)
-    await connection?.close(LOOKED)
+    await connection?.close(PROBED)
   }
 }
 
 /** The connection ended before the lists were read. */
-export class LookFailed extends Error {
+export class ToolsProbeFailed extends Error {
   readonly reason: WireError
 
   constructor(reason: WireError) {
@@ -117,6 +117,6 @@ export class LookFailed extends Error {
 
 function nobody(method: string): AskReply {
   return {
-    error: { code: -32603, message: `The hub looks at what the server lists; nobody is there to answer ${method}` },
+    error: { code: -32603, message: `The hub reads what the server lists; no client is there to answer ${method}` },
   }
 }

@@ -1,0 +1,129 @@
+import type { JsonObject } from '../../contract/json.ts'
+import { asDouble } from '../../domain/json/exact-json.ts'
+import { SequenceMap } from '../../transport-kit/sequence-map.ts'
+import type { PendingCall } from './call.ts'
+import type { ConnectionEvents } from './connection-events.ts'
+import { ServerRequests } from './server-requests.ts'
+
+/** How long an upstream may go on sending messages about a cancelled call. */
+const TALK_MS = 60_000
+
+/** The calls in flight over one connection, and to which of them something belongs that the upstream sends meanwhile. */
+export class CallsInFlight {
+  readonly #events: Pick<ConnectionEvents, 'asked' | 'asks' | 'notification'>
+  readonly #calls = new SequenceMap<PendingCall>()
+  readonly #cancelled = new RecentlyCancelled()
+  readonly #serverRequests: ServerRequests
+
+  /** `answer` sends the client's response to a server request. */
+  constructor(
+    events: Pick<ConnectionEvents, 'asked' | 'asks' | 'notification'>,
+    answer: ConstructorParameters<typeof ServerRequests>[0],
+  ) {
+    this.#events = events
+    this.#serverRequests = new ServerRequests(answer)
+  }
+
+  get size(): number {
+    return this.#calls.size
+  }
+
+  add(id: number, call: PendingCall): void {
+    this.#calls.set(id, call)
+  }
+
+  /** Removes the call that gets its response now; undefined when it was given up. */
+  take(id: number): PendingCall | undefined {
+    const call = this.#calls.get(id)
+    if (!call) return undefined
+    this.#calls.delete(id)
+    if (call.asks !== undefined) this.#serverRequests.end(call)
+    return call
+  }
+
+  /** Removes all calls: none of them gets a response any more. */
+  *takeAll(): Iterable<readonly [id: number, call: PendingCall]> {
+    const calls = this.#calls.entries()
+    this.#calls.clear()
+    this.#serverRequests.endAll()
+    for (const [id, call] of calls) {
+      call.home = undefined
+      this.#serverRequests.end(call)
+      yield [id, call]
+    }
+  }
+
+  /** Removes a call whose caller cancelled it; false when it is not in flight. */
+  giveUp(call: PendingCall): boolean {
+    if (!this.#calls.delete(call.id)) return false
+    this.#cancelled.givenUp(call)
+    return true
+  }
+
+  /** Ends the server requests that the call has caused. */
+  endRequestsOf(call: PendingCall): void {
+    this.#serverRequests.end(call)
+  }
+
+  /** The call has timed out; the upstream may still work on it. */
+  answeredLate(call: PendingCall): void {
+    this.#cancelled.givenUp(call)
+  }
+
+  progress(id: number, { progressToken: _, ...params }: JsonObject): void {
+    const call = this.#calls.get(id)
+    const done = asDouble(params.progress)
+    if (!call?.request.progress || done === undefined || done <= call.lastProgress) return
+    call.lastProgress = done
+    call.request.progress(params)
+  }
+
+  /** `id` 0: it came on no call's own stream. */
+  notification(id: number, { method, params }: { method: string; params?: JsonObject }): void {
+    let call = id === 0 ? undefined : this.#calls.get(id)
+    if (!call && method === 'notifications/message' && this.#calls.size === 1) {
+      // Over stdio a log message names no call; with a single call in flight it can be matched.
+      for (const [, only] of this.#calls.entries()) if (!this.#cancelled.possible(only)) call = only
+    }
+    if (call?.request.notification) call.request.notification(method, params)
+    else this.#events.notification(method, params)
+  }
+
+  /** A request that names no call is for the client of the connection; with a lease, for its one call's caller. */
+  asked(id: number, key: number, method: string, params: JsonObject | undefined): void {
+    const { asked } = this.#events
+    this.#events.asks?.(method)
+    if (id === 0 && asked) return this.#serverRequests.askClient(asked, key, method, params)
+    const call = id === 0 ? this.#calls.entries().at(-1)?.[1] : this.#calls.get(id)
+    this.#serverRequests.askCaller(call, key, method, params)
+  }
+
+  /** The upstream cancelled its request. */
+  withdrawn(key: number): void {
+    this.#serverRequests.withdrawn(key)
+    for (const [, call] of this.#calls.entries()) this.#serverRequests.withdrawnOf(call, key)
+  }
+}
+
+/** Callers of recently cancelled calls, about which messages without a call id may still arrive. */
+class RecentlyCancelled {
+  readonly #untilMs = new Map<string, number>()
+
+  givenUp(call: PendingCall): void {
+    this.#untilMs.set(callerOf(call), performance.now() + TALK_MS)
+  }
+
+  /** True when a message without a call id may be about a call of another caller than this one's. */
+  possible(only: PendingCall): boolean {
+    const now = performance.now()
+    for (const [caller, untilMs] of this.#untilMs) {
+      if (untilMs <= now) this.#untilMs.delete(caller)
+      else if (caller !== callerOf(only)) return true
+    }
+    return false
+  }
+}
+
+function callerOf({ request }: PendingCall): string {
+  return request.session?.id ?? ''
+}

@@ -1,0 +1,41 @@
+import type { Actor } from '../../contract/records.ts'
+import { cappedRights } from '../../domain/server/owner-rights.ts'
+import type { RegistryDeps } from '../context.ts'
+import type { Owner } from '../owners.ts'
+import type { ServerRow } from '../rows.ts'
+import { outsideAdministration, refusePlainStart, rightsOwner } from './confined.ts'
+import { fullyFilled } from './documents.ts'
+import { checkHeldRights, type heldAfterSave } from './held-rights.ts'
+import type { Draft } from './server-draft.ts'
+
+/** What a save would make of a server. */
+interface Save {
+  readonly owner: Owner
+  readonly held: ReturnType<typeof heldAfterSave>
+  readonly settings: Draft['settings']
+  /** Names of the fields that change. */
+  readonly changed: readonly string[]
+  /** True when the server gets another owner. */
+  readonly moved: boolean
+}
+
+/** Throws where the change is forbidden. Disabling is always allowed, also when the rules have become stricter. */
+export function checkSave(
+  deps: RegistryDeps,
+  actor: Actor,
+  row: ServerRow,
+  draft: Draft,
+  { owner, held, settings, changed, moved }: Save,
+): void {
+  const unchanged = changed.every(field => field === 'enabled')
+  if (unchanged && settings.enabled) refusePlainStart(actor, cappedRights(owner, held.cap), settings)
+  // A moved server that awaits review is checked at the review, by the rules valid then.
+  if (!(moved && held.awaitsReview) && (!unchanged || settings.enabled))
+    checkHeldRights(deps, rightsOwner(owner, settings), held, settings, fullyFilled(draft), {
+      id: row.id,
+      unchanged,
+    })
+  if (settings.confined && row.origin === 'file') {
+    throw outsideAdministration(`"${row.name}" stands in the settings file, which is not changed from this address`)
+  }
+}
