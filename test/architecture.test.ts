@@ -57,7 +57,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['call'],
     ['legacy'],
     ['changes', 'api'],
-    ['modern', 'event-fanout', 'group-view'],
+    ['modern', 'group-view'],
     ['era-dispatcher'],
     ['endpoint'],
     ['create'],

@@ -8,7 +8,7 @@ import type { ScopeMember } from '../scope/scope-types.ts'
 import type { Exchange } from './exchange.ts'
 
 /** Longest wait of a call for the first probe of its server. */
-const LOOK_WAIT_MS = 10_000
+const PROBE_WAIT_MS = 10_000
 
 /** The capabilities of a client that supports everything. */
 export const EVERY_CAPABILITY = everyCapability(LATEST_LEGACY)
@@ -17,14 +17,14 @@ export const EVERY_CAPABILITY = everyCapability(LATEST_LEGACY)
  * What a call of a client that answers server requests waits for: until a program was probed, the hub does not know
  * whether the call needs a process of its own. Mostly undefined.
  */
-export function lookedAtFor(
+export function awaitProbe(
   { capabilities }: Exchange,
   scope: Scope,
   { server }: ScopeMember,
 ): Promise<unknown> | undefined {
   if (!capabilities || !canBeAsked(capabilities) || isRemote(server.transport)) return undefined
-  const { looking, era } = scope.face(server.id)
-  return looking !== undefined && era === 'legacy' ? within(looking, LOOK_WAIT_MS) : undefined
+  const { looking: probing, era } = scope.face(server.id)
+  return probing !== undefined && era === 'legacy' ? within(probing, PROBE_WAIT_MS) : undefined
 }
 
 /** The error for a tool that exists, but not for this client's capabilities. */
