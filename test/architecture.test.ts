@@ -35,7 +35,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['cli'],
     ['main'],
   ],
-  'core/domain': [['*'], ['json', 'alerts'], ['server', 'tools'], ['group-body']],
+  'core/domain': [['*'], ['json', 'alerts'], ['server', 'tools'], ['group-fields'], ['group-body']],
   'core/store': [['migrations'], ['*']],
   'core/registry': [['*'], ['groups'], ['servers'], ['people', 'sealed-values'], ['settings-file'], ['create']],
   'core/connections': [
@@ -58,7 +58,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['call'],
     ['legacy'],
     ['changes', 'api'],
-    ['modern', 'event-fanout', 'group-view'],
+    ['modern', 'group-view'],
     ['era-dispatcher'],
     ['endpoint'],
     ['create'],

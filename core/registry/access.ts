@@ -20,6 +20,9 @@ export interface OwnedRow extends OwnerColumns {
 /** The kinds of records that have an owner and a visibility. */
 export type Kind = 'server' | 'group'
 
+/** How often a change is made anew because somebody else saved meanwhile. */
+const TRIES = 8
+
 const NOT_FOUND = { server: 'server_not_found', group: 'group_not_found' } as const
 const AMBIGUOUS = { server: 'server_ambiguous', group: 'group_ambiguous' } as const
 
@@ -49,6 +52,22 @@ export function chooseRow<Row extends OwnedRow>(
     )
   }
   return row
+}
+
+/**
+ * Repeats a change until nobody else saved meanwhile, which `save` shows by undefined. Throws `storage_busy` after eight
+ * attempts.
+ */
+export async function untilUnchanged<Saved>(
+  kind: Kind,
+  ref: string,
+  save: () => Promise<Saved | undefined>,
+): Promise<Saved> {
+  for (let attempt = 1; attempt <= TRIES; attempt += 1) {
+    const saved = await save()
+    if (saved !== undefined) return saved
+  }
+  throw new HubError('storage_busy', `The ${kind} ${quoteName(ref)} is being changed by others all the time`)
 }
 
 function findRow<Row extends OwnedRow>(

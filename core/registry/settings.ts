@@ -1,7 +1,7 @@
 import { HubError } from '../contract/errors.ts'
 import type { JsonValue } from '../contract/json.ts'
 import type { Actor } from '../contract/records.ts'
-import { isAdmin } from '../domain/ownership.ts'
+import { canEdit, isAdmin } from '../domain/ownership.ts'
 import type { Sealer } from '../secrets/seal.ts'
 import type { SettingTable } from '../store/tables.ts'
 import { read, type Writer, write } from '../store/transact.ts'
@@ -159,7 +159,7 @@ function place(userId: string, key: string): { owner: string; record: string; fi
 
 /** Another user's settings appear not to exist. */
 function rejectOtherUsers(actor: Actor, userId: string): void {
-  if (!isAdmin(actor) && !(actor.kind === 'user' && actor.userId === userId)) throw noSuchUser()
+  if (!canEdit(actor, { ownerId: userId })) throw noSuchUser()
 }
 
 function noSuchUser(): HubError {

@@ -1,4 +1,4 @@
-import type { JsonValue } from '../../contract/json.ts'
+import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import type { ArgumentOverride, ToolOverride } from '../../contract/records.ts'
 import type { Fields } from '../json/fields.ts'
 import { kind } from '../json/fields.ts'
@@ -48,6 +48,22 @@ export function readToolName(fields: Fields, field: string): string | undefined 
   if (name === undefined) return undefined
   if (name.trim() !== '' && !/\p{C}/u.test(name)) return name
   return fields.problem(field, 'format', `${quoteName(name)} cannot be the name of a tool`)
+}
+
+/** JSON Schema of the `arguments` of a tool, for the API document. */
+export const ARGUMENTS_SCHEMA: JsonObject = {
+  type: 'object',
+  propertyNames: { type: 'string' },
+  additionalProperties: {
+    type: 'object',
+    properties: {
+      pin: { description: 'Always sent, whatever the caller says; not in the schema' },
+      default: { description: 'Sent where the caller leaves the argument out' },
+      hidden: { type: 'boolean', description: 'Not in the schema, and not the caller’s to set' },
+      description: { type: 'string' },
+    },
+  },
+  description: 'By the argument’s name',
 }
 
 /** Parses the `arguments` of a tool: `{name → {pin, default, hidden, description}}`. */

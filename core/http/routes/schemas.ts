@@ -82,8 +82,13 @@ export const visibility = z.enum(['private', 'public'])
  * A body that the registry validates, so that all invalid fields are reported at once, and in an order in which an
  * invalid body reveals nothing about another user's record. `fields` is for the API document.
  */
-export function validatedByRegistry(fields: z.ZodObject, example: Readonly<Record<string, unknown>>) {
-  const { $schema, additionalProperties, ...shown } = z.toJSONSchema(fields, { io: 'input' })
+export function validatedByRegistry(
+  fields: z.ZodObject | Pick<z.core.JSONSchema.ObjectSchema, 'type' | 'properties' | 'required'>,
+  example: Readonly<Record<string, unknown>>,
+) {
+  const schema: z.core.JSONSchema.BaseSchema =
+    fields instanceof z.ZodObject ? z.toJSONSchema(fields, { io: 'input' }) : { ...fields }
+  const { $schema, additionalProperties, ...shown } = schema
   // A parsed request body is JSON already; walking up to 17 MiB again would prove nothing.
   return anyObject.meta({ ...shown, examples: [example] }) as unknown as z.ZodType<JsonObject>
 }

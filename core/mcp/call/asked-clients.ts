@@ -8,7 +8,7 @@ import type { ScopeMember } from '../scope/scope-types.ts'
 import type { Exchange } from './exchange.ts'
 
 /** Longest wait of a call for the first probe of its server. */
-const LOOK_WAIT_MS = 10_000
+const PROBE_WAIT_MS = 10_000
 
 /** The capabilities of a client that supports everything. */
 export const EVERY_CAPABILITY = everyCapability(LATEST_LEGACY)
@@ -17,15 +17,15 @@ export const EVERY_CAPABILITY = everyCapability(LATEST_LEGACY)
  * What a call of a client that answers server requests waits for: until a program was probed, the hub does not know
  * whether the call needs a process of its own. Mostly undefined.
  */
-export function lookedAtFor(
+export function awaitProbe(
   { capabilities }: Exchange,
   scope: Scope,
   { server }: ScopeMember,
 ): Promise<unknown> | undefined {
   if (!capabilities || !canBeAsked(capabilities)) return undefined
-  const { looking, era, kind } = scope.face(server.id)
+  const { looking: probing, era, kind } = scope.face(server.id)
   if (kind === 'remote') return undefined
-  return looking !== undefined && era === 'legacy' ? within(looking, LOOK_WAIT_MS) : undefined
+  return probing !== undefined && era === 'legacy' ? within(probing, PROBE_WAIT_MS) : undefined
 }
 
 /** The error for a tool that exists, but not for this client's capabilities. */

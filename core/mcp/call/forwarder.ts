@@ -15,7 +15,7 @@ import type { Target } from '../scope/merge.ts'
 import { exposeErrorUri, exposeUris, type OwnUri } from '../scope/resource-targets.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { ScopeMember } from '../scope/scope-types.ts'
-import { lookedAtFor } from './asked-clients.ts'
+import { awaitProbe } from './asked-clients.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 import { seenFailure } from './seen-failure.ts'
 import { wantedHeaders } from './sent-params.ts'
@@ -71,8 +71,8 @@ export class Forwarder {
   ): Promise<Outcome> {
     const { exchange, scope } = routed
     exchange.target = target
-    const looking = lookedAtFor(exchange, scope, target.member)
-    if (looking !== undefined) return looking.then(() => this.#forward(routed, target, params, finish, work))
+    const probed = awaitProbe(exchange, scope, target.member)
+    if (probed !== undefined) return probed.then(() => this.#forward(routed, target, params, finish, work))
     return this.#forward(routed, target, params, finish, work)
   }
 

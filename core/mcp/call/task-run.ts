@@ -61,9 +61,16 @@ export class TaskRun {
     const task = created.kind === 'result' ? createdTask(String(created.text)) : undefined
     if (!task) return created
     this.#state = task.state
-    if (this.#isCancelled) this.#cancelTask()
-    for (let state = task.state; ; ) {
-      if (this.#isCancelled) return { kind: 'cancelled' }
+    if (this.#isCancelled) {
+      this.#cancelTask()
+      return { kind: 'cancelled' }
+    }
+    return this.#poll(task.state, untilMs)
+  }
+
+  /** Polls the task until its result can be fetched. */
+  async #poll(first: TaskState, untilMs: number): Promise<UpstreamReply> {
+    for (let state = first; ; ) {
       this.#notifyProgress(state)
       // The server's input requests are sent with the request for the result.
       if (isOver(state) || state.status === 'input_required') return this.#last(await this.#ask('tasks/result'))
@@ -74,6 +81,7 @@ export class TaskRun {
       if (reply.kind !== 'result') return this.#last(reply)
       const next = taskState(parseExact(String(reply.text)))
       if (!next) return { kind: 'failed', code: 'upstream_protocol', message: 'The server described no task' }
+      if (this.#isCancelled) return { kind: 'cancelled' }
       state = next
     }
   }

@@ -71,9 +71,9 @@ export class ListChanges {
         wait = Math.max(wait, early)
         continue
       }
-      const tells = pending.kinds.delete(kind) || differing.has(kind)
+      const differs = pending.kinds.delete(kind) || differing.has(kind)
       pending.repeated.delete(kind)
-      if (!tells) continue
+      if (!differs) continue
       pending.sentMs.set(kind, now)
       // Otherwise the next comparison would find the same difference and notify a second time.
       scope.markAnnounced(listsOf(kind))

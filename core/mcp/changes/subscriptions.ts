@@ -17,23 +17,17 @@ import type { Steps } from '../scope/uri-template.ts'
 import { manySteps } from '../scope/uris.ts'
 import { NotificationRateLimiter } from './notification-rate-limiter.ts'
 import { SubscribedUris } from './subscribed-uris.ts'
-
-/** One subscription at an upstream, shared by all subscribers on the same connection to it. */
-interface Subscription {
-  readonly key: string
-  /** The session whose dedicated connection carries it; undefined: the shared one. */
-  readonly sessionId: string | undefined
-  readonly member: ScopeMember
-  readonly original: string
-  /** Each subscriber with the forms of the URI under which it subscribed. */
-  readonly subscribers: Map<NotificationTarget, Set<string>>
-  reply: Promise<UpstreamReply>
-}
+import {
+  connectionKey,
+  formsOf,
+  removeSubscriber,
+  type Subscription,
+  subscriptionKey,
+  weightOf,
+} from './subscription.ts'
 
 /** Most subscriptions of one session or listen stream at a time. */
 const MAX_SUBSCRIPTIONS = 1_000
-/** Bytes that a subscription takes in memory besides its texts. */
-const SUBSCRIPTION_BYTES = 512
 /** How long a listen stream waits for the upstreams to confirm its subscriptions. */
 const LISTEN_WAIT_MS = 1_000
 const EMPTY: Outcome = { kind: 'result', resultText: '{}' }
@@ -114,7 +108,7 @@ export class Subscriptions {
     // The subscriber may have ended while the request was in flight.
     if (target.ended && target.subscriptions.size > 0) this.drop(target)
     if (reply.kind === 'result') return reply
-    part(subscription, target)
+    removeSubscriber(subscription, target)
     if (this.#byKey.get(key) === subscription && subscription.subscribers.size === 0) this.#forget(subscription)
     return reply
   }
@@ -178,17 +172,11 @@ export class Subscriptions {
     // A client may subscribe to a resource and to one below it, and is still notified of a change once.
     const targetsOf = new Map<string, Set<NotificationTarget>>()
     const subscribed = this.#byConnection.get(connectionKey(serverId, sessionId))
-    for (const subscription of subscribed?.covering(uri) ?? []) {
-      const exact = uri === subscription.original
-      for (const [target, forms] of subscription.subscribers) {
-        const { uris } = target.scope.catalog
-        if (!uris.allows(serverId, subscription.original)) continue
-        for (const form of exact ? forms : [uris.publicUri(serverId, uri)]) {
-          const targets = targetsOf.get(form) ?? new Set()
-          targetsOf.set(form, targets.add(target))
-        }
+    for (const subscription of subscribed?.covering(uri) ?? [])
+      for (const [form, target] of formsOf(subscription, serverId, uri)) {
+        const targets = targetsOf.get(form) ?? new Set()
+        targetsOf.set(form, targets.add(target))
       }
-    }
     let count = 0
     for (const [form, targets] of targetsOf) {
       const notice = new Notice(UPDATED, { ...params, uri: form })
@@ -263,7 +251,7 @@ export class Subscriptions {
   }
 
   #leave(subscription: Subscription, target: NotificationTarget): Promise<UpstreamReply> | undefined {
-    part(subscription, target)
+    removeSubscriber(subscription, target)
     if (subscription.subscribers.size > 0) return undefined
     this.#forget(subscription)
     // The upstream forgets subscriptions with the connection; a server that is offline must not be started for this.
@@ -271,26 +259,6 @@ export class Subscriptions {
     if (target.ended && target.ownConnection(subscription.member.server)?.kind === 'session') return undefined
     return this.#send('resources/unsubscribe', subscription.member, target, subscription.original)
   }
-}
-
-/** Removes the target from the subscription and returns the bytes that it was charged. */
-function part({ key, subscribers }: Subscription, target: NotificationTarget): void {
-  for (const uri of subscribers.get(target) ?? []) target.bytes.give(weightOf(key, uri))
-  subscribers.delete(target)
-  target.subscriptions.delete(key)
-}
-
-/** Bytes that one form of a subscribed URI is charged: at most two a character, here and in the connection's thread. */
-function weightOf(key: string, uri: string): number {
-  return SUBSCRIPTION_BYTES + 2 * (2 * key.length + uri.length)
-}
-
-function subscriptionKey({ server }: ScopeMember, target: NotificationTarget, original: string): string {
-  return JSON.stringify([server.id, target.ownConnection(server)?.id ?? '', original])
-}
-
-function connectionKey(serverId: string, sessionId: string | undefined): string {
-  return `${serverId} ${sessionId ?? ''}`
 }
 
 function takesSubscriptions(scope: Scope, { server }: ScopeMember): boolean {

@@ -71,7 +71,7 @@ export class UpstreamLevels {
     const key = connectionKey(server.id, own?.id)
     const lastSent = this.#lastSentLevels.get(key)
     if (lastSent !== undefined && lastSent <= rank) return undefined
-    return this.#send(server.id, own, Math.min(rank, this.#wished(server.id, own?.id) ?? rank), scope)
+    return this.#send(server.id, own, Math.min(rank, this.#wantedRank(server.id, own?.id) ?? rank), scope)
   }
 
   drop(session: Session): void {
@@ -113,7 +113,7 @@ export class UpstreamLevels {
     const own = left.ownConnection(server)
     const lastSent = this.#lastSentLevels.get(connectionKey(server.id, own?.id))
     if (lastSent === undefined) return
-    const rank = this.#wished(server.id, own?.id) ?? DEFAULT_LEVEL
+    const rank = this.#wantedRank(server.id, own?.id) ?? DEFAULT_LEVEL
     if (rank !== lastSent) void this.#send(server.id, own, rank, left.scope)
   }
 
@@ -121,7 +121,7 @@ export class UpstreamLevels {
     const { id } = member.server
     if (!memberHas(scope.catalog.byServer.get(id), 'logging')) return
     const own = session.ownConnection(member.server)
-    const rank = this.#wished(id, own?.id) ?? DEFAULT_LEVEL
+    const rank = this.#wantedRank(id, own?.id) ?? DEFAULT_LEVEL
     if (this.#lastSentLevels.get(connectionKey(id, own?.id)) === rank) return
     // Not awaited: the next call follows on the same connection, and one unresponsive server must not delay the others.
     void this.#send(id, own, rank, scope)
@@ -145,7 +145,7 @@ export class UpstreamLevels {
   }
 
   /** The most verbose level of the sessions on a connection to a server; undefined when no session uses it. */
-  #wished(serverId: string, own: string | undefined): number | undefined {
+  #wantedRank(serverId: string, own: string | undefined): number | undefined {
     let level: number | undefined
     for (const session of this.#sessions) {
       const member = memberOf(session, serverId)

@@ -8,7 +8,7 @@ import { passedHeaders } from '../scope/passed-headers.ts'
 import { type CallReply, LegacyCall } from './legacy-call.ts'
 import type { ScopedRequest } from './scoped-request.ts'
 import type { Session } from './session.ts'
-import { checkCallQuota } from './sessions.ts'
+import { checkCallQuota } from './user-loads.ts'
 
 /** What the dispatcher needs of the hub. */
 export interface LegacyDispatcherParts {

@@ -70,13 +70,7 @@ export class LegacyHandler {
     if (messages.some(message => message.kind === 'request' && message.method === 'initialize'))
       throw new HubError('request_invalid', '"initialize" may not be part of an array')
     const session = this.#enter(scoped)
-    if (!takesArrays(session.protocolVersion))
-      throw new HubError('request_invalid', `Arrays are not part of the protocol version ${session.protocolVersion}`)
-    if (values.length === 0 || values.length > LIMITS.batchMessages)
-      throw new HubError(
-        'request_invalid',
-        `An array holds 1 to ${LIMITS.batchMessages} messages, and this one holds ${values.length}`,
-      )
+    checkArray(session, values)
     const answered = messages.filter(message => message.kind === 'request' || message.kind === 'bad').length
     const reply =
       answered > 0 && new PostResponse(this.#parts.replies, session, answered, true, () => scoped.info.keepOpen())
@@ -112,6 +106,15 @@ export class LegacyHandler {
     }
     this.#parts.dispatcher.start(scoped, session, message, weight, reply)
   }
+}
+
+/** Throws request_invalid where the session's version has no arrays, or this one is empty or too long. */
+function checkArray({ protocolVersion }: Session, { length }: readonly JsonValue[]): void {
+  if (!takesArrays(protocolVersion))
+    throw new HubError('request_invalid', `Arrays are not part of the protocol version ${protocolVersion}`)
+  const most = LIMITS.batchMessages
+  if (length === 0 || length > most)
+    throw new HubError('request_invalid', `An array holds 1 to ${most} messages, and this one holds ${length}`)
 }
 
 /** The response to `initialize`, with the session id in its header. */

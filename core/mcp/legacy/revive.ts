@@ -24,7 +24,7 @@ export function revive(
 }
 
 /** Notifies a client whose session continues in a new process to read its lists again: they may have changed. */
-export function tellListsMayDiffer(session: Session): void {
+export function notifyListsMayDiffer(session: Session): void {
   const { scope } = session
   const capabilities = mergeCapabilities(scope.resolved, scope.catalog)
   for (const list of LIST_CAPABILITIES)

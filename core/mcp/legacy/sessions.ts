@@ -2,8 +2,8 @@ import { createHash, randomBytes } from 'node:crypto'
 import { LIMITS } from '../../config/limits.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { UserActor } from '../../contract/records.ts'
-import type { BytesInFlight } from '../../domain/byte-account.ts'
 import { endedByHub } from '../rpc/ended-by-hub.ts'
+import { Signal } from '../rpc/signal.ts'
 import type { Scope } from '../scope/scope.ts'
 import { EventIdCalls } from './event-id-calls.ts'
 import type { SessionInfo } from './session.ts'
@@ -12,7 +12,7 @@ import { boundTo, openSessionId, sealSessionId, type TokenSealer } from './sessi
 import type { SessionRecords } from './session-records.ts'
 import { SessionStreams, type StreamHost } from './session-streams.ts'
 import type { SseEndpoint } from './sse-endpoint.ts'
-import { UserReplay } from './user-replay.ts'
+import type { UserLoads } from './user-loads.ts'
 
 interface SessionRequest extends Introduction {
   readonly principal: string
@@ -31,20 +31,19 @@ interface SessionTableParts {
   readonly records: SessionRecords
   readonly now: () => number
   readonly streamHost: StreamHost
-  readonly bytes: BytesInFlight
-  /** Called when a session was opened, and when it ended with everything that belonged to it alone. */
-  opened(session: Session): void
-  /** Called after `opened` for a revived session of an earlier process. */
-  revived(session: Session): void
-  ended(session: Session, reason: string): void
+  readonly loads: UserLoads
 }
 
 /** The sessions of legacy clients: by sealed id, by scope, and counted per user. */
 export class SessionTable {
+  readonly opened = new Signal<[session: Session]>()
+  /** After `opened`: the session is one of an earlier process. */
+  readonly revived = new Signal<[session: Session]>()
+  /** A session ended, with everything that belonged to it alone. */
+  readonly ended = new Signal<[session: Session, reason: string]>()
   readonly #byId = new Map<string, Session>()
   readonly #byKey = new Map<string, Session>()
   readonly #byScope = new Map<Scope, Set<Session>>()
-  readonly #loads = new Map<string, UserLoad>()
   readonly #reviving = new Map<string, Promise<Session | undefined>>()
   readonly #parts: SessionTableParts
 
@@ -71,38 +70,6 @@ export class SessionTable {
 
   of(scope: Scope): ReadonlySet<Session> {
     return this.#byScope.get(scope) ?? NONE
-  }
-
-  /** Runs work that counts as a call of this user but belongs to no session. Throws quota_calls. */
-  async withoutSession<T>(userId: string, work: () => T | Promise<T>): Promise<T> {
-    const load = this.load(userId)
-    checkCallQuota(load)
-    load.calls += 1
-    try {
-      return await work()
-    } finally {
-      load.calls -= 1
-      this.#forgetLoad(userId)
-    }
-  }
-
-  /** What a user has open now; creates no record for a user who has nothing. */
-  used(userId: string): Readonly<OpenCounts> {
-    return this.#loads.get(userId) ?? NOTHING
-  }
-
-  /** Bytes of a user's replay events. */
-  replayBytes(userId: string): number {
-    return this.#loads.get(userId)?.replay.bytes ?? 0
-  }
-
-  load(userId: string): UserLoad {
-    const known = this.#loads.get(userId)
-    if (known) return known
-    const bytes = this.#parts.bytes.user(userId)
-    const load = { sessions: 0, calls: 0, streams: 0, bytes, replay: new UserReplay(bytes) }
-    this.#loads.set(userId, load)
-    return load
   }
 
   /** Opens a session; ends the longest idle one at the limit. Throws quota_sessions if none is idle, quota_bytes. */
@@ -143,13 +110,13 @@ export class SessionTable {
     this.#admit(request)
     const session = this.#add(request, id)
     session.initialized = true
-    this.#parts.revived(session)
+    this.revived.emit(session)
     return session
   }
 
   /** Throws quota_sessions. */
   #admit({ actor }: SessionRequest): void {
-    const load = this.load(actor.userId)
+    const load = this.#parts.loads.of(actor.userId)
     if (load.sessions >= LIMITS.sessionsPerUser) this.#makeRoom(LIMITS.sessionsPerUser, actor.userId)
     if (this.#byId.size >= LIMITS.sessions) this.#makeRoom(LIMITS.sessions, undefined)
   }
@@ -157,7 +124,7 @@ export class SessionTable {
   #add(request: SessionRequest, id: string): Session {
     const { now, streamHost, sealer } = this.#parts
     const { actor, scope, endpointOf } = request
-    const load = this.load(actor.userId)
+    const load = this.#parts.loads.of(actor.userId)
     const key = hash(id, KEY_BYTES)
     const session: Session = new Session({
       ...request,
@@ -180,7 +147,7 @@ export class SessionTable {
     const others = this.#byScope.get(scope)
     if (others) others.add(session)
     else this.#byScope.set(scope, new Set([session]))
-    this.#parts.opened(session)
+    this.opened.emit(session)
     return session
   }
 
@@ -199,8 +166,8 @@ export class SessionTable {
     session.load.sessions -= 1
     // A client that ends the session itself expects no responses.
     session.end(reason === 'deleted' ? undefined : (why ?? endedByHub(reason)), why?.code)
-    this.#parts.ended(session, reason)
-    this.#forgetLoad(session.actor.userId)
+    this.ended.emit(session, reason)
+    this.#parts.loads.forget(session.actor.userId)
     if (session.wire === 'sse') return
     if (reason === 'hub_stopped') records.used(session.key, wasIdle ? session.lastUsedMs : now())
     else await records.ended(session.key)
@@ -278,19 +245,6 @@ export class SessionTable {
       },
     }
   }
-
-  #forgetLoad(userId: string): void {
-    const load = this.#loads.get(userId)
-    if (load?.sessions === 0 && load.calls === 0 && load.streams === 0) this.#loads.delete(userId)
-  }
-}
-
-/** Throws quota_calls while the user has the maximum number of calls in flight. */
-export function checkCallQuota(load: OpenCounts): void {
-  if (load.calls >= LIMITS.callsPerUser)
-    throw new HubError('quota_calls', `Cannot take the call: ${LIMITS.callsPerUser} of yours are in flight`, {
-      retryAfterSeconds: 1,
-    })
 }
 
 /** A session of the HTTP+SSE transport lives with its stream; without one it only waits for the client to reconnect. */
@@ -302,9 +256,6 @@ function idleLimitMs({ wire }: Session): number {
 const KEY_BYTES = 12
 const EVENT_TAG_BYTES = 6
 
-type OpenCounts = Pick<UserLoad, 'sessions' | 'calls' | 'streams'>
-
-const NOTHING: Readonly<OpenCounts> = Object.freeze({ sessions: 0, calls: 0, streams: 0 })
 const NONE: ReadonlySet<Session> = new Set()
 
 function hash(text: string, bytes: number): string {

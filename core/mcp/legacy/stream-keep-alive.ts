@@ -1,4 +1,5 @@
 import { LinkedList } from '../rpc/linked-list.ts'
+import { Signal } from '../rpc/signal.ts'
 import type { ReplyHost, SilentReply } from './post-response.ts'
 import type { StreamHost } from './session-streams.ts'
 import type { SseConnection } from './sse-connection.ts'
@@ -12,16 +13,18 @@ const TICK_MS = 1_000
 /** The one timer of the MCP side: silent responses, silent streams, and other periodic work. */
 export class StreamKeepAlive implements ReplyHost, StreamHost {
   readonly now: () => number
+  /** Once a second. */
+  readonly tick = new Signal<[]>()
   /** Oldest first. */
   readonly #waiting = new LinkedList<SilentReply>()
   readonly #connections = new Set<SseConnection>()
   readonly #timer: ReturnType<typeof setInterval>
 
-  constructor(now: () => number, tick: () => void) {
+  constructor(now: () => number) {
     this.now = now
     this.#timer = setInterval(() => {
       this.#sweep()
-      tick()
+      this.tick.emit()
     }, TICK_MS)
     // The timer alone must not keep the process running.
     this.#timer.unref()

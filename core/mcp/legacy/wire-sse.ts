@@ -29,12 +29,14 @@ import { admitStream, type Session, takesArrays } from './session.ts'
 import type { TokenSealer } from './session-id.ts'
 import type { SessionStream } from './session-streams.ts'
 import { SseEndpoint } from './sse-endpoint.ts'
+import type { UserLoads } from './user-loads.ts'
 
 /** The version of a session until its client has sent `initialize`. */
 const FIRST_VERSION = '2024-11-05'
 
 interface SseWireParts extends InitializeParts {
   readonly scopes: ScopeTable
+  readonly loads: UserLoads
   readonly dispatcher: LegacyDispatcher
   readonly sealer: TokenSealer
   readonly now: () => number
@@ -56,10 +58,10 @@ export class SseWire {
   /** GET of a scope. A client that reconnects with its last event id resumes its stream. */
   open({ request, info, actor, principal }: KnownRequest, scope: Scope): Response {
     if (request.method !== 'GET') throw methodNotAllowed(SSE_ROOT, request.method, ['GET'])
-    const { sessions } = this.#parts
+    const { loads } = this.#parts
     checkGetAccept(request.headers)
     checkVersion(request.headers, undefined)
-    admitStream(sessions.load(actor.userId))
+    admitStream(loads.of(actor.userId))
     const lastEventId = request.headers.get('last-event-id')
     const resumed = lastEventId === null ? undefined : this.#resume(scope, actor, lastEventId)
     if (!resumed) refuseWhileDraining(this.#parts)

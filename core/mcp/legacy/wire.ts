@@ -43,7 +43,7 @@ export class LegacyWire {
     admitStream(session.load)
     const lastEventId = request.headers.get('last-event-id')
     const resumed = lastEventId === null ? undefined : session.streams.resume(lastEventId)
-    // Tells an EventSource not to reconnect; with any other status it would retry for ever.
+    // An EventSource does not reconnect after this; with any other status it would retry for ever.
     if (resumed === 'nothing') return new Response(null, { status: 204 })
     if (!resumed && session.streams.openStandalones >= MAX_STREAMS)
       throw new HubError('stream_exists', `Cannot open a stream: this session has ${MAX_STREAMS} already`)

@@ -12,13 +12,12 @@ import { LOG_LEVELS, logLevelOf } from '../rpc/log-levels.ts'
 import { notificationMessage } from '../rpc/rpc.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { ExchangeTarget, ScopeMember } from '../scope/scope-types.ts'
-import { checkResponse, type InputRequest, inputRequest, missingCapability } from './input-requests.ts'
+import { type InputRequest, missingCapability } from './input-requests.ts'
 import type { Lease, LeaseHolder, Leases } from './leases.ts'
+import { notOffered, OpenInputRequests, withdrawn } from './open-input-requests.ts'
 import type { Parkable } from './parking.ts'
 import type { Answering, ModernResponse } from './response.ts'
 
-/** Server requests of an upstream within this time are sent to the client together. */
-const ROUND_MS = 20
 /** Only these methods may be answered with `input_required`. */
 const PARKABLE: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
@@ -44,10 +43,6 @@ export interface PassedInput {
   readonly inputResponses: JsonValue | undefined
   /** The upstream's own state, and the server that it belongs to. */
   readonly state: { readonly serverId: string; readonly state: string } | undefined
-}
-
-interface OpenAsk extends InputRequest {
-  answer(reply: AskReply): void
 }
 
 /** One request of a modern client over all the POSTs that it takes; server requests of the upstream park it. */
@@ -80,9 +75,7 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
   #outcome: Outcome | undefined
   #lease: Lease | undefined
   #cancel: ((reason?: string) => void) | undefined
-  #asks: Map<string, OpenAsk> | undefined
-  #lastAsk = 0
-  #round: ReturnType<typeof setTimeout> | undefined
+  #asks: OpenInputRequests | undefined
   #missedProgress: JsonObject | undefined
 
   constructor(
@@ -148,9 +141,8 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
     if (this.#outcome) return
     this.#outcome = outcome
     this.#held.account.give(this.#held.bytes)
-    clearTimeout(this.#round)
     this.#lease?.release()
-    for (const { answer } of this.#asks?.values() ?? []) answer(withdrawn())
+    this.#asks?.end()
     const post = this.#post
     this.#post = undefined
     this.#parts.ended(this, post, outcome)
@@ -179,8 +171,7 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
 
   /** Throws params_invalid for a response of a wrong shape; the parked request stays parked. */
   checkResponses(responses: JsonObject): void {
-    for (const [key, ask] of this.#asks ?? [])
-      if (Object.hasOwn(responses, key)) checkResponse(key, ask, responses[key] as JsonValue)
+    this.#asks?.check(responses)
   }
 
   /** Continues with a retry and its input responses; responses to unknown keys are ignored. */
@@ -193,13 +184,7 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
     }
     this.#post = post
     if (this.#missedProgress) this.#progress(this.#missedProgress)
-    for (const [key, { method, params, answer }] of [...(this.#asks ?? [])]) {
-      const answered = Object.hasOwn(responses, key)
-      if (!answered && !missingCapability(method, params, capabilities)) continue
-      this.#asks?.delete(key)
-      answer(answered ? { result: responses[key] as JsonValue } : notOffered(method))
-    }
-    if (this.#asks?.size) this.#beginRound()
+    this.#asks?.takeResponses(responses, capabilities)
   }
 
   modern(): NonNullable<UpstreamRequest['modern']> {
@@ -268,61 +253,19 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
     if (!this.parkable || missingCapability(method, params, this.capabilities))
       return Promise.resolve(notOffered(method))
     if (signal.aborted || this.#outcome) return Promise.resolve(withdrawn())
-    const { account } = this.#held
-    const bytes = params ? 2 * JSON.stringify(params).length : 0
-    if (!account.fits(bytes)) return Promise.resolve(tooMuch())
-    account.add(bytes)
-    this.#lastAsk += 1
-    const key = `${method.split('/')[0]}_${this.#lastAsk}`
-    const { promise, resolve } = Promise.withResolvers<AskReply>()
-    const answer = (reply: AskReply): void => {
-      signal.removeEventListener('abort', withdraw)
-      account.give(bytes)
-      resolve(reply)
-    }
-    const withdraw = (): void => {
-      if (this.#asks?.delete(key)) answer(withdrawn())
-    }
-    signal.addEventListener('abort', withdraw, { once: true })
-    this.#asks ??= new Map()
-    this.#asks.set(key, { ...inputRequest(method, params), answer })
-    if (this.#post) this.#beginRound()
-    return promise
+    this.#asks ??= new OpenInputRequests(this.#held.account, asks => this.#askClient(asks))
+    const reply = this.#asks.add(method, params, signal)
+    if (this.#post) this.#asks.beginRound()
+    return reply
   }
 
-  #beginRound(): void {
-    this.#round ??= setTimeout(() => {
-      this.#round = undefined
-      this.#askClient()
-    }, ROUND_MS)
-  }
-
-  #askClient(): void {
+  #askClient(asks: ReadonlyMap<string, InputRequest>): boolean {
     const post = this.#post
-    const asks = this.#asks
-    if (!post || !asks || asks.size === 0) return
-    if (this.#parts.ask(this, post, asks)) {
-      this.#post = undefined
-      this.parkedSinceMs = this.#parts.now()
-      return
-    }
-    for (const [key, { answer }] of [...asks]) {
-      asks.delete(key)
-      answer({
-        error: { code: -32603, message: 'The hub cannot wait for the client: too many requests do, or it is stopping' },
-      })
-    }
+    // While no POST waits, the requests are sent with the answer to the next one.
+    if (!post) return true
+    if (!this.#parts.ask(this, post, asks)) return false
+    this.#post = undefined
+    this.parkedSinceMs = this.#parts.now()
+    return true
   }
-}
-
-function notOffered(method: string): AskReply {
-  return { error: { code: -32601, message: `The client does not offer ${method}` } }
-}
-
-function withdrawn(): AskReply {
-  return { error: { code: -32603, message: 'The request was withdrawn before the client answered' } }
-}
-
-function tooMuch(): AskReply {
-  return { error: { code: -32603, message: 'The hub cannot keep the question: its user has too much in flight' } }
 }

@@ -24,7 +24,7 @@ const UPDATED = 'notifications/resources/updated'
 const NOBODY: ReadonlySet<Listener> = new Set()
 
 interface ListenersParts {
-  readonly faces: ScopePresenters
+  readonly presenters: ScopePresenters
   readonly streamHost: StreamHost
   load(userId: string): UserLoad
   /** Whether the scope has a subscriber already. */
@@ -88,8 +88,8 @@ export class Listener implements NotificationTarget {
   }
 
   /** Ends the stream by the hub: the request gets its result, and the stream the reason, `code`, if there is one. */
-  end(face: { result(method: string, value: JsonObject): string }, code?: ErrorCode): void {
-    const result = face.result('subscriptions/listen', { _meta: this.#tag })
+  end(presenter: { result(method: string, value: JsonObject): string }, code?: ErrorCode): void {
+    const result = presenter.result('subscriptions/listen', { _meta: this.#tag })
     this.connection.message(resultMessage(this.id, result))
     this.connection.close(code)
   }
@@ -119,7 +119,7 @@ export class Listeners {
     if (!isPlainObject(filter)) throw invalid('subscriptions/listen needs "notifications", an object')
     const uris = wantedUris(filter.resourceSubscriptions)
     this.#admit(actor)
-    const { capabilities } = this.#parts.faces.of(scope)
+    const { capabilities } = this.#parts.presenters.of(scope)
     const lists = LIST_CAPABILITIES.filter(list => filter[listChangedFilter(list)] === true && capabilities[list])
     info.keepOpen()
     const load = this.#parts.load(actor.userId)
@@ -146,7 +146,7 @@ export class Listeners {
 
   /** Ends this stream by the hub. */
   end(listener: Listener, code?: ErrorCode): void {
-    listener.end(this.#parts.faces.of(listener.scope), code)
+    listener.end(this.#parts.presenters.of(listener.scope), code)
   }
 
   endAll(): void {

@@ -14,13 +14,13 @@ import type { SealedRequestState } from './sealed-request-state.ts'
 
 /** Writes outcomes and input requests to the POSTs that wait for them. */
 export class ModernResponseWriter {
-  readonly #faces: ScopePresenters
+  readonly #presenters: ScopePresenters
   readonly #parking: Parking<ModernExchange>
   readonly #passed: SealedRequestState
 
-  constructor(faces: ScopePresenters, parking: Parking<ModernExchange>, passed: SealedRequestState) {
+  constructor(presenters: ScopePresenters, parking: Parking<ModernExchange>, passed: SealedRequestState) {
     this.#passed = passed
-    this.#faces = faces
+    this.#presenters = presenters
     this.#parking = parking
   }
 
@@ -31,7 +31,7 @@ export class ModernResponseWriter {
     const inputRequests: JsonObject = {}
     for (const [key, { method, params }] of asks) inputRequests[key] = params ? { method, params } : { method }
     const result = { resultType: 'input_required', inputRequests, requestState }
-    post.answer(resultMessage(post.id, this.#faces.of(exchange.scope).result(exchange.method, result, false)), 200)
+    post.answer(resultMessage(post.id, this.#presenters.of(exchange.scope).result(exchange.method, result, false)), 200)
     return true
   }
 
@@ -53,15 +53,15 @@ export class ModernResponseWriter {
       return
     }
     const state = typeof requestState === 'string' ? { requestState: this.#passed.seal(exchange, requestState) } : {}
-    const face = this.#faces.of(exchange.scope)
-    post.answer(resultMessage(post.id, face.result(exchange.method, { ...asked, ...state }, false)), 200)
+    const presenter = this.#presenters.of(exchange.scope)
+    post.answer(resultMessage(post.id, presenter.result(exchange.method, { ...asked, ...state }, false)), 200)
   }
 
   #result(exchange: ModernExchange, post: ModernResponse, text: JsonText): void {
     const { scope, serverId, method, answersAsked } = exchange
-    // The upstream's own hints apply to reads alone, and its face is looked up for these only.
+    // The upstream's own hints apply to reads alone, and its era is found for these only.
     const keepable = method === 'resources/read' && !answersAsked && scope.face(serverId).era === 'modern'
-    const shaped = this.#faces.of(scope).shape(method, text, keepable)
+    const shaped = this.#presenters.of(scope).shape(method, text, keepable)
     if (shaped !== undefined) {
       const refusal = post.refusal(weightOfText(shaped))
       if (!refusal) return post.answer(resultMessage(post.id, shaped), 200)

@@ -160,9 +160,9 @@ export class ScopePresenters {
     const { catalog } = scope
     const known = this.#byCatalog.get(catalog)
     if (known) return known
-    const face = new ScopePresenter(scope, this.#version)
-    this.#byCatalog.set(catalog, face)
-    return face
+    const presenter = new ScopePresenter(scope, this.#version)
+    this.#byCatalog.set(catalog, presenter)
+    return presenter
   }
 }
 

@@ -1,4 +1,3 @@
-import { LIMITS } from '../../config/limits.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonValue } from '../../contract/json.ts'
 import type { PluginLogger } from '../../contract/plugin.ts'
@@ -9,6 +8,7 @@ import type { UpstreamLevels } from '../changes/upstream-levels.ts'
 import { jsonResponse } from '../legacy/post-response.ts'
 import type { ScopedRequest } from '../legacy/scoped-request.ts'
 import type { UserLoad } from '../legacy/session.ts'
+import { checkCallQuota } from '../legacy/user-loads.ts'
 import { endedByHub } from '../rpc/ended-by-hub.ts'
 import { checkStandardHeaders, type Envelope, openEnvelope } from '../rpc/envelope.ts'
 import { RefusedMessage } from '../rpc/http-errors.ts'
@@ -42,7 +42,7 @@ const ROUTED: ReadonlySet<string> = new Set([
 
 interface ModernWireParts {
   readonly router: Router
-  readonly faces: ScopePresenters
+  readonly presenters: ScopePresenters
   readonly answers: ModernResponseWriter
   readonly parking: Parking<ModernExchange>
   readonly passed: SealedRequestState
@@ -150,15 +150,15 @@ export class ModernWire {
   }
 
   #request(scoped: ScopedRequest, message: RequestMessage, weight: number): Response | Promise<Response> {
-    const { faces, listeners } = this.#parts
+    const { presenters, listeners } = this.#parts
     const { method, id, params } = message
     const { scope, request } = scoped
     const envelope = openEnvelope(message, request.headers)
     checkStandardHeaders(method, params, request.headers)
-    if (method === 'server/discover') return jsonResponse(resultMessage(id, faces.of(scope).discover()))
+    if (method === 'server/discover') return jsonResponse(resultMessage(id, presenters.of(scope).discover()))
     const listens = method === 'subscriptions/listen'
     const list = listOfMethod(method)
-    const has = !list || LISTS[list].capability in faces.of(scope).capabilities || scope.promisedAllLists
+    const has = !list || LISTS[list].capability in presenters.of(scope).capabilities || scope.promisedAllLists
     if (!listens && !(ROUTED.has(method) && has))
       throw new HubError('method_not_found', `There is no method "${method.slice(0, 64)}" here`)
     if (listens) {
@@ -184,10 +184,7 @@ export class ModernWire {
     const { load, parking, passed, replies } = this.#parts
     const { principal, scope, actor } = scoped
     const userLoad = load(actor.userId)
-    if (userLoad.calls >= LIMITS.callsPerUser)
-      throw new HubError('quota_calls', `Cannot take the call: ${LIMITS.callsPerUser} of yours are in flight`, {
-        retryAfterSeconds: 1,
-      })
+    checkCallQuota(userLoad)
     if (!userLoad.bytes.fits(weight)) throw userLoad.bytes.refusal(weight)
     const logLevel = rankOf(envelope.logLevel)
     const { requestState, progressToken, params } = envelope

@@ -108,43 +108,36 @@ interface Showing {
   readonly without: string
 }
 
-function named(
-  candidates: readonly Candidate[],
-  names: readonly string[],
-  { uris, shownUri, without }: Showing,
-): Named {
+function named(candidates: readonly Candidate[], names: readonly string[], showing: Showing): Named {
   const targets = new Map<string, Target>()
   const items: ListItem[] = []
   candidates.forEach((candidate, index) => {
     const name = names[index] ?? candidate.wanted
     const { state, item, changes, target } = candidate
-    const serverId = state.member.server.id
-    const { rules } = target
     targets.set(name, target)
     // A definition that nobody has approved must not reach a model either.
     if (!state.listed || target.blocked) return
-    const mapped = item.uiUris && uris.mayMap(serverId) ? item.uiUris.map(uri => [uri, shownUri(serverId, uri)]) : []
-    const moved = mapped.some(([uri, shown]) => uri !== shown)
-    items.push(
-      new ListItem(
-        name,
-        serverId,
-        item,
-        name === item.key ? changes : { ...changes, name },
-        without === '' && !moved && !rules
-          ? undefined
-          : { without, ...(rules ? { rules } : {}), ...(moved ? { uiUris: Object.fromEntries(mapped) } : {}) },
-      ),
-    )
+    const shown = name === item.key ? changes : { ...changes, name }
+    items.push(new ListItem(name, state.member.server.id, item, shown, shapeOf(candidate, showing)))
   })
   return { targets, items }
+}
+
+/** How the item's JSON differs from the upstream's besides single members; mostly undefined. */
+function shapeOf({ state, item, target: { rules } }: Candidate, { uris, shownUri, without }: Showing) {
+  const serverId = state.member.server.id
+  const mapped = item.uiUris && uris.mayMap(serverId) ? item.uiUris.map(uri => [uri, shownUri(serverId, uri)]) : []
+  const moved = mapped.some(([uri, shown]) => uri !== shown)
+  if (without === '' && !moved && !rules) return undefined
+  return { without, ...(rules ? { rules } : {}), ...(moved ? { uiUris: Object.fromEntries(mapped) } : {}) }
 }
 
 /** `ownerId`: the owner of the group, who may differ from the server's. */
 function toolCandidates(state: MemberState, ownerId: string, kind: ResolvedScope['kind']): Candidate[] {
   const { member, catalog } = state
   const items = catalog?.tools ?? []
-  const chosen = chosenTools(member, items, ownerId === member.server.ownerId)
+  const own = ownerId === member.server.ownerId
+  const chosen = chosenTools(member, items, own)
   const tasks = catalog !== undefined && takesTasks(catalog.capabilities)
   const candidates: Candidate[] = []
   for (const item of items) {
@@ -152,9 +145,8 @@ function toolCandidates(state: MemberState, ownerId: string, kind: ResolvedScope
     const override = overrideOf(member.server.tools, original)
     const choice = chosen?.get(original)
     if (override?.enabled === false || (chosen && !choice)) continue
-    const description = choice?.description ?? override?.description
     const task = tasks ? taskSupport(item) : undefined
-    const target = toolTarget(state, item, override?.arguments, choice?.arguments, ownerId === member.server.ownerId)
+    const target = toolTarget(state, item, override?.arguments, choice?.arguments, own)
     candidates.push({
       state,
       item,
@@ -162,14 +154,20 @@ function toolCandidates(state: MemberState, ownerId: string, kind: ResolvedScope
       alias: member.alias,
       original,
       wanted: choice?.as ?? override?.name ?? original,
-      changes:
-        description === undefined && !task
-          ? NO_CHANGES
-          : { ...(description === undefined ? {} : { description }), ...(task ? shownExecution(kind) : {}) },
+      changes: toolChanges(choice?.description ?? override?.description, task, kind),
       target: task ? { ...target, task } : target,
     })
   }
   return candidates
+}
+
+function toolChanges(
+  description: string | undefined,
+  task: TaskSupport | undefined,
+  kind: ResolvedScope['kind'],
+): JsonObject {
+  if (description === undefined && !task) return NO_CHANGES
+  return { ...(description === undefined ? {} : { description }), ...(task ? shownExecution(kind) : {}) }
 }
 
 /** The hub itself can run any call as a task, so clients need not; where tasks are not supported, clients cannot. */

@@ -1,4 +1,3 @@
-import { LIMITS } from '../../config/limits.ts'
 import type { UpstreamFace, Upstreams } from '../../connections/api.ts'
 import { within } from '../../connections/within.ts'
 import type { JsonObject } from '../../contract/json.ts'
@@ -10,11 +9,10 @@ import { pinsWithVariables } from '../../domain/tools/tool-shape.ts'
 import type { ListItem } from './list-item.ts'
 import { chosenTools, type MergedCatalog, mergeCatalogs, type Target } from './merge.ts'
 import type { OfflineGracePeriod } from './offline-grace.ts'
+import { OldNames } from './old-names.ts'
 import { blockedTools, type MemberState, type ResolvedScope } from './scope-types.ts'
 import { type AddedTools, NO_ADDED_TOOLS, type ToolSets } from './tool-sets.ts'
 
-/** How long a name that was exposed before a change still resolves to its item. */
-const OLD_NAME_MS = 10 * 60_000
 /** How long a list method is answered after clients were promised it, before all members were seen. */
 const PROMISE_MS = 10 * 60_000
 /** Longest wait of a list for members that were never seen. */
@@ -44,12 +42,6 @@ interface AskedView {
   readonly catalog: MergedCatalog
 }
 
-interface OldName {
-  readonly serverId: string
-  readonly original: string
-  readonly until: number
-}
-
 /** One path for one caller: its members and their merged catalogue, cached until an event invalidates it. */
 export class Scope {
   /** Unique per caller and path. */
@@ -75,7 +67,7 @@ export class Scope {
   #announced: Lists | undefined
   /** When some member's first lists were last missing. */
   #unseenAtMs = Number.NEGATIVE_INFINITY
-  readonly #old = { tools: new Map<string, OldName>(), prompts: new Map<string, OldName>() }
+  readonly #oldNames: OldNames
   readonly #parts: ScopeParts
 
   constructor(
@@ -92,6 +84,7 @@ export class Scope {
     this.#resolved = resolved
     this.#serverIds = idsOf(resolved)
     this.#parts = parts
+    this.#oldNames = new OldNames(parts.now)
   }
 
   get resolved(): ResolvedScope {
@@ -159,7 +152,7 @@ export class Scope {
     this.#varied = states.map(({ member }) => member.server.id).filter(id => this.face(id).tools.length > 0)
     if (before?.states.some(isUnseen) || states.some(isUnseen)) this.#unseenAtMs = this.#parts.now()
     this.#announced ??= this.#catalog.lists
-    if (before) this.#keepOldNames(before, this.#catalog)
+    if (before) this.#oldNames.keep(before, this.#catalog)
     return this.#catalog
   }
 
@@ -205,11 +198,15 @@ export class Scope {
 
   /** `capabilities`: the caller's, where it declared any. */
   tool(name: string, capabilities?: JsonObject): Target | undefined {
-    return this.catalogFor(capabilities).tools.get(name) ?? this.#oldTarget('tools', name) ?? this.#unseenTool(name)
+    return (
+      this.catalogFor(capabilities).tools.get(name) ??
+      this.#oldNames.find('tools', name, this.catalog) ??
+      this.#unseenTool(name)
+    )
   }
 
   prompt(name: string): Target | undefined {
-    return this.catalog.prompts.get(name) ?? this.#oldTarget('prompts', name)
+    return this.catalog.prompts.get(name) ?? this.#oldNames.find('prompts', name, this.catalog)
   }
 
   /**
@@ -270,25 +267,6 @@ export class Scope {
     if (this.#announced) this.#announced = { ...this.#announced, ...announced }
   }
 
-  #keepOldNames(before: MergedCatalog, now: MergedCatalog): void {
-    const clock = this.#parts.now()
-    for (const kind of ['tools', 'prompts'] as const) {
-      const old = this.#old[kind]
-      for (const [name, entry] of old) if (entry.until <= clock) old.delete(name)
-      for (const [name, target] of before[kind]) {
-        if (now[kind].has(name)) continue
-        const serverId = target.member.server.id
-        // Inserted last even if it was present: the oldest are dropped first.
-        old.delete(name)
-        old.set(name, { serverId, original: target.original, until: clock + OLD_NAME_MS })
-      }
-      for (const name of old.keys()) {
-        if (old.size <= LIMITS.oldNames) break
-        old.delete(name)
-      }
-    }
-  }
-
   /**
    * A tool of a single server that was never seen: the name may exist, so the call is sent, and the server, or the
    * reason why it cannot be reached, answers. What its owner renamed, disabled, pinned or has not approved yet still
@@ -311,15 +289,6 @@ export class Scope {
       ...(variablesIn.length > 0 ? { variablesIn } : {}),
       ...(state.blocked?.has(original) ? { blocked: true } : {}),
     }
-  }
-
-  /** An old name resolves only to an item that is listed under another name now, not to a hidden or removed one. */
-  #oldTarget(kind: 'tools' | 'prompts', name: string): Target | undefined {
-    const old = this.#old[kind].get(name)
-    if (!old || old.until <= this.#parts.now()) return undefined
-    for (const target of this.catalog[kind].values())
-      if (target.member.server.id === old.serverId && target.original === old.original) return target
-    return undefined
   }
 }
 

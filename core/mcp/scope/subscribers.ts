@@ -20,12 +20,26 @@ export interface NotificationTarget {
   ownConnection(server: ServerRecord): SessionBinding | undefined
 }
 
+interface TargetGroup {
+  of(scope: Scope): ReadonlySet<NotificationTarget>
+}
+
 /** All notification targets of every scope. */
 export class Subscribers {
-  readonly #groups: readonly { of(scope: Scope): ReadonlySet<NotificationTarget> }[]
+  readonly #groups: TargetGroup[]
+  readonly #uses: ((scope: Scope) => boolean)[] = []
 
-  constructor(...groups: readonly { of(scope: Scope): ReadonlySet<NotificationTarget> }[]) {
-    this.#groups = groups
+  constructor(...groups: readonly TargetGroup[]) {
+    this.#groups = [...groups]
+  }
+
+  add(group: TargetGroup): void {
+    this.#groups.push(group)
+  }
+
+  /** Adds a reason besides notification targets why a scope is in use. */
+  addUse(uses: (scope: Scope) => boolean): void {
+    this.#uses.push(uses)
   }
 
   *of(scope: Scope): IterableIterator<NotificationTarget> {
@@ -34,5 +48,10 @@ export class Subscribers {
 
   hasSubscribers(scope: Scope): boolean {
     return this.#groups.some(group => group.of(scope).size > 0)
+  }
+
+  /** Whether a change of the scope would be noticed. */
+  inUse(scope: Scope): boolean {
+    return this.hasSubscribers(scope) || this.#uses.some(uses => uses(scope))
   }
 }

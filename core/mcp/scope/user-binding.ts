@@ -2,7 +2,7 @@ import type { SessionBinding } from '../../connections/api.ts'
 import { MODERN_VERSION } from '../../domain/era.ts'
 import { OLDER_CONNECTION, type Side, userConnection } from '../../domain/session-scope.ts'
 
-/** For shared connections: no client capabilities, as the hub could not tell whom a server request is for. */
+/** For shared connections: no client capabilities, as the hub would not know which client a server request is for. */
 const SHARED = { capabilities: {}, protocolVersion: MODERN_VERSION } as const
 
 /** The binding of the connection that all calls of one user share. */

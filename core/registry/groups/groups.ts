@@ -3,10 +3,10 @@ import type { JsonObject } from '../../contract/json.ts'
 import type { Actor, GroupRecord } from '../../contract/records.ts'
 import { groupBodyOf, type ParsedGroupBody, parseGroupBody, parseMemberBody } from '../../domain/group-body.ts'
 import { mergePatch } from '../../domain/json/merge-patch.ts'
-import { nameKey, quoteName } from '../../domain/names.ts'
+import { nameKey } from '../../domain/names.ts'
 import { canSee, canUse } from '../../domain/ownership.ts'
 import { type Reader, read } from '../../store/transact.ts'
-import { checkRevision, chooseRow, filterRows, inScopeOf, notFound, owned, refKey } from '../access.ts'
+import { checkRevision, chooseRow, filterRows, inScopeOf, notFound, owned, refKey, untilUnchanged } from '../access.ts'
 import type { GroupRegistry, ListQuery, Ref, Right, UsableMember, WriteOptions, WrittenGroup } from '../api.ts'
 import type { RegistryDeps } from '../context.ts'
 import { chooseOwner, fileOwner, rowOwner } from '../owners.ts'
@@ -27,8 +27,6 @@ import {
 import { type GroupChange, GroupWriter } from './group-writer.ts'
 import { lostMembers } from './lost-members.ts'
 import { usableMembers } from './usable-members.ts'
-
-const TRIES = 8
 
 /** Groups in the store. */
 export class Groups implements GroupRegistry {
@@ -166,14 +164,12 @@ export class Groups implements GroupRegistry {
     options: WriteOptions,
     make: (db: Reader, known: KnownGroup) => Promise<GroupChange>,
   ): Promise<WrittenGroup> {
-    for (let attempt = 1; attempt <= TRIES; attempt += 1) {
+    return untilUnchanged('group', ref, async () => {
       const known = await this.#known(actor, ref, 'edit')
       checkRevision('group', known.row.revision, options)
       const change = await read(this.#deps.store, db => make(db, known))
-      const record = await this.#writer.save(actor, known, change)
-      if (record) return record
-    }
-    throw new HubError('storage_busy', `The group ${quoteName(ref)} is being changed by others all the time`)
+      return this.#writer.save(actor, known, change)
+    })
   }
 
   async #known(actor: Actor, ref: Ref, right: Right): Promise<KnownGroup> {

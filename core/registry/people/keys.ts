@@ -3,8 +3,8 @@ import { LIMITS } from '../../config/limits.ts'
 import { type FieldError, HubError } from '../../contract/errors.ts'
 import type { JsonValue } from '../../contract/json.ts'
 import type { Actor } from '../../contract/records.ts'
-import { nameKey, quoteName } from '../../domain/names.ts'
-import { isAdmin } from '../../domain/ownership.ts'
+import { quoteName } from '../../domain/names.ts'
+import { canEdit } from '../../domain/ownership.ts'
 import { parseTimestamp } from '../../domain/timestamp.ts'
 import { validationError } from '../../domain/validation-error.ts'
 import type { AccessKeyTable } from '../../store/tables.ts'
@@ -16,6 +16,7 @@ import { keyRecord } from '../rows.ts'
 import { withinStoredBytes } from '../stored-bytes.ts'
 import { boundedExpiry, refuseWiderKey } from './key-bounds.ts'
 import { publicScopes, readScopes } from './key-scopes.ts'
+import { visibleUser } from './user-rows.ts'
 
 const LABEL_CHARACTERS = 100
 /** A use is recorded at most this often per key, in milliseconds. */
@@ -195,14 +196,12 @@ function checkLabel(label: string, errors: FieldError[]): void {
 
 async function keyOwner(db: Reader, actor: Actor, named: string | undefined): Promise<string> {
   if (named === undefined) return actor.kind === 'user' ? actor.userId : (await fileOwner(db)).id
-  const row = await db.selectFrom('user').select('id').where('name_key', '=', nameKey(named)).executeTakeFirst()
-  if (row && (isAdmin(actor) || (actor.kind === 'user' && actor.userId === row.id))) return row.id
-  throw new HubError('user_not_found', `There is no user ${quoteName(named)}`)
+  return (await visibleUser(db, actor, named)).id
 }
 
 async function visibleKey(db: Reader, actor: Actor, id: string): Promise<AccessKeyTable> {
   const row = await db.selectFrom('access_key').selectAll().where('id', '=', id).executeTakeFirst()
-  if (row && (isAdmin(actor) || (actor.kind === 'user' && actor.userId === row.owner_id))) return row
+  if (row && canEdit(actor, { ownerId: row.owner_id })) return row
   throw new HubError('key_not_found', `There is no access key ${quoteName(id)}`)
 }
 

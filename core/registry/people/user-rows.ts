@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { HubError } from '../../contract/errors.ts'
-import type { Origin, Role } from '../../contract/records.ts'
+import type { Actor, Origin, Role } from '../../contract/records.ts'
+import { nameKey, quoteName } from '../../domain/names.ts'
+import { canEdit } from '../../domain/ownership.ts'
 import type { UserTable } from '../../store/tables.ts'
 import type { Reader, Writer } from '../../store/transact.ts'
 import { type RegistryDeps, timestamp } from '../context.ts'
@@ -102,4 +104,11 @@ export async function setInternal(trx: Writer, key: string, value: string | numb
 /** The error when the last administrator would lose the role or be removed. */
 export function lastAdmin(name: string): HubError {
   return new HubError('last_admin', `${JSON.stringify(name)} is the last administrator`)
+}
+
+/** The user by name: administrators see all, others only themselves. Throws `user_not_found`. */
+export async function visibleUser(db: Reader, actor: Actor, name: string): Promise<UserTable> {
+  const row = await db.selectFrom('user').selectAll().where('name_key', '=', nameKey(name)).executeTakeFirst()
+  if (row && canEdit(actor, { ownerId: row.id })) return row
+  throw new HubError('user_not_found', `There is no user ${quoteName(name)}`)
 }

@@ -12,7 +12,7 @@ import { type RegistryDeps, timestamp } from '../context.ts'
 import { userById } from '../owners.ts'
 import { userRecord } from '../rows.ts'
 import { removeUser } from './user-removal.ts'
-import { capServersOf, insertUser, lastAdmin, otherAdmins, usersBySetup } from './user-rows.ts'
+import { capServersOf, insertUser, lastAdmin, otherAdmins, usersBySetup, visibleUser } from './user-rows.ts'
 
 /** Users in the store. */
 export class Users implements UserRegistry {
@@ -170,13 +170,6 @@ async function needsSetup(db: Reader): Promise<boolean> {
     .where('name', 'is not', null)
     .executeTakeFirst()
   return admin === undefined
-}
-
-/** The user by name, if visible to the actor: administrators see all, others only themselves. */
-async function visibleUser(db: Reader, actor: Actor, name: string): Promise<UserTable> {
-  const row = await db.selectFrom('user').selectAll().where('name_key', '=', nameKey(name)).executeTakeFirst()
-  if (row && (isAdmin(actor) || (actor.kind === 'user' && actor.userId === row.id))) return row
-  throw new HubError('user_not_found', `There is no user ${quoteName(name)}`)
 }
 
 function refuseOthers(actor: Actor): void {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { Actor, ServerRecord } from '../../contract/records.ts'
-import { nameKey, quoteName } from '../../domain/names.ts'
+import { nameKey } from '../../domain/names.ts'
 import { canSee } from '../../domain/ownership.ts'
 import { flattenServerBody, serverInvalid } from '../../domain/server/body.ts'
 import { storedDocument } from '../../domain/server/openapi.ts'
@@ -10,7 +10,7 @@ import { cappedRights } from '../../domain/server/owner-rights.ts'
 import { fillVariables } from '../../domain/server/variables.ts'
 import { isUniqueViolation } from '../../store/errors.ts'
 import { type AfterCommit, type Reader, read, type Writer, write } from '../../store/transact.ts'
-import { checkRevision, chooseRow, filterRows, inScopeOf, notFound, owned, refKey } from '../access.ts'
+import { checkRevision, chooseRow, filterRows, inScopeOf, notFound, owned, refKey, untilUnchanged } from '../access.ts'
 import type { EffectiveServer, ListQuery, Ref, Right, ServerRegistry, WriteOptions } from '../api.ts'
 import { type RegistryDeps, timestamp } from '../context.ts'
 import { touchGroups } from '../groups/group-events.ts'
@@ -43,9 +43,6 @@ import { patchedBody } from './server-patch.ts'
 import { checkServerQuota } from './server-quota.ts'
 import { checkServerRights } from './server-rights.ts'
 import { changedFields, fileBody, maskedBody, openSettings, sealSettings } from './server-secrets.ts'
-
-/** Attempts of an update when others change the same server meanwhile. */
-const TRIES = 8
 
 /** Servers in the store. */
 export class Servers implements ServerRegistry {
@@ -203,13 +200,11 @@ export class Servers implements ServerRegistry {
     bodyFor: (record: ServerRecord) => JsonObject,
     options: WriteOptions,
   ): Promise<ServerRecord> {
-    for (let attempt = 1; attempt <= TRIES; attempt += 1) {
+    return untilUnchanged('server', ref, async () => {
       const row = await this.#row(actor, ref, 'edit')
       checkRevision('server', row.revision, options)
-      const record = await this.#save(actor, row, bodyFor(serverRecord(row)))
-      if (record) return record
-    }
-    throw new HubError('storage_busy', `The server ${quoteName(ref)} is being changed by others all the time`)
+      return this.#save(actor, row, bodyFor(serverRecord(row)))
+    })
   }
 
   /** Undefined when the row has changed since it was read. */

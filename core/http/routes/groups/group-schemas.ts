@@ -1,49 +1,29 @@
 import { z } from 'zod'
-import { exampleList, listOf, timestamp, validatedByRegistry, visibility } from '../schemas.ts'
-import { argumentRules } from '../servers/server-schemas.ts'
-
-const memberTool = z.union([
-  z.string(),
-  z.object({
-    name: z.string(),
-    as: z.string().optional(),
-    description: z.string().optional(),
-    arguments: argumentRules.optional(),
-  }),
-])
-
-const memberFields = z.object({
-  alias: z.string().optional().meta({ description: 'Stands for the server’s name where tool names are prefixed' }),
-  tools: z.union([z.literal('all'), z.array(memberTool)]).optional(),
-  prompts: z.union([z.literal('all'), z.array(z.string())]).optional(),
-  resources: z.union([z.literal('all'), z.array(z.string())]).optional(),
-})
-
-const groupFields = z.object({
-  name: z.string().meta({ description: '1 to 64 characters; no `/ ~ :` or controls' }),
-  description: z.string().optional(),
-  owner: z.string().optional().meta({ description: 'Administrators only; default is the caller' }),
-  visibility: visibility.optional(),
-  naming: z.enum(['auto', 'prefixed']).optional(),
-  members: z
-    .array(z.union([z.string(), memberFields.extend({ server: z.string() })]))
-    .optional()
-    .meta({ description: 'A server’s `name` or `owner~name`, or an object with more about it' }),
-  servers: z
-    .array(z.unknown())
-    .optional()
-    .meta({ description: 'Another name of `members`, as the settings of other hubs have it' }),
-  resultLimit: z.number().int().optional().meta({ description: 'Bytes' }),
-})
+import { GROUP_SCHEMAS, MEMBER_TABLE, schemasOf } from '../../../domain/group-fields.ts'
+import { exampleList, listOf, timestamp, validatedByRegistry } from '../schemas.ts'
 
 const example = { name: 'daily', members: ['time', { server: 'notes', tools: ['search'] }] }
 
 /** For creating and replacing a group. */
-export const groupBody = validatedByRegistry(groupFields, example)
+export const groupBody = validatedByRegistry({ type: 'object', properties: GROUP_SCHEMAS, required: ['name'] }, example)
 /** For PATCH: every field is optional; absent ones stay unchanged. */
-export const groupPatch = validatedByRegistry(groupFields.partial(), { description: 'For every day' })
+export const groupPatch = validatedByRegistry(
+  { type: 'object', properties: GROUP_SCHEMAS },
+  { description: 'For every day' },
+)
 /** What a member selects of its server. */
-export const memberBody = validatedByRegistry(memberFields, { tools: ['search'] })
+export const memberBody = validatedByRegistry(
+  { type: 'object', properties: schemasOf(MEMBER_TABLE) },
+  { tools: ['search'] },
+)
+
+/** A response has the fields of a body, of which only the name is always there. */
+const shownFields = Object.fromEntries(
+  Object.entries(GROUP_SCHEMAS).map(([name, schema]) => {
+    const field = z.fromJSONSchema(schema)
+    return [name, name === 'name' ? field : field.optional()]
+  }),
+)
 
 const groupWarning = z
   .object({
@@ -65,7 +45,7 @@ const groupWarning = z
 
 /** A group in a response; members that the caller may not use are left out, except for those who may edit it. */
 export const group = z.looseObject({
-  ...groupFields.shape,
+  ...shownFields,
   members: z.array(z.unknown()),
   id: z.string(),
   ref: z.string().meta({ description: '`owner~name`' }),

@@ -118,7 +118,7 @@ function meRoute({ registry }: AuthRoutesDeps): Route {
     method: 'GET',
     path: '/api/auth/me',
     access: 'user',
-    summary: 'Who you are here',
+    summary: 'The caller as the hub knows it',
     tag,
     beforePasswordChange: true,
     responses: { 200: { description: 'You', schema: me, example: { ...exampleUser, credential: 'session' } } },

@@ -128,7 +128,7 @@ function removeRoute(deps: KeyRoutesDeps): Route {
     method: 'DELETE',
     path: '/api/keys/{id}',
     access: 'user',
-    summary: 'Delete a key; what is open by it ends within 5 s',
+    summary: 'Delete a key; sessions and streams that it opened end within 5 s',
     tag,
     params: z.object({ id: z.string().min(1).max(64) }),
     responses: { 204: { description: 'Gone' } },

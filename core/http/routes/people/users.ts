@@ -215,7 +215,7 @@ function removeRoute(deps: UserRoutesDeps): Route {
     method: 'DELETE',
     path: '/api/admin/users/{name}',
     access: 'admin',
-    summary: 'Delete a user; who owns servers or groups goes only with `transferTo` or `cascade`',
+    summary: 'Delete a user; an owner of servers or groups only with `transferTo` or `cascade`',
     tag,
     params: nameParams,
     query: z.strictObject({

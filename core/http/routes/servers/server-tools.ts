@@ -24,7 +24,10 @@ const toolItem = z.looseObject({
   description: z.string().optional(),
   inputSchema: anyObject.optional(),
   tokens: z.number().int().meta({ description: 'About: characters of the definition divided by four' }),
-  original: z.string().optional().meta({ description: 'The upstream’s own name; only for who may edit' }),
+  original: z
+    .string()
+    .optional()
+    .meta({ description: 'The upstream’s own name; only for users who may edit the server' }),
   enabled: z.boolean().optional(),
   overridden: z.boolean().optional(),
   hash: z.string().optional().meta({ description: 'SHA-256 of the upstream’s definition' }),
@@ -173,7 +176,7 @@ function approveTool(deps: ServerToolsDeps): Route {
     method: 'POST',
     path: '/api/servers/{ref}/tools/{tool}/approve',
     access: 'user',
-    summary: 'Take a changed definition as what is wanted',
+    summary: 'Approve the changed definition of a tool',
     tag,
     params: refToolParams,
     body: z.strictObject({ hash: z.string().max(128).meta({ description: 'Of the definition that was read' }) }),

@@ -1,23 +1,24 @@
-import type { Upstreams } from '../connections/api.ts'
-import type { JsonObject } from '../contract/json.ts'
-import type { PluginLogger } from '../contract/plugin.ts'
-import { changedCapability, type ListCapability } from '../domain/mcp-methods.ts'
-import { HEADER_CONSENTS } from '../domain/server/header-consents.ts'
-import type { Side } from '../domain/session-scope.ts'
-import type { EventBus } from '../events/bus.ts'
-import type { EventCatalog } from '../events/catalog.ts'
-import type { TaskTable } from './call/task-table.ts'
-import type { ListChanges } from './changes/list-changes.ts'
-import type { Subscriptions } from './changes/subscriptions.ts'
-import type { UpstreamLevels } from './changes/upstream-levels.ts'
-import { SentElicitations } from './legacy/sent-elicitations.ts'
-import type { Session } from './legacy/session.ts'
-import type { SessionTable } from './legacy/sessions.ts'
-import { logLevelOf } from './rpc/log-levels.ts'
-import { Notice } from './rpc/notice.ts'
-import type { OfflineGracePeriod } from './scope/offline-grace.ts'
-import type { ScopeTable } from './scope/paths.ts'
-import type { Scope } from './scope/scope.ts'
+import type { Upstreams } from '../../connections/api.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import type { PluginLogger } from '../../contract/plugin.ts'
+import { changedCapability, type ListCapability } from '../../domain/mcp-methods.ts'
+import { HEADER_CONSENTS } from '../../domain/server/header-consents.ts'
+import type { Side } from '../../domain/session-scope.ts'
+import type { EventBus } from '../../events/bus.ts'
+import type { EventCatalog } from '../../events/catalog.ts'
+import type { TaskTable } from '../call/task-table.ts'
+import { SentElicitations } from '../legacy/sent-elicitations.ts'
+import type { Session } from '../legacy/session.ts'
+import type { SessionTable } from '../legacy/sessions.ts'
+import { logLevelOf } from '../rpc/log-levels.ts'
+import { Notice } from '../rpc/notice.ts'
+import { Signal } from '../rpc/signal.ts'
+import type { OfflineGracePeriod } from '../scope/offline-grace.ts'
+import type { ScopeTable } from '../scope/paths.ts'
+import type { Scope } from '../scope/scope.ts'
+import type { ListChanges } from './list-changes.ts'
+import type { Subscriptions } from './subscriptions.ts'
+import type { UpstreamLevels } from './upstream-levels.ts'
 
 /** Registry changes within this time are reviewed together. */
 const REVIEW_MS = 200
@@ -30,7 +31,7 @@ const OF_CALLS: ReadonlySet<string> = new Set([
   'notifications/roots/list_changed',
 ])
 
-interface EventFanoutParts {
+export interface EventFanoutParts {
   readonly bus: EventBus
   readonly upstreams: Upstreams
   readonly scopes: ScopeTable
@@ -43,10 +44,6 @@ interface EventFanoutParts {
   readonly log: PluginLogger
   /** Whether a change of the scope would be noticed. */
   inUse(scope: Scope): boolean
-  /** Called when a scope was resolved anew: calls in flight may have lost their targets. */
-  scopeChanged(scope: Scope): void
-  /** Called when a path resolves to nothing any more. */
-  scopeEnded(scope: Scope): void
 }
 
 /** The running read of a server's lists, and the next one for changes that came meanwhile. */
@@ -57,6 +54,10 @@ interface Rereading {
 
 /** Forwards events of the hub and notifications of upstreams to the sessions and streams that they concern. */
 export class UpstreamEventFanout {
+  /** A scope was resolved anew: calls in flight may have lost their targets. */
+  readonly scopeChanged = new Signal<[scope: Scope]>()
+  /** A path resolves to nothing any more. */
+  readonly scopeEnded = new Signal<[scope: Scope]>()
   readonly #parts: EventFanoutParts
   readonly #listening: (() => void)[]
   readonly #toReview = new Set<Scope>()
@@ -178,10 +179,10 @@ export class UpstreamEventFanout {
     this.#announce(serverId, kinds, side => (side === 'older') === older)
   }
 
-  /** `meets`: whether the change concerns scopes that use this side of the server. */
-  #announce(serverId: string, kinds: readonly ListCapability[], meets: (side: Side) => boolean = () => true): void {
+  /** `concerns`: whether the change concerns scopes that use this side of the server. */
+  #announce(serverId: string, kinds: readonly ListCapability[], concerns: (side: Side) => boolean = () => true): void {
     for (const scope of this.#parts.scopes)
-      if (scope.has(serverId) && meets(scope.face(serverId).side)) this.#parts.changes.announce(scope, kinds)
+      if (scope.has(serverId) && concerns(scope.face(serverId).side)) this.#parts.changes.announce(scope, kinds)
   }
 
   /** Resolves when the lists were read completely after this call, or the wait timed out. */
@@ -238,21 +239,24 @@ export class UpstreamEventFanout {
       this.#toReview.clear()
       for (const each of scopesToReview)
         this.#reviewNow(each).catch((error: unknown) => {
-          this.#parts.log.error('A scope could not be looked at again', { scope: each.path, error: String(error) })
+          this.#parts.log.error('A scope could not be reviewed after a change', {
+            scope: each.path,
+            error: String(error),
+          })
         })
     }, REVIEW_MS)
   }
 
   async #reviewNow(scope: Scope): Promise<void> {
-    const { scopes, scopeChanged, scopeEnded, changes, subscriptions, levels } = this.#parts
+    const { scopes, changes, subscriptions, levels } = this.#parts
     if (scope.stale) await scopes.refresh(scope).catch((error: unknown) => this.#afterFailedRefresh(scope, error))
     if (scope.gone) {
       changes.forget(scope)
-      scopeEnded(scope)
+      this.scopeEnded.emit(scope)
       return
     }
     if (scope.stale) return
-    scopeChanged(scope)
+    this.scopeChanged.emit(scope)
     subscriptions.review(scope)
     levels.review(scope)
     changes.announce(scope, scope.changedLists())
