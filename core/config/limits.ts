@@ -147,7 +147,7 @@ export const LIMITS = {
   /** Of one notification of an upstream; a larger one counts as malformed. */
   upstreamNoticeBytes: 1 * MiB,
   upstreamWriteBacklogBytes: 8 * MiB,
-  /** The same for all programs of one owner in one worker; the program with the largest backlog is ended. */
+  /** The same for all programs of one owner; the program with the largest backlog is ended. */
   ownerWriteBacklogBytes: 16 * MiB,
   /** Long responses of one user's servers on their way from a worker to the main thread, which takes them one at a
    * time. */

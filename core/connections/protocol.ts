@@ -20,6 +20,8 @@ export type ToWorker =
   | { readonly type: 'list-taken'; readonly conn: number; readonly kind: ListKind; readonly full?: string }
   /** A long result of the owner was handled, and so many bytes may be sent again. */
   | { readonly type: 'result-taken'; readonly owner: string; readonly bytes: number }
+  /** All threads together hold too much for programs of this owner: the one with `least` bytes or more is ended. */
+  | { readonly type: 'end-largest'; readonly owner: string; readonly least: number }
   | { readonly type: 'ping' }
   | { readonly type: 'child-exited'; readonly conn: number; readonly detail: string }
   /** Bytes of a child whose descriptors could not be passed to the worker. */
@@ -96,6 +98,8 @@ export type FromWorker =
   | { readonly type: 'ready' }
   | LongResult
   | { readonly type: 'pong' }
+  /** Bytes that programs of this owner have not read yet, and the most of them for one. */
+  | { readonly type: 'backlog'; readonly owner: string; readonly bytes: number; readonly largest: number }
   /** The worker now owns the descriptors of this connection. */
   | { readonly type: 'taken'; readonly conn: number }
   | OpenedMessage

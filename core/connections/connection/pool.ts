@@ -1,6 +1,7 @@
 import { LIMITS } from '../../config/limits.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { PluginLogger } from '../../contract/plugin.ts'
+import { OwnerBacklogs } from './owner-backlogs.ts'
 import { WorkerPort } from './port.ts'
 
 const PING_MS = 5_000
@@ -34,6 +35,7 @@ export interface IsolatedServer {
 export class WorkerPool {
   readonly #options: PoolOptions
   readonly #ports = new Set<WorkerPort>()
+  readonly #backlogs = new OwnerBacklogs(LIMITS.ownerWriteBacklogBytes)
   #ping: ReturnType<typeof setInterval> | undefined
   #disposed = false
 
@@ -106,9 +108,11 @@ export class WorkerPool {
       {
         down: (gone, detail) => {
           this.#ports.delete(gone)
+            this.#backlogs.remove(gone)
           const expected = this.#disposed || ((gone.isolatedFor !== undefined || gone.outdated) && gone.load === 0)
           if (!expected) log.error('A connection worker ended', { detail, connections: gone.load })
         },
+        backlog: (from, owner, bytes, largest) => this.#backlogs.set(from, owner, bytes, largest),
         received,
         log: (level, message) => log[level](message),
       },

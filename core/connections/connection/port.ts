@@ -22,6 +22,8 @@ export interface PortClient {
 export interface PortEvents {
   /** The thread has ended, for any reason; called once. */
   down(port: WorkerPort, detail: string): void
+  /** Programs of this owner in the thread have not read so many bytes, `largest` of them are for one. */
+  backlog(port: WorkerPort, owner: string, bytes: number, largest: number): void
   /** A message arrived from the thread; its length in characters. */
   received(characters: number): void
   log(level: 'debug' | 'info' | 'warn' | 'error', message: string): void
@@ -133,6 +135,10 @@ export class WorkerPort {
     }
     const message = data as FromWorker
     if (message.type === 'ready' || message.type === 'pong') return
+    if (message.type === 'backlog') {
+      this.#events.backlog(this, message.owner, message.bytes, message.largest)
+      return
+    }
     if (message.type === 'result') this.#taken(message)
     const client = this.#clients.get(message.conn)
     if (client) client.control(message)

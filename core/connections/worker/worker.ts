@@ -103,6 +103,9 @@ class ConnectionWorker {
       case 'result-taken':
         this.#windows.get(message.owner)?.settled(message.bytes)
         return
+      case 'end-largest':
+        this.#backlogs.get(message.owner)?.endLargest(message.least)
+        return
       case 'ping':
         this.#post({ type: 'pong' })
         return
@@ -201,7 +204,9 @@ class ConnectionWorker {
   #backlogOf(owner: string): WriteBacklog {
     const known = this.#backlogs.get(owner)
     if (known) return known
-    const backlog = new WriteBacklog(LIMITS.ownerWriteBacklogBytes)
+    const backlog = new WriteBacklog(LIMITS.ownerWriteBacklogBytes, (bytes, largest) =>
+      this.#post({ type: 'backlog', owner, bytes, largest }),
+    )
     this.#backlogs.set(owner, backlog)
     return backlog
   }

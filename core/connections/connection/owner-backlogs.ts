@@ -1,0 +1,61 @@
+import type { ToWorker } from '../protocol.ts'
+
+/** A thread with programs of an owner. */
+interface Thread {
+  control(message: ToWorker & { readonly type: 'end-largest' }): void
+}
+
+interface Backlog {
+  readonly bytes: number
+  readonly largest: number
+}
+
+/**
+ * What the programs of each owner have not read yet, over all threads. Above the limit the one that is furthest behind is
+ * ended, in whatever thread it is. Threads tell of a change of 1 MiB, so that so much more of each may wait.
+ */
+export class OwnerBacklogs {
+  readonly #most: number
+  readonly #byOwner = new Map<string, Map<Thread, Backlog>>()
+
+  /** `most`: limit in bytes for all programs of one owner. */
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  /** A thread has so many bytes for programs of this owner, `largest` of them for one. */
+  set(thread: Thread, owner: string, bytes: number, largest: number): void {
+    const threads = this.#byOwner.get(owner) ?? new Map<Thread, Backlog>()
+    this.#byOwner.set(owner, threads)
+    if (bytes === 0) threads.delete(thread)
+    else threads.set(thread, { bytes, largest })
+    if (threads.size === 0) this.#byOwner.delete(owner)
+    while (total(threads) > this.#most && endLargest(threads, owner)) {
+      // Until the rest fits; each thread then tells what it has.
+    }
+  }
+
+  /** The thread has ended, and its programs with it. */
+  remove(thread: Thread): void {
+    for (const [owner, threads] of this.#byOwner) {
+      threads.delete(thread)
+      if (threads.size === 0) this.#byOwner.delete(owner)
+    }
+  }
+}
+
+function total(threads: ReadonlyMap<Thread, Backlog>): number {
+  let bytes = 0
+  for (const backlog of threads.values()) bytes += backlog.bytes
+  return bytes
+}
+
+/** False when no program is known that could be ended: those that are have been told. */
+function endLargest(threads: Map<Thread, Backlog>, owner: string): boolean {
+  const [found] = [...threads].sort(([, one], [, other]) => other.largest - one.largest)
+  if (!found || found[1].largest === 0) return false
+  const [thread, { bytes, largest }] = found
+  threads.set(thread, { bytes: bytes - largest, largest: 0 })
+  thread.control({ type: 'end-largest', owner, least: largest })
+  return true
+}
