@@ -278,7 +278,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   for (const note of sandbox.notes) log.warn('The sandbox does not hold everything here', { note })
   if (sandbox.level !== 'full') {
     log.warn('Ordinary users cannot run commands: there is no sandbox here', {
-      level: sandbox.level,
+      sandbox: sandbox.level,
       why: sandbox.detail,
     })
   }

@@ -41,12 +41,19 @@ export function termsOf(record: SearchedRecord, readers: readonly string[]): Set
   const terms = new Set<string>([levelTerm(record.level)])
   for (const reader of readers) terms.add(nameTerm('r', reader))
   const { serverId, userId, tool, component, status, requestId } = record
-  if (serverId !== undefined) terms.add(nameTerm('s', serverId))
-  if (userId !== undefined) terms.add(nameTerm('u', userId))
-  if (tool !== undefined) terms.add(nameTerm('t', folded(tool)))
-  if (component !== undefined) terms.add(nameTerm('k', folded(component)))
-  if (status !== undefined) terms.add(nameTerm('x', folded(status)))
-  if (requestId !== undefined) terms.add(requestTerm(requestId))
+  const ids = [
+    ['s', serverId],
+    ['u', userId],
+  ] as const
+  const names = [
+    ['t', tool],
+    ['k', component],
+    ['x', status],
+  ] as const
+  // A plugin may have given a field another type.
+  for (const [kind, id] of ids) if (typeof id === 'string') terms.add(nameTerm(kind, id))
+  for (const [kind, name] of names) if (typeof name === 'string') terms.add(nameTerm(kind, folded(name)))
+  if (typeof requestId === 'string') terms.add(requestTerm(requestId))
   for (const text of textsOf(record)) textTerms(text, terms)
   return terms
 }

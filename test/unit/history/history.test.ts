@@ -74,6 +74,11 @@ test('what is no record is rejected and counted; files are for their owner alone
   for (const name of await readdir(folder)) expect((await stat(join(folder, name))).mode & 0o777).toBe(0o600)
 })
 
+test('a record whose fields have other types than usual is stored as well', () => {
+  const odd = toRow(line('odd', START, { tool: 5, status: 404, requestId: null, component: {} }), '')
+  expect(odd?.level).toBe(30)
+})
+
 test('pages go on where the last one ended, also while records arrive, in both orders', async () => {
   const made = history()
   const write = (from: number, to: number) => {
