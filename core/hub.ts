@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import manifest from '../package.json' with { type: 'json' }
 import clientConfig from '../plugins/client-config/plugin.ts'
 import groups from '../plugins/groups/plugin.ts'
@@ -26,6 +27,7 @@ import type { ToolCallRecord } from './contract/records.ts'
 import { BytesInFlight } from './domain/byte-account.ts'
 import { OpenTransports } from './domain/server/transports.ts'
 import { EventBus } from './events/bus.ts'
+import { History } from './history/client.ts'
 import { BodyParser } from './http/body/body-parser.ts'
 import { createHttp, type Http } from './http/create.ts'
 import { createHealthChecks } from './http/health-checks.ts'
@@ -64,6 +66,11 @@ const BUNDLED = [
 
 /** How long the stopping hub waits for the store to write what is pending, in milliseconds. */
 const STORE_LAST_MS = 3_000
+
+/** How long the stopping hub waits for sinks to take the last records, in milliseconds. */
+const SINKS_LAST_MS = 3_000
+
+const HISTORY_QUEUE = { maxRecords: 50_000, maxCharacters: 16 * 1024 * 1024, maxBatch: 1_000 }
 
 /** After so many bytes of large messages the main thread collects garbage. */
 const GARBAGE_PERIOD_BYTES = 64 * 1024 * 1024
@@ -134,6 +141,8 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   undo.defer(() => hubLog.end())
   const log = hubLog.with({ component: 'hub' })
   for (const warning of loaded.warnings) log.warn(warning)
+
+  const history = openHistory(loaded.config, hubLog, undo)
 
   const { dataDir, databaseUrl } = loaded.config
   if (databaseUrl === undefined) await requireDatabase(dataDir, SQLITE_FILE)
@@ -262,6 +271,8 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       bytes,
       plugins: pluginsView(plugins),
       clientConfigs: () => plugins.contributions('clientConfig'),
+      history,
+      sealer,
       logging: { levels: hubLog.levels, sinks: () => hubLog.sinks() },
       transports,
       config: { values: config, sources: Object.fromEntries(sources) },
@@ -287,7 +298,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   for (const note of sandbox.notes) log.warn('The sandbox does not hold everything here', { note })
   if (sandbox.level !== 'full') {
     log.warn('Ordinary users cannot run commands: there is no sandbox here', {
-      level: sandbox.level,
+      sandbox: sandbox.level,
       why: sandbox.detail,
     })
   }
@@ -336,6 +347,32 @@ async function closeRegistry(room: OpenRegistry, log: PluginLogger): Promise<voi
   if (outcome === 'kept') return
   const error = outcome ?? `no answer within ${STORE_LAST_MS} ms`
   log.error('The last audit records and uses of keys were not stored', { error })
+}
+
+/** Stores log records unless that is switched off. At the end the last ones get a second. */
+function openHistory(config: HubConfig, hubLog: HubLog, undo: AsyncDisposableStack): History | undefined {
+  const { dataDir, logDatabase, logRetentionMs: retentionMs, historyMaxBytes: maxBytes } = config
+  if (logDatabase !== true || retentionMs === undefined || maxBytes === undefined) return undefined
+  const history = new History(
+    { folder: join(dataDir, 'history'), retentionMs, maxBytes },
+    hubLog.with({ component: 'history' }),
+  )
+  const log = hubLog.with({ component: 'sink:database' })
+  const queue = hubLog.feed.add('database', {
+    ...HISTORY_QUEUE,
+    send: batch => history.write(batch),
+    changed(state, error) {
+      if (state === 'up') log.info('Log records are stored again')
+      else log.error('Log records cannot be stored now; they wait', { error: String(error) })
+    },
+  })
+  history.reads(queue)
+  undo.defer(async () => {
+    history.hurry()
+    await hubLog.feed.remove('database', SINKS_LAST_MS)
+    await history.close()
+  })
+  return history
 }
 
 function logOptions(config: HubConfig) {

@@ -24,6 +24,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['config'],
     ['store', 'secrets'],
     ['registry', 'telemetry'],
+    ['history'],
     ['auth'],
     ['request'],
     ['outbound'],

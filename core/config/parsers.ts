@@ -1,4 +1,5 @@
 import ipaddr from 'ipaddr.js'
+import { parseDuration } from '../domain/duration.ts'
 import { checkName, isNameProblem } from '../domain/names.ts'
 import { parseSize } from '../domain/size.ts'
 
@@ -53,6 +54,14 @@ export function size(): Parser<number> {
   return text => {
     const bytes = parseSize(/^\d+$/.test(text) ? Number(text) : text) ?? 0
     return bytes >= 1 ? ok(bytes) : wanted('a size such as 100MB or 10MiB (B, KB, MB, GB, TB, KiB, MiB, GiB, TiB)')
+  }
+}
+
+/** A duration such as `30d` or `12h`, in milliseconds; a bare number counts milliseconds. */
+export function duration(min: number): Parser<number> {
+  return text => {
+    const ms = parseDuration(/^\d+$/.test(text) ? Number(text) : text) ?? 0
+    return ms >= min ? ok(ms) : wanted(`a duration such as 30d or 12h, at least ${min / 1_000} s`)
   }
 }
 

@@ -45,6 +45,12 @@ export interface HubConfig {
   readonly logCompress?: boolean
   /** Old log files kept, 1 to 10,000. Default 14. */
   readonly logMaxFiles?: number
+  /** Whether log records are stored for searching. Default true. */
+  readonly logDatabase?: boolean
+  /** How long they are kept, in milliseconds. Default 30 days. */
+  readonly logRetentionMs?: number
+  /** Size of all stored records together, in bytes. Default 2 GiB. */
+  readonly historyMaxBytes?: number
   /** Default false; true needs `syslogHost`. */
   readonly syslogEnabled?: boolean
   readonly syslogHost?: string

@@ -109,6 +109,7 @@ export const ERROR_CODES = {
   overloaded: { status: 503, title: 'The hub is overloaded', retry: true },
   storage_busy: { status: 503, title: 'The database is busy', retry: true },
   storage_unavailable: { status: 503, title: 'The database is not available', retry: true },
+  history_unavailable: { status: 503, title: 'The history is not available', retry: true },
   upstream_timeout: { status: 504, title: 'The server took too long', retry: true },
   upstream_init_timeout: { status: 504, title: 'The server took too long to start', retry: true },
   // reasons of a server's state (status.reason); never a response's own status
@@ -219,6 +220,9 @@ export const FIELD_CODES = {
   range_order: 'ends before it begins',
   cursor_invalid: 'is no cursor of this list',
   sort_field: 'is no field to sort by',
+  condition_unknown: 'names a field or operator that cannot be searched',
+  condition_invalid: 'is no condition that can be read',
+  query_too_complex: 'has too many conditions, too deep or too long ones',
 } as const
 
 /** A key of `FIELD_CODES`. */

@@ -99,6 +99,7 @@ export const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   draining: 'Repeat when the hub is back.',
   overloaded: 'Repeat after the time in Retry-After.',
   storage_busy: 'Repeat after the time in Retry-After.',
+  history_unavailable: 'Try again in a moment; the log says why the history failed.',
   storage_unavailable: 'Check the database; the hub goes on by itself when it answers again.',
   upstream_timeout: 'Raise the server’s "timeout", or ask it for less.',
   upstream_init_timeout: 'Look at the server’s log; raise its "timeout" if it only starts slowly.',

@@ -14,6 +14,8 @@ import { LogWriter } from './log-writer.ts'
 /** Longest text of one field, and of one line, in characters; longer ones are truncated with a mark. */
 const FIELD_LIMIT = 8 * 1024
 const LINE_LIMIT = 32 * 1024
+/** Members of every record; a field of this name gets another one. */
+const RESERVED = new Set(['level', 'timestamp', 'message'])
 /** The component of the records of calls. */
 const CALLS = 'mcp'
 
@@ -241,7 +243,8 @@ function cutFields(fields: LogFields): Record<string, unknown> {
   for (const key in fields) {
     const value = fields[key]
     if (value === undefined) continue
-    kept[key] = typeof value === 'string' ? cut(value) : value
+    const name = RESERVED.has(key) ? `field_${key}` : key
+    kept[name] = typeof value === 'string' ? cut(value) : value
   }
   return kept
 }

@@ -184,6 +184,8 @@ const REST: readonly Row[] = [
   { method: 'GET', path: '/api/admin/sessions', ...administrators(200) },
   { method: 'DELETE', path: '/api/admin/sessions/{id}', ...administrators(404) },
   { method: 'GET', path: '/api/admin/audit', ...administrators(200) },
+  { method: 'GET', path: '/api/logs/search', ...signedIn(200) },
+  { method: 'POST', path: '/api/logs/search', body: () => ({ query: {} }), ...signedIn(200) },
   { method: 'GET', path: '/api/admin/logging', ...administrators(200) },
   { method: 'PATCH', path: '/api/admin/logging', body: () => ({ levels: { http: null } }), ...administrators(200) },
   { method: 'GET', path: '/api/admin/plugins', ...administrators(200) },

@@ -106,6 +106,7 @@ export const OCCASIONS: Readonly<Record<ErrorCode, string>> = {
   draining: 'the hub was told to stop',
   overloaded: 'more work waits than can be done soon',
   storage_busy: 'another process holds the database',
+  history_unavailable: 'log records are not stored, or the thread that keeps them is away',
   storage_unavailable: 'the database server cannot be reached',
   upstream_timeout: 'no answer within the server’s `timeout`',
   upstream_init_timeout: 'no answer to the first request of a connection',

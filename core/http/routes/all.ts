@@ -13,6 +13,7 @@ import { publicRoutes } from './hub/public.ts'
 import { settingsRoutes } from './hub/settings.ts'
 import { type ConfigView, systemSettingsRoutes } from './hub/system-settings.ts'
 import { type LoggingView, loggingRoutes } from './logs/logging.ts'
+import { type LogSearchDeps, logSearchRoutes } from './logs/search.ts'
 import { serverControlRoutes } from './servers/server-control.ts'
 import { type ServerImportDeps, serverImportRoutes } from './servers/server-import.ts'
 import { type ToolCallDeps, toolCallRoutes } from './servers/server-tool-call.ts'
@@ -31,6 +32,8 @@ export interface ResourceRoutesDeps {
   readonly clientConfigs: GroupRoutesDeps['clientConfigs']
   readonly logging: LoggingView
   readonly transports: Transports
+  readonly history: LogSearchDeps['history']
+  readonly sealer: LogSearchDeps['sealer']
   readonly config: ConfigView
   readonly importDocument: ServerImportDeps['importDocument']
   readonly version: string
@@ -56,6 +59,7 @@ export function resourceRoutes(deps: ResourceRoutesDeps): Route[] {
     ...healthRoutes(deps),
     ...publicRoutes(deps),
     ...adminRoutes(deps),
+    ...logSearchRoutes(deps),
     ...loggingRoutes(deps),
     ...pluginRoutes({ plugins: deps.plugins, audit: deps.registry.audit }),
   ]

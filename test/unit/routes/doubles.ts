@@ -176,6 +176,8 @@ export class World {
       credentials: { during: (_actor, signal, work) => work(signal) },
       bytes: this.bytes,
       plugins: { list: () => [], configure: () => Promise.reject(new Error('not asked for')) },
+      history: undefined,
+      sealer: createSealer([new Uint8Array(32)]),
       logging: { levels: new LogLevels('info'), sinks: () => [] },
       config: { values: {} as ResourceRoutesDeps['config']['values'], sources: {} },
       clientConfigs: bundledClients,

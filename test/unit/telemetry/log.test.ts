@@ -64,6 +64,13 @@ test('secrets are taken out of what goes to listeners too, by value and by key, 
   expect(records[0]?.record).toMatchObject({ message: 'told [redacted]', headers: { authorization: '[redacted]' } })
 })
 
+test('a field cannot take the place of level, time or message', async () => {
+  const { lines } = await logged(log => log.with().warn('kept', { level: 'uid', timestamp: 'never', message: 'other' }))
+  expect(lines[0]?.match(/"level":/g)).toHaveLength(1)
+  const names = { field_level: 'uid', field_timestamp: 'never', field_message: 'other' }
+  expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 'WARN', message: 'kept', ...names })
+})
+
 test('ownerId says who may read a record and is not written', async () => {
   const { lines, records } = await logged(log => log.with({ ownerId: 'u1' }).info('mine'))
   expect(records).toEqual([{ ownerId: 'u1', record: expect.objectContaining({ message: 'mine' }) }])

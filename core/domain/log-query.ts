@@ -1,0 +1,180 @@
+import type { LogLevel, LogRecord } from '../contract/records.ts'
+import { folded, INDEXED, levelTerm, nameTerm, requestTerm, substringTerms, textTerms } from './log-terms.ts'
+
+/** Fields of a record that can be searched; `server` and `user` are names, and become ids before a search. */
+export const LOG_FIELDS = [
+  ...['timestamp', 'level', 'message', 'server', 'tool', 'status', 'userId', 'requestId', 'duration'],
+  ...['component', 'group', 'code', 'traceId', 'keyId', 'user', 'serverId'],
+] as const
+
+/** Operators of a condition on one field. */
+export type LogOperator = 'eq' | 'in' | 'gte' | 'gt' | 'lte' | 'lt' | 'contains' | 'prefix'
+
+/** One condition on records. Times are milliseconds since 1970, levels their severity, texts compared case-folded. */
+export type LogCondition =
+  | { readonly and: readonly LogCondition[] }
+  | { readonly or: readonly LogCondition[] }
+  | { readonly not: LogCondition }
+  | { readonly text: string }
+  | { readonly field: string; readonly op: LogOperator; readonly values: readonly (string | number)[] }
+
+/** Severity by level name. */
+const SEVERITIES: Readonly<Record<LogLevel, number>> = { ERROR: 50, WARN: 40, INFO: 30, DEBUG: 20, TRACE: 10 }
+const LEVELS = Object.keys(SEVERITIES) as LogLevel[]
+
+/** The severity of a level in any letter case; undefined for other words. */
+export function severityOf(word: string): number | undefined {
+  return SEVERITIES[word.toUpperCase() as LogLevel]
+}
+
+/** Terms that a record has to have; undefined where terms cannot tell. */
+export type TermExpression =
+  | string
+  | { readonly all: readonly TermExpression[] }
+  | { readonly any: readonly TermExpression[] }
+
+/** A record as it is searched. */
+export type SearchedRecord = LogRecord & { readonly serverId?: string }
+
+/** All terms of a record. `readers` are the ids of those who may read it besides administrators. */
+export function termsOf(record: SearchedRecord, readers: readonly string[]): Set<string> {
+  const terms = new Set<string>([levelTerm(record.level)])
+  for (const reader of readers) terms.add(nameTerm('r', reader))
+  const { serverId, userId, tool, component, status, requestId } = record
+  const ids = [
+    ['s', serverId],
+    ['u', userId],
+  ] as const
+  const names = [
+    ['t', tool],
+    ['k', component],
+    ['x', status],
+  ] as const
+  // A plugin may have given a field another type.
+  for (const [kind, id] of ids) if (typeof id === 'string') terms.add(nameTerm(kind, id))
+  for (const [kind, name] of names) if (typeof name === 'string') terms.add(nameTerm(kind, folded(name)))
+  if (typeof requestId === 'string') terms.add(requestTerm(requestId))
+  for (const text of textsOf(record)) textTerms(text, terms)
+  return terms
+}
+
+/** The message and the string members of a record, which free text is looked for in. */
+function textsOf(record: SearchedRecord): string[] {
+  const texts: string[] = []
+  for (const key in record) {
+    const value = record[key]
+    if (key !== 'timestamp' && key !== 'level' && typeof value === 'string') texts.push(value)
+  }
+  return texts
+}
+
+/** What records that meet the condition have in common; undefined: nothing that terms show. */
+export function termsFor(condition: LogCondition): TermExpression | undefined {
+  if ('and' in condition)
+    return joined(
+      'all',
+      condition.and.map(termsFor).filter(each => each !== undefined),
+    )
+  if ('or' in condition) {
+    const parts = condition.or.map(termsFor)
+    return parts.includes(undefined) ? undefined : joined('any', parts as TermExpression[])
+  }
+  if ('not' in condition) return undefined
+  if ('text' in condition) return joined('all', substringTerms(condition.text))
+  const { field, op, values } = condition
+  if (field === 'level') {
+    const levels = LEVELS.filter(level => compare(op, SEVERITIES[level], values))
+    // All five are no condition.
+    return levels.length === LEVELS.length ? undefined : anyOf(levels.map(levelTerm))
+  }
+  if (op === 'contains' || op === 'prefix') {
+    return field === 'timestamp' || field === 'duration' ? undefined : joined('all', substringTerms(String(values[0])))
+  }
+  if (op !== 'eq' && op !== 'in') return undefined
+  const texts = values.map(String)
+  switch (field) {
+    case 'serverId':
+      return anyOf(texts.map(id => nameTerm('s', id)))
+    case 'userId':
+      return anyOf(texts.map(id => nameTerm('u', id)))
+    case 'requestId':
+      return anyOf(texts.map(requestTerm))
+    case 'tool':
+      return anyOf(texts.map(name => nameTerm('t', folded(name))))
+    case 'component':
+      return anyOf(texts.map(name => nameTerm('k', folded(name))))
+    case 'status':
+      return anyOf(texts.map(name => nameTerm('x', folded(name))))
+    case 'timestamp':
+    case 'duration':
+      return undefined
+    default: {
+      const parts = texts.map(text => joined('all', substringTerms(text)))
+      return parts.includes(undefined) ? undefined : anyOf(parts as TermExpression[])
+    }
+  }
+}
+
+/** An `any` of nothing is met by no record. */
+function anyOf(parts: readonly TermExpression[]): TermExpression {
+  return parts.length === 1 && parts[0] !== undefined ? parts[0] : { any: parts }
+}
+
+function joined(kind: 'all' | 'any', parts: readonly TermExpression[]): TermExpression | undefined {
+  if (parts.length === 0) return kind === 'all' ? undefined : { any: [] }
+  if (parts.length === 1) return parts[0]
+  return kind === 'all' ? { all: parts } : { any: parts }
+}
+
+/** Whether a record meets the condition. */
+export function meets(record: SearchedRecord, condition: LogCondition): boolean {
+  if ('and' in condition) return condition.and.every(each => meets(record, each))
+  if ('or' in condition) return condition.or.some(each => meets(record, each))
+  if ('not' in condition) return !meets(record, condition.not)
+  if ('text' in condition) {
+    const wanted = folded(condition.text)
+    return textsOf(record).some(text => folded(text.slice(0, INDEXED)).includes(wanted))
+  }
+  const { field, op, values } = condition
+  if (field === 'level') return compare(op, SEVERITIES[record.level], values)
+  if (field === 'timestamp') return compare(op, Date.parse(record.timestamp), values)
+  const value = record[field]
+  if (typeof value === 'number') return compare(op, value, values)
+  if (typeof value !== 'string') return false
+  // Ids are compared as they are, names by their folded form.
+  if (field.endsWith('Id') && (op === 'eq' || op === 'in')) return values.includes(value)
+  return compare(
+    op,
+    folded(value),
+    values.map(each => folded(String(each))),
+  )
+}
+
+function compare(op: LogOperator, value: string | number, values: readonly (string | number)[]): boolean {
+  const [first] = values
+  switch (op) {
+    case 'eq':
+      return value === first
+    case 'in':
+      return values.includes(value)
+    case 'contains':
+      return String(value).includes(String(first))
+    case 'prefix':
+      return String(value).startsWith(String(first))
+    default:
+      if (first === undefined || typeof value !== typeof first) return false
+      if (op === 'gte') return value >= first
+      if (op === 'gt') return value > first
+      return op === 'lte' ? value <= first : value < first
+  }
+}
+
+/** Whether conditions on `timestamp` that must all hold exclude every time of a range, both in ms since 1970. */
+export function excludesTimes(condition: LogCondition, from: number, to: number): boolean {
+  if ('and' in condition) return condition.and.some(each => excludesTimes(each, from, to))
+  if (!('field' in condition) || condition.field !== 'timestamp') return false
+  const [first] = condition.values
+  if (typeof first !== 'number') return false
+  if (condition.op === 'gte' || condition.op === 'gt') return to < first
+  return (condition.op === 'lte' || condition.op === 'lt') && from > first
+}

@@ -1,0 +1,99 @@
+import type { LogLevel } from '../contract/records.ts'
+
+/** Characters of one text that can be found. */
+export const INDEXED = 2_048
+/** Scripts that are written without spaces: each character and each pair of these is a term. */
+const UNSPACED = /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]$/u
+const TRIGRAM = 3
+
+const LEVEL_TERMS: Readonly<Record<LogLevel, string>> = {
+  ERROR: 'l50',
+  WARN: 'l40',
+  INFO: 'l30',
+  DEBUG: 'l20',
+  TRACE: 'l10',
+}
+
+/** Terms are ASCII letters and digits, so that every database takes them as they are. */
+export function levelTerm(level: LogLevel): string {
+  return LEVEL_TERMS[level]
+}
+
+/** Of a reader (`r`), server (`s`) or user (`u`) by id, tool (`t`), component (`k`) or status (`x`) by name. */
+export function nameTerm(kind: 'r' | 's' | 'u' | 't' | 'k' | 'x', name: string): string {
+  return kind + hash(name)
+}
+
+/** 53 bits as hexadecimal digits (cyrb53): names that share a hash are told apart on the row. */
+function hash(text: string): string {
+  let [high, low] = [0xdeadbeef, 0x41c6ce57]
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at)
+    high = Math.imul(high ^ code, 2_654_435_761)
+    low = Math.imul(low ^ code, 1_597_334_677)
+  }
+  high = Math.imul(high ^ (high >>> 16), 2_246_822_507) ^ Math.imul(low ^ (low >>> 13), 3_266_489_909)
+  low = Math.imul(low ^ (low >>> 16), 2_246_822_507) ^ Math.imul(high ^ (high >>> 13), 3_266_489_909)
+  return (4_294_967_296 * (2_097_151 & low) + (high >>> 0)).toString(16)
+}
+
+/** Of a request id: its first 8 letters and digits. */
+export function requestTerm(requestId: string): string {
+  return `q${folded(requestId)
+    .replaceAll(/[^a-z0-9]/g, '')
+    .slice(0, 8)}`
+}
+
+/** A text as it is compared: compatibility forms and letter case do not count. */
+export function folded(text: string): string {
+  return text.normalize('NFKC').toLowerCase().normalize('NFKC')
+}
+
+/** Terms under which a text is found: of unspaced scripts each character and pair, of all others each three characters. */
+export function textTerms(text: string, into = new Set<string>()): Set<string> {
+  for (const run of runsOf(folded(text.slice(0, INDEXED)))) {
+    const { unspaced, characters } = run
+    const length = unspaced ? 2 : TRIGRAM
+    if (unspaced) for (const character of characters) into.add(`w${character}`)
+    for (let at = 0; at + length <= characters.length; at += 1)
+      into.add(`w${characters.slice(at, at + length).join('')}`)
+  }
+  return into
+}
+
+/**
+ * Terms that a text has if it contains this one; none for a text that is too short to tell. All of them are there where it
+ * is, and the reverse must be looked at.
+ */
+export function substringTerms(wanted: string): string[] {
+  const terms = new Set<string>()
+  for (const { unspaced, characters } of runsOf(folded(wanted))) {
+    const length = unspaced ? Math.min(2, characters.length) : TRIGRAM
+    for (let at = 0; at + length <= characters.length; at += 1)
+      terms.add(`w${characters.slice(at, at + length).join('')}`)
+  }
+  return [...terms]
+}
+
+interface Run {
+  readonly unspaced: boolean
+  /** ASCII letters and digits as they are, others as hexadecimal digits and `x`. */
+  readonly characters: string[]
+}
+
+/** The text in runs of one kind of script, so that a border between them is never inside of a term. */
+function runsOf(text: string): Run[] {
+  const runs: Run[] = []
+  let run: Run | undefined
+  for (const character of text) {
+    const unspaced = UNSPACED.test(character)
+    if (run?.unspaced !== unspaced) {
+      run = { unspaced, characters: [] }
+      runs.push(run)
+    }
+    const code = character.codePointAt(0) ?? 0
+    const isPlain = (code >= 97 && code <= 122) || (code >= 48 && code <= 57)
+    run.characters.push(isPlain ? character : `${code.toString(16)}x`)
+  }
+  return runs
+}

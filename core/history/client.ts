@@ -1,0 +1,184 @@
+import { HubError } from '../contract/errors.ts'
+import type { PluginLogger } from '../contract/plugin.ts'
+import type { UserActor } from '../contract/records.ts'
+import { isAdmin } from '../domain/ownership.ts'
+import type { SinkBatch, SinkQueue } from '../telemetry/sink-queue.ts'
+import type { HistoryAnswer, HistoryOptions, HistoryPage, HistoryQuery, HistoryRequest } from './protocol.ts'
+
+/** How long a search waits for records that were logged before it, in milliseconds. */
+const LET_IN_MS = 500
+const ANSWER_MS = 10_000
+const CLOSE_MS = 3_000
+const SEARCHES_PER_USER = 2
+const SEARCHES = 20
+
+/** A search without its reader: that is whoever asks. */
+export type Search = Omit<HistoryQuery, 'readers'> & {
+  /** Administrators: only what they could read as an ordinary user. */
+  readonly mine?: boolean
+}
+
+/** The result of a search. `behind`: records that were logged and are not stored yet. */
+export interface SearchResult extends HistoryPage {
+  readonly behind: number
+}
+
+/** The history with the rights of one actor. */
+export interface ActorHistory {
+  /** Throws `history_unavailable`, and `rate_limited` beyond 2 searches at a time. */
+  search(query: Search): Promise<SearchResult>
+}
+
+type Request = HistoryRequest extends infer R ? (R extends { readonly id: number } ? Omit<R, 'id'> : never) : never
+interface Waiting {
+  resolve(answer: HistoryAnswer): void
+  reject(error: Error): void
+}
+
+/** Main's half of the history thread. The thread starts with the first message and again after it was lost. */
+export class History {
+  readonly #options: HistoryOptions
+  readonly #log: PluginLogger
+  readonly #searching = new Map<string, number>()
+  readonly #waiting = new Map<number, Waiting>()
+  #searches = 0
+  #worker: Worker | undefined
+  #lastId = 0
+  #queue: Pick<SinkQueue, 'flush' | 'waiting'> | undefined
+  #closed = false
+
+  constructor(options: HistoryOptions, log: PluginLogger) {
+    this.#options = options
+    this.#log = log
+  }
+
+  /** Searches wait for this queue, whose batches come to `write`. */
+  reads(queue: Pick<SinkQueue, 'flush' | 'waiting'>): void {
+    this.#queue = queue
+  }
+
+  /** Stores a batch. Rejects when it is not stored. */
+  async write({ lines, readers }: SinkBatch): Promise<{ readonly rejected: number }> {
+    const answer = await this.#ask({ type: 'write', lines, readers } as Request)
+    return { rejected: 'rejected' in answer ? answer.rejected : 0 }
+  }
+
+  /** The only way to what is stored: an ordinary user finds records that it may read, an administrator all. */
+  for(actor: UserActor): ActorHistory {
+    return {
+      search: async ({ mine, ...query }) => {
+        const readers = isAdmin(actor) && mine !== true ? 'all' : ([actor.userId] as const)
+        this.#begin(actor.userId)
+        try {
+          await this.#letIn()
+          const answer = await this.#ask({ type: 'search', query: { ...query, readers } } as Request).catch(unavailable)
+          if (!('page' in answer)) throw new TypeError('The history thread answered a search with something else')
+          return { ...answer.page, behind: this.#queue?.waiting ?? 0 }
+        } finally {
+          this.#end(actor.userId)
+        }
+      },
+    }
+  }
+
+  /** Stores what waits without a rest from now on. */
+  hurry(): void {
+    this.#worker?.postMessage({ type: 'hurry' } satisfies HistoryRequest)
+  }
+
+  /** Closes the files and ends the thread. */
+  async close(): Promise<void> {
+    const worker = this.#worker
+    this.#closed = true
+    if (!worker) return
+    const limit = Promise.withResolvers<void>()
+    const timer = setTimeout(limit.resolve, CLOSE_MS)
+    await Promise.race([this.#send(worker, { type: 'close' } as Request).catch(() => undefined), limit.promise])
+    clearTimeout(timer)
+    worker.terminate()
+  }
+
+  /** Ends the thread in the middle of what it does; the next message starts another. */
+  end(): void {
+    this.#worker?.terminate()
+  }
+
+  async #letIn(): Promise<void> {
+    if (!this.#queue || this.#queue.waiting === 0) return
+    this.hurry()
+    await this.#queue.flush(LET_IN_MS)
+  }
+
+  #begin(userId: string): void {
+    const own = this.#searching.get(userId) ?? 0
+    if (own >= SEARCHES_PER_USER || this.#searches >= SEARCHES) {
+      throw new HubError(
+        'rate_limited',
+        `Cannot search: ${own} searches of yours are under way, ${this.#searches} in all`,
+        {
+          retryAfterSeconds: 1,
+        },
+      )
+    }
+    this.#searching.set(userId, own + 1)
+    this.#searches += 1
+  }
+
+  #end(userId: string): void {
+    const left = (this.#searching.get(userId) ?? 1) - 1
+    if (left === 0) this.#searching.delete(userId)
+    else this.#searching.set(userId, left)
+    this.#searches -= 1
+  }
+
+  #ask(request: Request): Promise<HistoryAnswer> {
+    if (this.#closed) return Promise.reject(new Error('The history is closed'))
+    this.#worker ??= this.#start()
+    return this.#send(this.#worker, request)
+  }
+
+  async #send(worker: Worker, request: Request): Promise<HistoryAnswer> {
+    this.#lastId += 1
+    const id = this.#lastId
+    const { promise, resolve, reject } = Promise.withResolvers<HistoryAnswer>()
+    this.#waiting.set(id, { resolve, reject })
+    worker.postMessage({ ...request, id })
+    // A thread that does not answer is ended: its files are as they were at the last commit.
+    const timer = setTimeout(() => this.end(), ANSWER_MS)
+    try {
+      return await promise
+    } finally {
+      clearTimeout(timer)
+      this.#waiting.delete(id)
+    }
+  }
+
+  #start(): Worker {
+    // The hub's environment contains secrets, which the thread does not need.
+    const worker = new Worker(new URL('./worker.ts', import.meta.url).href, { env: {}, name: 'patchbay-history' })
+    worker.postMessage(this.#options)
+    worker.onmessage = ({ data }: MessageEvent<HistoryAnswer>) => {
+      if ('note' in data) {
+        this.#log.warn(data.note)
+        return
+      }
+      const waiting = this.#waiting.get(data.id)
+      if ('failure' in data) waiting?.reject(new Error(data.failure))
+      else waiting?.resolve(data)
+    }
+    worker.onerror = event => {
+      event.preventDefault()
+      this.#log.error('The history thread failed', { error: event.message })
+    }
+    worker.addEventListener('close', () => {
+      if (this.#worker !== worker) return
+      this.#worker = undefined
+      for (const { reject } of this.#waiting.values()) reject(new Error('The history thread ended'))
+    })
+    return worker
+  }
+}
+
+function unavailable(error: unknown): never {
+  throw new HubError('history_unavailable', `The history cannot be searched now: ${String(error)}`, { cause: error })
+}

@@ -1,0 +1,16 @@
+import { type SearchedRecord, severityOf, termsOf } from '../domain/log-query.ts'
+import type { Row } from './segment.ts'
+
+/** A record with its terms, from the line that was logged. `readers`: ids, joined by commas. Undefined for no record. */
+export function toRow(line: string, readers: string): Row | undefined {
+  try {
+    const record = JSON.parse(line) as SearchedRecord
+    const at = Date.parse(record.timestamp)
+    const level = severityOf(record.level)
+    if (Number.isNaN(at) || level === undefined) return undefined
+    const ids = readers === '' ? [] : readers.split(',')
+    return { at, level, readers, record: line.trimEnd(), terms: [...termsOf(record, ids)].join(' ') }
+  } catch {
+    return undefined
+  }
+}

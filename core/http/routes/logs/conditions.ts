@@ -1,0 +1,107 @@
+import type { FieldCode } from '../../../contract/errors.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract/json.ts'
+import type { UserActor } from '../../../contract/records.ts'
+import { pointerToken } from '../../../domain/json/json-pointer.ts'
+import type { LogCondition, LogOperator } from '../../../domain/log-query.ts'
+import { fieldCondition, QueryProblem, readTime } from '../../../domain/log-query-text.ts'
+import { validationError } from '../../../domain/validation-error.ts'
+import type { Registry } from '../../../registry/api.ts'
+
+const DEEPEST = 8
+const MOST_CONDITIONS = 100
+const MOST_VALUES = 100
+const OPERATORS = new Set<string>(['in', 'gte', 'gt', 'lte', 'lt', 'contains', 'prefix'])
+
+/** Reads the conditions of a body: `{and}`, `{or}`, `{not}`, `{field: value}`, `{field: {operator: value}}`. Throws
+ * `validation_failed` with a pointer. */
+export function readConditions(query: JsonObject): LogCondition {
+  const count = { left: MOST_CONDITIONS }
+  return readCondition(query, '#/query', 1, count)
+}
+
+function readCondition(value: JsonValue, at: string, depth: number, count: { left: number }): LogCondition {
+  if (!isJsonObject(value)) throw wrong(at, 'type', 'an object with one condition is wanted')
+  if (depth > DEEPEST) throw wrong(at, 'query_too_complex', `conditions may be nested ${DEEPEST} deep`)
+  const parts = Object.entries(value).map(([key, inner]) => {
+    count.left -= 1
+    if (count.left < 0) throw wrong(at, 'query_too_complex', `there may be ${MOST_CONDITIONS} conditions`)
+    const here = `${at}/${pointerToken(key)}`
+    if (key === 'not') return { not: readCondition(inner, here, depth + 1, count) }
+    if (key !== 'and' && key !== 'or') return readField(key, inner, here)
+    if (!Array.isArray(inner)) throw wrong(here, 'type', 'a list of conditions is wanted')
+    const list = inner.map((each, index) => readCondition(each, `${here}/${index}`, depth + 1, count))
+    return key === 'and' ? { and: list } : { or: list }
+  })
+  return parts.length === 1 && parts[0] ? parts[0] : { and: parts }
+}
+
+function readField(field: string, value: JsonValue, at: string): LogCondition {
+  if (!isJsonObject(value)) return condition(field, 'eq', [value], at)
+  const parts = Object.entries(value).map(([op, operand]) => {
+    const here = `${at}/${pointerToken(op)}`
+    if (!OPERATORS.has(op)) throw wrong(here, 'condition_unknown', `${[...OPERATORS].join(', ')} are the operators`)
+    if (op !== 'in') return condition(field, op as LogOperator, [operand], here)
+    if (!Array.isArray(operand)) throw wrong(here, 'type', 'a list of values is wanted')
+    if (operand.length < 1 || operand.length > MOST_VALUES) throw wrong(here, 'length', `1 to ${MOST_VALUES} values`)
+    return condition(field, 'in', operand, here)
+  })
+  return parts.length === 1 && parts[0] ? parts[0] : { and: parts }
+}
+
+function condition(field: string, op: LogOperator, values: readonly JsonValue[], at: string): LogCondition {
+  const plain = values.map(value => {
+    if (typeof value === 'string' || typeof value === 'number') return value
+    throw wrong(at, 'type', 'a text or a number is wanted')
+  })
+  return asField(at, () => {
+    const [first] = plain
+    // As an end, a date includes its day.
+    if (field === 'timestamp' && op === 'lte' && typeof first === 'string') {
+      return { field, op, values: [readTime(first, 'to', field)] }
+    }
+    return fieldCondition(field, op, plain, field)
+  })
+}
+
+/** Turns a problem of the query into one of the request. */
+export function asField<T>(pointer: string, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof QueryProblem) throw wrong(pointer, error.code, error.message)
+    throw error
+  }
+}
+
+/** A refusal of one field. */
+export function wrong(pointer: string, code: FieldCode, detail: string): Error {
+  return validationError([{ pointer, code, detail }])
+}
+
+/**
+ * Replaces names of servers and users with their ids, as the actor knows them. What the actor may not see, or does not
+ * exist, is met by no record.
+ */
+export async function withIds(
+  value: LogCondition,
+  actor: UserActor,
+  registry: Pick<Registry, 'servers' | 'users'>,
+): Promise<LogCondition> {
+  const all = (parts: readonly LogCondition[]) => Promise.all(parts.map(part => withIds(part, actor, registry)))
+  if ('and' in value) return { and: await all(value.and) }
+  if ('or' in value) return { or: await all(value.or) }
+  if ('not' in value) return { not: await withIds(value.not, actor, registry) }
+  if ('text' in value || (value.op !== 'eq' && value.op !== 'in')) return value
+  if (value.field !== 'server' && value.field !== 'user') return value
+  const find = async (name: string): Promise<string | undefined> => {
+    try {
+      const found =
+        value.field === 'server' ? registry.servers.resolve(actor, name, 'see') : registry.users.byName(actor, name)
+      return (await found).id
+    } catch {
+      return value.field === 'user' && name === actor.name ? actor.userId : undefined
+    }
+  }
+  const ids = (await Promise.all(value.values.map(name => find(String(name))))).filter(id => id !== undefined)
+  return { field: value.field === 'server' ? 'serverId' : 'userId', op: 'in', values: ids }
+}

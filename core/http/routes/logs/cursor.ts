@@ -1,0 +1,27 @@
+import { createHash } from 'node:crypto'
+import type { JsonValue } from '../../../contract/json.ts'
+
+/** Makes and reads opaque texts that only this hub can make. */
+export interface CursorSealer {
+  sealToken(purpose: string, value: JsonValue): string
+  openToken(purpose: string, token: string): JsonValue | undefined
+}
+
+const PURPOSE = 'log-cursor'
+
+/** A place in the results of one search by one user; `query` is everything that the search depends on. */
+export function sealCursor(sealer: CursorSealer, userId: string, query: unknown, id: number): string {
+  return sealer.sealToken(PURPOSE, `${hashOf(userId, query)} ${id}`)
+}
+
+/** The id of the record to go on behind; undefined for the cursor of another user or search. */
+export function openCursor(sealer: CursorSealer, userId: string, query: unknown, cursor: string): number | undefined {
+  const text = sealer.openToken(PURPOSE, cursor)
+  if (typeof text !== 'string') return undefined
+  const [hash, id] = text.split(' ')
+  return hash === hashOf(userId, query) ? Number(id) : undefined
+}
+
+function hashOf(userId: string, query: unknown): string {
+  return createHash('sha256').update(userId).update(JSON.stringify(query)).digest('base64url')
+}

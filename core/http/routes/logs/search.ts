@@ -1,0 +1,185 @@
+import { z } from 'zod'
+import { HubError } from '../../../contract/errors.ts'
+import type { JsonObject } from '../../../contract/json.ts'
+import type { UserActor } from '../../../contract/records.ts'
+import { type LogCondition, severityOf } from '../../../domain/log-query.ts'
+import { fieldCondition, parseQueryText, readTime } from '../../../domain/log-query-text.ts'
+import type { History } from '../../../history/client.ts'
+import type { Registry } from '../../../registry/api.ts'
+import { wholeBody } from '../../compress.ts'
+import { type Route, route } from '../../route.ts'
+import { anyObject, pageFields, timestamp } from '../schemas.ts'
+import { asField, readConditions, withIds, wrong } from './conditions.ts'
+import { type CursorSealer, openCursor, sealCursor } from './cursor.ts'
+
+/** What the routes of `/api/logs` need. */
+export interface LogSearchDeps {
+  /** Undefined where the hub stores no records. */
+  readonly history: Pick<History, 'for'> | undefined
+  readonly registry: Pick<Registry, 'servers' | 'users'>
+  readonly sealer: CursorSealer
+}
+
+const tag = 'logs'
+
+const record = z.looseObject({
+  timestamp,
+  level: z.enum(['ERROR', 'WARN', 'INFO', 'DEBUG', 'TRACE']),
+  message: z.string(),
+  server: z.string().optional(),
+  tool: z.string().optional(),
+  duration: z.number().int().optional(),
+  status: z.string().optional(),
+  requestId: z.string().optional(),
+  userId: z.string().optional(),
+  fields: anyObject.optional().meta({ description: 'What else the record has' }),
+})
+
+const found = z.object({
+  items: z.array(record),
+  total: z.number().int().meta({ description: 'All matches, up to 10,000' }),
+  totalIsExact: z.boolean().meta({ description: 'false: there are more, or not all was looked at in 150 ms' }),
+  nextCursor: z.string().optional(),
+  source: z.enum(['database']),
+  behind: z.number().int().meta({ description: 'Records that were logged and are not stored yet' }),
+})
+
+const example = {
+  items: [
+    {
+      timestamp: '2026-11-22T09:30:00.000Z',
+      level: 'INFO',
+      message: 'tools/call',
+      server: 'time',
+      tool: 'now',
+      duration: 12,
+      status: 'success',
+      requestId: '01JD7C2M8K',
+      userId: '01JD7C0A11',
+      component: 'mcp',
+      group: 'daily',
+    },
+  ],
+  total: 1,
+  totalIsExact: true,
+  source: 'database',
+  behind: 0,
+}
+const responses = { 200: { description: 'A page of records', schema: found, example } }
+
+const name = z.string().min(1).max(256).optional()
+const scope = z.enum(['mine', 'all']).optional().meta({ description: '`mine`: what an ordinary user would see' })
+const order = z.enum(['asc', 'desc'])
+
+const query = z.strictObject({
+  level: name.meta({ description: 'The least severe level; or a list, joined by commas' }),
+  from: name.meta({ description: 'A time or date' }),
+  to: name.meta({ description: 'A time, or a date, which is included' }),
+  server: name.meta({ description: '`name` or `owner~name`' }),
+  tool: name,
+  user: name.meta({ description: 'A user’s name' }),
+  requestId: name,
+  q: z.string().max(4_096).optional().meta({ description: 'word, "a phrase", field:value, -excluded' }),
+  limit: pageFields.limit,
+  order: order.default('desc').meta({ description: 'By arrival' }),
+  cursor: z.string().max(512).optional(),
+  scope,
+})
+
+const body = z.strictObject({
+  query: anyObject.meta({ examples: [{ and: [{ level: 'ERROR' }, { server: { in: ['time'] } }] }] }),
+  sort: z
+    .array(z.strictObject({ timestamp: order }))
+    .max(1)
+    .optional(),
+  limit: z.number().int().min(1).max(1_000).default(100),
+  cursor: z.string().max(512).optional(),
+  scope,
+})
+
+/** Routes that search the log. */
+export function logSearchRoutes(deps: LogSearchDeps): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/api/logs/search',
+      access: 'user',
+      summary: 'Search log records of own servers and calls',
+      tag,
+      query,
+      responses,
+      handle: ({ actor, query: asked }) => answer(deps, actor, { ...asked, where: conditionOf(asked) }),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/logs/search',
+      access: 'user',
+      summary: 'Search log records by conditions',
+      tag,
+      reads: true,
+      body,
+      responses,
+      handle({ actor, body: asked }) {
+        const where = readConditions(asked.query as JsonObject)
+        return answer(deps, actor, { ...asked, where, order: asked.sort?.[0]?.timestamp ?? 'desc' })
+      },
+    }),
+  ]
+}
+
+function conditionOf(asked: z.infer<typeof query>): LogCondition {
+  const and: LogCondition[] = []
+  if (asked.level !== undefined) {
+    const levels = asked.level.split(',')
+    if (levels.some(level => severityOf(level) === undefined))
+      throw wrong('?level', 'enum', 'ERROR, WARN, INFO, DEBUG or TRACE')
+    and.push(fieldCondition('level', levels.length > 1 ? 'in' : 'gte', levels, 'level'))
+  }
+  const time = (edge: 'from' | 'to') => {
+    const text = asked[edge]
+    return text === undefined ? undefined : asField(`?${edge}`, () => readTime(text, edge, edge))
+  }
+  const [from, to] = [time('from'), time('to')]
+  if (from !== undefined && to !== undefined && to < from) throw wrong('?to', 'range_order', 'to: lies before from')
+  if (from !== undefined) and.push({ field: 'timestamp', op: 'gte', values: [from] })
+  if (to !== undefined) and.push({ field: 'timestamp', op: 'lte', values: [to] })
+  for (const field of ['server', 'tool', 'user', 'requestId'] as const) {
+    const value = asked[field]
+    if (value !== undefined) and.push({ field, op: 'eq', values: [value] })
+  }
+  const { q } = asked
+  if (q !== undefined) and.push(asField('?q', () => parseQueryText(q)))
+  return { and }
+}
+
+interface Asked {
+  readonly where: LogCondition
+  readonly order: 'asc' | 'desc'
+  readonly limit: number
+  readonly cursor?: string | undefined
+  readonly scope?: 'mine' | 'all' | undefined
+}
+
+async function answer({ history, registry, sealer }: LogSearchDeps, actor: UserActor, asked: Asked): Promise<Response> {
+  if (!history) {
+    throw new HubError('history_unavailable', 'This hub stores no log records', { hint: 'Set LOG_DATABASE to true.' })
+  }
+  const { order: wanted, limit, cursor, scope: extent } = asked
+  const where = await withIds(asked.where, actor, registry)
+  const place = [where, wanted, extent ?? '']
+  const after = cursor === undefined ? undefined : openCursor(sealer, actor.userId, place, cursor)
+  if (cursor !== undefined && after === undefined)
+    throw wrong('?cursor', 'cursor_invalid', 'cursor: of another search, or none')
+  const page = await history.for(actor).search({
+    where,
+    order: wanted,
+    limit,
+    ...(after === undefined ? {} : { after }),
+    ...(extent === 'mine' ? { mine: true } : {}),
+  })
+  const { items, total, totalIsExact, behind, next } = page
+  const nextCursor = next === undefined ? {} : { nextCursor: sealCursor(sealer, actor.userId, place, next) }
+  // The records are texts already: parsing a thousand of them would hold up the main thread.
+  const rest = JSON.stringify({ total, totalIsExact, ...nextCursor, source: 'database', behind })
+  return wholeBody(`{"items":[${items.join(',')}],${rest.slice(1)}`, 'application/json')
+}

@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
+import { online } from '../support/servers.ts'
+
+let hub: Hub
+let admin: Client
+let alice: Client
+let bob: Client
+
+const CALLS = 7
+
+beforeAll(async () => {
+  hub = await startHub({ settings: { mcpServers: { echo: stdioFixture('echo') } } })
+  admin = await hub.setup()
+  alice = await hub.user('alice')
+  bob = await hub.user('bob')
+  await admin.ok('PATCH', '/api/servers/echo', { visibility: 'public' })
+  await online(admin, ['echo'])
+  const own = await admin.mcp('/mcp/echo')
+  for (let call = 0; call < CALLS; call += 1) await own.callTool({ name: 'echo', arguments: { text: 'x' } })
+  const guest = await alice.mcp('/mcp/@admin/echo')
+  await guest.callTool({ name: 'echo', arguments: { text: 'a secret argument' } })
+  await guest.callTool({ name: 'missing_tool', arguments: {} }).catch(() => undefined)
+}, 30_000)
+afterAll(() => hub?.stop())
+
+const found = (person: Client, query: string) => person.ok('GET', `/api/logs/search?${query}`)
+const CALL = 'q=tools/call&tool=echo'
+
+test('totals are those that the client counted, newest first, in the shape of the specification', async () => {
+  const { items, total, totalIsExact, source, behind } = await found(admin, CALL)
+  expect([total, items.length, totalIsExact, source, behind]).toEqual([CALLS + 1, CALLS + 1, true, 'database', 0])
+  expect(items[0]).toMatchObject({
+    level: 'INFO',
+    message: 'tools/call',
+    server: 'echo',
+    tool: 'echo',
+    status: 'success',
+  })
+  expect(items[0].duration).toBeNumber()
+  const times = items.map((item: { timestamp: string }) => item.timestamp)
+  expect(times).toEqual(times.toSorted().reverse())
+  expect((await found(admin, `${CALL}&order=asc`)).items).toEqual(items.toReversed())
+})
+
+test('a user finds own calls on a public server and no others; a third finds none; an administrator may look as a user', async () => {
+  const { id } = (await alice.ok('GET', '/api/auth/me')).user ?? (await alice.ok('GET', '/api/auth/me'))
+  const own = await found(alice, 'q=tools/call')
+  expect(own.items.map((item: { tool: string; status: string }) => [item.tool, item.status])).toEqual([
+    ['missing_tool', 'tool_not_found'],
+    ['echo', 'success'],
+  ])
+  expect(own.items.every((item: { userId: string }) => item.userId === id)).toBe(true)
+  expect((await found(alice, '')).items.some((item: { component: string }) => item.component === 'hub')).toBe(false)
+  expect(await found(bob, 'q=tools/call')).toMatchObject({ items: [], total: 0 })
+  expect((await found(admin, 'q=missing_tool')).total).toBe(1)
+  expect((await found(admin, 'q=missing_tool&scope=mine')).total).toBe(0)
+  expect(JSON.stringify((await found(admin, '')).items)).not.toContain('a secret argument')
+})
+
+test('servers and users are named; foreign and unknown ones give an empty answer', async () => {
+  expect((await found(admin, 'server=echo&tool=echo')).total).toBe(CALLS + 1)
+  expect((await found(admin, 'server=admin~echo&user=alice&tool=echo')).total).toBe(1)
+  expect((await found(alice, 'server=admin~echo&tool=echo')).total).toBe(1)
+  for (const query of ['server=none', 'user=none', 'server=bob~none']) expect((await found(admin, query)).total).toBe(0)
+  expect((await found(bob, 'user=alice')).total).toBe(0)
+})
+
+test('pages go on by the cursor, which is good for the same person and search alone', async () => {
+  const seen: string[] = []
+  let cursor = ''
+  for (let page = 0; page < 10; page += 1) {
+    const next = await found(admin, `${CALL}&limit=3${cursor}`)
+    seen.push(...next.items.map((item: { requestId: string }) => item.requestId))
+    if (next.nextCursor === undefined) break
+    cursor = `&cursor=${next.nextCursor}`
+  }
+  expect([seen.length, new Set(seen).size]).toEqual([CALLS + 1, CALLS + 1])
+  for (const [person, query] of [
+    [alice, `${CALL}&limit=3${cursor}`],
+    [admin, `q=other&limit=3${cursor}`],
+    [admin, 'cursor=abc'],
+  ] as const) {
+    const { status, json } = await person.request('GET', `/api/logs/search?${query}`)
+    expect([status, json.errors?.[0]?.code]).toEqual([400, 'cursor_invalid'])
+  }
+})
+
+test('conditions combine in a body', async () => {
+  const post = async (query: object, more = {}) =>
+    (await admin.ok('POST', '/api/logs/search', { query, ...more })).total
+  expect(await post({ and: [{ level: 'INFO' }, { server: { in: ['echo'] } }, { tool: 'echo' }] })).toBe(CALLS + 1)
+  expect(await post({ and: [{ message: { prefix: 'tools/' } }, { not: { status: 'success' } }] })).toBe(1)
+  expect(await post({ or: [{ tool: 'missing_tool' }, { tool: 'none' }], timestamp: { gte: '2020-01-01' } })).toBe(1)
+  expect(await post({ timestamp: { lt: '2020-01-01' } })).toBe(0)
+  expect(await post({ tool: 'echo', duration: { gte: 3_600_000 } }, { sort: [{ timestamp: 'asc' }], limit: 1 })).toBe(0)
+})
+
+describe('what is wrong is refused with its place', () => {
+  const deep = (depth: number): object => (depth === 0 ? { level: 'INFO' } : { not: deep(depth - 1) })
+  const many = (count: number) => Array.from({ length: count }, (_, index) => `t${index}`)
+  test.each([
+    ['level=LOUD', '?level', 'enum'],
+    ['from=yesterday', '?from', 'timestamp'],
+    ['from=2026-11-23&to=2026-11-22', '?to', 'range_order'],
+    ['limit=0', '?limit', 'range'],
+    ['limit=1000000000', '?limit', 'range'],
+    ['limit=abc', '?limit', 'type'],
+    ['order=up', '?order', 'enum'],
+    ['q=%22open', '?q', 'condition_invalid'],
+    ['q=colour:red', '?q', 'condition_unknown'],
+    [`q=${'y'.repeat(300)}`, '?q', 'query_too_complex'],
+  ])('GET %s', async (query, pointer, code) => {
+    const { status, json } = await bob.request('GET', `/api/logs/search?${query}`)
+    expect([status, json.errors?.[0]?.pointer, json.errors?.[0]?.code]).toEqual([400, pointer, code])
+  })
+
+  test.each([
+    [{}, '#/query', 'required'],
+    [{ query: { $where: 'x' } }, '#/query/$where', 'condition_unknown'],
+    [{ query: { tool: { in: [] } } }, '#/query/tool/in', 'length'],
+    [{ query: { tool: { in: many(101) } } }, '#/query/tool/in', 'length'],
+    [{ query: { duration: { gte: {} } } }, '#/query/duration/gte', 'type'],
+    [{ query: { tool: { like: 'x' } } }, '#/query/tool/like', 'condition_unknown'],
+    [{ query: { and: {} } }, '#/query/and', 'type'],
+    [{ query: deep(8) }, `#/query${'/not'.repeat(8)}`, 'query_too_complex'],
+    [{ query: { and: many(101).map(tool => ({ tool })) } }, '#/query/and/99', 'query_too_complex'],
+    [{ query: {}, sort: [{ timestamp: 'up' }] }, '#/sort/0/timestamp', 'enum'],
+  ])('POST %j', async (body, pointer, code) => {
+    const { status, json } = await bob.request('POST', '/api/logs/search', body)
+    expect([status, json.errors?.[0]?.pointer, json.errors?.[0]?.code]).toEqual([400, pointer, code])
+  })
+})
+
+test('records outlive a restart; without the database a search says so', async () => {
+  await hub.stop({ keep: true })
+  hub = await startHub({ folder: hub.folder })
+  admin = await hub.signIn('admin')
+  const { items } = await found(admin, 'q=stopping')
+  expect(items[0]).toMatchObject({ component: 'hub', message: 'The hub is stopping: calls in flight may finish' })
+  expect((await found(admin, CALL)).total).toBe(CALLS + 1)
+  await hub.stop({ keep: true })
+  hub = await startHub({ folder: hub.folder, env: { LOG_DATABASE: 'false' } })
+  admin = await hub.signIn('admin')
+  const { status, json } = await admin.request('GET', '/api/logs/search')
+  expect([status, json.code]).toEqual([503, 'history_unavailable'])
+}, 60_000)
