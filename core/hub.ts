@@ -1,9 +1,11 @@
 import manifest from '../package.json' with { type: 'json' }
+import alertWebhook from '../plugins/alert-webhook/plugin.ts'
 import groups from '../plugins/groups/plugin.ts'
 import transportHttp from '../plugins/transport-http/plugin.ts'
 import transportOpenapi from '../plugins/transport-openapi/plugin.ts'
 import transportSse from '../plugins/transport-sse/plugin.ts'
 import transportStdio from '../plugins/transport-stdio/plugin.ts'
+import { createAlerts } from './alerts/create.ts'
 import { type Auth, createAuth } from './auth/create.ts'
 import { makeFirstAdministrator } from './auth/first-administrator.ts'
 import { requireDatabase } from './config/data-dir.ts'
@@ -49,7 +51,7 @@ import { openStore, SQLITE_FILE, type Store, type StoreOptions } from './store/o
 import { HubLog } from './telemetry/log.ts'
 
 /** In starting order. */
-const BUNDLED = [transportStdio, transportHttp, transportSse, transportOpenapi, groups]
+const BUNDLED = [transportStdio, transportHttp, transportSse, transportOpenapi, groups, alertWebhook]
 
 /** How long the stopping hub waits for the store to write what is pending, in milliseconds. */
 const STORE_LAST_MS = 3_000
@@ -215,6 +217,13 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   })
   undo.defer(() => mcp.dispose())
 
+  const alerts = createAlerts({
+    ...{ registry, store, bus, sealer, log, upstreams: connections, instanceId: marks.make() },
+    types: () => plugins.contributions('notificationChannel'),
+    outboundAllow: config.outboundAllow,
+  })
+  undo.defer(() => alerts.dispose())
+
   const setupToken = (await registry.users.needsSetup()) ? await options.setupToken() : undefined
   if (setupToken !== undefined) redactor.add(setupToken)
   const bodyParser = new BodyParser()
@@ -236,6 +245,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     version: manifest.version,
     routes: resourceRoutes({
       registry,
+      alerts,
       bus,
       upstreams: connections,
       mcp,
@@ -262,6 +272,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   ownPorts = [String(port)]
   undo.defer(() => http.stop(false))
   await connections.begin()
+  await alerts.begin()
   for (const note of sandbox.notes) log.warn('The sandbox does not hold everything here', { note })
   if (sandbox.level !== 'full') {
     log.warn('Ordinary users cannot run commands: there is no sandbox here', {

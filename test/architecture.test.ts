@@ -28,7 +28,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['request'],
     ['outbound'],
     ['connections'],
-    ['mcp'],
+    ['mcp', 'alerts'],
     ['http'],
     ['plugin-host'],
     ['hub'],
@@ -72,7 +72,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['serve-bun', 'health-checks'],
     ['create'],
   ],
-  'core/http/routes': [['*'], ['people', 'servers'], ['groups', 'hub'], ['all']],
+  'core/http/routes': [['*'], ['people', 'servers', 'alerts'], ['groups', 'hub'], ['all']],
 }
 
 /** A folder holds one kind of thing: with more files than this it holds two. */

@@ -6,7 +6,6 @@ export const TO_COME: Partial<Record<ErrorCode | FieldCode, string>> = {
   upstream_flood:
     'transports that cannot hold a flooding server back; those that are here leave it waiting in its own pipe',
   size: 'the rotation of logs among the settings of monitoring',
-  range_order: 'searching logs between two times',
 }
 
 /** Codes whose state no test can bring about from outside, and why. */
