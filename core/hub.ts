@@ -1,4 +1,5 @@
 import manifest from '../package.json' with { type: 'json' }
+import alertChat from '../plugins/alert-chat/plugin.ts'
 import alertWebhook from '../plugins/alert-webhook/plugin.ts'
 import groups from '../plugins/groups/plugin.ts'
 import transportHttp from '../plugins/transport-http/plugin.ts'
@@ -51,7 +52,7 @@ import { openStore, SQLITE_FILE, type Store, type StoreOptions } from './store/o
 import { HubLog } from './telemetry/log.ts'
 
 /** In starting order. */
-const BUNDLED = [transportStdio, transportHttp, transportSse, transportOpenapi, groups, alertWebhook]
+const BUNDLED = [transportStdio, transportHttp, transportSse, transportOpenapi, groups, alertWebhook, alertChat]
 
 /** How long the stopping hub waits for the store to write what is pending, in milliseconds. */
 const STORE_LAST_MS = 3_000

@@ -3,6 +3,7 @@ import { LIMITS } from '../config/limits.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { AlertMessage } from '../contract/points.ts'
 import { testsOf } from '../domain/alerts/condition.ts'
+import { conditionText } from '../domain/alerts/condition-text.ts'
 import type { Store } from '../store/open.ts'
 import { read, write } from '../store/transact.ts'
 import { channelOf } from './channels.ts'
@@ -35,7 +36,9 @@ export async function testRule(deps: TestRuleDeps, rule: ActiveRule, send: boole
     return { ...about, ...(subject.server ? { server: subject.server } : {}) } satisfies JsonObject
   })
   const holds = judged.some(({ verdict }) => verdict === true)
-  const { name, condition, threshold = null, durationMs } = rule.rule
+  const { name, threshold = null, durationMs } = rule.rule
+  // As it is read: brackets and units show what was understood.
+  const condition = conditionText(rule.condition)
   const result = { rule: name, condition, threshold, durationMs, holds, subjects } satisfies JsonObject
   return send ? { ...result, deliveries: await sendTest(deps, rule, subjects) } : result
 }

@@ -110,7 +110,7 @@ async function repeat(trx: Writer, place: Place, number: number, woken: Set<stri
   }
 }
 
-/** A channel that was not told that it fired is not told that it is resolved either. */
+/** A channel that was not told that it fired is not told that it is resolved either; what a removed rule ended stays so. */
 async function resolve(
   trx: Writer,
   place: Place,
@@ -119,11 +119,13 @@ async function resolve(
   woken: Set<string>,
 ): Promise<void> {
   const last = value === undefined ? {} : { value: JSON.stringify(value) }
-  await trx
+  const { numUpdatedRows } = await trx
     .updateTable('alert_incident')
     .set({ state: 'resolved', ends_at: place.at, reason, ...last })
     .where('id', '=', place.incidentId)
-    .execute()
+    .where('state', '=', 'firing')
+    .executeTakeFirst()
+  if (numUpdatedRows === 0n) return
   await trx
     .deleteFrom('alert_delivery')
     .where('incident_id', '=', place.incidentId)

@@ -47,7 +47,7 @@ export const ruleExample = {
 
 const channelFields = z.object({
   name: z.string().meta({ description: '1 to 64 characters' }),
-  type: z.string().meta({ description: 'What a plugin offers: `webhook`, `chat`, `email` of the bundled ones' }),
+  type: z.string().meta({ description: 'What a plugin offers: `webhook` and `chat` of the bundled ones' }),
   enabled: z.boolean().optional(),
   config: z.record(z.string(), anyJson).meta({ description: 'As the type has it; secrets come back masked' }),
 })
