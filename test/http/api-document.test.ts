@@ -146,7 +146,7 @@ describe('every schema', () => {
     })
     await admin.ok('POST', '/api/groups', { name: 'g', members: ['echo'] })
     const monitoring = '/api/monitoring'
-    const hook = { name: 'echo', type: 'webhook', config: { url: 'https://hooks.example/' } }
+    const hook = { name: 'echo', type: 'webhook', config: { url: `${hub.url}/health` } }
     await admin.ok('POST', `${monitoring}/channels`, hook)
     const rule = { name: 'echo', condition: 'servers_offline >= 0', severity: 'warning', duration: '0s' }
     await admin.ok('POST', `${monitoring}/rules`, rule)
