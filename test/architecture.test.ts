@@ -35,7 +35,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['cli'],
     ['main'],
   ],
-  'core/domain': [['*'], ['json', 'alerts'], ['server', 'tools'], ['group-body']],
+  'core/domain': [['*'], ['json'], ['server', 'tools', 'alerts'], ['group-body']],
   'core/store': [['migrations'], ['*']],
   'core/registry': [['*'], ['groups'], ['servers'], ['people', 'sealed-values'], ['settings-file'], ['create']],
   'core/connections': [
