@@ -1,5 +1,7 @@
 import { join } from 'node:path'
 import manifest from '../package.json' with { type: 'json' }
+import alertChat from '../plugins/alert-chat/plugin.ts'
+import alertWebhook from '../plugins/alert-webhook/plugin.ts'
 import clientConfig from '../plugins/client-config/plugin.ts'
 import groups from '../plugins/groups/plugin.ts'
 import resultLimits from '../plugins/result-limits/plugin.ts'
@@ -7,6 +9,7 @@ import transportHttp from '../plugins/transport-http/plugin.ts'
 import transportOpenapi from '../plugins/transport-openapi/plugin.ts'
 import transportSse from '../plugins/transport-sse/plugin.ts'
 import transportStdio from '../plugins/transport-stdio/plugin.ts'
+import { createAlerts } from './alerts/create.ts'
 import { type Auth, createAuth } from './auth/create.ts'
 import { makeFirstAdministrator } from './auth/first-administrator.ts'
 import { requireDatabase } from './config/data-dir.ts'
@@ -62,6 +65,8 @@ const BUNDLED = [
   groups,
   resultLimits(LIMITS),
   clientConfig,
+  alertWebhook,
+  alertChat,
 ]
 
 /** How long the stopping hub waits for the store to write what is pending, in milliseconds. */
@@ -244,6 +249,13 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   })
   undo.defer(() => mcp.dispose())
 
+  const alerts = createAlerts({
+    ...{ registry, store, bus, sealer, log, upstreams: connections, instanceId: marks.make() },
+    types: () => plugins.contributions('notificationChannel'),
+    outboundAllow: config.outboundAllow,
+  })
+  undo.defer(() => alerts.dispose())
+
   const setupToken = (await registry.users.needsSetup()) ? await options.setupToken() : undefined
   if (setupToken !== undefined) redactor.add(setupToken)
   const http: Http = createHttp({
@@ -264,6 +276,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     version: manifest.version,
     routes: resourceRoutes({
       registry,
+      alerts,
       bus,
       upstreams: connections,
       mcp,
@@ -295,6 +308,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   ownPorts = [String(port)]
   undo.defer(() => http.stop(false))
   await connections.begin()
+  await alerts.begin()
   for (const note of sandbox.notes) log.warn('The sandbox does not hold everything here', { note })
   if (sandbox.level !== 'full') {
     log.warn('Ordinary users cannot run commands: there is no sandbox here', {

@@ -29,14 +29,14 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['request'],
     ['outbound'],
     ['connections'],
-    ['mcp'],
+    ['mcp', 'alerts'],
     ['http'],
     ['plugin-host'],
     ['hub'],
     ['cli'],
     ['main'],
   ],
-  'core/domain': [['*'], ['json', 'alerts'], ['server', 'tools'], ['group-fields'], ['group-body']],
+  'core/domain': [['*'], ['json'], ['server', 'tools', 'alerts'], ['group-fields'], ['group-body']],
   'core/store': [['migrations'], ['*']],
   'core/registry': [['*'], ['groups'], ['servers'], ['people', 'sealed-values'], ['settings-file'], ['create']],
   'core/connections': [
@@ -74,7 +74,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['serve-bun', 'health-checks'],
     ['create'],
   ],
-  'core/http/routes': [['*'], ['people', 'servers'], ['groups', 'hub', 'logs'], ['all']],
+  'core/http/routes': [['*'], ['people', 'servers', 'alerts'], ['groups', 'hub', 'logs'], ['all']],
 }
 
 /** A folder holds one kind of thing: with more files than this it holds two. */

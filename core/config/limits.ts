@@ -65,6 +65,16 @@ export const LIMITS = {
   /** Of the details in one audit row; larger ones are replaced by their size. */
   auditDetailBytes: 4 * KiB,
   keysPerUser: 50,
+  alertRulesPerUser: 100,
+  alertChannelsPerUser: 20,
+  alertSilencesPerUser: 50,
+  /** Subjects of one alert rule; further ones are not judged. */
+  alertInstancesPerRule: 500,
+  /** Finished alerts of all users that are kept; the oldest are deleted. */
+  alertsKept: 100_000,
+  alertMs: 90 * 24 * 60 * 60_000,
+  /** Messages of one channel that wait; further ones are dropped. */
+  alertDeliveriesWaiting: 1_000,
   sessionsPerUser: 1_000,
   sessions: 10_000,
   /** Of `clientInfo` and `capabilities`, which are kept while the session is open. */

@@ -54,6 +54,11 @@ export const ERROR_CODES = {
   tool_not_found: { status: 404, title: 'No such tool', rpc: -32602 },
   prompt_not_found: { status: 404, title: 'No such prompt', rpc: -32602 },
   resource_not_found: { status: 404, title: 'No such resource', rpc: -32002 },
+  rule_not_found: { status: 404, title: 'No such alert rule' },
+  channel_not_found: { status: 404, title: 'No such notification channel' },
+  silence_not_found: { status: 404, title: 'No such silence' },
+  alert_not_found: { status: 404, title: 'No such alert' },
+  delivery_not_found: { status: 404, title: 'No such delivery' },
   // 405 … 426
   method_not_allowed: { status: 405, title: 'The route has no such method' },
   not_acceptable: { status: 406, title: 'None of the accepted types can be served' },
@@ -73,6 +78,9 @@ export const ERROR_CODES = {
   quota_members: { status: 409, title: 'Too many members' },
   quota_catalog_bytes: { status: 409, title: 'Too many bytes of lists' },
   quota_keys: { status: 409, title: 'Too many access keys' },
+  quota_rules: { status: 409, title: 'Too many alert rules' },
+  quota_channels: { status: 409, title: 'Too many notification channels' },
+  quota_silences: { status: 409, title: 'Too many silences' },
   settings_read_only: { status: 409, title: 'The settings file cannot be written' },
   setting_locked: { status: 409, title: 'The setting is held by the environment or the settings file' },
   approval_required: { status: 409, title: 'The tool changed and was not approved yet', rpc: -32603 },
@@ -102,6 +110,7 @@ export const ERROR_CODES = {
   upstream_http_error: { status: 502, title: 'The server answered with an HTTP error' },
   upstream_dns_error: { status: 502, title: 'The server’s name cannot be resolved', retry: true },
   upstream_tls_error: { status: 502, title: 'No secure connection to the server' },
+  delivery_failed: { status: 502, title: 'The message was not taken', retry: true },
   redirect_blocked: { status: 502, title: 'A redirect that is not followed' },
   server_offline: { status: 503, title: 'The server is offline', retry: true },
   starting: { status: 503, title: 'The hub is starting', retry: true },
@@ -158,6 +167,8 @@ type ErrorDataByCode = Record<'json_invalid' | 'json_duplicate_key', { line: num
   Record<'version_unsupported' | 'request_invalid', { supported: readonly string[]; requested: string }> &
   Record<'connection_lost' | 'url_address_blocked', { sent: false }> & {
     client_capability_missing: { requiredCapabilities: JsonObject }
+    /** `permanent`: the receiver will not take it later either. */
+    delivery_failed: { permanent?: boolean; retryAfterMs?: number }
     envelope_invalid: { missing: readonly string[] }
     method_not_allowed: { allow: readonly string[] }
     result_too_large: { maxBytes: number }
@@ -221,8 +232,9 @@ export const FIELD_CODES = {
   cursor_invalid: 'is no cursor of this list',
   sort_field: 'is no field to sort by',
   condition_unknown: 'names a field or operator that cannot be searched',
-  condition_invalid: 'is no condition that can be read',
   query_too_complex: 'has too many conditions, too deep or too long ones',
+  condition_invalid: 'is no condition that can be read; the detail names the column',
+  metric_unavailable: 'names a metric or a window that this hub does not measure',
 } as const
 
 /** A key of `FIELD_CODES`. */

@@ -46,11 +46,17 @@ export interface PluginEvents {
   'tool.definition_changed': { serverId: string; name: string; tool: string; hash: string; blocked: boolean }
   'tool.called': ToolCallRecord
   'log.record': LogRecord
+  'alert.pending': AlertEvent
+  'alert.fired': AlertEvent
+  'alert.resolved': AlertEvent
   'plugin.failed': { plugin: string; message: string }
   'plugin.changed': { plugin: string; state: string }
   'session.opened': { sessionId: string; userId: string; scope: string }
   'session.ended': { sessionId: string; userId: string; reason: string }
 }
+
+/** An alert rule for one subject; `incident` is absent while pending. */
+export type AlertEvent = { rule: string; severity: 'warning' | 'critical'; subject: string; incident?: string }
 
 /** A key of `PluginEvents`. */
 export type PluginEventName = keyof PluginEvents

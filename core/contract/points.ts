@@ -1,3 +1,5 @@
+import type { FieldError } from './errors.ts'
+import type { GuardedFetch } from './fetch.ts'
 import type { JsonObject, JsonValue } from './json.ts'
 import type { Actor, GroupRecord, LogRecord, ServerRecord, TransportName, UserActor } from './records.ts'
 
@@ -158,6 +160,38 @@ export interface Bridge {
   status(): JsonObject
 }
 
+/** A message about alerts of one rule, with the same `id` at every attempt. Times are ISO 8601 UTC. */
+export interface AlertMessage extends Readonly<Record<'id' | 'rule' | 'owner' | 'condition' | 'at', string>> {
+  readonly kind: 'fired' | 'resolved' | 'repeat' | 'test'
+  readonly severity: 'warning' | 'critical'
+  readonly flapping: boolean
+  readonly instances: readonly AlertSubject[]
+}
+
+/** One subject of a message; `value` and `threshold` in milliseconds, ratios of 0 to 1, per second. */
+export interface AlertSubject
+  extends Readonly<Record<'incident' | 'subject' | 'startsAt', string>>,
+    Readonly<Partial<Record<'server' | 'tool' | 'endsAt' | 'reason', string>>> {
+  readonly state: 'firing' | 'resolved'
+  readonly value: number | string | null
+  readonly threshold?: number
+}
+
+/** Sends messages about alerts; the id of the contribution is the `type` of its channels. */
+export interface NotificationChannel {
+  readonly label: string
+  readonly configSchema: JsonObject
+  /** Pointers into `config` of what is kept sealed and shown masked; `*` stands for any key. */
+  readonly secrets: readonly string[]
+  /** It reaches hosts without `fetch`, so that ordinary users have no such channel. */
+  readonly adminOnly?: true
+  readonly maxPerMinute?: number
+  /** Every wrong field of `config`, with pointers into it such as `#/url`. */
+  check(config: JsonObject): readonly FieldError[]
+  /** Rejects with `delivery_failed`, data {permanent?, retryAfterMs?}. `fetch` reaches what the channel's owner may. */
+  send(message: AlertMessage, to: { config: JsonObject; fetch: GuardedFetch }, signal: AbortSignal): Promise<string>
+}
+
 /** The extension points by name, with the type of their contributions. */
 export interface ExtensionPoints {
   transport: TransportContribution
@@ -169,6 +203,7 @@ export interface ExtensionPoints {
   clientConfig: ClientConfig
   bridge: Bridge
   routes: RouteContribution
+  notificationChannel: NotificationChannel
 }
 
 /** Points whose contributions run in the main thread, so that an isolated plugin cannot add any. */
@@ -177,6 +212,7 @@ export const MAIN_ONLY_POINTS = [
   'groupResolver',
   'tools',
   'bridge',
+  'notificationChannel',
 ] as const satisfies readonly (keyof ExtensionPoints)[]
 
 /** Points that core does not use yet: contributions are stored and never called. */

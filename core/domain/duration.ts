@@ -24,3 +24,14 @@ export function parseDuration(input: unknown): number | undefined {
   for (const [index, [, unitMs]] of UNITS.entries()) ms += Number(match[index + 1] ?? 0) * unitMs
   return Number.isSafeInteger(ms) ? ms : undefined
 }
+
+/** The shortest text that `parseDuration` reads as these whole milliseconds, such as `1h30m`. */
+export function durationText(ms: number): string {
+  let rest = ms
+  const parts = UNITS.map(([unit, unitMs]) => {
+    const count = Math.floor(rest / unitMs)
+    rest -= count * unitMs
+    return count === 0 ? '' : `${count}${unit}`
+  })
+  return parts.join('') || '0s'
+}

@@ -4,6 +4,7 @@ import { nameKey, quoteName } from '../domain/names.ts'
 import { flattenServerBody } from '../domain/server/body.ts'
 import { type Sealer, sealedBy } from '../secrets/seal.ts'
 import type { Store } from '../store/open.ts'
+import type { AlertSettingTable } from '../store/tables.ts'
 import { type Reader, read, type Writer, write } from '../store/transact.ts'
 import type { FileState } from './api.ts'
 import { fileOwner, rowOwner, userByName } from './owners.ts'
@@ -11,6 +12,9 @@ import { type ServerRow, serverRecord } from './rows.ts'
 import { selectServers } from './server-rows.ts'
 import { configHash, resealSettings, resealText, sealedFileTexts, sealedTexts } from './servers/server-secrets.ts'
 import { resealSetting } from './settings.ts'
+
+/** For what the secrets of notification channels are sealed. */
+export const CHANNEL_SECRETS = { purpose: 'alert-channel', field: 'config' } as const
 
 /** Number of stored values that each key sealed, by key id. */
 export type SealedCounts = ReadonlyMap<string, number>
@@ -30,7 +34,9 @@ export async function countStored(db: Reader): Promise<SealedCounts> {
   const counts = new Map<string, number>()
   const servers = await db.selectFrom('server').select('config').execute()
   const settings = await db.selectFrom('setting').select('value').where('secret', '=', 1).execute()
+  const channels = await db.selectFrom('alert_setting').select('secrets').execute()
   const texts = [
+    ...channels.flatMap(({ secrets }) => secrets ?? []),
     ...servers.flatMap(({ config }) => sealedTexts(JSON.parse(config) as ServerSettings)),
     ...settings.map(({ value }) => value),
   ]
@@ -63,6 +69,9 @@ export async function resealStored(store: Store, sealer: Sealer, kid: string): P
       const update = trx.updateTable('setting').set({ value })
       await update.where('scope', '=', row.scope).where('key', '=', row.key).execute()
     }
+    for (const row of await trx.selectFrom('alert_setting').selectAll().where('kind', '=', 'channel').execute()) {
+      await resealChannel(trx, row, tally)
+    }
     return tally
   })
 }
@@ -85,6 +94,21 @@ async function resealServer(trx: Writer, row: ServerRow, tally: Tally): Promise<
     const known = trx.updateTable(table).set(after)
     await known.where('server_id', '=', row.id).where('config_hash', '=', before).execute()
   }
+}
+
+async function resealChannel(trx: Writer, row: AlertSettingTable, tally: Tally): Promise<void> {
+  if (row.secrets === null) return
+  const { purpose, field } = CHANNEL_SECRETS
+  const context = { owner: row.owner_id, record: row.id, field }
+  const secrets = tally.reseal(row.secrets, `notification channel ${quoteName(row.name)}`, old => {
+    try {
+      return tally.sealer.seal(purpose, context, tally.sealer.open(purpose, context, old))
+    } catch {
+      return undefined
+    }
+  })
+  if (secrets !== row.secrets)
+    await trx.updateTable('alert_setting').set({ secrets }).where('id', '=', row.id).execute()
 }
 
 /** The new sealed texts of the settings file by the old ones, and their counts. Writes nothing. */

@@ -19,6 +19,11 @@ export interface Tables {
   tool_definition: ToolDefinitionTable
   client_session: ClientSessionTable
   audit: AuditTable
+  alert_setting: AlertSettingTable
+  alert_silence: AlertSilenceTable
+  alert_instance: AlertInstanceTable
+  alert_incident: AlertIncidentTable
+  alert_delivery: AlertDeliveryTable
 }
 
 /** A user. Times are ISO 8601 UTC. */
@@ -232,4 +237,84 @@ export interface AuditTable {
   request_id: string | null
   /** JSON, without secrets. */
   detail: string
+}
+
+/** An alert rule or a notification channel. Times are ISO 8601 UTC. */
+export interface AlertSettingTable {
+  id: string
+  owner_id: string
+  kind: 'rule' | 'channel'
+  name: string
+  name_key: string
+  /** JSON of the parsed body, without secrets. */
+  body: string
+  /** A channel's secrets: sealed JSON of texts by pointer into its `config`. */
+  secrets: string | null
+  revision: number
+  created_at: string
+  updated_at: string
+}
+
+/** Holds back messages; null matches everything. */
+export interface AlertSilenceTable {
+  id: string
+  owner_id: string
+  rule: string | null
+  server: string | null
+  severity: 'warning' | 'critical' | null
+  comment: string
+  starts_at: string
+  ends_at: string
+  created_at: string
+}
+
+/** The state of a rule for one subject, unless nothing about it need be kept. */
+export interface AlertInstanceTable {
+  rule_id: string
+  subject: string
+  /** JSON of AlertInstance. */
+  state: string
+  incident_id: string | null
+}
+
+/** One alert from firing to resolved. Its rule may be gone. */
+export interface AlertIncidentTable {
+  id: string
+  owner_id: string
+  rule_id: string
+  rule: string
+  severity: 'warning' | 'critical'
+  condition: string
+  threshold: number | null
+  subject: string
+  server: string | null
+  tool: string | null
+  state: 'firing' | 'resolved'
+  /** JSON of the value when it fired, or last. */
+  value: string
+  flapping: number
+  starts_at: string
+  ends_at: string | null
+  reason: string | null
+  acked_by: string | null
+  acked_at: string | null
+}
+
+/** One message about an incident to one channel; those with one `message_id` are sent together. */
+export interface AlertDeliveryTable {
+  id: string
+  owner_id: string
+  channel_id: string
+  rule_id: string
+  /** Null for a test. */
+  incident_id: string | null
+  kind: 'fired' | 'resolved' | 'repeat' | 'test'
+  number: number
+  /** Given when it is first sent, and kept by every further attempt. */
+  message_id: string | null
+  state: 'waiting' | 'sent' | 'failed' | 'dead'
+  attempts: number
+  detail: string | null
+  created_at: string
+  updated_at: string
 }

@@ -145,6 +145,13 @@ describe('every schema', () => {
       headers: { Authorization: 'Bearer a secret of it' },
     })
     await admin.ok('POST', '/api/groups', { name: 'g', members: ['echo'] })
+    const monitoring = '/api/monitoring'
+    const hook = { name: 'echo', type: 'webhook', config: { url: `${hub.url}/health` } }
+    await admin.ok('POST', `${monitoring}/channels`, hook)
+    const rule = { name: 'echo', condition: 'servers_offline >= 0', severity: 'warning', duration: '0s' }
+    await admin.ok('POST', `${monitoring}/rules`, rule)
+    await admin.ok('POST', `${monitoring}/silences`, { endsAt: new Date(Date.now() + 60_000).toISOString() })
+    await admin.ok('POST', `${monitoring}/test-alert`, { rule: 'echo', send: true })
     const made = await admin.ok('POST', '/api/keys', { label: 'k', scopes: ['api', { group: 'g' }] })
     expect(made.secret).toStartWith('pb_')
     let judged = 0

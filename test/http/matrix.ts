@@ -66,6 +66,11 @@ const signedIn = (status: Expected) => ({ user: status, admin: status, anonymous
 const administrators = (status: Expected) => ({ user: 403, admin: status, anonymous: 401 })
 const everybody = (status: Expected) => ({ user: status, admin: status, anonymous: status })
 
+const ALERT_BODY = {
+  rules: { name: 'x', condition: 'server_status == offline', severity: 'warning' },
+  channels: { name: 'x', type: 'webhook', config: { url: 'https://hooks.example.com/' } },
+}
+
 const newServer = ({ fresh, upstream }: Filled) => ({ name: fresh, url: upstream })
 const sameServer = ({ name, upstream, visibility }: Filled) => ({ name, url: upstream, visibility })
 const sameGroup = ({ name, shared, visibility }: Filled) => ({ name, visibility, members: [shared] })
@@ -174,6 +179,30 @@ const PEOPLE: readonly Row[] = [
   { method: 'DELETE', path: '/api/keys/{id}', ...signedIn(404) },
 ]
 
+/** The alerts of nobody: what belongs to whom is asked in alerts.test.ts. */
+const ALERTS: readonly Row[] = [
+  ...(['rules', 'channels'] as const).flatMap((what): Row[] => [
+    { method: 'GET', path: `/api/monitoring/${what}`, ...signedIn(200) },
+    { method: 'POST', path: `/api/monitoring/${what}`, body: () => ({ name: 'x' }), ...signedIn(400) },
+    { method: 'GET', path: `/api/monitoring/${what}/{ref}`, ...signedIn(404) },
+    { method: 'PUT', path: `/api/monitoring/${what}/{ref}`, body: () => ALERT_BODY[what], ...signedIn(404) },
+    { method: 'DELETE', path: `/api/monitoring/${what}/{ref}`, ...signedIn(404) },
+  ]),
+  { method: 'GET', path: '/api/monitoring/channels/{ref}/deliveries', ...signedIn(404) },
+  { method: 'POST', path: '/api/monitoring/channels/{ref}/deliveries/{id}/retry', ...signedIn(404) },
+  { method: 'GET', path: '/api/monitoring/silences', ...signedIn(200) },
+  {
+    method: 'POST',
+    path: '/api/monitoring/silences',
+    body: () => ({ endsAt: new Date(Date.now() + 60_000).toISOString() }),
+    ...signedIn(201),
+  },
+  { method: 'DELETE', path: '/api/monitoring/silences/{id}', ...signedIn(404) },
+  { method: 'GET', path: '/api/monitoring/alerts', ...signedIn(200) },
+  { method: 'POST', path: '/api/monitoring/alerts/{id}/ack', ...signedIn(404) },
+  { method: 'POST', path: '/api/monitoring/test-alert', body: () => ({ rule: 'none' }), ...signedIn(404) },
+]
+
 const REST: readonly Row[] = [
   { method: 'GET', path: '/api/settings', ...signedIn(200) },
   { method: 'PATCH', path: '/api/settings', body: () => ({ theme: 'dark' }), ...signedIn(200) },
@@ -213,4 +242,4 @@ const CREDENTIALS: readonly Row[] = [
   { method: 'POST', path: '/api/auth/logout', ...signedIn([204, 401]) },
 ]
 
-export const MATRIX: readonly Row[] = [...SERVERS, ...GROUPS, ...PEOPLE, ...REST, ...CREDENTIALS]
+export const MATRIX: readonly Row[] = [...SERVERS, ...GROUPS, ...PEOPLE, ...ALERTS, ...REST, ...CREDENTIALS]

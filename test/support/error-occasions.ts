@@ -48,6 +48,11 @@ export const OCCASIONS: Readonly<Record<ErrorCode, string>> = {
   tool_not_found: 'no tool of this name in this scope',
   prompt_not_found: 'no prompt of this name in this scope',
   resource_not_found: 'no resource of this address in this scope',
+  rule_not_found: 'it is missing, or somebody else’s',
+  channel_not_found: 'it is missing, or somebody else’s',
+  silence_not_found: 'it is missing, or somebody else’s',
+  alert_not_found: 'it is missing, or somebody else’s',
+  delivery_not_found: 'it is missing, of another channel, or somebody else’s',
   method_not_allowed: 'the path is there, with other methods',
   not_acceptable: '`Accept` leaves nothing that can be sent',
   request_timeout: 'no byte of the body for 30 s',
@@ -67,6 +72,9 @@ export const OCCASIONS: Readonly<Record<ErrorCode, string>> = {
   quota_catalog_bytes:
     'the servers of one user list more bytes than all of them may have; the state of such a server says so',
   quota_keys: 'creating one more than a user may have',
+  quota_rules: 'creating one more than a user may have',
+  quota_channels: 'creating one more than a user may have',
+  quota_silences: 'creating one more than a user may have',
   settings_read_only: 'changing what the settings file holds, where it cannot be written',
   setting_locked: 'changing a setting that the environment or the settings file holds',
   approval_required: 'calling a tool of a server with `definitionPolicy: pin` after its definition changed',
@@ -99,6 +107,7 @@ export const OCCASIONS: Readonly<Record<ErrorCode, string>> = {
   upstream_dns_error:
     'the host of the URL has no address, where the server is an administrator’s; of others it is `url_address_blocked`',
   upstream_tls_error: 'expired, self-signed or for another name, or no TLS at all',
+  delivery_failed: 'a notification channel could not hand over a message; in its deliveries and the outcome of a test',
   redirect_blocked:
     'a redirect to another origin or from https to http, a POST that would become a GET, or one too many',
   server_offline: 'a call to a server that is not online',

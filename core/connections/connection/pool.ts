@@ -108,7 +108,7 @@ export class WorkerPool {
       {
         down: (gone, detail) => {
           this.#ports.delete(gone)
-            this.#backlogs.remove(gone)
+          this.#backlogs.remove(gone)
           const expected = this.#disposed || ((gone.isolatedFor !== undefined || gone.outdated) && gone.load === 0)
           if (!expected) log.error('A connection worker ended', { detail, connections: gone.load })
         },

@@ -1,3 +1,4 @@
+import type { Alerts } from '../../alerts/create.ts'
 import type { LiveCredentials } from '../../auth/live-credentials.ts'
 import type { Upstreams } from '../../connections/api.ts'
 import type { Transports } from '../../domain/server/transports.ts'
@@ -5,6 +6,7 @@ import type { EventBus } from '../../events/bus.ts'
 import type { McpEndpoint } from '../../mcp/api.ts'
 import type { Registry } from '../../registry/api.ts'
 import type { Route } from '../route.ts'
+import { alertRoutes } from './alerts/alerts.ts'
 import { type GroupRoutesDeps, groupRoutes } from './groups/groups.ts'
 import { adminRoutes } from './hub/admin.ts'
 import { type HealthDeps, healthRoutes } from './hub/health.ts'
@@ -23,6 +25,7 @@ import { serverRoutes } from './servers/servers.ts'
 /** Dependencies of the resource routes. */
 export interface ResourceRoutesDeps {
   readonly registry: Registry
+  readonly alerts: Alerts
   readonly upstreams: Upstreams
   readonly bus: Pick<EventBus, 'on'>
   readonly mcp: Pick<McpEndpoint, 'callTool' | 'groupView' | 'sessions' | 'usage' | 'endSession'>
@@ -59,6 +62,7 @@ export function resourceRoutes(deps: ResourceRoutesDeps): Route[] {
     ...healthRoutes(deps),
     ...publicRoutes(deps),
     ...adminRoutes(deps),
+    ...alertRoutes(deps),
     ...logSearchRoutes(deps),
     ...loggingRoutes(deps),
     ...pluginRoutes({ plugins: deps.plugins, audit: deps.registry.audit }),

@@ -150,6 +150,7 @@ export class World {
         throw error
       }),
       upstreams,
+      alerts: { rules: {}, channels: {}, silences: {} } as unknown as ResourceRoutesDeps['alerts'],
       mcp: {
         callTool: call => this.#mcp(upstreams).callTool(call),
         groupView: () => ({

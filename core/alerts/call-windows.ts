@@ -1,0 +1,86 @@
+const SLOT_MS = 10_000
+/** How far back calls are remembered. */
+export const CALL_WINDOW_MS = 60 * 60_000
+/** Tools of all servers that are counted by themselves; the calls of others count for their server as `other`. */
+const MOST_SERIES = 20_000
+const OTHER = 'other'
+
+/** Calls within a window. */
+export interface CallCounts {
+  readonly calls: number
+  /** Those whose status was not `success`. */
+  readonly errors: number
+  /** Of their durations. */
+  readonly totalMs: number
+}
+
+interface Slot extends CallCounts {
+  readonly number: number
+}
+
+/** Counts finished calls by server and tool in slots of 10 s, for one hour. Times are of a monotonic clock. */
+export class CallWindows {
+  readonly #servers = new Map<string, Map<string, Slot[]>>()
+  #series = 0
+
+  add(serverId: string, tool: string, call: { readonly failed: boolean; readonly durationMs: number }, nowMs: number) {
+    const slots = this.#slots(serverId, tool)
+    const number = Math.floor(nowMs / SLOT_MS)
+    const last = slots.at(-1)
+    const before = last?.number === number ? (slots.pop() as Slot) : { calls: 0, errors: 0, totalMs: 0 }
+    const errors = before.errors + (call.failed ? 1 : 0)
+    slots.push({ number, calls: before.calls + 1, errors, totalMs: before.totalMs + call.durationMs })
+    const oldest = number - CALL_WINDOW_MS / SLOT_MS
+    while ((slots[0]?.number ?? number) < oldest) slots.shift()
+  }
+
+  tools(serverId: string): readonly string[] {
+    return [...(this.#servers.get(serverId)?.keys() ?? [])]
+  }
+
+  /** Of one server, of the tools that pass. */
+  counts(serverId: string, wanted: (tool: string) => boolean, windowMs: number, nowMs: number): CallCounts {
+    const from = Math.floor((nowMs - windowMs) / SLOT_MS)
+    let [calls, errors, totalMs] = [0, 0, 0]
+    for (const [tool, slots] of this.#servers.get(serverId) ?? []) {
+      if (!wanted(tool)) continue
+      for (const slot of slots) {
+        if (slot.number <= from) continue
+        calls += slot.calls
+        errors += slot.errors
+        totalMs += slot.totalMs
+      }
+    }
+    return { calls, errors, totalMs }
+  }
+
+  /** Drops tools without calls in the last hour, and servers that are not kept. */
+  prune(nowMs: number, kept: (serverId: string) => boolean): void {
+    const oldest = Math.floor((nowMs - CALL_WINDOW_MS) / SLOT_MS)
+    for (const [serverId, tools] of this.#servers) {
+      for (const [tool, slots] of tools) {
+        if (kept(serverId) && (slots.at(-1)?.number ?? 0) >= oldest) continue
+        tools.delete(tool)
+        this.#series -= 1
+      }
+      if (tools.size === 0) this.#servers.delete(serverId)
+    }
+  }
+
+  clear(): void {
+    this.#servers.clear()
+    this.#series = 0
+  }
+
+  #slots(serverId: string, tool: string): Slot[] {
+    const tools = this.#servers.get(serverId) ?? new Map<string, Slot[]>()
+    this.#servers.set(serverId, tools)
+    const known = tools.get(tool)
+    if (known) return known
+    if (this.#series >= MOST_SERIES && tool !== OTHER) return this.#slots(serverId, OTHER)
+    this.#series += 1
+    const slots: Slot[] = []
+    tools.set(tool, slots)
+    return slots
+  }
+}

@@ -1,0 +1,138 @@
+import { type FieldError, HubError } from '../contract/errors.ts'
+import type { JsonObject } from '../contract/json.ts'
+import type { NotificationChannel } from '../contract/points.ts'
+import type { Actor } from '../contract/records.ts'
+import { readName, within } from '../domain/alerts/rule-body.ts'
+import { Fields } from '../domain/json/fields.ts'
+import { mapStrings, pointerPath } from '../domain/json/json-pointer.ts'
+import { looksMasked, maskSecret } from '../domain/server/secrets.ts'
+import { validationError } from '../domain/validation-error.ts'
+import type { Owner } from '../registry/owners.ts'
+import { CHANNEL_SECRETS } from '../registry/sealed-values.ts'
+import type { Sealer } from '../secrets/seal.ts'
+import type { AlertSetting, Prepare } from './settings.ts'
+
+const FIELDS = ['name', 'type', 'enabled', 'config']
+const ANSWER_FIELDS = ['id', 'ref', 'owner', 'revision', 'createdAt', 'updatedAt']
+
+/** The kinds of channel that plugins offer, by `type`. */
+export type ChannelTypes = ReadonlyMap<string, NotificationChannel>
+
+/** What of a channel is stored openly; the secrets in `config` are empty texts. */
+export interface StoredChannel {
+  readonly name: string
+  readonly type: string
+  readonly enabled: boolean
+  readonly config: JsonObject
+}
+
+/**
+ * What is stored of a channel's body. A masked secret keeps the stored one, but not for somebody else than its owner, who
+ * could send it elsewhere. Throws `validation_failed` with all wrong
+ * fields, and `admin_only` for a type that reaches hosts by itself.
+ */
+export function prepareChannel(actor: Actor, body: JsonObject, types: ChannelTypes, sealer: Sealer): Prepare {
+  return (owner, place, before) => {
+    const isOwn = actor.kind === 'user' && actor.userId === owner.id
+    const stored = isOwn ? openSecrets(before, sealer) : {}
+    const fields = new Fields(body)
+    fields.refuseUnknown([...FIELDS, ...ANSWER_FIELDS])
+    const name = readName(fields)
+    const type = fields.required('type') ? fields.oneOf('type', [...types.keys()]) : undefined
+    const enabled = fields.boolean('enabled') ?? true
+    const config = fields.required('config') ? fields.object('config') : undefined
+    const kind = type === undefined ? undefined : types.get(type)
+    if (kind && config) checkConfig(fields, kind, unmasked(fields, config, kind, stored))
+    if (fields.errors.length > 0 || !kind || !config || name === undefined || type === undefined) {
+      throw validationError(fields.errors, 'The channel cannot be saved')
+    }
+    refuseOthers(kind, owner)
+    const whole = unmasked(fields, config, kind, stored)
+    const secrets = secretsIn(whole, kind)
+    const open: StoredChannel = { name, type, enabled, config: without(whole, secrets) }
+    const sealed = sealer.seal(
+      CHANNEL_SECRETS.purpose,
+      { ...place, field: CHANNEL_SECRETS.field },
+      JSON.stringify(secrets),
+    )
+    return { name, body: open as unknown as JsonObject, secrets: sealed }
+  }
+}
+
+/** A channel as the API shows it, with its secrets masked. */
+export function channelView(setting: AlertSetting, sealer: Sealer): JsonObject {
+  const { secrets } = setting
+  const masks = Object.fromEntries(
+    Object.entries(secrets === null ? {} : openSecrets(setting, sealer)).map(([at, text]) => [at, maskSecret(text)]),
+  )
+  return { ...setting.body, config: filled(channelOf(setting).config, masks) }
+}
+
+/** The stored part of a channel. */
+export function channelOf({ body }: Pick<AlertSetting, 'body'>): StoredChannel {
+  return body as unknown as StoredChannel
+}
+
+/** The configuration with its secrets. Throws `config_invalid` when they cannot be opened. */
+export function openConfig(setting: AlertSetting, sealer: Sealer): JsonObject {
+  return filled(channelOf(setting).config, openSecrets(setting, sealer))
+}
+
+/** Throws `admin_only` where only administrators may have such a channel. */
+export function refuseOthers(kind: NotificationChannel, owner: Pick<Owner, 'role'>): void {
+  if (!kind.adminOnly || owner.role === 'admin') return
+  throw new HubError('admin_only', `Only administrators have channels of the kind "${kind.label}"`)
+}
+
+type Secrets = Readonly<Record<string, string>>
+
+function openSecrets(setting: AlertSetting | undefined, sealer: Sealer): Secrets {
+  if (!setting?.secrets) return {}
+  const context = { owner: setting.owner.id, record: setting.id, field: CHANNEL_SECRETS.field }
+  return JSON.parse(sealer.open(CHANNEL_SECRETS.purpose, context, setting.secrets)) as Secrets
+}
+
+/** The secrets of a configuration by their pointers. */
+function secretsIn(config: JsonObject, { secrets: patterns }: NotificationChannel): Secrets {
+  const found: Record<string, string> = {}
+  mapStrings(config, (text, pointer) => {
+    if (text !== '' && patterns.some(pattern => fits(pattern, pointer))) found[pointer] = text
+    return text
+  })
+  return found
+}
+
+function fits(pattern: string, pointer: string): boolean {
+  const [wanted, given] = [pointerPath(pattern), pointerPath(pointer)]
+  if (!wanted || !given || wanted.length !== given.length) return false
+  return wanted.every((token, at) => token === '*' || token === given[at])
+}
+
+function without(config: JsonObject, secrets: Secrets): JsonObject {
+  return mapStrings(config, (text, pointer) => (Object.hasOwn(secrets, pointer) ? '' : text))
+}
+
+function filled(config: JsonObject, secrets: Secrets): JsonObject {
+  return mapStrings(config, (text, pointer) => secrets[pointer] ?? text)
+}
+
+/** Replaces masks by the stored secrets of the same place. */
+function unmasked(fields: Fields, config: JsonObject, kind: NotificationChannel, stored: Secrets): JsonObject {
+  return mapStrings(config, (text, pointer) => {
+    if (!looksMasked(text) || !kind.secrets.some(pattern => fits(pattern, pointer))) return text
+    const secret = stored[pointer]
+    if (secret !== undefined && text === maskSecret(secret)) return secret
+    fields.errors.push({
+      pointer: `#/config${pointer}`,
+      code: 'secret_mask',
+      detail: 'This is a mask, and no such secret is stored here; enter the secret itself',
+    })
+    return text
+  })
+}
+
+function checkConfig(fields: Fields, kind: NotificationChannel, config: JsonObject): void {
+  if (fields.errors.length > 0) return
+  const found: readonly FieldError[] = kind.check(config)
+  fields.errors.push(...within('config', found))
+}

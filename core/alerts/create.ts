@@ -1,0 +1,180 @@
+import type { Upstreams } from '../connections/api.ts'
+import type { GuardedFetch } from '../contract/fetch.ts'
+import type { JsonObject } from '../contract/json.ts'
+import type { PluginLogger } from '../contract/plugin.ts'
+import type { Actor } from '../contract/records.ts'
+import type { EventBus } from '../events/bus.ts'
+import { createGuardedFetch } from '../outbound/create.ts'
+import type { Page, Registry, WriteOptions } from '../registry/api.ts'
+import type { Sealer } from '../secrets/seal.ts'
+import type { Store } from '../store/open.ts'
+import { read } from '../store/transact.ts'
+import { type ChannelTypes, channelView, prepareChannel } from './channels.ts'
+import { AlertEngine } from './engine.ts'
+import { HubFacts } from './hub-facts.ts'
+import {
+  acknowledge,
+  deliveriesOf,
+  endIncidents,
+  type IncidentQuery,
+  listIncidents,
+  pruneIncidents,
+  retryDelivery,
+} from './incidents.ts'
+import { Outbox } from './outbox.ts'
+import { roleOf } from './owned.ts'
+import { activeRule, checkChannels, prepareRule, ruleView } from './rules.ts'
+import { type AlertSetting, AlertSettings } from './settings.ts'
+import { Silences, type StoredSilence } from './silences.ts'
+import { testRule } from './test-rule.ts'
+
+const PRUNE_MS = 60 * 60_000
+
+/** What alerts need of the hub. */
+export interface AlertsDeps {
+  readonly store: Store
+  readonly registry: { readonly servers: Pick<Registry['servers'], 'list'> }
+  readonly upstreams: Pick<Upstreams, 'status'>
+  readonly bus: EventBus
+  readonly sealer: Sealer
+  readonly log: PluginLogger
+  readonly types: () => ChannelTypes
+  /** Networks (CIDR) that everybody may reach. */
+  readonly outboundAllow: readonly string[]
+  readonly instanceId: string
+  /** Milliseconds of a monotonic clock. Default: `performance.now`. */
+  readonly now?: () => number
+}
+
+/** Rules or channels for requests. A `ref` is `name` or `owner~name`; what is not the actor's is as if missing. */
+export interface AlertRecords {
+  list(actor: Actor, ownerName?: string): Promise<readonly JsonObject[]>
+  get(actor: Actor, ref: string): Promise<JsonObject>
+  create(actor: Actor, body: JsonObject): Promise<JsonObject>
+  replace(actor: Actor, ref: string, body: JsonObject, options?: WriteOptions): Promise<JsonObject>
+  remove(actor: Actor, ref: string): Promise<void>
+}
+
+/** Alert rules, what they say, and the channels that are told. */
+export interface Alerts {
+  readonly rules: AlertRecords
+  readonly channels: AlertRecords
+  readonly silences: {
+    list(actor: Actor, ownerName?: string): Promise<readonly StoredSilence[]>
+    create(actor: Actor, body: JsonObject): Promise<StoredSilence>
+    remove(actor: Actor, id: string): Promise<void>
+  }
+  list(actor: Actor, query: IncidentQuery): Promise<Page<JsonObject>>
+  /** Ends the repeats of an alert. Throws `alert_not_found`. */
+  acknowledge(actor: Actor, id: string): Promise<JsonObject>
+  /** Throws `rule_not_found`. */
+  test(actor: Actor, ref: string, send: boolean): Promise<JsonObject>
+  deliveries(
+    actor: Actor,
+    channel: string,
+    query: { readonly limit: number; readonly offset: number },
+  ): Promise<Page<JsonObject>>
+  retry(actor: Actor, channel: string, id: string): Promise<void>
+  /** Starts to judge and to send. */
+  begin(): Promise<void>
+  dispose(): Promise<void>
+}
+
+/** Builds the alerts on an open store; `begin` starts them. */
+export function createAlerts(deps: AlertsDeps): Alerts {
+  const { store, sealer, types, log, now = () => performance.now() } = deps
+  const outbox = new Outbox({ store, sealer, log, types, now, fetchFor: ownerFetches(deps) })
+  const facts = new HubFacts({ ...deps, now, stateChanged: () => engine.stateChanged() })
+  const wake = outbox.wake.bind(outbox)
+  const engine: AlertEngine = new AlertEngine({ store, bus: deps.bus, log, facts, now, wake })
+  const changed = (): void => engine.rulesChanged()
+  const released = (): void => void outbox.wakeAll().catch((error: unknown) => log.warn('Alerts wait', { error }))
+  const rules = new AlertSettings(store, 'rule', changed)
+  const channels = new AlertSettings(store, 'channel', released)
+  const silences = new Silences(store, released)
+  const unlisten = deps.bus.on('user.updated', changed)
+  let prune: ReturnType<typeof setInterval> | undefined
+
+  const showRule = (setting: AlertSetting): JsonObject => {
+    const { state, message } = engine.health(setting.id) ?? { state: 'ok' }
+    return { ...view(setting, ruleView(setting)), health: message === undefined ? { state } : { state, message } }
+  }
+  const showChannel = (setting: AlertSetting): JsonObject => view(setting, channelView(setting, sealer))
+
+  const prepared = async (actor: Actor, body: JsonObject, owner?: string) => {
+    const prepare = prepareRule(body, facts)
+    const known = (await channels.list(actor, owner)).map(({ name }) => name)
+    checkChannels(body, known)
+    return prepare
+  }
+
+  return {
+    rules: {
+      list: async (actor, owner) => (await rules.list(actor, owner)).map(showRule),
+      get: async (actor, ref) => showRule(await rules.get(actor, ref)),
+      create: async (actor, body) => showRule(await rules.create(actor, undefined, await prepared(actor, body))),
+      async replace(actor, ref, body, options) {
+        const { owner } = await rules.get(actor, ref)
+        return showRule(await rules.replace(actor, ref, await prepared(actor, body, owner.name), options))
+      },
+      remove: (actor, ref) => rules.remove(actor, ref, (trx, { id }) => endIncidents(trx, id)),
+    },
+    channels: {
+      list: async (actor, owner) => (await channels.list(actor, owner)).map(showChannel),
+      get: async (actor, ref) => showChannel(await channels.get(actor, ref)),
+      async create(actor, body) {
+        return showChannel(await channels.create(actor, undefined, prepareChannel(actor, body, types(), sealer)))
+      },
+      async replace(actor, ref, body, options) {
+        const prepare = prepareChannel(actor, body, types(), sealer)
+        return showChannel(await channels.replace(actor, ref, prepare, options))
+      },
+      remove: (actor, ref) => channels.remove(actor, ref, async () => undefined),
+    },
+    silences,
+    list: (actor, query) => listIncidents(store, actor, query),
+    acknowledge: (actor, id) => acknowledge(store, actor, id),
+    async test(actor, ref, send) {
+      const [rule] = activeRule(await rules.get(actor, ref))
+      if (!rule) throw new Error('A stored rule cannot be read')
+      return testRule({ store, facts, engine, outbox }, rule, send)
+    },
+    async deliveries(actor, channel, query) {
+      return deliveriesOf(store, (await channels.get(actor, channel)).id, query)
+    },
+    async retry(actor, channel, id) {
+      await retryDelivery(store, (await channels.get(actor, channel)).id, id)
+      await outbox.wakeAll()
+    },
+    async begin() {
+      await outbox.begin()
+      await engine.begin()
+      prune = setInterval(() => {
+        pruneIncidents(store, new Date()).catch((error: unknown) => log.warn('Old alerts stay for now', { error }))
+      }, PRUNE_MS)
+    },
+    async dispose() {
+      clearInterval(prune)
+      unlisten()
+      await engine.dispose()
+      await outbox.dispose()
+      facts.dispose()
+    },
+  }
+}
+
+/** Guarded fetches by what an owner may reach, which is asked at each message. */
+function ownerFetches({ store, outboundAllow, instanceId }: AlertsDeps) {
+  const fetches = {
+    admin: createGuardedFetch({ rights: { networks: outboundAllow, admin: true }, instanceId }),
+    user: createGuardedFetch({ rights: { networks: outboundAllow, admin: false }, instanceId }),
+  }
+  return async (ownerId: string): Promise<GuardedFetch | undefined> => {
+    const role = await read(store, db => roleOf(db, ownerId))
+    return role && fetches[role]
+  }
+}
+
+function view({ id, owner, name, revision, createdAt, updatedAt }: AlertSetting, body: JsonObject): JsonObject {
+  return { id, ref: `${owner.name}~${name}`, owner: owner.name, ...body, revision, createdAt, updatedAt }
+}

@@ -1,0 +1,272 @@
+import { randomUUID } from 'node:crypto'
+import { LIMITS } from '../config/limits.ts'
+import type { PluginLogger } from '../contract/plugin.ts'
+import { testsOf } from '../domain/alerts/condition.ts'
+import { type AlertInstance, dueInMs, INACTIVE, isForgettable, judge } from '../domain/alerts/machine.ts'
+import type { EventBus } from '../events/bus.ts'
+import type { Store } from '../store/open.ts'
+import { read, write } from '../store/transact.ts'
+import type { AlertFacts } from './facts.ts'
+import { type ActiveRule, activeRules } from './rules.ts'
+import { judgeSubjects } from './subjects.ts'
+import { type StoredInstance, storeTransitions, type Transition } from './transitions.ts'
+
+const TICK_MS = 10_000
+/** A judgement this late after the one before counts as a restart: what passed between them was not seen. */
+const GAP_MS = TICK_MS + 30_000
+/** An instance that goes on firing is stored this often. */
+const STORE_MS = 60_000
+
+/** What the engine needs. */
+export interface EngineDeps {
+  readonly store: Store
+  readonly bus: EventBus
+  readonly log: PluginLogger
+  readonly facts: AlertFacts & { nextInMs(): number | undefined }
+  /** Milliseconds of a monotonic clock. */
+  readonly now: () => number
+  /** Something new waits for these channels. */
+  readonly wake: (ruleId: string, channelIds: readonly string[]) => void
+}
+
+/** Whether a rule could be judged the last time, and why not. */
+export interface RuleHealth {
+  readonly state: 'ok' | 'error'
+  /** Failed judgements in a row. */
+  readonly failures: number
+  readonly message?: string
+}
+
+interface Kept {
+  readonly instance: AlertInstance
+  readonly incidentId: string | undefined
+  readonly storedAtMs: number
+  /** Read from the store, and not judged since. */
+  readonly restored?: true
+}
+
+interface Run {
+  readonly rule: ActiveRule
+  readonly kept: Map<string, Kept>
+  judgedAtMs: number | undefined
+  health: RuleHealth
+}
+
+const HEALTHY: RuleHealth = { state: 'ok', failures: 0 }
+
+/**
+ * Judges all rules every 10 s, and those about states of servers at each change of one; one judgement at a time. State
+ * and messages of a rule are stored in one transaction before anything else is done with them.
+ */
+export class AlertEngine {
+  readonly #deps: EngineDeps
+  readonly #runs = new Map<string, Run>()
+  #tick: ReturnType<typeof setInterval> | undefined
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #work: Promise<void> = Promise.resolve()
+  #statesQueued = false
+  #disposed = false
+
+  constructor(deps: EngineDeps) {
+    this.#deps = deps
+  }
+
+  async begin(): Promise<void> {
+    await this.#load()
+    this.#tick = setInterval(() => void this.judgeAll(), TICK_MS)
+    await this.judgeAll()
+  }
+
+  /** Rules were written: reads them again, and judges all. */
+  rulesChanged(): void {
+    void this.#queue(async () => {
+      await this.#load()
+      await this.#judge(() => true)
+    })
+  }
+
+  /** The state of a server changed. Changes of one turn are judged together. */
+  stateChanged(): void {
+    if (this.#statesQueued) return
+    this.#statesQueued = true
+    void this.#queue(async () => {
+      this.#statesQueued = false
+      await this.#judge(isAboutStates)
+    })
+  }
+
+  /** Judges every rule now; resolves when it is stored. Never rejects. */
+  judgeAll(): Promise<void> {
+    return this.#queue(() => this.#judge(() => true))
+  }
+
+  /** Of a rule that is switched on. */
+  health(ruleId: string): RuleHealth | undefined {
+    return this.#runs.get(ruleId)?.health
+  }
+
+  /** How far the instance of a rule for one subject is. */
+  instance(ruleId: string, subject: string): AlertInstance {
+    return this.#runs.get(ruleId)?.kept.get(subject)?.instance ?? INACTIVE
+  }
+
+  async dispose(): Promise<void> {
+    this.#disposed = true
+    clearInterval(this.#tick)
+    clearTimeout(this.#timer)
+    await this.#work
+  }
+
+  #queue(work: () => Promise<void>): Promise<void> {
+    this.#work = this.#work.then(async () => {
+      if (this.#disposed) return
+      try {
+        await work()
+      } catch (error) {
+        this.#deps.log.error('The alert rules cannot be judged', { error })
+      }
+    })
+    return this.#work
+  }
+
+  /** Rules that are gone leave with the state that the store dropped with them; known ones keep theirs. */
+  async #load(): Promise<void> {
+    const rules = await read(this.#deps.store, activeRules)
+    const known = new Set(rules.map(({ id }) => id))
+    for (const [id, run] of this.#runs) {
+      if (known.has(id)) continue
+      await this.#endRun(run)
+      this.#runs.delete(id)
+    }
+    for (const rule of rules) {
+      const before = this.#runs.get(rule.id)
+      if (before?.rule.basis === rule.basis) this.#runs.set(rule.id, { ...before, rule })
+      else {
+        const run = before ? { ...before, rule } : await this.#restore(rule)
+        if (before) await this.#endRun(run)
+        this.#runs.set(rule.id, { rule, kept: run.kept, judgedAtMs: undefined, health: HEALTHY })
+      }
+    }
+  }
+
+  /** The instances of a rule as an earlier process left them. */
+  async #restore(rule: ActiveRule): Promise<Run> {
+    const rows = await read(this.#deps.store, db =>
+      db.selectFrom('alert_instance').selectAll().where('rule_id', '=', rule.id).execute(),
+    )
+    const run: Run = { rule, kept: new Map(), judgedAtMs: undefined, health: HEALTHY }
+    const foreign: Run = { ...run, kept: new Map() }
+    for (const { subject, state, incident_id: incidentId } of rows) {
+      const { instance, basis } = JSON.parse(state) as StoredInstance
+      const into = basis === rule.basis ? run : foreign
+      into.kept.set(subject, { instance, incidentId: incidentId ?? undefined, storedAtMs: 0, restored: true })
+    }
+    if (foreign.kept.size > 0) await this.#endRun(foreign)
+    return run
+  }
+
+  /** Resolves what fires by a rule that is switched off, or that asks for something else now. */
+  async #endRun(run: Run): Promise<void> {
+    const transitions = [...run.kept].map(([key, { instance, incidentId }]): Transition => {
+      const { change } = judge(instance, 'gone', 0, run.rule.rule)
+      const subject = { key, label: key }
+      return { subject, instance: INACTIVE, value: undefined, change, incidentId, reason: 'changed' }
+    })
+    if (transitions.length > 0) await this.#store(run, transitions)
+    run.kept.clear()
+  }
+
+  async #judge(wanted: (rule: ActiveRule) => boolean): Promise<void> {
+    const { facts } = this.#deps
+    const runs = [...this.#runs.values()]
+    await facts.refresh(runs.flatMap(({ rule }) => testsOf(rule.condition)))
+    for (const run of runs.filter(({ rule }) => wanted(rule))) await this.#judgeRun(run)
+    this.#setTimer()
+  }
+
+  async #judgeRun(run: Run): Promise<void> {
+    try {
+      const nowMs = this.#deps.now()
+      const sinceMs = run.judgedAtMs === undefined ? Number.POSITIVE_INFINITY : nowMs - run.judgedAtMs
+      await this.#store(run, this.#transitions(run, sinceMs > GAP_MS ? 0 : sinceMs, nowMs), nowMs)
+      run.judgedAtMs = nowMs
+      run.health = HEALTHY
+    } catch (error) {
+      const failures = run.health.failures + 1
+      run.health = { state: 'error', failures, message: error instanceof Error ? error.message : String(error) }
+      // The state stays what it was; the next judgement tries again.
+      if (failures === 1 || failures === 5) {
+        this.#deps.log.error('An alert rule cannot be judged', { rule: run.rule.rule.name, failures, error })
+      }
+    }
+  }
+
+  #transitions(run: Run, elapsedMs: number, nowMs: number): readonly Transition[] {
+    const { rule, kept } = run
+    const judged = judgeSubjects(rule, this.#deps.facts, LIMITS.alertInstancesPerRule)
+    return [...new Set([...judged.keys(), ...kept.keys()])].flatMap((key): Transition[] => {
+      const now = judged.get(key)
+      const before = kept.get(key)
+      // Whatever an earlier process knew stays until this one can know better.
+      if (before?.restored && now?.settling) return []
+      const passedMs = before?.restored ? 0 : elapsedMs
+      const { instance, change } = judge(before?.instance ?? INACTIVE, now ? now.verdict : 'gone', passedMs, rule.rule)
+      if (isForgettable(instance) && !before) return []
+      const goesOn = !change && instance.phase === 'firing' && nowMs - (before?.storedAtMs ?? 0) < STORE_MS
+      const incidentId = change?.kind === 'fired' ? randomUUID() : before?.incidentId
+      if (goesOn && before && !before.restored) {
+        kept.set(key, { ...before, instance })
+        return []
+      }
+      return [{ subject: now?.subject ?? { key, label: key }, instance, value: now?.value, change, incidentId }]
+    })
+  }
+
+  async #store(run: Run, transitions: readonly Transition[], nowMs = this.#deps.now()): Promise<void> {
+    if (transitions.length === 0) return
+    const { store, wake } = this.#deps
+    const at = new Date().toISOString()
+    const woken = await write(store, trx => storeTransitions(trx, run.rule, transitions, at))
+    for (const { subject, instance, incidentId } of transitions) {
+      const open = instance.phase === 'firing' ? incidentId : undefined
+      if (isForgettable(instance)) run.kept.delete(subject.key)
+      else run.kept.set(subject.key, { instance, incidentId: open, storedAtMs: nowMs })
+    }
+    if (woken.length > 0) wake(run.rule.id, woken)
+    for (const transition of transitions) this.#emit(run.rule, transition)
+  }
+
+  #emit({ owner, rule }: ActiveRule, { subject, change, incidentId }: Transition): void {
+    const name = change && EVENT_OF[change.kind]
+    if (!name) return
+    const incident = incidentId === undefined ? {} : { incident: incidentId }
+    const { severity } = rule
+    this.#deps.bus.emit(name, owner.id, { rule: rule.name, severity, subject: subject.label, ...incident })
+  }
+
+  /** Judges states again at the moment when one of their alerts is due, or a start has had its time. */
+  #setTimer(): void {
+    clearTimeout(this.#timer)
+    if (this.#disposed) return
+    const due = [...this.#runs.values()]
+      .filter(({ rule }) => isAboutStates(rule))
+      .flatMap(({ rule, kept }) => [...kept.values()].flatMap(({ instance }) => dueInMs(instance, rule.rule) ?? []))
+    const hasStates = [...this.#runs.values()].some(({ rule }) => isAboutStates(rule))
+    const next = hasStates ? this.#deps.facts.nextInMs() : undefined
+    const inMs = Math.min(...due, next ?? Number.POSITIVE_INFINITY)
+    // Later ones are met by a tick.
+    if (inMs <= TICK_MS) this.#timer = setTimeout(() => this.stateChanged(), Math.max(50, Math.ceil(inMs)))
+  }
+}
+
+const EVENT_OF = {
+  pending: 'alert.pending',
+  cleared: undefined,
+  fired: 'alert.fired',
+  repeat: undefined,
+  resolved: 'alert.resolved',
+} as const
+
+function isAboutStates({ condition }: ActiveRule): boolean {
+  return testsOf(condition).some(({ query }) => query.windowMs === undefined)
+}

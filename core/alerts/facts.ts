@@ -1,0 +1,34 @@
+import type { ConditionTest, MetricQuery } from '../domain/alerts/condition.ts'
+import type { AlertRule } from '../domain/alerts/rule-body.ts'
+import type { FactValue } from '../domain/alerts/verdict.ts'
+
+/** One thing that a rule judges by itself. */
+export interface Subject {
+  /** Stable over restarts. */
+  readonly key: string
+  /** For people: `owner~server`, `owner~server tool`, an owner's name, or `total`. */
+  readonly label: string
+  readonly server?: string
+  readonly tool?: string
+}
+
+/** What a test says of each subject. `everywhere`: one value that holds for all of them. */
+export type Facts = ReadonlyMap<string, { readonly subject: Subject; readonly value: FactValue }>
+
+/** Whose servers a rule sees: those of one owner, or all. */
+export interface Audience {
+  readonly ownerId: string | 'all'
+}
+
+/** What the alerts know of the hub. A source of stored metrics can stand behind the same methods. */
+export interface AlertFacts {
+  /** Why a metric cannot be had here, as a sentence; undefined when it can. */
+  unavailable(query: MetricQuery): string | undefined
+  /** Reads what the next judgements need. Rejects when the store does not answer. */
+  refresh(tests: readonly ConditionTest[]): Promise<void>
+  /** The value of each subject that the query selects; a value is undefined where there is no data. */
+  values(query: MetricQuery, per: AlertRule['per'], audience: Audience): Facts | { readonly everywhere: FactValue }
+  /** Whether it is too early to judge a subject: its server has only begun to start, or the window is not full yet. */
+  settling(query: MetricQuery, key: string): boolean
+  dispose(): void
+}

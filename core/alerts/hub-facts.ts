@@ -1,0 +1,235 @@
+import type { Upstreams } from '../connections/api.ts'
+import type { ServerRecord } from '../contract/records.ts'
+import type { ConditionTest, MetricQuery } from '../domain/alerts/condition.ts'
+import type { AlertRule } from '../domain/alerts/rule-body.ts'
+import type { FactValue } from '../domain/alerts/verdict.ts'
+import { durationText } from '../domain/duration.ts'
+import { formatRef } from '../domain/names.ts'
+import type { EventBus } from '../events/bus.ts'
+import type { Registry } from '../registry/api.ts'
+import { CALL_WINDOW_MS, CallWindows } from './call-windows.ts'
+import type { AlertFacts, Audience, Facts, Subject } from './facts.ts'
+import { Occurrences } from './occurrences.ts'
+import { ServerStates } from './server-states.ts'
+
+/** What {@link HubFacts} reads from. */
+export interface HubFactsDeps {
+  readonly registry: { readonly servers: Pick<Registry['servers'], 'list'> }
+  readonly upstreams: Pick<Upstreams, 'status'>
+  readonly bus: Pick<EventBus, 'on'>
+  /** Milliseconds of a monotonic clock. */
+  readonly now: () => number
+  /** Runs when the state of a server changes. */
+  readonly stateChanged: () => void
+}
+
+type Server = Pick<ServerRecord, 'id' | 'ownerId' | 'ownerName' | 'name' | 'enabled' | 'problem'>
+
+const CALL_METRICS: Readonly<Record<string, (calls: Calls) => number | undefined>> = {
+  error_rate: ({ calls, errors }) => (calls === 0 ? undefined : errors / calls),
+  success_rate: ({ calls, errors }) => (calls === 0 ? undefined : 1 - errors / calls),
+  avg_response_time: ({ calls, totalMs }) => (calls === 0 ? undefined : totalMs / calls),
+  request_rate: ({ calls, windowMs }) => (calls * 1_000) / windowMs,
+  request_count: ({ calls }) => calls,
+  error_count: ({ errors }) => errors,
+}
+
+interface Calls {
+  readonly calls: number
+  readonly errors: number
+  readonly totalMs: number
+  readonly windowMs: number
+}
+
+const FIELDS: ReadonlySet<string> = new Set(['server', 'owner', 'tool'])
+const TOTAL: Subject = { key: 'total', label: 'total' }
+
+/**
+ * What the running hub knows by itself: states of servers, calls of the last hour, restarts and failing health checks of
+ * the last day. It begins to count calls when a rule first asks for them, and what it has not seen is no data.
+ */
+export class HubFacts implements AlertFacts {
+  readonly #deps: HubFactsDeps
+  readonly #states: ServerStates
+  readonly #calls = new CallWindows()
+  readonly #restarts = new Occurrences()
+  readonly #healthFailures = new Occurrences()
+  readonly #unlisten: (() => void)[]
+  readonly #sinceMs: number
+  #servers: readonly Server[] = []
+  #stale = true
+  #counting: { readonly sinceMs: number; readonly end: () => void } | undefined
+
+  constructor(deps: HubFactsDeps) {
+    this.#deps = deps
+    this.#sinceMs = deps.now()
+    const { bus, now } = deps
+    const stale = (): void => {
+      this.#stale = true
+    }
+    this.#states = new ServerStates(bus, now, deps.stateChanged)
+    this.#unlisten = [
+      bus.on('server.created', stale),
+      bus.on('server.updated', stale),
+      bus.on('user.updated', stale),
+      bus.on('user.removed', stale),
+      bus.on('server.removed', ({ data }) => {
+        stale()
+        this.#restarts.forget(data.serverId)
+        this.#healthFailures.forget(data.serverId)
+      }),
+      bus.on('upstream.connected', ({ data }) => {
+        if (data.again && data.sessionId === undefined) this.#restarts.add(data.serverId, now())
+      }),
+      bus.on('server.health', ({ data }) => {
+        if (data.state === 'failing') this.#healthFailures.add(data.serverId, now())
+      }),
+    ]
+  }
+
+  unavailable({ metric, selector, windowMs = 0 }: MetricQuery): string | undefined {
+    const field = selector.find(one => !FIELDS.has(one.field))?.field
+    if (field !== undefined) return `This hub cannot select by "${field}"; it can by server, owner and tool`
+    if (selector.some(one => one.field === 'tool') && !isCallMetric(metric)) return `"${metric}" is not known by tool`
+    if (['server_status', 'servers_offline', 'restarts', 'health_failures'].includes(metric)) return undefined
+    if (!isCallMetric(metric)) return `This hub has no source for "${metric}"`
+    if (windowMs <= CALL_WINDOW_MS) return undefined
+    return `Calls are counted over ${durationText(CALL_WINDOW_MS)} at most, not over ${durationText(windowMs)}`
+  }
+
+  async refresh(tests: readonly ConditionTest[]): Promise<void> {
+    this.#countCalls(tests.some(({ query }) => isCallMetric(query.metric)))
+    if (!this.#stale) return
+    // An event during the read makes the list stale again.
+    this.#stale = false
+    try {
+      this.#servers = await this.#deps.registry.servers.list({ kind: 'system', purpose: 'alerts' }, { scope: 'all' })
+    } catch (error) {
+      this.#stale = true
+      throw error
+    }
+    const known = new Set(this.#servers.map(({ id }) => id))
+    this.#calls.prune(this.#deps.now(), serverId => known.has(serverId))
+  }
+
+  values(query: MetricQuery, per: AlertRule['per'], audience: Audience): Facts | { readonly everywhere: FactValue } {
+    const servers = this.#servers.filter(server => isSeen(server, audience) && selects(query, server))
+    if (query.metric === 'servers_offline') {
+      return { everywhere: servers.filter(server => this.#state(server) === 'offline').length }
+    }
+    const groups = this.#groups(servers, per, query)
+    return new Map(
+      [...groups].map(([key, { subject, members }]) => [key, { subject, value: this.#value(query, members) }]),
+    )
+  }
+
+  settling({ metric, windowMs }: MetricQuery, key: string): boolean {
+    if (windowMs === undefined) return this.#states.settling(key.split(' ')[0] ?? '')
+    const sinceMs = isCallMetric(metric) ? this.#counting?.sinceMs : this.#sinceMs
+    return sinceMs === undefined || this.#deps.now() - sinceMs < windowMs
+  }
+
+  /** Milliseconds until a starting server counts as offline. */
+  nextInMs(): number | undefined {
+    return this.#states.nextInMs()
+  }
+
+  dispose(): void {
+    for (const unlisten of this.#unlisten) unlisten()
+    this.#states.dispose()
+    this.#countCalls(false)
+  }
+
+  /** Listens to calls only while a rule asks for them, since every listener costs each call. */
+  #countCalls(wanted: boolean): void {
+    if (wanted === (this.#counting !== undefined)) return
+    if (!wanted) {
+      this.#counting?.end()
+      this.#counting = undefined
+      this.#calls.clear()
+      return
+    }
+    const { bus, now } = this.#deps
+    const end = bus.on('tool.called', ({ data: { serverId, tool, status, durationMs } }) => {
+      this.#calls.add(serverId, tool, { failed: status !== 'success', durationMs }, now())
+    })
+    this.#counting = { sinceMs: now(), end }
+  }
+
+  #state(server: Server): FactValue {
+    return this.#states.state(server.id, this.#deps.upstreams.status(server.id, server))
+  }
+
+  /** The servers, with their tools where these are told apart, by subject. */
+  #groups(servers: readonly Server[], per: AlertRule['per'], query: MetricQuery) {
+    const groups = new Map<string, { readonly subject: Subject; readonly members: Member[] }>()
+    for (const server of servers) {
+      const tools = per === 'tool' ? this.#calls.tools(server.id).filter(tool => matches(query, 'tool', tool)) : [null]
+      for (const tool of tools) {
+        const subject = subjectOf(server, tool, per)
+        const group = groups.get(subject.key) ?? { subject, members: [] }
+        groups.set(subject.key, group)
+        group.members.push({ server, tool })
+      }
+    }
+    return groups
+  }
+
+  #value(query: MetricQuery, members: readonly Member[]): FactValue {
+    const { metric, windowMs = 0 } = query
+    if (metric === 'server_status') {
+      const states = members.map(({ server }) => this.#state(server))
+      // Of several servers together the worst.
+      return ['offline', 'connecting', 'online', 'resting'].find(state => states.includes(state))
+    }
+    const [first] = members
+    if (first && this.settling(query, first.server.id)) return undefined
+    const nowMs = this.#deps.now()
+    if (!isCallMetric(metric)) {
+      const kept = metric === 'restarts' ? this.#restarts : this.#healthFailures
+      return members.reduce((sum, { server }) => sum + kept.count(server.id, windowMs, nowMs), 0)
+    }
+    const sum = { calls: 0, errors: 0, totalMs: 0, windowMs }
+    for (const { server, tool } of members) {
+      const wanted = (name: string): boolean => (tool === null ? matches(query, 'tool', name) : name === tool)
+      const counts = this.#calls.counts(server.id, wanted, windowMs, nowMs)
+      sum.calls += counts.calls
+      sum.errors += counts.errors
+      sum.totalMs += counts.totalMs
+    }
+    return CALL_METRICS[metric]?.(sum)
+  }
+}
+
+interface Member {
+  readonly server: Server
+  /** Null: all its tools together. */
+  readonly tool: string | null
+}
+
+function isCallMetric(metric: string): boolean {
+  return Object.hasOwn(CALL_METRICS, metric)
+}
+
+function isSeen({ ownerId }: Server, audience: Audience): boolean {
+  return audience.ownerId === 'all' || audience.ownerId === ownerId
+}
+
+function selects(query: MetricQuery, server: Server): boolean {
+  const ref = formatRef(server.ownerName, server.name)
+  const names = query.selector.filter(({ field }) => field === 'server')
+  const isNamed = names.every(({ text, equal }) => (text === server.name || text === ref) === equal)
+  return isNamed && matches(query, 'owner', server.ownerName)
+}
+
+function matches({ selector }: MetricQuery, field: 'owner' | 'tool', text: string): boolean {
+  return selector.every(one => one.field !== field || (one.text === text) === one.equal)
+}
+
+function subjectOf(server: Server, tool: string | null, per: AlertRule['per']): Subject {
+  if (per === 'total') return TOTAL
+  if (per === 'owner') return { key: server.ownerId, label: server.ownerName }
+  const ref = formatRef(server.ownerName, server.name)
+  if (tool === null) return { key: server.id, label: ref, server: ref }
+  return { key: `${server.id} ${tool}`, label: `${ref} ${tool}`, server: ref, tool }
+}

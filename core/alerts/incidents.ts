@@ -1,0 +1,143 @@
+import { LIMITS } from '../config/limits.ts'
+import type { JsonObject, JsonValue } from '../contract/json.ts'
+import type { Actor } from '../contract/records.ts'
+import { isAdmin } from '../domain/ownership.ts'
+import type { Page } from '../registry/api.ts'
+import type { Store } from '../store/open.ts'
+import type { AlertDeliveryTable, AlertIncidentTable } from '../store/tables.ts'
+import { type Reader, read, type Writer, write } from '../store/transact.ts'
+import { missing, ownerFor } from './owned.ts'
+
+/** Which alerts are listed. */
+export interface IncidentQuery {
+  readonly state?: 'firing' | 'resolved'
+  readonly owner?: string
+  readonly limit: number
+  readonly offset: number
+}
+
+/** The owner's alerts, the newest first. */
+export function listIncidents(store: Store, actor: Actor, query: IncidentQuery): Promise<Page<JsonObject>> {
+  return read(store, async db => {
+    const owner = await ownerFor(db, actor, query.owner)
+    let rows = db.selectFrom('alert_incident').where('owner_id', '=', owner.id)
+    if (query.state) rows = rows.where('state', '=', query.state)
+    const { total } = await rows
+      .select(({ fn }) => fn.countAll<number | string>().as('total'))
+      .executeTakeFirstOrThrow()
+    const page = rows.selectAll().orderBy('starts_at', 'desc').orderBy('id').limit(query.limit).offset(query.offset)
+    return { items: (await page.execute()).map(incidentView), total: Number(total) }
+  })
+}
+
+/** Ends the repeats of a firing alert, not the alert. Throws `alert_not_found`. */
+export function acknowledge(store: Store, actor: Actor, id: string): Promise<JsonObject> {
+  return write(store, async trx => {
+    const row = await incidentFor(trx, actor, id)
+    if (row.acked_at !== null) return incidentView(row)
+    const name = actor.kind === 'user' ? actor.name : actor.purpose
+    const acked = { acked_at: new Date().toISOString(), acked_by: name }
+    await trx.updateTable('alert_incident').set(acked).where('id', '=', id).execute()
+    return incidentView({ ...row, ...acked })
+  })
+}
+
+/** Deletes alerts that are over: older than the limit, and the oldest of too many. */
+export function pruneIncidents(store: Store, now: Date): Promise<void> {
+  return write(store, async trx => {
+    const old = new Date(now.getTime() - LIMITS.alertMs).toISOString()
+    await trx.deleteFrom('alert_incident').where('state', '=', 'resolved').where('ends_at', '<', old).execute()
+    await trx.deleteFrom('alert_delivery').where('kind', '=', 'test').where('created_at', '<', old).execute()
+    const over = await trx
+      .selectFrom('alert_incident')
+      .select('starts_at')
+      .where('state', '=', 'resolved')
+      .orderBy('starts_at', 'desc')
+      .offset(LIMITS.alertsKept)
+      .limit(1)
+      .executeTakeFirst()
+    if (!over) return
+    const rows = trx.deleteFrom('alert_incident').where('state', '=', 'resolved')
+    await rows.where('starts_at', '<=', over.starts_at).execute()
+  })
+}
+
+/** What went to a channel, the newest first. */
+export function deliveriesOf(
+  store: Store,
+  channelId: string,
+  { limit, offset }: { readonly limit: number; readonly offset: number },
+): Promise<Page<JsonObject>> {
+  return read(store, async db => {
+    const rows = db.selectFrom('alert_delivery').where('channel_id', '=', channelId)
+    const { total } = await rows
+      .select(({ fn }) => fn.countAll<number | string>().as('total'))
+      .executeTakeFirstOrThrow()
+    const page = rows.selectAll().orderBy('created_at', 'desc').orderBy('id').limit(limit).offset(offset)
+    return { items: (await page.execute()).map(deliveryView), total: Number(total) }
+  })
+}
+
+/**
+ * Sends the message of a delivery once more, under its id, unless it waits already. Returns the rule that it belongs to.
+ * Throws `delivery_not_found`, for a test too, which is made anew.
+ */
+export function retryDelivery(store: Store, channelId: string, id: string): Promise<string> {
+  return write(store, async trx => {
+    const row = await trx
+      .selectFrom('alert_delivery')
+      .selectAll()
+      .where('id', '=', id)
+      .where('channel_id', '=', channelId)
+      .where('incident_id', 'is not', null)
+      .executeTakeFirst()
+    if (!row) throw missing('delivery_not_found', id)
+    const again = { state: 'waiting' as const, attempts: 0, updated_at: new Date().toISOString() }
+    const rows = trx.updateTable('alert_delivery').set(again).where('channel_id', '=', channelId)
+    const { message_id: messageId } = row
+    await (messageId === null ? rows.where('id', '=', id) : rows.where('message_id', '=', messageId)).execute()
+    return row.rule_id
+  })
+}
+
+/** Ends what fires by a rule that is removed, without a message. */
+export async function endIncidents(trx: Writer, ruleId: string): Promise<void> {
+  const open = trx
+    .updateTable('alert_incident')
+    .set({ state: 'resolved', ends_at: new Date().toISOString(), reason: 'rule_removed' })
+  await open.where('rule_id', '=', ruleId).where('state', '=', 'firing').execute()
+  const waiting = trx.deleteFrom('alert_delivery').where('rule_id', '=', ruleId)
+  await waiting.where('state', 'in', ['waiting', 'failed']).execute()
+}
+
+async function incidentFor(db: Reader, actor: Actor, id: string): Promise<AlertIncidentTable> {
+  const row = await db.selectFrom('alert_incident').selectAll().where('id', '=', id).executeTakeFirst()
+  const isOwn = actor.kind === 'user' && row?.owner_id === actor.userId
+  if (!row || !(isOwn || isAdmin(actor))) throw missing('alert_not_found', id)
+  return row
+}
+
+function incidentView(row: AlertIncidentTable): JsonObject {
+  const { id, rule, severity, condition, threshold, subject, server, tool, state, reason } = row
+  return present({
+    ...{ id, rule, severity, condition, threshold, subject, server, tool, state, reason },
+    value: JSON.parse(row.value) as JsonValue,
+    flapping: row.flapping === 1,
+    startsAt: row.starts_at,
+    endsAt: row.ends_at,
+    ackedBy: row.acked_by,
+    ackedAt: row.acked_at,
+  })
+}
+
+function deliveryView(row: AlertDeliveryTable): JsonObject {
+  const { id, kind, state, attempts, detail } = row
+  const [incident, messageId] = [row.incident_id, row.message_id]
+  const times = { createdAt: row.created_at, updatedAt: row.updated_at }
+  return present({ id, kind, incident, messageId, state, attempts, detail, ...times })
+}
+
+/** Without members that are null, but for `value`: an alert without a value has one that says so. */
+function present(members: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(members).filter(([name, value]) => value !== null || name === 'value'))
+}

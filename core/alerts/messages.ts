@@ -1,0 +1,124 @@
+import type { AlertMessage, AlertSubject } from '../contract/points.ts'
+import { isSilenced } from '../domain/alerts/silence.ts'
+import type { AlertDeliveryTable, AlertIncidentTable } from '../store/tables.ts'
+import type { Reader, Writer } from '../store/transact.ts'
+import { channelOf } from './channels.ts'
+import { type AlertSetting, activeSettings } from './settings.ts'
+import { silencesOf } from './silences.ts'
+
+/** Most alerts in one message. */
+const MOST = 100
+
+/** A message with what it was made of. */
+export interface ReadyMessage {
+  readonly channel: AlertSetting
+  readonly message: AlertMessage
+  /** Ids of its deliveries. */
+  readonly rows: readonly string[]
+  /** Earlier ones. */
+  readonly attempts: number
+}
+
+interface Waiting {
+  readonly row: AlertDeliveryTable
+  readonly incident: AlertIncidentTable
+}
+
+/**
+ * The next message of a rule for a channel, and marks its deliveries with its id: those of a message that was begun, else
+ * all that wait, but what silences and more severe alerts hold back. `held`: all of it is.
+ */
+export async function readyMessage(
+  trx: Writer,
+  { channelId, ruleId }: { readonly channelId: string; readonly ruleId: string },
+  newId: string,
+  at: string,
+): Promise<ReadyMessage | 'none' | 'held'> {
+  const waiting = await waitingOf(trx, channelId, ruleId)
+  const [first] = waiting
+  if (!first) return 'none'
+  const channels = await activeSettings(trx, 'channel', first.row.owner_id)
+  const channel = channels.find(({ id }) => id === channelId)
+  if (!channel || !channelOf(channel).enabled) {
+    const all = trx.updateTable('alert_delivery').set({ state: 'dead', detail: 'The channel is off', updated_at: at })
+    await all.where('channel_id', '=', channelId).where('state', 'in', ['waiting', 'failed']).execute()
+    return 'none'
+  }
+  const begun = waiting.find(({ row }) => row.message_id !== null)?.row.message_id
+  const together = begun
+    ? waiting.filter(({ row }) => row.message_id === begun)
+    : await released(trx, waiting.slice(0, MOST), at)
+  const [head] = together
+  if (!head) return 'held'
+  const rows = together.map(({ row }) => row.id)
+  const id = begun ?? newId
+  if (!begun) await trx.updateTable('alert_delivery').set({ message_id: id }).where('id', 'in', rows).execute()
+  return { channel, message: messageOf(together, id, channel.owner.name, at), rows, attempts: head.row.attempts }
+}
+
+async function waitingOf(db: Reader, channelId: string, ruleId: string): Promise<readonly Waiting[]> {
+  const rows = await db
+    .selectFrom('alert_delivery')
+    .selectAll()
+    .where('channel_id', '=', channelId)
+    .where('rule_id', '=', ruleId)
+    .where('incident_id', 'is not', null)
+    .where('state', 'in', ['waiting', 'failed'])
+    .orderBy('created_at')
+    .orderBy('kind')
+    .orderBy('id')
+    .execute()
+  const ids = [...new Set(rows.flatMap(({ incident_id: id }) => id ?? []))]
+  if (ids.length === 0) return []
+  const incidents = await db.selectFrom('alert_incident').selectAll().where('id', 'in', ids).execute()
+  const byId = new Map(incidents.map(incident => [incident.id, incident]))
+  return rows.flatMap(row => {
+    const incident = byId.get(row.incident_id ?? '')
+    return incident ? [{ row, incident }] : []
+  })
+}
+
+/** Without what a silence holds back, or a critical alert of the same server. */
+async function released(db: Reader, waiting: readonly Waiting[], at: string): Promise<readonly Waiting[]> {
+  const ownerId = waiting[0]?.row.owner_id ?? ''
+  const silences = await silencesOf(db, ownerId)
+  const critical = await db
+    .selectFrom('alert_incident')
+    .select('server')
+    .where('owner_id', '=', ownerId)
+    .where('state', '=', 'firing')
+    .where('severity', '=', 'critical')
+    .where('server', 'is not', null)
+    .execute()
+  const worse = new Set(critical.map(({ server }) => server))
+  return waiting.filter(({ row, incident }) => {
+    const { rule, severity, server } = incident
+    const about = { rule, severity, ...(server === null ? {} : { server }) }
+    if (silences.some(silence => isSilenced(silence, about, at))) return false
+    return row.kind === 'resolved' || severity === 'critical' || server === null || !worse.has(server)
+  })
+}
+
+function messageOf(together: readonly Waiting[], id: string, owner: string, at: string): AlertMessage {
+  const [{ incident }] = together as [Waiting]
+  const kinds = together.map(({ row }) => row.kind)
+  const kind = (['fired', 'resolved', 'repeat'] as const).find(one => kinds.includes(one)) ?? 'fired'
+  return {
+    ...{ id, kind, rule: incident.rule, severity: incident.severity, owner, condition: incident.condition, at },
+    flapping: together.some(one => one.incident.flapping === 1),
+    instances: together.map(subjectOf),
+  }
+}
+
+function subjectOf({ row, incident }: Waiting): AlertSubject {
+  const { id, subject, server, tool, value, threshold, starts_at: startsAt, ends_at: endsAt, reason } = incident
+  return {
+    ...{ incident: id, subject, startsAt, value: JSON.parse(value) as AlertSubject['value'] },
+    state: row.kind === 'resolved' ? 'resolved' : 'firing',
+    ...(server === null ? {} : { server }),
+    ...(tool === null ? {} : { tool }),
+    ...(threshold === null ? {} : { threshold }),
+    ...(row.kind !== 'resolved' || endsAt === null ? {} : { endsAt }),
+    ...(row.kind !== 'resolved' || reason === null ? {} : { reason }),
+  }
+}

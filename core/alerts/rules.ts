@@ -1,0 +1,60 @@
+import type { JsonObject } from '../contract/json.ts'
+import { type Condition, parseCondition } from '../domain/alerts/condition.ts'
+import { type AlertRule, parseRuleBody, ruleBody } from '../domain/alerts/rule-body.ts'
+import { validationError } from '../domain/validation-error.ts'
+import type { Owner } from '../registry/owners.ts'
+import type { Reader } from '../store/transact.ts'
+import type { AlertFacts } from './facts.ts'
+import { type AlertSetting, activeSettings, type Prepare } from './settings.ts'
+
+/** A rule that is judged. */
+export interface ActiveRule {
+  readonly id: string
+  readonly owner: Owner
+  readonly rule: AlertRule
+  readonly condition: Condition
+  /** Another one than before: what was judged by the old condition, threshold or scope begins anew. */
+  readonly basis: string
+}
+
+/** What is stored of a rule's body. Throws `validation_failed`. */
+export function prepareRule(body: JsonObject, facts: Pick<AlertFacts, 'unavailable'>): Prepare {
+  const { rule } = parseRuleBody(body, query => facts.unavailable(query))
+  return () => ({ name: rule.name, body: rule as unknown as JsonObject, secrets: null })
+}
+
+/** The names of channels that a rule names, checked against those of its owner. Throws `validation_failed`. */
+export function checkChannels(rule: JsonObject, known: readonly string[]): void {
+  const named = (rule.channels ?? []) as readonly string[]
+  const errors = named.flatMap((name, index) =>
+    known.includes(name)
+      ? []
+      : [
+          {
+            pointer: `#/channels/${index}`,
+            code: 'member_not_found' as const,
+            detail: `There is no channel "${name}"; there are: ${known.join(', ') || 'none'}`,
+          },
+        ],
+  )
+  if (errors.length > 0) throw validationError(errors, 'The alert rule cannot be saved')
+}
+
+/** A rule as the API shows it. */
+export function ruleView({ body }: AlertSetting): JsonObject {
+  return ruleBody(body as unknown as AlertRule)
+}
+
+/** The rules that are switched on, of owners who are not disabled. */
+export async function activeRules(db: Reader): Promise<readonly ActiveRule[]> {
+  return (await activeSettings(db, 'rule')).flatMap(activeRule).filter(({ rule }) => rule.enabled)
+}
+
+/** A rule ready to be judged; none when its stored condition cannot be read any more. */
+export function activeRule({ id, owner, body }: AlertSetting): readonly ActiveRule[] {
+  const rule = body as unknown as AlertRule
+  const read = parseCondition(rule.condition)
+  if ('error' in read) return []
+  const basis = JSON.stringify([rule.condition, rule.threshold ?? null, rule.per, owner.id])
+  return [{ id, owner, rule, condition: read.condition, basis }]
+}

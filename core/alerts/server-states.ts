@@ -1,0 +1,74 @@
+import type { ConnectionState } from '../contract/records.ts'
+import type { EventBus } from '../events/bus.ts'
+
+/** How long a server may take from its start until it counts as offline. */
+const START_MS = 30_000
+/** Reasons of a server that should not run now. */
+const RESTING: ReadonlySet<string> = new Set(['stopped', 'idle', 'owner_disabled'])
+
+interface Seen {
+  /** When its present start began; absent: it has been online since. */
+  readonly startingSinceMs?: number
+}
+
+/** A state as a rule sees it; `resting`: stopped by hand or asleep, so that it is neither online nor offline. */
+export type RuleState = ConnectionState | 'resting'
+
+/**
+ * The states of servers for rules: one that should run and is not online is offline, through all its attempts to
+ * connect, but for the first 30 s of a start.
+ */
+export class ServerStates {
+  readonly #seen = new Map<string, Seen>()
+  readonly #now: () => number
+  readonly #unlisten: readonly (() => void)[]
+
+  /** `changed` runs after each change of a server's state. */
+  constructor(bus: Pick<EventBus, 'on'>, now: () => number, changed: () => void) {
+    this.#now = now
+    this.#unlisten = [
+      bus.on('connection.state', ({ data }) => {
+        this.#follow(data.serverId, data.state, data.reason?.code)
+        changed()
+      }),
+      bus.on('server.removed', ({ data }) => {
+        this.#seen.delete(data.serverId)
+        changed()
+      }),
+    ]
+  }
+
+  /** `live` is the state of the connection now. */
+  state(serverId: string, live: { readonly state: ConnectionState; readonly reason?: { readonly code: string } }) {
+    this.#follow(serverId, live.state, live.reason?.code)
+    const seen = this.#seen.get(serverId)
+    if (!seen) return 'resting'
+    if (live.state === 'online') return 'online'
+    return this.settling(serverId) ? 'connecting' : 'offline'
+  }
+
+  /** It is in the first 30 s of a start, and was not online yet. */
+  settling(serverId: string): boolean {
+    const since = this.#seen.get(serverId)?.startingSinceMs
+    return since !== undefined && this.#now() - since < START_MS
+  }
+
+  /** Milliseconds until the next start is over that is still allowed its time; undefined: there is none. */
+  nextInMs(): number | undefined {
+    const ends = [...this.#seen.values()].flatMap(({ startingSinceMs: since }) =>
+      since === undefined ? [] : [since + START_MS - this.#now()],
+    )
+    const open = ends.filter(ms => ms > 0)
+    return open.length === 0 ? undefined : Math.min(...open)
+  }
+
+  dispose(): void {
+    for (const unlisten of this.#unlisten) unlisten()
+  }
+
+  #follow(serverId: string, state: ConnectionState, reason: string | undefined): void {
+    if (state === 'online') this.#seen.set(serverId, {})
+    else if (state === 'offline' && reason !== undefined && RESTING.has(reason)) this.#seen.delete(serverId)
+    else if (!this.#seen.has(serverId)) this.#seen.set(serverId, { startingSinceMs: this.#now() })
+  }
+}

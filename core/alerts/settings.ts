@@ -1,0 +1,175 @@
+import { randomUUID } from 'node:crypto'
+import { LIMITS } from '../config/limits.ts'
+import { type ErrorCode, HubError } from '../contract/errors.ts'
+import type { JsonObject } from '../contract/json.ts'
+import type { Actor } from '../contract/records.ts'
+import { nameKey, quoteName } from '../domain/names.ts'
+import type { WriteOptions } from '../registry/api.ts'
+import { type Owner, ownerOf, userById } from '../registry/owners.ts'
+import { isUniqueViolation } from '../store/errors.ts'
+import type { Store } from '../store/open.ts'
+import type { AlertSettingTable } from '../store/tables.ts'
+import { type Reader, read, type Writer, write } from '../store/transact.ts'
+import { missing, ownerFor, placeOf } from './owned.ts'
+
+/** A stored rule or channel. */
+export interface AlertSetting {
+  readonly id: string
+  readonly owner: Owner
+  readonly name: string
+  readonly body: JsonObject
+  readonly secrets: string | null
+  readonly revision: number
+  readonly createdAt: string
+  readonly updatedAt: string
+}
+
+/** What is written of a body: the name with which it is found, and the part that is sealed. */
+export interface WrittenSetting {
+  readonly name: string
+  readonly body: JsonObject
+  readonly secrets: string | null
+}
+
+/** Makes what is written of a body; `before`: what it replaces; `place`: what secrets are sealed for. */
+export type Prepare = (
+  owner: Owner,
+  place: { readonly owner: string; readonly record: string },
+  before: AlertSetting | undefined,
+) => WrittenSetting
+
+const KINDS = {
+  rule: { missing: 'rule_not_found', quota: 'quota_rules', most: LIMITS.alertRulesPerUser },
+  channel: { missing: 'channel_not_found', quota: 'quota_channels', most: LIMITS.alertChannelsPerUser },
+} as const satisfies Record<AlertSettingTable['kind'], { missing: ErrorCode; quota: ErrorCode; most: number }>
+
+/** Rules or channels in the store, each in its owner's namespace. Others' are answered as if they were missing. */
+export class AlertSettings {
+  readonly #store: Store
+  readonly #kind: AlertSettingTable['kind']
+  readonly #changed: () => void
+
+  /** `changed` runs after each write. */
+  constructor(store: Store, kind: AlertSettingTable['kind'], changed: () => void) {
+    this.#store = store
+    this.#kind = kind
+    this.#changed = changed
+  }
+
+  /** The actor's own, or those of the named user for an administrator, by name. */
+  list(actor: Actor, ownerName?: string): Promise<readonly AlertSetting[]> {
+    return read(this.#store, async db => {
+      const owner = await ownerFor(db, actor, ownerName)
+      const rows = await this.#rows(db).where('owner_id', '=', owner.id).orderBy('name_key').execute()
+      return rows.map(row => settingOf(row, owner))
+    })
+  }
+
+  get(actor: Actor, ref: string): Promise<AlertSetting> {
+    return read(this.#store, db => this.#find(db, actor, ref))
+  }
+
+  async create(actor: Actor, ownerName: string | undefined, prepare: Prepare): Promise<AlertSetting> {
+    const at = new Date().toISOString()
+    return this.#write(async trx => {
+      const owner = await ownerFor(trx, actor, ownerName)
+      const id = randomUUID()
+      const { name, body, secrets } = prepare(owner, { owner: owner.id, record: id }, undefined)
+      await this.#checkQuota(trx, owner)
+      const row: AlertSettingTable = {
+        ...{ id, owner_id: owner.id, kind: this.#kind, name, name_key: nameKey(name) },
+        ...{ body: JSON.stringify(body), secrets, revision: 1, created_at: at, updated_at: at },
+      }
+      await this.#unique(name, () => trx.insertInto('alert_setting').values(row).execute())
+      return settingOf(row, owner)
+    })
+  }
+
+  async replace(actor: Actor, ref: string, prepare: Prepare, options: WriteOptions = {}): Promise<AlertSetting> {
+    return this.#write(async trx => {
+      const before = await this.#find(trx, actor, ref)
+      if (options.ifRevision !== undefined && options.ifRevision !== before.revision) {
+        throw new HubError('version_conflict', `${quoteName(before.name)} has revision ${before.revision} by now`)
+      }
+      const { id, owner } = before
+      const { name, body, secrets } = prepare(owner, { owner: owner.id, record: id }, before)
+      const change = {
+        ...{ name, name_key: nameKey(name), body: JSON.stringify(body), secrets },
+        ...{ revision: before.revision + 1, updated_at: new Date().toISOString() },
+      }
+      const update = trx.updateTable('alert_setting').set(change).where('id', '=', id)
+      await this.#unique(name, () => update.execute())
+      return { ...before, name, body, secrets, revision: change.revision, updatedAt: change.updated_at }
+    })
+  }
+
+  async remove(actor: Actor, ref: string, inTransaction: (trx: Writer, gone: AlertSetting) => Promise<void>) {
+    await this.#write(async trx => {
+      const gone = await this.#find(trx, actor, ref)
+      await inTransaction(trx, gone)
+      await trx.deleteFrom('alert_setting').where('id', '=', gone.id).execute()
+    })
+  }
+
+  async #find(db: Reader, actor: Actor, ref: string): Promise<AlertSetting> {
+    const code = KINDS[this.#kind].missing
+    const { owner, key } = await placeOf(db, actor, ref, code)
+    const row = await this.#rows(db).where('owner_id', '=', owner.id).where('name_key', '=', key).executeTakeFirst()
+    if (!row) throw missing(code, ref)
+    return settingOf(row, owner)
+  }
+
+  #rows(db: Reader) {
+    return db.selectFrom('alert_setting').selectAll().where('kind', '=', this.#kind)
+  }
+
+  async #write<T>(work: (trx: Writer) => Promise<T>): Promise<T> {
+    return write(this.#store, async (trx, after) => {
+      after(this.#changed)
+      return work(trx)
+    })
+  }
+
+  async #unique(name: string, work: () => Promise<unknown>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      if (!isUniqueViolation(error)) throw error
+      throw new HubError('name_taken', `There is a ${this.#kind} ${quoteName(name)} already`)
+    }
+  }
+
+  async #checkQuota(trx: Writer, owner: Owner): Promise<void> {
+    const { quota, most } = KINDS[this.#kind]
+    if (owner.role === 'admin') return
+    const rows = await this.#rows(trx).where('owner_id', '=', owner.id).execute()
+    if (rows.length < most) return
+    throw new HubError(quota, `A user may have ${most} of them, and ${quoteName(owner.name)} has ${rows.length}`)
+  }
+}
+
+/** All rules or channels of owners who are not disabled, for the hub itself. */
+export async function activeSettings(
+  db: Reader,
+  kind: AlertSettingTable['kind'],
+  ownerId?: string,
+): Promise<readonly AlertSetting[]> {
+  let query = db.selectFrom('alert_setting').selectAll().where('kind', '=', kind)
+  if (ownerId !== undefined) query = query.where('owner_id', '=', ownerId)
+  const rows = await query.orderBy('created_at').orderBy('id').execute()
+  const owners = new Map<string, Owner | undefined>()
+  for (const { owner_id: id } of rows) {
+    if (owners.has(id)) continue
+    const user = await userById(db, id)
+    owners.set(id, user?.disabled === 0 ? ownerOf(user) : undefined)
+  }
+  return rows.flatMap(row => {
+    const owner = owners.get(row.owner_id)
+    return owner ? [settingOf(row, owner)] : []
+  })
+}
+
+function settingOf(row: AlertSettingTable, owner: Owner): AlertSetting {
+  const { id, name, secrets, revision, created_at: createdAt, updated_at: updatedAt } = row
+  return { id, owner, name, body: JSON.parse(row.body) as JsonObject, secrets, revision, createdAt, updatedAt }
+}

@@ -1,0 +1,95 @@
+import { randomUUID } from 'node:crypto'
+import { LIMITS } from '../config/limits.ts'
+import type { JsonObject, JsonValue } from '../contract/json.ts'
+import type { AlertMessage } from '../contract/points.ts'
+import { testsOf } from '../domain/alerts/condition.ts'
+import { conditionText } from '../domain/alerts/condition-text.ts'
+import type { Store } from '../store/open.ts'
+import { read, write } from '../store/transact.ts'
+import { channelOf } from './channels.ts'
+import type { AlertEngine } from './engine.ts'
+import type { AlertFacts } from './facts.ts'
+import type { Delivered, Outbox } from './outbox.ts'
+import type { ActiveRule } from './rules.ts'
+import { activeSettings } from './settings.ts'
+import { judgeSubjects } from './subjects.ts'
+
+/** What a test of a rule needs. */
+export interface TestRuleDeps {
+  readonly store: Store
+  readonly facts: AlertFacts
+  readonly engine: Pick<AlertEngine, 'instance'>
+  readonly outbox: Pick<Outbox, 'send'>
+}
+
+/**
+ * What the rule says now of each subject: value, verdict (null: no data), and for how long it holds. With `send` a
+ * message of kind `test` goes to its channels. Changes no state.
+ */
+export async function testRule(deps: TestRuleDeps, rule: ActiveRule, send: boolean): Promise<JsonObject> {
+  const { facts, engine } = deps
+  await facts.refresh(testsOf(rule.condition))
+  const judged = [...judgeSubjects(rule, facts, LIMITS.alertInstancesPerRule).values()]
+  const subjects = judged.map(({ subject, value, verdict }) => {
+    const { phase, heldMs } = engine.instance(rule.id, subject.key)
+    const about = { subject: subject.label, value: value ?? null, holds: verdict ?? null, phase, heldMs }
+    return { ...about, ...(subject.server ? { server: subject.server } : {}) } satisfies JsonObject
+  })
+  const holds = judged.some(({ verdict }) => verdict === true)
+  const { name, threshold = null, durationMs } = rule.rule
+  // As it is read: brackets and units show what was understood.
+  const condition = conditionText(rule.condition)
+  const result = { rule: name, condition, threshold, durationMs, holds, subjects } satisfies JsonObject
+  return send ? { ...result, deliveries: await sendTest(deps, rule, subjects) } : result
+}
+
+async function sendTest(
+  { store, outbox }: TestRuleDeps,
+  rule: ActiveRule,
+  subjects: readonly { readonly subject: string; readonly value: JsonValue }[],
+): Promise<JsonValue[]> {
+  const { owner } = rule
+  const channels = await read(store, db => activeSettings(db, 'channel', owner.id))
+  const wanted = channels.filter(channel => rule.rule.channels?.includes(channel.name) ?? true)
+  const enabled = wanted.filter(channel => channelOf(channel).enabled)
+  const at = new Date().toISOString()
+  return Promise.all(
+    enabled.map(async channel => {
+      const message = testMessage(rule, subjects, at)
+      const outcome = await outbox.send(channel, message)
+      await keep(store, rule, { channelId: channel.id, message, at }, outcome)
+      return { channel: channel.name, ok: outcome.ok, detail: outcome.detail }
+    }),
+  )
+}
+
+/** With the first subjects, or one that stands for all when there is none. */
+function testMessage(
+  { owner, rule }: ActiveRule,
+  subjects: readonly { readonly subject: string; readonly value: JsonValue }[],
+  at: string,
+): AlertMessage {
+  const shown = subjects.length === 0 ? [{ subject: 'total', value: null }] : subjects.slice(0, 10)
+  return {
+    ...{ id: `msg_${randomUUID()}`, kind: 'test', rule: rule.name, severity: rule.severity, owner: owner.name },
+    ...{ condition: rule.condition, at, flapping: false },
+    instances: shown.map(({ subject, value }) => ({
+      ...{ incident: 'test', subject, state: 'firing', value: value as string | number | null, startsAt: at },
+      ...(rule.threshold === undefined ? {} : { threshold: rule.threshold }),
+    })),
+  }
+}
+
+async function keep(
+  store: Store,
+  { id, owner }: ActiveRule,
+  { channelId, message, at }: { readonly channelId: string; readonly message: AlertMessage; readonly at: string },
+  { ok, detail }: Delivered,
+): Promise<void> {
+  const row = {
+    ...{ id: randomUUID(), owner_id: owner.id, channel_id: channelId, rule_id: id, incident_id: null },
+    ...{ kind: 'test' as const, number: 0, message_id: message.id, state: ok ? ('sent' as const) : ('dead' as const) },
+    ...{ attempts: 1, detail, created_at: at, updated_at: new Date().toISOString() },
+  }
+  await write(store, trx => trx.insertInto('alert_delivery').values(row).execute())
+}

@@ -1,0 +1,173 @@
+import { randomUUID } from 'node:crypto'
+import { LIMITS } from '../config/limits.ts'
+import { type AlertChange, type AlertInstance, isForgettable } from '../domain/alerts/machine.ts'
+import type { FactValue } from '../domain/alerts/verdict.ts'
+import type { AlertDeliveryTable } from '../store/tables.ts'
+import type { Writer } from '../store/transact.ts'
+import { channelOf } from './channels.ts'
+import type { Subject } from './facts.ts'
+import type { ActiveRule } from './rules.ts'
+import { activeSettings } from './settings.ts'
+
+/** A judgement that must be stored: the new state of one subject, and what changed. */
+export interface Transition {
+  readonly subject: Subject
+  readonly instance: AlertInstance
+  readonly value: FactValue
+  readonly change: AlertChange | undefined
+  /** Of the incident that is open, or that begins with this change. */
+  readonly incidentId: string | undefined
+  /** Why it is resolved, where neither its condition nor its subject is the reason. */
+  readonly reason?: 'changed'
+}
+
+/** What is stored of an instance: its state, and by which condition it was judged. */
+export interface StoredInstance {
+  readonly instance: AlertInstance
+  readonly basis: string
+}
+
+/**
+ * Stores the transitions of one rule with their incidents and messages, in the caller's transaction. Returns the
+ * channels that have something new to send.
+ */
+export async function storeTransitions(
+  trx: Writer,
+  rule: ActiveRule,
+  transitions: readonly Transition[],
+  at: string,
+): Promise<readonly string[]> {
+  const woken = new Set<string>()
+  for (const transition of transitions) {
+    await storeInstance(trx, rule, transition)
+    const { change, incidentId } = transition
+    if (!change || incidentId === undefined) continue
+    const place = { rule, incidentId, at }
+    if (change.kind === 'fired') {
+      await trx
+        .insertInto('alert_incident')
+        .values(incidentRow(rule, transition, incidentId, at))
+        .execute()
+      for (const channelId of await channelsOf(trx, rule)) await add(trx, place, channelId, 'fired', 0, woken)
+    }
+    if (change.kind === 'repeat') await repeat(trx, place, change.number, woken)
+    if (change.kind === 'resolved') {
+      await resolve(trx, place, transition.value, transition.reason ?? change.reason ?? null, woken)
+    }
+  }
+  return [...woken]
+}
+
+interface Place {
+  readonly rule: ActiveRule
+  readonly incidentId: string
+  readonly at: string
+}
+
+async function storeInstance(trx: Writer, rule: ActiveRule, transition: Transition): Promise<void> {
+  const { subject, instance, incidentId } = transition
+  if (isForgettable(instance)) {
+    const row = trx.deleteFrom('alert_instance').where('rule_id', '=', rule.id)
+    await row.where('subject', '=', subject.key).execute()
+    return
+  }
+  const stored: StoredInstance = { instance, basis: rule.basis }
+  const change = {
+    state: JSON.stringify(stored),
+    incident_id: instance.phase === 'firing' ? (incidentId ?? null) : null,
+  }
+  await trx
+    .insertInto('alert_instance')
+    .values({ rule_id: rule.id, subject: subject.key, ...change })
+    .onConflict(conflict => conflict.columns(['rule_id', 'subject']).doUpdateSet(change))
+    .execute()
+}
+
+function incidentRow({ id, owner, rule }: ActiveRule, transition: Transition, incidentId: string, at: string) {
+  const { subject, value, instance } = transition
+  return {
+    ...{ id: incidentId, owner_id: owner.id, rule_id: id, rule: rule.name, severity: rule.severity },
+    ...{ condition: rule.condition, threshold: rule.threshold ?? null, subject: subject.label },
+    ...{ server: subject.server ?? null, tool: subject.tool ?? null, state: 'firing' as const },
+    ...{ value: JSON.stringify(value ?? null), flapping: instance.flapping ? 1 : 0, starts_at: at },
+    ...{ ends_at: null, reason: null, acked_by: null, acked_at: null },
+  }
+}
+
+/** Ids of the enabled channels that the rule names, or of all enabled ones of its owner. */
+async function channelsOf(trx: Writer, { owner, rule }: ActiveRule): Promise<readonly string[]> {
+  const channels = await activeSettings(trx, 'channel', owner.id)
+  const wanted = channels.filter(channel => rule.channels?.includes(channel.name) ?? true)
+  return wanted.filter(channel => channelOf(channel).enabled).map(({ id }) => id)
+}
+
+/** An acknowledged alert is not repeated. */
+async function repeat(trx: Writer, place: Place, number: number, woken: Set<string>): Promise<void> {
+  const query = trx.selectFrom('alert_incident').select('acked_at').where('id', '=', place.incidentId)
+  if ((await query.executeTakeFirst())?.acked_at !== null) return
+  for (const { channel_id: channelId } of await told(trx, place)) {
+    await add(trx, place, channelId, 'repeat', number, woken)
+  }
+}
+
+/** A channel that was not told that it fired is not told that it is resolved either; what a removed rule ended stays so. */
+async function resolve(
+  trx: Writer,
+  place: Place,
+  value: FactValue,
+  reason: string | null,
+  woken: Set<string>,
+): Promise<void> {
+  const last = value === undefined ? {} : { value: JSON.stringify(value) }
+  const { numUpdatedRows } = await trx
+    .updateTable('alert_incident')
+    .set({ state: 'resolved', ends_at: place.at, reason, ...last })
+    .where('id', '=', place.incidentId)
+    .where('state', '=', 'firing')
+    .executeTakeFirst()
+  if (numUpdatedRows === 0n) return
+  await trx
+    .deleteFrom('alert_delivery')
+    .where('incident_id', '=', place.incidentId)
+    .where('state', '=', 'waiting')
+    .where('message_id', 'is', null)
+    .execute()
+  for (const { channel_id: channelId } of await told(trx, place)) {
+    await add(trx, place, channelId, 'resolved', 0, woken)
+  }
+}
+
+/** The channels to which the message that it fired went, or may have gone. */
+function told(trx: Writer, { incidentId }: Place) {
+  return trx
+    .selectFrom('alert_delivery')
+    .select('channel_id')
+    .where('incident_id', '=', incidentId)
+    .where('kind', '=', 'fired')
+    .where('message_id', 'is not', null)
+    .where('state', '!=', 'dead')
+    .execute()
+}
+
+async function add(
+  trx: Writer,
+  { rule, incidentId, at }: Place,
+  channelId: string,
+  kind: AlertDeliveryTable['kind'],
+  number: number,
+  woken: Set<string>,
+): Promise<void> {
+  const { waiting } = await trx
+    .selectFrom('alert_delivery')
+    .select(({ fn }) => fn.countAll<number | string>().as('waiting'))
+    .where('channel_id', '=', channelId)
+    .where('state', 'in', ['waiting', 'failed'])
+    .executeTakeFirstOrThrow()
+  if (Number(waiting) >= LIMITS.alertDeliveriesWaiting) return
+  const row: AlertDeliveryTable = {
+    ...{ id: randomUUID(), owner_id: rule.owner.id, channel_id: channelId, rule_id: rule.id, incident_id: incidentId },
+    ...{ kind, number, message_id: null, state: 'waiting', attempts: 0, detail: null, created_at: at, updated_at: at },
+  }
+  await trx.insertInto('alert_delivery').values(row).execute()
+  woken.add(channelId)
+}

@@ -1,0 +1,73 @@
+import type { JsonObject } from '../../contract/json.ts'
+import { Fields } from '../json/fields.ts'
+import { parseTimestamp } from '../timestamp.ts'
+import { validationError } from '../validation-error.ts'
+import { SEVERITIES } from './rule-body.ts'
+
+const LONGEST_MS = 30 * 24 * 60 * 60_000
+
+/** Which alerts a silence is about, and when. Absent: any. Times are ISO 8601 UTC. */
+export interface Silence {
+  readonly rule?: string
+  readonly server?: string
+  readonly severity?: (typeof SEVERITIES)[number]
+  readonly comment: string
+  readonly startsAt: string
+  readonly endsAt: string
+}
+
+/** What of an alert a silence looks at. */
+export interface Silenced {
+  readonly rule: string
+  /** As `owner~name`. */
+  readonly server?: string
+  readonly severity: string
+}
+
+/** Reads a silence's body; `startsAt` is now when absent. Throws `validation_failed` with all wrong fields. */
+export function parseSilence(body: JsonObject, nowMs: number): Silence {
+  const fields = new Fields(body)
+  fields.refuseUnknown(['rule', 'server', 'severity', 'comment', 'startsAt', 'endsAt'])
+  const rule = fields.text('rule')
+  const server = fields.text('server')
+  const severity = fields.oneOf('severity', SEVERITIES)
+  const comment = fields.text('comment') ?? ''
+  const startsAtMs = readTime(fields, 'startsAt') ?? nowMs
+  const endsAtMs = fields.required('endsAt') ? readTime(fields, 'endsAt') : undefined
+  if (endsAtMs !== undefined && (endsAtMs <= startsAtMs || endsAtMs <= nowMs)) {
+    fields.problem('endsAt', 'range_order', '"endsAt" must lie in the future and behind "startsAt"')
+  } else if (endsAtMs !== undefined && endsAtMs - startsAtMs > LONGEST_MS) {
+    fields.problem('endsAt', 'range', 'A silence lasts 30 days at most')
+  }
+  if (fields.errors.length > 0 || endsAtMs === undefined) {
+    throw validationError(fields.errors, 'The silence cannot be saved')
+  }
+  const matchers = { ...(rule ? { rule } : {}), ...(server ? { server } : {}), ...(severity ? { severity } : {}) }
+  return {
+    ...matchers,
+    comment,
+    startsAt: new Date(startsAtMs).toISOString(),
+    endsAt: new Date(endsAtMs).toISOString(),
+  }
+}
+
+/** Whether the silence holds back messages about this alert at this time (ISO 8601 UTC). */
+export function isSilenced(silence: Omit<Silence, 'comment'>, alert: Silenced, at: string): boolean {
+  if (at < silence.startsAt || at >= silence.endsAt) return false
+  if (silence.rule !== undefined && silence.rule !== alert.rule) return false
+  if (silence.server !== undefined && !isServer(silence.server, alert.server)) return false
+  return silence.severity === undefined || silence.severity === alert.severity
+}
+
+/** By its name, or as `owner~name`. */
+function isServer(wanted: string, server: string | undefined): boolean {
+  return server !== undefined && (server === wanted || server.slice(server.indexOf('~') + 1) === wanted)
+}
+
+function readTime(fields: Fields, name: string): number | undefined {
+  const text = fields.string(name)
+  if (text === undefined) return undefined
+  const ms = parseTimestamp(text)
+  if (ms !== undefined) return ms
+  return fields.problem(name, 'timestamp', `"${name}" must be an ISO 8601 time with its zone`)
+}

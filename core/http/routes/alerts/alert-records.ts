@@ -1,0 +1,113 @@
+import { z } from 'zod'
+import type { AlertRecords } from '../../../alerts/create.ts'
+import type { JsonObject } from '../../../contract/json.ts'
+import type { UserActor } from '../../../contract/records.ts'
+import type { AuditRegistry } from '../../../registry/api.ts'
+import type { RequestInfo } from '../../../request/request-info.ts'
+import { type Route, route } from '../../route.ts'
+import { exampleList, listOf, pageFields, refParams } from '../schemas.ts'
+import { page, recordReply, writeOptions } from '../views.ts'
+
+/** Bytes of a rule's or channel's body. */
+const BODY_BYTES = 64 * 1024
+
+/** One kind of record with a name: what it is called, what it looks like, and where it is. */
+export interface RecordKind {
+  readonly what: 'rule' | 'channel'
+  readonly path: string
+  readonly records: AlertRecords
+  readonly audit: Pick<AuditRegistry, 'record'>
+  readonly body: z.ZodType<JsonObject>
+  readonly schema: z.ZodType
+  readonly example: object
+}
+
+/** List, create, read, replace and delete. */
+export function alertRecordRoutes(kind: RecordKind): Route[] {
+  const { what, path, records, body, schema, example } = kind
+  const tag = 'alerts'
+  const one = { description: `The ${what}`, schema, example }
+  const query = z.strictObject({
+    owner: z.string().max(256).optional().meta({ description: 'Another user; administrators only' }),
+    ...pageFields,
+  })
+  return [
+    route({
+      method: 'GET',
+      path,
+      access: 'user',
+      tag,
+      query,
+      summary: `Your alert ${what}s, by name`,
+      responses: { 200: { description: `A page of ${what}s`, schema: listOf(schema), example: exampleList(example) } },
+      async handle({ actor, query: asked }) {
+        return { body: page(await records.list(actor, asked.owner), asked) }
+      },
+    }),
+    route({
+      method: 'POST',
+      path,
+      access: 'user',
+      tag,
+      body,
+      bodyLimit: BODY_BYTES,
+      summary: `Make an alert ${what}`,
+      responses: { 201: one },
+      async handle({ actor, body: wanted, info }) {
+        const made = await records.create(actor, wanted)
+        note(kind, actor, info, 'create', made)
+        return recordReply(made, 201, `${info.baseUrl}${path}/${encodeURIComponent(String(made.ref))}`)
+      },
+    }),
+    route({
+      method: 'GET',
+      path: `${path}/{ref}`,
+      access: 'user',
+      tag,
+      params: refParams,
+      summary: `One alert ${what}`,
+      responses: { 200: one },
+      async handle({ actor, params }) {
+        return recordReply(await records.get(actor, params.ref))
+      },
+    }),
+    route({
+      method: 'PUT',
+      path: `${path}/{ref}`,
+      access: 'user',
+      tag,
+      params: refParams,
+      body,
+      bodyLimit: BODY_BYTES,
+      summary: `Replace an alert ${what}`,
+      responses: { 200: one },
+      async handle({ actor, params, body: wanted, info, request }) {
+        const changed = await records.replace(actor, params.ref, wanted, writeOptions(request.headers))
+        note(kind, actor, info, 'update', changed)
+        return recordReply(changed)
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: `${path}/{ref}`,
+      access: 'user',
+      tag,
+      params: refParams,
+      summary: what === 'rule' ? 'Delete a rule; what it fires ends without a message' : 'Delete a channel',
+      responses: { 204: { description: 'Gone' } },
+      async handle({ actor, params, info }) {
+        const gone = await records.get(actor, params.ref)
+        await records.remove(actor, params.ref)
+        note(kind, actor, info, 'delete', gone)
+        return { status: 204 }
+      },
+    }),
+  ]
+}
+
+function note(kind: RecordKind, actor: UserActor, info: RequestInfo, action: string, record: JsonObject): void {
+  const { requestId } = info
+  // The owner is the actor, or somebody whose things the actor may change: the name is in the target.
+  const target = String(record.ref)
+  kind.audit.record(actor, { action: `alert_${kind.what}.${action}`, target, ownerId: actor.userId, requestId })
+}

@@ -1,0 +1,154 @@
+import { z } from 'zod'
+import { anyJson, timestamp, validatedByRegistry } from '../schemas.ts'
+
+const severity = z.enum(['warning', 'critical'])
+const at = '2026-11-22T09:30:00.000Z'
+
+const ruleFields = z.object({
+  name: z.string().meta({ description: '1 to 64 characters' }),
+  enabled: z.boolean().optional(),
+  condition: z.string().meta({ description: 'At most 1,024 characters, such as `error_rate[5m] > 5%`' }),
+  threshold: z.number().optional().meta({ description: 'For the word `threshold`, or a metric without a comparison' }),
+  duration: z.union([z.string(), z.number()]).optional().meta({ description: 'Default 1m; a number is milliseconds' }),
+  severity,
+  per: z.enum(['server', 'tool', 'owner', 'total']).optional(),
+  channels: z.array(z.string()).optional().meta({ description: 'Default: all that are enabled' }),
+  keepFiringFor: z.union([z.string(), z.number()]).optional(),
+  repeatInterval: z.union([z.string(), z.number()]).optional().meta({ description: 'Default 4h; 0 never' }),
+  noData: z.enum(['keep', 'ok', 'alert']).optional(),
+})
+
+const exampleRule = { name: 'down', condition: 'server_status == offline', duration: '1m', severity: 'critical' }
+
+/** Body of a rule; the alerts validate it, with the column of a mistake in the condition. */
+export const ruleBody = validatedByRegistry(ruleFields, exampleRule)
+
+const recordFields = {
+  id: z.string(),
+  ref: z.string(),
+  owner: z.string(),
+  revision: z.number().int(),
+  createdAt: timestamp,
+  updatedAt: timestamp,
+}
+const exampleRecord = { id: '5c1f', ref: 'ann~down', owner: 'ann', revision: 1, createdAt: at, updatedAt: at }
+
+/** A rule in responses. */
+export const rule = ruleFields.extend({
+  ...recordFields,
+  health: z.object({ state: z.enum(['ok', 'error']), message: z.string().optional() }),
+})
+
+/** An example of {@link rule}. */
+export const ruleExample = {
+  ...{ ...exampleRecord, ...exampleRule, enabled: true, per: 'server', keepFiringFor: '1m', repeatInterval: '4h' },
+  ...{ noData: 'keep', health: { state: 'ok' } },
+}
+
+const channelFields = z.object({
+  name: z.string().meta({ description: '1 to 64 characters' }),
+  type: z.string().meta({ description: 'What a plugin offers: `webhook` and `chat` of the bundled ones' }),
+  enabled: z.boolean().optional(),
+  config: z.record(z.string(), anyJson).meta({ description: 'As the type has it; secrets come back masked' }),
+})
+
+const exampleChannel = { name: 'ops', type: 'webhook', config: { url: 'https://hooks.example.com/alerts' } }
+
+/** Body of a channel; the alerts and the plugin of its type validate it. */
+export const channelBody = validatedByRegistry(channelFields, exampleChannel)
+/** A channel in responses. */
+export const channel = channelFields.extend(recordFields)
+/** An example of {@link channel}. */
+export const channelExample = {
+  ...{ ...exampleRecord, ref: 'ann~ops', ...exampleChannel, enabled: true },
+  config: { url: '••••erts' },
+}
+
+const silenceFields = z.object({
+  rule: z.string().optional().meta({ description: 'A rule’s name; default any' }),
+  server: z.string().optional().meta({ description: '`name` or `owner~name`; default any' }),
+  severity: severity.optional(),
+  comment: z.string().optional(),
+  startsAt: z.string().optional().meta({ format: 'date-time', description: 'Default now' }),
+  endsAt: z.string().meta({ format: 'date-time', description: 'At most 30 days later' }),
+})
+
+/** Body of a silence. */
+export const silenceBody = validatedByRegistry(silenceFields, { server: 'fake', endsAt: '2126-11-22T12:00:00.000Z' })
+/** A silence in responses. */
+export const silence = silenceFields.extend({ id: z.string(), createdAt: timestamp })
+/** An example of {@link silence}. */
+export const silenceExample = { id: '5c1f', server: 'fake', comment: '', startsAt: at, endsAt: at, createdAt: at }
+
+const value = z.union([z.number(), z.string(), z.null()])
+
+/** An alert that fired. */
+export const alert = z.object({
+  id: z.string(),
+  rule: z.string(),
+  severity,
+  condition: z.string(),
+  threshold: z.number().optional(),
+  subject: z.string(),
+  server: z.string().optional(),
+  tool: z.string().optional(),
+  state: z.enum(['firing', 'resolved']),
+  reason: z.string().optional().meta({ description: 'Why it ended, where its condition is not the reason' }),
+  value,
+  flapping: z.boolean(),
+  startsAt: timestamp,
+  endsAt: timestamp.optional(),
+  ackedBy: z.string().optional(),
+  ackedAt: timestamp.optional(),
+})
+
+/** An example of {@link alert}. */
+export const alertExample = {
+  ...{ id: '7d2e', rule: 'down', severity: 'critical', condition: 'server_status == offline', subject: 'ann~fake' },
+  ...{ server: 'ann~fake', state: 'firing', value: 'offline', flapping: false, startsAt: at },
+}
+
+/** A message to a channel, with what became of it. */
+export const delivery = z.object({
+  id: z.string(),
+  kind: z.enum(['fired', 'resolved', 'repeat', 'test']),
+  incident: z.string().optional(),
+  messageId: z.string().optional(),
+  state: z.enum(['waiting', 'sent', 'failed', 'dead']),
+  attempts: z.number().int(),
+  detail: z.string().optional().meta({ description: 'What the receiver answered' }),
+  createdAt: timestamp,
+  updatedAt: timestamp,
+})
+
+/** An example of {@link delivery}. */
+export const deliveryExample = {
+  ...{ id: '9a0b', kind: 'fired', incident: '7d2e', messageId: 'msg_1', state: 'sent', attempts: 1, detail: '200' },
+  ...{ createdAt: at, updatedAt: at },
+}
+
+/** What a test of a rule says. */
+export const testResult = z.object({
+  rule: z.string(),
+  condition: z.string(),
+  threshold: z.number().nullable(),
+  durationMs: z.number().int(),
+  holds: z.boolean().meta({ description: 'For one subject at least' }),
+  subjects: z.array(
+    z.object({
+      subject: z.string(),
+      server: z.string().optional(),
+      value,
+      holds: z.boolean().nullable().meta({ description: 'null: there is no data' }),
+      phase: z.enum(['inactive', 'pending', 'firing']),
+      heldMs: z.number(),
+    }),
+  ),
+  deliveries: z.array(z.object({ channel: z.string(), ok: z.boolean(), detail: z.string() })).optional(),
+})
+
+/** An example of {@link testResult}. */
+export const testExample = {
+  ...{ rule: 'down', condition: 'server_status == offline', threshold: null, durationMs: 60_000, holds: false },
+  subjects: [{ subject: 'ann~fake', value: 'online', holds: false, phase: 'inactive', heldMs: 0 }],
+}

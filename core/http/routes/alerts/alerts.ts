@@ -1,0 +1,189 @@
+import { z } from 'zod'
+import type { Alerts } from '../../../alerts/create.ts'
+import type { Registry } from '../../../registry/api.ts'
+import { type Route, route } from '../../route.ts'
+import { exampleList, listOf, pageFields, pageQuery, refParams } from '../schemas.ts'
+import { page } from '../views.ts'
+import { alertRecordRoutes } from './alert-records.ts'
+import * as shapes from './alert-schemas.ts'
+
+/** What the routes of alerts need. */
+export interface AlertRoutesDeps {
+  readonly alerts: Alerts
+  readonly registry: Pick<Registry, 'audit'>
+}
+
+const tag = 'alerts'
+const base = '/api/monitoring'
+const idParams = z.object({ id: z.string().min(1).max(64) })
+const owner = z.string().max(256).optional().meta({ description: 'Another user; administrators only' })
+
+/** Alert rules, notification channels, silences, and what fired. */
+export function alertRoutes(deps: AlertRoutesDeps): Route[] {
+  const { alerts, registry } = deps
+  const common = { audit: registry.audit }
+  return [
+    ...alertRecordRoutes({
+      ...{ ...common, what: 'rule', path: `${base}/rules`, records: alerts.rules },
+      ...{ body: shapes.ruleBody, schema: shapes.rule, example: shapes.ruleExample },
+    }),
+    ...alertRecordRoutes({
+      ...{ ...common, what: 'channel', path: `${base}/channels`, records: alerts.channels },
+      ...{ body: shapes.channelBody, schema: shapes.channel, example: shapes.channelExample },
+    }),
+    ...deliveryRoutes(deps),
+    ...silenceRoutes(deps),
+    ...incidentRoutes(deps),
+    testRoute(deps),
+  ]
+}
+
+function deliveryRoutes({ alerts }: AlertRoutesDeps): Route[] {
+  const path = `${base}/channels/{ref}/deliveries`
+  return [
+    route({
+      method: 'GET',
+      path,
+      access: 'user',
+      tag,
+      params: refParams,
+      query: pageQuery,
+      summary: 'What went to a channel, the newest first',
+      responses: {
+        200: {
+          description: 'A page of deliveries',
+          schema: listOf(shapes.delivery),
+          example: exampleList(shapes.deliveryExample),
+        },
+      },
+      async handle({ actor, params, query }) {
+        return { body: { ...(await alerts.deliveries(actor, params.ref, query)), ...query } }
+      },
+    }),
+    route({
+      method: 'POST',
+      path: `${path}/{id}/retry`,
+      access: 'user',
+      tag,
+      params: refParams.extend({ id: z.string().min(1).max(64) }),
+      summary: 'Send a message once more, under its id',
+      responses: { 202: { description: 'It waits to be sent' } },
+      async handle({ actor, params }) {
+        await alerts.retry(actor, params.ref, params.id)
+        return { status: 202 }
+      },
+    }),
+  ]
+}
+
+function silenceRoutes({ alerts, registry }: AlertRoutesDeps): Route[] {
+  const path = `${base}/silences`
+  return [
+    route({
+      method: 'GET',
+      path,
+      access: 'user',
+      tag,
+      query: z.strictObject({ owner, ...pageFields }),
+      summary: 'Your silences, the earliest end first',
+      responses: {
+        200: {
+          description: 'A page of silences',
+          schema: listOf(shapes.silence),
+          example: exampleList(shapes.silenceExample),
+        },
+      },
+      async handle({ actor, query }) {
+        return { body: page(await alerts.silences.list(actor, query.owner), query) }
+      },
+    }),
+    route({
+      method: 'POST',
+      path,
+      access: 'user',
+      tag,
+      body: shapes.silenceBody,
+      summary: 'Hold back messages for a time; what still fires then is told',
+      responses: { 201: { description: 'The silence', schema: shapes.silence, example: shapes.silenceExample } },
+      async handle({ actor, body, info }) {
+        const made = await alerts.silences.create(actor, body)
+        const { requestId } = info
+        const entry = { action: 'alert_silence.create', target: made.id, ownerId: actor.userId, requestId }
+        registry.audit.record(actor, entry)
+        return { status: 201, headers: { location: `${info.baseUrl}${path}/${made.id}` }, body: made }
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: `${path}/{id}`,
+      access: 'user',
+      tag,
+      params: idParams,
+      summary: 'End a silence now',
+      responses: { 204: { description: 'Gone' } },
+      async handle({ actor, params, info: { requestId } }) {
+        await alerts.silences.remove(actor, params.id)
+        const entry = { action: 'alert_silence.delete', target: params.id, ownerId: actor.userId, requestId }
+        registry.audit.record(actor, entry)
+        return { status: 204 }
+      },
+    }),
+  ]
+}
+
+function incidentRoutes({ alerts }: AlertRoutesDeps): Route[] {
+  const state = z.enum(['firing', 'resolved']).optional()
+  return [
+    route({
+      method: 'GET',
+      path: `${base}/alerts`,
+      access: 'user',
+      tag,
+      query: z.strictObject({ state, owner, ...pageFields }),
+      summary: 'What fired by your rules, the newest first',
+      responses: {
+        200: {
+          description: 'A page of alerts',
+          schema: listOf(shapes.alert),
+          example: exampleList(shapes.alertExample),
+        },
+      },
+      async handle({ actor, query: { limit, offset, ...filter } }) {
+        const given = Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined))
+        return { body: { ...(await alerts.list(actor, { limit, offset, ...given })), limit, offset } }
+      },
+    }),
+    route({
+      method: 'POST',
+      path: `${base}/alerts/{id}/ack`,
+      access: 'user',
+      tag,
+      params: idParams,
+      summary: 'Acknowledge an alert: its message is not repeated',
+      responses: { 200: { description: 'The alert', schema: shapes.alert, example: shapes.alertExample } },
+      async handle({ actor, params }) {
+        return { body: await alerts.acknowledge(actor, params.id) }
+      },
+    }),
+  ]
+}
+
+function testRoute({ alerts }: AlertRoutesDeps): Route {
+  return route({
+    method: 'POST',
+    path: `${base}/test-alert`,
+    access: 'user',
+    tag,
+    summary: 'What a rule says now; changes nothing',
+    body: z
+      .strictObject({
+        rule: z.string().min(1).max(256).meta({ description: 'Its name, or `owner~name`' }),
+        send: z.boolean().optional().meta({ description: 'Send a message of kind `test` to its channels' }),
+      })
+      .meta({ examples: [{ rule: 'down' }] }),
+    responses: { 200: { description: 'By subject', schema: shapes.testResult, example: shapes.testExample } },
+    async handle({ actor, body }) {
+      return { body: await alerts.test(actor, body.rule, body.send === true) }
+    },
+  })
+}

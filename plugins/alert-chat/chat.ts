@@ -1,0 +1,78 @@
+import { type FieldError, HubError, type JsonObject, type JsonValue, type NotificationChannel } from 'patchbay/contract'
+import { type ChatConfig, TEMPLATES, templateFor } from './templates.ts'
+
+const FIELDS = ['webhook', 'channel', 'secret', 'template']
+const PERMANENT = [400, 401, 403, 404, 410]
+
+/** Messages in the form of the chat service to which the address belongs. */
+export const chatChannel: NotificationChannel = {
+  label: 'Chat',
+  configSchema: {
+    type: 'object',
+    required: ['webhook'],
+    additionalProperties: false,
+    properties: {
+      webhook: { type: 'string', format: 'uri' },
+      channel: { type: 'string', description: 'Telegram: the chat_id. Slack: a channel, where the service takes one' },
+      secret: { type: 'string', description: 'Feishu and DingTalk: signs each message' },
+      template: { enum: Object.keys(TEMPLATES), description: 'Default by the host, else slack' },
+    },
+  },
+  secrets: ['/webhook', '/secret'],
+  // The least of what the services permit.
+  maxPerMinute: 20,
+  check: checkConfig,
+  async send(message, { config, fetch }, signal) {
+    const chat = config as unknown as ChatConfig
+    const form = templateFor(chat)
+    const { url, body } = form.request(message, chat, Date.now())
+    const headers = { 'content-type': 'application/json' }
+    const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body), signal, maxBytes: 65_536 })
+    const answer = parsed(await response.text())
+    const problem = form.problem(response.status, answer)
+    if (problem === undefined) return String(response.status)
+    const retryAfterMs = form.retryAfterMs?.(answer)
+    const data = {
+      ...(PERMANENT.includes(response.status) ? { permanent: true } : {}),
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    }
+    throw new HubError('delivery_failed', `The service answered ${problem}`, { data })
+  },
+}
+
+function parsed(text: string): JsonValue | undefined {
+  try {
+    return JSON.parse(text) as JsonValue
+  } catch {
+    return undefined
+  }
+}
+
+function checkConfig(config: JsonObject): readonly FieldError[] {
+  const errors: FieldError[] = Object.keys(config)
+    .filter(name => !FIELDS.includes(name))
+    .map(name => ({ pointer: `#/${name}`, code: 'unknown_field', detail: `A chat has ${FIELDS.join(', ')}` }))
+  for (const name of FIELDS) {
+    const value = config[name]
+    if (value === undefined || typeof value === 'string') continue
+    errors.push({ pointer: `#/${name}`, code: 'type', detail: `"${name}" must be a string` })
+  }
+  if (errors.length > 0) return errors
+  const { webhook, template, channel } = config as unknown as Partial<ChatConfig>
+  const pointer = '#/webhook'
+  if (webhook === undefined) return [{ pointer, code: 'required', detail: '"webhook" is missing' }]
+  const url = URL.parse(webhook)
+  if (!url) return [{ pointer, code: 'url_invalid', detail: 'This is no URL' }]
+  if (!['http:', 'https:'].includes(url.protocol)) {
+    return [{ pointer, code: 'url_scheme', detail: 'The URL must begin with http:// or https://' }]
+  }
+  if (url.username !== '' || url.password !== '') {
+    return [{ pointer, code: 'url_credentials', detail: 'The URL holds a user name or password' }]
+  }
+  if (template !== undefined && !Object.hasOwn(TEMPLATES, template)) {
+    const detail = `"template" must be one of ${Object.keys(TEMPLATES).join(', ')}`
+    return [{ pointer: '#/template', code: 'enum', detail }]
+  }
+  if (!templateFor({ webhook, ...(template === undefined ? {} : { template }) }).needsChannel || channel) return []
+  return [{ pointer: '#/channel', code: 'required', detail: 'This service wants the id of a chat as "channel"' }]
+}

@@ -1,0 +1,153 @@
+import { createHmac } from 'node:crypto'
+import { type AlertMessage, isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract'
+import { cutBytes, cutCharacters, linesOf, titleOf } from './text.ts'
+
+/** What a channel has besides its address. */
+export interface ChatConfig {
+  readonly webhook: string
+  readonly channel?: string
+  readonly secret?: string
+  readonly template?: string
+}
+
+/** What is sent, and how the answer is read. */
+export interface ChatForm {
+  readonly host: RegExp
+  readonly needsChannel?: true
+  /** In UTC milliseconds; some services sign it. */
+  request(message: AlertMessage, config: ChatConfig, nowMs: number): { readonly url: string; readonly body: JsonObject }
+  /** Undefined when the message was taken; else what the service says. */
+  problem(status: number, answer: JsonValue | undefined): string | undefined
+  /** How long the service wants to be left alone, in milliseconds. */
+  retryAfterMs?(answer: JsonValue | undefined): number | undefined
+}
+
+const COLOURS = { critical: 0xd0_2b_20, warning: 0xe0_a0_00, resolved: 0x2e_a0_43 } as const
+
+/** The services by the name of their form. */
+export const TEMPLATES: Readonly<Record<string, ChatForm>> = {
+  slack: {
+    host: /(?:^|\.)slack\.com$/,
+    request: (message, { webhook, channel }) => ({ url: webhook, body: slackBody(message, channel) }),
+    problem: (status, answer) => (status === 200 ? undefined : `${status} ${said(answer)}`),
+  },
+  feishu: {
+    host: /(?:^|\.)(?:feishu\.cn|larksuite\.com)$/,
+    request(message, { webhook, secret }, nowMs) {
+      const timestamp = String(Math.floor(nowMs / 1_000))
+      // The service signs the empty text with a key made of the secret.
+      const sign = secret && createHmac('sha256', `${timestamp}\n${secret}`).update('').digest('base64')
+      const text = cutBytes(plainText(message), 18_000)
+      const body: JsonObject = { msg_type: 'text', content: { text } }
+      return { url: webhook, body: sign ? { timestamp, sign, ...body } : body }
+    },
+    problem: (_status, answer) => codeProblem(answer, 'code'),
+  },
+  dingtalk: {
+    host: /(?:^|\.)dingtalk\.com$/,
+    request(message, { webhook, secret }, nowMs) {
+      const url = new URL(webhook)
+      if (secret) {
+        url.searchParams.set('timestamp', String(nowMs))
+        url.searchParams.set('sign', createHmac('sha256', secret).update(`${nowMs}\n${secret}`).digest('base64'))
+      }
+      const markdown = { title: cutBytes(titleOf(message), 200), text: cutBytes(markdownText(message), 18_000) }
+      return { url: url.href, body: { msgtype: 'markdown', markdown, at: { isAtAll: false } } }
+    },
+    problem: (_status, answer) => codeProblem(answer, 'errcode'),
+  },
+  wecom: {
+    host: /^qyapi\.weixin\.qq\.com$/,
+    request: (message, { webhook }) => ({
+      url: webhook,
+      body: { msgtype: 'markdown', markdown: { content: cutBytes(markdownText(message), 4_096) } },
+    }),
+    problem: (_status, answer) => codeProblem(answer, 'errcode'),
+  },
+  discord: {
+    host: /(?:^|\.)(?:discord|discordapp)\.com$/,
+    request: (message, { webhook }) => ({ url: webhook, body: discordBody(message) }),
+    problem: (status, answer) => (status === 204 || status === 200 ? undefined : `${status} ${said(answer)}`),
+    retryAfterMs: answer => seconds(isJsonObject(answer) ? answer.retry_after : undefined),
+  },
+  telegram: {
+    host: /^api\.telegram\.org$/,
+    needsChannel: true,
+    request: (message, { webhook, channel = '' }) => ({
+      url: webhook,
+      body: {
+        chat_id: channel,
+        text: cutCharacters(plainText(message), 4_096),
+        link_preview_options: { is_disabled: true },
+      },
+    }),
+    problem: (status, answer) => (isJsonObject(answer) && answer.ok === true ? undefined : `${status} ${said(answer)}`),
+    retryAfterMs: answer => {
+      const parameters = isJsonObject(answer) ? answer.parameters : undefined
+      return seconds(isJsonObject(parameters) ? parameters.retry_after : undefined)
+    },
+  },
+}
+
+/** The form that is named, or that fits the host, or Slack's, which many services take. */
+export function templateFor({ template, webhook }: ChatConfig): ChatForm {
+  const named = template === undefined ? undefined : TEMPLATES[template]
+  const host = URL.parse(webhook)?.hostname ?? ''
+  return named ?? Object.values(TEMPLATES).find(form => form.host.test(host)) ?? (TEMPLATES.slack as ChatForm)
+}
+
+function plainText(message: AlertMessage): string {
+  return [titleOf(message), ...linesOf(message)].join('\n')
+}
+
+/** Names of servers and tools are other people's text: what Markdown would read in them is escaped. */
+function markdownText(message: AlertMessage): string {
+  const escaped = linesOf(message).map(line => `> ${line.replace(/[\\`*_{}[\]()#+!|<>~-]/g, '\\$&')}`)
+  return [`**${titleOf(message).replace(/[\\`*_<>]/g, '\\$&')}**`, ...escaped].join('\n\n')
+}
+
+function slackBody(message: AlertMessage, channel: string | undefined): JsonObject {
+  const entities = (text: string): string =>
+    text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+  const title = entities(titleOf(message))
+  const attachment = {
+    color: message.kind === 'resolved' ? 'good' : message.severity === 'critical' ? 'danger' : 'warning',
+    title,
+    text: entities(cutCharacters(linesOf(message).join('\n'), 3_000)),
+    fields: [
+      { title: 'Severity', value: message.severity, short: true },
+      { title: 'Owner', value: entities(message.owner), short: true },
+    ],
+    ts: Math.floor(Date.parse(message.at) / 1_000),
+  }
+  return { text: title, ...(channel ? { channel } : {}), attachments: [attachment] }
+}
+
+function discordBody(message: AlertMessage): JsonObject {
+  const description = linesOf(message)
+    .join('\n')
+    .replace(/[\\`*_~|>]/g, '\\$&')
+  const embed = {
+    title: cutCharacters(titleOf(message), 256),
+    description: cutCharacters(description, 2_000),
+    color: COLOURS[message.kind === 'resolved' ? 'resolved' : message.severity],
+    fields: [{ name: 'Owner', value: cutCharacters(message.owner, 200), inline: true }],
+    timestamp: message.at,
+  }
+  // Nobody is called by a name in a text.
+  return { content: cutCharacters(titleOf(message), 2_000), embeds: [embed], allowed_mentions: { parse: [] } }
+}
+
+function codeProblem(answer: JsonValue | undefined, name: 'code' | 'errcode'): string | undefined {
+  if (isJsonObject(answer) && answer[name] === 0) return undefined
+  return said(answer)
+}
+
+/** A short text of an answer, for the list of deliveries. */
+function said(answer: JsonValue | undefined): string {
+  return answer === undefined ? 'no JSON' : JSON.stringify(answer).slice(0, 200)
+}
+
+function seconds(value: JsonValue | undefined): number | undefined {
+  return typeof value === 'number' && value >= 0 ? Math.ceil(value * 1_000) : undefined
+}

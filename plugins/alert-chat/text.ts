@@ -1,0 +1,44 @@
+import { Buffer } from 'node:buffer'
+import type { AlertMessage } from 'patchbay/contract'
+
+/** Most subjects that a message names. */
+const SUBJECTS = 20
+
+const HEADS = { fired: 'FIRING', resolved: 'RESOLVED', repeat: 'STILL FIRING', test: 'TEST' } as const
+
+/** One line: what happened, how severe it is, and which rule says so. */
+export function titleOf({ kind, severity, rule }: AlertMessage): string {
+  return `[${HEADS[kind]}] ${severity}: ${rule}`
+}
+
+/** One line for each subject, and the condition. */
+export function linesOf({ condition, instances, flapping }: AlertMessage): readonly string[] {
+  const shown = instances.slice(0, SUBJECTS).map(({ subject, value, state, reason, startsAt, endsAt }) => {
+    const since = state === 'firing' ? `since ${startsAt}` : `from ${startsAt} to ${endsAt ?? 'now'}`
+    return `${subject}: ${state}, ${value ?? 'no value'}, ${since}${reason === undefined ? '' : ` (${reason})`}`
+  })
+  const more = instances.length > SUBJECTS ? [`and ${instances.length - SUBJECTS} more`] : []
+  return [...shown, ...more, ...(flapping ? ['It fires again and again.'] : []), condition]
+}
+
+/** The text, at most so many bytes of UTF-8, cut between characters with `…`. */
+export function cutBytes(text: string, most: number): string {
+  if (Buffer.byteLength(text) <= most) return text
+  let bytes = Buffer.byteLength('…')
+  let end = 0
+  for (const character of text) {
+    bytes += Buffer.byteLength(character)
+    if (bytes > most) break
+    end += character.length
+  }
+  return `${text.slice(0, end)}…`
+}
+
+/** The text, at most so many characters (UTF-16 units, as the services count), cut with `…`. */
+export function cutCharacters(text: string, most: number): string {
+  if (text.length <= most) return text
+  return `${text
+    .slice(0, most - 1)
+    .toWellFormed()
+    .replace(/\ufffd$/, '')}…`
+}

@@ -1,0 +1,149 @@
+/** The engine on a real store, with states that the test sets and a clock that it moves. */
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { AlertEngine } from '../../../core/alerts/engine.ts'
+import { HubFacts } from '../../../core/alerts/hub-facts.ts'
+import { prepareRule } from '../../../core/alerts/rules.ts'
+import { AlertSettings } from '../../../core/alerts/settings.ts'
+import type { Upstreams } from '../../../core/connections/api.ts'
+import type { ErrorCode } from '../../../core/contract/errors.ts'
+import type { JsonObject } from '../../../core/contract/json.ts'
+import { EventBus } from '../../../core/events/bus.ts'
+import { openWorld, type World } from '../registry/world.ts'
+
+const S = 1_000
+const RULE = { name: 'down', condition: 'server_status == offline', severity: 'critical', duration: '60s' }
+const silent = { debug() {}, info() {}, warn() {}, error() {} }
+
+let world: World
+let hub: ReturnType<typeof startEngine>
+let nowMs = 0
+let state: 'online' | 'offline' | 'connecting' = 'online'
+let reason: ErrorCode | undefined
+let serverId = ''
+
+beforeEach(async () => {
+  nowMs = 1_000_000
+  state = 'online'
+  reason = undefined
+  world = await openWorld()
+  serverId = (await world.registry.servers.create(world.bob, { name: 'fake', url: 'https://a.example/' })).id
+  hub = startEngine()
+})
+afterEach(async () => {
+  await hub.engine.dispose()
+  await world.end()
+})
+
+function startEngine() {
+  const bus = new EventBus(error => {
+    throw error
+  })
+  const status = () => ({ state, ...(reason ? { reason: { code: reason, message: '' } } : {}) })
+  const upstreams = { status } as unknown as Pick<Upstreams, 'status'>
+  const now = (): number => nowMs
+  // Judgements are made by the test alone, so that it knows when they are done.
+  const facts = new HubFacts({ registry: world.registry, upstreams, bus, now, stateChanged: () => undefined })
+  const engine = new AlertEngine({ store: world.store, bus, log: silent, facts, now, wake: () => undefined })
+  const seen: string[] = []
+  bus.on('*', ({ name }) => seen.push(name))
+  return { engine, facts, bus, seen }
+}
+
+async function addRule(change: JsonObject = {}): Promise<void> {
+  const rules = new AlertSettings(world.store, 'rule', () => undefined)
+  await rules.create(world.bob, undefined, prepareRule({ ...RULE, ...change }, hub.facts))
+}
+
+/** The server's state after so many seconds, judged. */
+async function after(seconds: number, next: typeof state, why?: ErrorCode): Promise<void> {
+  nowMs += seconds * S
+  state = next
+  reason = why
+  await hub.engine.judgeAll()
+}
+
+async function incidents() {
+  const rows = await world.store.db.selectFrom('alert_incident').selectAll().orderBy('starts_at').execute()
+  return rows.map(row => `${row.state} ${row.reason ?? '-'}`)
+}
+
+test('it counts through failed attempts to connect, and 100 flickers are one alert', async () => {
+  await addRule()
+  await hub.engine.begin()
+  await after(1, 'connecting', 'connection_lost')
+  for (let round = 0; round < 6; round += 1) await after(10, round % 2 === 0 ? 'offline' : 'connecting')
+  expect(await incidents()).toEqual(['firing -'])
+  for (let round = 0; round < 100; round += 1) await after(10, round % 2 === 0 ? 'online' : 'offline')
+  expect(await incidents()).toEqual(['firing -'])
+  await after(10, 'online')
+  for (let round = 0; round < 6; round += 1) await after(10, 'online')
+  expect(await incidents()).toEqual(['resolved -'])
+  expect(hub.seen).toEqual(['alert.pending', 'alert.fired', 'alert.resolved'])
+})
+
+test('a stopped or sleeping server is not offline, and neither is one that has only begun to start', async () => {
+  await addRule({ duration: '0s' })
+  state = 'offline'
+  reason = 'stopped'
+  await hub.engine.begin()
+  await after(100, 'offline', 'idle')
+  await after(1, 'connecting')
+  await after(20, 'connecting')
+  expect(await incidents()).toEqual([])
+  await after(11, 'connecting')
+  expect(await incidents()).toEqual(['firing -'])
+})
+
+test('a next process goes on where this one was, and time between them does not count', async () => {
+  await addRule()
+  await hub.engine.begin()
+  await after(1, 'offline')
+  for (let round = 0; round < 4; round += 1) await after(10, 'offline')
+  await hub.engine.dispose()
+  nowMs = 5 * S
+  hub = startEngine()
+  await hub.engine.begin()
+  // The first 30 s may be those of its start, so that nobody can say.
+  await after(25, 'offline')
+  expect(hub.seen).toEqual([])
+  await after(10, 'offline')
+  await after(10, 'offline')
+  expect(await incidents()).toEqual([])
+  await after(10, 'offline')
+  expect(await incidents()).toEqual(['firing -'])
+})
+
+test('a late tick is a gap that nobody saw, and a changed condition begins anew', async () => {
+  await addRule()
+  await hub.engine.begin()
+  await after(1, 'offline')
+  await after(3_600, 'offline')
+  expect(await incidents()).toEqual([])
+  for (let round = 0; round < 6; round += 1) await after(10, 'offline')
+  expect(await incidents()).toEqual(['firing -'])
+  const rules = new AlertSettings(world.store, 'rule', () => undefined)
+  const body = { ...RULE, condition: 'server_status == online' }
+  await rules.replace(world.bob, 'down', prepareRule(body, hub.facts))
+  hub.engine.rulesChanged()
+  await hub.engine.judgeAll()
+  expect(await incidents()).toEqual(['resolved changed'])
+})
+
+test('a server that is removed resolves, and calls are counted once a rule asks for them', async () => {
+  await addRule({ duration: '0s' })
+  await addRule({ name: 'errors', condition: 'error_rate[10s] > 50% and request_count[10s] > 1', duration: '0s' })
+  await hub.engine.begin()
+  await after(1, 'offline')
+  expect(await incidents()).toEqual(['firing -'])
+  const call = { at: '', requestId: '', userId: '', userName: '', ownerId: world.bob.userId, serverId, server: 'fake' }
+  await after(10, 'offline')
+  for (const status of ['success', 'error', 'upstream_timeout']) {
+    hub.bus.emit('tool.called', world.bob.userId, { ...call, group: 'g', tool: 't', durationMs: 5, status })
+  }
+  await after(1, 'offline')
+  expect(await incidents()).toEqual(['firing -', 'firing -'])
+  await world.registry.servers.remove(world.bob, 'fake')
+  hub.bus.emit('server.removed', world.bob.userId, { serverId, name: 'fake' })
+  await after(1, 'offline')
+  expect(await incidents()).toEqual(['resolved removed', 'resolved removed'])
+})
