@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { cutBytes, pieceEnd } from '../../core/transport-kit/cut-text.ts'
 import { suggestNames } from '../../core/domain/nearest.ts'
 import { aliases, exposeNames } from '../../core/mcp/scope/naming.ts'
 import { Steps, UriTemplate } from '../../core/mcp/scope/uri-template.ts'
 import { mapResultUris, UriTable } from '../../core/mcp/scope/uris.ts'
+import { cutBytes, pieceEnd } from '../../core/transport-kit/cut-text.ts'
 import { check, hostileText, jsonValue } from '../support/fuzz.ts'
 
 const toolName = hostileText(

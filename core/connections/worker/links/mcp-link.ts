@@ -105,7 +105,6 @@ export abstract class McpLink implements UpstreamLink, Expiring {
         fetch,
         ...(child ? { child } : {}),
         signal: this.#abort.signal,
-        asks: this.options.asks,
         get maxResultBytes() {
           return maxResultBytes()
         },
