@@ -109,11 +109,6 @@ export interface TransportIo {
   readonly signal: AbortSignal
   /** Bytes of a child that the main thread spawned for this link; absent for transports that need none. */
   readonly child?: ChildPipe
-  /**
-   * The server may send server requests, since the client of this link supports some. A transport whose server sends
-   * them on a stream of their own should open it before the first call is sent.
-   */
-  readonly asks: boolean
   /** Longest message that the server's owner allows, in bytes; it may change. */
   readonly maxResultBytes: number
   /** The guarded fetch: applies address rules, time and size limits of the server's owner. */

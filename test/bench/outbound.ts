@@ -85,7 +85,6 @@ async function makeClients(origin: string): Promise<readonly (readonly [string, 
       { url: origin + path },
       {
         signal: new AbortController().signal,
-        asks: false,
         maxResultBytes: 10 * 1024 * 1024,
         tooLong: () => console.error('a message was too long'),
         fetch: guarded,

@@ -31,7 +31,6 @@ export async function openLink(
   url: string,
   headers?: Record<string, string>,
   definition: MessageTransportDefinition = transport,
-  asks = false,
 ): Promise<OpenLink> {
   const abort = new AbortController()
   const messages: OpenLink['messages'] = []
@@ -45,7 +44,6 @@ export async function openLink(
   })
   const link = await definition.open(headers ? { url, headers } : { url }, {
     signal: abort.signal,
-    asks,
     maxResultBytes: 10 * 1024 * 1024,
     tooLong: ({ answers }) => logs.push(`too long: ${answers}`),
     fetch,

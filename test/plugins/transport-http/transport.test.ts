@@ -77,7 +77,7 @@ describe('streamable HTTP with a server built on the SDK', () => {
 
   test('has the stream open before the first call on which a server may ask, so that no question is lost', async () => {
     await using server = await sdkServer({ lateStreamMs: 50 })
-    await using open = await openLink(server.url, undefined, undefined, true)
+    await using open = await openLink(server.url)
     await open.initialize({ roots: {} })
     const call = open.request(2, 'tools/call', { name: 'ask', arguments: {} })
     const question = () => open.messages.find(({ message }) => message.method === 'roots/list')?.message

@@ -74,7 +74,6 @@ export abstract class McpLink extends BaseLink {
         connect,
         ...(child ? { child } : {}),
         signal: this.signal,
-        asks: this.options.asks,
         get maxResultBytes() {
           return maxResultBytes()
         },
