@@ -36,7 +36,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['cli'],
     ['main'],
   ],
-  'core/domain': [['*'], ['json'], ['server', 'tools', 'alerts'], ['group-fields'], ['group-body']],
+  'core/domain': [['*'], ['json', 'log'], ['server', 'tools', 'alerts'], ['group-fields'], ['group-body']],
   'core/store': [['migrations'], ['*']],
   'core/registry': [['*'], ['groups'], ['servers'], ['people', 'sealed-values'], ['settings-file'], ['create']],
   'core/connections': [

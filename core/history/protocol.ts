@@ -1,4 +1,4 @@
-import type { LogCondition } from '../domain/log-query.ts'
+import type { LogCondition } from '../domain/log/log-query.ts'
 
 /** Where the history lies, and how much of it is kept. */
 export interface HistoryOptions {

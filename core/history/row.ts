@@ -1,4 +1,4 @@
-import { type SearchedRecord, severityOf, termsOf } from '../domain/log-query.ts'
+import { type SearchedRecord, severityOf, termsOf } from '../domain/log/log-query.ts'
 import type { Row } from './segment.ts'
 
 /** A record with its terms, from the line that was logged. `readers`: ids, joined by commas. Undefined for no record. */

@@ -1,5 +1,5 @@
-import { excludesTimes, meets, type SearchedRecord, type TermExpression, termsFor } from '../domain/log-query.ts'
-import { nameTerm } from '../domain/log-terms.ts'
+import { excludesTimes, meets, type SearchedRecord, type TermExpression, termsFor } from '../domain/log/log-query.ts'
+import { nameTerm } from '../domain/log/log-terms.ts'
 import type { HistoryPage, HistoryQuery } from './protocol.ts'
 import type { Segment } from './segment.ts'
 

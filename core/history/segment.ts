@@ -1,6 +1,6 @@
 import { chmodSync, statSync } from 'node:fs'
 import Database, { type Statement } from 'better-sqlite3'
-import type { TermExpression } from '../domain/log-query.ts'
+import type { TermExpression } from '../domain/log/log-query.ts'
 
 /** One record on its way into a segment. */
 export interface Row {

@@ -7,9 +7,9 @@ import {
   type TermExpression,
   termsFor,
   termsOf,
-} from '../../../core/domain/log-query.ts'
-import { parseQueryText, readTime } from '../../../core/domain/log-query-text.ts'
-import { folded, substringTerms, textTerms } from '../../../core/domain/log-terms.ts'
+} from '../../../core/domain/log/log-query.ts'
+import { parseQueryText, readTime } from '../../../core/domain/log/log-query-text.ts'
+import { folded, substringTerms, textTerms } from '../../../core/domain/log/log-terms.ts'
 
 const record: SearchedRecord = {
   timestamp: '2026-11-22T09:30:00.000Z',

@@ -1,4 +1,4 @@
-import type { LogLevel, LogRecord } from '../contract/records.ts'
+import type { LogLevel, LogRecord } from '../../contract/records.ts'
 import { folded, INDEXED, levelTerm, nameTerm, requestTerm, substringTerms, textTerms } from './log-terms.ts'
 
 /** Fields of a record that can be searched; `server` and `user` are names, and become ids before a search. */

@@ -1,6 +1,6 @@
-import { parseDuration } from './duration.ts'
+import { parseDuration } from '../duration.ts'
+import { parseTimestamp } from '../timestamp.ts'
 import { LOG_FIELDS, type LogCondition, type LogOperator, severityOf } from './log-query.ts'
-import { parseTimestamp } from './timestamp.ts'
 
 /** What is wrong with a query. `column`: of its text, from 1. */
 export class QueryProblem extends Error {

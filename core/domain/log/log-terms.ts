@@ -1,4 +1,4 @@
-import type { LogLevel } from '../contract/records.ts'
+import type { LogLevel } from '../../contract/records.ts'
 
 /** Characters of one text that can be found. */
 export const INDEXED = 2_048
