@@ -12,8 +12,9 @@ export interface TransportContribution {
   /**
    * JSON Schema (2020-12) of the transport's own fields, which stand beside the common fields of a server. Core
    * validates servers by it; the API document and the console's form show it. Keywords: `type`, `properties`,
-   * `required`, `additionalProperties`, `items`, `enum`, `minLength`, `maxLength`, `minimum`, `maximum`, `pattern`;
-   * any other one but annotations is refused. `writeOnly`: the text is a secret. `format` gives a value a meaning:
+   * `required`, `additionalProperties`, `items`, `enum`, `minLength`, `maxLength`, `minimum`, `maximum`, `maxItems`,
+   * `maxProperties`, `pattern`; any other one but annotations fails the plugin. It is data, so that an isolated plugin
+   * can bring it. `writeOnly`: the text is a secret. `format` gives a value a meaning:
    * `uri` (an address, which the owner must be allowed to reach; `schemes` in place of http and https),
    * `http-headers` and `environment` (secret by the name of each entry), `command`, `command-arguments`, `directory`,
    * `openapi`.
