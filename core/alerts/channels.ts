@@ -37,15 +37,7 @@ export function prepareChannel(actor: Actor, body: JsonObject, types: ChannelTyp
     const stored = isOwn ? openSecrets(before, sealer) : {}
     const fields = new Fields(body)
     fields.refuseUnknown([...FIELDS, ...ANSWER_FIELDS])
-    const name = readName(fields)
-    const type = fields.required('type') ? fields.oneOf('type', [...types.keys()]) : undefined
-    const enabled = fields.boolean('enabled') ?? true
-    const config = fields.required('config') ? fields.object('config') : undefined
-    const kind = type === undefined ? undefined : types.get(type)
-    if (kind && config) checkConfig(fields, kind, unmasked(fields, config, kind, stored))
-    if (fields.errors.length > 0 || !kind || !config || name === undefined || type === undefined) {
-      throw validationError(fields.errors, 'The channel cannot be saved')
-    }
+    const { name, type, enabled, config, kind } = readChannel(fields, types, stored)
     refuseOthers(kind, owner)
     const whole = unmasked(fields, config, kind, stored)
     const secrets = secretsIn(whole, kind)
@@ -57,6 +49,19 @@ export function prepareChannel(actor: Actor, body: JsonObject, types: ChannelTyp
     )
     return { name, body: open as unknown as JsonObject, secrets: sealed }
   }
+}
+
+/** The fields of a channel's body. Throws `validation_failed` with all wrong ones. */
+function readChannel(fields: Fields, types: ChannelTypes, stored: Readonly<Record<string, string>>) {
+  const name = readName(fields)
+  const type = fields.required('type') ? fields.oneOf('type', [...types.keys()]) : undefined
+  const enabled = fields.boolean('enabled') ?? true
+  const config = fields.required('config') ? fields.object('config') : undefined
+  const kind = type === undefined ? undefined : types.get(type)
+  if (kind && config) checkConfig(fields, kind, unmasked(fields, config, kind, stored))
+  if (fields.errors.length > 0 || !kind || !config || name === undefined || type === undefined)
+    throw validationError(fields.errors, 'The channel cannot be saved')
+  return { name, type, enabled, config, kind }
 }
 
 /** A channel as the API shows it, with its secrets masked. */

@@ -209,16 +209,16 @@ export class AlertEngine {
       const before = kept.get(key)
       // Whatever an earlier process knew stays until this one can know better.
       if (before?.restored && now?.settling) return []
-      const passedMs = before?.restored ? 0 : elapsedMs
-      const { instance, change } = judge(before?.instance ?? INACTIVE, now ? now.verdict : 'gone', passedMs, rule.rule)
+      const verdict = judgeSince(before, now ? now.verdict : 'gone', elapsedMs, rule.rule)
+      const { instance, change } = verdict
       if (isForgettable(instance) && !before) return []
-      const goesOn = !change && instance.phase === 'firing' && nowMs - (before?.storedAtMs ?? 0) < STORE_MS
-      const incidentId = change?.kind === 'fired' ? randomUUID() : before?.incidentId
-      if (goesOn && before && !before.restored) {
+      if (before && goesOn(verdict, before, nowMs)) {
         kept.set(key, { ...before, instance })
         return []
       }
-      return [{ subject: now?.subject ?? { key, label: key }, instance, value: now?.value, change, incidentId }]
+      const incidentId = change?.kind === 'fired' ? randomUUID() : before?.incidentId
+      const { subject, value } = now ?? { subject: { key, label: key }, value: undefined }
+      return [{ subject, instance, value, change, incidentId }]
     })
   }
 
@@ -269,4 +269,19 @@ const EVENT_OF = {
 
 function isAboutStates({ condition }: ActiveRule): boolean {
   return testsOf(condition).some(({ query }) => query.windowMs === undefined)
+}
+
+/** The state after `elapsedMs`; time that another process counted is in the stored state. */
+function judgeSince(
+  before: Kept | undefined,
+  verdict: Parameters<typeof judge>[1],
+  elapsedMs: number,
+  timing: Parameters<typeof judge>[3],
+): ReturnType<typeof judge> {
+  return judge(before?.instance ?? INACTIVE, verdict, before?.restored ? 0 : elapsedMs, timing)
+}
+
+/** True for an alert that fires as before and whose stored state is recent enough. */
+function goesOn({ instance, change }: ReturnType<typeof judge>, before: Kept, nowMs: number): boolean {
+  return !before.restored && !change && instance.phase === 'firing' && nowMs - before.storedAtMs < STORE_MS
 }

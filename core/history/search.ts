@@ -8,7 +8,7 @@ const BUDGET_MS = 150
 /** More matches are not counted. */
 const MOST_COUNTED = 10_000
 /** The clock is read once in so many records. */
-const LOOK_EVERY = 64
+const CLOCK_EVERY = 64
 
 /** Members of an answered record that are not under `fields`. */
 const OWN_MEMBERS = [
@@ -32,36 +32,47 @@ const OWN_MEMBERS = [
 
 /** Looks through the segments, the newest first (with `asc` the oldest). Terms find candidates, each is then judged. */
 export function search(segments: readonly Segment[], query: HistoryQuery, budgetMs: number = BUDGET_MS): HistoryPage {
-  const { order, limit, where, readers } = query
+  const { limit, where, readers } = query
   const deadline = performance.now() + budgetMs
   const terms = withReaders(termsFor(where), readers)
   const items: string[] = []
   let total = 0
-  let looked = 0
+  let checked = 0
   /** Where the next page begins: behind the last record of this one. */
   let last: number | undefined
-  const above = order === 'asc' ? (query.after ?? 0) : 0
-  const below = order === 'desc' ? (query.after ?? Number.MAX_SAFE_INTEGER) : Number.MAX_SAFE_INTEGER
-  for (const segment of order === 'desc' ? segments.toReversed() : segments) {
-    if (segment.records === 0 || segment.lastId <= above || segment.firstId >= below) continue
-    if (excludesTimes(where, segment.times.least, segment.times.greatest)) continue
-    for (const found of segment.find(terms, order, above, below)) {
-      looked += 1
-      const record = JSON.parse(found.record) as SearchedRecord
-      if (mayRead(found.readers, readers) && meets(record, where)) {
-        total += 1
-        if (items.length < limit) {
-          items.push(answered(record))
-          last = found.id
-        }
-      } else if (items.length < limit) last = found.id
-      const isOver = looked % LOOK_EVERY === 0 && performance.now() > deadline
-      if (total >= MOST_COUNTED || isOver) return { items, total, totalIsExact: false, ...(last ? { next: last } : {}) }
+  for (const found of candidates(segments, terms, query)) {
+    checked += 1
+    const record = JSON.parse(found.record) as SearchedRecord
+    const isMatch = mayRead(found.readers, readers) && meets(record, where)
+    if (items.length < limit) {
+      last = found.id
+      if (isMatch) items.push(answered(record))
     }
+    if (isMatch) total += 1
+    const isOver = checked % CLOCK_EVERY === 0 && performance.now() > deadline
+    if (total >= MOST_COUNTED || isOver) return page({ items, total, totalIsExact: false }, last)
   }
   // With a cursor, what came before it was not counted.
-  const totalIsExact = query.after === undefined
-  return { items, total, totalIsExact, ...(total > items.length && last ? { next: last } : {}) }
+  return page({ items, total, totalIsExact: query.after === undefined }, total > items.length ? last : undefined)
+}
+
+function page(found: Omit<HistoryPage, 'next'>, next: number | undefined): HistoryPage {
+  return next === undefined ? found : { ...found, next }
+}
+
+/** The rows that have the terms, behind the cursor, of the segments that can hold matches. */
+function* candidates(
+  segments: readonly Segment[],
+  terms: TermExpression | undefined,
+  { order, after, where }: HistoryQuery,
+) {
+  const above = order === 'asc' ? (after ?? 0) : 0
+  const below = order === 'desc' ? (after ?? Number.MAX_SAFE_INTEGER) : Number.MAX_SAFE_INTEGER
+  for (const segment of order === 'desc' ? segments.toReversed() : segments) {
+    if (segment.records === 0 || segment.lastId <= above || segment.firstId >= below) continue
+    if (!excludesTimes(where, segment.times.least, segment.times.greatest))
+      yield* segment.find(terms, order, above, below)
+  }
 }
 
 function withReaders(terms: TermExpression | undefined, readers: HistoryQuery['readers']): TermExpression | undefined {

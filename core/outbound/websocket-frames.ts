@@ -76,11 +76,14 @@ export class FrameReader {
     this.#opcode = first & 0x0f
     this.#final = (first & 0x80) !== 0
     this.#left = length === 2 ? short : length === 4 ? bytes.readUInt16BE(2) : Number(bytes.readBigUInt64BE(2))
-    if (this.#opcode >= CLOSE) {
-      if (!this.#final || this.#left > MOST_CONTROL_BYTES) throw broken('a control frame is too long or in pieces')
-      if (this.#opcode > PONG) throw broken('a frame is of an unknown kind')
-    } else this.#messageGoesOn()
+    if (this.#opcode < CLOSE) this.#messageGoesOn()
+    else this.#checkControl(this.#left)
     return length
+  }
+
+  #checkControl(length: number): void {
+    if (!this.#final || length > MOST_CONTROL_BYTES) throw broken('a control frame is too long or in pieces')
+    if (this.#opcode > PONG) throw broken('a frame is of an unknown kind')
   }
 
   #messageGoesOn(): void {

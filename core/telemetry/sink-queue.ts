@@ -161,7 +161,10 @@ export class SinkQueue {
         await this.#pause()
       }
     }
-    if (signal.aborted) return
+    if (!signal.aborted) this.#delivered()
+  }
+
+  #delivered(): void {
     this.#inFlight = 0
     if (this.#failures > 0) {
       this.#failures = 0

@@ -59,20 +59,26 @@ function checkConfig(config: JsonObject): readonly FieldError[] {
   }
   if (errors.length > 0) return errors
   const { webhook, template, channel } = config as unknown as Partial<ChatConfig>
-  const pointer = '#/webhook'
-  if (webhook === undefined) return [{ pointer, code: 'required', detail: '"webhook" is missing' }]
-  const url = URL.parse(webhook)
-  if (!url) return [{ pointer, code: 'url_invalid', detail: 'This is no URL' }]
-  if (!['http:', 'https:'].includes(url.protocol)) {
-    return [{ pointer, code: 'url_scheme', detail: 'The URL must begin with http:// or https://' }]
-  }
-  if (url.username !== '' || url.password !== '') {
-    return [{ pointer, code: 'url_credentials', detail: 'The URL holds a user name or password' }]
-  }
+  const problem = checkWebhook(webhook)
+  if (problem || webhook === undefined) return problem ? [problem] : []
   if (template !== undefined && !Object.hasOwn(TEMPLATES, template)) {
     const detail = `"template" must be one of ${Object.keys(TEMPLATES).join(', ')}`
     return [{ pointer: '#/template', code: 'enum', detail }]
   }
   if (!templateFor({ webhook, ...(template === undefined ? {} : { template }) }).needsChannel || channel) return []
   return [{ pointer: '#/channel', code: 'required', detail: 'This service wants the id of a chat as "channel"' }]
+}
+
+function checkWebhook(webhook: string | undefined): FieldError | undefined {
+  const pointer = '#/webhook'
+  if (webhook === undefined) return { pointer, code: 'required', detail: '"webhook" is missing' }
+  const url = URL.parse(webhook)
+  if (!url) return { pointer, code: 'url_invalid', detail: 'This is no URL' }
+  if (!['http:', 'https:'].includes(url.protocol)) {
+    return { pointer, code: 'url_scheme', detail: 'The URL must begin with http:// or https://' }
+  }
+  if (url.username !== '' || url.password !== '') {
+    return { pointer, code: 'url_credentials', detail: 'The URL holds a user name or password' }
+  }
+  return undefined
 }

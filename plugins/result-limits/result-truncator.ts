@@ -97,32 +97,25 @@ export function cutTool(result: JsonObject, cut: ResultTruncator): JsonObject | 
   const { structuredContent, content, ...rest } = result
   if (!Array.isArray(content) && structuredContent === undefined) return undefined
   const keepsStructured = structuredContent !== undefined && cut.structured(structuredContent)
-  const shown: JsonValue[] = []
-  for (const block of Array.isArray(content) ? content : []) {
-    const text = textOf(block)
-    if (text === undefined) {
-      if (cut.block(block)) shown.push(block)
-      continue
-    }
-    const piece = cut.text(text)
-    if (piece !== undefined && (piece !== '' || text === '')) shown.push({ ...(block as JsonObject), text: piece })
-  }
+  const shown = Array.isArray(content) ? content.flatMap(block => cutBlock(block, cut)) : []
   const note = cut.note()
   if (note !== undefined) shown.push({ type: 'text', text: note })
   return { ...rest, content: shown, ...(keepsStructured ? { structuredContent } : {}) }
 }
 
+/** One block of a tool's content as it is shown, or nothing. */
+function cutBlock(block: JsonValue, cut: ResultTruncator): JsonValue[] {
+  const text = textOf(block)
+  if (text === undefined) return cut.block(block) ? [block] : []
+  const piece = cut.text(text)
+  return piece !== undefined && (piece !== '' || text === '') ? [{ ...(block as JsonObject), text: piece }] : []
+}
+
 /** Truncates a prompt's messages; a message has one content, so that the note is appended to the last text. */
 export function cutPrompt(result: JsonObject, cut: ResultTruncator): JsonObject | undefined {
   if (!Array.isArray(result.messages)) return undefined
-  const shown: JsonObject[] = []
-  for (const message of result.messages) {
-    if (!isJsonObject(message)) return undefined
-    const text = textOf(message.content ?? null)
-    const piece = text === undefined ? undefined : cut.text(text)
-    if (piece !== undefined) shown.push({ ...message, content: { ...(message.content as JsonObject), text: piece } })
-    else if (text === undefined && cut.block(message.content ?? null)) shown.push(message)
-  }
+  if (!result.messages.every(isJsonObject)) return undefined
+  const shown = result.messages.flatMap(message => cutMessage(message, cut))
   const note = cut.note()
   if (note === undefined) return result
   const last = shown.at(-1)
@@ -131,6 +124,14 @@ export function cutPrompt(result: JsonObject, cut: ResultTruncator): JsonObject 
     shown[shown.length - 1] = { ...last, content: { type: 'text', text: behind(said, note) } }
   else shown.push({ role: 'user', content: { type: 'text', text: note } })
   return { ...result, messages: shown }
+}
+
+/** One message of a prompt as it is shown, or nothing. */
+function cutMessage(message: JsonObject, cut: ResultTruncator): JsonObject[] {
+  const text = textOf(message.content ?? null)
+  if (text === undefined) return cut.block(message.content ?? null) ? [message] : []
+  const piece = cut.text(text)
+  return piece === undefined ? [] : [{ ...message, content: { ...(message.content as JsonObject), text: piece } }]
 }
 
 /**

@@ -51,8 +51,7 @@ export function parseRuleBody(
   const threshold = condition && readThreshold(fields, condition)
   const severity = fields.required('severity') ? fields.oneOf('severity', SEVERITIES) : undefined
   const durationMs = readDuration(fields, 'duration', DAY_MS) ?? 60_000
-  const channels = fields.strings('channels')
-  if ((channels?.length ?? 0) > CHANNELS) fields.problem('channels', 'length', `A rule names at most ${CHANNELS}`)
+  const channels = readChannels(fields)
   const rest = {
     enabled: fields.boolean('enabled') ?? true,
     per: fields.oneOf('per', SUBJECTS) ?? 'server',
@@ -66,6 +65,12 @@ export function parseRuleBody(
   }
   const optional = { ...(threshold === undefined ? {} : { threshold }), ...(channels ? { channels } : {}) }
   return { rule: { name, condition: text, severity, ...rest, ...optional }, condition }
+}
+
+function readChannels(fields: Fields): readonly string[] | undefined {
+  const channels = fields.strings('channels')
+  if ((channels?.length ?? 0) > CHANNELS) fields.problem('channels', 'length', `A rule names at most ${CHANNELS}`)
+  return channels
 }
 
 /** A rule as the API shows it, which `parseRuleBody` reads back. */

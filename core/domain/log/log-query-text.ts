@@ -27,26 +27,32 @@ export function parseQueryText(query: string): LogCondition {
   let at = 0
   for (;;) {
     while (/\s/.test(query[at] ?? '')) at += 1
-    if (at >= query.length) break
-    const match = TERM.exec(query.slice(at))
+    if (at >= query.length) return { and: parts }
     const where = `in column ${at + 1}`
+    const match = TERM.exec(query.slice(at))
     if (!match) throw new QueryProblem('condition_invalid', `${where}: a word, "a phrase" or field:value is wanted`)
-    const [whole, minus, field, operator, phrase, choice, word] = match
-    const values = choice === undefined ? [phrase ?? word ?? ''] : choice.split(/\s+or\s+/i).map(each => each.trim())
-    if (values.some(value => value === '')) throw new QueryProblem('condition_invalid', `${where}: the value is empty`)
-    const op = operator === undefined ? (values.length > 1 ? 'in' : 'eq') : OPERATORS[operator]
-    const isText = field === undefined
-    if (isText && choice !== undefined) {
-      throw new QueryProblem('condition_invalid', `${where}: a choice in brackets needs a field in front`)
-    }
-    const condition = isText
-      ? { text: checkLength(values[0] ?? '', where) }
-      : fieldCondition(field, op ?? 'eq', values, where)
-    parts.push(minus === '-' ? { not: condition } : condition)
+    parts.push(termCondition(match, where))
     if (parts.length > MOST_TERMS) throw new QueryProblem('query_too_complex', `more than ${MOST_TERMS} terms`)
-    at += whole.length
+    at += match[0].length
   }
-  return { and: parts }
+}
+
+function termCondition(match: RegExpExecArray, where: string): LogCondition {
+  const [, minus, field, operator, phrase, choice, word] = match
+  const values = choice === undefined ? [phrase ?? word ?? ''] : choice.split(/\s+or\s+/i).map(each => each.trim())
+  if (values.some(value => value === '')) throw new QueryProblem('condition_invalid', `${where}: the value is empty`)
+  if (field === undefined && choice !== undefined)
+    throw new QueryProblem('condition_invalid', `${where}: a choice in brackets needs a field in front`)
+  const condition =
+    field === undefined
+      ? { text: checkLength(values[0] ?? '', where) }
+      : fieldCondition(field, operatorOf(operator, values.length), values, where)
+  return minus === '-' ? { not: condition } : condition
+}
+
+function operatorOf(text: string | undefined, values: number): LogOperator {
+  const without = values > 1 ? 'in' : 'eq'
+  return text === undefined ? without : (OPERATORS[text] ?? 'eq')
 }
 
 /** A condition on one field, its values read by the kind of the field. Throws QueryProblem. */

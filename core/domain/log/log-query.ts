@@ -16,7 +16,13 @@ export type LogCondition =
   | { readonly or: readonly LogCondition[] }
   | { readonly not: LogCondition }
   | { readonly text: string }
-  | { readonly field: string; readonly op: LogOperator; readonly values: readonly (string | number)[] }
+  | FieldCondition
+
+interface FieldCondition {
+  readonly field: string
+  readonly op: LogOperator
+  readonly values: readonly (string | number)[]
+}
 
 /** Severity by level name. */
 const SEVERITIES: Readonly<Record<LogLevel, number>> = { ERROR: 50, WARN: 40, INFO: 30, DEBUG: 20, TRACE: 10 }
@@ -81,7 +87,10 @@ export function termsFor(condition: LogCondition): TermExpression | undefined {
   }
   if ('not' in condition) return undefined
   if ('text' in condition) return joined('all', substringTerms(condition.text))
-  const { field, op, values } = condition
+  return fieldTerms(condition)
+}
+
+function fieldTerms({ field, op, values }: FieldCondition): TermExpression | undefined {
   if (field === 'level') {
     const levels = LEVELS.filter(level => compare(op, SEVERITIES[level], values))
     // All five are no condition.

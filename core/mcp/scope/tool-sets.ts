@@ -41,9 +41,7 @@ export class ToolSets {
       try {
         const applies = set.applies(info)
         if (applies === undefined) continue
-        for (const item of set.tools(info)) {
-          if (!isTool(item)) throw new Error('it lists a tool without a name or an inputSchema')
-          if (sets.has(item.name)) continue
+        for (const item of newTools(set.tools(info), sets)) {
           sets.set(item.name, set)
           items.push(catalogItem('tools', item))
         }
@@ -61,6 +59,14 @@ export class ToolSets {
     let bytes = 0
     for (const set of this.#all().values()) bytes += set.keptBytes?.(userId) ?? 0
     return bytes
+  }
+}
+
+/** The tools whose names nobody has yet. Throws for an item that is no tool. */
+function* newTools(items: readonly JsonObject[], taken: ReadonlyMap<string, ToolSet>) {
+  for (const item of items) {
+    if (!isTool(item)) throw new Error('it lists a tool without a name or an inputSchema')
+    if (!taken.has(item.name)) yield item
   }
 }
 

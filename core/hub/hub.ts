@@ -1,81 +1,48 @@
-import { join } from 'node:path'
-import manifest from '../package.json' with { type: 'json' }
-import alertChat from '../plugins/alert-chat/plugin.ts'
-import alertWebhook from '../plugins/alert-webhook/plugin.ts'
-import clientConfig from '../plugins/client-config/plugin.ts'
-import groups from '../plugins/groups/plugin.ts'
-import resultLimits from '../plugins/result-limits/plugin.ts'
-import transportHttp from '../plugins/transport-http/plugin.ts'
-import transportOpenapi from '../plugins/transport-openapi/plugin.ts'
-import transportSse from '../plugins/transport-sse/plugin.ts'
-import transportStdio from '../plugins/transport-stdio/plugin.ts'
-import { createAlerts } from './alerts/create.ts'
-import { type Auth, createAuth } from './auth/create.ts'
-import { makeFirstAdministrator } from './auth/first-administrator.ts'
-import { requireDatabase } from './config/data-dir.ts'
-import { type DataLock, lockDataDir } from './config/data-lock.ts'
-import { LIMITS } from './config/limits.ts'
-import type { LoadedConfig } from './config/load.ts'
-import type { HubConfig } from './config/schema.ts'
-import { StartError } from './config/start-error.ts'
-import { createConnections } from './connections/create.ts'
-import type { Connections } from './connections/options.ts'
-import { descriptorShortage } from './connections/process/descriptors.ts'
-import { GarbageWatch } from './connections/process/garbage-watch.ts'
-import { openSandbox } from './connections/sandbox/sandbox.ts'
-import { within } from './connections/within.ts'
-import { HubError } from './contract/errors.ts'
-import type { PluginLogger } from './contract/plugin.ts'
-import type { ToolCallRecord } from './contract/records.ts'
-import { BytesInFlight } from './domain/byte-account.ts'
-import { OpenTransports } from './domain/server/transports.ts'
-import { EventBus } from './events/bus.ts'
-import { History } from './history/client.ts'
-import { BodyParser } from './http/body/body-parser.ts'
-import { createHttp, type Http } from './http/create.ts'
-import { createHealthChecks } from './http/health-checks.ts'
-import { resourceRoutes } from './http/routes/all.ts'
-import type { McpEndpoint } from './mcp/api.ts'
-import { createMcp } from './mcp/create.ts'
-import { StoredSessions } from './mcp/legacy/session-records.ts'
-import { PluginHost } from './plugin-host/host.ts'
-import { everyContribution, firstContribution, pluginsView, registryView } from './plugin-host/views.ts'
-import type { Registry } from './registry/api.ts'
-import { createRegistry, type OpenRegistry } from './registry/create.ts'
-import { countStored } from './registry/sealed-values.ts'
-import { removeUnownedDocuments } from './registry/servers/document-parts.ts'
-import { followSettingsFile } from './registry/settings-file/follow-file.ts'
-import { HubMarks } from './secrets/hub-marks.ts'
-import { type HubKeys, readHubKeys } from './secrets/key-file.ts'
-import { hasMasterKeyFile } from './secrets/master-keys.ts'
-import { openSealer } from './secrets/own-secrets.ts'
-import { keyTexts } from './secrets/parts.ts'
-import type { Redactor } from './secrets/redact.ts'
-import type { ServerRedactors } from './secrets/server-redactors.ts'
-import { StoreOpenError } from './store/errors.ts'
-import { openStore, SQLITE_FILE, type Store, type StoreOptions } from './store/open.ts'
-import { HubLog } from './telemetry/log.ts'
-
-/** In starting order. */
-const BUNDLED = [
-  transportStdio,
-  transportHttp,
-  transportSse,
-  transportOpenapi,
-  groups,
-  resultLimits(LIMITS),
-  clientConfig,
-  alertWebhook,
-  alertChat,
-]
-
-/** How long the stopping hub waits for the store to write what is pending, in milliseconds. */
-const STORE_LAST_MS = 3_000
-
-/** How long the stopping hub waits for sinks to take the last records, in milliseconds. */
-const SINKS_LAST_MS = 3_000
-
-const HISTORY_QUEUE = { maxRecords: 50_000, maxCharacters: 16 * 1024 * 1024, maxBatch: 1_000 }
+import manifest from '../../package.json' with { type: 'json' }
+import { createAlerts } from '../alerts/create.ts'
+import { type Auth, createAuth } from '../auth/create.ts'
+import { makeFirstAdministrator } from '../auth/first-administrator.ts'
+import { requireDatabase } from '../config/data-dir.ts'
+import { type DataLock, lockDataDir } from '../config/data-lock.ts'
+import { LIMITS } from '../config/limits.ts'
+import type { LoadedConfig } from '../config/load.ts'
+import type { HubConfig } from '../config/schema.ts'
+import { createConnections } from '../connections/create.ts'
+import type { Connections } from '../connections/options.ts'
+import { descriptorShortage } from '../connections/process/descriptors.ts'
+import { GarbageWatch } from '../connections/process/garbage-watch.ts'
+import { openSandbox } from '../connections/sandbox/sandbox.ts'
+import { HubError } from '../contract/errors.ts'
+import type { PluginLogger } from '../contract/plugin.ts'
+import type { ToolCallRecord } from '../contract/records.ts'
+import { BytesInFlight } from '../domain/byte-account.ts'
+import { OpenTransports } from '../domain/server/transports.ts'
+import { EventBus } from '../events/bus.ts'
+import { BodyParser } from '../http/body/body-parser.ts'
+import { createHttp, type Http } from '../http/create.ts'
+import { createHealthChecks } from '../http/health-checks.ts'
+import { resourceRoutes } from '../http/routes/all.ts'
+import type { McpEndpoint } from '../mcp/api.ts'
+import { createMcp } from '../mcp/create.ts'
+import { StoredSessions } from '../mcp/legacy/session-records.ts'
+import { PluginHost } from '../plugin-host/host.ts'
+import { everyContribution, firstContribution, pluginsView, registryView } from '../plugin-host/views.ts'
+import type { Registry } from '../registry/api.ts'
+import { createRegistry, type OpenRegistry } from '../registry/create.ts'
+import { countStored } from '../registry/sealed-values.ts'
+import { removeUnownedDocuments } from '../registry/servers/document-parts.ts'
+import { followSettingsFile } from '../registry/settings-file/follow-file.ts'
+import { HubMarks } from '../secrets/hub-marks.ts'
+import { type HubKeys, readHubKeys } from '../secrets/key-file.ts'
+import { openSealer } from '../secrets/own-secrets.ts'
+import { keyTexts } from '../secrets/parts.ts'
+import type { Redactor } from '../secrets/redact.ts'
+import type { ServerRedactors } from '../secrets/server-redactors.ts'
+import { SQLITE_FILE, type Store } from '../store/open.ts'
+import { HubLog } from '../telemetry/log.ts'
+import { BUNDLED } from './bundled.ts'
+import { logOptions, openHistory } from './records.ts'
+import { closeRegistry, openHubStore } from './storage.ts'
 
 /** After so many bytes of large messages the main thread collects garbage. */
 const GARBAGE_PERIOD_BYTES = 64 * 1024 * 1024
@@ -152,7 +119,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   const { dataDir, databaseUrl } = loaded.config
   if (databaseUrl === undefined) await requireDatabase(dataDir, SQLITE_FILE)
   const keys: HubKeys = await readHubKeys(loaded.config.dataDir)
-  const store: Store = await openStore(await storeOptions(loaded.config)).catch(asStartError)
+  const store: Store = await openHubStore(loaded.config)
   undo.defer(() => store.close())
   await removeUnownedDocuments(store)
   const sealer = await openSealer(loaded.config, await countStored(store.db), redactor, log)
@@ -347,67 +314,4 @@ function dataDirLost(): HubError {
     hint: 'Put the folder back where it was; nothing was made anew in its place.',
     retryAfterSeconds: 5,
   })
-}
-
-/** Pending writes are lost when the database does not accept them in time: logged, but no reason to hang or to fail. */
-async function closeRegistry(room: OpenRegistry, log: PluginLogger): Promise<void> {
-  const outcome = await within(
-    room.close().then(
-      () => 'kept',
-      (error: unknown) => String(error),
-    ),
-    STORE_LAST_MS,
-  )
-  if (outcome === 'kept') return
-  const error = outcome ?? `no answer within ${STORE_LAST_MS} ms`
-  log.error('The last audit records and uses of keys were not stored', { error })
-}
-
-/** Stores log records unless that is switched off. At the end the last ones get a second. */
-function openHistory(config: HubConfig, hubLog: HubLog, undo: AsyncDisposableStack): History | undefined {
-  const { dataDir, logDatabase, logRetentionMs: retentionMs, historyMaxBytes: maxBytes } = config
-  if (logDatabase !== true || retentionMs === undefined || maxBytes === undefined) return undefined
-  const history = new History(
-    { folder: join(dataDir, 'history'), retentionMs, maxBytes },
-    hubLog.with({ component: 'history' }),
-  )
-  const log = hubLog.with({ component: 'sink:database' })
-  const queue = hubLog.feed.add('database', {
-    ...HISTORY_QUEUE,
-    send: batch => history.write(batch),
-    changed(state, error) {
-      if (state === 'up') log.info('Log records are stored again')
-      else log.error('Log records cannot be stored now; they wait', { error: String(error) })
-    },
-  })
-  history.reads(queue)
-  undo.defer(async () => {
-    history.hurry()
-    await hubLog.feed.remove('database', SINKS_LAST_MS)
-    await history.close()
-  })
-  return history
-}
-
-function logOptions(config: HubConfig) {
-  const { logLevel: level, logFormat: format, logFile: file } = config
-  const { logRotation: interval = 'daily', logMaxSizeBytes: maxBytes, logMaxFiles: maxFiles } = config
-  const isEndless = maxBytes === undefined || maxFiles === undefined
-  const rotation = isEndless ? {} : { rotation: { interval, maxBytes, maxFiles, compress: config.logCompress ?? true } }
-  return { level, format, ...(file ? { file } : {}), ...rotation }
-}
-
-async function storeOptions(config: HubConfig): Promise<StoreOptions> {
-  return {
-    dataDir: config.dataDir,
-    // The master key is created after the first database.
-    usedBefore: await hasMasterKeyFile(config.dataDir),
-    ...(config.databaseUrl ? { databaseUrl: config.databaseUrl } : {}),
-  }
-}
-
-/** A problem with the database is for the person who starts the hub to solve, not a fault of the hub. */
-function asStartError(error: unknown): never {
-  if (error instanceof StoreOpenError) throw new StartError(error.exitName, error.message, { cause: error })
-  throw error
 }

@@ -1,0 +1,44 @@
+import { join } from 'node:path'
+import type { HubConfig } from '../config/schema.ts'
+import { History } from '../history/client.ts'
+import type { HubLog } from '../telemetry/log.ts'
+
+/** How long the stopping hub waits for sinks to take the last records, in milliseconds. */
+const SINKS_LAST_MS = 3_000
+
+const HISTORY_QUEUE = { maxRecords: 50_000, maxCharacters: 16 * 1024 * 1024, maxBatch: 1_000 }
+
+/** Stores log records unless that is switched off. At the end the last ones get a second. */
+export function openHistory(config: HubConfig, hubLog: HubLog, undo: AsyncDisposableStack): History | undefined {
+  const { dataDir, logDatabase, logRetentionMs: retentionMs, historyMaxBytes: maxBytes } = config
+  if (logDatabase !== true || retentionMs === undefined || maxBytes === undefined) return undefined
+  const history = new History(
+    { folder: join(dataDir, 'history'), retentionMs, maxBytes },
+    hubLog.with({ component: 'history' }),
+  )
+  const log = hubLog.with({ component: 'sink:database' })
+  const queue = hubLog.feed.add('database', {
+    ...HISTORY_QUEUE,
+    send: batch => history.write(batch),
+    changed(state, error) {
+      if (state === 'up') log.info('Log records are stored again')
+      else log.error('Log records cannot be stored now; they wait', { error: String(error) })
+    },
+  })
+  history.reads(queue)
+  undo.defer(async () => {
+    history.hurry()
+    await hubLog.feed.remove('database', SINKS_LAST_MS)
+    await history.close()
+  })
+  return history
+}
+
+/** The part of the configuration that says where and how records are written. */
+export function logOptions(config: HubConfig) {
+  const { logLevel: level, logFormat: format, logFile: file } = config
+  const { logRotation: interval = 'daily', logMaxSizeBytes: maxBytes, logMaxFiles: maxFiles } = config
+  const isEndless = maxBytes === undefined || maxFiles === undefined
+  const rotation = isEndless ? {} : { rotation: { interval, maxBytes, maxFiles, compress: config.logCompress ?? true } }
+  return { level, format, ...(file ? { file } : {}), ...rotation }
+}
