@@ -55,6 +55,8 @@ export interface AlertRecords {
   remove(actor: Actor, ref: string): Promise<void>
 }
 
+type AlertLimit = 'alertRulesPerUser' | 'alertChannelsPerUser' | 'alertSilencesPerUser'
+
 /** Alert rules, what they say, and the channels that are told. */
 export interface Alerts {
   readonly rules: AlertRecords
@@ -65,6 +67,8 @@ export interface Alerts {
     remove(actor: Actor, id: string): Promise<void>
   }
   list(actor: Actor, query: IncidentQuery): Promise<Page<JsonObject>>
+  /** What the actor has of each limit, by the name of the limit. */
+  usage(actor: Actor): Promise<Readonly<Record<AlertLimit, number>>>
   /** Ends the repeats of an alert. Throws `alert_not_found`. */
   acknowledge(actor: Actor, id: string): Promise<JsonObject>
   /** Throws `rule_not_found`. */
@@ -133,6 +137,18 @@ export function createAlerts(deps: AlertsDeps): Alerts {
     },
     silences,
     list: (actor, query) => listIncidents(store, actor, query),
+    async usage(actor) {
+      const [ownRules, ownChannels, ownSilences] = await Promise.all([
+        rules.list(actor),
+        channels.list(actor),
+        silences.list(actor),
+      ])
+      return {
+        alertRulesPerUser: ownRules.length,
+        alertChannelsPerUser: ownChannels.length,
+        alertSilencesPerUser: ownSilences.length,
+      }
+    },
     acknowledge: (actor, id) => acknowledge(store, actor, id),
     async test(actor, ref, send) {
       const [rule] = activeRule(await rules.get(actor, ref))

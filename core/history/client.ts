@@ -155,7 +155,7 @@ export class History {
 
   #start(): Worker {
     // The hub's environment contains secrets, which the thread does not need.
-    const worker = new Worker(new URL('./worker.ts', import.meta.url).href, { env: {}, name: 'patchbay-history' })
+    const worker = new Worker(new URL('./worker.ts', import.meta.url).href, { env: {}, name: 'patchbay-history', smol: true } as WorkerOptions)
     worker.postMessage(this.#options)
     worker.onmessage = ({ data }: MessageEvent<HistoryAnswer>) => {
       if ('note' in data) {

@@ -1,3 +1,4 @@
+import type { Alerts } from '../alerts/create.ts'
 import type { Auth } from '../auth/create.ts'
 import type { HubConfig } from '../config/schema.ts'
 import type { Upstreams } from '../connections/api.ts'
@@ -46,6 +47,7 @@ export interface HttpDeps {
   readonly log: PluginLogger
   readonly bytes: BytesInFlight
   readonly mcp: Pick<McpEndpoint, 'fetch' | 'usage'>
+  readonly alerts: Pick<Alerts, 'usage'>
   readonly upstreams: Pick<Upstreams, 'processesOf' | 'isolatedThreadsOf' | 'catalogBytesOf'>
   /** Routes of resources; those of sign-in, users, keys, limits, the live stream and the API document are added. */
   readonly routes: readonly Route[]
@@ -92,6 +94,7 @@ export function createHttp(deps: HttpDeps): Http {
     ...limitRoutes({
       registry,
       mcp: deps.mcp,
+      alerts: deps.alerts,
       upstreams: deps.upstreams,
       liveStreams: userId => feed.readersOf(userId),
     }),

@@ -236,6 +236,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     log: hubLog.with({ component: 'http' }),
     bytes,
     mcp,
+    alerts,
     upstreams: connections,
     writeObstacle: () => (draining ? stopping() : lock.inPlace() ? undefined : dataDirLost()),
     findPluginRoute: (plugin, path) => plugins.route(plugin, path),

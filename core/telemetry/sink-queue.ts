@@ -149,7 +149,7 @@ export class SinkQueue {
     const { signal } = this.#end
     while (!signal.aborted) {
       try {
-        const { rejected } = await this.#options.send(batch, AbortSignal.any([signal, AbortSignal.timeout(SEND_MS)]))
+        const { rejected } = await this.#sendOnce(batch)
         if (signal.aborted) return
         this.#rejected += rejected
         this.#sent += batch.lines.length - rejected
@@ -162,6 +162,16 @@ export class SinkQueue {
       }
     }
     if (!signal.aborted) this.#delivered()
+  }
+
+  async #sendOnce(batch: SinkBatch): Promise<{ readonly rejected: number }> {
+    const limit = new AbortController()
+    const timer = setTimeout(() => limit.abort(), SEND_MS)
+    try {
+      return await this.#options.send(batch, AbortSignal.any([this.#end.signal, limit.signal]))
+    } finally {
+      clearTimeout(timer)
+    }
   }
 
   #delivered(): void {

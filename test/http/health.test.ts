@@ -56,9 +56,10 @@ test('/health is degraded while the log cannot be written, says so, and recovers
   const isHub = (child: number): boolean => readFileSync(`/proc/${child}/cmdline`, 'utf8').includes('core/main.ts')
   pid = descendants(hub.pid).find(child => isHub(child.pid))?.pid ?? 0
   expect(await health(hub.url)).toMatchObject({ code: 200, status: 'ok', checks: { sinks: 'ok' } })
-  // Each look at it leaves a record in the log.
   const failing = await until(
     async () => {
+      // Each of these requests leaves a record in the log.
+      await Promise.all(Array.from({ length: 10 }, () => fetch(`${hub.url}/api/public/servers`)))
       const now = await health(hub.url)
       return now.status === 'degraded' ? now : undefined
     },

@@ -62,13 +62,24 @@ beforeAll(async () => {
     'newer-alone',
     'older-alone',
   ])
-}, 60_000)
+  for (const name of ['program', 'asking', 'varied']) await knownAsModern(name)
+}, 90_000)
 
 afterAll(async () => {
   await Promise.allSettled(opened.map(client => client.close()))
   await hub?.stop()
   for (const one of started.splice(0)) await one.stop()
 }, 40_000)
+
+/** A program that does not answer the hub's probe within 3 s, as on a busy machine, counts as an older one: tried again. */
+async function knownAsModern(name: string): Promise<void> {
+  for (let attempt = 1; (await statusOf(admin, name)).eras?.[0] !== 'modern' && attempt < 8; attempt += 1) {
+    const { env } = await admin.ok('GET', `/api/servers/${name}`)
+    await admin.ok('PATCH', `/api/servers/${name}`, { env: { ...env, ATTEMPT: String(attempt) } })
+    await admin.ok('GET', `/api/servers/${name}/tools`)
+    await until(async () => (await statusOf(admin, name)).state === 'online', { what: `${name} to be online again` })
+  }
+}
 
 /** A client of 2026-07-28. */
 async function newer(path: string): Promise<NewerClient> {

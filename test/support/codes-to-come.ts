@@ -15,6 +15,8 @@ export const OUT_OF_REACH: Partial<Record<ErrorCode | FieldCode, string>> = {
 
 /** Codes that tests of one part assert, in this file, since a whole hub comes there only by chance or on another database. */
 export const BELOW_THE_HUB: Partial<Record<ErrorCode | FieldCode, string>> = {
+  // In the detail of a delivery, which is no code of an answer.
+  delivery_failed: 'test/plugins/alert-chat.test.ts',
   quarantined: 'test/unit/connections/protocol-errors.test.ts',
   upstream_tls_error: 'test/unit/http/outbound-tls.test.ts',
   storage_unavailable: 'test/postgres/hub.test.ts',

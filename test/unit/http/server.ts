@@ -106,6 +106,7 @@ export async function startHttp(
         ...{ bytesInFlightPerUser: 0, eventReplayBytesPerUser: 0 },
       }),
     },
+    alerts: { usage: async () => ({ alertRulesPerUser: 0, alertChannelsPerUser: 0, alertSilencesPerUser: 0 }) },
     upstreams: { processesOf: () => 0, isolatedThreadsOf: () => 0, catalogBytesOf: () => 0 },
     routes: options.routes ?? [],
     setupToken: options.setupToken,

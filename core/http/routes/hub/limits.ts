@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Alerts } from '../../../alerts/create.ts'
 import { LIMITS } from '../../../config/limits.ts'
 import type { Upstreams } from '../../../connections/api.ts'
 import type { UserActor } from '../../../contract/records.ts'
@@ -12,6 +13,7 @@ import { HOSTED_KEY_PREFIX } from './settings.ts'
 export interface LimitRoutesDeps {
   readonly registry: Pick<Registry, 'servers' | 'groups' | 'keys' | 'settings'>
   readonly mcp: Pick<McpEndpoint, 'usage'>
+  readonly alerts: Pick<Alerts, 'usage'>
   readonly upstreams: Pick<Upstreams, 'processesOf' | 'isolatedThreadsOf' | 'catalogBytesOf'>
   /** Streams that a user has open at `/api/stream`. */
   readonly liveStreams: (userId: string) => number
@@ -65,14 +67,16 @@ function unitOf(name: string): 'bytes' | 'ms' | 'count' {
   return name.endsWith('Ms') ? 'ms' : 'count'
 }
 
-async function usage({ registry, mcp, upstreams, liveStreams }: LimitRoutesDeps, actor: UserActor): Promise<Usage> {
-  const [servers, groups, keys, hosted, settings, stored] = await Promise.all([
+async function usage(deps: LimitRoutesDeps, actor: UserActor): Promise<Usage> {
+  const { registry, mcp, alerts, upstreams, liveStreams } = deps
+  const [servers, groups, keys, hosted, settings, stored, ofAlerts] = await Promise.all([
     registry.servers.list(actor, { scope: 'mine' }),
     registry.groups.list(actor, { scope: 'mine' }),
     registry.keys.list(actor),
     registry.settings.userSecretInfo(actor.userId, HOSTED_KEY_PREFIX),
     registry.settings.user(actor.userId),
     registry.settings.storedBytes(actor.userId),
+    alerts.usage(actor),
   ])
   const switchedOn = servers.filter(server => server.transport === 'stdio' && server.enabled).length
   return {
@@ -89,5 +93,6 @@ async function usage({ registry, mcp, upstreams, liveStreams }: LimitRoutesDeps,
     isolatedThreadsPerUser: upstreams.isolatedThreadsOf(actor.userId),
     liveStreamsPerUser: liveStreams(actor.userId),
     ...mcp.usage(actor.userId),
+    ...ofAlerts,
   }
 }
