@@ -155,7 +155,11 @@ export class History {
 
   #start(): Worker {
     // The hub's environment contains secrets, which the thread does not need.
-    const worker = new Worker(new URL('./worker.ts', import.meta.url).href, { env: {}, name: 'patchbay-history', smol: true } as WorkerOptions)
+    const worker = new Worker(new URL('./worker.ts', import.meta.url).href, {
+      env: {},
+      name: 'patchbay-history',
+      smol: true,
+    } as WorkerOptions)
     worker.postMessage(this.#options)
     worker.onmessage = ({ data }: MessageEvent<HistoryAnswer>) => {
       if ('note' in data) {
